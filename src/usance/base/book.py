@@ -1,0 +1,229 @@
+"""A book: a folder of tables in which only what the manifest names exists.
+
+    BOOK/manifest.json                                      the only file ever replaced
+    BOOK/tables/<table>/<month>/s0007-<12 hex>.parquet
+    BOOK/inputs/<sha256>                                    parameters, rules, models, as used
+    BOOK/tmp/, BOOK/lock                                    the writer's own
+
+>>> from tempfile import TemporaryDirectory
+>>> from usance.base.columns import make
+>>> with TemporaryDirectory() as folder:
+...     book = Book.create(Path(folder) / "book", currency="CNY", time_zone="Asia/Shanghai")
+...     with book.writing() as step:
+...         step.add("refs", make("refs", loan_id=[16385], loan_ref=["A-1"]))
+...     book.read("refs").to_pylist(), book.rows("refs")
+([{'loan_id': 16385, 'loan_ref': 'A-1'}], 1)
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from hashlib import sha256
+from pathlib import Path
+
+import pyarrow as pa
+
+from usance.base.codes import Currency, code_lists, parse
+from usance.base.columns import arrow_schema, as_numpy, check_keys, sort
+from usance.base.dates import format_month, parse_month
+from usance.base.digest import Digest, digest
+from usance.base.errors import DocumentError, SchemaError, UsanceError, unknown
+from usance.base.manifest import PERIOD_STATES, FileEntry, Manifest, Period, TableEntry
+from usance.base.parquet import check_sha256, read_parquet, sha256_of, write_parquet
+from usance.base.publish import lock, publish
+from usance.base.publish import replace as replace_file
+from usance.base.schemas import Table
+from usance.base.tables import table
+
+MANIFEST = "manifest.json"
+
+
+class Book:
+    """A book folder, read as its manifest stood when it was opened or last written here."""
+
+    def __init__(self, path: Path, manifest: Manifest) -> None:
+        self.path = path
+        self.manifest = manifest
+
+    @classmethod
+    def create(cls, path: Path | str, *, currency: str, time_zone: str) -> Book:
+        """Make an empty book in a new or empty folder."""
+        folder = Path(path)
+        parse(Currency, currency, where=str(folder))
+        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+            fix = "Choose another folder, or open the book in it"
+            raise DocumentError("is not an empty folder", where=str(folder), fix=fix)
+        folder.mkdir(parents=True, exist_ok=True)
+        manifest = Manifest(currency, time_zone)
+        replace_file(folder / MANIFEST, manifest.to_bytes())
+        return cls(folder, manifest)
+
+    @classmethod
+    def open(cls, path: Path | str) -> Book:
+        """Open a book by its folder."""
+        return cls(Path(path), _read_manifest(Path(path))[0])
+
+    def files(
+        self, name: str, *, month: int | None = None, shard: int | None = None
+    ) -> tuple[FileEntry, ...]:
+        """The files of a table, or those of a month or shard."""
+        entry = self.manifest.tables.get(name, TableEntry(table(name).number))
+        return tuple(
+            file
+            for file in entry.files
+            if month in (None, file.month) and shard in (None, file.shard)
+        )
+
+    def read_file(self, spec: Table, file: FileEntry, columns: Sequence[str] = ()) -> pa.Table:
+        """One file of a table, checked against the manifest."""
+        return read_parquet(self.path / file.path, spec, columns, file.rows)
+
+    def read(
+        self,
+        declared: Table | str,
+        columns: Sequence[str] = (),
+        *,
+        month: int | None = None,
+        shard: int | None = None,
+    ) -> pa.Table:
+        """All rows of a table, or of a month or shard, in key order."""
+        spec = self._spec(declared)
+        keyed = [*dict.fromkeys((*spec.key, *columns))] if columns else []
+        files = self.files(spec.name, month=month, shard=shard)
+        parts = [self.read_file(spec, file, keyed) for file in files]
+        if not parts:
+            return arrow_schema(spec).empty_table().select(list(columns or spec.names))
+        data = parts[0] if len(parts) == 1 else sort(pa.concat_tables(parts), spec)
+        check_keys(data, spec, where=spec.name)
+        return data.select(list(columns)) if columns else data
+
+    def rows(self, name: str) -> int:
+        """How many rows a table has."""
+        return self.digest(name).rows
+
+    def digest(self, name: str) -> Digest:
+        """The digest of a table, as published."""
+        return self.manifest.tables.get(name, TableEntry(0)).digest
+
+    def check(self) -> list[UsanceError]:
+        """Read every file against its SHA-256; returns all that is wrong."""
+        findings: list[UsanceError] = []
+        for entry in self.manifest.tables.values():
+            for file in entry.files:
+                try:
+                    check_sha256(self.path / file.path, file.sha256)
+                except UsanceError as error:
+                    findings.append(error)
+        return findings
+
+    @contextmanager
+    def writing(self) -> Iterator[Step]:
+        """One step of the one writer: published when the block ends well, else nothing happened."""
+        with lock(self.path / "lock"):
+            # Another process may have published since this book was opened.
+            self.manifest, mark = _read_manifest(self.path)
+            tmp = self.path / "tmp"
+            shutil.rmtree(tmp, ignore_errors=True)
+            tmp.mkdir()
+            try:
+                step = Step(self.path, replace(self.manifest, codes=code_lists(), previous=mark))
+                yield step
+                self.manifest = step.publish()
+            finally:
+                shutil.rmtree(tmp, ignore_errors=True)
+
+    def _spec(self, declared: Table | str) -> Table:
+        spec = table(declared) if isinstance(declared, str) else declared
+        entry = self.manifest.tables.get(spec.name)
+        if entry is not None and entry.schema != spec.number:
+            fix = f"This version reads {spec.tag}; use the one that wrote the book"
+            raise SchemaError(
+                f"{spec.name} has the schema number {entry.schema}", where=str(self.path), fix=fix
+            )
+        return spec
+
+
+class Step:
+    """What one writing step adds to a book; nothing of it exists before it is published."""
+
+    def __init__(self, path: Path, manifest: Manifest) -> None:
+        self._path = path
+        self._manifest = manifest
+        self._moves: list[tuple[Path, Path]] = []
+
+    def add(
+        self,
+        declared: Table | str,
+        data: pa.Table,
+        *,
+        month: int | None = None,
+        shard: int = 0,
+        instead: bool = False,
+    ) -> None:
+        """Add sorted rows as a file; `instead` drops the files of the same month and shard."""
+        spec = table(declared) if isinstance(declared, str) else declared
+        temporary = self._path / "tmp" / f"{len(self._moves)}.parquet"
+        write_parquet(data, spec, temporary)
+        # Read back, so that what is published is what a reader will find.
+        written = read_parquet(temporary, spec, rows=data.num_rows)
+        mark = sha256_of(temporary)
+        folder = format_month(month) if month is not None else "all"
+        path = f"tables/{spec.name}/{folder}/s{shard:04}-{mark[:12]}.parquet"
+        entry = FileEntry(
+            path,
+            written.num_rows,
+            mark,
+            str(digest(written, spec)),
+            shard,
+            month,
+            _key(written, spec, 0),
+            _key(written, spec, -1),
+        )
+        self._manifest = self._manifest.with_files(spec.name, spec.number, [entry], instead=instead)
+        self._moves.append((temporary, self._path / path))
+
+    def use(self, name: str, content: bytes) -> str:
+        """Keep an input (parameters, rules, a model) as it was used; returns its SHA-256."""
+        mark = sha256(content).hexdigest()
+        temporary = self._path / "tmp" / f"{len(self._moves)}.input"
+        temporary.write_bytes(content)
+        self._moves.append((temporary, self._path / "inputs" / mark))
+        self._manifest = replace(self._manifest, versions={**self._manifest.versions, name: mark})
+        return mark
+
+    def period(self, month: str, state: str, close_no: int) -> None:
+        """Set the state of a period, such as `2024-06`."""
+        parse_month(month)
+        if state not in PERIOD_STATES:
+            raise unknown("period state", state, PERIOD_STATES)
+        periods = {**self._manifest.periods, month: Period(state, close_no)}
+        self._manifest = replace(self._manifest, periods=periods)
+
+    def publish(self) -> Manifest:
+        """Put the files in place, then the manifest that names them."""
+        for temporary, final in self._moves:
+            publish(temporary, final)
+        replace_file(self._path / MANIFEST, self._manifest.to_bytes())
+        return self._manifest
+
+
+def _key(data: pa.Table, spec: Table, row: int) -> tuple[int | str, ...]:
+    if data.num_rows == 0:
+        return ()
+    at = data.slice(row % data.num_rows, 1)
+    return tuple(as_numpy(at.column(name)).tolist()[0] for name in spec.key)
+
+
+def _read_manifest(folder: Path) -> tuple[Manifest, str]:
+    """The manifest and the SHA-256 of its bytes."""
+    file = folder / MANIFEST
+    try:
+        content = file.read_bytes()
+    except OSError:
+        raise DocumentError(
+            "is not a book: it has no manifest.json", where=str(folder), fix="Name a book folder"
+        ) from None
+    return Manifest.from_bytes(content, where=str(file)), sha256(content).hexdigest()

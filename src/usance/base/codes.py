@@ -1,0 +1,218 @@
+"""The closed sets of the data contract and their numbers, which never change once given.
+
+>>> parse(Kind, "charged_off"), Kind.CHARGED_OFF.label, int(Kind.CHARGED_OFF)
+(<Kind.CHARGED_OFF: 10>, 'charged_off', 10)
+>>> Currency.JPY.exponent, Currency.CNY.exponent
+(0, 2)
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import TypeVar
+
+from usance.base.errors import unknown
+
+
+class Code(IntEnum):
+    """A numbered member of a closed set; tables keep the number, people see the label."""
+
+    @property
+    def label(self) -> str:
+        """The name people read and write."""
+        return self.name.lower()
+
+
+class Component(Code):
+    """The five parts of every amount a borrower owes or pays."""
+
+    PRINCIPAL = 0
+    INTEREST = 1
+    GUARANTEE_FEE = 2
+    SERVICE_FEE = 3
+    PENALTY = 4
+
+
+class Model(Code):
+    """Who bears the risk of a loan; every loan has exactly one funding model."""
+
+    CAPITAL_HEAVY = 0
+    ON_BALANCE_SHEET = 1
+    CAPITAL_LIGHT = 2
+    ICE = 3
+    TECH_SOLUTIONS = 4
+
+
+class Basis(Code):
+    """The accounting basis of a posting."""
+
+    US_GAAP = 0
+    IFRS_ADJUSTMENT = 1
+
+
+class Tag(Code):
+    """The reason for an IFRS adjustment."""
+
+    NONE = 0
+    ECL = 1
+    EIR = 2
+    SBC = 3
+    GUARANTEE = 4
+
+
+class Kind(Code):
+    """What a loan's fact states; the number is also its rank within a day."""
+
+    DISBURSED = 0
+    TERMS_CHANGED = 1
+    INTEREST_PAUSED = 2
+    FEE_CHARGED = 3
+    PAID = 4
+    REFUNDED = 5
+    CHARGED_BACK = 6
+    WAIVED = 7
+    COMPENSATED = 8
+    BOUGHT_OUT = 9
+    CHARGED_OFF = 10
+    RECOVERED = 11
+    REVERSED = 12
+
+
+class Status(Code):
+    """Where a loan stands at a month end."""
+
+    ACTIVE = 0
+    CLOSED = 1
+    CHARGED_OFF = 2
+
+
+class Product(Code):
+    """What the borrower took."""
+
+    V_POCKET = 0
+    INSTALMENT = 1
+    SME = 2
+
+
+class RoutingOutcome(Code):
+    """How one attempt to place a drawdown ended."""
+
+    RESERVED = 0
+    APPROVED = 1
+    DECLINED = 2
+    TIMED_OUT = 3
+    RELEASED = 4
+    NO_SOURCE = 5
+
+
+class DecisionKind(Code):
+    """At which point of the customer's way a decision was taken."""
+
+    APPLICATION = 0
+    DRAWDOWN = 1
+    REVIEW = 2
+
+
+class Fee(Code):
+    """What a `fee_charged` fact charges (its `arg`)."""
+
+    LATE_FEE = 1
+    LATE_INTEREST = 2
+    EARLY_SETTLEMENT = 3
+    RETURNED_PAYMENT = 4
+    OTHER = 9
+
+
+class Scope(Code):
+    """What a funding limit counts over."""
+
+    REGION = 0
+    BAND = 1
+    PRODUCT = 2
+    DAY = 3
+    MONTH = 4
+    TOTAL = 5
+
+
+class Currency(Code):
+    """ISO 4217 currencies; append at the end, since books store the number."""
+
+    CNY = 0
+    USD = 1
+    EUR = 2
+    HKD = 3
+    KES = 4
+    GHS = 5
+    NGN = 6
+    GBP = 7
+    JPY = 8
+    INR = 9
+    IDR = 10
+    PHP = 11
+    SGD = 12
+    MXN = 13
+    BRL = 14
+    ZAR = 15
+    UGX = 16
+    TZS = 17
+    VND = 18
+    KRW = 19
+    CAD = 20
+    AUD = 21
+    CHF = 22
+    KWD = 23
+    TND = 24
+
+    @property
+    def label(self) -> str:
+        """The three-letter code."""
+        return self.name
+
+    @property
+    def exponent(self) -> int:
+        """Decimal places of the minor unit, by ISO 4217."""
+        return _EXPONENTS.get(self.name, 2)
+
+
+_EXPONENTS = {"JPY": 0, "UGX": 0, "VND": 0, "KRW": 0, "KWD": 3, "TND": 3}
+
+_LISTS: dict[str, type[Code]] = {
+    "component": Component,
+    "model": Model,
+    "basis": Basis,
+    "tag": Tag,
+    "kind": Kind,
+    "status": Status,
+    "product": Product,
+    "routing_outcome": RoutingOutcome,
+    "decision_kind": DecisionKind,
+    "fee": Fee,
+    "scope": Scope,
+    "currency": Currency,
+}
+
+C = TypeVar("C", bound=Code)
+
+
+def parse(codes: type[C], text: str, *, where: str = "") -> C:
+    """The member written as `text`, or a `CodeError` that names the choices.
+
+    >>> parse(Model, "capital_hevy")
+    Traceback (most recent call last):
+    usance.base.errors.CodeError: unknown model 'capital_hevy'. Did you mean 'capital_heavy'? \
+Choices: capital_heavy, on_balance_sheet, capital_light, ice, tech_solutions.
+    """
+    for member in codes:
+        if member.label == text:
+            return member
+    words = "".join(f" {c.lower()}" if c.isupper() else c for c in codes.__name__).strip()
+    raise unknown(words, text, (member.label for member in codes), where=where)
+
+
+def code_lists() -> dict[str, dict[str, int]]:
+    """Every list by name with its numbers, as copied into a book's manifest.
+
+    >>> code_lists()["basis"]
+    {'us_gaap': 0, 'ifrs_adjustment': 1}
+    """
+    return {name: {member.label: int(member) for member in codes} for name, codes in _LISTS.items()}

@@ -1,0 +1,190 @@
+"""Declared tables as Arrow: made from arrays, handed to kernels as arrays, checked against both.
+
+>>> import numpy as np
+>>> shares = make("shares", loan_id=np.array([16385]), source=[3], principal_minor=[900000])
+>>> shares.column("source").type, arrays(shares)["principal_minor"]
+(DataType(int16), array([900000]))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from usance.base.errors import DuplicateKey, SchemaError, TableError, raise_all
+from usance.base.schemas import INTEGERS, Column, Table
+from usance.base.tables import table
+
+SCHEMA_KEY = b"usance.schema"
+
+ARROW = {
+    "i8": pa.int8(),
+    "i16": pa.int16(),
+    "i32": pa.int32(),
+    "i64": pa.int64(),
+    "f64": pa.float64(),
+    "day": pa.date32(),
+    "moment": pa.timestamp("us", "UTC"),
+    "text": pa.string(),
+}
+# What kernels see: the same buffer as plain integers.
+_PLAIN = {"day": pa.int32(), "moment": pa.int64()}
+
+
+def arrow_schema(declared: Table, inputs: int = 0) -> pa.Schema:
+    """The exact Arrow schema, with its number; `inputs` is the width of a list of inputs."""
+    fields = [
+        pa.field(
+            column.name,
+            pa.list_(pa.float64(), inputs) if column.type == "inputs" else ARROW[column.type],
+            nullable=column.optional and column.default is None,
+        )
+        for column in declared.columns
+    ]
+    return pa.schema(fields, metadata={SCHEMA_KEY: declared.tag.encode()})
+
+
+def make(declared: Table | str, /, **columns: Any) -> pa.Table:
+    """A checked table from arrays by column name; integers may be wider than the column."""
+    spec = table(declared) if isinstance(declared, str) else declared
+    if unknown := columns.keys() - set(spec.names):
+        spec.column(min(unknown))
+    lengths = {name: len(values) for name, values in columns.items()}
+    rows = next(iter(lengths.values()), 0)
+    if any(length != rows for length in lengths.values()):
+        raise SchemaError(f"columns of unequal length {lengths}", where=spec.name, fix="Align them")
+    return conform(
+        {name: _array(spec.column(name), values, spec.name) for name, values in columns.items()},
+        spec,
+        rows=rows,
+        where=spec.name,
+    )
+
+
+def conform(
+    columns: Mapping[str, Any], spec: Table, *, rows: int, where: str, only: Iterable[str] = ()
+) -> pa.Table:
+    """Arrow columns as a declared table: defaults filled, unknown columns dropped, types exact."""
+    wanted = set(only) or set(spec.names)
+    findings: list[TableError] = []
+    chosen: dict[str, Any] = {}
+    for column in spec.columns:
+        if column.name not in wanted:
+            continue
+        if column.name in columns:
+            chosen[column.name] = columns[column.name]
+            findings += _type_findings(column, columns[column.name], where)
+        elif column.optional:
+            chosen[column.name] = pa.array([column.default] * rows, ARROW[column.type])
+        else:
+            fix = f"Add the column {column.name} ({column.type}): {column.doc}"
+            findings.append(SchemaError(f"lacks {column.name}", where=where, fix=fix))
+    raise_all(findings, where=where)
+    width = chosen["inputs"].type.list_size if "inputs" in chosen else 0
+    full = arrow_schema(spec, width)
+    schema = pa.schema([full.field(name) for name in chosen], metadata=full.metadata)
+    return pa.table(chosen, schema=schema)
+
+
+def check_keys(data: pa.Table, spec: Table, *, where: str = "") -> None:
+    """Raise `DuplicateKey` at the first row that repeats its key or is out of order."""
+    if data.num_rows < 2:
+        return
+    views = arrays(data.select(list(spec.key)))
+    rising = np.zeros(data.num_rows - 1, np.bool_)
+    equal = ~rising
+    for values in views.values():
+        before, after = values[:-1], values[1:]
+        rising |= equal & (before < after)
+        equal &= before == after
+    if rising.all():
+        return
+    row = int(np.argmin(rising)) + 1
+    shown = ", ".join(f"{name} {data.column(name)[row]}" for name in spec.key)
+    what, fix = ("repeats the key", "Keep one") if equal[row - 1] else ("is out of order", "Sort")
+    raise DuplicateKey(
+        f"row {row} {what} ({shown})",
+        where=where or spec.name,
+        fix=f"{fix}; rows are sorted by {', '.join(spec.key)}",
+    )
+
+
+def sort(data: pa.Table, spec: Table) -> pa.Table:
+    """The rows in key order."""
+    return data.sort_by([(name, "ascending") for name in spec.key])
+
+
+def arrays(data: pa.Table) -> dict[str, NDArray[Any]]:
+    """Each column as a NumPy array: days as int32, moments as int64, no copy if in one piece.
+
+    >>> days = make(
+    ...     "dues",
+    ...     due_on=[19904],
+    ...     cell=[1],
+    ...     due_minor=[5],
+    ...     overdue_minor=[0],
+    ...     collected30_minor=[0],
+    ...     first_minor=[0],
+    ...     first_unpaid7_minor=[0],
+    ...     first_unpaid30_minor=[0],
+    ... )
+    >>> arrays(days)["due_on"]
+    array([19904], dtype=int32)
+    """
+    return {name: as_numpy(data.column(name)) for name in data.column_names}
+
+
+def as_numpy(column: pa.ChunkedArray) -> NDArray[Any]:
+    """One column as a NumPy array."""
+    joined = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+    if pa.types.is_date32(joined.type):
+        joined = joined.view(pa.int32())
+    elif pa.types.is_timestamp(joined.type):
+        joined = joined.view(pa.int64())
+    plain: NDArray[Any] = joined.to_numpy(zero_copy_only=False)
+    return plain
+
+
+def _array(column: Column, values: Any, where: str) -> Any:
+    """Values as the column's Arrow type; refuses floats where integers belong, and overflow."""
+    if isinstance(values, pa.Array | pa.ChunkedArray):
+        return values
+    if column.type == "inputs":
+        matrix = np.ascontiguousarray(values, np.float64)
+        return pa.FixedSizeListArray.from_arrays(matrix.ravel(), matrix.shape[1])
+    wanted = ARROW[column.type]
+    plain = _PLAIN.get(column.type, wanted)
+    try:
+        given = pa.array(values) if len(values) else pa.array([], plain)
+        if given.type == wanted or pa.types.is_null(given.type):
+            return given.cast(wanted)
+        if pa.types.is_integer(given.type) and column.type in (*INTEGERS, *_PLAIN):
+            return given.cast(plain).view(wanted)
+        if pa.types.is_temporal(given.type) and column.type in _PLAIN:
+            return given.cast(wanted)
+    except (pa.ArrowException, OverflowError) as error:
+        fix = f"Give values that fit {column.type}"
+        raise SchemaError(f"{column.name}: {error}", where=where, fix=fix) from None
+    raise SchemaError(
+        f"{column.name} is {given.type}", where=where, fix=f"Give {wanted} ({column.doc})"
+    )
+
+
+def _type_findings(column: Column, values: Any, where: str) -> list[TableError]:
+    if column.type == "inputs":
+        fits = pa.types.is_fixed_size_list(values.type) and values.type.value_type == pa.float64()
+        wanted = "fixed_size_list<double>"
+    else:
+        fits = values.type == ARROW[column.type]
+        wanted = str(ARROW[column.type])
+    if not fits:
+        fix = f"Store it as {wanted}"
+        return [SchemaError(f"{column.name} is {values.type}", where=where, fix=fix)]
+    if values.null_count and not (column.optional and column.default is None):
+        fix = "Fill it; 0 or -1 stand for nothing where the column says so"
+        return [SchemaError(f"{column.name} has {values.null_count} nulls", where=where, fix=fix)]
+    return []

@@ -1,0 +1,153 @@
+"""Compiled kernels: plain Python on integer arrays, made machine code once per installation.
+
+`@kernel` compiles a function with Numba. Numba's own disk cache looks only at the file of the
+function itself, so an edited callee in another file, or a constant imported from one, would
+silently give the old answer. Here the cache folder carries a hash of every source that can reach
+a kernel, and of the compiler and the processor, so a change means another folder.
+
+>>> in_threads(lambda start, stop: stop - start, 10, workers=2, chunk=4)
+[4, 4, 2]
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from hashlib import blake2b
+from importlib import import_module
+from pathlib import Path
+from typing import Any, ParamSpec, TypeVar, overload
+
+from usance.base.kernel_sources import kernel_sources, package_root
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+# Rows per piece of threaded work: a few milliseconds of kernel time, so threads stay busy and the
+# hand-over is free. Fixed, so that pieces (and thus results) do not depend on the machine.
+CHUNK = 1 << 16
+
+
+@overload
+def kernel(function: Callable[P, R]) -> Callable[P, R]: ...
+@overload
+def kernel(*, inline: bool) -> Callable[[Callable[P, R]], Callable[P, R]]: ...
+def kernel(function: Callable[P, R] | None = None, *, inline: bool = False) -> Any:
+    """Compile a function on first call, without the interpreter lock; use as `@kernel`."""
+    if function is None:
+        return lambda decorated: _compile(decorated, inline)
+    return _compile(function, inline)
+
+
+def _compile(function: Callable[P, R], inline: bool) -> Callable[P, R]:
+    numba = import_module("numba")
+    folder = _usable_folder(_root_of(function))
+    options = {
+        "nogil": True,
+        "error_model": "numpy",
+        "forceinline": inline,
+        "_nrt": False,
+        "cache": folder is not None,
+    }
+    before = numba.config.CACHE_DIR
+    numba.config.CACHE_DIR = str(folder or before)
+    try:
+        compiled: Callable[P, R] = numba.njit(**options)(function)
+    finally:
+        numba.config.CACHE_DIR = before
+    return compiled
+
+
+def _root_of(function: Callable[..., object]) -> Path:
+    return package_root(Path(function.__code__.co_filename), function.__module__)
+
+
+def cache_home() -> Path:
+    """The folder of this user's compiled kernels, all versions of them."""
+    named = os.environ.get("USANCE_CACHE")
+    if named:
+        return Path(named) / "kernels"
+    base = os.environ.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache") / "usance" / "kernels"
+
+
+@cache
+def cache_folder(root: Path) -> Path:
+    """The cache folder of the kernels as they are now below a package root."""
+    mark = blake2b(digest_size=12)
+    for part in (*_toolchain(), *_sources(root)):
+        mark.update(len(part).to_bytes(8, "big") + part)
+    return cache_home() / mark.hexdigest()
+
+
+def _toolchain() -> list[bytes]:
+    llvm = import_module("llvmlite.binding")
+    versions = [import_module(name).__version__ for name in ("numba", "numpy", "llvmlite")]
+    processor = [llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()]
+    return [text.encode() for text in (sys.version, *versions, *processor)]
+
+
+def _sources(root: Path) -> list[bytes]:
+    roots = sorted({root, OWN_ROOT})
+    return [part for each in roots for pair in kernel_sources(each) for part in pair]
+
+
+@cache
+def _usable_folder(root: Path) -> Path | None:
+    try:
+        folder = cache_folder(root)
+        # Compiled code is loaded by pickle: nobody else may write here.
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder) as probe:
+            probe.write(b"x")
+    except (OSError, RuntimeError) as error:
+        _warn_once(str(error))
+        return None
+    return folder
+
+
+@cache
+def _warn_once(reason: str) -> None:
+    print(
+        f"usance: cannot keep compiled kernels ({reason}), compiling in every process; "
+        "set USANCE_CACHE to a writable folder",
+        file=sys.stderr,
+    )
+
+
+@cache
+def announce_if_cold() -> bool:
+    """Say on standard error, once, that the kernels have yet to be compiled; true if so."""
+    folder = _usable_folder(OWN_ROOT)
+    cold = folder is not None and next(folder.rglob("*.nbc"), None) is None
+    if cold:
+        print("usance: compiling kernels, once per installation …", file=sys.stderr)
+    return cold
+
+
+def available_cores() -> int:
+    """Cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def in_threads(
+    function: Callable[[int, int], R], n_rows: int, workers: int | None = None, chunk: int = CHUNK
+) -> list[R]:
+    """Call `function(start, stop)` over all rows in pieces, in threads; results in row order."""
+    starts = range(0, n_rows, chunk)
+    stops = [min(start + chunk, n_rows) for start in starts]
+    threads = min(workers or available_cores(), len(starts))
+    if threads <= 1:
+        return list(map(function, starts, stops))
+    pool = ThreadPoolExecutor(threads)
+    try:
+        return list(pool.map(function, starts, stops))
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+OWN_ROOT = Path(__file__).resolve().parents[1]

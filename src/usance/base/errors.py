@@ -1,0 +1,200 @@
+"""One tree of failures: the class says what failed, the message ends with the next step.
+
+    UsanceError                 usance                   500
+    ├── InputError              input                    400
+    │   ├── AmountError         input.amount             400
+    │   ├── CurrencyMismatch    input.currency           400
+    │   ├── RateError           input.rate               400
+    │   ├── DateError           input.date               400
+    │   ├── CodeError           input.code               400
+    │   ├── DocumentError       input.document           400
+    │   ├── IdError             input.id                 400
+    │   ├── ParameterError      input.parameter          400
+    │   ├── TableError          input.table              422
+    │   │   ├── SchemaError     input.table.schema       422
+    │   │   ├── CorruptFile     input.table.corrupt      422
+    │   │   └── DuplicateKey    input.table.duplicate    422
+    │   └── Problems            input.problems           422
+    └── BookLocked              book.locked              409
+
+Each room adds its own branch in its own `errors.py`.
+
+>>> print(AmountError("principal is -5", where="terms.yaml", fix="Give an amount above zero"))
+terms.yaml: principal is -5. Give an amount above zero.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import ClassVar
+
+
+class UsanceError(Exception):
+    """Any failure Usance names; carries what is wrong, where, and how to go on."""
+
+    code: ClassVar[str] = "usance"
+    http_status: ClassVar[int] = 500
+
+    def __init__(self, what: str, *, where: str = "", fix: str) -> None:
+        super().__init__(what)
+        self.what = what
+        self.where = where
+        self.fix = fix
+
+    def __str__(self) -> str:
+        """The whole message: where it is, what is wrong, what to do."""
+        place = f"{self.where}: " if self.where else ""
+        return f"{place}{_sentence(self.what)} {_sentence(self.fix)}"
+
+    def __reduce__(self) -> tuple[object, ...]:
+        # Keyword arguments are lost by the default pickling, and errors cross process borders.
+        return (_rebuild, (type(self), self.__dict__))
+
+    def as_dict(self) -> dict[str, str]:
+        """The same four parts for an API answer or `--json`."""
+        return {"code": self.code, "what": self.what, "where": self.where, "fix": self.fix}
+
+
+class InputError(UsanceError):
+    """What was given cannot be used; giving something else helps."""
+
+    code = "input"
+    http_status = 400
+
+
+class AmountError(InputError):
+    """An amount of money is malformed, too precise, or beyond 64 bits."""
+
+    code = "input.amount"
+
+
+class CurrencyMismatch(InputError):
+    """Two currencies met where one is needed."""
+
+    code = "input.currency"
+
+
+class RateError(InputError):
+    """A rate is malformed, not finite, or finer than its unit."""
+
+    code = "input.rate"
+
+
+class DateError(InputError):
+    """A date does not exist, is not written as YYYY-MM-DD, or is out of range."""
+
+    code = "input.date"
+
+
+class CodeError(InputError):
+    """A name is not one of a closed set of choices."""
+
+    code = "input.code"
+
+
+class DocumentError(InputError):
+    """A YAML, JSON or CSV file cannot be read; `where` has the file and the line."""
+
+    code = "input.document"
+
+
+class IdError(InputError):
+    """An identifier is malformed, of the wrong kind, or out of range."""
+
+    code = "input.id"
+
+
+class ParameterError(InputError):
+    """A dated parameter is unknown, has no value on that day, or its file is wrong."""
+
+    code = "input.parameter"
+
+
+class TableError(InputError):
+    """A table does not keep its contract."""
+
+    code = "input.table"
+    http_status = 422
+
+
+class SchemaError(TableError):
+    """A table lacks a column, has a wrong type, a forbidden null or an unknown schema number."""
+
+    code = "input.table.schema"
+
+
+class CorruptFile(TableError):
+    """A file of a book is missing, truncated or edited."""
+
+    code = "input.table.corrupt"
+
+
+class DuplicateKey(TableError):
+    """Two rows of a table have the same key, or rows are out of key order."""
+
+    code = "input.table.duplicate"
+
+
+class Problems(InputError):
+    """Everything wrong with one input, found in one pass."""
+
+    code = "input.problems"
+    http_status = 422
+
+    def __init__(self, errors: Sequence[UsanceError], *, where: str = "") -> None:
+        if not errors:
+            raise ValueError("Problems needs at least one error; raise it through raise_all()")
+        count = f"{len(errors)} problems" if len(errors) > 1 else "1 problem"
+        super().__init__(count, where=where, fix="Correct each and try again")
+        self.errors = tuple(errors)
+
+    def __str__(self) -> str:
+        """One line per problem under a heading."""
+        place = f"{self.where}: " if self.where else ""
+        return "\n".join([f"{place}{self.what}", *(f"- {error}" for error in self.errors)])
+
+    def as_dict(self) -> dict[str, str]:
+        """The four parts, `what` naming every problem."""
+        return {**super().as_dict(), "what": "; ".join(error.what for error in self.errors)}
+
+
+class BookLocked(UsanceError):
+    """Another process is writing this book."""
+
+    code = "book.locked"
+    http_status = 409
+
+
+def raise_all(errors: Sequence[UsanceError], *, where: str = "") -> None:
+    """Raise the only error as it is, several as `Problems`, none not at all."""
+    if len(errors) == 1:
+        raise errors[0]
+    if errors:
+        raise Problems(errors, where=where)
+
+
+def unknown(what: str, given: str, choices: Iterable[str], *, where: str = "") -> CodeError:
+    """The error for a name outside a closed set, with the nearest choice.
+
+    >>> print(unknown("basis", "us_gap", ["us_gaap", "ifrs_adjustment"]))
+    unknown basis 'us_gap'. Did you mean 'us_gaap'? Choices: us_gaap, ifrs_adjustment.
+    """
+    from difflib import get_close_matches  # only needed once something is wrong
+
+    names = list(choices)
+    near = get_close_matches(given.lower(), names, n=1)
+    hint = f"Did you mean '{near[0]}'? " if near else ""
+    return CodeError(
+        f"unknown {what} '{given}'", where=where, fix=f"{hint}Choices: {', '.join(names)}"
+    )
+
+
+def _sentence(text: str) -> str:
+    return text if text.endswith((".", "?", "!")) else f"{text}."
+
+
+def _rebuild(kind: type[UsanceError], state: dict[str, object]) -> UsanceError:
+    error = kind.__new__(kind)
+    error.__dict__.update(state)
+    error.args = (state["what"],)
+    return error

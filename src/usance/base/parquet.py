@@ -1,0 +1,94 @@
+"""Files of declared tables: one writer, and a reader that names the file that is wrong.
+
+A file carries `usance.schema = <table>/<number>` and no clock. Readers ignore columns they do not
+know and fill the defaults of columns added later; an unknown number is refused by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from hashlib import file_digest
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from usance.base.columns import SCHEMA_KEY, check_keys, conform
+from usance.base.errors import CorruptFile, SchemaError
+from usance.base.schemas import Table
+
+ROW_GROUP = 1 << 18
+_AGAIN = "Restore it from a copy, or make it again"
+
+
+def write_parquet(data: pa.Table, spec: Table, path: Path) -> None:
+    """Write a checked, sorted table; the same rows give the same bytes."""
+    columns = {name: data.column(name) for name in data.column_names}
+    checked = conform(columns, spec, rows=data.num_rows, where=spec.name)
+    check_keys(checked, spec)
+    delta = [
+        column.name for column in spec.columns if column.type in {"i32", "i64", "day", "moment"}
+    ]
+    codes = [column.name for column in spec.columns if column.type in {"i8", "i16", "text"}]
+    pq.write_table(
+        checked,
+        path,
+        row_group_size=ROW_GROUP,
+        compression="zstd",
+        compression_level=1,
+        use_dictionary=codes,
+        column_encoding=dict.fromkeys(delta, "DELTA_BINARY_PACKED"),
+        write_page_checksum=True,
+    )
+
+
+def read_parquet(
+    path: Path, spec: Table, columns: Sequence[str] = (), rows: int | None = None
+) -> pa.Table:
+    """A file as its declared table, or those columns of it; `rows` is how many there must be."""
+    for name in columns:
+        spec.column(name)
+    try:
+        # Pages carry checksums, so an edited file is noticed also without its SHA-256.
+        with pq.ParquetFile(path, page_checksum_verification=True) as file:
+            _check_head(file, spec, path, rows)
+            known = [name for name in columns or spec.names if name in file.schema_arrow.names]
+            data = file.read(columns=known)
+    except FileNotFoundError:
+        raise CorruptFile("the file is missing", where=str(path), fix=_AGAIN) from None
+    except (pa.ArrowException, OSError) as error:
+        reason = str(error).partition("\n")[0]
+        raise CorruptFile(
+            f"is not a readable Parquet file ({reason})", where=str(path), fix=_AGAIN
+        ) from None
+    found: dict[str, Any] = {name: data.column(name) for name in data.column_names}
+    return conform(found, spec, rows=data.num_rows, where=str(path), only=columns)
+
+
+def sha256_of(path: Path) -> str:
+    """The SHA-256 of a file, in hex."""
+    try:
+        with path.open("rb") as file:
+            return file_digest(file, "sha256").hexdigest()
+    except FileNotFoundError:
+        raise CorruptFile("the file is missing", where=str(path), fix=_AGAIN) from None
+
+
+def check_sha256(path: Path, expected: str) -> None:
+    """Raise `CorruptFile` if the file is not the one that was published."""
+    if sha256_of(path) != expected:
+        raise CorruptFile("has changed since it was published", where=str(path), fix=_AGAIN)
+
+
+def _check_head(file: Any, spec: Table, path: Path, rows: int | None) -> None:
+    tag = (file.schema_arrow.metadata or {}).get(SCHEMA_KEY, b"").decode()
+    if not tag:
+        fix = f"Import it first; only files marked {spec.tag} are read as they are"
+        raise SchemaError("is not a file of a declared table", where=str(path), fix=fix)
+    if tag != spec.tag:
+        fix = f"Give a file of {spec.tag}, or use the version of usance that wrote it"
+        raise SchemaError(f"is {tag}", where=str(path), fix=fix)
+    if rows is not None and file.metadata.num_rows != rows:
+        what = f"has {file.metadata.num_rows} rows instead of {rows}"
+        raise CorruptFile(what, where=str(path), fix=_AGAIN)

@@ -1,0 +1,58 @@
+"""Files that appear whole or not at all, and one writer at a time.
+
+A file is written beside its place, made durable, then renamed; the folder is made durable after.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from usance.base.errors import BookLocked
+
+
+@contextmanager
+def lock(path: Path) -> Iterator[None]:
+    """Hold the lock file while the block lasts; fails at once if another process has it."""
+    with path.open("a") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise BookLocked(
+                "another process is writing", where=str(path.parent), fix="Wait until it is done"
+            ) from None
+        yield
+
+
+def publish(temporary: Path, final: Path) -> None:
+    """Move a finished file to its place, durably."""
+    _sync(temporary)
+    _make_folders(final.parent)
+    temporary.rename(final)
+    _sync(final.parent)
+
+
+def replace(path: Path, content: bytes) -> None:
+    """Replace a file's content in one step; a reader sees the old or the new, never a part."""
+    new = path.with_name(f"{path.name}.new")
+    new.write_bytes(content)
+    publish(new, path)
+
+
+def _make_folders(folder: Path) -> None:
+    if folder.is_dir():
+        return
+    _make_folders(folder.parent)
+    folder.mkdir(exist_ok=True)
+    _sync(folder.parent)
+
+
+def _sync(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -1,0 +1,179 @@
+"""A column of our own loans: their terms and facts as arrays the kernel reads in place.
+
+Made from `Terms` and `Fact` objects, or from the `loans` and `facts` tables of a book. What the
+kernel does not know (another convention, a loan too large for 64 bits) is refused here by name and
+row; nothing falls back to another form.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields
+from datetime import date
+
+import numpy as np
+from numpy.typing import NDArray
+
+from usance.base.dates import to_day
+from usance.loan.convention import DEFAULT_ALLOCATION, OWN, OWN_CODES, Allocation, Convention, When
+from usance.loan.errors import ConventionNotInKernel, KernelRange
+from usance.loan.facts import Fact
+from usance.loan.kernel_plan import (
+    MAX_KERNEL_FEES_MINOR,
+    MAX_KERNEL_FIRST_DAYS,
+    MAX_KERNEL_INSTALMENTS,
+    MAX_KERNEL_PRINCIPAL_MINOR,
+    MAX_KERNEL_RATE_PPM,
+)
+from usance.loan.terms import Terms
+
+_WHEN = {When.PAST_DUE: 0, When.DUE: 1, When.IN_ADVANCE: 2}
+_BEYOND_KERNEL = (
+    "rate_steps", "tranches", "down_payment_minor", "balloon_minor", "grace_principal",
+    "grace_interest", "percent_fees", "late",
+)  # fmt: skip
+
+
+def convention_code(convention: Convention) -> int | None:
+    """The code of the own convention this is, whatever its allocation order; else None.
+
+    >>> convention_code(OWN["level_daily"]), convention_code(OWN["level_daily"].named("x", every=2))
+    (4, None)
+    """
+    if OWN.get(convention.name) is convention:
+        return OWN_CODES[convention.name]
+    for name, own in OWN.items():
+        if own == convention.named(name, allocation=DEFAULT_ALLOCATION):
+            return OWN_CODES[name]
+    return None
+
+
+def why_not_in_kernel(terms: Terms) -> str:
+    """What of these terms only the exact form knows; empty if nothing."""
+    if convention_code(terms.convention) is None:
+        return f"convention {terms.convention.name}"
+    beyond = [name for name in _BEYOND_KERNEL if getattr(terms, name)]
+    return beyond[0] if beyond else ""
+
+
+@dataclass(frozen=True, slots=True)
+class TermColumns:
+    """The terms of many loans, one array per term, in one allocation order."""
+
+    principal_minor: NDArray[np.int64]
+    rate_ppm: NDArray[np.int32]
+    coupon_ppm: NDArray[np.int32]
+    instalments: NDArray[np.int16]
+    disbursed_on: NDArray[np.int32]
+    first_due_on: NDArray[np.int32]
+    flat_fee_minor: NDArray[np.int64]
+    guarantee_fee_minor: NDArray[np.int64]
+    convention: NDArray[np.int16]
+    allocation: Allocation = DEFAULT_ALLOCATION
+
+    def __post_init__(self) -> None:
+        arrays = self.arrays
+        if len({len(a) for a in arrays}) != 1:
+            raise KernelRange("term columns have different lengths", where="terms",
+                              fix="Give one value per loan in every column")  # fmt: skip
+        for (name, lowest, highest), values in zip(_RANGES, arrays, strict=True):
+            _within(name, values, lowest, highest)
+        first_days = self.first_due_on.astype(np.int64) - self.disbursed_on
+        _within("first_due_on − disbursed_on (days)", first_days, 1, MAX_KERNEL_FIRST_DAYS)
+        _within("rate_ppm − coupon_ppm", self.rate_ppm - self.coupon_ppm, 0, MAX_KERNEL_RATE_PPM)
+
+    @property
+    def arrays(self) -> tuple[NDArray[np.generic], ...]:
+        """The columns in the order the kernel takes them."""
+        return tuple(getattr(self, field.name) for field in fields(self)[:-1])
+
+    def __len__(self) -> int:
+        return len(self.principal_minor)
+
+    @classmethod
+    def of(cls, loans: Sequence[Terms]) -> TermColumns:
+        """Columns of terms; refuses what only the exact form knows, naming the loan."""
+        for row, terms in enumerate(loans):
+            why = why_not_in_kernel(terms)
+            if why:
+                raise ConventionNotInKernel(f"the kernel does not know {why}", where=f"loan {row}",
+                                            fix="Replay this loan with form='exact'")  # fmt: skip
+        orders = {terms.convention.allocation for terms in loans} or {DEFAULT_ALLOCATION}
+        if len(orders) > 1:
+            raise ConventionNotInKernel("the loans have different allocation orders",
+                                        where="terms", fix="Make one batch of each order")  # fmt: skip
+        columns = (
+            np.array([int(read(terms)) for terms in loans], dtype)
+            for read, dtype in _FROM_TERMS
+        )
+        return cls(*columns, allocation=orders.pop())  # type: ignore[arg-type]
+
+
+_RANGES = (
+    ("principal_minor", 1, MAX_KERNEL_PRINCIPAL_MINOR),
+    ("rate_ppm", 0, MAX_KERNEL_RATE_PPM),
+    ("coupon_ppm", 0, MAX_KERNEL_RATE_PPM),
+    ("instalments", 1, MAX_KERNEL_INSTALMENTS),
+    ("disbursed_on", 0, to_day(date(2100, 12, 31))),
+    ("first_due_on", 0, to_day(date(2100, 12, 31))),
+    ("flat_fee_minor", 0, MAX_KERNEL_FEES_MINOR),
+    ("guarantee_fee_minor", 0, MAX_KERNEL_FEES_MINOR),
+    ("convention", 1, len(OWN)),
+)
+
+_FROM_TERMS = (
+    (lambda t: t.principal_minor, np.int64),
+    (lambda t: t.rate_ppm, np.int32),
+    (lambda t: t.coupon_ppm, np.int32),
+    (lambda t: t.instalments, np.int16),
+    (lambda t: to_day(t.disbursed_on), np.int32),
+    (lambda t: to_day(t.first_due_on), np.int32),
+    (lambda t: t.flat_fee_minor, np.int64),
+    (lambda t: t.guarantee_fee_minor, np.int64),
+    (lambda t: convention_code(t.convention), np.int16),
+)
+
+
+def _within(name: str, values: NDArray[np.generic], lowest: int, highest: int) -> None:
+    """Refuse a column with a value outside its range, naming the first row."""
+    if len(values) == 0 or (values.min() >= lowest and values.max() <= highest):
+        return
+    row = int(np.flatnonzero((values < lowest) | (values > highest))[0])
+    kind = ConventionNotInKernel if name == "convention" else KernelRange
+    raise kind(f"{name} is {values[row]}; the kernel takes {lowest} to {highest}",
+               where=f"row {row}", fix="Correct the row, or replay it with form='exact'")  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class FactColumns:
+    """The facts of many loans, each loan's in canonical order; see `usance.loan.known`."""
+
+    offsets: NDArray[np.int64]
+    day: NDArray[np.int32]
+    kind: NDArray[np.int8]
+    amount_minor: NDArray[np.int64]
+    arg: NDArray[np.int64]
+
+    @property
+    def arrays(self) -> tuple[NDArray[np.generic], ...]:
+        """The columns in the order the kernel takes them."""
+        return self.offsets, self.day, self.kind, self.amount_minor, self.arg
+
+    @classmethod
+    def of(cls, loans: Iterable[Sequence[Fact]]) -> FactColumns:
+        """Columns of facts that `visible()` has put in order."""
+        by_loan = list(loans)
+        flat = [fact for facts in by_loan for fact in facts]
+        return cls(
+            np.cumsum([0, *map(len, by_loan)], dtype=np.int64),
+            np.array([to_day(fact.effective_on) for fact in flat], np.int32),
+            np.array([fact.kind for fact in flat], np.int8),
+            np.array([fact.amount_minor for fact in flat], np.int64),
+            np.array([fact.arg for fact in flat], np.int64),
+        )
+
+
+def order_codes(allocation: Allocation) -> NDArray[np.int8]:
+    """An allocation order as the kernel reads it."""
+    buckets = [12 if b is None else 4 * _WHEN[b[0]] + b[1] for b in allocation.order]
+    return np.array([*buckets, int(allocation.sweep == "by_instalment")], np.int8)

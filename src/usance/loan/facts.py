@@ -1,0 +1,115 @@
+"""What happened to a loan: facts that are only ever appended, each with two times.
+
+`effective_on` says when it is true, `booked_at` when it was known. What a replay sees is decided
+here, once, for both forms: known facts, less what was reversed, in canonical order.
+
+>>> from datetime import UTC, date, datetime
+>>> paid = Fact(Kind.PAID, date(2024, 1, 31), 1_635_00, ref=2, booked_at=datetime(2024, 2, 1, tzinfo=UTC))
+>>> wrong = Fact(Kind.REVERSED, date(2024, 2, 3), ref=3, arg=2, booked_at=datetime(2024, 2, 3, tzinfo=UTC))
+>>> len(visible([wrong, paid], as_of=date(2024, 6, 30)))
+0
+>>> len(visible([wrong, paid], as_of=date(2024, 6, 30), known_at=datetime(2024, 2, 2, tzinfo=UTC)))
+1
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from datetime import UTC, date, datetime
+from typing import NamedTuple
+
+from usance.base.codes import Kind
+from usance.base.errors import UsanceError, raise_all
+from usance.loan.errors import DuplicateFact, FactAmountError, FactError, ReversalError
+
+END_OF_TIME = datetime.max.replace(tzinfo=UTC)
+"""Known at any time: the default of `known_at`."""
+START_OF_TIME = datetime(1970, 1, 1, tzinfo=UTC)
+
+MAX_FACT_MINOR = 10**16
+"""Larger than any loan with all it can cost; sums of facts stay within 64 bits."""
+
+_MAY_BE_ZERO = frozenset(
+    {Kind.TERMS_CHANGED, Kind.INTEREST_PAUSED, Kind.BOUGHT_OUT, Kind.CHARGED_OFF, Kind.REVERSED}
+)
+
+
+class Fact(NamedTuple):
+    """One fact of one loan; `arg` means what its kind says (see `usance.base.codes.Kind`)."""
+
+    kind: Kind
+    effective_on: date
+    amount_minor: int = 0
+    ref: int = 0
+    arg: int = 0
+    booked_at: datetime = START_OF_TIME
+
+    @property
+    def name(self) -> str:
+        """How messages call this fact."""
+        return f"{Kind(self.kind).label} of {self.effective_on} (ref {self.ref})"
+
+
+def canonical(fact: Fact) -> tuple[date, int, int]:
+    """The order that alone decides a replay: effective day, rank of the kind, reference."""
+    return fact.effective_on, fact.kind, fact.ref
+
+
+def visible(
+    facts: Iterable[Fact], *, as_of: date, known_at: datetime = END_OF_TIME
+) -> list[Fact]:
+    """The facts a replay sees: known, not reversed, effective by `as_of`, in canonical order.
+
+    A reversal takes effect by being known; its own effective date plays no part, since what it
+    names never happened.
+    """
+    known = [fact for fact in facts if fact.booked_at <= known_at]
+    raise_all(list(problems(known)), where="facts")
+    gone = {fact.arg for fact in known if fact.kind == Kind.REVERSED}
+    seen = [
+        fact
+        for fact in known
+        if fact.effective_on <= as_of and fact.kind != Kind.REVERSED and fact.ref not in gone
+    ]
+    seen.sort(key=canonical)
+    return seen
+
+
+def problems(facts: list[Fact]) -> Iterator[UsanceError]:
+    """What is wrong with the facts by themselves, before any terms are looked at."""
+    by_ref: dict[int, Fact] = {}
+    for fact in facts:
+        if fact.ref in by_ref:
+            yield DuplicateFact(f"{fact.name} has the reference of {by_ref[fact.ref].name}",
+                                where=f"ref {fact.ref}",
+                                fix="Give every fact of a loan its own reference")  # fmt: skip
+        by_ref[fact.ref] = fact
+        yield from _amount_problems(fact)
+    yield from _reversal_problems(facts, by_ref)
+
+
+def _amount_problems(fact: Fact) -> Iterator[UsanceError]:
+    amount = fact.amount_minor
+    if type(amount) is not int:
+        raise FactError(f"{fact.name} has the amount {amount!r}", where="amount_minor",
+                        fix="Give whole minor units as an int")  # fmt: skip
+    lowest = 0 if fact.kind in _MAY_BE_ZERO else 1
+    if not lowest <= amount <= MAX_FACT_MINOR:
+        yield FactAmountError(f"{fact.name} has the amount {amount}", where="amount_minor",
+                              fix=f"Give {lowest} to {MAX_FACT_MINOR} minor units")  # fmt: skip
+
+
+def _reversal_problems(facts: list[Fact], by_ref: dict[int, Fact]) -> Iterator[UsanceError]:
+    reversed_by: dict[int, Fact] = {}
+    for fact in sorted((f for f in facts if f.kind == Kind.REVERSED), key=canonical):
+        target = by_ref.get(fact.arg)
+        if target is None:
+            why, fix = f"no fact has the reference {fact.arg}", "Name the ref of a known fact in arg"
+        elif target.kind == Kind.REVERSED:
+            why, fix = f"{target.name} is a reversal", "Book the fact again under a new ref"
+        elif fact.arg in reversed_by:
+            why, fix = f"{target.name} is already reversed", "Book the fact again under a new ref"
+        else:
+            reversed_by[fact.arg] = fact
+            continue
+        yield ReversalError(f"{fact.name} cannot stand: {why}", where=f"ref {fact.ref}", fix=fix)

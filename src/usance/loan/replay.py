@@ -1,0 +1,214 @@
+"""One function for a loan's whole life: `replay(terms, facts, as_of, known_at)`.
+
+Two forms stand behind it. The kernel knows our own products' conventions; the exact form knows
+every convention. Which one answered is said by the loan it returns (`form`), and can be asked for;
+they agree to the minor unit wherever both can answer.
+
+>>> from datetime import date
+>>> terms = Terms(principal_minor=10_000_00, rate_ppm=180_000, instalments=12,
+...               disbursed_on=date(2024, 1, 15), first_due_on=date(2024, 2, 15))
+>>> facts = [Fact(Kind.DISBURSED, date(2024, 1, 15), 10_000_00, ref=1),
+...          Fact(Kind.PAID, date(2024, 2, 15), 916_80, ref=2)]
+>>> loan = replay(terms, facts, date(2024, 4, 1))
+>>> loan.form, loan.view().days_past_due, loan.view().past_due.total, loan.view().settlement
+('kernel', 17, 91680, 944144)
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable, Iterable, Sequence
+from datetime import date, datetime
+from functools import cache
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+import numpy as np
+
+from usance.base.codes import Kind, Status
+from usance.base.dates import EPOCH, from_day, to_day
+from usance.base.errors import unknown
+from usance.loan.columns import FactColumns, TermColumns, convention_code, why_not_in_kernel
+from usance.loan.convention import DEFAULT_ALLOCATION
+from usance.loan.errors import ConventionNotInKernel, FactNotInKernel
+from usance.loan.facts import END_OF_TIME, MAX_FACT_MINOR, Fact, visible
+from usance.loan.terms import Terms
+from usance.loan.view import InstalmentState, LoanView, Parts
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+Form = Literal["auto", "kernel", "exact"]
+
+_ONLY_EXACT = (Kind.TERMS_CHANGED, Kind.INTEREST_PAUSED)
+_STATUSES = tuple(Status)
+
+
+class Loan(Protocol):
+    """A replayed loan, whichever form it came from."""
+
+    form: str
+
+    def view(self) -> LoanView:
+        """Where the loan stands."""
+
+    def rows(self) -> list[InstalmentState]:
+        """Every instalment with what is due, paid and outstanding."""
+
+
+def replay(
+    terms: Terms | Sequence[Terms],
+    facts: Iterable[Fact],
+    as_of: date,
+    known_at: datetime = END_OF_TIME,
+    *,
+    form: Form = "auto",
+) -> Loan:
+    """The loan on a day, as known at a moment.
+
+    Several terms are the versions that changes of terms name. `form="kernel"` refuses by name what
+    only the exact form knows; `"auto"` takes the kernel where it can.
+    """
+    if form not in ("auto", "kernel", "exact"):
+        raise unknown("form", form, ("auto", "kernel", "exact"), where="form")
+    facts = list(facts)
+    if form != "exact":
+        why = _only_exact(terms, facts)
+        if not why:
+            return _replay_in_kernel(terms if isinstance(terms, Terms) else terms[0],
+                                     facts, as_of, known_at)  # fmt: skip
+        if form == "kernel":
+            raise _refused(why)
+    from usance.loan import exact_replay
+
+    return exact_replay.replay(terms, facts, as_of, known_at)
+
+
+class KernelLoan:
+    """A loan as the kernel left it: its state, and its view as one row of integers."""
+
+    __slots__ = ("_as_of", "_row", "_state", "_terms")
+    form = "kernel"
+
+    def __init__(self, terms: Terms, as_of: date, state: NDArray[np.int64], row: list[int]) -> None:
+        self._terms, self._as_of, self._state, self._row = terms, as_of, state, row
+
+    def view(self) -> LoanView:
+        """Where the loan stands."""
+        r = self._row
+        due, past_due = Parts(r[4], r[5], r[6], r[7]), Parts(r[8], r[9], r[10], r[11], r[12])
+        paid, waived = Parts(*r[13:18]), Parts(*r[18:23])
+        next_due_on = from_day(r[31]) if r[31] >= 0 else None
+        return LoanView(
+            self._as_of, _STATUSES[r[0]], r[1], r[2], r[3], due, past_due, paid, waived, r[23],
+            r[24], r[25], r[26], r[27], r[28], r[29], r[30], next_due_on, r[32],
+        )  # fmt: skip
+
+    def rows(self) -> list[InstalmentState]:
+        """Every instalment with what is due, paid (or waived) and outstanding."""
+        from usance.loan.batch import States, cover_columns
+        from usance.loan.kernel_fold import SLOTS
+
+        columns = TermColumns.of([self._terms])
+        through = np.array([to_day(self._as_of)], np.int32)
+        cover = cover_columns(States(columns, self._state[:SLOTS].reshape(1, SLOTS), through))
+        rows = zip(cover.due_on.tolist(), cover.asked.tolist(), cover.met.tolist(), strict=True)
+        return [
+            InstalmentState(number, from_day(day), Parts(*asked), Parts(*met),
+                            Parts(*(a - m for a, m in zip(asked, met, strict=True))))
+            for number, (day, asked, met) in enumerate(rows, start=1)
+        ]  # fmt: skip
+
+
+def _only_exact(terms: Terms | Sequence[Terms], facts: Sequence[Fact]) -> str:
+    """Why the kernel cannot answer; empty if it can."""
+    if not isinstance(terms, Terms):
+        if len(terms) != 1:
+            return "several versions of terms"
+        terms = terms[0]
+    if terms.convention.allocation is not DEFAULT_ALLOCATION:
+        return "another allocation order for a single loan"
+    why = why_not_in_kernel(terms)
+    if why:
+        return why
+    kinds = {fact[0] for fact in facts}
+    return next((f"{kind.label} facts" for kind in _ONLY_EXACT if kind in kinds), "")
+
+
+def _refused(why: str) -> ConventionNotInKernel | FactNotInKernel:
+    kind = FactNotInKernel if why.endswith("facts") else ConventionNotInKernel
+    return kind(f"the kernel does not know {why}", where="terms", fix="Use form='exact'")
+
+
+def _replay_in_kernel(
+    terms: Terms, facts: list[Fact], as_of: date, known_at: datetime
+) -> KernelLoan:
+    replay_loan, work_row = _kernel()
+    state = work_row()
+    out = np.empty((1, FIELD_COUNT), np.int64)
+    arrays = _fact_arrays(facts, as_of, known_at)
+    refusal = replay_loan(_scalars(terms), _NO_OFFSETS, *arrays, to_day(as_of), state, out)
+    if refusal:
+        from usance.loan.refusals import named_refusal
+
+        columns = FactColumns(np.zeros(2, np.int64), *arrays)
+        raise named_refusal(refusal % 16, 0, 1, columns, refusal // 16)
+    return KernelLoan(terms, as_of, state, out[0].tolist())
+
+
+@cache
+def _kernel() -> tuple[Callable[..., int], Callable[[], NDArray[np.int64]]]:
+    """The compiled functions, imported when first needed: Numba takes a second to load."""
+    from usance.base.compiled import announce_if_cold
+    from usance.loan.kernel_fold import work_row
+    from usance.loan.kernel_single import replay_loan
+
+    announce_if_cold()
+    return replay_loan, work_row
+
+
+def _scalars(terms: Terms) -> tuple[int, ...]:
+    return (
+        terms.principal_minor, terms.rate_ppm, terms.coupon_ppm, terms.instalments,
+        to_day(terms.disbursed_on), to_day(terms.first_due_on), terms.flat_fee_minor,
+        terms.guarantee_fee_minor, convention_code(terms.convention) or 0,
+    )  # fmt: skip
+
+
+def _fact_arrays(
+    facts: list[Fact], as_of: date, known_at: datetime
+) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]]:
+    """Day, kind, amount and arg of what a replay sees, in canonical order.
+
+    Facts that are in order already, all known and none reversed, need not go through `visible`.
+    """
+    if not facts:
+        return _NO_FACTS
+    kinds, dates, amounts, refs, args, booked = zip(*facts, strict=True)
+    days = [day.toordinal() - EPOCH for day in dates]
+    keys = list(zip(days, kinds, refs, strict=True))
+    plain = (
+        Kind.REVERSED not in kinds
+        and (known_at is END_OF_TIME or max(booked) <= known_at)
+        and len(set(refs)) == len(refs)
+        and set(map(type, amounts)) == {int}
+        and min(amounts) > 0
+        and max(amounts) <= MAX_FACT_MINOR
+        and keys == sorted(keys)
+    )
+    if not plain:
+        facts = visible(facts, as_of=as_of, known_at=known_at)
+        if not facts:
+            return _NO_FACTS
+        kinds, dates, amounts, refs, args, booked = zip(*facts, strict=True)
+        days = [day.toordinal() - EPOCH for day in dates]
+    return (
+        np.frombuffer(array("i", days), np.int32), np.frombuffer(array("b", kinds), np.int8),
+        np.frombuffer(array("q", amounts), np.int64), np.frombuffer(array("q", args), np.int64),
+    )  # fmt: skip
+
+
+FIELD_COUNT = 33
+_NO_OFFSETS = np.zeros(2, np.int64)
+_NO_FACTS = (
+    np.empty(0, np.int32), np.empty(0, np.int8), np.empty(0, np.int64), np.empty(0, np.int64),
+)  # fmt: skip

@@ -1,0 +1,94 @@
+"""The declared tables keep the data contract: names, types, sizes."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from usance.base.codes import code_lists
+from usance.base.errors import CodeError, SchemaError
+from usance.base.schemas import TYPES, Table, declare
+from usance.base.tables import TABLES, table
+
+EVERY = pytest.mark.parametrize("spec", TABLES.values(), ids=TABLES)
+
+# Bytes a row in memory, as the contract says.
+SIZES = {"users": 17, "decisions": 53, "requests": 45, "routing": 44, "facts": 45, "tape": 77}
+
+
+@pytest.mark.parametrize("name", SIZES)
+def test_rows_are_as_large_as_the_contract_says(name: str) -> None:
+    assert table(name).bytes_per_row == SIZES[name]
+
+
+def test_a_loan_is_86_bytes_and_two_contract_fees() -> None:
+    assert table("loans").bytes_per_row == 86 + 16
+    assert table("loans").names[-2:] == ("flat_fee_minor", "upfront_fee_minor")
+    assert [column.default for column in table("loans").columns[-2:]] == [0, 0]
+
+
+def test_a_state_fits_160_bytes() -> None:
+    assert table("state").bytes_per_row <= 160
+    assert len(table("state").columns) == 2 + 18
+
+
+@EVERY
+def test_units_at_the_end_of_a_name_decide_the_type(spec: Table) -> None:
+    expected = {"_minor": "i64", "_ppm": "i32", "_ppb": "i64", "_on": "day", "_at": "moment"}
+    for column in spec.columns:
+        for ending, kind in expected.items():
+            if column.name.endswith(ending):
+                assert column.type == kind, column
+
+
+@EVERY
+def test_columns_are_documented_unique_and_keyed(spec: Table) -> None:
+    assert spec.doc.endswith(".")
+    assert spec.key
+    assert len(set(spec.names)) == len(spec.names)
+    lists = code_lists()
+    for column in spec.columns:
+        assert column.doc, column
+        assert column.type in TYPES
+        assert not (column.key and column.optional)
+        assert not column.codes or column.codes in lists, column
+
+
+@EVERY
+def test_an_optional_column_stands_last(spec: Table) -> None:
+    marks = [column.optional for column in spec.columns]
+    assert marks == sorted(marks)
+
+
+@EVERY
+def test_every_column_of_the_contract_is_there(spec: Table, shared: Path) -> None:
+    text = (shared / "spec" / "data.md").read_text(encoding="utf-8")
+    match = re.search(rf"^\*\*{spec.name}\*\*[^:]*: (.*)$", text, re.MULTILINE)
+    if match is None or spec.name in {"state", "journals", "group_facts", "disclosed"}:
+        pytest.skip("described in words")
+    sentence = re.sub(r"\([^()]*\)", "", match[1].split(". ")[0].replace("reason_1…4", "reason_1"))
+    words = re.findall(r"\b[a-z][a-z0-9]*(?:_[a-z0-9]+)*\b", sentence.replace("**", ""))
+    skip = {"i8", "i16", "i32", "i64", "or", "one", "then", "cumulative", "per", "posting", "amount",
+            "day", "month", "int64", "small", "only", "for", "co", "funded", "loans", "section",
+            "ppm", "ppb", "period", "text"}  # fmt: skip
+    assert {word for word in words if word not in skip} <= set(spec.names) | skip
+
+
+def test_a_subledger_gets_a_column_per_amount() -> None:
+    wide = table("subledger").with_amounts(["disbursed", "paid_interest"])
+    assert wide.names == ("close_no", "loan_id", "disbursed", "paid_interest")
+    assert (wide.tag, wide.bytes_per_row) == ("subledger/1", 28)
+
+
+def test_unknown_names() -> None:
+    with pytest.raises(CodeError, match="Did you mean 'loans'"):
+        table("loan")
+    with pytest.raises(SchemaError, match="Columns: loan_id, source, principal_minor"):
+        table("shares").column("principal")
+
+
+def test_a_declaration_with_an_unknown_type_is_a_bug() -> None:
+    with pytest.raises(AssertionError, match="no known type"):
+        declare("t", 1, "T.", "a int64 key x")
