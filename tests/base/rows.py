@@ -12,7 +12,8 @@ from hypothesis.strategies import DrawFn, SearchStrategy
 from usance.base.columns import make, sort
 from usance.base.schemas import Table
 
-BITS = {"i8": 8, "i16": 16, "i32": 32, "i64": 64, "day": 32, "moment": 64}
+BITS = {"i8": 8, "i16": 16, "i32": 32, "i64": 64}
+DAYS = st.integers(-700_000, 2_900_000)  # years 53 to 9909: Python's calendar, not Arrow's
 WIDTH = 3
 
 
@@ -23,6 +24,8 @@ def values(kind: str) -> SearchStrategy[Any]:
         return st.floats()
     if kind == "inputs":
         return st.lists(st.floats(allow_nan=False), min_size=WIDTH, max_size=WIDTH)
+    if kind in {"day", "moment"}:
+        return DAYS if kind == "day" else DAYS.map(lambda day: day * 86_400_000_123)
     limit = 1 << (BITS[kind] - 1)
     return st.integers(-limit, limit - 1)
 

@@ -79,6 +79,8 @@ def test_afb_counts_whole_years_back_from_the_end() -> None:
     assert year_fraction(date(2000, 2, 29), date(2005, 2, 28), rule) == 4 + Fraction(366, 366)
     assert year_fraction(date(2004, 2, 28), date(2008, 2, 28), rule) == 4
     assert year_fraction(date(2003, 1, 1), date(2004, 3, 1), rule) == 1 + Fraction(59, 365)
+    assert year_fraction(date(2004, 2, 29), date(2004, 8, 29), rule) == Fraction(182, 366)
+    assert year_fraction(date(2003, 8, 29), date(2004, 2, 29), rule) == Fraction(184, 365)
 
 
 @given(DATES, st.integers(0, 3000))

@@ -28,13 +28,21 @@ MINOR = st.integers(INT64_MIN, INT64_MAX)
 WIDE = st.integers(-(10**24), 10**24)
 
 
-@given(WIDE, st.integers(1, 10**9))
+@given(WIDE, st.integers(1, 20) | st.integers(1, 10**9))
 def test_half_up_is_decimals(numerator: int, denominator: int) -> None:
     with localcontext() as context:
         context.prec = 60
         exact = Decimal(numerator) / Decimal(denominator)
         assert half_up(numerator, denominator) == exact.to_integral_value(ROUND_HALF_UP)
     assert half_up(-numerator, -denominator) == half_up(numerator, denominator)
+
+
+@given(st.integers(0, 10**18), st.integers(1, 10**6))
+def test_ties_go_away_from_zero(whole: int, half: int) -> None:
+    tie = (2 * whole + 1) * half
+    assert half_up(tie, 2 * half) == whole + 1
+    assert half_up(-tie, 2 * half) == -whole - 1
+    assert half_even(tie, 2 * half) == whole + whole % 2
 
 
 @given(WIDE, st.integers(1, 1000))

@@ -22,10 +22,11 @@ from typing import NamedTuple
 from usance.base.codes import Component, Fee, Kind
 from usance.base.dates import add_days, add_months, from_day, to_day
 from usance.loan.convention import OWN
-from usance.loan.exact_dates import CALENDARS
-from usance.loan.exact_plan import schedule
-from usance.loan.exact_replay import apply_fact
-from usance.loan.exact_state import State
+from usance.loan.exact.dates import CALENDARS
+from usance.loan.exact.late import charge_late
+from usance.loan.exact.plan import schedule
+from usance.loan.exact.history import apply_fact
+from usance.loan.exact.state import State
 from usance.loan.facts import Fact
 from usance.loan.terms import Terms
 
@@ -91,14 +92,19 @@ class History:
         self.ref = first_ref
         self.day = to_day(terms.disbursed_on)
         self.rank = 0
-        for day, amount in list(self.state.to_disburse)[:1]:
-            self._book(Kind.DISBURSED, to_day(day), amount, 0)
+        self.drawing = True
+        self._draw_tranches(self.day)
+
+    def __repr__(self) -> str:
+        """The terms and the facts, as Python."""
+        return f"(versions={self.versions!r}, facts={self.facts!r})"
 
     def play(self, move: Move) -> None:
         """Let a move happen, if it can."""
         kind = KINDS.get(move.what, Kind.PAID)
         day = self._day(move, kind)
         self._draw_tranches(day)
+        self._wait_until(day)
         amount, arg = self._amount(move, day)
         if amount or kind in (Kind.BOUGHT_OUT, Kind.CHARGED_OFF, Kind.INTEREST_PAUSED):
             self._book(kind, day, amount, arg)
@@ -113,12 +119,18 @@ class History:
             day = self.day + next(later, today + 30) - today
         return day + 1 if day == self.day and kind < self.rank else day
 
+    def _wait_until(self, day: int) -> None:
+        """Let late charges arise; from here on nothing can happen on an earlier day."""
+        charge_late(self.state, from_day(day).toordinal())
+        self.rank = self.rank if day == self.day else 0
+        self.day = day
+
     def _draw_tranches(self, day: int) -> None:
-        while self.state.to_disburse and to_day(self.state.to_disburse[0][0]) <= day:
-            if self.state.settled:
-                return
-            on, amount = self.state.to_disburse[0]
-            self._book(Kind.DISBURSED, to_day(on), amount, 0)
+        """Draw what the terms promise by a day, as long as the loan is not settled."""
+        for on, amount in self.state.to_disburse.copy():
+            self.drawing = self.drawing and not self.state.settled
+            if self.drawing and to_day(on) <= day:
+                self._book(Kind.DISBURSED, to_day(on), amount, 0)
 
     def _amount(self, move: Move, day: int) -> tuple[int, int]:
         """The amount and the argument of the fact; nothing where nothing can happen."""
@@ -179,7 +191,7 @@ class History:
         number = len(self.versions) + 1
         terms = replace(
             self.versions[0], terms_no=number, disbursed_on=from_day(day), tranches=(),
-            first_due_on=add_days(from_day(day), 1 + share), guarantee_fee_minor=0,
+            first_due_on=add_days(from_day(day), 4 + share), guarantee_fee_minor=0,
         )  # fmt: skip
         self.versions.append(terms)
         self.state.versions = {each.terms_no: each for each in self.versions}
@@ -329,8 +341,8 @@ def _defaults(draw: Random, instalments: int) -> list[Move]:
     moves = _on_time(draw, instalments)[: draw.randint(0, 4)]
     moves.append(Move(draw.randint(31, 90), What.FEE, draw.randint(0, 100)))
     moves.append(_move(draw, draw.randint(0, 60), What.COMPENSATE, What.BUY_OUT, What.CHARGE_OFF))
-    after = (What.RECOVER, What.RECOVER, What.PAY_PART, What.PAY_TINY, What.WAIVE, What.CHARGE_OFF)
-    after = (*after, What.CHARGE_BACK, What.SETTLE, What.FEE)
+    after = (What.RECOVER, What.RECOVER, What.PAY_PART, What.PAY_TINY, What.WAIVE,
+             What.CHARGE_OFF, What.CHARGE_BACK, What.SETTLE, What.FEE)  # fmt: skip
     moves += [_move(draw, draw.randint(0, 60), *after) for _ in range(draw.randint(0, 6))]
     return moves
 
@@ -418,7 +430,7 @@ def _as_of(draw: Random, terms: Terms, history: History) -> date:
 
 def features(case: Case) -> set[str]:
     """What a case has in it, for a look at how much of everything the cases have."""
-    from usance.loan.exact_replay import replay
+    from usance.loan.exact.history import replay
 
     terms, facts, as_of = case
     loan = replay(terms, facts, as_of)

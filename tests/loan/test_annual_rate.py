@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from usance.base.dates import add_days, add_months
 from usance.base.errors import AmountError
-from usance.loan.annual_rate import (
+from usance.loan.rates.annual import (
     Flow,
     RateBasis,
     actuarial_apr,
@@ -26,8 +26,8 @@ from usance.loan.annual_rate import (
     percent,
     simple_rate,
 )
-from usance.loan.rate_equation import RateNotFound
-from usance.loan.unit_periods import Unit
+from usance.loan.rates.equation import RateNotFound
+from usance.loan.rates.unit_periods import Unit
 
 DAY = date(2023, 1, 15)
 

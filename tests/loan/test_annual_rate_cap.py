@@ -14,8 +14,8 @@ from usance.base.dates import add_days, add_months
 from usance.base.errors import InputError, ParameterError
 from usance.base.money import half_up
 from usance.base.parameters import Parameters, trace
-from usance.loan.annual_rate import Flow, RateBasis
-from usance.loan.rate_cap import RateCapExceeded, all_in_cost, check_cap
+from usance.loan.rates.annual import Flow, RateBasis
+from usance.loan.rates.cap import RateCapExceeded, all_in_cost, check_cap
 
 DAY = date(2024, 1, 31)
 PARAMETERS = Parameters.load()

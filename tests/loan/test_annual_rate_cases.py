@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from usance.base.errors import DocumentError
-from usance.loan.apr_case_file import read_case
-from usance.loan.apr_cases import Report, run, run_case
+from usance.loan.rates.apr_case_file import read_case
+from usance.loan.rates.apr_cases import Report, run, run_case
 
 US: dict[str, Any] = {
     "id": "us",

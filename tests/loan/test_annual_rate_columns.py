@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from usance.base.errors import AmountError
-from usance.loan.annual_rate import RateBasis, irr_by_periods
-from usance.loan.rate_columns import effective_rates_ppb, nominal_rates_ppb
-from usance.loan.rate_equation import RateNotFound, RateNotUnique
+from usance.loan.rates.annual import RateBasis, irr_by_periods
+from usance.loan.rates.columns import effective_rates_ppb, nominal_rates_ppb
+from usance.loan.rates.equation import RateNotFound, RateNotUnique
 
 COLUMNS = {
     RateBasis.NOMINAL_MONTHLY: nominal_rates_ppb,
@@ -67,8 +67,22 @@ def test_ties_and_extremes_are_decided_exactly() -> None:
         [10**9, -1],
         [1, -(10**9)],
         [2**62, -(2**62)],
+        [4 * 10**9, -2],  # half a ppb above -100 %
+        [4 * 10**9, -6],
+        [4 * 10**9, -7],
     ]
     expected = [1, -1, -999_999_999, 999_999_999_000_000_000, 0]
+    expected += [-1_000_000_000, -999_999_999, -999_999_998]
+    assert nominal_rates_ppb(np.array(rows), per_year=1).tolist() == expected
+
+
+def test_next_to_minus_one_hundred_per_cent_floats_are_not_trusted() -> None:
+    """Half a ppb, less or more a hair that 1 + rate cannot hold in a float."""
+    rows = [
+        [8 * 10**15, -(8 * 10**6 * k + 4 * 10**6 + hair)] for k in range(30) for hair in (-1, 1)
+    ]
+    expected = [irr_by_periods(row, 1) for row in rows]
+    assert expected[:2] == [-1_000_000_000, -999_999_999]
     assert nominal_rates_ppb(np.array(rows), per_year=1).tolist() == expected
 
 

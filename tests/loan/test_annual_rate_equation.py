@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from usance.base.money import half_up
-from usance.loan.rate_equation import Equation, RateNotFound, RateNotUnique, TimedFlow
-from usance.loan.rate_solver import Timeline, solve
+from usance.loan.rates.equation import Equation, RateNotFound, RateNotUnique, TimedFlow
+from usance.loan.rates.solver import Timeline, solve
 
 
 def oracle(amounts: list[int], per_year: int, parts: int) -> int:
@@ -136,6 +136,11 @@ def test_position_falls_once_over_random_histories_with_many_advances() -> None:
         equation = Equation.of(timed(amounts))
         signs = [equation.position(Fraction(k, 20)) for k in range(-19, 60)]
         assert signs == sorted(signs)
+
+
+def test_what_is_owed_to_the_borrower_on_the_way_decides_in_fractions_too() -> None:
+    """At 10 % nothing is owed after the second flow, to the last digit; then it turns."""
+    assert Equation.of(timed([100, -110, -5, 300, -1])).position(Fraction(1, 10)) == -1
 
 
 def test_compare_says_on_which_side_a_rate_lies() -> None:

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from usance.base.dates import add_days, add_months
 from usance.base.errors import CodeError
-from usance.loan.month_counts import anchor_of, months_back, months_before, whole_months
-from usance.loan.rate_equation import RateNotFound
-from usance.loan.unit_periods import Unit, UnitPeriod, choose_unit_period
+from usance.loan.rates.month_counts import anchor_of, months_back, months_before, whole_months
+from usance.loan.rates.equation import RateNotFound
+from usance.loan.rates.unit_periods import Unit, UnitPeriod, choose_unit_period
 
 START = date(2023, 1, 10)
 
@@ -67,6 +67,35 @@ def test_unit_period_of_a_transaction(
 def test_intervals_between_advances_count_too() -> None:
     advances = [START, *every(1, 6)]
     assert str(choose_unit_period(START, advances, [add_months(START, 12)])) == "1 month"
+
+
+def test_four_weeks_stay_four_weeks_where_one_of_them_is_a_month() -> None:
+    payments = [date(2023, 3, 1), date(2023, 3, 29), date(2023, 7, 7)]
+    assert str(choose_unit_period(date(2023, 2, 1), [date(2023, 2, 1)], payments)) == "4 weeks"
+
+
+@pytest.mark.parametrize(
+    ("days", "anchor"),
+    [
+        ([], None),
+        ([date(2023, 1, 31)], None),
+        ([date(2023, 1, 30), date(2023, 2, 28), date(2023, 3, 30)], 30),
+        ([date(2023, 2, 28), date(2023, 3, 31), date(2023, 4, 30)], 31),
+        ([date(2023, 2, 28), date(2023, 3, 28)], 28),
+        ([date(2023, 1, 15), date(2023, 2, 16)], None),
+    ],
+)
+def test_the_day_a_series_keeps(days: list[date], anchor: int | None) -> None:
+    assert anchor_of(days) == anchor
+
+
+def test_a_series_on_the_28th_is_no_series_of_last_days() -> None:
+    """From 31 January: 28 days to 28 February, and a month more to 28 March."""
+    days = [date(2023, 2, 28), date(2023, 3, 28)]
+    assert [months_back(date(2023, 1, 31), day, anchor_of(days)) for day in days] == [
+        (0, 28),
+        (1, 28),
+    ]
 
 
 def test_a_day_has_no_unit_period() -> None:
@@ -128,8 +157,7 @@ DAYS = st.dates(date(1990, 1, 1), date(2060, 12, 31))
 @given(start=DAYS, months=st.integers(0, 480))
 def test_counting_back_undoes_counting_on(start: date, months: int) -> None:
     end = add_months(start, months)
-    anchor = anchor_of({start, end}) if months else start.day
-    assert whole_months(start, end, anchor or start.day) == months
+    assert whole_months(start, end) == whole_months(start, end, start.day) == months
 
 
 @given(start=DAYS, later=st.integers(0, 4000))

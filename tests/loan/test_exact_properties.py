@@ -12,11 +12,11 @@ from tests.loan.cases import History, Move, What, histogram, random_case
 from tests.loan.strategies import any_histories, any_terms, own_histories, own_terms
 from usance.base.codes import Kind, Status
 from usance.base.dates import from_day
-from usance.loan.exact_plan import schedule
-from usance.loan.exact_replay import ExactLoan, replay
+from usance.loan.exact.plan import schedule
+from usance.loan.exact.history import ExactLoan, replay
 from usance.loan.facts import Fact
 from usance.loan.terms import Terms
-from usance.loan.view import Parts
+from usance.loan.views import Parts
 
 CASH_IN = (Kind.PAID, Kind.RECOVERED)
 CASH_OUT = (Kind.REFUNDED, Kind.CHARGED_BACK)
@@ -35,7 +35,7 @@ def check_plan(terms: Terms) -> None:
     assert [row.due_on for row in rows] == sorted(row.due_on for row in rows)
     assert rows[0].number == (0 if terms.down_payment_minor else 1)
     assert rows[-1].number == terms.instalments
-    if not terms.percent_fees:
+    if not terms.percent_fees and not terms.tranches:
         assert sum(row.guarantee_fee for row in rows) == terms.guarantee_fee_minor
 
 
@@ -109,9 +109,13 @@ def test_the_settlement_settles(history: History, days: int) -> None:
 
 @given(any_histories(), st.integers(0, 90))
 def test_one_unit_less_does_not_settle(history: History, days: int) -> None:
-    settled = history.state.settled
+    was_settled = history.state.settled
     history.play(Move(days, What.PAY_ALMOST, 0))
-    assert settled or not history.state.settled or history.state.settlement(10**6) == 0
+    today = from_day(history.day).toordinal()
+    if was_settled or "reduce" in history.state.terms.convention.early.value:
+        return  # a plan made anew on the day may round a unit of accrued interest away
+    assert not history.state.settled
+    assert history.state.settlement(today) >= 1
 
 
 @given(any_histories(), st.randoms(use_true_random=False), st.integers(0, 400))

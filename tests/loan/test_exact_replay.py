@@ -16,11 +16,11 @@ from usance.loan.errors import (
     NotDisbursed,
     UnknownTerms,
 )
-from usance.loan.exact_plan import schedule
-from usance.loan.exact_replay import replay
+from usance.loan.exact.plan import schedule
+from usance.loan.exact.history import replay
 from usance.loan.facts import Fact
 from usance.loan.terms import Change, LateBase, LateRule, Terms
-from usance.loan.view import LoanView, Parts
+from usance.loan.views import LoanView, Parts
 
 B = Terms(
     principal_minor=9_000_00,
@@ -200,6 +200,17 @@ def test_waiver_covers_without_cash_and_moves_to_the_oldest_after_a_chargeback()
     assert [row.paid.interest for row in rows[:2]] == [112_50, 0]
 
 
+def test_chargeback_takes_no_more_of_a_component_than_cash_paid() -> None:
+    facts = Facts(B).pay_instalments(1)
+    facts.add(Kind.WAIVED, date(2024, 2, 1), 200_00, Component.INTEREST)
+    facts.add(Kind.CHARGED_BACK, date(2024, 2, 2), 235_00)
+    view = facts.view(2, 2)
+    assert view.paid == Parts(principal=1_400_00)  # all 135.00 of interest, then principal
+    assert view.waived == Parts(interest=200_00)
+    rows = replay(B, facts.facts, date(2024, 2, 2)).rows()
+    assert [row.paid.interest for row in rows[:3]] == [135_00, 65_00, 0]
+
+
 def test_waivers_can_settle_and_leave_only_penalties_to_waive() -> None:
     facts = Facts(B).pay_instalments(5)
     facts.add(Kind.WAIVED, date(2024, 5, 31), 1_500_00, Component.PRINCIPAL)
@@ -300,6 +311,13 @@ def test_days_past_due_run_on_until_three_instalments_of_the_new_plan_are_paid()
     assert facts.view(7, 15, new).days_past_due == 0
     aged = new.changed(change=Change.RE_AGED)
     assert facts.view(7, 15, aged).days_past_due == 137
+
+
+def test_a_change_on_the_due_date_is_in_time() -> None:
+    new = B.changed(terms_no=2, first_due_on=date(2024, 3, 31))
+    facts = Facts(B).pay_instalments(1).add(Kind.TERMS_CHANGED, date(2024, 2, 29), 0, 2)
+    assert facts.view(3, 30, new).days_past_due == 0
+    assert facts.view(4, 2, new).days_past_due == 2
 
 
 def test_paused_interest() -> None:

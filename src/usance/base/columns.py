@@ -104,7 +104,8 @@ def check_keys(data: pa.Table, spec: Table, *, where: str = "") -> None:
     if rising.all():
         return
     row = int(np.argmin(rising)) + 1
-    shown = ", ".join(f"{name} {data.column(name)[row]}" for name in spec.key)
+    here = data.slice(row, 1)
+    shown = ", ".join(f"{name} {here.column(name).cast(pa.string())[0]}" for name in spec.key)
     what, fix = ("repeats the key", "Keep one") if equal[row - 1] else ("is out of order", "Sort")
     raise DuplicateKey(
         f"row {row} {what} ({shown})",
@@ -164,7 +165,11 @@ def _array(column: Column, values: Any, where: str) -> Any:
             return given.cast(wanted)
         if pa.types.is_integer(given.type) and column.type in (*INTEGERS, *_PLAIN):
             return given.cast(plain).view(wanted)
-        if pa.types.is_temporal(given.type) and column.type in _PLAIN:
+        # A moment is no day (Arrow would cut it), and a moment without a zone is no moment.
+        zoned = pa.types.is_timestamp(given.type) and given.type.tz is not None
+        if (column.type == "moment" and zoned) or (
+            column.type == "day" and pa.types.is_date(given.type)
+        ):
             return given.cast(wanted)
     except (pa.ArrowException, OverflowError) as error:
         fix = f"Give values that fit {column.type}"

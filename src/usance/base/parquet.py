@@ -82,7 +82,7 @@ def check_sha256(path: Path, expected: str) -> None:
 
 
 def _check_head(file: Any, spec: Table, path: Path, rows: int | None) -> None:
-    tag = (file.schema_arrow.metadata or {}).get(SCHEMA_KEY, b"").decode()
+    tag = (file.schema_arrow.metadata or {}).get(SCHEMA_KEY, b"").decode(errors="replace")
     if not tag:
         fix = f"Import it first; only files marked {spec.tag} are read as they are"
         raise SchemaError("is not a file of a declared table", where=str(path), fix=fix)

@@ -1,0 +1,44 @@
+"""The loan: what was agreed, what happened, and what follows from both.
+
+`schedule`, `start`, `step`, `view` and `replay` work on one loan and on a column of them. Names
+are imported when first used, so that terms and facts can be had without waiting for Numba.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from usance.loan.batch import ScheduleColumns, States, Views, replay_columns
+    from usance.loan.columns import FactColumns, TermColumns
+    from usance.loan.convention import OWN, Allocation, Convention
+    from usance.loan.facts import Fact, visible
+    from usance.loan.life import schedule, start, step, view
+    from usance.loan.forms import Loan, replay
+    from usance.loan.terms import Terms
+    from usance.loan.views import Instalment, InstalmentState, LoanView, Parts
+
+__all__ = [
+    "OWN", "Allocation", "Convention", "Fact", "FactColumns", "Instalment", "InstalmentState",
+    "Loan", "LoanView", "Parts", "ScheduleColumns", "States", "TermColumns", "Terms", "Views",
+    "replay", "replay_columns", "schedule", "start", "step", "view", "visible",
+]  # fmt: skip
+
+_HOMES = {
+    "batch": ("ScheduleColumns", "States", "Views", "replay_columns"),
+    "columns": ("FactColumns", "TermColumns"),
+    "convention": ("OWN", "Allocation", "Convention"),
+    "facts": ("Fact", "visible"),
+    "life": ("schedule", "start", "step", "view"),
+    "forms": ("Loan", "replay"),
+    "terms": ("Terms",),
+    "views": ("Instalment", "InstalmentState", "LoanView", "Parts"),
+}
+
+
+def __getattr__(name: str) -> object:
+    for home, names in _HOMES.items():
+        if name in names:
+            return getattr(import_module(f"usance.loan.{home}"), name)
+    raise AttributeError(f"module 'usance.loan' has no attribute {name!r}")

@@ -20,13 +20,13 @@ from numpy.typing import NDArray
 
 from usance.base.compiled import announce_if_cold, in_threads
 from usance.base.errors import UsanceError
-from usance.loan import kernel_batch
+from usance.loan.kernel import batch as kernel_batch
 from usance.loan.columns import FactColumns, TermColumns, order_codes
 from usance.loan.convention import DEFAULT_ALLOCATION
-from usance.loan.errors import ConventionNotInKernel
-from usance.loan.kernel_fold import SLOTS, work_row
-from usance.loan.kernel_orders import order_row
-from usance.loan.kernel_view import FIELDS
+from usance.loan.errors import BackdatedStep, ConventionNotInKernel, KernelRange
+from usance.loan.kernel.fold import SLOTS, work_row
+from usance.loan.kernel.orders import order_row
+from usance.loan.kernel.view import FIELDS
 from usance.loan.refusals import named_refusal
 
 I64, I32 = NDArray[np.int64], NDArray[np.int32]
@@ -35,27 +35,22 @@ Days = int | I32
 
 
 class ScheduleColumns(NamedTuple):
-    """Every instalment of every loan; loan i has rows `offsets[i]` to `offsets[i + 1]`."""
+    """Every instalment of every loan; loan i has rows `offsets[i]` to `offsets[i + 1]`.
+
+    Where no loan has a fee, both fee columns are one zero seen many times.
+    """
 
     offsets: I64
     due_on: I32
-    parts: I64  # principal, interest, guarantee fee, service fee
-
-    @property
-    def principal(self) -> I64:
-        """The principal of every instalment."""
-        return self.parts[:, 0]
-
-    @property
-    def interest(self) -> I64:
-        """The interest of every instalment."""
-        return self.parts[:, 1]
+    principal: I64
+    interest: I64
+    guarantee_fee: I64
+    service_fee: I64
 
     @property
     def total(self) -> I64:
         """What the borrower pays with every instalment."""
-        totals: I64 = self.parts.sum(axis=1)
-        return totals
+        return self.principal + self.interest + self.guarantee_fee + self.service_fee
 
 
 class Views(NamedTuple):
@@ -86,43 +81,50 @@ class CoverColumns(NamedTuple):
     met: I64
 
 
-def schedule_columns(terms: TermColumns, *, workers: int | None = None) -> ScheduleColumns:
-    """The schedule of every loan."""
-    offsets = _offsets(terms)
-    due, parts = np.empty(offsets[-1], np.int32), np.empty((offsets[-1], 4), np.int64)
+def schedule_columns(
+    terms: TermColumns, *, out: ScheduleColumns | None = None, workers: int | None = None
+) -> ScheduleColumns:
+    """The schedule of every loan; `out`, from an earlier call of the same shape, is used again."""
+    plan = out or _room_for(terms)
+    size = int(plan.offsets[-1])
+    _fits(size, int(terms.instalments.sum(dtype=np.int64)))
+    if not _has_fees(terms):
+        none = np.broadcast_to(np.int64(0), size)
+        plan = plan._replace(guarantee_fee=none, service_fee=none)
+    fees = [_EMPTY if 0 in column.strides else column for column in plan[4:]]
 
-    def rows(start: int, stop: int, refused: I32) -> None:
-        kernel_batch.schedule_rows(
-            start, stop, work_row(), terms.arrays, offsets, due, parts, refused
-        )
+    def rows(start: int, stop: int, refused: I64) -> None:
+        kernel_batch.schedule_rows(start, stop, work_row(), terms.arrays, *plan[:4], *fees, refused)
 
     _run(rows, len(terms), workers)
-    return ScheduleColumns(offsets, due, parts)
+    return plan
 
 
 def replay_columns(
-    terms: TermColumns, facts: FactColumns, as_of: Days, *, workers: int | None = None
-) -> Views:
-    """A view of every loan from its terms and all its facts."""
-    days = _days(as_of, len(terms))
-    out = np.empty((len(terms), len(FIELDS)), np.int64)
+    terms: TermColumns, facts: FactColumns, as_of: Days, *, out: Views | None = None,
+    workers: int | None = None,
+) -> Views:  # fmt: skip
+    """A view of every loan from its terms and all its facts; `out` is used again if given."""
+    days, stride = _days(as_of)
+    values = out.values if out else np.empty((len(terms), len(FIELDS)), np.int64)
+    _fits(len(values), len(terms))
     order = order_codes(terms.allocation)
     longest = int(terms.instalments.max(initial=1))
 
-    def in_our_order(start: int, stop: int, refused: I32) -> None:
+    def in_our_order(start: int, stop: int, refused: I64) -> None:
         kernel_batch.replay_rows(
-            start, stop, work_row(), terms.arrays, facts.arrays, days, out, refused
+            start, stop, work_row(), terms.arrays, facts.arrays, days, stride, values, refused
         )
 
-    def in_any_order(start: int, stop: int, refused: I32) -> None:
+    def in_any_order(start: int, stop: int, refused: I64) -> None:
         kernel_batch.replay_rows_by_order(
             start, stop, work_row(), order_row(longest), terms.arrays, order, facts.arrays, days,
-            out, refused,
+            stride, values, refused,
         )  # fmt: skip
 
     ours = terms.allocation == DEFAULT_ALLOCATION
     _run(in_our_order if ours else in_any_order, len(terms), workers, facts)
-    return Views(out)
+    return Views(values)
 
 
 def start_columns(terms: TermColumns, *, workers: int | None = None) -> States:
@@ -132,7 +134,7 @@ def start_columns(terms: TermColumns, *, workers: int | None = None) -> States:
                                     where="terms", fix="Replay these loans from their facts")  # fmt: skip
     states = np.empty((len(terms), SLOTS), np.int64)
 
-    def rows(start: int, stop: int, refused: I32) -> None:
+    def rows(start: int, stop: int, refused: I64) -> None:
         kernel_batch.start_rows(start, stop, work_row(), terms.arrays, states, refused)
 
     _run(rows, len(terms), workers)
@@ -140,36 +142,46 @@ def start_columns(terms: TermColumns, *, workers: int | None = None) -> States:
 
 
 def step_columns(
-    states: States, facts: FactColumns, until: int, *, workers: int | None = None
-) -> States:
-    """Later facts added to every state, up to and including a day.
+    states: States, facts: FactColumns, until: int, *, out: States | None = None,
+    workers: int | None = None,
+) -> States:  # fmt: skip
+    """Later facts added to every state, up to and including a day; `states` stays as it was.
 
-    All or nothing: a refused fact leaves every state as it was.
+    `out`, states no longer needed, is used again if given; never `states` itself, so that a
+    refused fact leaves the old states whole.
     """
-    values, through = states.values.copy(), states.through.copy()
+    new = out or States(states.terms, np.empty_like(states.values), np.empty_like(states.through))
+    _fits(len(new.values), 0 if new.values is states.values else len(states.values))
 
-    def rows(start: int, stop: int, refused: I32) -> None:
+    def rows(start: int, stop: int, refused: I64) -> None:
         kernel_batch.step_rows(
-            start, stop, work_row(), states.terms.arrays, values, through, until, facts.arrays,
-            refused,
+            start, stop, work_row(), states.terms.arrays, states.values, states.through, until,
+            facts.arrays, new.values, new.through, refused,
         )  # fmt: skip
 
     _run(rows, len(states.terms), workers, facts)
-    return States(states.terms, values, through)
+    return States(states.terms, new.values, new.through)
 
 
-def view_columns(states: States, as_of: Days, *, workers: int | None = None) -> Views:
-    """A view of every state on a day."""
-    days = _days(as_of, len(states.terms))
-    out = np.empty((len(states.terms), len(FIELDS)), np.int64)
+def view_columns(
+    states: States, as_of: Days, *, out: Views | None = None, workers: int | None = None
+) -> Views:
+    """A view of every state on a day, not before the one it was stepped to."""
+    days, stride = _days(as_of)
+    early = np.flatnonzero(days < states.through)
+    if len(early):
+        raise BackdatedStep(f"its state already stands at day {states.through[early[0]]}",
+                            where=f"loan {early[0]}", fix="Ask for that day or a later one")  # fmt: skip
+    values = out.values if out else np.empty((len(states.terms), len(FIELDS)), np.int64)
+    _fits(len(values), len(states.terms))
 
-    def rows(start: int, stop: int, refused: I32) -> None:
+    def rows(start: int, stop: int, refused: I64) -> None:
         kernel_batch.view_rows(
-            start, stop, work_row(), states.terms.arrays, states.values, days, out
+            start, stop, work_row(), states.terms.arrays, states.values, days, stride, values
         )
 
     _run(rows, len(states.terms), workers)
-    return Views(out)
+    return Views(values)
 
 
 def cover_columns(states: States, *, workers: int | None = None) -> CoverColumns:
@@ -178,7 +190,7 @@ def cover_columns(states: States, *, workers: int | None = None) -> CoverColumns
     due = np.empty(offsets[-1], np.int32)
     asked, met = np.empty((offsets[-1], 4), np.int64), np.empty((offsets[-1], 4), np.int64)
 
-    def rows(start: int, stop: int, refused: I32) -> None:
+    def rows(start: int, stop: int, refused: I64) -> None:
         kernel_batch.cover_rows(
             start, stop, work_row(), states.terms.arrays, states.values, offsets, due, asked, met
         )
@@ -187,29 +199,56 @@ def cover_columns(states: States, *, workers: int | None = None) -> CoverColumns
     return CoverColumns(offsets, due, asked, met)
 
 
+_EMPTY = np.empty(0, np.int64)
+
+
+def _has_fees(terms: TermColumns) -> bool:
+    return bool((terms.coupon_ppm != terms.rate_ppm).any() or terms.flat_fee_minor.any())
+
+
+def _room_for(terms: TermColumns) -> ScheduleColumns:
+    offsets = _offsets(terms)
+    size, fees = int(offsets[-1]), int(offsets[-1]) if _has_fees(terms) else 0
+    return ScheduleColumns(
+        offsets, np.empty(size, np.int32), np.empty(size, np.int64), np.empty(size, np.int64),
+        np.empty(fees, np.int64), np.empty(fees, np.int64),
+    )  # fmt: skip
+
+
 def _offsets(terms: TermColumns) -> I64:
     return np.concatenate(([0], np.cumsum(terms.instalments, dtype=np.int64)))
 
 
-def _days(as_of: Days, count: int) -> I32:
-    return np.full(count, as_of, np.int32) if isinstance(as_of, int) else as_of
+def _days(as_of: Days) -> tuple[I32, int]:
+    """Days as the kernel reads them: one for all, or one each."""
+    if isinstance(as_of, int):
+        return np.array([as_of], np.int32), 0
+    return as_of, 1
+
+
+def _fits(given: int, needed: int) -> None:
+    if given != needed:
+        raise KernelRange(f"out has {given} rows where {needed} are needed", where="out",
+                          fix="Give memory of an earlier call of the same shape, or none")  # fmt: skip
 
 
 def _run(
-    rows: Callable[[int, int, I32], None], count: int, workers: int | None,
+    rows: Callable[[int, int, I64], None], count: int, workers: int | None,
     facts: FactColumns | None = None,
 ) -> None:  # fmt: skip
     announce_if_cold()
-    refused = np.zeros(count, np.int32)
-    in_threads(lambda start, stop: rows(start, stop, refused), count, workers)
-    bad = np.flatnonzero(refused)
-    if len(bad):
-        raise _refusal(refused, bad, facts)
+
+    def piece(start: int, stop: int) -> I64:
+        refused = np.zeros(3, np.int64)
+        rows(start, stop, refused)
+        return refused
+
+    refusals = [refused for refused in in_threads(piece, count, workers) if refused[0]]
+    if refusals:
+        raise _refusal(refusals, facts)
 
 
-def _refusal(refused: I32, bad: NDArray[np.intp], facts: FactColumns | None) -> UsanceError:
-    row = int(bad[0])
-    position = None
-    if facts is not None:
-        position = int(facts.offsets[row]) + int(refused[row]) // 16
-    return named_refusal(int(refused[row]) % 16, row, len(bad), facts, position)
+def _refusal(refusals: list[I64], facts: FactColumns | None) -> UsanceError:
+    count, (_, row, reason) = sum(int(r[0]) for r in refusals), refusals[0].tolist()
+    position = int(facts.offsets[row]) + reason // 16 if facts is not None else None
+    return named_refusal(reason % 16, row, count, facts, position)

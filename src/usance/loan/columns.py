@@ -18,7 +18,7 @@ from usance.base.dates import to_day
 from usance.loan.convention import DEFAULT_ALLOCATION, OWN, OWN_CODES, Allocation, Convention, When
 from usance.loan.errors import ConventionNotInKernel, KernelRange
 from usance.loan.facts import Fact
-from usance.loan.kernel_plan import (
+from usance.loan.kernel.plan import (
     MAX_KERNEL_FEES_MINOR,
     MAX_KERNEL_FIRST_DAYS,
     MAX_KERNEL_INSTALMENTS,

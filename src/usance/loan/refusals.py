@@ -5,7 +5,7 @@ from __future__ import annotations
 from usance.base.codes import Kind
 from usance.base.dates import from_day
 from usance.base.errors import UsanceError
-from usance.loan import kernel_refusals as why
+from usance.loan.kernel import refusals as why
 from usance.loan.columns import FactColumns
 from usance.loan.errors import (
     BackdatedStep,

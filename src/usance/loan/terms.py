@@ -46,6 +46,9 @@ MAX_RATE_PPM = 10_000_000
 """1,000 % a year; what may be *offered* is limited by the dated cap, not here."""
 MAX_INSTALMENTS = 1_200
 MAX_YEAR = 2150
+LAST_YEAR = 9000
+"""No instalment falls due later: a calendar ends with 9999, and calendars move due dates."""
+_STEPS_A_YEAR = {Unit.DAYS: 365, Unit.WEEKS: 52, Unit.MONTHS: 12, Unit.YEARS: 1}
 
 
 class FeeBasis(StrEnum):
@@ -221,6 +224,10 @@ def _dates(terms: Terms) -> Iterator[UsanceError]:
             f"{terms.disbursed_on} to {terms.first_due_on} is out of range", where="disbursed_on",
             fix=f"Give dates from 1970 to {MAX_YEAR - 50}",
         )  # fmt: skip
+    years = terms.instalments * terms.convention.every // _STEPS_A_YEAR[terms.convention.unit]
+    if terms.first_due_on.year + years > LAST_YEAR:
+        yield TermsDateError(f"the last instalment falls due after the year {LAST_YEAR}",
+                             where="instalments", fix="Give fewer, or shorter steps")  # fmt: skip
     days = [day for day, _ in terms.tranches]
     if days != sorted(set(days)) or (days and days[0] <= terms.disbursed_on):
         yield TermsDateError("tranches are not in order after the disbursement", where="tranches",
@@ -228,8 +235,8 @@ def _dates(terms: Terms) -> Iterator[UsanceError]:
     if sum(amount for _, amount in terms.tranches) >= terms.principal_minor > 0:
         yield PrincipalError("the tranches leave nothing for the first disbursement",
                              where="tranches", fix="Keep their sum below the principal")  # fmt: skip
-    steps = [day for day, _ in terms.rate_steps]
-    if steps != sorted(set(steps)):
+    changes = [day for day, _ in terms.rate_steps]
+    if changes != sorted(set(changes)):
         yield TermsDateError("rate steps are not in order", where="rate_steps",
                              fix="List each step once, by date")  # fmt: skip
 

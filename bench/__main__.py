@@ -1,0 +1,25 @@
+"""`make bench`: every benchmark, or the rooms named on the command line."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+
+from bench import loan
+from bench.report import Report
+
+ROOMS: dict[str, Callable[[Report], None]] = {"loan": loan.run}
+
+
+def main() -> int:
+    """Run the rooms asked for; the exit code says whether every aim was met."""
+    report = Report()
+    for name in sys.argv[1:] or ROOMS:
+        ROOMS[name](report)
+    if report.missed:
+        sys.stdout.write(f"\n{len(report.missed)} aims missed: {'; '.join(report.missed)}\n")
+    return 1 if report.missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,108 @@
+"""What the commands of every room share: the clock they are handed, and how answers are printed.
+
+An answer has up to three forms: a table for people, CSV and JSON for programs. The programs' forms
+hold whole minor units under names that end in `_minor`.
+
+>>> print_csv(["number", "total_minor"], [[1, 91680]])
+number,total_minor
+1,91680
+>>> print_table(["no", "total"], [["1", "916.80"], ["12", "0.01"]])
+ no   total
+  1  916.80
+ 12    0.01
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import Any
+
+from usance.base.money import Money
+
+# Wider than any table: what is piped is never wrapped.
+_UNLIMITED_COLUMNS = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """What a command has from outside; only the command line itself reads the clock."""
+
+    now: Callable[[], datetime]
+
+    def today(self) -> date:
+        """The date where the user is."""
+        return self.now().date()
+
+
+def number(amount_minor: int, currency: str) -> str:
+    """An amount in major units, without its currency."""
+    return Money(amount_minor, currency).number
+
+
+def show_help(ctx: Any) -> None:
+    """What a group of commands does when none of them is called."""
+    if ctx.invoked_subcommand is None:
+        print_line(ctx.get_help())
+
+
+def print_line(text: str = "") -> None:
+    """One line of an answer."""
+    sys.stdout.write(f"{text}\n")
+
+
+def print_pairs(pairs: Sequence[tuple[str, str]]) -> None:
+    """Names and values, one pair a line.
+
+    >>> print_pairs([("status", "active"), ("days past due", "17")])
+    status         active
+    days past due  17
+    """
+    width = max((len(name) for name, _ in pairs), default=0)
+    for name, value in pairs:
+        print_line(f"{name:<{width}}  {value}".rstrip())
+
+
+def print_table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """A table for people, right-aligned; a terminal gets it in its width, a pipe as it is."""
+    from io import StringIO
+
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+
+    terminal = sys.stdout.isatty()
+    table = Table(box=box.SIMPLE_HEAD if terminal else None, header_style="bold", collapse_padding=True)
+    for heading in headings:
+        table.add_column(heading, justify="right", vertical="bottom", no_wrap=not terminal)
+    for row in rows:
+        table.add_row(*row)
+    if terminal:
+        Console().print(table)
+        return
+    plain = StringIO()
+    Console(file=plain, width=_UNLIMITED_COLUMNS, color_system=None).print(table)
+    for line in plain.getvalue().splitlines():
+        print_line(line.rstrip())
+
+
+def print_csv(header: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    """Rows for programs, with a header."""
+    writer = csv.writer(sys.stdout, lineterminator="\n")
+    writer.writerow(header)
+    writer.writerows(rows)
+
+
+def print_json(value: object) -> None:
+    """A value for programs; dates are ISO text."""
+    print_line(json.dumps(value, indent=2, ensure_ascii=False, default=_plain))
+
+
+def _plain(value: object) -> str:
+    if isinstance(value, date):
+        return value.isoformat()
+    raise TypeError(f"{type(value).__name__} has no form in JSON")

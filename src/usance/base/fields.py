@@ -1,0 +1,242 @@
+r"""A person's document, read field by field: every problem is kept with its place, none is guessed.
+
+>>> from usance.base.documents import parse_yaml
+>>> text = "principal: 100\nrate: 18\nintrest: 1"
+>>> found: list[UsanceError] = []
+>>> fields = Fields(parse_yaml(text), document_places("loan.yaml", lambda: text), found)
+>>> fields.need("principal", amount_of("CNY")), fields.need("rate", rate)
+(10000, None)
+>>> fields.take("interest", rate)
+>>> fields.close()
+>>> print(*found, sep="\n")
+loan.yaml line 2, rate: rate 18 could mean 18% or 1800%. Write 18% or 0.18.
+loan.yaml line 3, intrest: unknown key 'intrest'. Did you mean 'interest'?
+Choices: principal, rate, interest.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from datetime import date, datetime
+from enum import Enum
+from functools import cache
+from typing import Any, TypeVar
+
+import yaml
+
+from usance.base.codes import Code
+from usance.base.dates import parse_date, parse_moment
+from usance.base.errors import (
+    CurrencyMismatch,
+    DocumentError,
+    InputError,
+    UsanceError,
+    unknown,
+)
+from usance.base.money import Money
+from usance.base.rates import Rate
+
+T = TypeVar("T")
+E = TypeVar("E", bound=Enum)
+
+Path = tuple[str | int, ...]
+"""Keys and positions (from 1) that lead to a part of a document."""
+Places = Callable[[Path], str]
+"""Says where a part of a document is, for a message."""
+Reader = Callable[[Any, str], T]
+"""Turns what was written into a value, or raises an error with the place it is given."""
+
+_WHOLE = re.compile(r"-?[0-9]{1,18}")
+_WITH_CURRENCY = re.compile(r"(\S+) ?([A-Z]{3})")
+
+
+class Fields:
+    """One mapping of a document. What is asked for is known; `close` names everything else."""
+
+    def __init__(
+        self, given: object, places: Places, problems: list[UsanceError], path: Path = ()
+    ) -> None:
+        self._places, self.problems, self._path = places, problems, path
+        self._asked: dict[str, None] = {}
+        self._given: dict[Any, Any] = {}
+        if isinstance(given, dict):
+            self._given = given
+        else:
+            self.wrong(f"{_shown(given)} stands where keys and values belong", "Write 'key: value'")
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._given
+
+    def where(self, *path: str | int) -> str:
+        """Where a part of this mapping is, for a message."""
+        return self._places((*self._path, *path))
+
+    def wrong(self, what: str, fix: str, *path: str | int) -> None:
+        """Keep a problem of this mapping or a part of it."""
+        self.problems.append(DocumentError(what, where=self.where(*path), fix=fix))
+
+    def take(self, key: str, read: Reader[T]) -> T | None:
+        """The value of a key, or None: it is not there, or it is wrong and that is kept."""
+        self._asked[key] = None
+        if key not in self._given:
+            return None
+        if self._given[key] is None:
+            self.wrong(f"{key} is empty", "Fill it in, or leave the key out", key)
+            return None
+        try:
+            return read(self._given[key], self.where(key))
+        except InputError as error:
+            self.problems.append(error)
+            return None
+
+    def need(self, key: str, read: Reader[T]) -> T | None:
+        """As `take`, and a problem if the key is not there."""
+        if key not in self._given:
+            self.wrong(f"{key} is missing", f"Give {key}", key)
+        return self.take(key, read)
+
+    def inner(self, key: str) -> Fields | None:
+        """The mapping under a key."""
+        return self.take(key, lambda given, _: self._at(given, key))
+
+    def each(self, key: str) -> list[Fields]:
+        """The mappings listed under a key, or the only one if it is not a list."""
+        found = self.take(key, lambda given, _: given if isinstance(given, list) else None)
+        if found is None:
+            only = self.inner(key)
+            return [] if only is None else [only]
+        return [self._at(item, key, number) for number, item in enumerate(found, start=1)]
+
+    def close(self) -> None:
+        """Keep a problem for every key nobody asked for."""
+        for key in self._given:
+            if key not in self._asked:
+                where = self.where(str(key))
+                self.problems.append(unknown("key", str(key), self._asked, where=where))
+
+    def _at(self, given: object, *path: str | int) -> Fields:
+        return Fields(given, self._places, self.problems, (*self._path, *path))
+
+
+def text(given: Any, where: str) -> str:
+    """Plain text."""
+    if isinstance(given, str) and given.strip():
+        return given.strip()
+    fix = "Write a word, or put it in quotes"
+    raise DocumentError(f"{_shown(given)} is not text", where=where, fix=fix)
+
+
+def whole(given: Any, where: str) -> int:
+    """A whole number, written as one or as its digits."""
+    if type(given) is int or (isinstance(given, str) and _WHOLE.fullmatch(given)):
+        return int(given)
+    fix = "Write a whole number such as 12"
+    raise DocumentError(f"{_shown(given)} is not a whole number", where=where, fix=fix)
+
+
+def rate(given: Any, where: str) -> int:
+    """A rate such as `18%` or `0.18`, in parts per million."""
+    return Rate.parse(given, where=where).ppm
+
+
+def day(given: Any, where: str) -> date:
+    """A date such as 2024-06-30."""
+    return parse_date(given, where=where)
+
+
+def moment(given: Any, where: str) -> datetime:
+    """A moment with its offset, such as `2024-06-30T08:00:00+08:00`."""
+    return parse_moment(given, where=where)
+
+
+def amount_of(currency: str) -> Reader[int]:
+    """A reader of amounts in major units of one currency, as minor units.
+
+    >>> amount_of("CNY")("916.80 CNY", "facts[2].amount")
+    91680
+    >>> amount_of("CNY")("916.80 USD", "facts[2].amount")
+    Traceback (most recent call last):
+    usance.base.errors.CurrencyMismatch: facts[2].amount: 916.80 USD where amounts are in CNY. \
+Give it in CNY, converted at a dated exchange rate.
+    """
+
+    def amount(given: Any, where: str) -> int:
+        named = _WITH_CURRENCY.fullmatch(given) if isinstance(given, str) else None
+        number, unit = (named[1], named[2]) if named else (given, currency)
+        check_currency(unit, currency, where, shown=f"{number} {unit}")
+        return Money.parse(number, currency, where=where).minor
+
+    return amount
+
+
+def check_currency(given: str, currency: str, where: str, *, shown: str = "") -> str:
+    """The currency, if it is the one expected."""
+    if given != currency:
+        fix = f"Give it in {currency}, converted at a dated exchange rate"
+        what = f"{shown or given} where amounts are in {currency}"
+        raise CurrencyMismatch(what, where=where, fix=fix)
+    return given
+
+
+def one_of(choices: type[E]) -> Reader[E]:
+    """A reader of the members of a closed set, by the names people use."""
+    names = {_label(member): member for member in choices if _label(member)}
+    noun = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", choices.__name__).lower()
+
+    def member(given: Any, where: str) -> E:
+        if isinstance(given, str) and given in names:
+            return names[given]
+        raise unknown(noun, str(given), names, where=where)
+
+    return member
+
+
+def document_places(name: str, read: Callable[[], str]) -> Places:
+    """Places in a YAML or JSON text (read again only when one is asked for): file, line, path."""
+
+    @cache
+    def lines() -> dict[Path, int]:
+        try:
+            node = yaml.compose(read(), Loader=yaml.SafeLoader)
+            return dict(_lines(node, ())) if node else {}
+        except (yaml.YAMLError, RecursionError, InputError):
+            return {}  # JSON that is no YAML, such as one indented by tabs, has its paths alone
+
+    def place(path: Path) -> str:
+        if not path:
+            return name
+        known = next((lines()[p] for p in _upwards(path) if p in lines()), None)
+        return f"{name}{f' line {known}' if known else ''}, {_joined(path)}"
+
+    return place
+
+
+def _upwards(path: Path) -> Iterator[Path]:
+    return (path[:length] for length in range(len(path), 0, -1))
+
+
+def _lines(node: yaml.Node, path: Path) -> Iterator[tuple[Path, int]]:
+    yield path, node.start_mark.line + 1
+    if isinstance(node, yaml.MappingNode):
+        for key, value in node.value:
+            inside = (*path, str(key.value))
+            yield from _lines(value, inside)
+            yield inside, key.start_mark.line + 1
+    elif isinstance(node, yaml.SequenceNode):
+        for number, item in enumerate(node.value, start=1):
+            yield from _lines(item, (*path, number))
+
+
+def _joined(path: Path) -> str:
+    parts = (f"[{part}]" if isinstance(part, int) else f".{part}" for part in path)
+    return "".join(parts).removeprefix(".")
+
+
+def _label(member: Enum) -> str:
+    return member.label if isinstance(member, Code) else str(member.value)
+
+
+def _shown(given: object) -> str:
+    plain = repr(given)
+    return plain if len(plain) <= 40 else f"{plain[:37]}..."

@@ -1,0 +1,145 @@
+"""The `usance` command. A room's commands are loaded when one of them is called.
+
+To add a room, write an `app` in its `commands.py` and a line in `ROOMS`.
+
+| exit code | meaning |
+|---|---|
+| 0 | done |
+| 1 | a check ran and found something wrong |
+| 2 | the input or the call is wrong; the message says how to go on |
+| 70 | a fault of Usance itself |
+| 130 | interrupted |
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from importlib import import_module
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+from typer.main import get_command
+
+from usance.base.command_line import Session, print_json, print_line, show_help
+from usance.base.errors import InputError, Problems, UsanceError
+
+ROOMS = {
+    "loan": ("usance.loan.commands", "Price, schedule and replay a loan."),
+    "conform": ("usance.loan.conform", "Check results against cases with known answers."),
+}
+"""Every group of commands: the module that holds its `app`, and its line in the help."""
+
+WRONG_INPUT, FAULT, INTERRUPTED, BROKEN_PIPE = 2, 70, 130, 141
+
+
+class Miscalled(InputError):
+    """A command or option that does not exist, or one that is missing."""
+
+    code = "input.command"
+
+
+class Fault(UsanceError):
+    """Something nobody foresaw: a mistake of the program, not of its input."""
+
+    code = "usance.fault"
+
+
+class Rooms(TyperGroup):
+    """A group whose commands are listed without being imported."""
+
+    def __init__(self, **attributes: Any) -> None:
+        super().__init__(**attributes)
+        for name, (_, line) in ROOMS.items():
+            self.add_command(TyperCommand(name, help=line, rich_markup_mode=None))
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """The room that is called, imported now."""
+        name, command, rest = super().resolve_command(ctx, args)
+        if name in ROOMS:
+            command = get_command(import_module(ROOMS[name][0]).app)
+        return name, command, rest
+
+
+app = typer.Typer(
+    cls=Rooms, rich_markup_mode=None, add_completion=False, invoke_without_command=True
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from usance import __version__
+
+        print_line(f"usance {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def usance(
+    ctx: typer.Context,
+    version: Annotated[  # noqa: ARG001 -- answered by its callback
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """An open credit platform: every figure comes from the same terms and facts."""
+    show_help(ctx)
+
+
+def main(
+    arguments: Sequence[str] | None = None, *, now: Callable[[], datetime] | None = None
+) -> int:
+    """Run one command and give its exit code; a failure is a message, not a trace."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        with get_command(app).make_context("usance", words, obj=Session(now or _now)) as ctx:
+            ctx.command.invoke(ctx)
+        sys.stdout.flush()
+    except typer.Exit as end:
+        return end.exit_code
+    except BrokenPipeError:
+        # Whoever reads has gone; nothing may be written on the way out either.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return BROKEN_PIPE
+    except (KeyboardInterrupt, typer.Abort):
+        return INTERRUPTED
+    except Exception as error:  # noqa: BLE001 -- the last resort: everything becomes a message
+        return _fail(_named(error), as_json="--json" in words)
+    return 0
+
+
+def _now() -> datetime:
+    return datetime.now(UTC).astimezone()
+
+
+def _named(error: Exception) -> UsanceError:
+    """Any failure as one of ours."""
+    if isinstance(error, UsanceError):
+        return error
+    if isinstance(error, typer.TyperException):
+        place = getattr(getattr(error, "ctx", None), "command_path", "usance")
+        return Miscalled(error.format_message(), where=place, fix=f"See '{place} --help'")
+    named = Fault(
+        f"{type(error).__name__}: {error}",
+        where="a fault of Usance",
+        fix="Please report the command and what USANCE_DEBUG=1 adds to this message",
+    )
+    named.__cause__ = error
+    return named
+
+
+def _fail(error: UsanceError, *, as_json: bool) -> int:
+    if os.environ.get("USANCE_DEBUG"):
+        import traceback
+
+        traceback.print_exception(error)
+    if as_json:
+        parts: dict[str, object] = dict(error.as_dict())
+        if isinstance(error, Problems):
+            parts["problems"] = [each.as_dict() for each in error.errors]
+        print_json({"error": parts})
+    else:
+        sys.stderr.write(f"error: {error}\n")
+    return FAULT if isinstance(error, Fault) else WRONG_INPUT

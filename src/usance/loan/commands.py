@@ -1,0 +1,207 @@
+"""`usance loan`: price, schedule and replay one loan.
+
+Nothing heavy is imported here. One loan is answered by the exact form unless the kernel is asked
+for: they agree to the minor unit, and the compiler need not be loaded.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
+
+import typer
+
+from usance.base.command_line import (
+    Session,
+    print_csv,
+    print_json,
+    print_line,
+    print_pairs,
+    print_table,
+    show_help,
+)
+from usance.base.errors import InputError, UsanceError, unknown
+
+if TYPE_CHECKING:
+    from datetime import date, datetime
+
+    from usance.loan.documents import LoanDocument
+    from usance.loan.forms import Loan
+
+app = typer.Typer(rich_markup_mode=None, add_completion=False, invoke_without_command=True)
+
+# The options of a loan's terms: how the value is written, and what it is.
+TERMS = {
+    "principal": ("AMOUNT", "What is lent, in major units: 10000 or 10000.00."),
+    "rate": ("RATE", "What the borrower pays a year: 18% or 0.18."),
+    "instalments": ("COUNT", "How many instalments."),
+    "disbursed_on": ("DATE", "YYYY-MM-DD; today if left out."),
+    "first_due_on": ("DATE", "One step of the convention later if left out."),
+    "convention": ("NAME", "One of our own; level_monthly if left out."),
+    "coupon": ("RATE", "The funder's part of the rate; all of it if left out."),
+    "flat_fee": ("AMOUNT", "Spread evenly over the instalments."),
+    "guarantee_fee": ("AMOUNT", "The guarantor's part of all fees."),
+    "upfront_fee": ("AMOUNT", "Withheld from the disbursement."),
+    "currency": ("CODE", "Three letters; CNY if left out."),
+}
+FORMS = ("exact", "kernel", "auto")
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, amounts in minor units.")]
+AsCsv = Annotated[bool, typer.Option("--csv", help="Print CSV, amounts in minor units.")]
+LoanFile = Annotated[Path, typer.Argument(metavar="FILE", help="A loan document, YAML or JSON.")]
+FactsCsv = Annotated[
+    Path | None,
+    typer.Option(metavar="CSV", help="The facts as a table; FILE then has the terms alone."),
+]
+AsOf = Annotated[
+    str | None, typer.Option(metavar="DATE", help="The day to look at; else FILE's, else today.")
+]
+KnownAt = Annotated[
+    str | None, typer.Option(metavar="MOMENT", help="Leave out what was booked after this.")
+]
+Form = Annotated[
+    str, typer.Option(metavar="FORM", help="exact, kernel, or auto (the kernel where it can).")
+]
+
+
+class Given:
+    """The loan a command was given, and what to say of the day if the clock chose it."""
+
+    def __init__(self, session: Session, file: Path | None, options: dict[str, str]) -> None:
+        from usance.loan import documents
+
+        self.note = ""
+        if file is not None and options:
+            name = "--" + next(iter(options)).replace("_", "-")
+            fix = f"Give the file, or the options, and write {name[2:]} into the file"
+            raise InputError(f"a file and {name}", where=str(file), fix=fix)
+        if file is None and "disbursed_on" not in options:
+            options = options | {"disbursed_on": session.today().isoformat()}
+            self.note = " (today)"
+        read = documents.loan_from_options
+        self.document = documents.read_loan(file) if file else read(options)
+        self.terms = self.document.terms[0]
+
+
+def takes_terms(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command FILE and an option for every term; it gets them read, as `given`."""
+
+    def run(**values: Any) -> None:
+        session, file = values.pop("ctx").obj, values.pop("file")
+        options = {name: values.pop(name) for name in TERMS}
+        named = {name: value for name, value in options.items() if value is not None}
+        given = Given(session, file, named)
+        with explained(given.document):
+            command(given, **values)
+
+    keyword = inspect.Parameter.KEYWORD_ONLY
+    file = Annotated[Path | None, typer.Argument(metavar="FILE", help="Or: a loan document.")]
+    shared = [("ctx", typer.Context, inspect.Parameter.empty), ("file", file, None)]
+    for name, (metavar, text) in TERMS.items():
+        option = typer.Option(f"--{name.replace('_', '-')}", metavar=metavar, help=text)
+        shared.append((name, Annotated[str | None, option], None))
+    own = inspect.signature(command, eval_str=True).parameters.values()
+    parameters = [inspect.Parameter(name, keyword, annotation=type_, default=default)
+                  for name, type_, default in shared]  # fmt: skip
+    parameters += [each.replace(kind=keyword) for each in own if each.name != "given"]
+    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    run.__name__, run.__doc__, run.__annotations__ = command.__name__, command.__doc__, {}
+    return run
+
+
+@app.callback()
+def loan(ctx: typer.Context) -> None:
+    """Price, schedule and replay a loan."""
+    show_help(ctx)
+
+
+@app.command()
+@takes_terms
+def quote(given: Given, as_json: AsJson = False) -> None:
+    """Price a loan: its cost and annual rates, held against the cap in force."""
+    from usance.base.parameters import Parameters
+    from usance.loan import presentation
+    from usance.loan.quote import quote as priced
+
+    offer = priced(given.terms, Parameters.load())
+    if as_json:
+        print_json(presentation.quote_json(offer))
+    else:
+        print_pairs(presentation.quote_pairs(offer, note=given.note))
+
+
+@app.command()
+@takes_terms
+def schedule(given: Given, as_csv: AsCsv = False, as_json: AsJson = False) -> None:
+    """Print the instalments of a loan as agreed."""
+    from usance.loan import presentation
+    from usance.loan.exact.plan import schedule as planned
+
+    rows = planned(given.terms)
+    if as_json:
+        print_json(presentation.schedule_json(given.terms, rows))
+    elif as_csv:
+        print_csv(presentation.SCHEDULE_COLUMNS, presentation.schedule_csv(rows))
+    else:
+        if given.note:
+            print_line(f"disbursed on {given.terms.disbursed_on}{given.note}")
+        print_table(*presentation.schedule_table(given.terms, rows))
+
+
+@app.command()
+def replay(
+    ctx: typer.Context, file: LoanFile, facts: FactsCsv = None, as_of: AsOf = None,
+    known_at: KnownAt = None, form: Form = "exact", as_csv: AsCsv = False, as_json: AsJson = False,
+) -> None:  # fmt: skip
+    """Replay a loan from its terms and facts, as of a day."""
+    from usance.base.dates import parse_date, parse_moment
+    from usance.loan import presentation
+    from usance.loan.documents import read_loan
+
+    document = read_loan(file, facts_csv=facts)
+    day = parse_date(as_of, where="--as-of") if as_of else document.as_of
+    moment = parse_moment(known_at, where="--known-at") if known_at else document.known_at
+    note, day = ("", day) if day else (" (today)", ctx.obj.today())
+    with explained(document):
+        replayed = _replayed(document, day, moment, form)
+    view, rows = replayed.view(), replayed.rows()
+    if as_json:
+        print_json({
+            "currency": document.currency, "form": replayed.form, "known_at": moment,
+            **presentation.view_json(view), "instalments": presentation.replay_json(rows),
+        })  # fmt: skip
+    elif as_csv:
+        print_csv(presentation.REPLAY_COLUMNS, presentation.replay_csv(rows))
+    else:
+        known = [("known at", moment.isoformat())] if moment else []
+        said = presentation.view_pairs(view, rows, document.currency, replayed.form)
+        print_pairs([("as of", f"{day}{note}"), *known, *said])
+        print_line()
+        print_table(*presentation.replay_table(rows, document.currency))
+
+
+def _replayed(document: LoanDocument, day: date, moment: datetime | None, form: str) -> Loan:
+    from usance.loan.facts import END_OF_TIME
+
+    arguments = document.terms, document.facts, day, moment or END_OF_TIME
+    if form == "exact":
+        from usance.loan import exact
+
+        return exact.replay(*arguments)
+    if form not in FORMS:
+        raise unknown("form", form, FORMS, where="--form")
+    from usance.loan import replay as replayed
+
+    return replayed(*arguments, form=cast("Literal['kernel', 'auto']", form))
+
+
+@contextmanager
+def explained(document: LoanDocument) -> Iterator[None]:
+    """Let errors name the file, line or option instead of what they are inside."""
+    try:
+        yield
+    except UsanceError as error:
+        raise document.explained(error) from error

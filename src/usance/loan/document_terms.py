@@ -1,0 +1,157 @@
+"""Terms and conventions as people write them, in major units and per cent.
+
+>>> found: list[UsanceError] = []
+>>> given = {"principal": "10000", "rate": "18%", "instalments": 12, "disbursed_on": "2024-01-31"}
+>>> terms = read_terms(Fields(given, lambda path: "", found))
+>>> terms.principal_minor, terms.rate_ppm, str(terms.first_due_on), found
+(1000000, 180000, '2024-02-29', [])
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import fields as fields_of
+from datetime import date
+from typing import Any
+
+from usance.base.codes import Component, Currency
+from usance.base.dates import Frequency
+from usance.base.errors import Problems, UsanceError
+from usance.base.fields import Fields, Reader, amount_of, day, one_of, rate, whole
+from usance.loan.convention import OWN, Convention
+from usance.loan.document_convention import own_convention, read_convention
+from usance.loan.terms import Change, FeeBasis, LateBase, LateRule, PercentFee, Terms
+
+KEPT = ("principal", "disbursed_on", "currency", "convention")
+"""What a later version of the terms has from the first unless it says otherwise."""
+
+_AMOUNTS = ("flat_fee", "guarantee_fee", "upfront_fee", "down_payment", "balloon")
+
+
+def read_terms(given: Fields, *, first: Terms | None = None, number: int = 1) -> Terms | None:
+    """One version of the terms, or None with the reasons kept among the problems of `given`.
+
+    `first` is the first version, for a later one: see `KEPT`.
+    """
+    before = len(given.problems)
+    currency = given.take("currency", one_of(Currency))
+    code = currency.label if currency else first.currency if first else "CNY"
+    values = dict(_plain(given, code, first, number)) | dict(_composed(given, code))
+    given.close()
+    if len(given.problems) > before or (number > 1 and first is None):
+        return None
+    try:
+        if "first_due_on" not in values:
+            convention = values.get("convention", OWN["level_monthly"])
+            values["first_due_on"] = one_step_after(values["disbursed_on"], convention)
+        return Terms(currency=code, terms_no=number, **values)
+    except UsanceError as error:
+        given.problems += [_placed(each, given) for each in _all(error)]
+        return None
+
+
+def one_step_after(start: date, convention: Convention) -> date:
+    """The first due date where none is given: one instalment's distance after the disbursement."""
+    return Frequency(convention.every, convention.unit.value.removesuffix("s")).step(start, 1)
+
+
+def key_of(field: str) -> str:
+    """The key people use for a field of `Terms` (or what is inside it); empty for other names.
+
+    >>> key_of("principal_minor"), key_of("convention.calendar"), key_of("pricing.rate_cap")
+    ('principal', 'convention', '')
+    """
+    name = field.partition(".")[0]
+    known = any(each.name == name for each in fields_of(Terms))
+    return name.removesuffix("_minor").removesuffix("_ppm") if known else ""
+
+
+def _plain(
+    given: Fields, currency: str, first: Terms | None, number: int
+) -> Iterator[tuple[str, Any]]:
+    readers: dict[str, tuple[str, Reader[Any]]] = {
+        "principal": ("principal_minor", amount_of(currency)),
+        "rate": ("rate_ppm", rate),
+        "instalments": ("instalments", whole),
+        "disbursed_on": ("disbursed_on", day),
+        "first_due_on": ("first_due_on", day),
+        "coupon": ("coupon_ppm", rate),
+        "vat": ("vat_ppm", rate),
+        "grace_principal": ("grace_principal", whole),
+        "grace_interest": ("grace_interest", whole),
+        "change": ("change", one_of(Change)),
+    }
+    readers |= {key: (f"{key}_minor", amount_of(currency)) for key in _AMOUNTS}
+    by_number = {"principal", "disbursed_on"} if number == 1 else {"first_due_on"}
+    needed = {"rate", "instalments"} | by_number
+    for key, (field, read) in readers.items():
+        value = given.need(key, read) if key in needed else given.take(key, read)
+        if value is None and first and key in KEPT:
+            value = getattr(first, field)
+        if value is not None:
+            yield field, value
+    convention = given.take(
+        "convention", lambda each, where: _convention(given, each, where, currency)
+    )
+    if convention or first:
+        yield "convention", convention or (first and first.convention)
+
+
+def _convention(given: Fields, value: Any, where: str, currency: str) -> Convention | None:
+    if not isinstance(value, dict):
+        return own_convention(value, where)
+    inner = given.inner("convention")
+    assert inner is not None
+    return read_convention(inner, currency)
+
+
+def _composed(given: Fields, currency: str) -> Iterator[tuple[str, Any]]:
+    amount = amount_of(currency)
+    yield "rate_steps", _pairs(given, "rate_steps", ("from", day), ("rate", rate))
+    yield "tranches", _pairs(given, "tranches", ("on", day), ("amount", amount))
+    yield "percent_fees", tuple(_percent_fees(given))
+    late = given.inner("late")
+    if late is not None:
+        yield "late", _late(late, amount)
+
+
+def _percent_fees(given: Fields) -> Iterator[PercentFee]:
+    for fee in given.each("percent_fees"):
+        component = fee.need("component", one_of(Component))
+        basis, ppm = fee.need("of", one_of(FeeBasis)), fee.need("rate", rate)
+        fee.close()
+        if component is not None and basis is not None and ppm is not None:
+            yield PercentFee(component, basis, ppm)
+
+
+def _late(given: Fields, amount: Reader[int]) -> LateRule:
+    parts: dict[str, Any] = {
+        "rate_ppm": given.take("rate", rate),
+        "fee_minor": given.take("fee", amount),
+        "grace_days": given.take("grace_days", whole),
+        "cap_ppm": given.take("cap", rate),
+        "base": given.take("base", one_of(LateBase)),
+    }
+    given.close()
+    return LateRule(**{key: part for key, part in parts.items() if part is not None})
+
+
+def _pairs(
+    given: Fields, key: str, left: tuple[str, Reader[Any]], right: tuple[str, Reader[Any]]
+) -> tuple[tuple[Any, Any], ...]:
+    pairs = []
+    for each in given.each(key):
+        pairs.append((each.need(*left), each.need(*right)))
+        each.close()
+    return tuple(pairs)
+
+
+def _all(error: UsanceError) -> tuple[UsanceError, ...]:
+    return error.errors if isinstance(error, Problems) else (error,)
+
+
+def _placed(error: UsanceError, given: Fields) -> UsanceError:
+    """The same error at the key a person wrote instead of the field of `Terms`."""
+    key = key_of(error.where)
+    where = given.where(key) if key else given.where()
+    return type(error)(error.what, where=where, fix=error.fix)

@@ -1,0 +1,119 @@
+"""A loan as a person writes it down: terms, facts and a day, in YAML, JSON and CSV.
+
+The format is described in `docs/reference/loan-document.md`. Everything wrong with a document is
+found in one pass and named with its file, line and key.
+
+>>> given = {"principal": "10000", "rate": "18%", "instalments": "0", "disbursed_on": "2024-01-15"}
+>>> loan_from_options(given)
+Traceback (most recent call last):
+usance.loan.errors.InstalmentsError: --instalments: 0 instalments. Give 1 to 1200.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import date, datetime
+from functools import partial
+from pathlib import Path
+
+from usance.base.documents import read_document, read_text
+from usance.base.errors import DocumentError, Problems, UsanceError, raise_all
+from usance.base.fields import Fields, Places, day, document_places, moment
+from usance.base.fields import Path as Steps
+from usance.loan import facts as facts_rules
+from usance.loan.document_facts import Refs, read_fact, read_rows
+from usance.loan.document_terms import key_of, read_terms
+from usance.loan.facts import Fact
+from usance.loan.terms import Terms
+
+_REF = re.compile(r"ref (\d+)")
+
+
+@dataclass(frozen=True, slots=True)
+class LoanDocument:
+    """What a document says of one loan: every version of its terms, its facts, and as of when."""
+
+    name: str
+    places: Places
+    terms: tuple[Terms, ...]
+    facts: tuple[Fact, ...] = ()
+    as_of: date | None = None
+    known_at: datetime | None = None
+    refs: Refs = field(default_factory=Refs)
+
+    @property
+    def currency(self) -> str:
+        """The currency of the loan."""
+        return self.terms[0].currency
+
+    def explained(self, error: UsanceError) -> UsanceError:
+        """An error found later, said of this document: its file and line, its own references."""
+        if isinstance(error, Problems):
+            return Problems([self.explained(each) for each in error.errors], where=self.name)
+        return type(error)(self.refs.spelled(error.what), where=self._place(error), fix=error.fix)
+
+    def _place(self, error: UsanceError) -> str:
+        named = _REF.fullmatch(error.where)
+        if named and int(named[1]) in self.refs.places:
+            return self.refs.places[int(named[1])]
+        if key := key_of(error.where):
+            return self.places(("terms", key))
+        return ", ".join(part for part in (self.name, error.where) if part)
+
+
+def read_loan(path: Path | str, *, facts_csv: Path | str | None = None) -> LoanDocument:
+    """A loan document; `facts_csv` brings the facts from a table instead."""
+    name, problems = str(path), list[UsanceError]()
+    places = document_places(name, partial(read_text, path))
+    given = Fields(_content(path), places, problems)
+    terms = _versions(given)
+    as_of, known_at = given.take("as_of", day), given.take("known_at", moment)
+    # Facts are looked at even if the terms are wrong, so that everything is found at once.
+    currency = terms[0].currency if terms and terms[0] else "CNY"
+    refs, facts = Refs(), list[Fact | None]()
+    for position, each in enumerate(given.each("facts"), start=1):
+        facts.append(read_fact(each, refs, position, currency))
+    given.close()
+    if facts_csv is not None and facts:
+        given.wrong("facts are here and in a CSV file", "Keep one of the two", "facts")
+    elif facts_csv is not None:
+        facts += read_rows(facts_csv, refs, currency, problems)
+    document = LoanDocument(name, places, tuple(filter(None, terms)), tuple(filter(None, facts)),
+                            as_of, known_at, refs)  # fmt: skip
+    if not problems:
+        problems += map(document.explained, facts_rules.problems(list(document.facts)))
+    raise_all(problems, where=name)
+    return document
+
+
+def loan_from_options(options: Mapping[str, str]) -> LoanDocument:
+    """A loan without facts from the options of a command; a problem names its option."""
+    problems: list[UsanceError] = []
+    given = Fields({"terms": dict(options)}, _option, problems)
+    terms = _versions(given)
+    raise_all(problems)
+    return LoanDocument("", _option, tuple(filter(None, terms)))
+
+
+def _content(path: Path | str) -> object:
+    content = read_document(path)
+    if not isinstance(content, dict):
+        fix = "Begin with 'terms:' and what was agreed"
+        raise DocumentError("is no loan document", where=str(path), fix=fix)
+    return content
+
+
+def _versions(given: Fields) -> list[Terms | None]:
+    terms: list[Terms | None] = []
+    before = len(given.problems)
+    for number, each in enumerate(given.each("terms"), start=1):
+        terms.append(read_terms(each, first=terms[0] if terms else None, number=number))
+    if not terms and len(given.problems) == before:
+        given.wrong("there are no terms", "Give 'terms:' with principal, rate, instalments …")
+    return terms
+
+
+def _option(steps: Steps) -> str:
+    return "--" + str(steps[1]).replace("_", "-") if len(steps) > 1 else ""

@@ -1,0 +1,123 @@
+"""What an exact replay answers: the view of a day and the rows of the schedule."""
+
+from __future__ import annotations
+
+from datetime import date
+
+from usance.base.codes import Status
+from usance.loan.exact.rows import INTEREST, PRINCIPAL, Row
+from usance.loan.exact.state import State
+from usance.loan.views import InstalmentState, LoanView, Parts
+
+_CURE_INSTALMENTS = 3  # of a new plan, until days past due are counted afresh
+
+
+class ExactLoan:
+    """A loan as it stands on a day; `state` keeps every instalment's due and covered."""
+
+    form: str = "exact"
+
+    def __init__(self, state: State, as_of: date) -> None:
+        self.state = state
+        self.as_of = as_of
+
+    def view(self) -> LoanView:
+        """Where the loan stands."""
+        state, day = self.state, self.as_of.toordinal()
+        due, past_due = _due(state, day)
+        coming = _next(state, day)
+        covered_interest = state.covered(INTEREST)
+        earned = covered_interest if state.settled else state.earned(day)
+        return LoanView(
+            as_of=self.as_of,
+            status=_status(state),
+            days_past_due=_days_past_due(state, day),
+            instalments_paid=_instalments_paid(state),
+            principal_outstanding=state.disbursed - state.covered(PRINCIPAL),
+            due=Parts(*due),
+            past_due=Parts(*past_due),
+            paid=Parts(*state.cash),
+            waived=Parts(*state.waived),
+            interest_earned=earned,
+            accrued_interest=max(0, earned - covered_interest),
+            settlement=state.settlement(day),
+            overpaid=state.overpaid,
+            disbursed=state.disbursed,
+            compensated=state.compensated,
+            charged_off=state.charged_off,
+            recovered=state.recovered,
+            next_due_on=date.fromordinal(coming.end) if coming else None,
+            next_due=sum(coming.due) - sum(coming.covered) if coming else 0,
+        )
+
+    def rows(self) -> list[InstalmentState]:
+        """Every instalment's due, paid (or waived) and outstanding; none before disbursement."""
+        return [_row_state(row, settled=self.state.settled) for row in self.state.rows]
+
+
+def _due(state: State, day: int) -> tuple[list[int], list[int]]:
+    if state.settled:
+        return [state.covered(component) for component in range(4)], [0, 0, 0, 0, state.penalty]
+    due, past_due = [0, 0, 0, 0], [0, 0, 0, 0, state.penalty]
+    for row in state.rows:
+        if row.end > day:
+            break
+        for component in range(4):
+            due[component] += row.due[component]
+            past_due[component] += row.due[component] - row.covered[component]
+    return due, past_due
+
+
+def _status(state: State) -> Status:
+    if state.settled and not state.penalty:
+        return Status.CLOSED
+    return Status.CHARGED_OFF if state.is_charged_off else Status.ACTIVE
+
+
+def _days_past_due(state: State, day: int) -> int:
+    if state.settled:
+        return 0
+    oldest = state.oldest_unpaid(day)
+    if still_aged(state):
+        oldest = state.aged_from
+    return 0 if oldest is None else day - oldest
+
+
+def still_aged(state: State) -> bool:
+    """Whether days past due run on from before a change of terms."""
+    if state.aged_from is None or state.settled:
+        return False
+    return state.aged_until_settled or _leading(state.plan_rows()) < _CURE_INSTALMENTS
+
+
+def _instalments_paid(state: State) -> int:
+    if state.settled:
+        return sum(1 for row in state.rows if row.number)
+    return _leading(state.rows)
+
+
+def _leading(rows: list[Row]) -> int:
+    paid = 0
+    for row in rows:
+        if not row.is_paid:
+            break
+        paid += row.number > 0
+    return paid
+
+
+def _next(state: State, day: int) -> Row | None:
+    if state.settled:
+        return None
+    return next((row for row in state.rows if row.end > day and not row.is_paid), None)
+
+
+def _row_state(row: Row, *, settled: bool) -> InstalmentState:
+    due = row.covered if settled else row.due
+    open_parts = (owed - paid for owed, paid in zip(due, row.covered, strict=True))
+    return InstalmentState(
+        row.number,
+        date.fromordinal(row.end),
+        Parts(*due),
+        Parts(*row.covered),
+        Parts(*open_parts),
+    )

@@ -1,0 +1,216 @@
+"""One function for a loan's whole life: `replay(terms, facts, as_of, known_at)`.
+
+Two forms stand behind it. The kernel knows our own products' conventions; the exact form knows
+every convention. Which one answered is said by the loan it returns (`form`), and can be asked for;
+they agree to the minor unit wherever both can answer.
+
+>>> from datetime import date
+>>> terms = Terms(principal_minor=10_000_00, rate_ppm=180_000, instalments=12,
+...               disbursed_on=date(2024, 1, 15), first_due_on=date(2024, 2, 15))
+>>> facts = [Fact(Kind.DISBURSED, date(2024, 1, 15), 10_000_00, ref=1),
+...          Fact(Kind.PAID, date(2024, 2, 15), 916_80, ref=2)]
+>>> loan = replay(terms, facts, date(2024, 4, 1))
+>>> loan.form, loan.view().days_past_due, loan.view().past_due.total, loan.view().settlement
+('kernel', 17, 91680, 944144)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from datetime import date, datetime
+from functools import cache
+from struct import error as StructError
+from struct import pack
+from typing import TYPE_CHECKING, Literal, Protocol
+
+import numpy as np
+
+from usance.base.codes import Kind, Status
+from usance.base.dates import EPOCH, from_day, to_day
+from usance.base.errors import unknown
+from usance.loan.columns import FactColumns, TermColumns, convention_code, why_not_in_kernel
+from usance.loan.convention import DEFAULT_ALLOCATION
+from usance.loan.errors import ConventionNotInKernel, FactNotInKernel
+from usance.loan.facts import END_OF_TIME, Fact, visible
+from usance.loan.kernel.refusals import BAD_AMOUNT
+from usance.loan.terms import Terms
+from usance.loan.views import InstalmentState, LoanView, Parts
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+Form = Literal["auto", "kernel", "exact"]
+
+_ONLY_EXACT = (Kind.TERMS_CHANGED, Kind.INTEREST_PAUSED)
+_STATUSES = tuple(Status)
+
+
+class Loan(Protocol):
+    """A replayed loan, whichever form it came from."""
+
+    form: str
+
+    def view(self) -> LoanView:
+        """Where the loan stands."""
+
+    def rows(self) -> list[InstalmentState]:
+        """Every instalment with what is due, paid and outstanding."""
+
+
+def replay(
+    terms: Terms | Sequence[Terms],
+    facts: Iterable[Fact],
+    as_of: date,
+    known_at: datetime = END_OF_TIME,
+    *,
+    form: Form = "auto",
+) -> Loan:
+    """The loan on a day, as known at a moment.
+
+    Several terms are the versions that changes of terms name. `form="kernel"` refuses by name what
+    only the exact form knows; `"auto"` takes the kernel where it can.
+    """
+    if form not in ("auto", "kernel", "exact"):
+        raise unknown("form", form, ("auto", "kernel", "exact"), where="form")
+    facts = list(facts)
+    if form != "exact":
+        why = _not_in_kernel(terms)
+        loan = None if why else _replay_in_kernel(_only(terms), facts, as_of, known_at)
+        if loan is not None:
+            return loan
+        if form == "kernel":
+            raise _refused(why)
+    from usance.loan import exact
+
+    return exact.replay(terms, facts, as_of, known_at)
+
+
+class KernelLoan:
+    """A loan as the kernel left it: its state, and its view as one row of integers."""
+
+    __slots__ = ("_as_of", "_row", "_state", "_terms")
+    form = "kernel"
+
+    def __init__(self, terms: Terms, as_of: date, state: NDArray[np.int64], row: list[int]) -> None:
+        self._terms, self._as_of, self._state, self._row = terms, as_of, state, row
+
+    def view(self) -> LoanView:
+        """Where the loan stands."""
+        r = self._row
+        due, past_due = Parts(r[4], r[5], r[6], r[7]), Parts(r[8], r[9], r[10], r[11], r[12])
+        paid, waived = Parts(*r[13:18]), Parts(*r[18:23])
+        next_due_on = from_day(r[31]) if r[31] >= 0 else None
+        return LoanView(
+            self._as_of, _STATUSES[r[0]], r[1], r[2], r[3], due, past_due, paid, waived, r[23],
+            r[24], r[25], r[26], r[27], r[28], r[29], r[30], next_due_on, r[32],
+        )  # fmt: skip
+
+    def rows(self) -> list[InstalmentState]:
+        """Every instalment with what is due, paid (or waived) and outstanding."""
+        from usance.loan.batch import States, cover_columns
+        from usance.loan.kernel.fold import SLOTS
+
+        columns = TermColumns.of([self._terms])
+        through = np.array([to_day(self._as_of)], np.int32)
+        cover = cover_columns(States(columns, self._state[:SLOTS].reshape(1, SLOTS), through))
+        rows = zip(cover.due_on.tolist(), cover.asked.tolist(), cover.met.tolist(), strict=True)
+        return [
+            InstalmentState(number, from_day(day), Parts(*asked), Parts(*met),
+                            Parts(*(a - m for a, m in zip(asked, met, strict=True))))
+            for number, (day, asked, met) in enumerate(rows, start=1)
+        ]  # fmt: skip
+
+
+def _only(terms: Terms | Sequence[Terms]) -> Terms:
+    return terms if isinstance(terms, Terms) else terms[0]
+
+
+def _not_in_kernel(terms: Terms | Sequence[Terms]) -> str:
+    """What of these terms only the exact form knows; empty if nothing."""
+    if not isinstance(terms, Terms):
+        if len(terms) != 1:
+            return "several versions of terms"
+        terms = terms[0]
+    if terms.convention.allocation is not DEFAULT_ALLOCATION:
+        return "another allocation order for a single loan"
+    return why_not_in_kernel(terms)
+
+
+def _refused(why: str) -> ConventionNotInKernel | FactNotInKernel:
+    if why:
+        return ConventionNotInKernel(f"the kernel does not know {why}", where="terms",
+                                     fix="Use form='exact'")  # fmt: skip
+    return FactNotInKernel("the kernel does not know changes of terms and pauses of interest",
+                           where="facts", fix="Use form='exact'")  # fmt: skip
+
+
+def _replay_in_kernel(
+    terms: Terms, facts: list[Fact], as_of: date, known_at: datetime
+) -> KernelLoan | None:
+    """The kernel's answer, or None where a kind of fact needs the exact form.
+
+    Facts mostly come known, unreversed and in order, so the kernel is first tried on them as they
+    are; only if it refuses, or if some are not known yet, `visible` sorts them out.
+    """
+    if known_at is END_OF_TIME:
+        loan = _attempt(terms, facts, as_of)
+        if isinstance(loan, KernelLoan):
+            return loan
+    seen = visible(facts, as_of=as_of, known_at=known_at)
+    if any(fact.kind in _ONLY_EXACT for fact in seen):
+        return None
+    loan = _attempt(terms, seen, as_of)
+    if isinstance(loan, KernelLoan):
+        return loan
+    from usance.loan.refusals import named_refusal
+
+    raise named_refusal(loan % 16, 0, 1, FactColumns.of([seen]), loan // 16)
+
+
+def _attempt(terms: Terms, facts: list[Fact], as_of: date) -> KernelLoan | int:
+    """The loan, or the kernel's refusal of its facts."""
+    replay_loan, work_row = _kernel()
+    arrays = _fact_arrays(facts) if facts else _NO_FACTS
+    if arrays is None:
+        return BAD_AMOUNT
+    state, out = work_row(), np.empty((1, FIELD_COUNT), np.int64)
+    refusal = replay_loan(_scalars(terms), *arrays, to_day(as_of), state, out)
+    return refusal or KernelLoan(terms, as_of, state, out[0].tolist())
+
+
+@cache
+def _kernel() -> tuple[Callable[..., int], Callable[[], NDArray[np.int64]]]:
+    """The compiled functions, imported when first needed: Numba takes a second to load."""
+    from usance.base.compiled import announce_if_cold
+    from usance.loan.kernel.fold import work_row
+    from usance.loan.kernel.single import replay_loan
+
+    announce_if_cold()
+    return replay_loan, work_row
+
+
+def _scalars(terms: Terms) -> tuple[int, ...]:
+    return (
+        terms.principal_minor, terms.rate_ppm, terms.coupon_ppm, terms.instalments,
+        to_day(terms.disbursed_on), to_day(terms.first_due_on), terms.flat_fee_minor,
+        terms.guarantee_fee_minor, convention_code(terms.convention) or 0,
+    )  # fmt: skip
+
+
+def _fact_arrays(facts: list[Fact]) -> tuple[NDArray[np.int64], ...] | None:
+    """Day, kind, amount, arg and ref; None if a value is no 64-bit integer or a ref comes twice."""
+    kinds, dates, amounts, refs, args, _ = zip(*facts, strict=True)
+    days = [day.toordinal() - EPOCH for day in dates]
+    n = len(facts)
+    if len(set(refs)) != n:
+        return None
+    try:
+        packed = pack(f"{5 * n}q", *days, *kinds, *amounts, *args, *refs)
+    except StructError:
+        return None
+    flat = np.frombuffer(packed, np.int64)
+    return flat[:n], flat[n : 2 * n], flat[2 * n : 3 * n], flat[3 * n : 4 * n], flat[4 * n :]
+
+
+FIELD_COUNT = 33
+_NO_FACTS = (np.empty(0, np.int64),) * 5

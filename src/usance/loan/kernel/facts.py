@@ -1,0 +1,210 @@
+"""What each kind of fact does to the state of one of our own loans."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from usance.base.codes import Component, Kind
+from usance.base.compiled import kernel
+from usance.loan.kernel.fold import (
+    BALANCE,
+    CHARGED_OFF,
+    COMPENSATED,
+    COVERED,
+    FEES,
+    INTEREST_BEFORE,
+    IS_BOUGHT_OUT,
+    IS_CHARGED_OFF,
+    IS_DISBURSED,
+    IS_RECOVERY,
+    IS_SETTLED,
+    LEVEL_MINOR,
+    LOW,
+    MAX_WAIVED_PENALTY_MINOR,
+    META,
+    OVERPAID,
+    PAID_MASK,
+    PENALTY_OPEN,
+    PENALTY_PAID,
+    RECOVERED,
+    WAIVED_FEES,
+    WAIVED_INTEREST,
+    WAIVED_PENALTY_SHIFT,
+    WAIVED_PRINCIPAL,
+    WORK,
+    State,
+    close_if_settled,
+    receive,
+)
+from usance.loan.kernel.plan import COUNT, DISBURSED, P, Plan, guaranteed, instalment
+from usance.loan.kernel.refusals import (
+    BAD_AMOUNT,
+    BAD_ARG,
+    BAD_DISBURSEMENT,
+    CHARGE_BACK_TOO_LARGE,
+    NOT_DISBURSED,
+    NOT_IN_KERNEL,
+    OK,
+    OUT_OF_RANGE,
+    REFUND_TOO_LARGE,
+    WAIVER_TOO_LARGE,
+)
+
+MAX_FACT_MINOR = 10**16
+
+_DISBURSED, _FEE_CHARGED, _PAID = int(Kind.DISBURSED), int(Kind.FEE_CHARGED), int(Kind.PAID)
+_REFUNDED, _CHARGED_BACK, _WAIVED = int(Kind.REFUNDED), int(Kind.CHARGED_BACK), int(Kind.WAIVED)
+_COMPENSATED, _BOUGHT_OUT = int(Kind.COMPENSATED), int(Kind.BOUGHT_OUT)
+_CHARGED_OFF, _RECOVERED = int(Kind.CHARGED_OFF), int(Kind.RECOVERED)
+_TERMS_CHANGED, _INTEREST_PAUSED = int(Kind.TERMS_CHANGED), int(Kind.INTEREST_PAUSED)
+_PENALTY = int(Component.PENALTY)
+
+
+@kernel(inline=True)
+def amount_is_bad(kind: int, amount: int) -> bool:
+    """Whether a fact of this kind cannot have this amount."""
+    may_be_zero = kind in (_TERMS_CHANGED, _INTEREST_PAUSED, _BOUGHT_OUT, _CHARGED_OFF)
+    return not (0 if may_be_zero else 1) <= amount <= MAX_FACT_MINOR
+
+
+@kernel
+def rewind(plan: Plan, state: State) -> None:
+    """Put the cursor back to the first instalment; moving on finds the open one again."""
+    state[META] &= ~(PAID_MASK | IS_SETTLED)
+    state[BALANCE], state[INTEREST_BEFORE] = plan[P], 0
+    state[FEES] = (state[FEES] >> 32) << 32
+
+
+@kernel
+def waived_of(state: State, component: int) -> int:
+    """What was waived of a scheduled component."""
+    if component == 0:
+        return state[WAIVED_PRINCIPAL]
+    if component == 1:
+        return state[WAIVED_INTEREST]
+    return state[WAIVED_FEES] >> 32 if component == 2 else state[WAIVED_FEES] & LOW
+
+
+@kernel
+def scheduled(plan: Plan, state: State) -> None:
+    """Fill the work space with what the plan asks for up to each instalment, by component."""
+    balance, interest_so_far, fees_so_far = plan[P], np.int64(0), np.int64(0)
+    fees = state[FEES] >> 32
+    for c in range(4):
+        state[WORK + c] = 0
+    for k in range(plan[COUNT]):
+        principal, interest, fee = instalment(plan, k, balance, state[LEVEL_MINOR])
+        balance -= principal
+        interest_so_far += interest
+        fees_so_far += fee
+        at = WORK + 4 * (k + 1)
+        state[at] = plan[P] - balance
+        state[at + 1] = interest_so_far
+        state[at + 2] = guaranteed(plan, fees_so_far, fees)
+        state[at + 3] = fees_so_far - state[at + 2]
+
+
+@kernel
+def charge_back(plan: Plan, state: State, amount: int) -> int:
+    """Take money back: over-payment, then the youngest covered instalments, then penalties."""
+    cash = state[OVERPAID] + state[PENALTY_PAID]
+    for c in range(4):
+        cash += state[COVERED + c] - waived_of(state, c)
+    if amount > cash:
+        return CHARGE_BACK_TOO_LARGE
+    taken = min(amount, state[OVERPAID])
+    state[OVERPAID] -= taken
+    amount -= taken
+    if amount == 0:
+        return OK
+    scheduled(plan, state)
+    for k in range(plan[COUNT] - 1, -1, -1):
+        for c in (3, 2, 0, 1):
+            covered = max(0, state[COVERED + c] - state[WORK + 4 * k + c])
+            taken = min(amount, min(covered, state[COVERED + c] - waived_of(state, c)))
+            state[COVERED + c] -= taken
+            amount -= taken
+    state[PENALTY_PAID] -= amount
+    state[PENALTY_OPEN] += amount
+    rewind(plan, state)
+    return OK
+
+
+@kernel
+def waive(plan: Plan, state: State, day: int, amount: int, component: int) -> int:
+    """Cover a component without cash."""
+    if component == _PENALTY:
+        if amount > state[PENALTY_OPEN]:
+            return WAIVER_TOO_LARGE
+        if (state[META] >> WAIVED_PENALTY_SHIFT) + amount > MAX_WAIVED_PENALTY_MINOR:
+            return OUT_OF_RANGE
+        state[PENALTY_OPEN] -= amount
+        state[META] += amount << WAIVED_PENALTY_SHIFT
+        close_if_settled(plan, state, day)
+        return OK
+    if not 0 <= component < 4:
+        return BAD_ARG
+    scheduled(plan, state)
+    total = state[WORK + 4 * plan[COUNT] + component]
+    if state[META] & IS_SETTLED or amount > total - state[COVERED + component]:
+        return WAIVER_TOO_LARGE
+    state[COVERED + component] += amount
+    if component == 0:
+        state[WAIVED_PRINCIPAL] += amount
+    elif component == 1:
+        state[WAIVED_INTEREST] += amount
+    else:
+        state[WAIVED_FEES] += amount << 32 if component == 2 else amount
+    close_if_settled(plan, state, day)
+    return OK
+
+
+@kernel
+def apply_fact(plan: Plan, state: State, day: int, kind: int, amount: int, arg: int) -> int:
+    """One fact; `OK`, or why it is refused (the state is then of no use)."""
+    if kind == _PAID:  # nine facts of ten
+        if amount_is_bad(kind, amount):
+            return BAD_AMOUNT
+        if not state[META] & IS_DISBURSED:
+            return NOT_DISBURSED
+        receive(plan, state, day, amount, False)
+        return OK
+    return apply_rare_fact(plan, state, day, kind, amount, arg)
+
+
+@kernel
+def apply_rare_fact(plan: Plan, state: State, day: int, kind: int, amount: int, arg: int) -> int:
+    """Any fact but a payment."""
+    if amount_is_bad(kind, amount):
+        return BAD_AMOUNT
+    if kind == _DISBURSED:
+        if state[META] & IS_DISBURSED or amount != plan[P] or day != plan[DISBURSED]:
+            return BAD_DISBURSEMENT
+        state[META] |= IS_DISBURSED
+        return OK
+    if not state[META] & IS_DISBURSED:
+        return NOT_DISBURSED
+    if kind == _FEE_CHARGED:
+        state[PENALTY_OPEN] += amount
+    elif kind == _RECOVERED:
+        state[RECOVERED] += amount
+        receive(plan, state, day, amount, True)
+    elif kind == _REFUNDED:
+        if amount > state[OVERPAID]:
+            return REFUND_TOO_LARGE
+        state[OVERPAID] -= amount
+    elif kind == _CHARGED_BACK:
+        return charge_back(plan, state, amount)
+    elif kind == _WAIVED:
+        return waive(plan, state, day, amount, arg)
+    elif kind == _COMPENSATED:
+        state[COMPENSATED] += amount
+        state[META] |= IS_RECOVERY
+    elif kind == _CHARGED_OFF:
+        state[CHARGED_OFF] += amount
+        state[META] |= IS_RECOVERY | IS_CHARGED_OFF
+    elif kind == _BOUGHT_OUT:
+        state[META] |= IS_BOUGHT_OUT
+    else:
+        return NOT_IN_KERNEL
+    return OK

@@ -1,0 +1,233 @@
+"""The fold: a loan's state is eighteen integers, and a fact takes one state to the next.
+
+What money has covered per component, and where in the plan that is, says everything about every
+instalment, because each component is always paid oldest first. A month of new facts is added to a
+state without looking at the past; nothing is rounded at a checkpoint.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from usance.base.compiled import kernel
+from usance.loan.kernel.level import level_minor
+from usance.loan.kernel.plan import (
+    AMORT,
+    COUNT,
+    GUARANTEE,
+    LEVEL,
+    MAX_KERNEL_INSTALMENTS,
+    RATE,
+    P,
+    Plan,
+    divide_half_up,
+    due_day,
+    fees_exceed_range,
+    fees_of,
+    guaranteed,
+    instalment,
+    period_start,
+)
+from usance.loan.kernel.refusals import GUARANTEE_TOO_LARGE, OK, OUT_OF_RANGE
+
+State = NDArray[np.int64]
+
+SLOTS = 18
+WORK = SLOTS
+"""Behind the state's own slots, the array has work space for one schedule (see `work_row`)."""
+META, BALANCE, LEVEL_MINOR, FEES, INTEREST_BEFORE = 0, 1, 2, 3, 4
+COVERED = 5  # principal, interest, guarantee fee, service fee: cash and waivers
+PENALTY_PAID, PENALTY_OPEN, OVERPAID = 9, 10, 11
+COMPENSATED, CHARGED_OFF, RECOVERED = 12, 13, 14
+WAIVED_PRINCIPAL, WAIVED_INTEREST, WAIVED_FEES = 15, 16, 17
+"""META packs the open instalment (low 16 bits), flags, and penalties waived (from bit 24); FEES
+the plan's total fees (high 32 bits) and those before the open instalment; WAIVED_FEES guarantee
+(high) and service fees (low)."""
+
+PAID_MASK = 0xFFFF
+IS_DISBURSED, IS_SETTLED, IS_RECOVERY, IS_CHARGED_OFF, IS_BOUGHT_OUT = (1 << b for b in range(16, 21))
+WAIVED_PENALTY_SHIFT = 24
+MAX_WAIVED_PENALTY_MINOR = 2**38
+LOW = 0xFFFFFFFF
+
+def work_row() -> State:
+    """A row for one state with work space behind it; each thread needs its own."""
+    return np.empty(SLOTS + 4 * (MAX_KERNEL_INSTALMENTS + 1), np.int64)
+
+
+@kernel(inline=True)
+def begin(plan: Plan, state: State) -> int:
+    """The state of a loan that has terms and no facts yet."""
+    for slot in range(SLOTS):
+        state[slot] = 0
+    state[BALANCE] = plan[P]
+    if plan[AMORT] == LEVEL:
+        state[LEVEL_MINOR] = level_minor(plan[P], plan[RATE], plan[COUNT])
+    if fees_exceed_range(plan, state[LEVEL_MINOR]):
+        return OUT_OF_RANGE
+    if plan[GUARANTEE] > 0:
+        fees = fees_of(plan, state[LEVEL_MINOR])
+        if plan[GUARANTEE] > fees:
+            return GUARANTEE_TOO_LARGE
+        state[FEES] = fees << 32
+    return OK
+
+
+@kernel(inline=True)
+def accrued_share(interest: int, day: int, begun: int, due: int) -> int:
+    """What has accrued by a day of the interest of a running period."""
+    return divide_half_up(interest * (day - begun), due - begun)
+
+
+@kernel
+def fallen_due(plan: Plan, state: State, day: int) -> tuple[int, int, int, int, int, int]:
+    """By component what has fallen due by a day, the interest accrued since, and the next k.
+
+    Of a settled loan, what was covered: nothing more falls due.
+    """
+    if state[META] & IS_SETTLED:
+        return (
+            state[COVERED], state[COVERED + 1], state[COVERED + 2], state[COVERED + 3],
+            np.int64(0), plan[COUNT],
+        )  # fmt: skip
+    k = state[META] & PAID_MASK
+    balance, interest_before = state[BALANCE], state[INTEREST_BEFORE]
+    fees, fees_before = state[FEES] >> 32, state[FEES] & LOW
+    if k > 0 and due_day(plan, k - 1) > day:  # paid in advance: count from the beginning
+        k, balance, interest_before, fees_before = np.int64(0), plan[P], np.int64(0), np.int64(0)
+    accrued = np.int64(0)
+    while k < plan[COUNT]:
+        principal, interest, fee = instalment(plan, k, balance, state[LEVEL_MINOR])
+        due = due_day(plan, k)
+        if due > day:
+            accrued = accrued_share(interest, day, period_start(plan, k), due)
+            break
+        balance -= principal
+        interest_before += interest
+        fees_before += fee
+        k += 1
+    guarantee = guaranteed(plan, fees_before, fees)
+    return plan[P] - balance, interest_before, guarantee, fees_before - guarantee, accrued, k
+
+
+@kernel
+def settlement(plan: Plan, state: State, day: int) -> int:
+    """What closes the loan on a day."""
+    _, interest, guarantee, service, accrued, _ = fallen_due(plan, state, day)
+    return (
+        (0 if state[META] & IS_SETTLED else plan[P] - state[COVERED])
+        + max(0, interest + accrued - state[COVERED + 1])
+        + max(0, guarantee - state[COVERED + 2])
+        + max(0, service - state[COVERED + 3])
+        + state[PENALTY_OPEN]
+    )
+
+
+@kernel
+def take(state: State, slot: int, wanted: int, amount: int) -> int:
+    """Put money into a slot up to what is wanted; what is left of it."""
+    taken = min(amount, max(0, wanted))
+    state[slot] += taken
+    return amount - taken
+
+
+@kernel
+def pay_penalties(state: State, amount: int) -> None:
+    """Money for penalties; more than they are is over-payment."""
+    left = take(state, PENALTY_PAID, state[PENALTY_OPEN], amount)
+    state[PENALTY_OPEN] -= amount - left
+    state[OVERPAID] += left
+
+
+@kernel
+def receive(plan: Plan, state: State, day: int, amount: int, recovered: bool) -> None:
+    """A borrower's money, however it comes."""
+    meta = state[META]
+    if meta & IS_SETTLED:
+        pay_penalties(state, amount)
+        return
+    ordinary = not recovered and not meta & IS_RECOVERY
+    principal = plan[P] - state[COVERED]
+    if ordinary and amount < principal:  # cannot settle, so the settlement need not be known
+        pay_in_order(plan, state, day, amount)
+        return
+    _, interest, guarantee, service, accrued, _ = fallen_due(plan, state, day)
+    interest = max(0, interest + accrued - state[COVERED + 1])
+    guarantee = max(0, guarantee - state[COVERED + 2])
+    service = max(0, service - state[COVERED + 3])
+    if amount >= principal + interest + guarantee + service + state[PENALTY_OPEN]:
+        state[META] |= IS_SETTLED
+    elif ordinary:
+        pay_in_order(plan, state, day, amount)
+        return
+    amount = take(state, COVERED, principal, amount)
+    amount = take(state, COVERED + 1, interest, amount)
+    amount = take(state, COVERED + 2, guarantee, amount)
+    amount = take(state, COVERED + 3, service, amount)
+    pay_penalties(state, amount)
+
+
+@kernel
+def close_if_settled(plan: Plan, state: State, day: int) -> None:
+    """A loan whose settlement is nil is settled: its plan ends with what was covered."""
+    if state[COVERED] == plan[P] and settlement(plan, state, day) == 0:
+        state[META] |= IS_SETTLED
+
+
+@kernel
+def pay_in_order(plan: Plan, state: State, day: int, amount: int) -> None:
+    """Less money than settles: instalments due, oldest first, then penalties, then coming ones."""
+    k = state[META] & PAID_MASK
+    balance, interest_before = state[BALANCE], state[INTEREST_BEFORE]
+    fees, fees_before = state[FEES] >> 32, state[FEES] & LOW
+    guarantee_before = guaranteed(plan, fees_before, fees)
+    c0, c1, c2, c3 = state[COVERED], state[COVERED + 1], state[COVERED + 2], state[COVERED + 3]
+    level = state[LEVEL_MINOR]
+    penalty_open = state[PENALTY_OPEN]
+    while amount > 0 and k < plan[COUNT]:
+        if penalty_open > 0 and due_day(plan, k) > day:
+            taken = min(amount, penalty_open)
+            state[PENALTY_PAID] += taken
+            penalty_open -= taken
+            amount -= taken
+        principal, interest, fee = instalment(plan, k, balance, level)
+        guarantee = guaranteed(plan, fees_before + fee, fees)
+        service = fees_before + fee - guarantee
+        left = min(interest, max(0, interest_before + interest - c1))
+        taken = min(amount, left)
+        c1 += taken
+        amount -= taken
+        left -= taken
+        open_left = left
+        left = min(principal, max(0, plan[P] - balance + principal - c0))
+        taken = min(amount, left)
+        c0 += taken
+        amount -= taken
+        open_left += left - taken
+        left = min(guarantee - guarantee_before, max(0, guarantee - c2))
+        taken = min(amount, left)
+        c2 += taken
+        amount -= taken
+        open_left += left - taken
+        left = min(service - fees_before + guarantee_before, max(0, service - c3))
+        taken = min(amount, left)
+        c3 += taken
+        amount -= taken
+        open_left += left - taken
+        if open_left > 0:
+            break
+        balance -= principal
+        interest_before += interest
+        fees_before += fee
+        guarantee_before = guarantee
+        k += 1
+    taken = min(amount, penalty_open)  # every instalment is paid, penalties are not
+    state[PENALTY_PAID] += taken
+    state[PENALTY_OPEN] = penalty_open - taken
+    state[META] = (state[META] & ~PAID_MASK) | k
+    state[BALANCE], state[INTEREST_BEFORE] = balance, interest_before
+    state[FEES] = (fees << 32) | fees_before
+    state[COVERED], state[COVERED + 1], state[COVERED + 2], state[COVERED + 3] = c0, c1, c2, c3
+
+

@@ -1,0 +1,240 @@
+"""What each kind of fact does under any allocation order, and the view that follows."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from usance.base.codes import Component, Kind, Status
+from usance.base.compiled import kernel
+from usance.loan.kernel.days import Facts
+from usance.loan.kernel.facts import amount_is_bad
+from usance.loan.kernel.fold import (
+    CHARGED_OFF,
+    COMPENSATED,
+    IS_BOUGHT_OUT,
+    IS_CHARGED_OFF,
+    IS_DISBURSED,
+    IS_RECOVERY,
+    IS_SETTLED,
+    META,
+    OVERPAID,
+    PENALTY_OPEN,
+    PENALTY_PAID,
+    RECOVERED,
+    State,
+)
+from usance.loan.kernel.orders import (
+    ASKED,
+    COVERED,
+    MET,
+    OPEN,
+    ROWS,
+    WAIVED,
+    WAIVED_PENALTY,
+    WIDTH,
+    Order,
+    close_if_quoted_nil,
+    is_met,
+    meet_oldest,
+    pay_by_order,
+    pay_targets,
+    quote,
+    target,
+)
+from usance.loan.kernel.plan import COUNT, DISBURSED, P, Plan
+from usance.loan.kernel.refusals import (
+    BAD_AMOUNT,
+    BAD_ARG,
+    BAD_DISBURSEMENT,
+    CHARGE_BACK_TOO_LARGE,
+    NOT_DISBURSED,
+    NOT_IN_KERNEL,
+    OK,
+    OUT_OF_ORDER,
+    REFUND_TOO_LARGE,
+    WAIVER_TOO_LARGE,
+)
+
+_DISBURSED, _FEE_CHARGED, _PAID = int(Kind.DISBURSED), int(Kind.FEE_CHARGED), int(Kind.PAID)
+_REFUNDED, _CHARGED_BACK, _WAIVED = int(Kind.REFUNDED), int(Kind.CHARGED_BACK), int(Kind.WAIVED)
+_COMPENSATED, _BOUGHT_OUT = int(Kind.COMPENSATED), int(Kind.BOUGHT_OUT)
+_CHARGED_OFF, _RECOVERED = int(Kind.CHARGED_OFF), int(Kind.RECOVERED)
+_PENALTY = int(Component.PENALTY)
+_CLOSED, _ACTIVE, _IS_CHARGED_OFF = int(Status.CLOSED), int(Status.ACTIVE), int(Status.CHARGED_OFF)
+
+
+@kernel
+def unpay(plan: Plan, work: State, amount: int) -> int:
+    """Take money back: over-payment, then the youngest instalments, then penalties paid."""
+    cash = work[OVERPAID] + work[PENALTY_PAID]
+    for c in range(4):
+        cash += work[MET + c] - work[WAIVED + c]
+    if amount > cash:
+        return CHARGE_BACK_TOO_LARGE
+    taken = min(amount, work[OVERPAID])
+    work[OVERPAID] -= taken
+    amount -= taken
+    if amount > 0:
+        work[META] &= ~IS_SETTLED
+        work[OPEN] = 0
+    for k in range(plan[COUNT] - 1, -1, -1):
+        for c in (3, 2, 0, 1):
+            row = ROWS + WIDTH * k + c
+            taken = min(min(amount, work[row + COVERED]), work[MET + c] - work[WAIVED + c])
+            work[row + COVERED] -= taken
+            work[MET + c] -= taken
+            amount -= taken
+    work[PENALTY_PAID] -= amount
+    work[PENALTY_OPEN] += amount
+    return OK
+
+
+@kernel
+def forgive(plan: Plan, work: State, day: int, amount: int, c: int) -> int:
+    """Cover a component without cash."""
+    if c == _PENALTY:
+        if amount > work[PENALTY_OPEN]:
+            return WAIVER_TOO_LARGE
+        work[PENALTY_OPEN] -= amount
+        work[WAIVED_PENALTY] += amount
+    elif not 0 <= c < 4:
+        return BAD_ARG
+    else:
+        asked = np.int64(0)
+        for k in range(plan[COUNT]):
+            asked += work[ROWS + WIDTH * k + ASKED + c]
+        if work[META] & IS_SETTLED or amount > asked - work[MET + c]:
+            return WAIVER_TOO_LARGE
+        meet_oldest(plan, work, c, amount)
+        work[WAIVED + c] += amount
+    close_if_quoted_nil(plan, work, day)
+    return OK
+
+
+@kernel
+def apply_by_order(
+    plan: Plan, work: State, order: Order, day: int, kind: int, amount: int, arg: int
+) -> int:
+    """One fact under any order; `OK`, or why it is refused."""
+    if amount_is_bad(kind, amount):
+        return BAD_AMOUNT
+    meta = work[META]
+    if kind == _DISBURSED:
+        if meta & IS_DISBURSED or amount != plan[P] or day != plan[DISBURSED]:
+            return BAD_DISBURSEMENT
+        work[META] |= IS_DISBURSED
+        return OK
+    if not meta & IS_DISBURSED:
+        return NOT_DISBURSED
+    if kind in (_PAID, _RECOVERED):
+        if kind == _RECOVERED:
+            work[RECOVERED] += amount
+        by_target = kind == _RECOVERED or meta & (IS_RECOVERY | IS_SETTLED) != 0
+        # Less than the open principal cannot settle, so the quote need not be computed.
+        if not by_target and (
+            amount < plan[P] - work[MET] or amount < quote(plan, work, day)
+        ):
+            pay_by_order(plan, work, order, day, amount)
+        else:
+            pay_targets(plan, work, day, amount)
+    elif kind == _FEE_CHARGED:
+        work[PENALTY_OPEN] += amount
+    elif kind == _REFUNDED:
+        if amount > work[OVERPAID]:
+            return REFUND_TOO_LARGE
+        work[OVERPAID] -= amount
+    elif kind == _CHARGED_BACK:
+        return unpay(plan, work, amount)
+    elif kind == _WAIVED:
+        return forgive(plan, work, day, amount, arg)
+    elif kind == _COMPENSATED:
+        work[COMPENSATED] += amount
+        work[META] |= IS_RECOVERY
+    elif kind == _CHARGED_OFF:
+        work[CHARGED_OFF] += amount
+        work[META] |= IS_RECOVERY | IS_CHARGED_OFF
+    elif kind == _BOUGHT_OUT:
+        work[META] |= IS_BOUGHT_OUT
+    else:
+        return NOT_IN_KERNEL
+    return OK
+
+
+@kernel
+def fold_by_order(
+    plan: Plan, work: State, order: Order, facts: Facts, first: int, last: int, until: int
+) -> int:
+    """Apply the facts of one loan until a day."""
+    _, days, kinds, amounts, args = facts
+    before, rank = np.int64(-(2**31)), np.int64(-1)
+    for at in range(first, last):
+        day, kind = np.int64(days[at]), np.int64(kinds[at])
+        if day < before or (day == before and kind < rank):
+            return OUT_OF_ORDER + 16 * (at - first)
+        if day > until:
+            break
+        refusal = apply_by_order(plan, work, order, day, kind, amounts[at], args[at])
+        if refusal != OK:
+            return refusal + 16 * (at - first)
+        before, rank = day, kind
+    return OK
+
+
+@kernel
+def view_by_order(
+    plan: Plan, work: State, day: int, out: NDArray[np.int64], at: int
+) -> None:
+    """Fill one row of the view's fields (see `kernel.view.FIELDS`)."""
+    for field in range(33):
+        out[at, field] = 0
+    out[at, 31] = -1
+    meta = work[META]
+    if not meta & IS_DISBURSED:
+        return
+    out[at, 0] = _IS_CHARGED_OFF if meta & IS_CHARGED_OFF else _ACTIVE
+    if meta & IS_SETTLED and work[PENALTY_OPEN] == 0:
+        out[at, 0] = _CLOSED
+    out[at, 3] = plan[P] - work[MET]
+    out[at, 2] = plan[COUNT]
+    if not meta & IS_SETTLED:
+        view_instalments(plan, work, day, out, at)
+    earned = target(plan, work, day, 1)
+    for c in range(4):
+        if meta & IS_SETTLED:
+            out[at, 4 + c] = work[MET + c]
+        out[at, 8 + c] = max(0, out[at, 4 + c] - work[MET + c])
+        out[at, 13 + c] = work[MET + c] - work[WAIVED + c]
+        out[at, 18 + c] = work[WAIVED + c]
+    out[at, 12], out[at, 17] = work[PENALTY_OPEN], work[PENALTY_PAID]
+    out[at, 22] = work[WAIVED_PENALTY]
+    out[at, 23] = earned
+    out[at, 24] = max(0, earned - work[MET + 1])
+    out[at, 25] = quote(plan, work, day)
+    out[at, 26], out[at, 27] = work[OVERPAID], plan[P]
+    out[at, 28], out[at, 29], out[at, 30] = work[COMPENSATED], work[CHARGED_OFF], work[RECOVERED]
+
+
+@kernel
+def view_instalments(
+    plan: Plan, work: State, day: int, out: NDArray[np.int64], at: int
+) -> None:
+    """What has fallen due, since when something is open, and what comes next."""
+    out[at, 2] = 0
+    leading = True
+    for k in range(plan[COUNT]):
+        row = ROWS + WIDTH * k
+        met = is_met(work, k)
+        leading = leading and met
+        if leading:
+            out[at, 2] = k + 1
+        if work[row] <= day:
+            for c in range(4):
+                out[at, 4 + c] += work[row + ASKED + c]
+            if not met and out[at, 1] == 0:
+                out[at, 1] = day - work[row]
+        elif not met:
+            out[at, 31] = work[row]
+            for c in range(4):
+                out[at, 32] += work[row + ASKED + c] - work[row + COVERED + c]
+            return

@@ -1,0 +1,172 @@
+"""Any allocation order: the same facts on per-instalment rows instead of cumulative amounts.
+
+Under an order other than ours a component need not be paid oldest first, so what is covered is
+kept for every instalment, in the work space of one thread. Such a loan is replayed from its start.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from usance.base.compiled import kernel
+from usance.loan.kernel.fold import (
+    IS_SETTLED,
+    META,
+    OVERPAID,
+    PENALTY_OPEN,
+    PENALTY_PAID,
+    State,
+)
+from usance.loan.kernel.plan import COUNT, DISBURSED, P, Plan, due_day, guaranteed, instalment
+
+Order = NDArray[np.int8]
+"""Thirteen buckets in order, `when * 4 + component` and 12 for penalties; last, 1 if swept by
+instalment."""
+BUCKETS, PENALTY_BUCKET = 13, 12
+
+# The head of the work space: as in the fold where named there, else totals over the instalments.
+MET, WAIVED, WAIVED_PENALTY, OPEN = 1, 5, 15, 16
+# Then a row per instalment: due day, what it asks and what is met of it by component.
+ROWS, WIDTH, ASKED, COVERED = 18, 9, 1, 5
+
+
+def order_row(size: int) -> State:
+    """Work space for one loan of up to `size` instalments; each thread needs its own."""
+    return np.empty(ROWS + WIDTH * size, np.int64)
+
+
+@kernel
+def lay_out(plan: Plan, level: int, fees: int, work: State) -> None:
+    """The plan, row by row, and nothing met."""
+    for slot in range(ROWS):
+        work[slot] = 0
+    balance, fees_before, before = plan[P], np.int64(0), np.int64(0)
+    for k in range(plan[COUNT]):
+        principal, interest, fee = instalment(plan, k, balance, level)
+        fees_before += fee
+        after = guaranteed(plan, fees_before, fees)
+        row = ROWS + WIDTH * k
+        work[row] = due_day(plan, k)
+        work[row + ASKED] = principal
+        work[row + ASKED + 1] = interest
+        work[row + ASKED + 2] = after - before
+        work[row + ASKED + 3] = fee - after + before
+        for c in range(4):
+            work[row + COVERED + c] = 0
+        balance -= principal
+        before = after
+
+
+@kernel(inline=True)
+def meet(work: State, k: int, c: int, amount: int) -> int:
+    """Meet a component of an instalment as far as the money goes; what was taken."""
+    row = ROWS + WIDTH * k + c
+    taken = min(amount, work[row + ASKED] - work[row + COVERED])
+    work[row + COVERED] += taken
+    work[MET + c] += taken
+    return taken
+
+
+@kernel
+def meet_oldest(plan: Plan, work: State, c: int, amount: int) -> None:
+    """Meet a component of the oldest instalments first."""
+    for k in range(plan[COUNT]):
+        if amount == 0:
+            return
+        amount -= meet(work, k, c, amount)
+
+
+@kernel
+def target(plan: Plan, work: State, day: int, c: int) -> int:
+    """What settles a component: fallen due, and of interest also what has accrued since."""
+    if work[META] & IS_SETTLED:
+        return work[MET + c]
+    if c == 0:
+        return plan[P]
+    total, begun = np.int64(0), plan[DISBURSED]
+    for k in range(plan[COUNT]):
+        row = ROWS + WIDTH * k
+        asked, due = work[row + ASKED + c], work[row]
+        if due > day:
+            if c == 1:
+                total += (2 * asked * (day - begun) + due - begun) // (2 * (due - begun))
+            break
+        total += asked
+        begun = due
+    return total
+
+
+@kernel
+def quote(plan: Plan, work: State, day: int) -> int:
+    """What closes the loan on a day."""
+    total = work[PENALTY_OPEN]
+    for c in range(4):
+        total += max(0, target(plan, work, day, c) - work[MET + c])
+    return total
+
+
+@kernel
+def close_if_quoted_nil(plan: Plan, work: State, day: int) -> None:
+    """A loan that nothing is needed to settle is settled."""
+    if work[MET] == plan[P] and quote(plan, work, day) == 0:
+        work[META] |= IS_SETTLED
+
+
+@kernel
+def pay_targets(plan: Plan, work: State, day: int, amount: int) -> None:
+    """Principal, then interest and fees up to their targets, then penalties."""
+    for c in range(4):
+        taken = min(amount, max(0, target(plan, work, day, c) - work[MET + c]))
+        meet_oldest(plan, work, c, taken)
+        amount -= taken
+    taken = min(amount, work[PENALTY_OPEN])
+    work[PENALTY_OPEN] -= taken
+    work[PENALTY_PAID] += taken
+    work[OVERPAID] += amount - taken
+    close_if_quoted_nil(plan, work, day)
+
+
+@kernel(inline=True)
+def is_met(work: State, k: int) -> bool:
+    """Whether an instalment is wholly covered."""
+    row = ROWS + WIDTH * k
+    for c in range(4):
+        if work[row + COVERED + c] < work[row + ASKED + c]:
+            return False
+    return True
+
+
+@kernel
+def pay_by_order(plan: Plan, work: State, order: Order, day: int, amount: int) -> None:
+    """Money through the buckets in their order."""
+    count = plan[COUNT]
+    while work[OPEN] < count and is_met(work, work[OPEN]):
+        work[OPEN] += 1
+    past = work[OPEN]
+    while past < count and work[ROWS + WIDTH * past] < day:
+        past += 1
+    due = past
+    while due < count and work[ROWS + WIDTH * due] == day:
+        due += 1
+    at = 0
+    while at < BUCKETS and amount > 0:
+        if order[at] == PENALTY_BUCKET:
+            taken = min(amount, work[PENALTY_OPEN])
+            work[PENALTY_OPEN] -= taken
+            work[PENALTY_PAID] += taken
+            amount -= taken
+            at += 1
+            continue
+        when = order[at] >> 2
+        end = at + 1
+        while order[BUCKETS] == 1 and end < BUCKETS and order[end] >> 2 == when:
+            end += 1
+        first = work[OPEN] if when == 0 else (past if when == 1 else due)
+        last = past if when == 0 else (due if when == 1 else count)
+        k = first
+        while k < last and amount > 0:
+            for bucket in range(at, end):
+                amount -= meet(work, k, order[bucket] & 3, amount)
+            k += 1
+        at = end

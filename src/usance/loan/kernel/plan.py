@@ -1,0 +1,176 @@
+"""The plan of one of our own loans, instalment by instalment, on 64-bit integers.
+
+Every function here is compiled; batches call them with one loan at a time. The terms of a loan
+travel as a tuple of integers, `Plan`, made by `plan_of`. Nothing is stored per instalment: the
+next one follows from the balance before it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from usance.base.compiled import kernel
+from usance.base.dates import month_starts
+
+MAX_KERNEL_PRINCIPAL_MINOR = 10**11
+"""With a rate of at most 100 % and a period of at most 62 days, balance × rate × days < 2^63."""
+MAX_KERNEL_RATE_PPM = 1_000_000
+MAX_KERNEL_FIRST_DAYS = 62
+MAX_KERNEL_INSTALMENTS = 360
+MAX_KERNEL_FEES_MINOR = 2**31 - 1
+"""Two fee totals are packed into one 64-bit slot, and their product must fit one too."""
+
+LEVEL, EQUAL_PRINCIPAL, INTEREST_ONLY = 0, 1, 2
+
+Plan = tuple[int, int, int, int, int, int, int, int, int, int, int, int, int]
+"""principal, rate, coupon, instalments, disbursed day, first due day, flat fee, guarantee fee,
+amortisation, daily (1) or monthly (0), anchor day, month of the first due date, 30ths of the
+first period (monthly)."""
+
+P, RATE, COUPON, COUNT, DISBURSED, FIRST, FLAT, GUARANTEE, AMORT, DAILY, ANCHOR, MONTH, STUB = range(13)
+
+STARTS = month_starts(0, 12 * 181)
+"""Day number of the first of every month; a look-up is four times faster than computing it."""
+
+
+@kernel(inline=True)
+def divide_half_up(numerator: int, denominator: int) -> int:
+    """Half-up of a quotient of two non-negative integers."""
+    return np.int64(
+        (np.uint64(2) * np.uint64(numerator) + np.uint64(denominator))
+        // (np.uint64(2) * np.uint64(denominator))
+    )
+
+
+@kernel(inline=True)
+def month_of(day: int) -> int:
+    """The month number a day lies in: a guess by the mean month, then the table."""
+    month = (day * 2153) >> 16
+    while STARTS[month + 1] <= day:
+        month += 1
+    while STARTS[month] > day:
+        month -= 1
+    return month
+
+
+@kernel(inline=True)
+def day_in_month(month: int, anchor: int) -> int:
+    """The anchor day in a month, or its last day."""
+    first = STARTS[month]
+    return first + min(anchor, STARTS[month + 1] - first) - 1
+
+
+@kernel(inline=True)
+def plan_of(
+    principal: int, rate: int, coupon: int, count: int, disbursed: int, first: int, flat: int,
+    guarantee: int, amortisation: int, daily: int,
+) -> Plan:  # fmt: skip
+    """The terms of a loan with what follows from its dates."""
+    month = month_of(first)
+    drawn_in = month_of(disbursed)
+    drawn_day = disbursed - STARTS[drawn_in] + 1
+    regular = month == drawn_in + 1 and first == day_in_month(month, drawn_day)
+    due_day = first - STARTS[month] + 1
+    stub = 30
+    if not regular:  # 30E/360: every month has thirty days
+        stub = 30 * (month - drawn_in) + min(due_day, 30) - min(drawn_day, 30)
+    anchor = drawn_day if regular else due_day
+    return (
+        np.int64(principal), np.int64(rate), np.int64(coupon), np.int64(count),
+        np.int64(disbursed), np.int64(first), np.int64(flat), np.int64(guarantee),
+        np.int64(amortisation), np.int64(daily), np.int64(anchor), np.int64(month), np.int64(stub),
+    )  # fmt: skip
+
+
+@kernel(inline=True)
+def due_day(plan: Plan, k: int) -> int:
+    """When instalment k (from 0) is due."""
+    return day_in_month(plan[MONTH] + k, plan[ANCHOR])
+
+
+@kernel(inline=True)
+def period_start(plan: Plan, k: int) -> int:
+    """When the interest period of instalment k begins."""
+    return plan[DISBURSED] if k == 0 else due_day(plan, k - 1)
+
+
+@kernel(inline=True)
+def monthly_charge(balance: int, rate: int) -> int:
+    """What a rate earns on a balance in a whole month."""
+    units = np.uint64(balance) * np.uint64(rate)
+    return np.int64((units + np.uint64(6_000_000)) // np.uint64(12_000_000))
+
+
+@kernel(inline=True)
+def charge(plan: Plan, k: int, balance: int, rate: int) -> int:
+    """What a rate earns on a balance in period k."""
+    if plan[DAILY] == 1:
+        days = due_day(plan, k) - period_start(plan, k)
+        units = np.uint64(balance) * np.uint64(rate) * np.uint64(days)
+        return np.int64((units + np.uint64(182_500_000)) // np.uint64(365_000_000))
+    if k == 0 and plan[STUB] != 30:
+        units = np.uint64(balance) * np.uint64(rate) * np.uint64(plan[STUB])
+        return np.int64((units + np.uint64(180_000_000)) // np.uint64(360_000_000))
+    return monthly_charge(balance, rate)
+
+
+@kernel(inline=True)
+def share(total: int, k: int, count: int) -> int:
+    """What falls to instalment k of a total spread evenly, rounded cumulatively."""
+    if total == 0:
+        return 0
+    whole = total // count
+    rest = total - whole * count
+    return whole + divide_half_up(rest * (k + 1), count) - divide_half_up(rest * k, count)
+
+
+@kernel(inline=True)
+def instalment(plan: Plan, k: int, balance: int, level: int) -> tuple[int, int, int]:
+    """Principal, interest and fees of instalment k, given the balance before it."""
+    whole = charge(plan, k, balance, plan[RATE])
+    interest = whole
+    if plan[COUPON] != plan[RATE]:
+        interest = charge(plan, k, balance, plan[COUPON])
+    if k == plan[COUNT] - 1:
+        principal = balance
+    elif plan[AMORT] == LEVEL:
+        regular = whole
+        if k == 0 and plan[DAILY] == 0 and plan[STUB] != 30:
+            regular = monthly_charge(balance, plan[RATE])
+        principal = min(max(level - regular, 0), balance)
+    elif plan[AMORT] == EQUAL_PRINCIPAL:
+        principal = share(plan[P], k, plan[COUNT])
+    else:
+        principal = np.int64(0)
+    return principal, interest, whole - interest + share(plan[FLAT], k, plan[COUNT])
+
+
+@kernel(inline=True)
+def fees_of(plan: Plan, level: int) -> int:
+    """All fees of the plan; the guarantor's slices are measured against them."""
+    if plan[COUPON] == plan[RATE]:
+        return plan[FLAT]
+    total = np.int64(0)
+    balance = plan[P]
+    for k in range(plan[COUNT]):
+        principal, _, fee = instalment(plan, k, balance, level)
+        balance -= principal
+        total += fee
+    return total
+
+
+@kernel(inline=True)
+def fees_exceed_range(plan: Plan, level: int) -> bool:
+    """Whether the fees do not fit 31 bits; a bound decides for all but very large loans."""
+    years_up = plan[COUNT] // 12 + 3
+    if plan[P] * plan[RATE] // 1_000_000 * years_up + plan[FLAT] <= MAX_KERNEL_FEES_MINOR:
+        return False
+    return fees_of(plan, level) > MAX_KERNEL_FEES_MINOR
+
+
+@kernel(inline=True)
+def guaranteed(plan: Plan, fees_so_far: int, fees: int) -> int:
+    """The guarantor's part of the fees so far."""
+    if plan[GUARANTEE] == 0 or fees_so_far == 0:
+        return 0
+    return divide_half_up(plan[GUARANTEE] * fees_so_far, fees)

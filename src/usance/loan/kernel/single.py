@@ -1,0 +1,46 @@
+"""One loan through the kernel, called from Python: scalars in, one row out."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from usance.base.compiled import kernel
+from usance.loan.kernel.days import fold_facts
+from usance.loan.kernel.fold import State, begin
+from usance.loan.kernel.plan import plan_of
+from usance.loan.kernel.refusals import OK, OUT_OF_ORDER
+from usance.loan.kernel.view import view
+
+I64 = NDArray[np.int64]
+Scalars = tuple[int, int, int, int, int, int, int, int, int]
+"""principal, rate, coupon, instalments, disbursed day, first due day, flat fee, guarantee fee,
+convention code."""
+
+
+@kernel
+def replay_loan(
+    terms: Scalars, days: I64, kinds: I64, amounts: I64, args: I64, refs: I64, as_of: int,
+    state: State, out: I64,
+) -> int:  # fmt: skip
+    """Fold the facts and fill the view; refuses facts that are not in canonical order."""
+    for at in range(1, len(days)):
+        earlier = days[at - 1] < days[at] or (
+            days[at - 1] == days[at]
+            and (kinds[at - 1] < kinds[at] or (kinds[at - 1] == kinds[at] and refs[at - 1] < refs[at]))
+        )
+        if not earlier:
+            return OUT_OF_ORDER + 16 * at
+    code = terms[8] - 1
+    plan = plan_of(
+        terms[0], terms[1], terms[2], terms[3], terms[4], terms[5], terms[6], terms[7],
+        code % 3, code // 3,
+    )  # fmt: skip
+    refusal = begin(plan, state)
+    if refusal != OK:
+        return refusal
+    facts = (days, days, kinds, amounts, args)
+    refusal = fold_facts(plan, state, facts, 0, len(days), -(2**31), as_of)
+    if refusal == OK:
+        view(plan, state, as_of, out, 0)
+    return refusal

@@ -1,0 +1,67 @@
+"""A loan's life by the same five functions, for one loan or a column of them.
+
+>>> from datetime import date
+>>> from usance.base.codes import Kind
+>>> terms = Terms(principal_minor=1_000_00, rate_ppm=240_000, instalments=2,
+...               disbursed_on=date(2024, 1, 31), first_due_on=date(2024, 2, 29))
+>>> [(row.due_on.isoformat(), row.principal, row.interest) for row in schedule(terms)]
+[('2024-02-29', 49505, 2000), ('2024-03-31', 50495, 1010)]
+>>> drawn = Fact(Kind.DISBURSED, date(2024, 1, 31), 1_000_00, ref=1)
+>>> paid = Fact(Kind.PAID, date(2024, 3, 5), 515_05, ref=2)
+>>> january = step(start(terms), [[drawn]], date(2024, 1, 31))
+>>> march = step(january, [[paid]], date(2024, 3, 31))
+>>> view(march, date(2024, 3, 31)).column("past_due_principal").tolist()
+[50495]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import date
+from typing import overload
+
+from usance.base.dates import from_day, to_day
+from usance.loan import batch
+from usance.loan.batch import ScheduleColumns, States, Views
+from usance.loan.columns import FactColumns, TermColumns, why_not_in_kernel
+from usance.loan.facts import Fact, visible
+from usance.loan.terms import Terms
+from usance.loan.views import Instalment
+
+
+@overload
+def schedule(terms: Terms) -> list[Instalment]: ...
+@overload
+def schedule(terms: TermColumns) -> ScheduleColumns: ...
+def schedule(terms: Terms | TermColumns) -> list[Instalment] | ScheduleColumns:
+    """The instalments as agreed: rows of one loan, columns of many."""
+    if isinstance(terms, TermColumns):
+        return batch.schedule_columns(terms)
+    if why_not_in_kernel(terms):
+        from usance.loan import exact
+
+        return exact.schedule(terms)
+    columns = batch.schedule_columns(TermColumns.of([terms]))
+    rows, balance = [], terms.principal_minor
+    lines = zip(*(column.tolist() for column in columns[1:]), strict=True)
+    for number, (day, principal, *others) in enumerate(lines, start=1):
+        balance -= principal
+        rows.append(Instalment(number, from_day(day), principal, *others, balance))
+    return rows
+
+
+def start(terms: Terms | TermColumns) -> States:
+    """The state of loans that have terms and no facts yet."""
+    return batch.start_columns(terms if isinstance(terms, TermColumns) else TermColumns.of([terms]))
+
+
+def step(states: States, facts: FactColumns | Sequence[Sequence[Fact]], until: date) -> States:
+    """Later facts added to every state, up to and including a day; `states` stays as it was."""
+    if not isinstance(facts, FactColumns):
+        facts = FactColumns.of([visible(each, as_of=until) for each in facts])
+    return batch.step_columns(states, facts, to_day(until))
+
+
+def view(states: States, day: date) -> Views:
+    """Where every loan stands on a day."""
+    return batch.view_columns(states, to_day(day))

@@ -1,0 +1,347 @@
+"""A book: only what the manifest names exists, at every moment, whatever fails."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from tests.base.rows import facts
+from usance.base.book import Book
+from usance.base.codes import code_lists
+from usance.base.columns import make
+from usance.base.digest import digest
+from usance.base.errors import (
+    BookLocked,
+    CodeError,
+    CorruptFile,
+    DateError,
+    DocumentError,
+    DuplicateKey,
+    Problems,
+    SchemaError,
+)
+from usance.base.parquet import write_parquet
+from usance.base.schemas import Table
+from usance.base.tables import table
+
+FACTS = table("facts")
+
+
+@pytest.fixture
+def book(tmp_path: Path) -> Book:
+    made = Book.create(tmp_path / "book", currency="CNY", time_zone="Asia/Shanghai")
+    with made.writing() as step:
+        step.add("facts", facts(16385), month=653)
+        step.add("facts", facts(32769), month=654)
+    return made
+
+
+def test_what_was_published_is_read_by_another(book: Book) -> None:
+    again = Book.open(book.path)
+    assert again.manifest == book.manifest
+    rows = again.read("facts")
+    assert rows.num_rows == again.rows("facts") == 6
+    assert digest(rows, FACTS) == again.digest("facts")
+    assert again.read("facts", month=654).equals(facts(32769))
+    assert again.read("facts", shard=1).num_rows == 0
+    assert again.check() == []
+
+
+def test_files_are_where_the_contract_says(book: Book) -> None:
+    for file, month in zip(book.files("facts"), ("2024-06", "2024-07"), strict=True):
+        assert file.path == f"tables/facts/{month}/s0000-{file.sha256[:12]}.parquet"
+        content = (book.path / file.path).read_bytes()
+        assert sha256(content).hexdigest() == file.sha256
+    first = book.files("facts")[0]
+    assert (first.rows, first.first, first.last) == (
+        3,
+        (16385, 19722, 0, 1),
+        (16385, 19782, 4, 3),
+    )
+    assert {each.name for each in book.path.iterdir()} == {"manifest.json", "tables", "lock"}
+
+
+def test_the_manifest_says_what_the_book_is(book: Book) -> None:
+    content = json.loads((book.path / "manifest.json").read_bytes())
+    assert (content["format"], content["version"]) == ("usance-book", 1)
+    assert (content["currency"], content["time_zone"]) == ("CNY", "Asia/Shanghai")
+    assert content["codes"] == code_lists()
+    assert content["tables"]["facts"]["digest"] == str(book.digest("facts"))
+
+
+def test_each_manifest_carries_the_hash_of_the_one_before(book: Book) -> None:
+    before = (book.path / "manifest.json").read_bytes()
+    with book.writing() as step:
+        step.period("2024-06", "closed", 1)
+        mark = step.use("pricing.rate_cap", b"24%")
+    assert book.manifest.previous == sha256(before).hexdigest()
+    assert Book.open(book.path).manifest.periods["2024-06"].close_no == 1
+    assert book.manifest.versions == {"pricing.rate_cap": mark}
+    assert (book.path / "inputs" / mark).read_bytes() == b"24%"
+
+
+def test_digests_do_not_depend_on_files_or_order(book: Book, tmp_path: Path) -> None:
+    other = Book.create(tmp_path / "other", currency="CNY", time_zone="Asia/Shanghai")
+    with other.writing() as step:
+        for loan in (32769, 16385):
+            rows = facts(loan)
+            step.add("facts", rows.slice(0, 1), month=655)
+            step.add("facts", rows.slice(1), month=656, shard=7)
+    assert other.digest("facts") == book.digest("facts")
+    assert other.read("facts").equals(book.read("facts"))
+
+
+def test_a_table_can_take_the_place_of_the_one_before(book: Book) -> None:
+    with book.writing() as step:
+        step.add("facts", facts(49153), month=654, instead=True)
+    loans = set(book.read("facts", ["loan_id"]).column("loan_id").to_pylist())
+    assert loans == {16385, 49153}
+    assert book.read("facts", ["loan_id"]).column_names == ["loan_id"]
+
+
+def test_a_wide_subledger_keeps_its_amounts(book: Book) -> None:
+    wide = table("subledger").with_amounts(["disbursed"])
+    rows = make(wide, close_no=[1], loan_id=[16385], disbursed=[900000])
+    with book.writing() as step:
+        step.add(wide, rows)
+    assert book.read(wide).column("disbursed").to_pylist() == [900000]
+
+
+def test_an_empty_file_and_an_absent_table(book: Book) -> None:
+    with book.writing() as step:
+        step.add("facts", facts().slice(0, 0), month=655)
+    assert book.rows("facts") == 6
+    assert book.read("loans").num_rows == 0
+    assert book.read("loans", ["rate_ppm"]).column_names == ["rate_ppm"]
+    assert book.rows("loans") == 0
+
+
+def test_a_step_that_fails_leaves_nothing(book: Book) -> None:
+    before = book.digest("facts")
+    with pytest.raises(Problems), book.writing() as step:  # noqa: PT012
+        step.add("facts", facts(49153), month=655)
+        step.add("shares", facts())
+    assert Book.open(book.path).digest("facts") == before
+    assert not (book.path / "tmp").exists()
+    assert len(list(book.path.rglob("*.parquet"))) == 2
+
+
+def test_rows_published_twice_are_refused(book: Book) -> None:
+    with pytest.raises(DuplicateKey, match="published before"), book.writing() as step:
+        step.add("facts", facts(16385), month=653)
+    with book.writing() as step:
+        step.add("facts", facts(16385, 2), month=655)
+    with pytest.raises(DuplicateKey, match="repeats the key"):
+        book.read("facts")
+
+
+def test_bad_steps_are_refused(book: Book) -> None:
+    with pytest.raises(CodeError, match="unknown table"), book.writing() as step:
+        step.add("fact", facts())
+    with pytest.raises(Problems, match="lacks principal_minor"), book.writing() as step:
+        step.add("loans", facts())
+    with pytest.raises(CodeError, match="unknown period state 'shut'"), book.writing() as step:
+        step.period("2024-06", "shut", 1)
+    with pytest.raises(DateError, match="not a month"), book.writing() as step:
+        step.period("2024-6", "closed", 1)
+
+
+def test_where_there_is_no_book(tmp_path: Path, book: Book) -> None:
+    with pytest.raises(DocumentError, match=r"no manifest\.json"):
+        Book.open(tmp_path / "nowhere")
+    with pytest.raises(DocumentError, match="not an empty folder"):
+        Book.create(book.path, currency="CNY", time_zone="Asia/Shanghai")
+    with pytest.raises(CodeError, match="unknown currency 'RMB'"):
+        Book.create(tmp_path / "new", currency="RMB", time_zone="Asia/Shanghai")
+    assert not (tmp_path / "new").exists()
+
+
+# --- wrong files -------------------------------------------------------------------------------
+
+
+def test_a_truncated_edited_or_missing_file_is_named(book: Book) -> None:
+    first, second = (book.path / file.path for file in book.files("facts"))
+    content = first.read_bytes()
+    first.write_bytes(content[:-10])
+    with pytest.raises(CorruptFile) as caught:
+        book.read("facts")
+    assert caught.value.where == str(first)
+    first.write_bytes(content[:50] + b"!" + content[51:])
+    second.unlink()
+    findings = book.check()
+    assert [finding.where for finding in findings] == [str(first), str(second)]
+    assert "has changed" in findings[0].what
+    assert "missing" in findings[1].what
+
+
+def test_a_file_swapped_for_another_is_noticed_by_its_rows(book: Book) -> None:
+    with book.writing() as step:
+        step.add("facts", facts(65537, 2), month=655)
+    paths = [book.path / file.path for file in book.files("facts")]
+    paths[0].write_bytes(paths[2].read_bytes())
+    with pytest.raises(CorruptFile, match="has 2 rows instead of 3"):
+        book.read("facts", month=653)
+
+
+def edited(book: Book, change: Callable[[dict[str, Any]], object]) -> CorruptFile:
+    file = book.path / "manifest.json"
+    content = json.loads(file.read_bytes())
+    change(content)
+    file.write_text(json.dumps(content))
+    with pytest.raises(CorruptFile) as caught:
+        Book.open(book.path)
+    assert caught.value.where == str(file)
+    return caught.value
+
+
+@pytest.mark.parametrize(
+    ("change", "what"),
+    [
+        (lambda m: m.pop("currency"), "currency"),
+        (lambda m: m.update(format="zip"), "has the format 'zip'"),
+        (lambda m: m.update(version=2), "unknown version 2"),
+        (lambda m: m["tables"]["facts"]["files"].pop(), "digest for facts"),
+        (lambda m: m["tables"]["facts"]["files"][0].update(path="../x"), "inside the book"),
+        (lambda m: m["tables"]["facts"]["files"][0].update(colour="red"), "colour"),
+        (lambda m: m["tables"]["facts"]["files"][0].update(digest="x"), "lacks or misspells"),
+        (lambda m: m["codes"]["kind"].update(paid=5), "numbers kind paid 5"),
+        (lambda m: m["periods"].update({"2024-06": {"state": "shut", "close_no": 1}}), "'shut'"),
+    ],
+)
+def test_an_edited_manifest_is_noticed(
+    book: Book, change: Callable[[dict[str, Any]], object], what: str
+) -> None:
+    assert what in edited(book, change).what
+
+
+def test_a_manifest_that_is_no_json(book: Book) -> None:
+    for content in (b"{", b"\xff", b"[]", b""):
+        (book.path / "manifest.json").write_bytes(content)
+        with pytest.raises(CorruptFile):
+            Book.open(book.path)
+
+
+def test_an_unknown_schema_number_is_refused_by_name(book: Book) -> None:
+    newer = Table("facts", 2, FACTS.doc, FACTS.columns)
+    with pytest.raises(SchemaError, match="facts has the schema number 1"):
+        book.read(newer)
+
+
+# --- crashes -----------------------------------------------------------------------------------
+
+
+class PowerCut(BaseException):
+    """Ends a step without any error handling of the program's own."""
+
+
+class Breaker:
+    """Counts the steps that touch the disk and fails at a chosen one."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, fail_at: int, error: BaseException) -> None:
+        self.count, self.fail_at, self.error = 0, fail_at, error
+        for name in ("fsync", "rename", "mkdir"):
+            monkeypatch.setattr(os, name, self.wrap(getattr(os, name)))
+        monkeypatch.setattr("usance.base.book.write_parquet", self.wrap(write_parquet))
+
+    def wrap(self, real: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*arguments: Any, **named: Any) -> Any:
+            self.count += 1
+            if self.count == self.fail_at:
+                raise self.error
+            return real(*arguments, **named)
+
+        return call
+
+
+def two_files(book: Book) -> None:
+    with book.writing() as step:
+        step.add("facts", facts(49153), month=655)
+        step.add("refs", pa.table({"loan_id": [16385], "loan_ref": ["A-1"]}))
+        step.use("rules", b"rules")
+
+
+@pytest.mark.parametrize(
+    "error", [OSError(errno.ENOSPC, "No space left on device"), PowerCut()], ids=["full", "cut"]
+)
+def test_a_crash_at_any_step_leaves_the_old_book_or_the_new(
+    book: Book, error: BaseException
+) -> None:
+    old = (book.path / "manifest.json").read_bytes()
+    old_digest = book.digest("facts")
+    for fail_at in range(1, 100):
+        with pytest.MonkeyPatch.context() as patch:
+            breaker = Breaker(patch, fail_at, error)
+            try:
+                two_files(Book.open(book.path))
+            except (OSError, PowerCut):
+                pass
+            else:
+                break
+        found = Book.open(book.path)
+        assert found.check() == []
+        if (book.path / "manifest.json").read_bytes() != old:
+            # Only the very last act, making the finished rename durable, can fail this late.
+            assert found.rows("facts") == 9
+            break
+        assert found.digest("facts") == old_digest == digest(found.read("facts"), FACTS)
+        assert found.rows("refs") == 0
+    assert fail_at == breaker.count > 10
+    assert Book.open(book.path).read("refs").num_rows == 1
+
+
+def test_the_next_step_after_a_crash_succeeds(book: Book) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        Breaker(patch, 9, PowerCut())
+        with pytest.raises(PowerCut):
+            two_files(book)
+    (book.path / "tmp").mkdir(exist_ok=True)
+    (book.path / "tmp" / "left over").touch()
+    (book.path / "manifest.json.new").write_text("half")
+    two_files(book)
+    assert Book.open(book.path).rows("facts") == 9
+    assert not (book.path / "tmp").exists()
+
+
+# --- two writers -------------------------------------------------------------------------------
+
+
+def nested_writes(book: Book) -> None:
+    other = Book.open(book.path)
+    with book.writing() as outer:
+        with other.writing() as inner:
+            inner.add("facts", facts(49153), month=655)
+        outer.add("facts", facts(65537), month=656)
+
+
+@contextmanager
+def no_lock(_path: Path) -> Iterator[None]:
+    yield
+
+
+def test_without_the_lock_a_writer_loses_rows(book: Book, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("usance.base.book.lock", no_lock)
+    with pytest.raises(FileNotFoundError):  # each clears the other's temporary files
+        nested_writes(book)
+
+
+def test_with_the_lock_the_second_writer_waits_its_turn(book: Book) -> None:
+    with pytest.raises(BookLocked):
+        nested_writes(book)
+    assert Book.open(book.path).rows("facts") == 6
+
+
+def test_a_book_opened_before_another_wrote_adds_to_what_is_there(book: Book) -> None:
+    early = Book.open(book.path)
+    two_files(book)
+    with early.writing() as step:
+        step.add("facts", facts(65537), month=656)
+    assert Book.open(book.path).rows("facts") == 12
