@@ -8,8 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 
-def best_seconds(function: Callable[[], object], repeats: int = 5) -> float:
-    """The shortest of some runs: the one least disturbed."""
+def best_seconds(function: Callable[[], object], repeats: int = 15) -> float:
+    """The shortest of some runs: the one that the machine's other work disturbed least."""
     times = []
     for _ in range(repeats):
         begun = time.perf_counter()

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from usance.loan.columns import FactColumns, TermColumns
     from usance.loan.convention import OWN, Allocation, Convention
     from usance.loan.facts import Fact, visible
-    from usance.loan.life import schedule, start, step, view
     from usance.loan.forms import Loan, replay
+    from usance.loan.life import schedule, start, step, view
     from usance.loan.terms import Terms
     from usance.loan.views import Instalment, InstalmentState, LoanView, Parts
 

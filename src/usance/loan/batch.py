@@ -20,10 +20,10 @@ from numpy.typing import NDArray
 
 from usance.base.compiled import announce_if_cold, in_threads
 from usance.base.errors import UsanceError
-from usance.loan.kernel import batch as kernel_batch
 from usance.loan.columns import FactColumns, TermColumns, order_codes
 from usance.loan.convention import DEFAULT_ALLOCATION
 from usance.loan.errors import BackdatedStep, ConventionNotInKernel, KernelRange
+from usance.loan.kernel import batch as kernel_batch
 from usance.loan.kernel.fold import SLOTS, work_row
 from usance.loan.kernel.orders import order_row
 from usance.loan.kernel.view import FIELDS

@@ -31,12 +31,12 @@ class DayCount(StrEnum):
     """How the length of an interest period becomes a fraction of a year."""
 
     MONTHLY = "monthly"  # a whole period is months/12; an odd first one counts 30E/360 days
-    THIRTY_360_US = "30/360"
+    THIRTY_360 = "30/360"  # bond basis
     THIRTY_E_360 = "30E/360"
     ACTUAL_360 = "actual/360"
     ACTUAL_364 = "actual/364"
     ACTUAL_365 = "actual/365"
-    ACTUAL_ACTUAL = "actual/actual"
+    ACTUAL_ACTUAL = "actual/actual"  # ISDA: leap days over 366
 
 
 class Unit(StrEnum):

@@ -13,8 +13,8 @@ from datetime import date
 from typing import Any
 
 from usance.base.command_line import number
-from usance.loan.rates.annual import percent
 from usance.loan.quote import Quote
+from usance.loan.rates.annual import percent
 from usance.loan.terms import Terms
 from usance.loan.views import Instalment, InstalmentState, LoanView, Parts
 

@@ -29,6 +29,8 @@ from itertools import accumulate
 
 from usance.base.money import vat_in
 from usance.base.parameters import Parameters, Value
+from usance.loan.convention import DayCount
+from usance.loan.exact.plan import schedule
 from usance.loan.rates.annual import (
     Flow,
     RateBasis,
@@ -37,8 +39,6 @@ from usance.loan.rates.annual import (
     irr_by_dates,
     simple_rate,
 )
-from usance.loan.convention import DayCount
-from usance.loan.exact.plan import schedule
 from usance.loan.rates.cap import CAP, check_cap
 from usance.loan.terms import Terms
 from usance.loan.views import Instalment, Parts

@@ -5,7 +5,6 @@ from __future__ import annotations
 from usance.base.codes import Kind
 from usance.base.dates import from_day
 from usance.base.errors import UsanceError
-from usance.loan.kernel import refusals as why
 from usance.loan.columns import FactColumns
 from usance.loan.errors import (
     BackdatedStep,
@@ -17,6 +16,7 @@ from usance.loan.errors import (
     KernelRange,
     NotDisbursed,
 )
+from usance.loan.kernel import refusals as why
 
 _NAMES: dict[int, tuple[type[UsanceError], str, str]] = {
     why.NOT_DISBURSED: (

@@ -41,7 +41,7 @@ _STEP_DAYS = {Unit.DAYS: 1, Unit.WEEKS: 7}
 _STEP_MONTHS = {Unit.MONTHS: 1, Unit.YEARS: 12}
 _YEAR_DAYS = {DayCount.ACTUAL_360: 360, DayCount.ACTUAL_364: 364, DayCount.ACTUAL_365: 365}
 _BASE_RULES = {
-    DayCount.THIRTY_360_US: BaseDayCount.THIRTY_360,
+    DayCount.THIRTY_360: BaseDayCount.THIRTY_360,
     DayCount.THIRTY_E_360: BaseDayCount.THIRTY_E_360,
     DayCount.ACTUAL_ACTUAL: BaseDayCount.ACT_ACT_ISDA,
 }
@@ -137,7 +137,7 @@ def nominal_step(convention: Convention) -> tuple[int, int]:
     months = step_months(convention)
     if months:
         return months, 12
-    thirty = convention.day_count in (DayCount.THIRTY_360_US, DayCount.THIRTY_E_360)
+    thirty = convention.day_count in (DayCount.THIRTY_360, DayCount.THIRTY_E_360)
     days_a_year = 360 if thirty else _YEAR_DAYS.get(convention.day_count, 365)
     return convention.every * _STEP_DAYS[convention.unit], days_a_year
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from usance.base.compiled import kernel
 from usance.loan.kernel.days import Facts, fold_facts
+from usance.loan.kernel.facts import scheduled
 from usance.loan.kernel.fold import (
     COVERED,
     FEES,
@@ -23,7 +24,6 @@ from usance.loan.kernel.fold import (
     WORK,
     begin,
 )
-from usance.loan.kernel.facts import scheduled
 from usance.loan.kernel.order_facts import fold_by_order, view_by_order
 from usance.loan.kernel.orders import Order, lay_out
 from usance.loan.kernel.plan import Plan, due_day, guaranteed, instalment, plan_of

@@ -23,7 +23,6 @@ from usance.loan.kernel.fold import (
     LEVEL_MINOR,
     LOW,
     META,
-    OVERPAID,
     PAID_MASK,
     PENALTY_OPEN,
     PENALTY_PAID,

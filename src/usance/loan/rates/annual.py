@@ -26,8 +26,8 @@ from itertools import pairwise
 from usance.base.dates import add_months
 from usance.base.money import checked_int64, half_up
 from usance.base.rates import PPB, to_ppb
-from usance.loan.rates.month_counts import anchor_of, months_back, months_before, whole_months
 from usance.loan.rates.equation import RateNotFound, TimedFlow
+from usance.loan.rates.month_counts import anchor_of, months_back, months_before, whole_months
 from usance.loan.rates.solver import Timeline
 from usance.loan.rates.unit_periods import Unit, choose_unit_period
 

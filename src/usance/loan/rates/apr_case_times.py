@@ -16,8 +16,8 @@ from typing import NamedTuple
 from usance.base.dates import add_days, add_months, last_of_month, to_month
 from usance.loan.rates.annual import eu_years
 from usance.loan.rates.apr_case_file import Case, CaseError, Stream
-from usance.loan.rates.month_counts import anchor_of
 from usance.loan.rates.equation import TimedFlow
+from usance.loan.rates.month_counts import anchor_of
 from usance.loan.rates.solver import Timeline
 from usance.loan.rates.unit_periods import Unit, UnitPeriod, choose_unit_period
 

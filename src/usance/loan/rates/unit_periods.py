@@ -24,8 +24,8 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from usance.base.errors import CodeError
-from usance.loan.rates.month_counts import anchor_of, months_back, months_before, whole_months
 from usance.loan.rates.equation import RateNotFound
+from usance.loan.rates.month_counts import anchor_of, months_back, months_before, whole_months
 
 _TEXT = re.compile(r"(?:(\d{1,4}) +)?(day|week|semi-?month|month|quarter|year)s?")
 # Adjectives people use for a unit-period.

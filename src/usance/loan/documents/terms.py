@@ -19,7 +19,7 @@ from usance.base.dates import Frequency
 from usance.base.errors import Problems, UsanceError
 from usance.base.fields import Fields, Reader, amount_of, day, one_of, rate, whole
 from usance.loan.convention import OWN, Convention
-from usance.loan.document_convention import own_convention, read_convention
+from usance.loan.documents.convention import own_convention, read_convention
 from usance.loan.terms import Change, FeeBasis, LateBase, LateRule, PercentFee, Terms
 
 KEPT = ("principal", "disbursed_on", "currency", "convention")

@@ -1,7 +1,4 @@
-"""A loan as a person writes it down: terms, facts and a day, in YAML, JSON and CSV.
-
-The format is described in `docs/reference/loan-document.md`. Everything wrong with a document is
-found in one pass and named with its file, line and key.
+"""A loan document or the options of a command, read into terms and facts.
 
 >>> given = {"principal": "10000", "rate": "18%", "instalments": "0", "disbursed_on": "2024-01-15"}
 >>> loan_from_options(given)
@@ -23,8 +20,8 @@ from usance.base.errors import DocumentError, Problems, UsanceError, raise_all
 from usance.base.fields import Fields, Places, day, document_places, moment
 from usance.base.fields import Path as Steps
 from usance.loan import facts as facts_rules
-from usance.loan.document_facts import Refs, read_fact, read_rows
-from usance.loan.document_terms import key_of, read_terms
+from usance.loan.documents.facts import Refs, read_fact, read_rows
+from usance.loan.documents.terms import key_of, read_terms
 from usance.loan.facts import Fact
 from usance.loan.terms import Terms
 

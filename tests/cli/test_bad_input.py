@@ -1,0 +1,332 @@
+"""Bad input through the command line: each kind is refused by name, with the way out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.answers import LOAN_YAML, TERMS_YAML, Answer, Usance
+
+
+def assert_refused(answer: Answer, message: str) -> None:
+    assert (answer.code, answer.out) == (2, "")
+    assert answer.err.startswith("error: ")
+    assert message in answer.err
+    assert "Traceback" not in answer.err
+
+
+BAD_OPTIONS = {
+    "--principal 0": "--principal: the principal is 0 minor units.",
+    "--principal -5": "--principal: the principal is -500 minor units.",
+    "--principal NaN": "--principal: 'NaN' is not an amount.",
+    "--principal 10.005": "--principal: amount 10.005 is finer than the smallest unit of CNY.",
+    "--principal 99999999999999999": "does not fit into 64 bits.",
+    "--principal 10000000000001": "--principal: the principal is 1000000000000100 minor units.",
+    "--instalments 0": "--instalments: 0 instalments. Give 1 to 1200.",
+    "--instalments 1.5": "--instalments: '1.5' is not a whole number.",
+    "--rate 18": "--rate: rate 18 could mean 18% or 1800%. Write 18% or 0.18.",
+    "--rate -1%": "--rate: the rate is -10000 ppm a year.",
+    "--rate 24.5%": "above the cap of 24% in force on 2024-01-15",
+    "--upfront-fee 400": "above the cap of 24% in force on 2024-01-15",
+    "--first-due-on 2024-01-14": "--first-due-on: the first instalment is due 2024-01-14, not",
+    "--first-due-on 2024-02-30": "--first-due-on: 2024-02-30 does not exist. February 2024 has 29",
+    "--disbursed-on 2014-01-15": "pricing.rate_cap: has no value on 2014-01-15.",
+    "--disbursed-on 15.1.2024": "--disbursed-on: '15.1.2024' is not a date. Write YYYY-MM-DD",
+    "--convention level_montly": "--convention: unknown convention 'level_montly'. Did you mean",
+    "--coupon 30%": "--coupon: the coupon of 300000 ppm is not within the rate of 200000.",
+    "--guarantee-fee 1": "--guarantee-fee: the guarantee fee of 100 is more than the fees of 0.",
+    "--flat-fee -1": "--flat-fee: flat_fee_minor is -100. Give zero or more.",
+    "--currency RMB": "--currency: unknown currency 'RMB'.",
+    "--currency USD --flat-fee 1CNY": "--flat-fee: 1 CNY where amounts are in USD.",
+}
+
+
+@pytest.mark.parametrize(("options", "message"), BAD_OPTIONS.items(), ids=BAD_OPTIONS.keys())
+def test_a_bad_option_is_refused_by_name(usance: Usance, options: str, message: str) -> None:
+    good = {"--principal": "1000", "--rate": "20%", "--instalments": "6",
+            "--disbursed-on": "2024-01-15"}  # fmt: skip
+    words = options.split()
+    given = good | dict(zip(words[::2], words[1::2], strict=True))
+    answer = usance("loan quote " + " ".join(f"{name} {value}" for name, value in given.items()))
+    assert_refused(answer, message)
+
+
+def test_a_file_and_options_exclude_each_other(usance: Usance) -> None:
+    answer = usance("loan quote loan.yaml --rate 5%", loan_yaml=LOAN_YAML)
+    assert_refused(answer, "loan.yaml: a file and --rate.")
+
+
+# What is replaced in the good document, by what, and what is said of it.
+REVERSE = "  - {kind: reversed, on: 2024-03-11, reverses: psp-1}\n"
+BAD_LINES = {
+    "payment first": (
+        "on: 2024-01-31, amount: 1635",
+        "on: 2023-12-30, amount: 1635",
+        "loan.yaml line 9, facts[2]: paid of 2023-12-30 (ref 'psp-1') comes before",
+    ),
+    "never disbursed": (
+        "- {kind: disbursed, on: 2023-12-31, amount: 9000}",
+        "",
+        "facts[1]: paid of 2024-01-31 (ref 'psp-1') comes before",
+    ),
+    "other amount": (
+        "2023-12-31, amount: 9000",
+        "2023-12-31, amount: 8000",
+        "loan.yaml line 8, facts[1]: disbursed of 2023-12-31 (ref 1) of 800000 differs",
+    ),
+    "negative amount": (
+        "1635.00",
+        "-1635.00",
+        "has the amount -163500.",
+    ),
+    "zero amount": (
+        "1635.00",
+        "0",
+        "has the amount 0.",
+    ),
+    "amount left out": (
+        ", amount: 1635.00",
+        "",
+        "loan.yaml line 9, facts[2].amount: amount is miss",
+    ),
+    "empty amount": (
+        "1635.00",
+        "",
+        "loan.yaml line 9, facts[2].amount: amount is empty.",
+    ),
+    "no number": (
+        "1635.00",
+        ".nan",
+        "loan.yaml line 9: .nan is not a number here.",
+    ),
+    "words": (
+        "1635.00",
+        "lots",
+        "loan.yaml line 9, facts[2].amount: 'lots' is not an amount.",
+    ),
+    "too fine": (
+        "1635.00",
+        "1635.001",
+        "is finer than the smallest unit of CNY.",
+    ),
+    "overflow": (
+        "1635.00",
+        "1e30",
+        "does not fit into 64 bits.",
+    ),
+    "far too large": (
+        "1635.00",
+        "900000000000000",
+        "Give 1 to 10000000000000000 minor units.",
+    ),
+    "other currency": (
+        "1635.00",
+        "1635.00 USD",
+        "loan.yaml line 9, facts[2].amount: 1635.00 USD where amounts are in CNY.",
+    ),
+    "currency of a fact": (
+        "ref: psp-1",
+        "currency: USD",
+        "loan.yaml line 9, facts[2].currency: USD where amounts are in CNY.",
+    ),
+    "impossible day": (
+        "2024-03-10",
+        "2024-02-30",
+        "loan.yaml line 10: 2024-02-30 does not exist.",
+    ),
+    "not a day": (
+        "2024-03-10",
+        "tomorrow",
+        "facts[3].on: 'tomorrow' is not a date.",
+    ),
+    "moment without offset": (
+        "ref: psp-1",
+        "booked_at: 2024-02-01T00:00:00",
+        "facts[2].booked_at: 2024-02-01T00:00:00 has no offset from UTC.",
+    ),
+    "unknown kind": (
+        "kind: paid, on: 2024-03-10",
+        "kind: payed, on: 2024-03-10",
+        "facts[3].kind: unknown kind 'payed'. Did you mean 'paid'?",
+    ),
+    "unknown key": (
+        "rate: 18%",
+        "rate: 18%\n  intrest: 3%",
+        "loan.yaml line 4, terms.intrest: unknown key 'intrest'.",
+    ),
+    "key of another kind": (
+        "ref: psp-1",
+        "component: penalty",
+        "facts[2].component: unknown key 'component'.",
+    ),
+    "unknown reversal": (
+        "kind: paid, on: 2024-03-10, amount: 1500.00",
+        "kind: reversed, on: 2024-03-10, reverses: psp-2",
+        "cannot stand: no fact has the reference 'psp-2'.",
+    ),
+    "reversed twice": (
+        "as_of:",
+        REVERSE + REVERSE + "as_of:",
+        "paid of 2024-01-31 (ref 'psp-1') is already reversed.",
+    ),
+    "reversal of a reversal": (
+        "as_of:",
+        REVERSE + REVERSE.replace("psp-1", "4") + "as_of:",
+        "reversed of 2024-03-11 (ref 4) is a reversal.",
+    ),
+    "same reference": (
+        "amount: 1500.00",
+        "amount: 1500.00, ref: psp-1",
+        "has the reference of paid of 2024-01-31",
+    ),
+    "waiver too large": (
+        "kind: paid, on: 2024-03-10",
+        "kind: waived, component: penalty, on: 2024-03-10",
+        "is more than the penalty scheduled and not covered, 0.",
+    ),
+    "unknown terms": (
+        "kind: paid, on: 2024-03-10, amount: 1500.00",
+        "kind: terms_changed, on: 2024-03-10, terms: 7",
+        "names terms 7, which were not given.",
+    ),
+    "zero instalments": (
+        "instalments: 6",
+        "instalments: 0",
+        "loan.yaml line 4, terms.instalments: 0 inst",
+    ),
+    "unknown convention": (
+        "equal_principal_monthly",
+        "equal_monthly",
+        "unknown convention 'equal_monthly'.",
+    ),
+    "twice": (
+        "instalments: 6",
+        "instalments: 6\n  rate: 1%",
+        "loan.yaml line 5: 'rate' is there twice.",
+    ),
+    "no terms": (
+        TERMS_YAML,
+        "",
+        "loan.yaml: there are no terms.",
+    ),
+    "terms are text": (
+        TERMS_YAML,
+        "terms: yes\n",
+        "'yes' stands where keys and values belong.",
+    ),
+    "a list": (
+        LOAN_YAML,
+        "- 1\n",
+        "loan.yaml: is no loan document.",
+    ),
+    "cut short": (
+        "amount: 1500.00}\nas_of: 2024-03-15\n",
+        "amo",
+        "loan.yaml line 10: ",
+    ),
+    "not YAML": (
+        "kind: disbursed",
+        "kind: [disbursed",
+        "loan.yaml line 8: ",
+    ),
+}
+
+
+@pytest.mark.parametrize(("old", "new", "message"), BAD_LINES.values(), ids=BAD_LINES.keys())
+def test_a_bad_line_is_refused_with_its_place(
+    usance: Usance, old: str, new: str, message: str
+) -> None:
+    assert old in LOAN_YAML
+    assert_refused(usance("loan replay loan.yaml", loan_yaml=LOAN_YAML.replace(old, new)), message)
+
+
+BAD_CELLS = {
+    "paid,2024-01-31,NaN,,,": "facts.csv line 3, amount: 'NaN' is not an amount.",
+    "paid,2024-01-31,inf,,,": "facts.csv line 3, amount: 'inf' is not an amount.",
+    "paid,2024-01-31,,,,": "facts.csv line 3, amount: amount is missing.",
+    'paid,2024-01-31,"1,635",,,': "facts.csv line 3, amount: '1,635' is not an amount.",
+    "paid,2024-01-31,100 USD,,,": "facts.csv line 3, amount: 100 USD where amounts are in CNY.",
+    "paid,2024-02-31,100,,,": "facts.csv line 3, on: 2024-02-31 does not exist.",
+    "paid,,100,,,": "facts.csv line 3, on: on is missing.",
+    ",2024-01-31,100,,,": "facts.csv line 3, kind: kind is missing.",
+    "paid,2024-01-31,100,,penalty,": "facts.csv line 3, arg: 'penalty' beside a paid fact,",
+    "waived,2024-01-31,100,,penlty,": "facts.csv line 3, arg: unknown component 'penlty'.",
+    "waived,2024-01-31,100,,,": "facts.csv line 3, arg: arg is missing.",
+    "reversed,2024-01-31,,,x,": "facts.csv line 3: reversed of 2024-01-31 (ref 2) cannot stand: no",
+    "paid,2024-01-31,100": "facts.csv line 3: 3 cells under 6 columns.",
+    'paid,2024-01-31,"100,,,': "facts.csv line 3: ",
+    "paid,2023-01-31,100,,,": "facts.csv line 3: paid of 2023-01-31 (ref 2) comes before",
+}
+
+
+@pytest.mark.parametrize(("row", "message"), BAD_CELLS.items(), ids=BAD_CELLS.keys())
+def test_a_bad_cell_is_refused_with_its_row(usance: Usance, row: str, message: str) -> None:
+    table = f"kind,on,amount,ref,arg,booked_at\ndisbursed,2023-12-31,9000,,,\n{row}\n"
+    call = "loan replay loan.yaml --facts facts.csv --as-of 2024-02-29"
+    assert_refused(usance(call, loan_yaml=TERMS_YAML, facts_csv=table), message)
+
+
+def test_a_table_has_the_columns_it_should(usance: Usance) -> None:
+    call = "loan replay loan.yaml --facts facts.csv --as-of 2024-02-29"
+    answer = usance(call, loan_yaml=TERMS_YAML, facts_csv="kind,amuont\npaid,1\n")
+    assert_refused(answer, "facts.csv line 1: unknown column 'amuont'. Did you mean 'amount'?")
+    assert "facts.csv line 1: has no column on." in answer.err
+    answer = usance(call, loan_yaml=LOAN_YAML, facts_csv="kind,on\nreversed,2024-01-01\n")
+    assert_refused(answer, "loan.yaml line 7, facts: facts are here and in a CSV file.")
+
+
+def test_everything_wrong_is_said_at_once(usance: Usance) -> None:
+    text = LOAN_YAML.replace("principal: 9000", "principal: 0").replace("rate: 18%", "rate: 1800")
+    text = text.replace("1635.00", "x").replace("2024-03-15", "soon")
+    answer = usance("loan replay loan.yaml", loan_yaml=text)
+    assert answer.code == 2
+    assert [line.split(":")[0] for line in answer.err.splitlines()] == [
+        "error", "- loan.yaml line 3, terms.rate", "- loan.yaml line 11, as_of",
+        "- loan.yaml line 9, facts[2].amount",
+    ]  # fmt: skip
+
+
+def test_files_that_cannot_be_read(usance: Usance) -> None:
+    Path("folder.yaml").mkdir()
+    Path("binary.yaml").write_bytes(b"\x00\xff\xfe\x80")
+    files = {"empty_yaml": " \n", "loan_txt": "x", "empty_csv": "", "loan_yaml": TERMS_YAML}
+    for name, message in {
+        "no.yaml": "no.yaml: no such file.",
+        "folder.yaml": "folder.yaml: is a folder.",
+        "binary.yaml": "binary.yaml: line 1 is not UTF-8.",
+        "empty.yaml": "empty.yaml: the file is empty.",
+        "loan.txt": "loan.txt: cannot read a file that ends in '.txt'.",
+        "loan.yaml --facts no.csv": "no.csv: no such file.",
+        "loan.yaml --facts empty.csv": "empty.csv: the file is empty.",
+    }.items():
+        for command in ("replay", "quote", "schedule"):
+            if command == "replay" or "--facts" not in name:
+                assert_refused(usance(f"loan {command} {name}", **files), message)
+    assert_refused(usance("conform apr no.json"), "no.json: no such file.")
+    assert_refused(
+        usance("conform apr empty.json", empty_json=""), "empty.json: the file is empty."
+    )
+
+
+def test_bad_arguments_of_a_replay(usance: Usance) -> None:
+    for options, message in {
+        "--as-of 2024-13-01": "--as-of: 2024-13-01 does not exist.",
+        "--known-at 2024-01-01": "--known-at: 2024-01-01 has no offset from UTC.",
+        "--form quick": "--form: unknown form 'quick'. Choices: exact, kernel, auto.",
+    }.items():
+        assert_refused(usance(f"loan replay loan.yaml {options}", loan_yaml=LOAN_YAML), message)
+
+
+def test_the_kernel_refuses_by_name_what_it_does_not_know(usance: Usance) -> None:
+    text = LOAN_YAML.replace("18%", "18%\n  grace_principal: 1")
+    answer = usance("loan replay loan.yaml --form kernel", loan_yaml=text)
+    assert_refused(answer, "the kernel does not know grace_principal.")
+    assert usance("loan replay loan.yaml --form auto --json").json["form"] == "exact"
+
+
+@pytest.mark.parametrize("kept", range(0, len(LOAN_YAML), 11))
+def test_a_document_cut_anywhere_is_read_or_refused(usance: Usance, kept: int) -> None:
+    answer = usance("loan replay loan.yaml", loan_yaml=LOAN_YAML[:kept] or " ")
+    assert answer.code in (0, 2)
+    assert "Traceback" not in answer.err
