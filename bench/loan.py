@@ -55,7 +55,11 @@ def schedules(report: Report) -> None:
     )
     report.at_least(f"kernel / Decimal loop ({slow:,.0f}/s)", kernel / slow, 100, "×")
     for size, aim in ((MILLION, 5.0), (10_000, None)):
-        columns = plain.principal_minor[:size], plain.rate_ppm[:size].astype(np.int64), plain.disbursed_on[:size]
+        columns = (
+            plain.principal_minor[:size],
+            plain.rate_ppm[:size].astype(np.int64),
+            plain.disbursed_on[:size],
+        )
         vector = size / best_seconds(partial(peers.numpy_schedules, *columns, 12))
         name = f"kernel / NumPy on {size:,} loans ({vector / MILLION:.1f} m/s)"
         if aim:
@@ -114,7 +118,9 @@ def one_loan(report: Report) -> None:
     terms = Terms(principal_minor=10_000_00, rate_ppm=180_000, coupon_ppm=60_000, instalments=24,
                   disbursed_on=date(2024, 1, 15), first_due_on=date(2024, 2, 15))  # fmt: skip
     facts = [Fact(Kind.DISBURSED, terms.disbursed_on, terms.principal_minor, ref=1)]
-    facts += [Fact(Kind.PAID, row.due_on, row.total, ref=1 + row.number) for row in schedule(terms)[:23]]
+    facts += [
+        Fact(Kind.PAID, row.due_on, row.total, ref=1 + row.number) for row in schedule(terms)[:23]
+    ]
     day = facts[-1].effective_on + timedelta(days=5)
     took = []
     for _ in range(20_000):
@@ -122,7 +128,10 @@ def one_loan(report: Report) -> None:
         replay(terms, facts, day).view()
         took.append(time.perf_counter_ns() - begun)
     report.at_most("replay with 24 facts, p50", statistics.median(took) / 1e3, 20, "µs")
-    slow = best_seconds(lambda: [replay(terms, facts, day, form="exact").view() for _ in range(50)]) / 50
+    slow = (
+        best_seconds(lambda: [replay(terms, facts, day, form="exact").view() for _ in range(50)])
+        / 50
+    )
     report.line("the exact form of the same", f"{slow * 1e6:,.0f} µs")
 
 

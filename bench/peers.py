@@ -11,7 +11,9 @@ from numpy.typing import NDArray
 CENT = Decimal("0.01")
 
 
-def decimal_schedule(principal: Decimal, yearly_rate: Decimal, count: int) -> list[tuple[Decimal, Decimal]]:
+def decimal_schedule(
+    principal: Decimal, yearly_rate: Decimal, count: int
+) -> list[tuple[Decimal, Decimal]]:
     """Principal and interest of each instalment, as one would write it down."""
     monthly = yearly_rate / 12
     level = (principal * monthly / (1 - (1 + monthly) ** -count)).quantize(CENT, ROUND_HALF_UP)

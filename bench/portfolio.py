@@ -53,11 +53,11 @@ def months(facts: FactColumns, width: int) -> list[FactColumns]:
     """The same facts, one column of them at a time."""
     loans = len(facts.offsets) - 1
     offsets = np.arange(loans + 1, dtype=np.int64)
-    columns = [a.reshape(loans, width) for a in (facts.day, facts.kind, facts.amount_minor, facts.arg)]
     return [
-        FactColumns(offsets, *(np.ascontiguousarray(column[:, m]) for column in columns))
+        FactColumns(offsets, facts.day[m::width].copy(), facts.kind[m::width].copy(),
+                    facts.amount_minor[m::width].copy(), facts.arg[m::width].copy())
         for m in range(width)
-    ]
+    ]  # fmt: skip
 
 
 def in_another_order(terms: TermColumns) -> TermColumns:

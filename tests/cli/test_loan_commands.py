@@ -34,11 +34,11 @@ def test_quote(usance: Usance) -> None:
           service fee                   190.99 CNY
           upfront fee                    15.90 CNY
         VAT in the fees                  13.97 CNY
-        annual rate, nominal (IRR)    20.77%
-        annual rate, effective (IRR)  23.11%
-        annual rate, simple           21.03%
-        APR, United States            20.77%
-        APR, European Union           22.87%
+        annual rate, nominal (IRR)    20.76%
+        annual rate, effective (IRR)  23.35%
+        annual rate, simple           21.14%
+        APR, United States            20.76%
+        APR, European Union           22.85%
         cap on 2024-01-31             24% nominal, in force since 2022-01-01
         """)
 

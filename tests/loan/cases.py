@@ -23,9 +23,9 @@ from usance.base.codes import Component, Fee, Kind
 from usance.base.dates import add_days, add_months, from_day, to_day
 from usance.loan.convention import OWN
 from usance.loan.exact.dates import CALENDARS
+from usance.loan.exact.history import apply_fact
 from usance.loan.exact.late import charge_late
 from usance.loan.exact.plan import schedule
-from usance.loan.exact.history import apply_fact
 from usance.loan.exact.state import State
 from usance.loan.facts import Fact
 from usance.loan.terms import Terms

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from usance.base.dates import add_days, add_months
 from usance.base.errors import CodeError
-from usance.loan.rates.month_counts import anchor_of, months_back, months_before, whole_months
 from usance.loan.rates.equation import RateNotFound
+from usance.loan.rates.month_counts import anchor_of, months_back, months_before, whole_months
 from usance.loan.rates.unit_periods import Unit, UnitPeriod, choose_unit_period
 
 START = date(2023, 1, 10)

@@ -18,8 +18,8 @@ from usance.loan.convention import (
     in_order,
 )
 from usance.loan.errors import DisbursementError
-from usance.loan.exact.plan import schedule
 from usance.loan.exact.history import ExactLoan, replay
+from usance.loan.exact.plan import schedule
 from usance.loan.facts import Fact
 from usance.loan.terms import Terms
 from usance.loan.views import Parts

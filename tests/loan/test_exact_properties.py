@@ -12,8 +12,8 @@ from tests.loan.cases import History, Move, What, histogram, random_case
 from tests.loan.strategies import any_histories, any_terms, own_histories, own_terms
 from usance.base.codes import Kind, Status
 from usance.base.dates import from_day
-from usance.loan.exact.plan import schedule
 from usance.loan.exact.history import ExactLoan, replay
+from usance.loan.exact.plan import schedule
 from usance.loan.facts import Fact
 from usance.loan.terms import Terms
 from usance.loan.views import Parts

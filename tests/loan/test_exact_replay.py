@@ -16,8 +16,8 @@ from usance.loan.errors import (
     NotDisbursed,
     UnknownTerms,
 )
-from usance.loan.exact.plan import schedule
 from usance.loan.exact.history import replay
+from usance.loan.exact.plan import schedule
 from usance.loan.facts import Fact
 from usance.loan.terms import Change, LateBase, LateRule, Terms
 from usance.loan.views import LoanView, Parts

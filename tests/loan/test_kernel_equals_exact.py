@@ -6,6 +6,7 @@ fails is a case: `random_case(seed)` gives it again.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from datetime import date
 from random import Random
 
@@ -17,17 +18,19 @@ from usance.base.codes import Component
 from usance.base.dates import to_day
 from usance.loan import (
     Allocation,
+    Fact,
     FactColumns,
     LoanView,
     TermColumns,
+    Terms,
+    exact,
     replay,
     replay_columns,
     schedule,
     visible,
 )
-from usance.loan import exact
 from usance.loan.convention import DEFAULT_ALLOCATION, Sweep, When
-from usance.loan.errors import KernelRange
+from usance.loan.errors import FactError, KernelRange
 from usance.loan.kernel.plan import MAX_KERNEL_FEES_MINOR
 from usance.loan.kernel.view import FIELDS
 
@@ -60,7 +63,8 @@ def kernel_views(cases: list[Case]) -> list[list[int]]:
     terms = TermColumns.of([case[0] for case in cases])
     facts = FactColumns.of([visible(case[1], as_of=case[2]) for case in cases])
     days = np.array([to_day(case[2]) for case in cases], np.int32)
-    return replay_columns(terms, facts, days).values.tolist()
+    views: list[list[int]] = replay_columns(terms, facts, days).values.tolist()
+    return views
 
 
 def differences(cases: dict[int, Case]) -> list[str]:
@@ -117,18 +121,18 @@ def random_order(draw: Random) -> Allocation:
     else:  # past due before due before in advance, components in any order
         order = [(when, Component(c)) for when in When for c in draw.sample(range(4), 4)]
     return Allocation(
-        tuple([*order[: (at := draw.randrange(13))], None, *order[at:]]), draw.choice(tuple(Sweep))
+        (*order[: (at := draw.randrange(13))], None, *order[at:]), draw.choice(tuple(Sweep))
     )
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("first", range(0, 20_000, 2_500))
+@pytest.mark.parametrize("first", range(0, 4_000, 500))
 def test_any_allocation_order_equals_exact_form(first: int) -> None:
     draw = Random(first)
-    for start in range(first, first + 2_500, 125):
+    for start in range(first, first + 500, 50):
         order = random_order(draw)
         cases = {}
-        for seed in range(start, start + 125):
+        for seed in range(start, start + 50):
             terms, facts, as_of = random_case(seed)
             if fits((terms, facts, as_of)):
                 own = terms.convention.named("any order", allocation=order)
@@ -136,16 +140,13 @@ def test_any_allocation_order_equals_exact_form(first: int) -> None:
         assert differences(cases) == [], str(order)
 
 
-def keep_possible(terms, facts, as_of: date) -> Case:  # type: ignore[no-untyped-def]
+def keep_possible(terms: Terms, facts: list[Fact], as_of: date) -> Case:
     """Leave out the facts that another order makes impossible (a waiver of what is paid now)."""
-    kept: list = []  # type: ignore[type-arg]
+    kept: list[Fact] = []
     for fact in visible(facts, as_of=as_of):
-        try:
+        with suppress(FactError):
             exact.replay(terms, [*kept, fact], fact.effective_on)
-        except Exception as error:  # noqa: BLE001 - whatever is refused is left out
-            assert "loan.fact" in getattr(error, "code", "")
-            continue
-        kept.append(fact)
+            kept.append(fact)
     return terms, kept, as_of
 
 

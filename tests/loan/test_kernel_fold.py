@@ -13,8 +13,13 @@ from tests.loan.cases import Case, random_case
 from usance.base.codes import Kind
 from usance.base.dates import to_day
 from usance.loan import Fact, FactColumns, TermColumns, Terms, replay, start, step, view, visible
-from usance.loan.batch import cover_columns, replay_columns, start_columns, step_columns
-from usance.loan.batch import view_columns
+from usance.loan.batch import (
+    cover_columns,
+    replay_columns,
+    start_columns,
+    step_columns,
+    view_columns,
+)
 from usance.loan.errors import BackdatedStep, FactAmountError
 from usance.loan.kernel.fold import SLOTS
 

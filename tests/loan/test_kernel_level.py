@@ -16,13 +16,15 @@ def exact_level(principal: int, rate_ppm: int, count: int) -> int:
         return (2 * principal + count) // (2 * count)
     grown, base = (YEAR + rate_ppm) ** count, YEAR**count
     numerator, denominator = principal * rate_ppm * grown, YEAR * (grown - base)
-    return (2 * numerator + denominator) // (2 * denominator)
+    return int((2 * numerator + denominator) // (2 * denominator))
 
 
 def test_random_loans() -> None:
     draw = Random(1)
     for _ in range(20_000):
-        principal = draw.choice((draw.randint(1, 1000), draw.randint(1, 10**7), draw.randint(1, 10**11)))
+        principal = draw.choice(
+            (draw.randint(1, 1000), draw.randint(1, 10**7), draw.randint(1, 10**11))
+        )
         rate = draw.choice((1, 10**6, draw.randint(1, 10**6), draw.randint(1, 400) * 1000))
         count = draw.randint(1, 360)
         assert level_minor(principal, rate, count) == exact_level(principal, rate, count)
@@ -56,7 +58,11 @@ def test_nearest_misses_are_told_apart() -> None:
     draw = Random(2)
     close = []
     for _ in range(200_000):
-        principal, rate, count = draw.randint(1, 10**10), draw.randint(1, 500_000), draw.randint(2, 60)
+        principal, rate, count = (
+            draw.randint(1, 10**10),
+            draw.randint(1, 500_000),
+            draw.randint(2, 60),
+        )
         grown, base = (YEAR + rate) ** count, YEAR**count
         numerator, denominator = principal * rate * grown, YEAR * (grown - base)
         rest = (2 * numerator) % (2 * denominator)

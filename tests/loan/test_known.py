@@ -55,7 +55,10 @@ def test_columns_see_what_visible_sees_at_any_moment() -> None:
 
 
 def test_nothing_is_copied_when_all_facts_stand() -> None:
-    paid = [Fact(Kind.DISBURSED, date(2024, 1, 1), 100, ref=1), Fact(Kind.PAID, date(2024, 2, 1), 9, ref=2)]
+    paid = [
+        Fact(Kind.DISBURSED, date(2024, 1, 1), 100, ref=1),
+        Fact(Kind.PAID, date(2024, 2, 1), 9, ref=2),
+    ]
     data = facts_table({16385: paid})
     columns = fact_columns(data, np.array([16385, 16386], np.int64))
     assert columns.offsets.tolist() == [0, 2, 2]
@@ -108,5 +111,7 @@ def test_terms_of_a_loans_table() -> None:
         grade=np.array([1], np.int8), user_loan_no=np.array([1], np.int16),
         channel=np.array([1], np.int16), region=np.array([1], np.int16),
     )  # fmt: skip
-    for mine, theirs in zip(term_columns(loans).arrays, columns.arrays, strict=True):
+    made: tuple[np.ndarray, ...] = term_columns(loans).arrays
+    given: tuple[np.ndarray, ...] = columns.arrays
+    for mine, theirs in zip(made, given, strict=True):
         assert np.array_equal(mine, theirs)

@@ -68,7 +68,12 @@ def test_defaulted_guaranteed_loan_recovers_principal_first(form: Form) -> None:
         for day in (date(2024, 5, 30), date(2024, 6, 30), date(2024, 9, 27), date(2024, 9, 28))
     }
     assert [v.days_past_due for v in at.values()] == [60, 91, 180, 181]
-    assert [v.principal_outstanding for v in at.values()] == [6_000_00, 6_000_00, 4_500_00, 4_500_00]
+    assert [v.principal_outstanding for v in at.values()] == [
+        6_000_00,
+        6_000_00,
+        4_500_00,
+        4_500_00,
+    ]
     assert at[date(2024, 9, 28)].compensated == 6_090_00
     assert at[date(2024, 9, 28)].recovered == 1_500_00
 
@@ -76,7 +81,14 @@ def test_defaulted_guaranteed_loan_recovers_principal_first(form: Form) -> None:
 @pytest.mark.parametrize("form", FORMS)
 def test_prepaid_loan_of_our_own(form: Form) -> None:
     """B1: interest by days of the running period, 45.00 × 15/31 = 21.77."""
-    assert [row.interest for row in schedule(OWN_BOOK)] == [135_00, 112_50, 90_00, 67_50, 45_00, 22_50]
+    assert [row.interest for row in schedule(OWN_BOOK)] == [
+        135_00,
+        112_50,
+        90_00,
+        67_50,
+        45_00,
+        22_50,
+    ]
     day = date(2024, 5, 15)
     seen = replay(OWN_BOOK, life(OWN_BOOK, *on_time(OWN_BOOK, 4)), day, form=form).view()
     assert (seen.settlement, seen.accrued_interest) == (3_021_77, 21_77)

@@ -76,9 +76,7 @@ def print_table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     from rich.table import Table
 
     terminal = sys.stdout.isatty()
-    table = Table(
-        box=box.SIMPLE_HEAD if terminal else None, header_style="bold", collapse_padding=True
-    )
+    table = Table(box=box.SIMPLE_HEAD if terminal else None, header_style="bold")
     for heading in headings:
         table.add_column(heading, justify="right", vertical="bottom", no_wrap=not terminal)
     for row in rows:

@@ -215,7 +215,7 @@ def month_starts(first: int, count: int) -> NDArray[np.int32]:
 def _date(year: int, month: int, day: int) -> date:
     try:
         return date(year, month, day)
-    except ValueError:
+    except (ValueError, OverflowError):
         raise DateError(f"year {year} is out of range", fix="Stay inside years 1 to 9999") from None
 
 

@@ -2,8 +2,13 @@
 
 >>> from datetime import date
 >>> from usance.loan.terms import Terms
->>> loan = Terms(principal_minor=1_200_00, rate_ppm=180_000, instalments=12,
-...              disbursed_on=date(2024, 1, 15), first_due_on=date(2024, 2, 15))
+>>> loan = Terms(
+...     principal_minor=1_200_00,
+...     rate_ppm=180_000,
+...     instalments=12,
+...     disbursed_on=date(2024, 1, 15),
+...     first_due_on=date(2024, 2, 15),
+... )
 >>> plan = schedule_columns(TermColumns.of([loan, loan]))
 >>> plan.principal[:3].tolist(), int(plan.principal.sum())
 ([9202, 9340, 9480], 240000)
@@ -13,10 +18,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from usance.base.compiled import announce_if_cold, in_threads
 from usance.base.errors import UsanceError
@@ -24,13 +28,13 @@ from usance.loan.columns import FactColumns, TermColumns, order_codes
 from usance.loan.convention import DEFAULT_ALLOCATION
 from usance.loan.errors import BackdatedStep, ConventionNotInKernel, KernelRange
 from usance.loan.kernel import batch as kernel_batch
+from usance.loan.kernel.arrays import I32, I64
 from usance.loan.kernel.fold import SLOTS, work_row
 from usance.loan.kernel.orders import order_row
 from usance.loan.kernel.view import FIELDS
 from usance.loan.refusals import named_refusal
 
-I64, I32 = NDArray[np.int64], NDArray[np.int32]
-Days = int | I32
+Days: TypeAlias = int | I32
 """One day for all loans or a day each, as day numbers."""
 
 
@@ -91,10 +95,15 @@ def schedule_columns(
     if not _has_fees(terms):
         none = np.broadcast_to(np.int64(0), size)
         plan = plan._replace(guarantee_fee=none, service_fee=none)
-    fees = [_EMPTY if 0 in column.strides else column for column in plan[4:]]
+    guarantees, services = (
+        _EMPTY if 0 in fee.strides else fee for fee in (plan.guarantee_fee, plan.service_fee)
+    )
 
     def rows(start: int, stop: int, refused: I64) -> None:
-        kernel_batch.schedule_rows(start, stop, work_row(), terms.arrays, *plan[:4], *fees, refused)
+        kernel_batch.schedule_rows(
+            start, stop, work_row(), terms.arrays, plan.offsets, plan.due_on, plan.principal,
+            plan.interest, guarantees, services, refused,
+        )  # fmt: skip
 
     _run(rows, len(terms), workers)
     return plan
@@ -130,8 +139,11 @@ def replay_columns(
 def start_columns(terms: TermColumns, *, workers: int | None = None) -> States:
     """The states of loans that have terms and no facts yet."""
     if terms.allocation != DEFAULT_ALLOCATION:
-        raise ConventionNotInKernel("only our own allocation order has a stored state",
-                                    where="terms", fix="Replay these loans from their facts")  # fmt: skip
+        raise ConventionNotInKernel(
+            "only our own allocation order has a stored state",
+            where="terms",
+            fix="Replay these loans from their facts",
+        )
     states = np.empty((len(terms), SLOTS), np.int64)
 
     def rows(start: int, stop: int, refused: I64) -> None:
@@ -170,12 +182,15 @@ def view_columns(
     days, stride = _days(as_of)
     early = np.flatnonzero(days < states.through)
     if len(early):
-        raise BackdatedStep(f"its state already stands at day {states.through[early[0]]}",
-                            where=f"loan {early[0]}", fix="Ask for that day or a later one")  # fmt: skip
+        raise BackdatedStep(
+            f"its state already stands at day {states.through[early[0]]}",
+            where=f"loan {early[0]}",
+            fix="Ask for that day or a later one",
+        )
     values = out.values if out else np.empty((len(states.terms), len(FIELDS)), np.int64)
     _fits(len(values), len(states.terms))
 
-    def rows(start: int, stop: int, refused: I64) -> None:
+    def rows(start: int, stop: int, _: I64) -> None:
         kernel_batch.view_rows(
             start, stop, work_row(), states.terms.arrays, states.values, days, stride, values
         )
@@ -190,7 +205,7 @@ def cover_columns(states: States, *, workers: int | None = None) -> CoverColumns
     due = np.empty(offsets[-1], np.int32)
     asked, met = np.empty((offsets[-1], 4), np.int64), np.empty((offsets[-1], 4), np.int64)
 
-    def rows(start: int, stop: int, refused: I64) -> None:
+    def rows(start: int, stop: int, _: I64) -> None:
         kernel_batch.cover_rows(
             start, stop, work_row(), states.terms.arrays, states.values, offsets, due, asked, met
         )
@@ -228,8 +243,11 @@ def _days(as_of: Days) -> tuple[I32, int]:
 
 def _fits(given: int, needed: int) -> None:
     if given != needed:
-        raise KernelRange(f"out has {given} rows where {needed} are needed", where="out",
-                          fix="Give memory of an earlier call of the same shape, or none")  # fmt: skip
+        raise KernelRange(
+            f"out has {given} rows where {needed} are needed",
+            where="out",
+            fix="Give memory of an earlier call of the same shape, or none",
+        )
 
 
 def _run(

@@ -8,8 +8,9 @@ row; nothing falls back to another form.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from datetime import date
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +19,7 @@ from usance.base.dates import to_day
 from usance.loan.convention import DEFAULT_ALLOCATION, OWN, OWN_CODES, Allocation, Convention, When
 from usance.loan.errors import ConventionNotInKernel, KernelRange
 from usance.loan.facts import Fact
+from usance.loan.kernel.arrays import FactArrays, TermArrays
 from usance.loan.kernel.plan import (
     MAX_KERNEL_FEES_MINOR,
     MAX_KERNEL_FIRST_DAYS,
@@ -72,7 +74,7 @@ class TermColumns:
     allocation: Allocation = DEFAULT_ALLOCATION
 
     def __post_init__(self) -> None:
-        arrays = self.arrays
+        arrays: tuple[NDArray[Any], ...] = self.arrays
         if len({len(a) for a in arrays}) != 1:
             raise KernelRange("term columns have different lengths", where="terms",
                               fix="Give one value per loan in every column")  # fmt: skip
@@ -83,9 +85,13 @@ class TermColumns:
         _within("rate_ppm − coupon_ppm", self.rate_ppm - self.coupon_ppm, 0, MAX_KERNEL_RATE_PPM)
 
     @property
-    def arrays(self) -> tuple[NDArray[np.generic], ...]:
+    def arrays(self) -> TermArrays:
         """The columns in the order the kernel takes them."""
-        return tuple(getattr(self, field.name) for field in fields(self)[:-1])
+        return (
+            self.principal_minor, self.rate_ppm, self.coupon_ppm, self.instalments,
+            self.disbursed_on, self.first_due_on, self.flat_fee_minor, self.guarantee_fee_minor,
+            self.convention,
+        )  # fmt: skip
 
     def __len__(self) -> int:
         return len(self.principal_minor)
@@ -100,13 +106,23 @@ class TermColumns:
                                             fix="Replay this loan with form='exact'")  # fmt: skip
         orders = {terms.convention.allocation for terms in loans} or {DEFAULT_ALLOCATION}
         if len(orders) > 1:
-            raise ConventionNotInKernel("the loans have different allocation orders",
-                                        where="terms", fix="Make one batch of each order")  # fmt: skip
-        columns = (
-            np.array([int(read(terms)) for terms in loans], dtype)
-            for read, dtype in _FROM_TERMS
+            raise ConventionNotInKernel(
+                "the loans have different allocation orders",
+                where="terms",
+                fix="Make one batch of each order",
+            )
+        return cls(
+            np.array([terms.principal_minor for terms in loans], np.int64),
+            np.array([terms.rate_ppm for terms in loans], np.int32),
+            np.array([terms.coupon_ppm for terms in loans], np.int32),
+            np.array([terms.instalments for terms in loans], np.int16),
+            np.array([to_day(terms.disbursed_on) for terms in loans], np.int32),
+            np.array([to_day(terms.first_due_on) for terms in loans], np.int32),
+            np.array([terms.flat_fee_minor for terms in loans], np.int64),
+            np.array([terms.guarantee_fee_minor for terms in loans], np.int64),
+            np.array([convention_code(terms.convention) for terms in loans], np.int16),
+            orders.pop(),
         )
-        return cls(*columns, allocation=orders.pop())  # type: ignore[arg-type]
 
 
 _RANGES = (
@@ -121,27 +137,18 @@ _RANGES = (
     ("convention", 1, len(OWN)),
 )
 
-_FROM_TERMS = (
-    (lambda t: t.principal_minor, np.int64),
-    (lambda t: t.rate_ppm, np.int32),
-    (lambda t: t.coupon_ppm, np.int32),
-    (lambda t: t.instalments, np.int16),
-    (lambda t: to_day(t.disbursed_on), np.int32),
-    (lambda t: to_day(t.first_due_on), np.int32),
-    (lambda t: t.flat_fee_minor, np.int64),
-    (lambda t: t.guarantee_fee_minor, np.int64),
-    (lambda t: convention_code(t.convention), np.int16),
-)
 
-
-def _within(name: str, values: NDArray[np.generic], lowest: int, highest: int) -> None:
+def _within(name: str, values: NDArray[Any], lowest: int, highest: int) -> None:
     """Refuse a column with a value outside its range, naming the first row."""
     if len(values) == 0 or (values.min() >= lowest and values.max() <= highest):
         return
     row = int(np.flatnonzero((values < lowest) | (values > highest))[0])
     kind = ConventionNotInKernel if name == "convention" else KernelRange
-    raise kind(f"{name} is {values[row]}; the kernel takes {lowest} to {highest}",
-               where=f"row {row}", fix="Correct the row, or replay it with form='exact'")  # fmt: skip
+    raise kind(
+        f"{name} is {values[row]}; the kernel takes {lowest} to {highest}",
+        where=f"row {row}",
+        fix="Correct the row, or replay it with form='exact'",
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +162,7 @@ class FactColumns:
     arg: NDArray[np.int64]
 
     @property
-    def arrays(self) -> tuple[NDArray[np.generic], ...]:
+    def arrays(self) -> FactArrays:
         """The columns in the order the kernel takes them."""
         return self.offsets, self.day, self.kind, self.amount_minor, self.arg
 

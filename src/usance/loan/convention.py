@@ -148,12 +148,17 @@ class Allocation:
         if self == DEFAULT_ALLOCATION:
             names = ", ".join(c.name.lower() for c in _SCHEDULED)
             return f"{names} by instalment; penalty after what is due"
-        names = ", ".join("penalty" if b is None else f"{b[0]} {b[1].name.lower()}" for b in self.order)
+        names = ", ".join(
+            "penalty" if b is None else f"{b[0]} {b[1].name.lower()}" for b in self.order
+        )
         return f"{names} {self.sweep.replace('_', ' ')}"
 
 
 def in_order(
-    components: tuple[Component, ...], *, penalty: str = "after_due", sweep: Sweep = Sweep.BY_INSTALMENT
+    components: tuple[Component, ...],
+    *,
+    penalty: str = "after_due",
+    sweep: Sweep = Sweep.BY_INSTALMENT,
 ) -> Allocation:
     """The same component order for what is past due, due and in advance.
 

@@ -1,24 +1,24 @@
 """What can be wrong with a loan's terms, its facts, or the way it is asked to be replayed.
 
-    InputError
-    ├── TermsError                  loan.terms               422
-    │   ├── PrincipalError          loan.terms.principal     422
-    │   ├── InstalmentsError        loan.terms.instalments   422
-    │   ├── TermsRateError          loan.terms.rate          422
-    │   ├── TermsDateError          loan.terms.date          422
-    │   ├── FeeError                loan.terms.fee           422
-    │   └── OptionError             loan.terms.option        422
-    ├── FactError                   loan.fact                422
-    │   ├── NotDisbursed            loan.fact.not_disbursed  422
-    │   ├── DisbursementError       loan.fact.disbursement   422
-    │   ├── ReversalError           loan.fact.reversal       422
-    │   ├── DuplicateFact           loan.fact.duplicate      409
-    │   ├── FactAmountError         loan.fact.amount         422
-    │   └── UnknownTerms            loan.fact.unknown_terms  422
-    ├── ConventionNotInKernel       loan.kernel.convention   422
-    ├── FactNotInKernel             loan.kernel.fact         422
-    ├── KernelRange                 loan.kernel.range        422
-    └── BackdatedStep               loan.kernel.backdated    409
+InputError
+├── TermsError                  loan.terms               422
+│   ├── PrincipalError          loan.terms.principal     422
+│   ├── InstalmentsError        loan.terms.instalments   422
+│   ├── TermsRateError          loan.terms.rate          422
+│   ├── TermsDateError          loan.terms.date          422
+│   ├── FeeError                loan.terms.fee           422
+│   └── OptionError             loan.terms.option        422
+├── FactError                   loan.fact                422
+│   ├── NotDisbursed            loan.fact.not_disbursed  422
+│   ├── DisbursementError       loan.fact.disbursement   422
+│   ├── ReversalError           loan.fact.reversal       422
+│   ├── DuplicateFact           loan.fact.duplicate      409
+│   ├── FactAmountError         loan.fact.amount         422
+│   └── UnknownTerms            loan.fact.unknown_terms  422
+├── ConventionNotInKernel       loan.kernel.convention   422
+├── FactNotInKernel             loan.kernel.fact         422
+├── KernelRange                 loan.kernel.range        422
+└── BackdatedStep               loan.kernel.backdated    409
 """
 
 from __future__ import annotations

@@ -4,8 +4,12 @@
 here, once, for both forms: known facts, less what was reversed, in canonical order.
 
 >>> from datetime import UTC, date, datetime
->>> paid = Fact(Kind.PAID, date(2024, 1, 31), 1_635_00, ref=2, booked_at=datetime(2024, 2, 1, tzinfo=UTC))
->>> wrong = Fact(Kind.REVERSED, date(2024, 2, 3), ref=3, arg=2, booked_at=datetime(2024, 2, 3, tzinfo=UTC))
+>>> paid = Fact(
+...     Kind.PAID, date(2024, 1, 31), 1_635_00, ref=2, booked_at=datetime(2024, 2, 1, tzinfo=UTC)
+... )
+>>> wrong = Fact(
+...     Kind.REVERSED, date(2024, 2, 3), ref=3, arg=2, booked_at=datetime(2024, 2, 3, tzinfo=UTC)
+... )
 >>> len(visible([wrong, paid], as_of=date(2024, 6, 30)))
 0
 >>> len(visible([wrong, paid], as_of=date(2024, 6, 30), known_at=datetime(2024, 2, 2, tzinfo=UTC)))
@@ -55,9 +59,7 @@ def canonical(fact: Fact) -> tuple[date, int, int]:
     return fact.effective_on, fact.kind, fact.ref
 
 
-def visible(
-    facts: Iterable[Fact], *, as_of: date, known_at: datetime = END_OF_TIME
-) -> list[Fact]:
+def visible(facts: Iterable[Fact], *, as_of: date, known_at: datetime = END_OF_TIME) -> list[Fact]:
     """The facts a replay sees: known, not reversed, effective by `as_of`, in canonical order.
 
     A reversal takes effect by being known; its own effective date plays no part, since what it
@@ -80,9 +82,11 @@ def problems(facts: list[Fact]) -> Iterator[UsanceError]:
     by_ref: dict[int, Fact] = {}
     for fact in facts:
         if fact.ref in by_ref:
-            yield DuplicateFact(f"{fact.name} has the reference of {by_ref[fact.ref].name}",
-                                where=f"ref {fact.ref}",
-                                fix="Give every fact of a loan its own reference")  # fmt: skip
+            yield DuplicateFact(
+                f"{fact.name} has the reference of {by_ref[fact.ref].name}",
+                where=f"ref {fact.ref}",
+                fix="Give every fact of a loan its own reference",
+            )
         by_ref[fact.ref] = fact
         yield from _amount_problems(fact)
     yield from _reversal_problems(facts, by_ref)
@@ -91,12 +95,18 @@ def problems(facts: list[Fact]) -> Iterator[UsanceError]:
 def _amount_problems(fact: Fact) -> Iterator[UsanceError]:
     amount = fact.amount_minor
     if type(amount) is not int:
-        raise FactError(f"{fact.name} has the amount {amount!r}", where="amount_minor",
-                        fix="Give whole minor units as an int")  # fmt: skip
+        raise FactError(
+            f"{fact.name} has the amount {amount!r}",
+            where="amount_minor",
+            fix="Give whole minor units as an int",
+        )
     lowest = 0 if fact.kind in _MAY_BE_ZERO else 1
     if not lowest <= amount <= MAX_FACT_MINOR:
-        yield FactAmountError(f"{fact.name} has the amount {amount}", where="amount_minor",
-                              fix=f"Give {lowest} to {MAX_FACT_MINOR} minor units")  # fmt: skip
+        yield FactAmountError(
+            f"{fact.name} has the amount {amount}",
+            where="amount_minor",
+            fix=f"Give {lowest} to {MAX_FACT_MINOR} minor units",
+        )
 
 
 def _reversal_problems(facts: list[Fact], by_ref: dict[int, Fact]) -> Iterator[UsanceError]:
@@ -104,7 +114,10 @@ def _reversal_problems(facts: list[Fact], by_ref: dict[int, Fact]) -> Iterator[U
     for fact in sorted((f for f in facts if f.kind == Kind.REVERSED), key=canonical):
         target = by_ref.get(fact.arg)
         if target is None:
-            why, fix = f"no fact has the reference {fact.arg}", "Name the ref of a known fact in arg"
+            why, fix = (
+                f"no fact has the reference {fact.arg}",
+                "Name the ref of a known fact in arg",
+            )
         elif target.kind == Kind.REVERSED:
             why, fix = f"{target.name} is a reversal", "Book the fact again under a new ref"
         elif fact.arg in reversed_by:

@@ -5,10 +5,17 @@ every convention. Which one answered is said by the loan it returns (`form`), an
 they agree to the minor unit wherever both can answer.
 
 >>> from datetime import date
->>> terms = Terms(principal_minor=10_000_00, rate_ppm=180_000, instalments=12,
-...               disbursed_on=date(2024, 1, 15), first_due_on=date(2024, 2, 15))
->>> facts = [Fact(Kind.DISBURSED, date(2024, 1, 15), 10_000_00, ref=1),
-...          Fact(Kind.PAID, date(2024, 2, 15), 916_80, ref=2)]
+>>> terms = Terms(
+...     principal_minor=10_000_00,
+...     rate_ppm=180_000,
+...     instalments=12,
+...     disbursed_on=date(2024, 1, 15),
+...     first_due_on=date(2024, 2, 15),
+... )
+>>> facts = [
+...     Fact(Kind.DISBURSED, date(2024, 1, 15), 10_000_00, ref=1),
+...     Fact(Kind.PAID, date(2024, 2, 15), 916_80, ref=2),
+... ]
 >>> loan = replay(terms, facts, date(2024, 4, 1))
 >>> loan.form, loan.view().days_past_due, loan.view().past_due.total, loan.view().settlement
 ('kernel', 17, 91680, 944144)
@@ -16,11 +23,10 @@ they agree to the minor unit wherever both can answer.
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable, Iterable, Sequence
 from datetime import date, datetime
 from functools import cache
-from struct import error as StructError
-from struct import pack
 from typing import TYPE_CHECKING, Literal, Protocol
 
 import numpy as np
@@ -101,9 +107,26 @@ class KernelLoan:
         paid, waived = Parts(*r[13:18]), Parts(*r[18:23])
         next_due_on = from_day(r[31]) if r[31] >= 0 else None
         return LoanView(
-            self._as_of, _STATUSES[r[0]], r[1], r[2], r[3], due, past_due, paid, waived, r[23],
-            r[24], r[25], r[26], r[27], r[28], r[29], r[30], next_due_on, r[32],
-        )  # fmt: skip
+            self._as_of,
+            _STATUSES[r[0]],
+            r[1],
+            r[2],
+            r[3],
+            due,
+            past_due,
+            paid,
+            waived,
+            r[23],
+            r[24],
+            r[25],
+            r[26],
+            r[27],
+            r[28],
+            r[29],
+            r[30],
+            next_due_on,
+            r[32],
+        )
 
     def rows(self) -> list[InstalmentState]:
         """Every instalment with what is due, paid (or waived) and outstanding."""
@@ -138,10 +161,14 @@ def _not_in_kernel(terms: Terms | Sequence[Terms]) -> str:
 
 def _refused(why: str) -> ConventionNotInKernel | FactNotInKernel:
     if why:
-        return ConventionNotInKernel(f"the kernel does not know {why}", where="terms",
-                                     fix="Use form='exact'")  # fmt: skip
-    return FactNotInKernel("the kernel does not know changes of terms and pauses of interest",
-                           where="facts", fix="Use form='exact'")  # fmt: skip
+        return ConventionNotInKernel(
+            f"the kernel does not know {why}", where="terms", fix="Use form='exact'"
+        )
+    return FactNotInKernel(
+        "the kernel does not know changes of terms and pauses of interest",
+        where="facts",
+        fix="Use form='exact'",
+    )
 
 
 def _replay_in_kernel(
@@ -205,8 +232,8 @@ def _fact_arrays(facts: list[Fact]) -> tuple[NDArray[np.int64], ...] | None:
     if len(set(refs)) != n:
         return None
     try:
-        packed = pack(f"{5 * n}q", *days, *kinds, *amounts, *args, *refs)
-    except StructError:
+        packed = struct.pack(f"{5 * n}q", *days, *kinds, *amounts, *args, *refs)
+    except struct.error:
         return None
     flat = np.frombuffer(packed, np.int64)
     return flat[:n], flat[n : 2 * n], flat[2 * n : 3 * n], flat[3 * n : 4 * n], flat[4 * n :]

@@ -7,6 +7,7 @@ table's own memory is used and nothing is copied.
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -29,8 +30,8 @@ _TERMS = (
 
 def term_columns(loans: pa.Table) -> TermColumns:
     """The terms in a `loans` table, one version per loan."""
-    columns = arrays(loans)
-    return TermColumns(*(columns[name] for name in _TERMS))
+    columns: dict[str, Any] = arrays(loans)
+    return TermColumns(**{name: columns[name] for name in _TERMS})
 
 
 def fact_columns(
@@ -71,27 +72,37 @@ def _microseconds(moment: datetime) -> int:
 
 
 def _refuse_strangers(
-    owner: NDArray[np.generic], loan_ids: NDArray[np.int64], offsets: NDArray[np.int64]
+    owner: NDArray[np.int64], loan_ids: NDArray[np.int64], offsets: NDArray[np.int64]
 ) -> None:
     """Every fact belongs to one of the loans, and both run in ascending order."""
     if len(loan_ids) > 1 and not (loan_ids[:-1] < loan_ids[1:]).all():
         raise FactError("loan ids are not ascending", where="loan_id", fix="Sort loans by id")
     if len(owner) > 1 and not (owner[:-1] <= owner[1:]).all():
-        raise FactError("facts are not sorted by loan", where="loan_id",
-                        fix="Sort facts by loan_id, effective_on, kind, ref")  # fmt: skip
+        raise FactError(
+            "facts are not sorted by loan",
+            where="loan_id",
+            fix="Sort facts by loan_id, effective_on, kind, ref",
+        )
     expected = np.repeat(loan_ids, np.diff(offsets))
     if len(expected) != len(owner) or not (expected == owner).all():
         strangers = np.setdiff1d(owner, loan_ids)
-        raise FactError(f"{len(strangers)} loans have facts and no terms, the first {strangers[0]}",
-                        where="loan_id", fix="Give the terms of every loan with facts")  # fmt: skip
+        raise FactError(
+            f"{len(strangers)} loans have facts and no terms, the first {strangers[0]}",
+            where="loan_id",
+            fix="Give the terms of every loan with facts",
+        )
 
 
 def _refusal(loan_id: int, verdict: int, count: int) -> UsanceError:
     where = f"loan {loan_id}" + (f" (and {count - 1} more)" if count > 1 else "")
     if verdict == OUT_OF_ORDER:
-        return FactError("facts are not in canonical order, or one stands twice", where=where,
-                         fix="Sort by effective_on, kind and ref; give each fact its own ref")  # fmt: skip
+        return FactError(
+            "facts are not in canonical order, or one stands twice",
+            where=where,
+            fix="Sort by effective_on, kind and ref; give each fact its own ref",
+        )
     return ReversalError(
         f"a {Kind.REVERSED.label} fact names no known fact, a reversed one, or a reversal",
-        where=where, fix="Name the ref of a standing fact in arg",
-    )  # fmt: skip
+        where=where,
+        fix="Name the ref of a standing fact in arg",
+    )

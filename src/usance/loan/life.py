@@ -2,8 +2,13 @@
 
 >>> from datetime import date
 >>> from usance.base.codes import Kind
->>> terms = Terms(principal_minor=1_000_00, rate_ppm=240_000, instalments=2,
-...               disbursed_on=date(2024, 1, 31), first_due_on=date(2024, 2, 29))
+>>> terms = Terms(
+...     principal_minor=1_000_00,
+...     rate_ppm=240_000,
+...     instalments=2,
+...     disbursed_on=date(2024, 1, 31),
+...     first_due_on=date(2024, 2, 29),
+... )
 >>> [(row.due_on.isoformat(), row.principal, row.interest) for row in schedule(terms)]
 [('2024-02-29', 49505, 2000), ('2024-03-31', 50495, 1010)]
 >>> drawn = Fact(Kind.DISBURSED, date(2024, 1, 31), 1_000_00, ref=1)
@@ -44,9 +49,11 @@ def schedule(terms: Terms | TermColumns) -> list[Instalment] | ScheduleColumns:
     columns = batch.schedule_columns(TermColumns.of([terms]))
     rows, balance = [], terms.principal_minor
     lines = zip(*(column.tolist() for column in columns[1:]), strict=True)
-    for number, (day, principal, *others) in enumerate(lines, start=1):
+    for number, (day, principal, interest, guarantee, service) in enumerate(lines, start=1):
         balance -= principal
-        rows.append(Instalment(number, from_day(day), principal, *others, balance))
+        rows.append(
+            Instalment(number, from_day(day), principal, interest, guarantee, service, balance)
+        )
     return rows
 
 

@@ -23,9 +23,7 @@ class Parts(NamedTuple):
     @property
     def total(self) -> int:
         """The five together."""
-        return (
-            self.principal + self.interest + self.guarantee_fee + self.service_fee + self.penalty
-        )
+        return self.principal + self.interest + self.guarantee_fee + self.service_fee + self.penalty
 
 
 class Instalment(NamedTuple):

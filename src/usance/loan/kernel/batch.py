@@ -7,11 +7,9 @@ the fact), and the loop goes on. Outputs are given, so that a caller can use the
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
-
 from usance.base.compiled import kernel
-from usance.loan.kernel.days import Facts, fold_facts
+from usance.loan.kernel.arrays import I32, I64, FactArrays, Order, Plan, TermArrays, i64
+from usance.loan.kernel.days import fold_facts
 from usance.loan.kernel.facts import scheduled
 from usance.loan.kernel.fold import (
     COVERED,
@@ -25,23 +23,17 @@ from usance.loan.kernel.fold import (
     begin,
 )
 from usance.loan.kernel.order_facts import fold_by_order, view_by_order
-from usance.loan.kernel.orders import Order, lay_out
-from usance.loan.kernel.plan import Plan, due_day, guaranteed, instalment, plan_of
+from usance.loan.kernel.orders import lay_out
+from usance.loan.kernel.plan import due_day, guaranteed, instalment, plan_of
 from usance.loan.kernel.refusals import OK
 from usance.loan.kernel.view import view
-
-I64, I32, I16 = NDArray[np.int64], NDArray[np.int32], NDArray[np.int16]
-
-Terms = tuple[I64, I32, I32, I16, I32, I32, I64, I64, I16]
-"""principal, rate, coupon, instalments, disbursed day, first due day, flat fee, guarantee fee,
-convention code."""
 
 BEFORE_ALL = -(2**31)
 """A day before any fact: nothing is backdated."""
 
 
 @kernel
-def plan_at(terms: Terms, row: int) -> Plan:
+def plan_at(terms: TermArrays, row: int) -> Plan:
     """The plan of one loan of a column; codes 1–3 are monthly, 4–6 daily, by amortisation."""
     code = terms[8][row] - 1
     return plan_of(
@@ -63,7 +55,7 @@ def note(refused: I64, row: int, refusal: int) -> bool:
 
 @kernel
 def schedule_rows(
-    start: int, stop: int, state: I64, terms: Terms, offsets: I64, due: I32, principals: I64,
+    start: int, stop: int, state: I64, terms: TermArrays, offsets: I64, due: I32, principals: I64,
     interests: I64, guarantees: I64, services: I64, refused: I64,
 ) -> None:  # fmt: skip
     """Due day and parts of every instalment; fees are left out where their columns are empty."""
@@ -73,7 +65,7 @@ def schedule_rows(
         if note(refused, row, begin(plan, state)):
             continue
         balance, level, fees = plan[0], state[LEVEL_MINOR], state[FEES] >> 32
-        at, fees_before, guarantee_before = offsets[row], np.int64(0), np.int64(0)
+        at, fees_before, guarantee_before = offsets[row], i64(0), i64(0)
         for k in range(plan[3]):
             principal, interest, fee = instalment(plan, k, balance, level)
             due[at + k] = due_day(plan, k)
@@ -90,8 +82,8 @@ def schedule_rows(
 
 @kernel
 def replay_rows(
-    start: int, stop: int, state: I64, terms: Terms, facts: Facts, as_of: I32, stride: int,
-    out: I64, refused: I64,
+    start: int, stop: int, state: I64, terms: TermArrays, facts: FactArrays, as_of: I32,
+    stride: int, out: I64, refused: I64,
 ) -> None:  # fmt: skip
     """A view of each loan from its terms and all its facts; no state is kept.
 
@@ -99,7 +91,7 @@ def replay_rows(
     """
     offsets = facts[0]
     for row in range(start, stop):
-        plan, day = plan_at(terms, row), np.int64(as_of[row * stride])
+        plan, day = plan_at(terms, row), i64(as_of[row * stride])
         if note(refused, row, begin(plan, state)):
             continue
         refusal = fold_facts(plan, state, facts, offsets[row], offsets[row + 1], BEFORE_ALL, day)
@@ -109,7 +101,7 @@ def replay_rows(
 
 @kernel
 def start_rows(
-    start: int, stop: int, state: I64, terms: Terms, states: I64, refused: I64
+    start: int, stop: int, state: I64, terms: TermArrays, states: I64, refused: I64
 ) -> None:
     """The state of each loan before any fact."""
     for row in range(start, stop):
@@ -120,8 +112,8 @@ def start_rows(
 
 @kernel
 def step_rows(
-    start: int, stop: int, state: I64, terms: Terms, states: I64, through: I32, until: int,
-    facts: Facts, new_states: I64, new_through: I32, refused: I64,
+    start: int, stop: int, state: I64, terms: TermArrays, states: I64, through: I32, until: int,
+    facts: FactArrays, new_states: I64, new_through: I32, refused: I64,
 ) -> None:  # fmt: skip
     """Each state taken on to a later day; the old ones stay as they are."""
     offsets = facts[0]
@@ -140,24 +132,31 @@ def step_rows(
 
 @kernel
 def view_rows(
-    start: int, stop: int, state: I64, terms: Terms, states: I64, as_of: I32, stride: int, out: I64
+    start: int,
+    stop: int,
+    state: I64,
+    terms: TermArrays,
+    states: I64,
+    as_of: I32,
+    stride: int,
+    out: I64,
 ) -> None:
     """A view of each state."""
     for row in range(start, stop):
         for slot in range(SLOTS):
             state[slot] = states[row, slot]
-        view(plan_at(terms, row), state, np.int64(as_of[row * stride]), out, row)
+        view(plan_at(terms, row), state, i64(as_of[row * stride]), out, row)
 
 
 @kernel
 def replay_rows_by_order(
-    start: int, stop: int, state: I64, work: I64, terms: Terms, order: Order, facts: Facts,
-    as_of: I32, stride: int, out: I64, refused: I64,
+    start: int, stop: int, state: I64, work: I64, terms: TermArrays, order: Order,
+    facts: FactArrays, as_of: I32, stride: int, out: I64, refused: I64,
 ) -> None:  # fmt: skip
     """As `replay_rows`, for any allocation order."""
     offsets = facts[0]
     for row in range(start, stop):
-        plan, until = plan_at(terms, row), np.int64(as_of[row * stride])
+        plan, until = plan_at(terms, row), i64(as_of[row * stride])
         if note(refused, row, begin(plan, state)):
             continue
         lay_out(plan, state[LEVEL_MINOR], state[FEES] >> 32, work)
@@ -168,7 +167,7 @@ def replay_rows_by_order(
 
 @kernel
 def cover_rows(
-    start: int, stop: int, state: I64, terms: Terms, states: I64, offsets: I64, due: I32,
+    start: int, stop: int, state: I64, terms: TermArrays, states: I64, offsets: I64, due: I32,
     asked: I64, met: I64,
 ) -> None:  # fmt: skip
     """Of every instalment its due day, what it asks and what is met of it, by component."""

@@ -6,11 +6,9 @@ every other fact goes through `apply_fact` on the state itself. Both ways give t
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
-
 from usance.base.codes import Kind
 from usance.base.compiled import kernel
+from usance.loan.kernel.arrays import FactArrays, Plan, State, i64
 from usance.loan.kernel.facts import apply_fact
 from usance.loan.kernel.fold import (
     BALANCE,
@@ -26,46 +24,46 @@ from usance.loan.kernel.fold import (
     PAID_MASK,
     PENALTY_OPEN,
     PENALTY_PAID,
-    State,
 )
-from usance.loan.kernel.plan import COUNT, P, Plan, due_day, guaranteed, instalment
+from usance.loan.kernel.plan import P, due_day, guaranteed, instalment
 from usance.loan.kernel.refusals import BACKDATED, OK, OUT_OF_ORDER
-
-Facts = tuple[
-    NDArray[np.int64], NDArray[np.int32], NDArray[np.int8], NDArray[np.int64], NDArray[np.int64]
-]
-"""offsets (one more than loans), day, kind, amount, arg."""
 
 _PAID = int(Kind.PAID)
 _MODE = IS_DISBURSED | IS_RECOVERY | IS_SETTLED
 
 
 @kernel(inline=True)
-def pay_while_ordinary(plan: Plan, state: State, facts: Facts, at: int, last: int, until: int) -> int:
+def pay_while_ordinary(
+    plan: Plan, state: State, facts: FactArrays, at: int, last: int, until: int
+) -> int:
     """Meet payments from position `at` on while they are ordinary; where it stopped."""
     _, days, kinds, amounts, _ = facts
     meta = state[META]
     if meta & _MODE != IS_DISBURSED:
         return at
-    k, count = meta & PAID_MASK, plan[COUNT]
+    k = meta & PAID_MASK
     balance, level = state[BALANCE], state[LEVEL_MINOR]
     fees, fees_before = state[FEES] >> 32, state[FEES] & LOW
     interest_before = state[INTEREST_BEFORE]
     c0, c1, c2, c3 = state[COVERED], state[COVERED + 1], state[COVERED + 2], state[COVERED + 3]
     penalty = state[PENALTY_OPEN]
-    principal = np.int64(0)
-    t0, t1, t2, t3, fees_after = np.int64(0), np.int64(0), np.int64(0), np.int64(0), np.int64(0)
-    before = np.int64(days[at])
+    principal = i64(0)
+    t0, t1, t2, t3, fees_after = i64(0), i64(0), i64(0), i64(0), i64(0)
+    before = i64(days[at])
     stale = True
     while at < last and kinds[at] == _PAID:
-        day, amount = np.int64(days[at]), amounts[at]
+        day, amount = i64(days[at]), amounts[at]
         if not before <= day <= until or not 0 < amount < plan[P] - c0:
             break
         before = day
         while amount > 0:  # less than the open principal: it runs out before the plan does
             if stale:
                 principal, interest, fee = instalment(plan, k, balance, level)
-                t0, t1, fees_after = plan[P] - balance + principal, interest_before + interest, fees_before + fee
+                t0, t1, fees_after = (
+                    plan[P] - balance + principal,
+                    interest_before + interest,
+                    fees_before + fee,
+                )
                 t2 = guaranteed(plan, fees_after, fees)
                 t3 = fees_after - t2
                 stale = False
@@ -93,7 +91,7 @@ def pay_while_ordinary(plan: Plan, state: State, facts: Facts, at: int, last: in
                 taken = min(amount, l2)
                 c2 += taken
                 c3 += amount - taken
-                amount = np.int64(0)
+                amount = i64(0)
         at += 1
     state[META] = (meta & ~PAID_MASK) | k
     state[BALANCE], state[INTEREST_BEFORE] = balance, interest_before
@@ -105,16 +103,14 @@ def pay_while_ordinary(plan: Plan, state: State, facts: Facts, at: int, last: in
 
 @kernel(inline=True)
 def fold_facts(
-    plan: Plan, state: State, facts: Facts, first: int, last: int, after: int, until: int
+    plan: Plan, state: State, facts: FactArrays, first: int, last: int, after: int, until: int
 ) -> int:
     """Apply the facts of one loan from `first` on that lie after one day and until another."""
     _, days, kinds, amounts, args = facts
     at = first
     while at < last:
-        day, kind = np.int64(days[at]), np.int64(kinds[at])
-        if at > first and (
-            day < days[at - 1] or (day == days[at - 1] and kind < kinds[at - 1])
-        ):
+        day, kind = i64(days[at]), i64(kinds[at])
+        if at > first and (day < days[at - 1] or (day == days[at - 1] and kind < kinds[at - 1])):
             return OUT_OF_ORDER + 16 * (at - first)
         if day > until:
             break

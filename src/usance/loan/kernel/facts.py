@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from usance.base.codes import Component, Kind
 from usance.base.compiled import kernel
+from usance.loan.kernel.arrays import Plan, State, i64
 from usance.loan.kernel.fold import (
     BALANCE,
     CHARGED_OFF,
@@ -32,11 +31,10 @@ from usance.loan.kernel.fold import (
     WAIVED_PENALTY_SHIFT,
     WAIVED_PRINCIPAL,
     WORK,
-    State,
     close_if_settled,
     receive,
 )
-from usance.loan.kernel.plan import COUNT, DISBURSED, P, Plan, guaranteed, instalment
+from usance.loan.kernel.plan import COUNT, DISBURSED, P, guaranteed, instalment
 from usance.loan.kernel.refusals import (
     BAD_AMOUNT,
     BAD_ARG,
@@ -88,7 +86,7 @@ def waived_of(state: State, component: int) -> int:
 @kernel
 def scheduled(plan: Plan, state: State) -> None:
     """Fill the work space with what the plan asks for up to each instalment, by component."""
-    balance, interest_so_far, fees_so_far = plan[P], np.int64(0), np.int64(0)
+    balance, interest_so_far, fees_so_far = plan[P], i64(0), i64(0)
     fees = state[FEES] >> 32
     for c in range(4):
         state[WORK + c] = 0
@@ -121,7 +119,7 @@ def charge_back(plan: Plan, state: State, amount: int) -> int:
     for k in range(plan[COUNT] - 1, -1, -1):
         for c in (3, 2, 0, 1):
             covered = max(0, state[COVERED + c] - state[WORK + 4 * k + c])
-            taken = min(amount, min(covered, state[COVERED + c] - waived_of(state, c)))
+            taken = min(amount, covered, state[COVERED + c] - waived_of(state, c))
             state[COVERED + c] -= taken
             amount -= taken
     state[PENALTY_PAID] -= amount
@@ -197,7 +195,15 @@ def apply_rare_fact(plan: Plan, state: State, day: int, kind: int, amount: int, 
         return charge_back(plan, state, amount)
     elif kind == _WAIVED:
         return waive(plan, state, day, amount, arg)
-    elif kind == _COMPENSATED:
+    else:
+        return move_claim(state, kind, amount)
+    return OK
+
+
+@kernel
+def move_claim(state: State, kind: int, amount: int) -> int:
+    """A fact about who holds the claim; what the borrower owes stays."""
+    if kind == _COMPENSATED:
         state[COMPENSATED] += amount
         state[META] |= IS_RECOVERY
     elif kind == _CHARGED_OFF:

@@ -8,9 +8,9 @@ state without looking at the past; nothing is rounded at a checkpoint.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from usance.base.compiled import kernel
+from usance.loan.kernel.arrays import Plan, State, i64
 from usance.loan.kernel.level import level_minor
 from usance.loan.kernel.plan import (
     AMORT,
@@ -20,7 +20,6 @@ from usance.loan.kernel.plan import (
     MAX_KERNEL_INSTALMENTS,
     RATE,
     P,
-    Plan,
     divide_half_up,
     due_day,
     fees_exceed_range,
@@ -30,8 +29,6 @@ from usance.loan.kernel.plan import (
     period_start,
 )
 from usance.loan.kernel.refusals import GUARANTEE_TOO_LARGE, OK, OUT_OF_RANGE
-
-State = NDArray[np.int64]
 
 SLOTS = 18
 WORK = SLOTS
@@ -46,10 +43,13 @@ the plan's total fees (high 32 bits) and those before the open instalment; WAIVE
 (high) and service fees (low)."""
 
 PAID_MASK = 0xFFFF
-IS_DISBURSED, IS_SETTLED, IS_RECOVERY, IS_CHARGED_OFF, IS_BOUGHT_OUT = (1 << b for b in range(16, 21))
+IS_DISBURSED, IS_SETTLED, IS_RECOVERY, IS_CHARGED_OFF, IS_BOUGHT_OUT = (
+    1 << b for b in range(16, 21)
+)
 WAIVED_PENALTY_SHIFT = 24
 MAX_WAIVED_PENALTY_MINOR = 2**38
 LOW = 0xFFFFFFFF
+
 
 def work_row() -> State:
     """A row for one state with work space behind it; each thread needs its own."""
@@ -89,14 +89,14 @@ def fallen_due(plan: Plan, state: State, day: int) -> tuple[int, int, int, int, 
     if state[META] & IS_SETTLED:
         return (
             state[COVERED], state[COVERED + 1], state[COVERED + 2], state[COVERED + 3],
-            np.int64(0), plan[COUNT],
+            i64(0), plan[COUNT],
         )  # fmt: skip
     k = state[META] & PAID_MASK
     balance, interest_before = state[BALANCE], state[INTEREST_BEFORE]
     fees, fees_before = state[FEES] >> 32, state[FEES] & LOW
     if k > 0 and due_day(plan, k - 1) > day:  # paid in advance: count from the beginning
-        k, balance, interest_before, fees_before = np.int64(0), plan[P], np.int64(0), np.int64(0)
-    accrued = np.int64(0)
+        k, balance, interest_before, fees_before = i64(0), plan[P], i64(0), i64(0)
+    accrued = i64(0)
     while k < plan[COUNT]:
         principal, interest, fee = instalment(plan, k, balance, state[LEVEL_MINOR])
         due = due_day(plan, k)
@@ -229,5 +229,3 @@ def pay_in_order(plan: Plan, state: State, day: int, amount: int) -> None:
     state[BALANCE], state[INTEREST_BEFORE] = balance, interest_before
     state[FEES] = (fees << 32) | fees_before
     state[COVERED], state[COVERED + 1], state[COVERED + 2], state[COVERED + 3] = c0, c1, c2, c3
-
-

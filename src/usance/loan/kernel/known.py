@@ -7,12 +7,11 @@ from numpy.typing import NDArray
 
 from usance.base.codes import Kind
 from usance.base.compiled import kernel
+from usance.loan.kernel.arrays import I8, I32, I64
 
 FINE, OUT_OF_ORDER, BAD_REVERSAL = 0, 1, 2
 
 _REVERSED = int(Kind.REVERSED)
-
-I64, I32, I8 = NDArray[np.int64], NDArray[np.int32], NDArray[np.int8]
 
 
 @kernel

@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from usance.base.compiled import kernel
+from usance.loan.kernel.arrays import i64
 
 _SPLIT = 134217729.0  # 2^27 + 1: halves a double into two that multiply without error (Dekker)
 
@@ -95,7 +96,7 @@ def level_minor(principal: int, rate_ppm: int, count: int) -> int:
     amount = principal * power / series
     whole = np.floor(amount)
     if abs(amount - whole - 0.5) > 1e-4 + amount * 1e-13:
-        return np.int64(whole) + (1 if amount - whole > 0.5 else 0)
+        return i64(whole) + (1 if amount - whole > 0.5 else 0)
     high, low = _precise(principal, rate_ppm, count)
     whole = np.floor(high)
-    return np.int64(whole) + (1 if (high - whole - 0.5) + low > -1e-12 else 0)
+    return i64(whole) + (1 if (high - whole - 0.5) + low > -1e-12 else 0)

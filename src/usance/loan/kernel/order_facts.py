@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
-
 from usance.base.codes import Component, Kind, Status
 from usance.base.compiled import kernel
-from usance.loan.kernel.days import Facts
-from usance.loan.kernel.facts import amount_is_bad
+from usance.loan.kernel.arrays import I64, FactArrays, Order, Plan, State, i64
+from usance.loan.kernel.facts import amount_is_bad, move_claim
 from usance.loan.kernel.fold import (
     CHARGED_OFF,
     COMPENSATED,
-    IS_BOUGHT_OUT,
     IS_CHARGED_OFF,
     IS_DISBURSED,
     IS_RECOVERY,
@@ -22,7 +18,6 @@ from usance.loan.kernel.fold import (
     PENALTY_OPEN,
     PENALTY_PAID,
     RECOVERED,
-    State,
 )
 from usance.loan.kernel.orders import (
     ASKED,
@@ -33,7 +28,6 @@ from usance.loan.kernel.orders import (
     WAIVED,
     WAIVED_PENALTY,
     WIDTH,
-    Order,
     close_if_quoted_nil,
     is_met,
     meet_oldest,
@@ -42,14 +36,13 @@ from usance.loan.kernel.orders import (
     quote,
     target,
 )
-from usance.loan.kernel.plan import COUNT, DISBURSED, P, Plan
+from usance.loan.kernel.plan import COUNT, DISBURSED, P
 from usance.loan.kernel.refusals import (
     BAD_AMOUNT,
     BAD_ARG,
     BAD_DISBURSEMENT,
     CHARGE_BACK_TOO_LARGE,
     NOT_DISBURSED,
-    NOT_IN_KERNEL,
     OK,
     OUT_OF_ORDER,
     REFUND_TOO_LARGE,
@@ -58,8 +51,7 @@ from usance.loan.kernel.refusals import (
 
 _DISBURSED, _FEE_CHARGED, _PAID = int(Kind.DISBURSED), int(Kind.FEE_CHARGED), int(Kind.PAID)
 _REFUNDED, _CHARGED_BACK, _WAIVED = int(Kind.REFUNDED), int(Kind.CHARGED_BACK), int(Kind.WAIVED)
-_COMPENSATED, _BOUGHT_OUT = int(Kind.COMPENSATED), int(Kind.BOUGHT_OUT)
-_CHARGED_OFF, _RECOVERED = int(Kind.CHARGED_OFF), int(Kind.RECOVERED)
+_RECOVERED = int(Kind.RECOVERED)
 _PENALTY = int(Component.PENALTY)
 _CLOSED, _ACTIVE, _IS_CHARGED_OFF = int(Status.CLOSED), int(Status.ACTIVE), int(Status.CHARGED_OFF)
 
@@ -81,7 +73,7 @@ def unpay(plan: Plan, work: State, amount: int) -> int:
     for k in range(plan[COUNT] - 1, -1, -1):
         for c in (3, 2, 0, 1):
             row = ROWS + WIDTH * k + c
-            taken = min(min(amount, work[row + COVERED]), work[MET + c] - work[WAIVED + c])
+            taken = min(amount, work[row + COVERED], work[MET + c] - work[WAIVED + c])
             work[row + COVERED] -= taken
             work[MET + c] -= taken
             amount -= taken
@@ -101,7 +93,7 @@ def forgive(plan: Plan, work: State, day: int, amount: int, c: int) -> int:
     elif not 0 <= c < 4:
         return BAD_ARG
     else:
-        asked = np.int64(0)
+        asked = i64(0)
         for k in range(plan[COUNT]):
             asked += work[ROWS + WIDTH * k + ASKED + c]
         if work[META] & IS_SETTLED or amount > asked - work[MET + c]:
@@ -132,9 +124,7 @@ def apply_by_order(
             work[RECOVERED] += amount
         by_target = kind == _RECOVERED or meta & (IS_RECOVERY | IS_SETTLED) != 0
         # Less than the open principal cannot settle, so the quote need not be computed.
-        if not by_target and (
-            amount < plan[P] - work[MET] or amount < quote(plan, work, day)
-        ):
+        if not by_target and (amount < plan[P] - work[MET] or amount < quote(plan, work, day)):
             pay_by_order(plan, work, order, day, amount)
         else:
             pay_targets(plan, work, day, amount)
@@ -148,28 +138,20 @@ def apply_by_order(
         return unpay(plan, work, amount)
     elif kind == _WAIVED:
         return forgive(plan, work, day, amount, arg)
-    elif kind == _COMPENSATED:
-        work[COMPENSATED] += amount
-        work[META] |= IS_RECOVERY
-    elif kind == _CHARGED_OFF:
-        work[CHARGED_OFF] += amount
-        work[META] |= IS_RECOVERY | IS_CHARGED_OFF
-    elif kind == _BOUGHT_OUT:
-        work[META] |= IS_BOUGHT_OUT
     else:
-        return NOT_IN_KERNEL
+        return move_claim(work, kind, amount)
     return OK
 
 
 @kernel
 def fold_by_order(
-    plan: Plan, work: State, order: Order, facts: Facts, first: int, last: int, until: int
+    plan: Plan, work: State, order: Order, facts: FactArrays, first: int, last: int, until: int
 ) -> int:
     """Apply the facts of one loan until a day."""
     _, days, kinds, amounts, args = facts
-    before, rank = np.int64(-(2**31)), np.int64(-1)
+    before, rank = i64(-(2**31)), i64(-1)
     for at in range(first, last):
-        day, kind = np.int64(days[at]), np.int64(kinds[at])
+        day, kind = i64(days[at]), i64(kinds[at])
         if day < before or (day == before and kind < rank):
             return OUT_OF_ORDER + 16 * (at - first)
         if day > until:
@@ -182,9 +164,7 @@ def fold_by_order(
 
 
 @kernel
-def view_by_order(
-    plan: Plan, work: State, day: int, out: NDArray[np.int64], at: int
-) -> None:
+def view_by_order(plan: Plan, work: State, day: int, out: I64, at: int) -> None:
     """Fill one row of the view's fields (see `kernel.view.FIELDS`)."""
     for field in range(33):
         out[at, field] = 0
@@ -216,9 +196,7 @@ def view_by_order(
 
 
 @kernel
-def view_instalments(
-    plan: Plan, work: State, day: int, out: NDArray[np.int64], at: int
-) -> None:
+def view_instalments(plan: Plan, work: State, day: int, out: I64, at: int) -> None:
     """What has fallen due, since when something is open, and what comes next."""
     out[at, 2] = 0
     leading = True

@@ -7,22 +7,18 @@ kept for every instalment, in the work space of one thread. Such a loan is repla
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from usance.base.compiled import kernel
+from usance.loan.kernel.arrays import Order, Plan, State, i64
 from usance.loan.kernel.fold import (
     IS_SETTLED,
     META,
     OVERPAID,
     PENALTY_OPEN,
     PENALTY_PAID,
-    State,
 )
-from usance.loan.kernel.plan import COUNT, DISBURSED, P, Plan, due_day, guaranteed, instalment
+from usance.loan.kernel.plan import COUNT, DISBURSED, P, due_day, guaranteed, instalment
 
-Order = NDArray[np.int8]
-"""Thirteen buckets in order, `when * 4 + component` and 12 for penalties; last, 1 if swept by
-instalment."""
 BUCKETS, PENALTY_BUCKET = 13, 12
 
 # The head of the work space: as in the fold where named there, else totals over the instalments.
@@ -41,7 +37,7 @@ def lay_out(plan: Plan, level: int, fees: int, work: State) -> None:
     """The plan, row by row, and nothing met."""
     for slot in range(ROWS):
         work[slot] = 0
-    balance, fees_before, before = plan[P], np.int64(0), np.int64(0)
+    balance, fees_before, before = plan[P], i64(0), i64(0)
     for k in range(plan[COUNT]):
         principal, interest, fee = instalment(plan, k, balance, level)
         fees_before += fee
@@ -84,7 +80,7 @@ def target(plan: Plan, work: State, day: int, c: int) -> int:
         return work[MET + c]
     if c == 0:
         return plan[P]
-    total, begun = np.int64(0), plan[DISBURSED]
+    total, begun = i64(0), plan[DISBURSED]
     for k in range(plan[COUNT]):
         row = ROWS + WIDTH * k
         asked, due = work[row + ASKED + c], work[row]
@@ -131,10 +127,10 @@ def pay_targets(plan: Plan, work: State, day: int, amount: int) -> None:
 def is_met(work: State, k: int) -> bool:
     """Whether an instalment is wholly covered."""
     row = ROWS + WIDTH * k
+    left = i64(0)
     for c in range(4):
-        if work[row + COVERED + c] < work[row + ASKED + c]:
-            return False
-    return True
+        left += work[row + ASKED + c] - work[row + COVERED + c]
+    return left == 0
 
 
 @kernel

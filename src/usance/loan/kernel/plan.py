@@ -7,10 +7,9 @@ next one follows from the balance before it.
 
 from __future__ import annotations
 
-import numpy as np
-
 from usance.base.compiled import kernel
 from usance.base.dates import month_starts
+from usance.loan.kernel.arrays import Plan, i64, u64
 
 MAX_KERNEL_PRINCIPAL_MINOR = 10**11
 """With a rate of at most 100 % and a period of at most 62 days, balance × rate × days < 2^63."""
@@ -22,12 +21,13 @@ MAX_KERNEL_FEES_MINOR = 2**31 - 1
 
 LEVEL, EQUAL_PRINCIPAL, INTEREST_ONLY = 0, 1, 2
 
-Plan = tuple[int, int, int, int, int, int, int, int, int, int, int, int, int]
 """principal, rate, coupon, instalments, disbursed day, first due day, flat fee, guarantee fee,
 amortisation, daily (1) or monthly (0), anchor day, month of the first due date, 30ths of the
 first period (monthly)."""
 
-P, RATE, COUPON, COUNT, DISBURSED, FIRST, FLAT, GUARANTEE, AMORT, DAILY, ANCHOR, MONTH, STUB = range(13)
+P, RATE, COUPON, COUNT, DISBURSED, FIRST, FLAT, GUARANTEE, AMORT, DAILY, ANCHOR, MONTH, STUB = (
+    range(13)
+)
 
 STARTS = month_starts(0, 12 * 181)
 """Day number of the first of every month; a look-up is four times faster than computing it."""
@@ -36,10 +36,7 @@ STARTS = month_starts(0, 12 * 181)
 @kernel(inline=True)
 def divide_half_up(numerator: int, denominator: int) -> int:
     """Half-up of a quotient of two non-negative integers."""
-    return np.int64(
-        (np.uint64(2) * np.uint64(numerator) + np.uint64(denominator))
-        // (np.uint64(2) * np.uint64(denominator))
-    )
+    return i64((u64(2) * u64(numerator) + u64(denominator)) // (u64(2) * u64(denominator)))
 
 
 @kernel(inline=True)
@@ -76,9 +73,9 @@ def plan_of(
         stub = 30 * (month - drawn_in) + min(due_day, 30) - min(drawn_day, 30)
     anchor = drawn_day if regular else due_day
     return (
-        np.int64(principal), np.int64(rate), np.int64(coupon), np.int64(count),
-        np.int64(disbursed), np.int64(first), np.int64(flat), np.int64(guarantee),
-        np.int64(amortisation), np.int64(daily), np.int64(anchor), np.int64(month), np.int64(stub),
+        i64(principal), i64(rate), i64(coupon), i64(count),
+        i64(disbursed), i64(first), i64(flat), i64(guarantee),
+        i64(amortisation), i64(daily), i64(anchor), i64(month), i64(stub),
     )  # fmt: skip
 
 
@@ -97,8 +94,8 @@ def period_start(plan: Plan, k: int) -> int:
 @kernel(inline=True)
 def monthly_charge(balance: int, rate: int) -> int:
     """What a rate earns on a balance in a whole month."""
-    units = np.uint64(balance) * np.uint64(rate)
-    return np.int64((units + np.uint64(6_000_000)) // np.uint64(12_000_000))
+    units = u64(balance) * u64(rate)
+    return i64((units + u64(6_000_000)) // u64(12_000_000))
 
 
 @kernel(inline=True)
@@ -106,11 +103,11 @@ def charge(plan: Plan, k: int, balance: int, rate: int) -> int:
     """What a rate earns on a balance in period k."""
     if plan[DAILY] == 1:
         days = due_day(plan, k) - period_start(plan, k)
-        units = np.uint64(balance) * np.uint64(rate) * np.uint64(days)
-        return np.int64((units + np.uint64(182_500_000)) // np.uint64(365_000_000))
+        units = u64(balance) * u64(rate) * u64(days)
+        return i64((units + u64(182_500_000)) // u64(365_000_000))
     if k == 0 and plan[STUB] != 30:
-        units = np.uint64(balance) * np.uint64(rate) * np.uint64(plan[STUB])
-        return np.int64((units + np.uint64(180_000_000)) // np.uint64(360_000_000))
+        units = u64(balance) * u64(rate) * u64(plan[STUB])
+        return i64((units + u64(180_000_000)) // u64(360_000_000))
     return monthly_charge(balance, rate)
 
 
@@ -141,7 +138,7 @@ def instalment(plan: Plan, k: int, balance: int, level: int) -> tuple[int, int, 
     elif plan[AMORT] == EQUAL_PRINCIPAL:
         principal = share(plan[P], k, plan[COUNT])
     else:
-        principal = np.int64(0)
+        principal = i64(0)
     return principal, interest, whole - interest + share(plan[FLAT], k, plan[COUNT])
 
 
@@ -150,7 +147,7 @@ def fees_of(plan: Plan, level: int) -> int:
     """All fees of the plan; the guarantor's slices are measured against them."""
     if plan[COUPON] == plan[RATE]:
         return plan[FLAT]
-    total = np.int64(0)
+    total = i64(0)
     balance = plan[P]
     for k in range(plan[COUNT]):
         principal, _, fee = instalment(plan, k, balance, level)

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
-
 from usance.base.compiled import kernel
+from usance.loan.kernel.arrays import I64, State
 from usance.loan.kernel.days import fold_facts
-from usance.loan.kernel.fold import State, begin
+from usance.loan.kernel.fold import begin
 from usance.loan.kernel.plan import plan_of
 from usance.loan.kernel.refusals import OK, OUT_OF_ORDER
 from usance.loan.kernel.view import view
 
-I64 = NDArray[np.int64]
 Scalars = tuple[int, int, int, int, int, int, int, int, int]
 """principal, rate, coupon, instalments, disbursed day, first due day, flat fee, guarantee fee,
 convention code."""
@@ -27,7 +24,10 @@ def replay_loan(
     for at in range(1, len(days)):
         earlier = days[at - 1] < days[at] or (
             days[at - 1] == days[at]
-            and (kinds[at - 1] < kinds[at] or (kinds[at - 1] == kinds[at] and refs[at - 1] < refs[at]))
+            and (
+                kinds[at - 1] < kinds[at]
+                or (kinds[at - 1] == kinds[at] and refs[at - 1] < refs[at])
+            )
         )
         if not earlier:
             return OUT_OF_ORDER + 16 * at

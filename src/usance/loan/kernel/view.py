@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
-
 from usance.base.codes import Status
 from usance.base.compiled import kernel
+from usance.loan.kernel.arrays import I64, Plan, State
 from usance.loan.kernel.facts import waived_of
 from usance.loan.kernel.fold import (
     BALANCE,
@@ -27,11 +25,10 @@ from usance.loan.kernel.fold import (
     PENALTY_PAID,
     RECOVERED,
     WAIVED_PENALTY_SHIFT,
-    State,
     accrued_share,
     fallen_due,
 )
-from usance.loan.kernel.plan import COUNT, P, Plan, due_day, guaranteed, instalment, period_start
+from usance.loan.kernel.plan import COUNT, P, due_day, guaranteed, instalment, period_start
 
 FIELDS = (
     "status", "days_past_due", "instalments_paid", "principal_outstanding",
@@ -51,7 +48,7 @@ _ACTIVE, _CLOSED, _CHARGED_OFF = int(Status.ACTIVE), int(Status.CLOSED), int(Sta
 
 
 @kernel(inline=True)
-def view(plan: Plan, state: State, day: int, out: NDArray[np.int64], row: int) -> None:
+def view(plan: Plan, state: State, day: int, out: I64, row: int) -> None:
     """Fill one row of `FIELDS`."""
     for field in range(FIELD_COUNT):
         out[row, field] = 0
@@ -85,9 +82,7 @@ def view(plan: Plan, state: State, day: int, out: NDArray[np.int64], row: int) -
 
 
 @kernel
-def view_instalments(
-    plan: Plan, state: State, day: int, out: NDArray[np.int64], row: int
-) -> None:
+def view_instalments(plan: Plan, state: State, day: int, out: I64, row: int) -> None:
     """What has fallen due, since when something is open, what has accrued and what comes next.
 
     One walk from the state's open instalment; what was paid in advance is looked up apart.

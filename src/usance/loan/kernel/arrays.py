@@ -1,0 +1,41 @@
+"""The shapes that travel between Python and the kernel."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:  # to the compiler a Python int and a NumPy integer are one thing
+
+    def i64(value: object) -> int:
+        """A value as a signed 64-bit integer."""
+
+    def u64(value: object) -> int:
+        """A value as an unsigned one; its division by a constant is a multiplication."""
+
+else:
+    i64, u64 = np.int64, np.uint64
+
+I8: TypeAlias = NDArray[np.int8]
+I16: TypeAlias = NDArray[np.int16]
+I32: TypeAlias = NDArray[np.int32]
+I64: TypeAlias = NDArray[np.int64]
+
+Plan: TypeAlias = tuple[int, int, int, int, int, int, int, int, int, int, int, int, int]
+"""The terms of one loan with what follows from its dates; `plan` names the places."""
+
+State: TypeAlias = I64
+"""The eighteen slots of a loan, with work space behind them; `fold` names the slots."""
+
+TermArrays: TypeAlias = tuple[I64, I32, I32, I16, I32, I32, I64, I64, I16]
+"""principal, rate, coupon, instalments, disbursed day, first due day, flat fee, guarantee fee,
+convention code."""
+
+FactArrays: TypeAlias = tuple[I64, I32 | I64, I8 | I64, I64, I64]
+"""offsets (one more than loans), day, kind, amount, arg; of one loan all have 64 bits."""
+
+Order: TypeAlias = I8
+"""Thirteen buckets in order, `when * 4 + component` and 12 for penalties; last, 1 if swept by
+instalment."""
