@@ -166,6 +166,15 @@ def test_both_forms_print_the_same(usance: Usance) -> None:
         assert kernel == {name: value for name, value in exact.items() if name != "form"}
 
 
+@pytest.mark.parametrize("form", ["exact", "kernel"])
+def test_a_reversal_counts_before_its_own_day(usance: Usance, form: str) -> None:
+    text = LOAN_YAML.replace(
+        "as_of", "  - {kind: reversed, on: 2024-04-01, reverses: psp-1}\nas_of"
+    )
+    shown = usance(f"loan replay loan.yaml --json --form {form}", loan_yaml=text).json
+    assert shown["days_past_due"] == 44
+
+
 def test_as_of_and_known_at_choose_what_is_seen(usance: Usance) -> None:
     late = LOAN_YAML.replace("ref: psp-1", "ref: psp-1, booked_at: 2024-04-02T08:00:00+08:00")
     late += "known_at: 2024-03-31T00:00:00Z\n"

@@ -225,11 +225,15 @@ def _scalars(terms: Terms) -> tuple[int, ...]:
 
 
 def _fact_arrays(facts: list[Fact]) -> tuple[NDArray[np.int64], ...] | None:
-    """Day, kind, amount, arg and ref; None if a value is no 64-bit integer or a ref comes twice."""
+    """Day, kind, amount, arg and ref, or None where `visible` has to look at the facts first.
+
+    That is if a value is no 64-bit integer, a ref comes twice, or a fact is reversed: a reversal
+    counts whatever its own day, so the kernel must not pass it over.
+    """
     kinds, dates, amounts, refs, args, _ = zip(*facts, strict=True)
     days = [day.toordinal() - EPOCH for day in dates]
     n = len(facts)
-    if len(set(refs)) != n:
+    if len(set(refs)) != n or Kind.REVERSED in kinds:
         return None
     try:
         packed = struct.pack(f"{5 * n}q", *days, *kinds, *amounts, *args, *refs)

@@ -1,7 +1,7 @@
 """Facts in their order, day by day: the loop that nearly all the kernel's time is spent in.
 
 Ordinary payments, which do not settle the loan, are met here with the state in local variables;
-every other fact goes through `apply_fact` on the state itself. Both ways give the same state.
+every other fact goes through `apply_fact` on the state itself.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from usance.loan.kernel.fold import (
     PENALTY_OPEN,
     PENALTY_PAID,
 )
-from usance.loan.kernel.plan import P, due_day, guaranteed, instalment
-from usance.loan.kernel.refusals import BACKDATED, OK, OUT_OF_ORDER
+from usance.loan.kernel.plan import COUNT, P, due_day, guaranteed, instalment
+from usance.loan.kernel.refusals import BACKDATED, DOES_NOT_SETTLE, OK, OUT_OF_ORDER
 
 _PAID = int(Kind.PAID)
 _MODE = IS_DISBURSED | IS_RECOVERY | IS_SETTLED
@@ -34,9 +34,13 @@ _MODE = IS_DISBURSED | IS_RECOVERY | IS_SETTLED
 
 @kernel(inline=True)
 def pay_while_ordinary(
-    plan: Plan, state: State, facts: FactArrays, at: int, last: int, until: int
+    plan: Plan, state: State, facts: FactArrays, at: int, last: int, until: int, short: int
 ) -> int:
-    """Meet payments from position `at` on while they are ordinary; where it stopped."""
+    """Meet payments from position `at` on while they are ordinary; where it stopped.
+
+    A payment of less than the open principal cannot settle the loan; one of more can, unless it
+    is the one at `short`, of which that is known.
+    """
     _, days, kinds, amounts, _ = facts
     meta = state[META]
     if meta & _MODE != IS_DISBURSED:
@@ -53,10 +57,10 @@ def pay_while_ordinary(
     stale = True
     while at < last and kinds[at] == _PAID:
         day, amount = i64(days[at]), amounts[at]
-        if not before <= day <= until or not 0 < amount < plan[P] - c0:
+        if not before <= day <= until or amount <= 0 or (amount >= plan[P] - c0 and at != short):
             break
         before = day
-        while amount > 0:  # less than the open principal: it runs out before the plan does
+        while amount > 0 and k < plan[COUNT]:
             if stale:
                 principal, interest, fee = instalment(plan, k, balance, level)
                 t0, t1, fees_after = (
@@ -92,6 +96,8 @@ def pay_while_ordinary(
                 c2 += taken
                 c3 += amount - taken
                 amount = i64(0)
+        penalty -= amount  # what is left when every instalment is paid and penalties are not
+        state[PENALTY_PAID] += amount
         at += 1
     state[META] = (meta & ~PAID_MASK) | k
     state[BALANCE], state[INTEREST_BEFORE] = balance, interest_before
@@ -107,7 +113,7 @@ def fold_facts(
 ) -> int:
     """Apply the facts of one loan from `first` on that lie after one day and until another."""
     _, days, kinds, amounts, args = facts
-    at = first
+    at, short = first, i64(-1)
     while at < last:
         day, kind = i64(days[at]), i64(kinds[at])
         if at > first and (day < days[at - 1] or (day == days[at - 1] and kind < kinds[at - 1])):
@@ -116,12 +122,15 @@ def fold_facts(
             break
         if day <= after:
             return BACKDATED + 16 * (at - first)
-        stopped = pay_while_ordinary(plan, state, facts, at, last, until)
+        stopped = pay_while_ordinary(plan, state, facts, at, last, until, short)
         if stopped > at:
             at = stopped
             continue
         refusal = apply_fact(plan, state, day, kind, amounts[at], args[at])
-        if refusal != OK:
+        if refusal == DOES_NOT_SETTLE:
+            short = at
+        elif refusal != OK:
             return refusal + 16 * (at - first)
-        at += 1
+        else:
+            at += 1
     return OK

@@ -165,8 +165,7 @@ def apply_fact(plan: Plan, state: State, day: int, kind: int, amount: int, arg: 
             return BAD_AMOUNT
         if not state[META] & IS_DISBURSED:
             return NOT_DISBURSED
-        receive(plan, state, day, amount, False)
-        return OK
+        return receive(plan, state, day, amount, False)
     return apply_rare_fact(plan, state, day, kind, amount, arg)
 
 
@@ -186,7 +185,7 @@ def apply_rare_fact(plan: Plan, state: State, day: int, kind: int, amount: int, 
         state[PENALTY_OPEN] += amount
     elif kind == _RECOVERED:
         state[RECOVERED] += amount
-        receive(plan, state, day, amount, True)
+        return receive(plan, state, day, amount, True)
     elif kind == _REFUNDED:
         if amount > state[OVERPAID]:
             return REFUND_TOO_LARGE

@@ -28,7 +28,7 @@ from usance.loan.kernel.plan import (
     instalment,
     period_start,
 )
-from usance.loan.kernel.refusals import GUARANTEE_TOO_LARGE, OK, OUT_OF_RANGE
+from usance.loan.kernel.refusals import DOES_NOT_SETTLE, GUARANTEE_TOO_LARGE, OK, OUT_OF_RANGE
 
 SLOTS = 18
 WORK = SLOTS
@@ -141,31 +141,30 @@ def pay_penalties(state: State, amount: int) -> None:
 
 
 @kernel
-def receive(plan: Plan, state: State, day: int, amount: int, recovered: bool) -> None:
-    """A borrower's money, however it comes."""
+def receive(plan: Plan, state: State, day: int, amount: int, recovered: bool) -> int:
+    """Money that settles the loan, or comes when it is settled or in recovery.
+
+    Anything else is `DOES_NOT_SETTLE`, and goes through the instalments in their order.
+    """
     meta = state[META]
     if meta & IS_SETTLED:
         pay_penalties(state, amount)
-        return
-    ordinary = not recovered and not meta & IS_RECOVERY
-    principal = plan[P] - state[COVERED]
-    if ordinary and amount < principal:  # cannot settle, so the settlement need not be known
-        pay_in_order(plan, state, day, amount)
-        return
+        return OK
     _, interest, guarantee, service, accrued, _ = fallen_due(plan, state, day)
+    principal = plan[P] - state[COVERED]
     interest = max(0, interest + accrued - state[COVERED + 1])
     guarantee = max(0, guarantee - state[COVERED + 2])
     service = max(0, service - state[COVERED + 3])
     if amount >= principal + interest + guarantee + service + state[PENALTY_OPEN]:
         state[META] |= IS_SETTLED
-    elif ordinary:
-        pay_in_order(plan, state, day, amount)
-        return
+    elif not recovered and not meta & IS_RECOVERY:
+        return DOES_NOT_SETTLE
     amount = take(state, COVERED, principal, amount)
     amount = take(state, COVERED + 1, interest, amount)
     amount = take(state, COVERED + 2, guarantee, amount)
     amount = take(state, COVERED + 3, service, amount)
     pay_penalties(state, amount)
+    return OK
 
 
 @kernel
@@ -173,59 +172,3 @@ def close_if_settled(plan: Plan, state: State, day: int) -> None:
     """A loan whose settlement is nil is settled: its plan ends with what was covered."""
     if state[COVERED] == plan[P] and settlement(plan, state, day) == 0:
         state[META] |= IS_SETTLED
-
-
-@kernel
-def pay_in_order(plan: Plan, state: State, day: int, amount: int) -> None:
-    """Less money than settles: instalments due, oldest first, then penalties, then coming ones."""
-    k = state[META] & PAID_MASK
-    balance, interest_before = state[BALANCE], state[INTEREST_BEFORE]
-    fees, fees_before = state[FEES] >> 32, state[FEES] & LOW
-    guarantee_before = guaranteed(plan, fees_before, fees)
-    c0, c1, c2, c3 = state[COVERED], state[COVERED + 1], state[COVERED + 2], state[COVERED + 3]
-    level = state[LEVEL_MINOR]
-    penalty_open = state[PENALTY_OPEN]
-    while amount > 0 and k < plan[COUNT]:
-        if penalty_open > 0 and due_day(plan, k) > day:
-            taken = min(amount, penalty_open)
-            state[PENALTY_PAID] += taken
-            penalty_open -= taken
-            amount -= taken
-        principal, interest, fee = instalment(plan, k, balance, level)
-        guarantee = guaranteed(plan, fees_before + fee, fees)
-        service = fees_before + fee - guarantee
-        left = min(interest, max(0, interest_before + interest - c1))
-        taken = min(amount, left)
-        c1 += taken
-        amount -= taken
-        left -= taken
-        open_left = left
-        left = min(principal, max(0, plan[P] - balance + principal - c0))
-        taken = min(amount, left)
-        c0 += taken
-        amount -= taken
-        open_left += left - taken
-        left = min(guarantee - guarantee_before, max(0, guarantee - c2))
-        taken = min(amount, left)
-        c2 += taken
-        amount -= taken
-        open_left += left - taken
-        left = min(service - fees_before + guarantee_before, max(0, service - c3))
-        taken = min(amount, left)
-        c3 += taken
-        amount -= taken
-        open_left += left - taken
-        if open_left > 0:
-            break
-        balance -= principal
-        interest_before += interest
-        fees_before += fee
-        guarantee_before = guarantee
-        k += 1
-    taken = min(amount, penalty_open)  # every instalment is paid, penalties are not
-    state[PENALTY_PAID] += taken
-    state[PENALTY_OPEN] = penalty_open - taken
-    state[META] = (state[META] & ~PAID_MASK) | k
-    state[BALANCE], state[INTEREST_BEFORE] = balance, interest_before
-    state[FEES] = (fees << 32) | fees_before
-    state[COVERED], state[COVERED + 1], state[COVERED + 2], state[COVERED + 3] = c0, c1, c2, c3

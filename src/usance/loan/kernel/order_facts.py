@@ -183,7 +183,6 @@ def view_by_order(plan: Plan, work: State, day: int, out: I64, at: int) -> None:
     for c in range(4):
         if meta & IS_SETTLED:
             out[at, 4 + c] = work[MET + c]
-        out[at, 8 + c] = max(0, out[at, 4 + c] - work[MET + c])
         out[at, 13 + c] = work[MET + c] - work[WAIVED + c]
         out[at, 18 + c] = work[WAIVED + c]
     out[at, 12], out[at, 17] = work[PENALTY_OPEN], work[PENALTY_PAID]
@@ -209,6 +208,7 @@ def view_instalments(plan: Plan, work: State, day: int, out: I64, at: int) -> No
         if work[row] <= day:
             for c in range(4):
                 out[at, 4 + c] += work[row + ASKED + c]
+                out[at, 8 + c] += work[row + ASKED + c] - work[row + COVERED + c]
             if not met and out[at, 1] == 0:
                 out[at, 1] = day - work[row]
         elif not met:

@@ -15,3 +15,5 @@ GUARANTEE_TOO_LARGE = 9
 OUT_OF_ORDER = 10
 BAD_ARG = 11
 BACKDATED = 12
+DOES_NOT_SETTLE = 13
+"""Not a refusal but an answer inside the kernel: this payment goes through the instalments."""
