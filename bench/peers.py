@@ -60,5 +60,5 @@ def quantlib_schedules(loans: int, count: int) -> int:
         schedule = ql.sinkingSchedule(today + number % 300, period, ql.Monthly, ql.NullCalendar())
         notionals = ql.sinkingNotionals(period, ql.Monthly, rate, 10_000.0 + number)
         bond = ql.AmortizingFixedRateBond(0, notionals, schedule, [rate], day_count)
-        flows += len([flow.amount() for flow in bond.cashflows()])
+        flows += len([(flow.date(), flow.amount()) for flow in bond.cashflows()])
     return flows

@@ -31,8 +31,8 @@ from usance.loan import (
 )
 from usance.loan.convention import DEFAULT_ALLOCATION, Sweep, When
 from usance.loan.errors import FactError, KernelRange
-from usance.loan.kernel.plan import MAX_KERNEL_FEES_MINOR
 from usance.loan.kernel.view import FIELDS
+from usance.loan.limits import MAX_KERNEL_FEES_MINOR
 
 CASES, CHUNK = 200_000, 5_000
 NIGHTLY_CASES = 5_000_000

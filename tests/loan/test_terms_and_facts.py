@@ -57,6 +57,7 @@ JAN, FEB = date(2024, 1, 1), date(2024, 2, 1)
         ({"disbursed_on": date(1969, 12, 31)}, TermsDateError, "disbursed_on"),
         ({"tranches": ((date(2024, 1, 15), 5),)}, TermsDateError, "tranches"),
         ({"tranches": ((date(2024, 2, 1), 10_000_00),)}, PrincipalError, "tranches"),
+        ({"tranches": ((date(2024, 2, 1), 0),)}, PrincipalError, "tranches"),
         ({"rate_steps": ((FEB, 1), (JAN, 2))}, TermsDateError, "rate_steps"),
         ({"rate_steps": ((FEB, 1),), "coupon_ppm": 5}, OptionError, "rate_steps"),
         ({"flat_fee_minor": -1}, FeeError, "flat_fee_minor"),

@@ -27,9 +27,9 @@ from usance.base.kernel_sources import kernel_sources, package_root
 P = ParamSpec("P")
 R = TypeVar("R")
 
-# Rows per piece of threaded work: a few milliseconds of kernel time, so threads stay busy and the
+# Rows per piece of threaded work: one or two milliseconds of kernel time, so threads stay busy and the
 # hand-over is free. Fixed, so that pieces (and thus results) do not depend on the machine.
-CHUNK = 1 << 16
+CHUNK = 1 << 14
 
 
 @overload

@@ -20,7 +20,7 @@ from usance.loan.convention import DEFAULT_ALLOCATION, OWN, OWN_CODES, Allocatio
 from usance.loan.errors import ConventionNotInKernel, KernelRange
 from usance.loan.facts import Fact
 from usance.loan.kernel.arrays import FactArrays, TermArrays
-from usance.loan.kernel.plan import (
+from usance.loan.limits import (
     MAX_KERNEL_FEES_MINOR,
     MAX_KERNEL_FIRST_DAYS,
     MAX_KERNEL_INSTALMENTS,

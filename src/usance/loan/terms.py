@@ -266,6 +266,8 @@ def _dates(terms: Terms) -> Iterator[UsanceError]:
             where="tranches",
             fix="List each later disbursement once, by date",
         )
+    if any(amount <= 0 for _, amount in terms.tranches):
+        yield PrincipalError("a tranche is not above zero", where="tranches", fix="Give an amount")
     if sum(amount for _, amount in terms.tranches) >= terms.principal_minor > 0:
         yield PrincipalError(
             "the tranches leave nothing for the first disbursement",

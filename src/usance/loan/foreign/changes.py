@@ -14,9 +14,10 @@ from collections.abc import Sequence
 from datetime import date, timedelta
 from decimal import Decimal
 
+from usance.loan.foreign.dates import step
 from usance.loan.foreign.level import even_out, set_level, take_difference
 from usance.loan.foreign.model import Model
-from usance.loan.foreign.periods import Period
+from usance.loan.foreign.periods import Period, new_period
 from usance.loan.foreign.terms import ForeignTerms, InterestBasis, InterestMethod
 
 _DAY = timedelta(days=1)
@@ -110,3 +111,49 @@ def start(terms: ForeignTerms, amount: int) -> Model:
     model = Model.of(terms)
     draw(model, terms.disbursed_on, amount)
     return model
+
+
+def pause(model: Model, first: date, last: date) -> None:
+    """Days that bear no interest, both ends included."""
+    before = first - _DAY
+    touched = [p for p in model.periods if p.start < last and p.end >= first]
+    for period in touched:
+        begin, end = max(before, period.start), min(last, period.end)
+        if not any(span.start == begin for span in period.spans):
+            period.split(begin)
+        if not any(span.end == end for span in period.spans):
+            period.split(end)
+        for span in period.spans:
+            span.paused = span.paused or (span.start >= begin and span.end <= end)
+    if touched:
+        model.rate()
+        model.refresh()
+        take_difference(model, touched[0].start)
+
+
+def extend(model: Model, first_day: date, count: int) -> None:
+    """More instalments after the last; what is outstanding is levelled over all to come."""
+    terms, start, number = model.terms, model.periods[0].start, len(model.periods)
+    for k in range(number, number + count):
+        end = step(start, terms.unit, terms.every * (k + 1))
+        model.periods.append(new_period(model.last.end, end))
+    after = first_day - _DAY
+    period = model.change_balance(after)
+    if period:
+        relevel(model, _first_due(model, period, after), after, in_place=True)
+
+
+def move_due_date(model: Model, due: date, new_due: date) -> None:
+    """Move an instalment to another day; those after it follow at their usual distance."""
+    terms, begin = model.terms, None
+    for period in model.periods:
+        if begin is None and period.end != due:
+            continue
+        if begin is not None:
+            period.start = begin
+            period.spans[0].start = begin
+            new_due = step(new_due, terms.unit, terms.every)
+        period.end = period.spans[-1].end = begin = new_due
+    model.rate()
+    model.refresh()
+    take_difference(model, due)

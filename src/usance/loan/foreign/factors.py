@@ -74,9 +74,7 @@ class Factors:
             units = self._units(period, origin)
         return self._factor(period, start, period[1], units)
 
-    def _factor(
-        self, period: tuple[date, date], start: date, end: date, units: Decimal
-    ) -> Decimal:
+    def _factor(self, period: tuple[date, date], start: date, end: date, units: Decimal) -> Decimal:
         terms, rate = self.terms, self.rate(start)
         if not rate or period[0] == period[1]:
             return _ZERO
@@ -145,7 +143,9 @@ def _is_leap(year: int) -> bool:
 def _holds_leap_day(period: tuple[date, date]) -> bool:
     start, end = period
     return any(
-        start < date(year, 2, 29) <= end for year in range(start.year, end.year + 1) if _is_leap(year)
+        start < date(year, 2, 29) <= end
+        for year in range(start.year, end.year + 1)
+        if _is_leap(year)
     )
 
 

@@ -34,7 +34,9 @@ def _level(model: Model, periods: Sequence[Period]) -> int:
     balance = first.drawn + (model.periods[index - 1].closing if index else 0)
     one, payments = growth(math, [_one_plus(period) for period in periods])
     amount = math.over(math.times(one, Decimal(balance)), payments)
-    fixed = math.over(Decimal(sum(period.fixed_interest for period in periods)), Decimal(len(periods)))
+    fixed = math.over(
+        Decimal(sum(period.fixed_interest for period in periods)), Decimal(len(periods))
+    )
     return _rounded(model, math.whole(amount) + math.whole(fixed))
 
 
@@ -49,27 +51,19 @@ def _rounded(model: Model, amount: int) -> int:
 
 
 def _flat_level(model: Model, periods: Sequence[Period]) -> int:
-    for period in periods:
-        period.level = 0
-    model.refresh()
     return _rounded(model, model.math.part(_flat_total(model, periods), len(periods)))
 
 
 def _flat_total(model: Model, periods: Sequence[Period]) -> int:
     """Principal and interest that some periods have to bring under flat interest."""
-    index = _index(model, periods[0])
-    repaid = sum(period.principal for period in model.periods[:index])
-    return model.drawn - repaid + sum(period.accrued for period in periods)
+    repaid = sum(period.principal for period in model.periods[: _index(model, periods[0])])
+    return model.drawn - repaid + sum(period.borne for period in periods)
 
 
 def _flat_difference(model: Model, periods: Sequence[Period], level: int) -> None:
-    model.refresh()
-    interest = sum(period.accrued for period in periods)
-    index = _index(model, periods[0])
-    repaid = sum(period.principal for period in model.periods[:index])
-    left = model.drawn - repaid + interest - level * len(periods)
-    periods[-1].level += left
-    periods[-1].agreed_level = periods[-1].level
+    last = periods[-1]
+    last.level = level + _flat_total(model, periods) - level * len(periods)
+    last.agreed_level = last.level
     model.refresh()
 
 
@@ -203,7 +197,7 @@ def _last_difference(periods: Sequence[Period]) -> tuple[int, int]:
 
 
 def _is_large(model: Model, periods: Sequence[Period], difference: int) -> bool:
-    """More than half a hundredth of a unit per instalment."""
+    """More than a hundredth of a unit for every two instalments."""
     half = (len(periods) - sum(period.grace_principal for period in periods)) // 2
     return half > 0 and abs(difference) * 100 > half * 10**model.terms.decimals
 

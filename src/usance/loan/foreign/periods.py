@@ -60,6 +60,7 @@ class Period:
     is_stub: bool = False  # holds what was paid ahead of a re-ageing
     grace_principal: bool = False
     grace_interest: bool = False
+    borne: int = 0
     accrued: int = 0
     interest: int = 0
     principal: int = 0
@@ -139,8 +140,8 @@ class Period:
     def figure(self, before: Period | None, math: Arithmetic) -> None:
         """Make the figures again from spans, level amount and payments."""
         waiting = before.unplaced if before else 0
-        borne = 0 if self.taken_over or self.closed else math.whole(self._borne(math))
-        self.accrued = max(0, borne + self.fixed_interest + self.deferred + waiting)
+        self.borne = 0 if self.taken_over or self.closed else math.whole(self._borne(math))
+        self.accrued = max(0, self.borne + self.fixed_interest + self.deferred + waiting)
         room = self.room
         if self.grace_interest:
             self.interest = self.paid_interest
@@ -184,5 +185,3 @@ def _place(spans: list[Span], span: Span) -> int:
 def new_period(start: date, end: date) -> Period:
     """A period of one span."""
     return Period(start, end, [Span(start, end)])
-
-

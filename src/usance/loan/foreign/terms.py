@@ -183,9 +183,12 @@ class ForeignTerms:
     down_payment_auto: bool = False
     tranches: Tranches = Tranches.REMAINING_TERM
     sweep: Sweep = Sweep.BY_INSTALMENT
-    orders: Mapping[str, Order] = field(default_factory=lambda: MappingProxyType({DEFAULT: Order()}))
+    orders: Mapping[str, Order] = field(
+        default_factory=lambda: MappingProxyType({DEFAULT: Order()})
+    )
     recalculation: Recalculation | None = None
     charge_off: ChargeOff = ChargeOff.REGULAR
+    chargeback: tuple[Component, ...] = ()  # in which order it comes back; all principal if none
     refunds_interest: bool = False  # a merchant's refund gives back the interest it bore
 
     def changed(self, **options: object) -> ForeignTerms:

@@ -17,7 +17,6 @@ from usance.loan.kernel.plan import (
     COUNT,
     GUARANTEE,
     LEVEL,
-    MAX_KERNEL_INSTALMENTS,
     RATE,
     P,
     divide_half_up,
@@ -29,6 +28,7 @@ from usance.loan.kernel.plan import (
     period_start,
 )
 from usance.loan.kernel.refusals import DOES_NOT_SETTLE, GUARANTEE_TOO_LARGE, OK, OUT_OF_RANGE
+from usance.loan.limits import MAX_KERNEL_INSTALMENTS
 
 SLOTS = 18
 WORK = SLOTS

@@ -10,24 +10,16 @@ from __future__ import annotations
 from usance.base.compiled import kernel
 from usance.base.dates import month_starts
 from usance.loan.kernel.arrays import Plan, i64, u64
-
-MAX_KERNEL_PRINCIPAL_MINOR = 10**11
-"""With a rate of at most 100 % and a period of at most 62 days, balance × rate × days < 2^63."""
-MAX_KERNEL_RATE_PPM = 1_000_000
-MAX_KERNEL_FIRST_DAYS = 62
-MAX_KERNEL_INSTALMENTS = 360
-MAX_KERNEL_FEES_MINOR = 2**31 - 1
-"""Two fee totals are packed into one 64-bit slot, and their product must fit one too."""
+from usance.loan.limits import MAX_KERNEL_FEES_MINOR
 
 LEVEL, EQUAL_PRINCIPAL, INTEREST_ONLY = 0, 1, 2
-
-"""principal, rate, coupon, instalments, disbursed day, first due day, flat fee, guarantee fee,
-amortisation, daily (1) or monthly (0), anchor day, month of the first due date, 30ths of the
-first period (monthly)."""
 
 P, RATE, COUPON, COUNT, DISBURSED, FIRST, FLAT, GUARANTEE, AMORT, DAILY, ANCHOR, MONTH, STUB = (
     range(13)
 )
+"""The places of a plan: principal, rate, coupon, instalments, disbursed day, first due day, flat
+fee, guarantee fee, amortisation, daily (1) or monthly (0), anchor day, month of the first due date,
+30ths of the first period (monthly)."""
 
 STARTS = month_starts(0, 12 * 181)
 """Day number of the first of every month; a look-up is four times faster than computing it."""

@@ -5,9 +5,10 @@ from __future__ import annotations
 from usance.base.compiled import kernel
 from usance.loan.kernel.arrays import I64, State
 from usance.loan.kernel.days import fold_facts
+from usance.loan.kernel.facts import amount_is_bad
 from usance.loan.kernel.fold import begin
 from usance.loan.kernel.plan import plan_of
-from usance.loan.kernel.refusals import OK, OUT_OF_ORDER
+from usance.loan.kernel.refusals import BAD_AMOUNT, OK, OUT_OF_ORDER
 from usance.loan.kernel.view import view
 
 Scalars = tuple[int, int, int, int, int, int, int, int, int]
@@ -31,6 +32,10 @@ def replay_loan(
         )
         if not earlier:
             return OUT_OF_ORDER + 16 * at
+        if amount_is_bad(
+            kinds[at], amounts[at]
+        ):  # also of facts after the day, as `visible` has it
+            return BAD_AMOUNT + 16 * at
     code = terms[8] - 1
     plan = plan_of(
         terms[0], terms[1], terms[2], terms[3], terms[4], terms[5], terms[6], terms[7],
