@@ -18,7 +18,7 @@ they agree to the minor unit wherever both can answer.
 ... ]
 >>> loan = replay(terms, facts, date(2024, 4, 1))
 >>> loan.form, loan.view().days_past_due, loan.view().past_due.total, loan.view().settlement
-('kernel', 17, 91680, 944144)
+('kernel', 17, 91680, 944125)
 """
 
 from __future__ import annotations
