@@ -12,10 +12,13 @@ from random import Random
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from tests.loan.cases import Case, random_case
+from tests.loan.cases import Case, History, random_case
+from tests.loan.strategies import own_histories
 from usance.base.codes import Component
-from usance.base.dates import to_day
+from usance.base.dates import from_day, to_day
 from usance.loan import (
     Allocation,
     Fact,
@@ -95,6 +98,18 @@ def test_kernel_equals_exact_form(first: int) -> None:
 @pytest.mark.parametrize("first", range(CASES, NIGHTLY_CASES, 20 * CHUNK))
 def test_kernel_equals_exact_form_by_night(first: int) -> None:
     check(range(first, first + 20 * CHUNK))
+
+
+@pytest.mark.slow
+@settings(max_examples=3_000)
+@given(own_histories(), st.integers(-5, 400))
+def test_kernel_equals_exact_form_on_what_hypothesis_finds(history: History, days: int) -> None:
+    """The same claim where a failure shrinks to the smallest loan that shows it."""
+    terms, facts = history.versions[0], history.facts
+    as_of = from_day(history.day + days)
+    loan, oracle = replay(terms, facts, as_of, form="kernel"), exact.replay(terms, facts, as_of)
+    assert loan.view() == oracle.view()
+    assert loan.rows() == oracle.rows() or not loan.view().disbursed
 
 
 def test_first_cases_agree_in_every_row_and_for_one_loan() -> None:
