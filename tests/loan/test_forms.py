@@ -23,6 +23,7 @@ from usance.loan.errors import (
     FeeError,
     KernelRange,
     NotDisbursed,
+    OptionError,
     ReversalError,
 )
 
@@ -60,7 +61,7 @@ def test_asked_for_the_kernel_nothing_falls_back() -> None:
     with pytest.raises(FactNotInKernel):
         replay(TERMS, [DRAWN, later(Kind.INTEREST_PAUSED, arg=19_800)], DUE, form="kernel")
     with pytest.raises(CodeError, match="kernel"):
-        replay(TERMS, [DRAWN], DUE, form="kernal")  # type: ignore[arg-type]
+        replay(TERMS, [DRAWN], DUE, form="kernal")  # type: ignore[call-overload]
 
 
 @pytest.mark.parametrize("form", ["kernel", "exact"])
@@ -145,6 +146,21 @@ def test_a_batch_names_its_loan_and_fact() -> None:
         replay_columns(columns(), unsorted, 20_000)
 
 
+def test_the_same_function_takes_columns() -> None:
+    facts = FactColumns.of([[DRAWN], [DRAWN]])
+    assert replay(columns(), facts, LATER).column("days_past_due").tolist() == [107, 107]
+    with pytest.raises(OptionError, match="mixed"):
+        replay(columns(), [DRAWN], LATER)  # type: ignore[call-overload]
+    known = datetime(2024, 3, 1, tzinfo=UTC)
+    with pytest.raises(OptionError, match="already known"):
+        replay(columns(), facts, LATER, known)  # type: ignore[call-overload]
+
+
+def test_a_moment_without_a_zone_is_no_moment() -> None:
+    with pytest.raises(FactError, match="time zone"):
+        replay(TERMS, [DRAWN], LATER, datetime(2024, 3, 1))  # noqa: DTZ001
+
+
 def test_one_batch_has_one_allocation_order() -> None:
     order = in_order((Component.PRINCIPAL, Component.INTEREST, Component.GUARANTEE_FEE,
                       Component.SERVICE_FEE), sweep=Sweep.BY_BUCKET)  # fmt: skip
@@ -178,7 +194,8 @@ def test_the_public_names_are_these() -> None:
     assert usance.loan.__all__ == [
         "OWN", "Allocation", "Convention", "Fact", "FactColumns", "Instalment", "InstalmentState",
         "Loan", "LoanView", "Parts", "ScheduleColumns", "States", "TermColumns", "Terms", "Views",
-        "replay", "replay_columns", "schedule", "start", "step", "view", "visible",
+        "fact_columns", "replay", "replay_columns", "schedule", "start", "step", "term_columns",
+        "view", "visible",
     ]  # fmt: skip
     for name in usance.loan.__all__:
         assert getattr(usance.loan, name) is not None

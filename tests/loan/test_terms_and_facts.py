@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from usance.base.codes import Component, Kind
-from usance.base.errors import Problems
+from usance.base.errors import CodeError, Problems
 from usance.loan import OWN, Fact, Terms, visible
 from usance.loan.convention import Amortisation, DayCount, Difference, Early, Unit
 from usance.loan.errors import (
@@ -25,7 +25,8 @@ from usance.loan.errors import (
     TermsRateError,
 )
 from usance.loan.facts import MAX_FACT_MINOR
-from usance.loan.terms import MAX_PRINCIPAL_MINOR, FeeBasis, LateRule, PercentFee
+from usance.loan.limits import MAX_PRINCIPAL_MINOR
+from usance.loan.terms import FeeBasis, LateRule, PercentFee
 
 GOOD: dict[str, Any] = {
     "principal_minor": 10_000_00,
@@ -35,6 +36,7 @@ GOOD: dict[str, Any] = {
     "first_due_on": date(2024, 2, 15),
 }
 LEVEL = OWN["level_monthly"]
+HALF: Any = 0.5
 JAN, FEB = date(2024, 1, 1), date(2024, 2, 1)
 
 
@@ -64,6 +66,14 @@ JAN, FEB = date(2024, 1, 1), date(2024, 2, 1)
         ({"upfront_fee_minor": 10_000_00}, FeeError, "upfront_fee_minor"),
         ({"down_payment_minor": 10_000_00}, FeeError, "upfront_fee_minor"),
         ({"balloon_minor": 5}, OptionError, "balloon_minor"),
+        ({"convention": "level_monthly"}, OptionError, "convention"),
+        ({"disbursed_on": "2024-01-15"}, TermsDateError, "disbursed_on"),
+        ({"first_due_on": datetime(2024, 2, 15, tzinfo=UTC)}, TermsDateError, "first_due_on"),
+        ({"tranches": ((date(2024, 2, 1), 100.5),)}, OptionError, "tranches"),
+        ({"rate_steps": ((FEB, 0.12),)}, OptionError, "rate_steps"),
+        ({"percent_fees": (PercentFee(Component.SERVICE_FEE, FeeBasis.BALANCE, HALF),)},
+         OptionError, "percent_fees"),
+        ({"late": LateRule(rate_ppm=HALF)}, OptionError, "late"),
         ({"percent_fees": (PercentFee(Component.PENALTY, FeeBasis.BALANCE, 5),)}, FeeError,
          "percent_fees"),
         ({"late": LateRule(grace_days=-1)}, FeeError, "late"),
@@ -80,6 +90,11 @@ def test_impossible_terms(change: dict[str, Any], error: type[TermsError], field
         Terms(**{**GOOD, **change})
     assert caught.value.where == field
     assert str(caught.value).endswith(".")
+
+
+def test_an_unknown_currency_is_named() -> None:
+    with pytest.raises(CodeError, match="CNY"):
+        Terms(**GOOD, currency="CNV")
 
 
 def test_all_problems_are_told_at_once() -> None:

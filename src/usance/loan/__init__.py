@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from usance.loan.convention import OWN, Allocation, Convention
     from usance.loan.facts import Fact, visible
     from usance.loan.forms import Loan, replay
+    from usance.loan.known import fact_columns, term_columns
     from usance.loan.life import schedule, start, step, view
     from usance.loan.terms import Terms
     from usance.loan.views import Instalment, InstalmentState, LoanView, Parts
@@ -22,7 +23,8 @@ if TYPE_CHECKING:
 __all__ = [
     "OWN", "Allocation", "Convention", "Fact", "FactColumns", "Instalment", "InstalmentState",
     "Loan", "LoanView", "Parts", "ScheduleColumns", "States", "TermColumns", "Terms", "Views",
-    "replay", "replay_columns", "schedule", "start", "step", "view", "visible",
+    "fact_columns", "replay", "replay_columns", "schedule", "start", "step", "term_columns", "view",
+    "visible",
 ]  # fmt: skip
 
 _HOMES = {
@@ -30,6 +32,7 @@ _HOMES = {
     "columns": ("FactColumns", "TermColumns"),
     "convention": ("OWN", "Allocation", "Convention"),
     "facts": ("Fact", "visible"),
+    "known": ("fact_columns", "term_columns"),
     "life": ("schedule", "start", "step", "view"),
     "forms": ("Loan", "replay"),
     "terms": ("Terms",),

@@ -18,12 +18,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import date
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from usance.base.compiled import announce_if_cold, in_threads
-from usance.base.errors import UsanceError
+from usance.base.compiled import in_threads
+from usance.base.dates import to_day
+from usance.base.errors import UsanceError, unknown
 from usance.loan.columns import FactColumns, TermColumns, order_codes
 from usance.loan.convention import DEFAULT_ALLOCATION
 from usance.loan.errors import BackdatedStep, ConventionNotInKernel, KernelRange
@@ -31,10 +33,10 @@ from usance.loan.kernel import batch as kernel_batch
 from usance.loan.kernel.arrays import I32, I64
 from usance.loan.kernel.fold import SLOTS, work_row
 from usance.loan.kernel.orders import order_row
-from usance.loan.kernel.view import FIELDS
 from usance.loan.refusals import named_refusal
+from usance.loan.views import FIELDS
 
-Days: TypeAlias = int | I32
+Days: TypeAlias = date | int | I32
 """One day for all loans or a day each, as day numbers."""
 
 
@@ -64,6 +66,8 @@ class Views(NamedTuple):
 
     def column(self, name: str) -> I64:
         """One field of all loans, without copying."""
+        if name not in FIELDS:
+            raise unknown("field of a view", name, FIELDS)
         return self.values[:, FIELDS.index(name)]
 
 
@@ -114,7 +118,8 @@ def replay_columns(
     workers: int | None = None,
 ) -> Views:  # fmt: skip
     """A view of every loan from its terms and all its facts; `out` is used again if given."""
-    days, stride = _days(as_of)
+    days, stride = _days(as_of, len(terms))
+    _belong(facts, len(terms))
     values = out.values if out else np.empty((len(terms), len(FIELDS)), np.int64)
     _fits(len(values), len(terms))
     order = order_codes(terms.allocation)
@@ -162,6 +167,7 @@ def step_columns(
     `out`, states no longer needed, is used again if given; never `states` itself, so that a
     refused fact leaves the old states whole.
     """
+    _belong(facts, len(states.terms))
     new = out or States(states.terms, np.empty_like(states.values), np.empty_like(states.through))
     _fits(len(new.values), 0 if new.values is states.values else len(states.values))
 
@@ -179,7 +185,7 @@ def view_columns(
     states: States, as_of: Days, *, out: Views | None = None, workers: int | None = None
 ) -> Views:
     """A view of every state on a day, not before the one it was stepped to."""
-    days, stride = _days(as_of)
+    days, stride = _days(as_of, len(states.terms))
     early = np.flatnonzero(days < states.through)
     if len(early):
         raise BackdatedStep(
@@ -234,11 +240,26 @@ def _offsets(terms: TermColumns) -> I64:
     return np.concatenate(([0], np.cumsum(terms.instalments, dtype=np.int64)))
 
 
-def _days(as_of: Days) -> tuple[I32, int]:
+def _days(as_of: Days, loans: int) -> tuple[I32, int]:
     """Days as the kernel reads them: one for all, or one each."""
+    if isinstance(as_of, date):
+        as_of = to_day(as_of)
     if isinstance(as_of, int):
         return np.array([as_of], np.int32), 0
+    if getattr(as_of, "dtype", None) != np.int32 or as_of.shape != (loans,):
+        raise KernelRange(
+            f"as_of is not one day, nor {loans} of them", where="as_of",
+            fix="Give a date, or an int32 array of days since 1970-01-01",
+        )  # fmt: skip
     return as_of, 1
+
+
+def _belong(facts: FactColumns, loans: int) -> None:
+    if len(facts.offsets) != loans + 1:
+        raise KernelRange(
+            f"there are facts of {len(facts.offsets) - 1} loans and terms of {loans}",
+            where="facts", fix="Give every loan its facts, none if it has none",
+        )  # fmt: skip
 
 
 def _fits(given: int, needed: int) -> None:
@@ -254,8 +275,6 @@ def _run(
     rows: Callable[[int, int, I64], None], count: int, workers: int | None,
     facts: FactColumns | None = None,
 ) -> None:  # fmt: skip
-    announce_if_cold()
-
     def piece(start: int, stop: int) -> I64:
         refused = np.zeros(3, np.int64)
         rows(start, stop, refused)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from usance.base.dates import to_day
 from usance.loan.convention import DEFAULT_ALLOCATION, OWN, OWN_CODES, Allocation, Convention, When
-from usance.loan.errors import ConventionNotInKernel, KernelRange
+from usance.loan.errors import ConventionNotInKernel, FactError, KernelRange
 from usance.loan.facts import Fact
 from usance.loan.kernel.arrays import FactArrays, TermArrays
 from usance.loan.limits import (
@@ -54,8 +54,16 @@ def why_not_in_kernel(terms: Terms) -> str:
     """What of these terms only the exact form knows; empty if nothing."""
     if convention_code(terms.convention) is None:
         return f"convention {terms.convention.name}"
-    beyond = [name for name in _BEYOND_KERNEL if getattr(terms, name)]
-    return beyond[0] if beyond else ""
+    for name in _BEYOND_KERNEL:
+        if getattr(terms, name):
+            return name
+    first_days = terms.first_due_on.toordinal() - terms.disbursed_on.toordinal()
+    if first_days > MAX_KERNEL_FIRST_DAYS:
+        return f"a first period of {first_days} days"
+    for name, _, highest in _RANGES[:4] + _RANGES[6:8]:
+        if getattr(terms, name) > highest:
+            return f"{name} above {highest}"
+    return ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,9 +83,7 @@ class TermColumns:
 
     def __post_init__(self) -> None:
         arrays: tuple[NDArray[Any], ...] = self.arrays
-        if len({len(a) for a in arrays}) != 1:
-            raise KernelRange("term columns have different lengths", where="terms",
-                              fix="Give one value per loan in every column")  # fmt: skip
+        _refuse_shapes("terms", arrays, _TERM_TYPES)
         for (name, lowest, highest), values in zip(_RANGES, arrays, strict=True):
             _within(name, values, lowest, highest)
         first_days = self.first_due_on.astype(np.int64) - self.disbursed_on
@@ -138,6 +144,28 @@ _RANGES = (
 )
 
 
+_TERM_TYPES = (
+    np.int64, np.int32, np.int32, np.int16, np.int32, np.int32, np.int64, np.int64, np.int16,
+)  # fmt: skip
+_FACT_TYPES = (np.int32, np.int8, np.int64, np.int64)
+
+
+def _refuse_shapes(
+    what: str, columns: tuple[NDArray[Any], ...], types: tuple[type[np.integer[Any]], ...]
+) -> None:
+    """Refuse what is no array of the right integers, or columns of different lengths."""
+    for number, (column, wanted) in enumerate(zip(columns, types, strict=True), start=1):
+        given = getattr(column, "dtype", type(column).__name__)
+        if given != wanted or column.ndim != 1 or not column.flags.c_contiguous:
+            raise KernelRange(
+                f"column {number} is {given}, not one row of {wanted.__name__} in one piece",
+                where=what,
+                fix="Give whole numbers: minor units, ppm, days since 1970-01-01, codes",
+            )
+    if len({len(column) for column in columns}) != 1:
+        raise KernelRange("columns have different lengths", where=what, fix="Align them")
+
+
 def _within(name: str, values: NDArray[Any], lowest: int, highest: int) -> None:
     """Refuse a column with a value outside its range, naming the first row."""
     if len(values) == 0 or (values.min() >= lowest and values.max() <= highest):
@@ -160,6 +188,18 @@ class FactColumns:
     kind: NDArray[np.int8]
     amount_minor: NDArray[np.int64]
     arg: NDArray[np.int64]
+
+    def __post_init__(self) -> None:
+        columns: tuple[NDArray[Any], ...] = self.arrays[1:]
+        _refuse_shapes("facts", columns, _FACT_TYPES)
+        _refuse_shapes("facts", (self.offsets,), (np.int64,))
+        ends = self.offsets
+        if len(ends) == 0 or ends[0] != 0 or ends[-1] != len(self.day) or (np.diff(ends) < 0).any():
+            raise FactError(
+                "offsets do not run from 0 to the number of facts",
+                where="offsets",
+                fix="Give the first fact of every loan, and the number of facts",
+            )
 
     @property
     def arrays(self) -> FactArrays:

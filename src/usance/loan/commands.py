@@ -16,11 +16,13 @@ import typer
 
 from usance.base.command_line import (
     Session,
+    one_form,
     print_csv,
     print_json,
     print_line,
     print_pairs,
     print_table,
+    print_warning,
     show_help,
 )
 from usance.base.errors import InputError, UsanceError, unknown
@@ -45,6 +47,7 @@ TERMS = {
     "flat_fee": ("AMOUNT", "Spread evenly over the instalments."),
     "guarantee_fee": ("AMOUNT", "The guarantor's part of all fees."),
     "upfront_fee": ("AMOUNT", "Withheld from the disbursement."),
+    "vat": ("RATE", "The tax in every fee; that of the day if left out."),
     "currency": ("CODE", "Three letters; CNY if left out."),
 }
 FORMS = ("exact", "kernel", "auto")
@@ -122,11 +125,11 @@ def loan(ctx: typer.Context) -> None:
 @takes_terms
 def quote(given: Given, as_json: AsJson = False) -> None:
     """Price a loan: its cost and annual rates, held against the cap in force."""
-    from usance.base.parameters import Parameters
     from usance.loan import presentation
+    from usance.loan.documents.terms import shipped_parameters
     from usance.loan.quote import quote as priced
 
-    offer = priced(given.terms, Parameters.load())
+    offer = priced(given.terms, shipped_parameters())
     if as_json:
         print_json(presentation.quote_json(offer))
     else:
@@ -140,6 +143,7 @@ def schedule(given: Given, as_csv: AsCsv = False, as_json: AsJson = False) -> No
     from usance.loan import presentation
     from usance.loan.exact.plan import schedule as planned
 
+    one_form(as_csv=as_csv, as_json=as_json)
     rows = planned(given.terms)
     if as_json:
         print_json(presentation.schedule_json(given.terms, rows))
@@ -161,7 +165,10 @@ def replay(
     from usance.loan import presentation
     from usance.loan.documents import read_loan
 
+    one_form(as_csv=as_csv, as_json=as_json)
     document = read_loan(file, facts_csv=facts)
+    if facts is not None and not document.facts:
+        print_warning(f"{facts}: no facts. The loan is shown as agreed, with nothing paid out.")
     day = parse_date(as_of, where="--as-of") if as_of else document.as_of
     moment = parse_moment(known_at, where="--known-at") if known_at else document.known_at
     note, day = ("", day) if day else (" (today)", ctx.obj.today())
@@ -177,7 +184,10 @@ def replay(
         print_csv(presentation.REPLAY_COLUMNS, presentation.replay_csv(rows))
     else:
         known = [("known at", moment.isoformat())] if moment else []
-        said = presentation.view_pairs(view, rows, document.currency, replayed.form)
+        said = presentation.view_pairs(
+            view, rows, document.currency, replayed.form,
+            changed_on=document.changed_on(day, moment),
+        )  # fmt: skip
         print_pairs([("as of", f"{day}{note}"), *known, *said])
         print_line()
         print_table(*presentation.replay_table(rows, document.currency))

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from usance.base.command_line import print_json, print_line, show_help
+from usance.base.errors import InputError
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False, invoke_without_command=True)
 
@@ -33,4 +34,57 @@ def apr(file: CaseFile, as_json: AsJson = False) -> None:
         for line in report.lines():
             print_line(line)
     if report.failures:
+        raise typer.Exit(1)
+
+
+@app.command()
+def schedules(
+    file: CaseFile,
+    as_json: AsJson = False,
+    as_stated: Annotated[
+        bool, typer.Option("--as-stated", help="Try no setting that a case leaves open.")
+    ] = False,
+) -> None:
+    """Check schedules and lives of loans on other systems. Ends with 1 if any differs."""
+    from usance.loan.foreign.cases import run
+
+    report = run(file, as_stated=as_stated)
+    if as_json:
+        print_json(report.as_dict())
+    else:
+        for line in report.lines():
+            print_line(line)
+    if report.failures:
+        raise typer.Exit(1)
+
+
+@app.command()
+def portfolio(
+    terms: Annotated[Path, typer.Argument(metavar="TERMS.csv", help="A row for each loan.")],
+    instalments: Annotated[
+        Path, typer.Argument(metavar="INSTALMENTS.csv", help="A row for each instalment.")
+    ],
+    mapping: Annotated[Path, typer.Option("--map", help="How the columns are called.")],
+    out: Annotated[Path | None, typer.Option("--out", help="Write an HTML report.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Check a lender's own loans before they move. Ends with 1 if any does not tie."""
+    from usance.loan.foreign.portfolio import check
+
+    report = check(terms, instalments, mapping)
+    if out:
+        from usance.loan.foreign.portfolio_page import page
+
+        sources = [terms.name, instalments.name, mapping.name]
+        try:
+            out.write_text(page(report, sources=sources), encoding="utf-8")
+        except OSError as error:
+            what, fix = f"cannot be written: {error.strerror}", "Name a file that can be"
+            raise InputError(what, where=str(out), fix=fix) from None
+    if as_json:
+        print_json(report.as_dict())
+    else:
+        for line in report.lines():
+            print_line(line)
+    if report.ties < report.total:
         raise typer.Exit(1)

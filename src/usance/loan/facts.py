@@ -31,7 +31,7 @@ END_OF_TIME = datetime.max.replace(tzinfo=UTC)
 START_OF_TIME = datetime(1970, 1, 1, tzinfo=UTC)
 
 MAX_FACT_MINOR = 10**16
-"""Larger than any loan with all it can cost; sums of facts stay within 64 bits."""
+"""Larger than any loan with all it can cost."""
 
 _MAY_BE_ZERO = frozenset(
     {Kind.TERMS_CHANGED, Kind.INTEREST_PAUSED, Kind.BOUGHT_OUT, Kind.CHARGED_OFF, Kind.REVERSED}
@@ -65,6 +65,8 @@ def visible(facts: Iterable[Fact], *, as_of: date, known_at: datetime = END_OF_T
     A reversal takes effect by being known; its own effective date plays no part, since what it
     names never happened.
     """
+    if known_at.tzinfo is None:
+        raise FactError("known_at has no time zone", where="known_at", fix="Give a moment in UTC")
     known = [fact for fact in facts if fact.booked_at <= known_at]
     raise_all(list(problems(known)), where="facts")
     gone = {fact.arg for fact in known if fact.kind == Kind.REVERSED}

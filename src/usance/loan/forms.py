@@ -24,30 +24,32 @@ they agree to the minor unit wherever both can answer.
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date, datetime
 from functools import cache
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol, overload
 
 import numpy as np
 
 from usance.base.codes import Kind, Status
 from usance.base.dates import EPOCH, from_day, to_day
-from usance.base.errors import unknown
+from usance.base.errors import UsanceError, unknown
 from usance.loan.columns import FactColumns, TermColumns, convention_code, why_not_in_kernel
 from usance.loan.convention import DEFAULT_ALLOCATION
-from usance.loan.errors import ConventionNotInKernel, FactNotInKernel
+from usance.loan.errors import ConventionNotInKernel, FactNotInKernel, KernelRange, OptionError
 from usance.loan.facts import END_OF_TIME, Fact, visible
 from usance.loan.kernel.refusals import BAD_AMOUNT
 from usance.loan.terms import Terms
-from usance.loan.views import InstalmentState, LoanView, Parts
+from usance.loan.views import FIELDS, InstalmentState, LoanView, Parts
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from usance.base.calendars import Calendar
+    from usance.loan.batch import Views
+
 Form = Literal["auto", "kernel", "exact"]
 
-_ONLY_EXACT = (Kind.TERMS_CHANGED, Kind.INTEREST_PAUSED)
 _STATUSES = tuple(Status)
 
 
@@ -63,32 +65,67 @@ class Loan(Protocol):
         """Every instalment with what is due, paid and outstanding."""
 
 
+@overload
 def replay(
     terms: Terms | Sequence[Terms],
     facts: Iterable[Fact],
     as_of: date,
+    known_at: datetime = ...,
+    *,
+    form: Form = ...,
+    calendars: Mapping[str, Calendar] | None = ...,
+) -> Loan: ...
+@overload
+def replay(terms: TermColumns, facts: FactColumns, as_of: date) -> Views: ...
+def replay(
+    terms: Terms | Sequence[Terms] | TermColumns,
+    facts: Iterable[Fact] | FactColumns,
+    as_of: date,
     known_at: datetime = END_OF_TIME,
     *,
     form: Form = "auto",
-) -> Loan:
-    """The loan on a day, as known at a moment.
+    calendars: Mapping[str, Calendar] | None = None,
+) -> Loan | Views:
+    """The loan on a day, as known at a moment; of columns, all of them (`fact_columns` has known).
 
     Several terms are the versions that changes of terms name. `form="kernel"` refuses by name what
-    only the exact form knows; `"auto"` takes the kernel where it can.
+    only the exact form knows; `"auto"` takes the kernel where it can. `calendars` are the
+    business-day calendars that conventions name.
     """
     if form not in ("auto", "kernel", "exact"):
         raise unknown("form", form, ("auto", "kernel", "exact"), where="form")
+    if isinstance(terms, TermColumns) or isinstance(facts, FactColumns):
+        return _replay_columns(terms, facts, as_of, known_at, form)
+    versions = [terms] if isinstance(terms, Terms) else list(terms)
+    if not versions:
+        raise OptionError("no terms were given", where="terms", fix="Give at least one version")
     facts = list(facts)
     if form != "exact":
-        why = _not_in_kernel(terms)
-        loan = None if why else _replay_in_kernel(_only(terms), facts, as_of, known_at)
-        if loan is not None:
+        why = _not_in_kernel(versions)
+        loan = None if why else _replay_in_kernel(versions[0], facts, as_of, known_at)
+        if isinstance(loan, KernelLoan):
             return loan
         if form == "kernel":
-            raise _refused(why)
+            raise loan or ConventionNotInKernel(
+                f"the kernel does not know {why}", where="terms", fix="Use form='exact'"
+            )
     from usance.loan import exact
 
-    return exact.replay(terms, facts, as_of, known_at)
+    return exact.replay(versions, facts, as_of, known_at, calendars=calendars or exact.CALENDARS)
+
+
+def _replay_columns(
+    terms: object, facts: object, as_of: date, known_at: datetime, form: Form
+) -> Views:
+    if not isinstance(terms, TermColumns) or not isinstance(facts, FactColumns):
+        raise OptionError("columns and single loans were mixed", where="facts",
+                          fix="Give TermColumns with FactColumns, or Terms with facts")  # fmt: skip
+    if known_at is not END_OF_TIME or form == "exact":
+        raise OptionError("columns of facts are already known, and are for the kernel",
+                          where="known_at", fix="Give known_at to fact_columns()")  # fmt: skip
+    from usance.loan.batch import replay_columns
+
+    return replay_columns(terms, facts, as_of)
 
 
 class KernelLoan:
@@ -129,7 +166,9 @@ class KernelLoan:
         )
 
     def rows(self) -> list[InstalmentState]:
-        """Every instalment with what is due, paid (or waived) and outstanding."""
+        """Every instalment with what is due, paid (or waived) and outstanding; none before that."""
+        if not self.view().disbursed:
+            return []
         from usance.loan.batch import States, cover_columns
         from usance.loan.kernel.fold import SLOTS
 
@@ -144,37 +183,19 @@ class KernelLoan:
         ]  # fmt: skip
 
 
-def _only(terms: Terms | Sequence[Terms]) -> Terms:
-    return terms if isinstance(terms, Terms) else terms[0]
-
-
-def _not_in_kernel(terms: Terms | Sequence[Terms]) -> str:
+def _not_in_kernel(versions: Sequence[Terms]) -> str:
     """What of these terms only the exact form knows; empty if nothing."""
-    if not isinstance(terms, Terms):
-        if len(terms) != 1:
-            return "several versions of terms"
-        terms = terms[0]
-    if terms.convention.allocation is not DEFAULT_ALLOCATION:
+    if len(versions) != 1:
+        return "several versions of terms"
+    if versions[0].convention.allocation is not DEFAULT_ALLOCATION:
         return "another allocation order for a single loan"
-    return why_not_in_kernel(terms)
-
-
-def _refused(why: str) -> ConventionNotInKernel | FactNotInKernel:
-    if why:
-        return ConventionNotInKernel(
-            f"the kernel does not know {why}", where="terms", fix="Use form='exact'"
-        )
-    return FactNotInKernel(
-        "the kernel does not know changes of terms and pauses of interest",
-        where="facts",
-        fix="Use form='exact'",
-    )
+    return why_not_in_kernel(versions[0])
 
 
 def _replay_in_kernel(
     terms: Terms, facts: list[Fact], as_of: date, known_at: datetime
-) -> KernelLoan | None:
-    """The kernel's answer, or None where a kind of fact needs the exact form.
+) -> KernelLoan | UsanceError:
+    """The kernel's answer, or why only the exact form has one.
 
     Facts mostly come known, unreversed and in order, so the kernel is first tried on them as they
     are; only if it refuses, or if some are not known yet, `visible` sorts them out.
@@ -184,14 +205,15 @@ def _replay_in_kernel(
         if isinstance(loan, KernelLoan):
             return loan
     seen = visible(facts, as_of=as_of, known_at=known_at)
-    if any(fact.kind in _ONLY_EXACT for fact in seen):
-        return None
     loan = _attempt(terms, seen, as_of)
     if isinstance(loan, KernelLoan):
         return loan
     from usance.loan.refusals import named_refusal
 
-    raise named_refusal(loan % 16, 0, 1, FactColumns.of([seen]), loan // 16)
+    refusal = named_refusal(loan % 16, 0, 1, FactColumns.of([seen]), loan // 16)
+    if isinstance(refusal, (KernelRange, FactNotInKernel)):
+        return refusal
+    raise refusal
 
 
 def _attempt(terms: Terms, facts: list[Fact], as_of: date) -> KernelLoan | int:
@@ -200,7 +222,7 @@ def _attempt(terms: Terms, facts: list[Fact], as_of: date) -> KernelLoan | int:
     arrays = _fact_arrays(facts) if facts else _NO_FACTS
     if arrays is None:
         return BAD_AMOUNT
-    state, out = work_row(), np.empty((1, FIELD_COUNT), np.int64)
+    state, out = work_row(), np.empty((1, len(FIELDS)), np.int64)
     refusal = replay_loan(_scalars(terms), *arrays, to_day(as_of), state, out)
     return refusal or KernelLoan(terms, as_of, state, out[0].tolist())
 
@@ -208,11 +230,9 @@ def _attempt(terms: Terms, facts: list[Fact], as_of: date) -> KernelLoan | int:
 @cache
 def _kernel() -> tuple[Callable[..., int], Callable[[], NDArray[np.int64]]]:
     """The compiled functions, imported when first needed: Numba takes a second to load."""
-    from usance.base.compiled import announce_if_cold
     from usance.loan.kernel.fold import work_row
     from usance.loan.kernel.single import replay_loan
 
-    announce_if_cold()
     return replay_loan, work_row
 
 
@@ -243,5 +263,4 @@ def _fact_arrays(facts: list[Fact]) -> tuple[NDArray[np.int64], ...] | None:
     return flat[:n], flat[n : 2 * n], flat[2 * n : 3 * n], flat[3 * n : 4 * n], flat[4 * n :]
 
 
-FIELD_COUNT = 33
 _NO_FACTS = (np.empty(0, np.int64),) * 5

@@ -21,32 +21,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date
 from typing import overload
 
+from usance.base.calendars import Calendar
 from usance.base.dates import from_day, to_day
 from usance.loan import batch
 from usance.loan.batch import ScheduleColumns, States, Views
-from usance.loan.columns import FactColumns, TermColumns, why_not_in_kernel
+from usance.loan.columns import FactColumns, TermColumns
+from usance.loan.errors import ConventionNotInKernel, KernelRange
 from usance.loan.facts import Fact, visible
 from usance.loan.terms import Terms
 from usance.loan.views import Instalment
 
 
 @overload
-def schedule(terms: Terms) -> list[Instalment]: ...
+def schedule(
+    terms: Terms, *, calendars: Mapping[str, Calendar] | None = None
+) -> list[Instalment]: ...
 @overload
 def schedule(terms: TermColumns) -> ScheduleColumns: ...
-def schedule(terms: Terms | TermColumns) -> list[Instalment] | ScheduleColumns:
-    """The instalments as agreed: rows of one loan, columns of many."""
+def schedule(
+    terms: Terms | TermColumns, *, calendars: Mapping[str, Calendar] | None = None
+) -> list[Instalment] | ScheduleColumns:
+    """The instalments as agreed: rows of one loan, columns of many.
+
+    One loan the kernel does not know is planned by the exact form; a column of them is refused.
+    """
     if isinstance(terms, TermColumns):
         return batch.schedule_columns(terms)
-    if why_not_in_kernel(terms):
+    try:
+        columns = batch.schedule_columns(TermColumns.of([terms]))
+    except (ConventionNotInKernel, KernelRange):
         from usance.loan import exact
 
-        return exact.schedule(terms)
-    columns = batch.schedule_columns(TermColumns.of([terms]))
+        return exact.schedule(terms, calendars or exact.CALENDARS)
     rows, balance = [], terms.principal_minor
     lines = zip(*(column.tolist() for column in columns[1:]), strict=True)
     for number, (day, principal, interest, guarantee, service) in enumerate(lines, start=1):

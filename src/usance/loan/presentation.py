@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from datetime import date
+from datetime import date, timedelta
 from typing import Any
 
 from usance.base.command_line import number
@@ -122,6 +122,7 @@ def quote_json(offer: Quote) -> dict[str, Any]:
         "service_fee_minor": charges["service_fee_minor"],
         "upfront_fee_minor": terms.upfront_fee_minor,
         "vat_minor": offer.vat_minor,
+        "vat_ppm": terms.vat_ppm,
         "rates": {name: getattr(rates, name) for name in rates.__slots__},
         "cap": {
             "parameter": offer.cap.name,
@@ -134,13 +135,20 @@ def quote_json(offer: Quote) -> dict[str, Any]:
     }
 
 
-def view_pairs(view: LoanView, rows: Sequence[InstalmentState], currency: str, form: str) -> Pairs:
-    """Where a loan stands, for people; what is zero and need not be said is left out."""
-    late = f", {view.days_past_due} days past due" if view.days_past_due else ""
-    count = sum(1 for row in rows if row.number)
+def view_pairs(
+    view: LoanView,
+    rows: Sequence[InstalmentState],
+    currency: str,
+    form: str,
+    *,
+    changed_on: date | None = None,
+) -> Pairs:
+    """Where a loan stands, for people; what is zero and need not be said is left out.
+
+    `changed_on` is the day the terms in force replaced others, if they did.
+    """
     lines: list[Line] = [
-        ("status", _spoken(view.status.label) + late),
-        ("instalments paid", f"{view.instalments_paid} of {count}"),
+        *_standing(view, rows, changed_on),
         ("principal outstanding", view.principal_outstanding),
         *_split("past due", view.past_due),
         *_split("paid", view.paid),
@@ -154,6 +162,26 @@ def view_pairs(view: LoanView, rows: Sequence[InstalmentState], currency: str, f
         lines.append((f"next due on {view.next_due_on}", view.next_due))
     lines.append(("form", form))
     return _aligned(lines, currency)
+
+
+def _standing(
+    view: LoanView, rows: Sequence[InstalmentState], changed_on: date | None
+) -> list[Line]:
+    """How late the loan is and how far it is paid, by the terms in force."""
+    if not view.disbursed:
+        return [("status", "not disbursed")]
+    late = f", {view.days_past_due} days past due" if view.days_past_due else ""
+    lines: list[Line] = [("status", _spoken(view.status.label) + late)]
+    count = sum(1 for row in rows if row.number)
+    if changed_on is None:
+        return [*lines, ("instalments paid", f"{view.instalments_paid} of {count}")]
+    # Instalments of an earlier plan end with it, as far as they were paid.
+    earlier = sum(1 for row in rows if row.number and row.due_on <= changed_on)
+    since = view.as_of - timedelta(days=view.days_past_due)
+    if view.days_past_due and since < changed_on:
+        lines.append(("past due since", f"{since}, before the terms changed on {changed_on}"))
+    paid = f"{view.instalments_paid - earlier} of {count - earlier}"
+    return [*lines, ("instalments paid", f"{paid} since the terms changed on {changed_on}")]
 
 
 def view_json(view: LoanView) -> dict[str, Any]:

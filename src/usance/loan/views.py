@@ -81,3 +81,17 @@ class LoanView(NamedTuple):
     recovered: int
     next_due_on: date | None
     next_due: int
+
+
+FIELDS = (
+    "status", "days_past_due", "instalments_paid", "principal_outstanding",
+    "due_principal", "due_interest", "due_guarantee_fee", "due_service_fee",
+    "past_due_principal", "past_due_interest", "past_due_guarantee_fee", "past_due_service_fee",
+    "past_due_penalty",
+    "paid_principal", "paid_interest", "paid_guarantee_fee", "paid_service_fee", "paid_penalty",
+    "waived_principal", "waived_interest", "waived_guarantee_fee", "waived_service_fee",
+    "waived_penalty",
+    "interest_earned", "accrued_interest", "settlement", "overpaid",
+    "disbursed", "compensated", "charged_off", "recovered", "next_due_day", "next_due",
+)  # fmt: skip
+"""The columns of a view as the kernel writes it; days are day numbers, -1 for none."""

@@ -4,8 +4,9 @@ It follows `docs/explanation/replay.md` instalment by instalment, shares nothing
 the types of terms and facts, and is its oracle.
 """
 
+from usance.loan.exact.dates import CALENDARS
 from usance.loan.exact.history import replay
 from usance.loan.exact.plan import schedule
 from usance.loan.exact.view import ExactLoan
 
-__all__ = ["ExactLoan", "replay", "schedule"]
+__all__ = ["CALENDARS", "ExactLoan", "replay", "schedule"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from usance.loan.errors import FactError, UnknownTerms
 from usance.loan.exact.charge import Pause, unpaused_interest
 from usance.loan.exact.dates import ROUND, periods
-from usance.loan.exact.plan import plan, refuse_large_guarantee
+from usance.loan.exact.plan import plan, refuse_impossible_fees
 from usance.loan.exact.rows import (
     GUARANTEE_FEE,
     INTEREST,
@@ -46,7 +46,7 @@ def change_terms(state: State, fact: Fact, day: int) -> None:
             pauses=state.pauses,
         )
     )
-    refuse_large_guarantee(new, terms)
+    refuse_impossible_fees(new, terms)
     state.plan_no += 1
     for row in new:
         row.plan_no = state.plan_no

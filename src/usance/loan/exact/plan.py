@@ -42,6 +42,7 @@ from usance.loan.exact.rows import (
     fall_due,
     waiting,
 )
+from usance.loan.limits import MAX_INT64
 from usance.loan.terms import Terms
 from usance.loan.views import Instalment
 
@@ -53,7 +54,7 @@ def schedule(terms: Terms, calendars: Mapping[str, Calendar] = CALENDARS) -> lis
         at = day.toordinal()
         kept = [row for row in rows if row.end <= at]
         rows = kept + replanned(rows, terms, at, amount)
-    refuse_large_guarantee(rows, terms)
+    refuse_impossible_fees(rows, terms)
     balance, result = terms.principal_minor, []
     for row in rows:
         principal, interest, guarantee_fee, service_fee = row.due
@@ -81,7 +82,7 @@ def first_rows(terms: Terms, calendars: Mapping[str, Calendar] = CALENDARS) -> l
     )  # fmt: skip
     rows = plan(job)
     if not terms.tranches:
-        refuse_large_guarantee(rows, terms)
+        refuse_impossible_fees(rows, terms)
     if down:
         day = terms.disbursed_on.toordinal()
         rows.insert(0, Row(Period(0, day, day, 0, 1, 0, 1), (), amount, down, 0, 0))
@@ -173,11 +174,16 @@ def _percent(row: Row, terms: Terms, component: Component, rnd: Round) -> int:
     )
 
 
-def refuse_large_guarantee(rows: Sequence[Row], terms: Terms) -> None:
-    """Refuse a guarantee fee larger than all fees it is a part of."""
+def refuse_impossible_fees(rows: Sequence[Row], terms: Terms) -> None:
+    """Refuse a guarantee fee above the fees it is a part of, and a plan beyond 64 bits."""
     fees = sum(row.guarantee_slice + row.own[SERVICE_FEE] for row in rows)
     if fees < terms.guarantee_fee_minor:
         raise FeeError(
             f"the guarantee fee of {terms.guarantee_fee_minor} is more than the fees of {fees}",
             where="guarantee_fee_minor", fix=f"Give at most {fees}, or raise a fee",
+        )  # fmt: skip
+    if sum(sum(row.due) for row in rows) > MAX_INT64:
+        raise FeeError(
+            "the instalments come to more than 64 bits hold",
+            where="percent_fees", fix="Lower the principal, the rates or the number of instalments",
         )  # fmt: skip

@@ -26,7 +26,8 @@ from usance.loan.kernel.fold import (
     PENALTY_PAID,
 )
 from usance.loan.kernel.plan import COUNT, P, due_day, guaranteed, instalment
-from usance.loan.kernel.refusals import BACKDATED, DOES_NOT_SETTLE, OK, OUT_OF_ORDER
+from usance.loan.kernel.refusals import BACKDATED, DOES_NOT_SETTLE, OK, OUT_OF_ORDER, OUT_OF_RANGE
+from usance.loan.limits import MAX_KERNEL_FACTS
 
 _PAID = int(Kind.PAID)
 _MODE = IS_DISBURSED | IS_RECOVERY | IS_SETTLED
@@ -113,6 +114,8 @@ def fold_facts(
 ) -> int:
     """Apply the facts of one loan from `first` on that lie after one day and until another."""
     _, days, kinds, amounts, args = facts
+    if last - first > MAX_KERNEL_FACTS:
+        return OUT_OF_RANGE
     at, short = first, i64(-1)
     while at < last:
         day, kind = i64(days[at]), i64(kinds[at])

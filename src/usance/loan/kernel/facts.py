@@ -47,22 +47,24 @@ from usance.loan.kernel.refusals import (
     REFUND_TOO_LARGE,
     WAIVER_TOO_LARGE,
 )
-
-MAX_FACT_MINOR = 10**16
+from usance.loan.limits import MAX_KERNEL_FACT_MINOR
 
 _DISBURSED, _FEE_CHARGED, _PAID = int(Kind.DISBURSED), int(Kind.FEE_CHARGED), int(Kind.PAID)
 _REFUNDED, _CHARGED_BACK, _WAIVED = int(Kind.REFUNDED), int(Kind.CHARGED_BACK), int(Kind.WAIVED)
 _COMPENSATED, _BOUGHT_OUT = int(Kind.COMPENSATED), int(Kind.BOUGHT_OUT)
 _CHARGED_OFF, _RECOVERED = int(Kind.CHARGED_OFF), int(Kind.RECOVERED)
 _TERMS_CHANGED, _INTEREST_PAUSED = int(Kind.TERMS_CHANGED), int(Kind.INTEREST_PAUSED)
+_REVERSED = int(Kind.REVERSED)
 _PENALTY = int(Component.PENALTY)
 
 
 @kernel(inline=True)
-def amount_is_bad(kind: int, amount: int) -> bool:
-    """Whether a fact of this kind cannot have this amount."""
-    may_be_zero = kind in (_TERMS_CHANGED, _INTEREST_PAUSED, _BOUGHT_OUT, _CHARGED_OFF)
-    return not (0 if may_be_zero else 1) <= amount <= MAX_FACT_MINOR
+def refuse_amount(kind: int, amount: int) -> int:
+    """Why a fact of this kind cannot have this amount, or `OK`."""
+    may_be_zero = kind in (_TERMS_CHANGED, _INTEREST_PAUSED, _BOUGHT_OUT, _CHARGED_OFF, _REVERSED)
+    if amount < (0 if may_be_zero else 1):
+        return BAD_AMOUNT
+    return OK if amount <= MAX_KERNEL_FACT_MINOR else OUT_OF_RANGE
 
 
 @kernel
@@ -161,8 +163,9 @@ def waive(plan: Plan, state: State, day: int, amount: int, component: int) -> in
 def apply_fact(plan: Plan, state: State, day: int, kind: int, amount: int, arg: int) -> int:
     """One fact; `OK`, or why it is refused (the state is then of no use)."""
     if kind == _PAID:  # nine facts of ten
-        if amount_is_bad(kind, amount):
-            return BAD_AMOUNT
+        refusal = refuse_amount(kind, amount)
+        if refusal != OK:
+            return refusal
         if not state[META] & IS_DISBURSED:
             return NOT_DISBURSED
         return receive(plan, state, day, amount, False)
@@ -172,8 +175,9 @@ def apply_fact(plan: Plan, state: State, day: int, kind: int, amount: int, arg: 
 @kernel
 def apply_rare_fact(plan: Plan, state: State, day: int, kind: int, amount: int, arg: int) -> int:
     """Any fact but a payment."""
-    if amount_is_bad(kind, amount):
-        return BAD_AMOUNT
+    refusal = refuse_amount(kind, amount)
+    if refusal != OK:
+        return refusal
     if kind == _DISBURSED:
         if state[META] & IS_DISBURSED or amount != plan[P] or day != plan[DISBURSED]:
             return BAD_DISBURSEMENT

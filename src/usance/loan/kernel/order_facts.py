@@ -5,7 +5,7 @@ from __future__ import annotations
 from usance.base.codes import Component, Kind, Status
 from usance.base.compiled import kernel
 from usance.loan.kernel.arrays import I64, FactArrays, Order, Plan, State, i64
-from usance.loan.kernel.facts import amount_is_bad, move_claim
+from usance.loan.kernel.facts import move_claim, refuse_amount
 from usance.loan.kernel.fold import (
     CHARGED_OFF,
     COMPENSATED,
@@ -38,16 +38,17 @@ from usance.loan.kernel.orders import (
 )
 from usance.loan.kernel.plan import COUNT, DISBURSED, P
 from usance.loan.kernel.refusals import (
-    BAD_AMOUNT,
     BAD_ARG,
     BAD_DISBURSEMENT,
     CHARGE_BACK_TOO_LARGE,
     NOT_DISBURSED,
     OK,
     OUT_OF_ORDER,
+    OUT_OF_RANGE,
     REFUND_TOO_LARGE,
     WAIVER_TOO_LARGE,
 )
+from usance.loan.limits import MAX_KERNEL_FACTS
 
 _DISBURSED, _FEE_CHARGED, _PAID = int(Kind.DISBURSED), int(Kind.FEE_CHARGED), int(Kind.PAID)
 _REFUNDED, _CHARGED_BACK, _WAIVED = int(Kind.REFUNDED), int(Kind.CHARGED_BACK), int(Kind.WAIVED)
@@ -109,8 +110,9 @@ def apply_by_order(
     plan: Plan, work: State, order: Order, day: int, kind: int, amount: int, arg: int
 ) -> int:
     """One fact under any order; `OK`, or why it is refused."""
-    if amount_is_bad(kind, amount):
-        return BAD_AMOUNT
+    refusal = refuse_amount(kind, amount)
+    if refusal != OK:
+        return refusal
     meta = work[META]
     if kind == _DISBURSED:
         if meta & IS_DISBURSED or amount != plan[P] or day != plan[DISBURSED]:
@@ -149,6 +151,8 @@ def fold_by_order(
 ) -> int:
     """Apply the facts of one loan until a day."""
     _, days, kinds, amounts, args = facts
+    if last - first > MAX_KERNEL_FACTS:
+        return OUT_OF_RANGE
     before, rank = i64(-(2**31)), i64(-1)
     for at in range(first, last):
         day, kind = i64(days[at]), i64(kinds[at])
@@ -165,7 +169,7 @@ def fold_by_order(
 
 @kernel
 def view_by_order(plan: Plan, work: State, day: int, out: I64, at: int) -> None:
-    """Fill one row of the view's fields (see `kernel.view.FIELDS`)."""
+    """Fill one row of the view's fields (see `usance.loan.views`)."""
     for field in range(33):
         out[at, field] = 0
     out[at, 31] = -1

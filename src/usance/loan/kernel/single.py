@@ -5,10 +5,10 @@ from __future__ import annotations
 from usance.base.compiled import kernel
 from usance.loan.kernel.arrays import I64, State
 from usance.loan.kernel.days import fold_facts
-from usance.loan.kernel.facts import amount_is_bad
+from usance.loan.kernel.facts import refuse_amount
 from usance.loan.kernel.fold import begin
 from usance.loan.kernel.plan import plan_of
-from usance.loan.kernel.refusals import BAD_AMOUNT, OK, OUT_OF_ORDER
+from usance.loan.kernel.refusals import OK, OUT_OF_ORDER
 from usance.loan.kernel.view import view
 
 Scalars = tuple[int, int, int, int, int, int, int, int, int]
@@ -22,20 +22,16 @@ def replay_loan(
     state: State, out: I64,
 ) -> int:  # fmt: skip
     """Fold the facts and fill the view; refuses facts that are not in canonical order."""
-    for at in range(1, len(days)):
-        earlier = days[at - 1] < days[at] or (
-            days[at - 1] == days[at]
-            and (
-                kinds[at - 1] < kinds[at]
-                or (kinds[at - 1] == kinds[at] and refs[at - 1] < refs[at])
-            )
+    for at in range(len(days)):
+        earlier = (
+            at == 0
+            or days[at - 1] < days[at]
+            or (days[at - 1] == days[at] and kinds[at - 1] < kinds[at])
+            or (days[at - 1] == days[at] and kinds[at - 1] == kinds[at] and refs[at - 1] < refs[at])
         )
-        if not earlier:
-            return OUT_OF_ORDER + 16 * at
-        if amount_is_bad(
-            kinds[at], amounts[at]
-        ):  # also of facts after the day, as `visible` has it
-            return BAD_AMOUNT + 16 * at
+        refusal = refuse_amount(kinds[at], amounts[at]) if earlier else OUT_OF_ORDER
+        if refusal != OK:  # also of facts after the day, as `visible` has it
+            return refusal + 16 * at
     code = terms[8] - 1
     plan = plan_of(
         terms[0], terms[1], terms[2], terms[3], terms[4], terms[5], terms[6], terms[7],

@@ -29,19 +29,8 @@ from usance.loan.kernel.fold import (
     fallen_due,
 )
 from usance.loan.kernel.plan import COUNT, P, due_day, guaranteed, instalment, period_start
+from usance.loan.views import FIELDS
 
-FIELDS = (
-    "status", "days_past_due", "instalments_paid", "principal_outstanding",
-    "due_principal", "due_interest", "due_guarantee_fee", "due_service_fee",
-    "past_due_principal", "past_due_interest", "past_due_guarantee_fee", "past_due_service_fee",
-    "past_due_penalty",
-    "paid_principal", "paid_interest", "paid_guarantee_fee", "paid_service_fee", "paid_penalty",
-    "waived_principal", "waived_interest", "waived_guarantee_fee", "waived_service_fee",
-    "waived_penalty",
-    "interest_earned", "accrued_interest", "settlement", "overpaid",
-    "disbursed", "compensated", "charged_off", "recovered", "next_due_day", "next_due",
-)  # fmt: skip
-"""The columns of a view, in order; days are day numbers, -1 for none."""
 FIELD_COUNT = len(FIELDS)
 
 _ACTIVE, _CLOSED, _CHARGED_OFF = int(Status.ACTIVE), int(Status.CLOSED), int(Status.CHARGED_OFF)
