@@ -8,6 +8,7 @@ To add a room, write an `app` in its `commands.py` and a line in `ROOMS`.
 | 1 | a check ran and found something wrong |
 | 2 | the input or the call is wrong; the message says how to go on |
 | 70 | a fault of Usance itself |
+| 74 | the answer could not be written to standard output |
 | 130 | interrupted |
 """
 
@@ -24,16 +25,17 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
-from usance.base.command_line import Session, print_json, print_line, show_help
+from usance.base.command_line import OutputError, Session, print_json, print_line, show_help
 from usance.base.errors import InputError, Problems, UsanceError
 
 ROOMS = {
     "loan": ("usance.loan.commands", "Price, schedule and replay a loan."),
     "conform": ("usance.loan.conform", "Check results against cases with known answers."),
+    "disclose": ("usance.disclose.commands", "Check published figures and rebuild them."),
 }
 """Every group of commands: the module that holds its `app`, and its line in the help."""
 
-WRONG_INPUT, FAULT, INTERRUPTED, BROKEN_PIPE = 2, 70, 130, 141
+WRONG_INPUT, FAULT, NO_OUTPUT, INTERRUPTED, BROKEN_PIPE = 2, 70, 74, 130, 141
 
 
 class Miscalled(InputError):
@@ -93,6 +95,8 @@ def main(
 ) -> int:
     """Run one command and give its exit code; a failure is a message, not a trace."""
     words = list(sys.argv[1:] if arguments is None else arguments)
+    if sys.stdout is None:
+        return _fail(_no_output("it is closed"), as_json=False)
     try:
         with get_command(app).make_context("usance", words, obj=Session(now or _now)) as ctx:
             ctx.command.invoke(ctx)
@@ -100,18 +104,33 @@ def main(
     except typer.Exit as end:
         return end.exit_code
     except BrokenPipeError:
-        # Whoever reads has gone; nothing may be written on the way out either.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()  # whoever reads has gone
         return BROKEN_PIPE
     except (KeyboardInterrupt, typer.Abort):
         return INTERRUPTED
+    except OSError as error:
+        # Files are opened by name, so one without a name is standard output.
+        if error.filename is not None:
+            return _fail(_named(error), as_json="--json" in words)
+        _drop_output()
+        return _fail(_no_output(error.strerror or str(error)), as_json=False)
     except Exception as error:  # noqa: BLE001 -- the last resort: everything becomes a message
         return _fail(_named(error), as_json="--json" in words)
     return 0
 
 
 def _now() -> datetime:
-    return datetime.now(UTC).astimezone()
+    return datetime.now(UTC)
+
+
+def _drop_output() -> None:
+    """Let nothing be written on the way out either."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _no_output(why: str) -> OutputError:
+    fix = "Check where it is sent and whether there is room, and run the command again"
+    return OutputError(f"cannot be written: {why}", where="standard output", fix=fix)
 
 
 def _named(error: Exception) -> UsanceError:
@@ -140,6 +159,9 @@ def _fail(error: UsanceError, *, as_json: bool) -> int:
         if isinstance(error, Problems):
             parts["problems"] = [each.as_dict() for each in error.errors]
         print_json({"error": parts})
-    else:
+    elif sys.stderr is not None:
         sys.stderr.write(f"error: {error}\n")
-    return FAULT if isinstance(error, Fault) else WRONG_INPUT
+    return _CODES.get(type(error), WRONG_INPUT)
+
+
+_CODES: dict[type[UsanceError], int] = {Fault: FAULT, OutputError: NO_OUTPUT}

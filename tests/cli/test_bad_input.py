@@ -17,16 +17,21 @@ def assert_refused(answer: Answer, message: str) -> None:
 
 
 BAD_OPTIONS = {
-    "--principal 0": "--principal: the principal is 0 minor units.",
-    "--principal -5": "--principal: the principal is -500 minor units.",
+    "--principal 0": "--principal: 0 is too small. Give 0.01 to 10000000000000.00 CNY.",
+    "--principal -5": "--principal: -5 is too small.",
     "--principal NaN": "--principal: 'NaN' is not an amount.",
     "--principal 10.005": "--principal: amount 10.005 is finer than the smallest unit of CNY.",
-    "--principal 99999999999999999": "does not fit into 64 bits.",
-    "--principal 10000000000001": "--principal: the principal is 1000000000000100 minor units.",
-    "--instalments 0": "--instalments: 0 instalments. Give 1 to 1200.",
+    "--principal 99999999999999999": "--principal: 99999999999999999 is too large.",
+    "--principal 10000000000001": "--principal: 10000000000001 is too large.",
+    "--principal 12345678901234567890123456": "--principal: 12345678901234567890123456 is too lar",
+    "--instalments 0": "--instalments: 0 is too small. Give 1 to 1200.",
+    "--instalments 12345678901234567890123": "12345678901234567890123 is too large. Give 1 to",
     "--instalments 1.5": "--instalments: '1.5' is not a whole number.",
     "--rate 18": "--rate: rate 18 could mean 18% or 1800%. Write 18% or 0.18.",
-    "--rate -1%": "--rate: the rate is -10000 ppm a year.",
+    "--rate -1%": "error: --rate: -1% is too small. Give 0% to 1000%.",
+    "--rate 123456789012%": "error: --rate: 123456789012% is too large.",
+    "--vat 101%": "--vat: 101% is too large. Give 0% to 100%.",
+    "--first-due-on 9999-12-31": "error: --first-due-on: 9999-12-31 is too late. Give a date from",
     "--rate 24.5%": "above the cap of 24% in force on 2024-01-15",
     "--upfront-fee 400": "above the cap of 24% in force on 2024-01-15",
     "--first-due-on 2024-01-14": "--first-due-on: the first instalment is due 2024-01-14, not",
@@ -34,9 +39,9 @@ BAD_OPTIONS = {
     "--disbursed-on 2014-01-15": "pricing.rate_cap: has no value on 2014-01-15.",
     "--disbursed-on 15.1.2024": "--disbursed-on: '15.1.2024' is not a date. Write YYYY-MM-DD",
     "--convention level_montly": "--convention: unknown convention 'level_montly'. Did you mean",
-    "--coupon 30%": "--coupon: the coupon of 300000 ppm is not within the rate of 200000.",
-    "--guarantee-fee 1": "--guarantee-fee: the guarantee fee of 100 is more than the fees of 0.",
-    "--flat-fee -1": "--flat-fee: flat_fee_minor is -100. Give zero or more.",
+    "--coupon 30%": "--coupon: the coupon of 30% is more than the rate of 20%.",
+    "--guarantee-fee 1": "--guarantee-fee: the guarantee fee of 1.00 CNY is more than all fees",
+    "--flat-fee -1": "--flat-fee: -1 is too small. Give 0.00 to",
     "--currency RMB": "--currency: unknown currency 'RMB'.",
     "--currency USD --flat-fee 1CNY": "--flat-fee: 1 CNY where amounts are in USD.",
 }
@@ -78,12 +83,12 @@ BAD_LINES = {
     "negative amount": (
         "1635.00",
         "-1635.00",
-        "has the amount -163500.",
+        "loan.yaml line 9, facts[2].amount: -1635.00 is too small. Give 0.01 to",
     ),
     "zero amount": (
         "1635.00",
         "0",
-        "has the amount 0.",
+        "loan.yaml line 9, facts[2].amount: 0 is too small. Give 0.01 to",
     ),
     "amount left out": (
         ", amount: 1635.00",
@@ -113,12 +118,12 @@ BAD_LINES = {
     "overflow": (
         "1635.00",
         "1e30",
-        "does not fit into 64 bits.",
+        "loan.yaml line 9, facts[2].amount: 1E+30 is too large.",
     ),
     "far too large": (
         "1635.00",
         "900000000000000",
-        "Give 1 to 10000000000000000 minor units.",
+        "facts[2].amount: 900000000000000 is too large. Give 0.01 to 100000000000000.00 CNY.",
     ),
     "other currency": (
         "1635.00",
@@ -133,7 +138,7 @@ BAD_LINES = {
     "impossible day": (
         "2024-03-10",
         "2024-02-30",
-        "loan.yaml line 10: 2024-02-30 does not exist.",
+        "loan.yaml line 10, facts[3].on: 2024-02-30 does not exist.",
     ),
     "not a day": (
         "2024-03-10",
@@ -163,22 +168,57 @@ BAD_LINES = {
     "unknown reversal": (
         "kind: paid, on: 2024-03-10, amount: 1500.00",
         "kind: reversed, on: 2024-03-10, reverses: psp-2",
-        "cannot stand: no fact has the reference 'psp-2'.",
+        "loan.yaml line 10, facts[3].reverses: no fact has the reference 'psp-2'.",
     ),
     "reversed twice": (
         "as_of:",
         REVERSE + REVERSE + "as_of:",
-        "paid of 2024-01-31 (ref 'psp-1') is already reversed.",
+        "loan.yaml line 12, facts[5].reverses: 'psp-1' is already reversed.",
     ),
     "reversal of a reversal": (
         "as_of:",
-        REVERSE + REVERSE.replace("psp-1", "4") + "as_of:",
-        "reversed of 2024-03-11 (ref 4) is a reversal.",
+        REVERSE.replace("on:", "ref: r, on:") + REVERSE.replace("psp-1", "r") + "as_of:",
+        "loan.yaml line 12, facts[5].reverses: 'r' is a reversal itself.",
+    ),
+    "reversal by position": (
+        "as_of:",
+        REVERSE.replace("psp-1", "3") + "as_of:",
+        "facts[4].reverses: loan.yaml line 10, facts[3] has no ref of its own, only its position.",
+    ),
+    "reversal with an amount": (
+        "as_of:",
+        REVERSE.replace("psp-1", "psp-1, amount: 1") + "as_of:",
+        "loan.yaml line 11, facts[4].amount: an amount beside a reversal.",
+    ),
+    "pause ends first": (
+        "kind: paid, on: 2024-03-10, amount: 1500.00",
+        "kind: interest_paused, on: 2024-03-10, until: 2024-03-01",
+        "loan.yaml line 10, facts[3].until: the pause ends before it begins. Give 2024-03-10 or",
+    ),
+    "day for a moment": (
+        "ref: psp-1",
+        "booked_at: 2024-02-01",
+        "facts[2].booked_at: 2024-02-01 is not a moment.",
+    ),
+    "half an instalment": (
+        "instalments: 6",
+        "instalments: 1.5",
+        "loan.yaml line 4, terms.instalments: 1.5 is not a whole number.",
+    ),
+    "roll without a calendar": (
+        "convention: equal_principal_monthly",
+        "convention: {roll: following}",
+        "loan.yaml line 6, terms.convention.roll: a roll without a calendar.",
+    ),
+    "calendar without a roll": (
+        "convention: equal_principal_monthly",
+        "convention: {calendar: weekends}",
+        "loan.yaml line 6, terms.convention.calendar: a calendar without a roll.",
     ),
     "same reference": (
         "amount: 1500.00",
         "amount: 1500.00, ref: psp-1",
-        "has the reference of paid of 2024-01-31",
+        "line 10, facts[3].ref: has the reference psp-1, as has loan.yaml line 9, facts[2].",
     ),
     "waiver too large": (
         "kind: paid, on: 2024-03-10",
@@ -193,7 +233,7 @@ BAD_LINES = {
     "zero instalments": (
         "instalments: 6",
         "instalments: 0",
-        "loan.yaml line 4, terms.instalments: 0 inst",
+        "loan.yaml line 4, terms.instalments: 0 is too small.",
     ),
     "unknown convention": (
         "equal_principal_monthly",
@@ -250,10 +290,12 @@ BAD_CELLS = {
     "paid,2024-02-31,100,,,": "facts.csv line 3, on: 2024-02-31 does not exist.",
     "paid,,100,,,": "facts.csv line 3, on: on is missing.",
     ",2024-01-31,100,,,": "facts.csv line 3, kind: kind is missing.",
-    "paid,2024-01-31,100,,penalty,": "facts.csv line 3, arg: 'penalty' beside a paid fact,",
+    "paid,2024-01-31,100,,penalty,": "facts.csv line 3, arg: an arg beside a paid fact,",
     "waived,2024-01-31,100,,penlty,": "facts.csv line 3, arg: unknown component 'penlty'.",
     "waived,2024-01-31,100,,,": "facts.csv line 3, arg: arg is missing.",
-    "reversed,2024-01-31,,,x,": "facts.csv line 3: reversed of 2024-01-31 (ref 2) cannot stand: no",
+    "reversed,2024-01-31,,,x,": "facts.csv line 3, arg: no fact has the reference 'x'.",
+    "reversed,2024-01-31,5,,x,": "facts.csv line 3, amount: an amount beside a reversal.",
+    "paid,2024-01-31,-5,,,": "facts.csv line 3, amount: -5 is too small. Give 0.01 to",
     "paid,2024-01-31,100": "facts.csv line 3: 3 cells under 6 columns.",
     'paid,2024-01-31,"100,,,': "facts.csv line 3: ",
     "paid,2023-01-31,100,,,": "facts.csv line 3: paid of 2023-01-31 (ref 2) comes before",
@@ -276,26 +318,61 @@ def test_a_table_has_the_columns_it_should(usance: Usance) -> None:
     assert_refused(answer, "loan.yaml line 7, facts: facts are here and in a CSV file.")
 
 
+@pytest.mark.parametrize("name", ["facts.csv", "loan.yaml"])
+def test_a_table_without_rows_is_looked_at_too(usance: Usance, name: str) -> None:
+    call = f"loan replay loan.yaml --facts {name} --as-of 2024-02-29"
+    answer = usance(call, loan_yaml=TERMS_YAML, facts_csv="foo,bar\n")
+    assert_refused(answer, f"{name} line 1: is no table of facts: none of its columns is known.")
+
+
+def test_no_facts_are_said_on_standard_error(usance: Usance) -> None:
+    call = "loan replay loan.yaml --facts facts.csv --as-of 2024-02-29"
+    answer = usance(call, loan_yaml=TERMS_YAML, facts_csv="kind,on\n")
+    assert (answer.code, answer.err) == (
+        0, "warning: facts.csv: no facts. The loan is shown as not disbursed.\n",
+    )  # fmt: skip
+    assert "\nstatus                     not disbursed\n" in answer.out
+
+
+@pytest.mark.parametrize(("facts", "count"), [("6", 1), ("[1, a, null, 2.5]", 4)])
+def test_what_is_no_fact_is_one_problem(usance: Usance, facts: str, count: int) -> None:
+    answer = usance("loan replay loan.yaml", loan_yaml=f"{TERMS_YAML}facts: {facts}\n")
+    assert_refused(answer, "stands where keys and values belong.")
+    assert answer.err.count("loan.yaml line") == count
+
+
+@pytest.mark.parametrize("call", ["loan replay loan.yaml", "loan schedule loan.yaml"])
+def test_an_answer_has_one_form(usance: Usance, call: str) -> None:
+    answer = usance(f"{call} --csv --json", loan_yaml=LOAN_YAML)
+    assert answer.code == 2
+    assert answer.json["error"]["what"] == "--csv and --json exclude each other"
+
+
 def test_everything_wrong_is_said_at_once(usance: Usance) -> None:
     text = LOAN_YAML.replace("principal: 9000", "principal: 0").replace("rate: 18%", "rate: 1800")
     text = text.replace("1635.00", "x").replace("2024-03-15", "soon")
     answer = usance("loan replay loan.yaml", loan_yaml=text)
     assert answer.code == 2
     assert [line.split(":")[0] for line in answer.err.splitlines()] == [
-        "error", "- loan.yaml line 3, terms.rate", "- loan.yaml line 11, as_of",
-        "- loan.yaml line 9, facts[2].amount",
+        "error", "- loan.yaml line 2, terms.principal", "- loan.yaml line 3, terms.rate",
+        "- loan.yaml line 11, as_of", "- loan.yaml line 9, facts[2].amount",
     ]  # fmt: skip
 
 
 def test_files_that_cannot_be_read(usance: Usance) -> None:
     Path("folder.yaml").mkdir()
     Path("binary.yaml").write_bytes(b"\x00\xff\xfe\x80")
+    Path("plain").write_text(TERMS_YAML)
     files = {"empty_yaml": " \n", "loan_txt": "x", "empty_csv": "", "loan_yaml": TERMS_YAML}
     for name, message in {
         "no.yaml": "no.yaml: no such file.",
         "folder.yaml": "folder.yaml: is a folder.",
         "binary.yaml": "binary.yaml: line 1 is not UTF-8.",
         "empty.yaml": "empty.yaml: the file is empty.",
+        ".": ".: is a folder. Name a file inside it.",
+        "-": "-: standard input is not read.",
+        "no": "no: no such file.",
+        "plain": "plain: has no ending that says what is in it.",
         "loan.txt": "loan.txt: cannot read a file that ends in '.txt'.",
         "loan.yaml --facts no.csv": "no.csv: no such file.",
         "loan.yaml --facts empty.csv": "empty.csv: the file is empty.",

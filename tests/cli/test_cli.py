@@ -14,6 +14,7 @@ import typer
 
 from usance import __version__, cli
 from usance.base.errors import AmountError, Problems
+from usance.disclose import commands as disclose
 from usance.loan import commands, conform
 
 
@@ -69,7 +70,8 @@ def test_every_room_has_commands_and_says_the_same_as_its_line(
 
 
 def test_rooms_are_where_the_table_says() -> None:
-    assert {module for module, _ in cli.ROOMS.values()} == {commands.__name__, conform.__name__}
+    rooms = {commands.__name__, conform.__name__, disclose.__name__}
+    assert {module for module, _ in cli.ROOMS.values()} == rooms
 
 
 @pytest.mark.parametrize("call", ["--help", "--version", "loan", "loan quote --help"])
@@ -198,6 +200,19 @@ def test_a_reader_that_leaves_is_no_error() -> None:
         process.stdout.close()
         assert process.stderr.read() == ""
         assert process.wait() == 141
+
+
+@pytest.mark.parametrize("form", ["", " --csv", " --json"])
+@pytest.mark.parametrize("sent", ["> /dev/full", ">&-", ">&- 2>&-"])
+def test_an_answer_that_cannot_be_written_is_74(form: str, sent: str) -> None:
+    call = "loan schedule --principal 900 --rate 5% --instalments 9 --disbursed-on 2024-01-15"
+    code = f"import sys; from usance.cli import main; sys.exit(main({(call + form).split()!r}))"
+    command = ["/bin/sh", "-c", f'"$0" -c "$1" {sent}', sys.executable, code]
+    done = subprocess.run(command, text=True, capture_output=True, check=False)
+    assert done.returncode == 74
+    if "2>" not in sent:
+        assert done.stderr.startswith("error: standard output: cannot be written: ")
+        assert done.stderr.count("\n") == 1
 
 
 def test_errors_as_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

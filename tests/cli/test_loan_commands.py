@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, date, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from textwrap import dedent
 from typing import Any
@@ -11,6 +13,8 @@ import pytest
 
 from tests.cli.answers import FACTS_YAML, LOAN_YAML, TERMS_YAML, Usance
 from usance.base.fields import Fields
+from usance.base.parameters import trace
+from usance.cli import main
 from usance.loan.commands import TERMS
 from usance.loan.documents.terms import read_terms
 
@@ -68,6 +72,26 @@ def test_today_is_said_when_the_clock_chose_it(usance: Usance) -> None:
     assert "(today)" not in usance(f"loan quote {call} --disbursed-on 2024-05-20").out
     shown = usance("loan replay loan.yaml", loan_yaml=TERMS_YAML + FACTS_YAML).out
     assert shown.startswith("as of                      2024-05-20 (today)\n")
+
+
+def test_today_is_the_day_of_the_platforms_time_zone(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    call = ["loan", "schedule", "--principal", "100", "--rate", "5%", "--instalments", "1"]
+    midnight = datetime(2024, 5, 20, 16, tzinfo=UTC)  # in Shanghai
+    for now, day in ((midnight - timedelta(seconds=1), 20), (midnight, 21)):
+        assert main(call, now=partial(now.astimezone, UTC)) == 0
+        assert capsys.readouterr().out.startswith(f"disbursed on 2024-05-{day} (today)\n")
+
+
+def test_the_tax_in_fees_is_that_of_the_day(usance: Usance) -> None:
+    call = "loan quote --principal 1000 --rate 18% --coupon 6% --instalments 6 --json"
+    with trace() as reads:
+        assert usance(f"{call} --disbursed-on 2016-05-01").json["vat_ppm"] == 60_000
+    assert ("tax.vat", date(2016, 5, 1)) in {(read.name, read.on) for read in reads}
+    before = usance(f"{call} --disbursed-on 2016-04-30").json
+    assert (before["vat_ppm"], before["vat_minor"]) == (0, 0)
+    assert usance(f"{call} --disbursed-on 2016-04-30 --vat 3%").json["vat_ppm"] == 30_000
 
 
 def test_schedule(usance: Usance) -> None:
@@ -130,6 +154,44 @@ def test_replay(usance: Usance) -> None:
           5  2024-05-31    1500.00     45.00       0.00      0.00    1500.00     45.00
           6  2024-06-30    1500.00     22.50       0.00      0.00    1500.00     22.50
         """)
+
+
+def test_a_loan_before_its_disbursement(usance: Usance) -> None:
+    shown = usance("loan replay loan.yaml --as-of 2023-12-30", loan_yaml=LOAN_YAML).out
+    assert "status                     not disbursed\n" in shown
+    assert "instalments" not in shown
+
+
+def test_a_loan_after_its_terms_changed(usance: Usance) -> None:
+    text = dedent("""\
+        terms:
+          - {principal: 10000, rate: 18%, instalments: 12, disbursed_on: 2024-01-15}
+          - {rate: 12%, instalments: 18, first_due_on: 2024-06-15, change: hardship}
+        facts:
+          - {kind: disbursed, on: 2024-01-15, amount: 10000}
+          - {kind: paid, on: 2024-02-15, amount: 916.80}
+          - {kind: terms_changed, on: 2024-05-10, terms: 2}
+          - {kind: paid, on: 2024-06-15, amount: 939.58}
+        """)
+    before = usance("loan replay loan.yaml --as-of 2024-05-09", loan_yaml=text).out
+    assert "\ninstalments paid           1 of 12\n" in before
+    lines = usance("loan replay loan.yaml --as-of 2024-06-15").out.splitlines()
+    assert lines[1:4] == [
+        "status                     active, 92 days past due",
+        "past due since             2024-03-15, before the terms changed on 2024-05-10",
+        "instalments paid           1 of 18 since the terms changed on 2024-05-10",
+    ]
+
+
+def test_the_order_of_facts_with_refs_does_not_matter(usance: Usance) -> None:
+    pays = ["  - {kind: paid, on: 2024-01-31, amount: 1635, ref: a}\n",
+            "  - {kind: paid, on: 2024-01-31, amount: 900, ref: b}\n"]  # fmt: skip
+    rest = "  - {kind: reversed, on: 2024-02-01, reverses: b}\nas_of: 2024-02-10\n"
+    head = TERMS_YAML + "facts:\n  - {kind: disbursed, on: 2023-12-31, amount: 9000}\n"
+    one = usance("loan replay loan.yaml", loan_yaml=head + "".join(pays) + rest)
+    other = usance("loan replay loan.yaml", loan_yaml=head + "".join(reversed(pays)) + rest)
+    assert one == other
+    assert one.code == 0
 
 
 def test_replay_as_json(usance: Usance) -> None:

@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any
 
+from usance.base.errors import InputError, UsanceError
 from usance.base.money import Money
 
 # Wider than any table: what is piped is never wrapped.
@@ -35,8 +36,31 @@ class Session:
     now: Callable[[], datetime]
 
     def today(self) -> date:
-        """The date where the user is."""
-        return self.now().date()
+        """The business day of this moment, by the parameter `platform.time_zone`.
+
+        >>> from datetime import UTC
+        >>> str(Session(lambda: datetime(2024, 5, 20, 17, tzinfo=UTC)).today())  # 1 a.m. in China
+        '2024-05-21'
+        """
+        from zoneinfo import ZoneInfo
+
+        from usance.base.parameters import Parameters
+
+        now = self.now()
+        zone = Parameters.load().at("platform.time_zone", now.date())
+        return now.astimezone(ZoneInfo(str(zone.value))).date()
+
+
+class OutputError(UsanceError):
+    """Standard output is closed, or what it leads to is full or broken."""
+
+    code = "output"
+
+
+def one_form(*, as_csv: bool, as_json: bool) -> None:
+    """Refuse two forms of one answer."""
+    if as_csv and as_json:
+        raise InputError("--csv and --json exclude each other", fix="Give one of them")
 
 
 def number(amount_minor: int, currency: str) -> str:
@@ -53,6 +77,11 @@ def show_help(ctx: Any) -> None:
 def print_line(text: str = "") -> None:
     """One line of an answer."""
     sys.stdout.write(f"{text}\n")
+
+
+def print_warning(text: str) -> None:
+    """One line on standard error beside an answer."""
+    sys.stderr.write(f"warning: {text}\n")
 
 
 def print_pairs(pairs: Sequence[tuple[str, str]]) -> None:

@@ -19,23 +19,27 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from datetime import date, datetime
+from decimal import Decimal
 from enum import Enum
 from functools import cache
 from typing import Any, TypeVar
 
 import yaml
 
-from usance.base.codes import Code
+from usance.base.codes import Code, Currency
 from usance.base.dates import parse_date, parse_moment
 from usance.base.errors import (
+    AmountError,
     CurrencyMismatch,
+    DateError,
     DocumentError,
     InputError,
+    RateError,
     UsanceError,
     unknown,
 )
-from usance.base.money import Money
-from usance.base.rates import Rate
+from usance.base.money import INT64_MAX, INT64_MIN, Money
+from usance.base.rates import INT32_MAX, PPM, Rate
 
 T = TypeVar("T")
 E = TypeVar("E", bound=Enum)
@@ -47,7 +51,8 @@ Places = Callable[[Path], str]
 Reader = Callable[[Any, str], T]
 """Turns what was written into a value, or raises an error with the place it is given."""
 
-_WHOLE = re.compile(r"-?[0-9]{1,18}")
+_WHOLE = re.compile(r"-?[0-9]{1,200}")
+_NUMBER = re.compile(r"-?[0-9]{1,200}(\.[0-9]{1,200})?")
 _WITH_CURRENCY = re.compile(r"(\S+) ?([A-Z]{3})")
 
 
@@ -60,6 +65,7 @@ class Fields:
         self._places, self.problems, self._path = places, problems, path
         self._asked: dict[str, None] = {}
         self._given: dict[Any, Any] = {}
+        self.is_mapping = isinstance(given, dict)
         if isinstance(given, dict):
             self._given = given
         else:
@@ -92,7 +98,7 @@ class Fields:
 
     def need(self, key: str, read: Reader[T]) -> T | None:
         """As `take`, and a problem if the key is not there."""
-        if key not in self._given:
+        if key not in self._given and self.is_mapping:
             self.wrong(f"{key} is missing", f"Give {key}", key)
         return self.take(key, read)
 
@@ -102,11 +108,16 @@ class Fields:
 
     def each(self, key: str) -> list[Fields]:
         """The mappings listed under a key, or the only one if it is not a list."""
-        found = self.take(key, lambda given, _: given if isinstance(given, list) else None)
+        found = self.take(key, lambda given, _: given)
         if found is None:
-            only = self.inner(key)
-            return [] if only is None else [only]
-        return [self._at(item, key, number) for number, item in enumerate(found, start=1)]
+            return []
+        if isinstance(found, list):
+            return [self._at(item, key, number) for number, item in enumerate(found, start=1)]
+        if isinstance(found, dict):
+            return [self._at(found, key)]
+        fix = "Write 'key: value' under it, or a list of such items"
+        self.wrong(f"{_shown(found)} stands where keys and values belong", fix, key)
+        return []
 
     def close(self) -> None:
         """Keep a problem for every key nobody asked for."""
@@ -135,23 +146,87 @@ def whole(given: Any, where: str) -> int:
     raise DocumentError(f"{_shown(given)} is not a whole number", where=where, fix=fix)
 
 
+def whole_of(lowest: int, highest: int, *, error: type[InputError] = DocumentError) -> Reader[int]:
+    """A reader of whole numbers within a range.
+
+    >>> whole_of(1, 1200)("0", "--instalments")
+    Traceback (most recent call last):
+    usance.base.errors.DocumentError: --instalments: 0 is too small. Give 1 to 1200.
+    """
+
+    def number(given: Any, where: str) -> int:
+        value = whole(given, where)
+        _check_range(given, value, lowest, highest, where, f"Give {lowest} to {highest}", error)
+        return value
+
+    return number
+
+
 def rate(given: Any, where: str) -> int:
     """A rate such as `18%` or `0.18`, in parts per million."""
     return Rate.parse(given, where=where).ppm
 
 
+def rate_of(
+    lowest_ppm: int, highest_ppm: int, *, error: type[InputError] = RateError
+) -> Reader[int]:
+    """A reader of rates within a range, in parts per million.
+
+    >>> rate_of(0, 10_000_000)("-1%", "--rate")
+    Traceback (most recent call last):
+    usance.base.errors.RateError: --rate: -1% is too small. Give 0% to 1000%.
+    """
+    fix = f"Give {Rate(lowest_ppm)} to {Rate(highest_ppm)}"
+
+    def within(given: Any, where: str) -> int:
+        percent = isinstance(given, str) and given.endswith("%")
+        named = _number(given[:-1].rstrip(" ")) if percent else None
+        if named is not None and named.copy_abs() * PPM / 100 > INT32_MAX:
+            raise error(_beyond(given, above=named > 0), where=where, fix=fix)
+        value = rate(given, where)
+        _check_range(given, value, lowest_ppm, highest_ppm, where, fix, error)
+        return value
+
+    return within
+
+
 def day(given: Any, where: str) -> date:
     """A date such as 2024-06-30."""
-    return parse_date(given, where=where)
+    if isinstance(given, str | date):
+        return parse_date(given, where=where)
+    fix = "Write YYYY-MM-DD, such as 2024-06-30"
+    raise DateError(f"{_shown(given)} is not a date", where=where, fix=fix)
+
+
+def day_of(first: date, last: date, *, error: type[InputError] = DateError) -> Reader[date]:
+    """A reader of dates within a range."""
+
+    def within(given: Any, where: str) -> date:
+        found = day(given, where)
+        if not first <= found <= last:
+            what = f"{found} is too {'late' if found > last else 'early'}"
+            raise error(what, where=where, fix=f"Give a date from {first} to {last}")
+        return found
+
+    return within
 
 
 def moment(given: Any, where: str) -> datetime:
     """A moment with its offset, such as `2024-06-30T08:00:00+08:00`."""
-    return parse_moment(given, where=where)
+    if isinstance(given, str | datetime):
+        return parse_moment(given, where=where)
+    fix = "Write date, time and offset, such as 2024-06-30T08:00:00Z"
+    raise DateError(f"{_shown(given)} is not a moment", where=where, fix=fix)
 
 
-def amount_of(currency: str) -> Reader[int]:
-    """A reader of amounts in major units of one currency, as minor units.
+def amount_of(
+    currency: str,
+    lowest_minor: int = INT64_MIN,
+    highest_minor: int = INT64_MAX,
+    *,
+    error: type[InputError] = AmountError,
+) -> Reader[int]:
+    """A reader of amounts in major units of one currency, as minor units, within a range.
 
     >>> amount_of("CNY")("916.80 CNY", "facts[2].amount")
     91680
@@ -159,13 +234,24 @@ def amount_of(currency: str) -> Reader[int]:
     Traceback (most recent call last):
     usance.base.errors.CurrencyMismatch: facts[2].amount: 916.80 USD where amounts are in CNY. \
 Give it in CNY, converted at a dated exchange rate.
+    >>> amount_of("CNY", 1, 10**15)("-5", "--principal")
+    Traceback (most recent call last):
+    usance.base.errors.AmountError: --principal: -5 is too small. \
+Give 0.01 to 10000000000000.00 CNY.
     """
+    fix = f"Give {Money(lowest_minor, currency).number} to {Money(highest_minor, currency)}"
+    limit = Decimal(INT64_MAX).scaleb(-Currency[currency].exponent)
 
     def amount(given: Any, where: str) -> int:
         named = _WITH_CURRENCY.fullmatch(given) if isinstance(given, str) else None
         number, unit = (named[1], named[2]) if named else (given, currency)
         check_currency(unit, currency, where, shown=f"{number} {unit}")
-        return Money.parse(number, currency, where=where).minor
+        plain = _number(number)
+        if plain is not None and plain.copy_abs() > limit:
+            raise error(_beyond(given, above=plain > 0), where=where, fix=fix)
+        value = Money.parse(number, currency, where=where).minor
+        _check_range(given, value, lowest_minor, highest_minor, where, fix, error)
+        return value
 
     return amount
 
@@ -237,6 +323,30 @@ def _label(member: Enum) -> str:
     return member.label if isinstance(member, Code) else str(member.value)
 
 
+def _number(given: object) -> Decimal | None:
+    """What was written as a number of any size, or None if it is none."""
+    if isinstance(given, Decimal) and given.is_finite():
+        return given
+    plain = isinstance(given, str) and _NUMBER.fullmatch(given)
+    return Decimal(given) if plain or type(given) is int else None  # type: ignore[arg-type]
+
+
+def _check_range(
+    given: object, value: int, lowest: int, highest: int, where: str, fix: str,
+    error: type[InputError],
+) -> None:  # fmt: skip
+    if not lowest <= value <= highest:
+        raise error(_beyond(given, above=value > highest), where=where, fix=fix)
+
+
+def _beyond(given: object, *, above: bool) -> str:
+    shown = str(given) if len(str(given)) <= 40 else f"{str(given)[:37]}..."
+    return f"{shown} is too {'large' if above else 'small'}"
+
+
 def _shown(given: object) -> str:
-    plain = repr(given)
+    """What was written, as a person would recognise it."""
+    if given is None:
+        return "nothing"
+    plain = str(given) if isinstance(given, Decimal | date) else repr(given)
     return plain if len(plain) <= 40 else f"{plain[:37]}..."

@@ -168,7 +168,7 @@ def replay(
     one_form(as_csv=as_csv, as_json=as_json)
     document = read_loan(file, facts_csv=facts)
     if facts is not None and not document.facts:
-        print_warning(f"{facts}: no facts. The loan is shown as agreed, with nothing paid out.")
+        print_warning(f"{facts}: no facts. The loan is shown as not disbursed.")
     day = parse_date(as_of, where="--as-of") if as_of else document.as_of
     moment = parse_moment(known_at, where="--known-at") if known_at else document.known_at
     note, day = ("", day) if day else (" (today)", ctx.obj.today())
@@ -189,8 +189,9 @@ def replay(
             changed_on=document.changed_on(day, moment),
         )  # fmt: skip
         print_pairs([("as of", f"{day}{note}"), *known, *said])
-        print_line()
-        print_table(*presentation.replay_table(rows, document.currency))
+        if rows:
+            print_line()
+            print_table(*presentation.replay_table(rows, document.currency))
 
 
 def _replayed(document: LoanDocument, day: date, moment: datetime | None, form: str) -> Loan:

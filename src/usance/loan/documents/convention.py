@@ -14,7 +14,7 @@ from typing import Any
 
 from usance.base.codes import Component
 from usance.base.errors import unknown
-from usance.base.fields import Fields, amount_of, one_of, text, whole
+from usance.base.fields import Fields, amount_of, one_of, text, whole_of
 from usance.loan.convention import (
     OWN,
     Allocation,
@@ -34,6 +34,7 @@ from usance.loan.convention import (
     When,
 )
 from usance.loan.errors import OptionError
+from usance.loan.limits import MAX_PRINCIPAL_MINOR
 
 _CHOICES: dict[str, type[Enum]] = {
     "amortisation": Amortisation,
@@ -47,6 +48,8 @@ _CHOICES: dict[str, type[Enum]] = {
     "early": Early,
     "settlement_interest": SettlementInterest,
 }
+MAX_STEP = 36_500
+"""A century of days between two instalments."""
 _PENALTY = "penalty"
 _CLAIMS: dict[str, Bucket | None] = {
     f"{when} {component.label}": (when, component)
@@ -71,12 +74,20 @@ def read_convention(given: Fields, currency: str) -> Convention | None:
     options: dict[str, Any] = {
         key: given.take(key, one_of(choices)) for key, choices in _CHOICES.items()
     }
-    options["every"] = given.take("every", whole)
-    options["round_to_minor"] = given.take("round_to", amount_of(currency))
+    options["every"] = given.take("every", whole_of(1, MAX_STEP, error=OptionError))
+    rounded = amount_of(currency, 1, MAX_PRINCIPAL_MINOR, error=OptionError)
+    options["round_to_minor"] = given.take("round_to", rounded)
     options["calendar"] = given.take("calendar", text)
     options["allocation"] = _allocation(given)
     given.close()
     chosen = {key: value for key, value in options.items() if value is not None}
+    rolls = chosen.get("roll", Roll.NONE) is not Roll.NONE
+    if rolls and "calendar" not in given:
+        where, fix = given.where("roll"), "Name a calendar, such as weekends, or leave roll out"
+        given.problems.append(OptionError("a roll without a calendar", where=where, fix=fix))
+    if "calendar" in given and not rolls and "roll" not in given:
+        where, fix = given.where("calendar"), "Say where a due date goes, as in roll: following"
+        given.problems.append(OptionError("a calendar without a roll", where=where, fix=fix))
     return base.named(name, **chosen) if len(given.problems) == before else None
 
 

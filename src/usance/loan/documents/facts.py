@@ -9,13 +9,15 @@
 
 from __future__ import annotations
 
+import csv
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from usance.base.codes import Component, Fee, Kind
 from usance.base.dates import to_day
-from usance.base.documents import read_csv
+from usance.base.documents import read_csv, read_text
 from usance.base.errors import DocumentError, UsanceError, unknown
 from usance.base.fields import (
     Fields,
@@ -27,25 +29,45 @@ from usance.base.fields import (
     moment,
     one_of,
     text,
-    whole,
+    whole_of,
 )
 from usance.base.fields import Path as Steps
 from usance.base.ids import fact_ref
-from usance.loan.facts import START_OF_TIME, Fact
+from usance.loan.errors import DuplicateFact, FactAmountError, FactError, ReversalError
+from usance.loan.facts import MAX_FACT_MINOR, START_OF_TIME, Fact
 
 COLUMNS = ("kind", "on", "amount", "currency", "ref", "arg", "booked_at")
 """The columns of a CSV of facts; `kind` and `on` are needed, in any order."""
+
+MAX_VERSIONS = 1_000_000
+"""More versions of terms than any loan has; whether one was given is asked of the terms."""
 
 _WITHOUT_AMOUNT = frozenset(
     {Kind.TERMS_CHANGED, Kind.INTEREST_PAUSED, Kind.BOUGHT_OUT, Kind.CHARGED_OFF, Kind.REVERSED}
 )
 
 
+class Written(NamedTuple):
+    """A fact as it stands in a document."""
+
+    place: str
+    kind: Kind | None
+    has_ref: bool  # of its own, not by its position
+
+
+class Reversal(NamedTuple):
+    """What a fact says it reverses, and where it says so."""
+
+    place: str
+    target: int
+
+
 @dataclass(slots=True)
 class Refs:
-    """The references of a document: where each fact is, and the texts behind hashed numbers."""
+    """The references of a document: what each belongs to, and the texts behind hashed numbers."""
 
-    places: dict[int, str] = field(default_factory=dict)
+    written: dict[int, Written] = field(default_factory=dict)
+    reversals: list[Reversal] = field(default_factory=list)
     texts: dict[int, str] = field(default_factory=dict)
 
     def read(self, given: Any, where: str) -> int:
@@ -57,6 +79,37 @@ class Refs:
         if str(number) != key:
             self.texts[number] = key
         return number
+
+    def add(self, given: Fields, number: int, kind: Kind | None, *, has_ref: bool) -> None:
+        """Keep a fact under its reference; a problem if another one has it."""
+        first = self.written.get(number)
+        if first is None:
+            self.written[number] = Written(given.where(), kind, has_ref)
+            return
+        what = f"has the reference {self.texts.get(number, number)}, as has {first.place}"
+        where, fix = given.where("ref"), "Give every fact of a loan its own ref"
+        given.problems.append(DuplicateFact(what, where=where, fix=fix))
+
+    def problems(self) -> Iterator[UsanceError]:
+        """What is wrong with the reversals, once every fact is read."""
+        done: set[int] = set()
+        for place, target in self.reversals:
+            name, found = self.texts.get(target, str(target)), self.written.get(target)
+            if found is None:
+                what = f"no fact has the reference {name!r}"
+                fix = "Name the ref of a fact in this document"
+            elif not found.has_ref:
+                what = f"{found.place} has no ref of its own, only its position"
+                fix = "Give that fact a ref, and name it here"
+            elif found.kind is Kind.REVERSED:
+                what = f"{name!r} is a reversal itself"
+                fix = "Book what it reversed again under a new ref"
+            elif target in done:
+                what, fix = f"{name!r} is already reversed", "Leave one of the two reversals out"
+            else:
+                done.add(target)
+                continue
+            yield ReversalError(what, where=place, fix=fix)
 
     def spelled(self, message: str) -> str:
         """A message with the texts people gave in place of their hashes."""
@@ -73,15 +126,18 @@ def read_fact(
     kind = given.need("kind", one_of(Kind))
     effective_on = given.need("on", day)
     given.take("currency", lambda unit, where: check_currency(unit, currency, where))
-    ask = given.take if kind in _WITHOUT_AMOUNT else given.need
-    amount = ask("amount", amount_of(currency))
+    amount = _read_amount(given, kind, currency)
     arg = _read_arg(given, kind, refs, arg_key)
+    if kind is Kind.INTEREST_PAUSED and effective_on and 0 < arg < to_day(effective_on):
+        error = FactError("the pause ends before it begins", where=given.where(arg_key or "until"),
+                          fix=f"Give {effective_on} or a later day")  # fmt: skip
+        given.problems.append(error)
     ref = given.take("ref", refs.read)
     booked_at = given.take("booked_at", moment)
     if kind is not None:
         given.close()
     number = position if ref is None else ref
-    refs.places.setdefault(number, given.where())
+    refs.add(given, number, kind, has_ref=ref is not None)
     if kind is None or effective_on is None or len(given.problems) > before:
         return None
     return Fact(kind, effective_on, amount or 0, number, int(arg), booked_at or START_OF_TIME)
@@ -91,9 +147,12 @@ def read_rows(
     path: Path | str, refs: Refs, currency: str, problems: list[UsanceError]
 ) -> list[Fact]:
     """The facts of a CSV file; `arg` is spelled as its kind asks (a component, a fee, a date …)."""
+    # The header is looked at first, whatever the rows are; only a pipe cannot be read twice.
+    if Path(path).is_file() and not _has_columns(_header(path), path, problems):
+        return []
     facts = []
     for position, (line, cells) in enumerate(read_csv(path), start=1):
-        if position == 1 and not _has_columns(cells, str(path), problems):
+        if position == 1 and not _has_columns(cells, path, problems):
             return []
         filled = {name: cell.strip() for name, cell in cells.items() if cell.strip()}
         given = Fields(filled, _row_places(str(path), line), problems)
@@ -101,44 +160,66 @@ def read_rows(
     return [fact for fact in facts if fact is not None]
 
 
+def _read_amount(given: Fields, kind: Kind | None, currency: str) -> int | None:
+    if kind is Kind.REVERSED:
+        fix = "Leave it out; the fact that is reversed has the amount"
+        return given.take("amount", _refusal("an amount beside a reversal", fix))
+    lowest = 0 if kind in _WITHOUT_AMOUNT else 1
+    ask = given.take if kind in _WITHOUT_AMOUNT or kind is None else given.need
+    return ask("amount", amount_of(currency, lowest, MAX_FACT_MINOR, error=FactAmountError))
+
+
 def _read_arg(given: Fields, kind: Kind | None, refs: Refs, arg_key: str) -> int:
     """What its kind says beside the amount, under the key of the kind or the one given."""
     keys: dict[Kind, tuple[str, Reader[int]]] = {
         Kind.WAIVED: ("component", one_of(Component)),
         Kind.REVERSED: ("reverses", refs.read),
-        Kind.TERMS_CHANGED: ("terms", whole),
+        Kind.TERMS_CHANGED: ("terms", whole_of(1, MAX_VERSIONS)),
         Kind.INTEREST_PAUSED: ("until", lambda each, where: to_day(day(each, where))),
         Kind.FEE_CHARGED: ("fee", one_of(Fee)),
     }
     if kind not in keys:
         if arg_key and kind is not None:
-            given.take(arg_key, _no_arg(kind))
+            what = f"an arg beside a {kind.label} fact, which has none"
+            given.take(arg_key, _refusal(what, "Leave the cell empty"))
         return 0
-    key, read = keys[kind]
+    own_key, read = keys[kind]
+    key = arg_key or own_key
     if kind is Kind.FEE_CHARGED:
-        return given.take(arg_key or key, read) or Fee.OTHER
-    return given.need(arg_key or key, read) or 0
+        return given.take(key, read) or Fee.OTHER
+    found = given.need(key, read)
+    if kind is Kind.REVERSED and found is not None:
+        refs.reversals.append(Reversal(given.where(key), found))
+    return found or 0
 
 
-def _no_arg(kind: Kind) -> Reader[int]:
-    def refuse(given: Any, where: str) -> int:
-        what = f"{given!r} beside a {kind.label} fact, which has no arg"
-        raise DocumentError(what, where=where, fix="Leave the cell empty")
+def _refusal(what: str, fix: str) -> Reader[int]:
+    """Refuses whatever is given."""
+
+    def refuse(_: Any, where: str) -> int:
+        raise DocumentError(what, where=where, fix=fix)
 
     return refuse
 
 
-def _has_columns(cells: dict[str, str], path: str, problems: list[UsanceError]) -> bool:
-    found = [unknown("column", name, COLUMNS, where=f"{path} line 1")
-             for name in cells if name not in COLUMNS]  # fmt: skip
-    problems += found
-    missing = [name for name in ("kind", "on") if name not in cells]
-    if missing:
+def _header(path: Path | str) -> list[str]:
+    return next(csv.reader(read_text(path).splitlines()), [])
+
+
+def _has_columns(header: Collection[str], path: Path | str, problems: list[UsanceError]) -> bool:
+    where, before = f"{path} line 1", len(problems)
+    if not set(header) & set(COLUMNS):
         fix = f"Begin the file with {','.join(COLUMNS)}"
-        problems.append(
-            DocumentError(f"has no column {missing[0]}", where=f"{path} line 1", fix=fix)
-        )
-    return not found and not missing
+        what = "is no table of facts: none of its columns is known"
+        problems.append(DocumentError(what, where=where, fix=fix))
+        return False
+    strange = [name for name in header if name not in COLUMNS]
+    problems += [unknown("column", name, COLUMNS, where=where) for name in strange]
+    for name in ("kind", "on"):
+        if name not in header:
+            what, fix = f"has no column {name}", f"Add the column {name}"
+            problems.append(DocumentError(what, where=where, fix=fix))
+    return len(problems) == before
 
 
 def _row_places(path: str, line: int) -> Places:

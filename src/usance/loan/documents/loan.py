@@ -3,7 +3,7 @@
 >>> given = {"principal": "10000", "rate": "18%", "instalments": "0", "disbursed_on": "2024-01-15"}
 >>> loan_from_options(given)
 Traceback (most recent call last):
-usance.loan.errors.InstalmentsError: --instalments: 0 instalments. Give 1 to 1200.
+usance.loan.errors.InstalmentsError: --instalments: 0 is too small. Give 1 to 1200.
 """
 
 from __future__ import annotations
@@ -15,13 +15,16 @@ from datetime import date, datetime
 from functools import partial
 from pathlib import Path
 
+from usance.base.codes import Kind
 from usance.base.documents import read_document, read_text
 from usance.base.errors import DocumentError, Problems, UsanceError, raise_all
 from usance.base.fields import Fields, Places, day, document_places, moment
 from usance.base.fields import Path as Steps
+from usance.base.money import Money
 from usance.loan import facts as facts_rules
 from usance.loan.documents.facts import Refs, read_fact, read_rows
-from usance.loan.documents.terms import key_of, read_terms
+from usance.loan.documents.terms import key_of, read_terms, spoken
+from usance.loan.errors import FeeError
 from usance.loan.facts import Fact
 from usance.loan.terms import Terms
 
@@ -45,16 +48,30 @@ class LoanDocument:
         """The currency of the loan."""
         return self.terms[0].currency
 
+    def changed_on(self, as_of: date, known_at: datetime | None = None) -> date | None:
+        """The day the terms in force replaced others, as seen then; None if they are the first."""
+        seen = facts_rules.visible(
+            self.facts, as_of=as_of, known_at=known_at or facts_rules.END_OF_TIME
+        )
+        changes = [fact.effective_on for fact in seen if fact.kind is Kind.TERMS_CHANGED]
+        return max(changes, default=None)
+
     def explained(self, error: UsanceError) -> UsanceError:
         """An error found later, said of this document: its file and line, its own references."""
         if isinstance(error, Problems):
             return Problems([self.explained(each) for each in error.errors], where=self.name)
-        return type(error)(self.refs.spelled(error.what), where=self._place(error), fix=error.fix)
+        if isinstance(error, FeeError) and error.where == "guarantee_fee_minor":
+            given = Money(self.terms[0].guarantee_fee_minor, self.currency)
+            what = f"the guarantee fee of {given} is more than all fees together"
+            fix = "Lower it, or raise the rate or a fee"
+            return FeeError(what, where=self._place(error), fix=fix)
+        what = self.refs.spelled(spoken(error.what))
+        return type(error)(what, where=self._place(error), fix=spoken(error.fix))
 
     def _place(self, error: UsanceError) -> str:
         named = _REF.fullmatch(error.where)
-        if named and int(named[1]) in self.refs.places:
-            return self.refs.places[int(named[1])]
+        if named and int(named[1]) in self.refs.written:
+            return self.refs.written[int(named[1])].place
         if key := key_of(error.where):
             return self.places(("terms", key))
         return ", ".join(part for part in (self.name, error.where) if part)
@@ -77,6 +94,7 @@ def read_loan(path: Path | str, *, facts_csv: Path | str | None = None) -> LoanD
         given.wrong("facts are here and in a CSV file", "Keep one of the two", "facts")
     elif facts_csv is not None:
         facts += read_rows(facts_csv, refs, currency, problems)
+    problems += refs.problems()
     document = LoanDocument(name, places, tuple(filter(None, terms)), tuple(filter(None, facts)),
                             as_of, known_at, refs)  # fmt: skip
     if not problems:
@@ -95,6 +113,15 @@ def loan_from_options(options: Mapping[str, str]) -> LoanDocument:
 
 
 def _content(path: Path | str) -> object:
+    if str(path) == "-":
+        fix = "Give the name of a .yaml or .json file"
+        raise DocumentError("standard input is not read", where="-", fix=fix)
+    if Path(path).is_dir():
+        raise DocumentError("is a folder", where=str(path), fix="Name a file inside it")
+    if not Path(path).suffix:
+        read_text(path)
+        fix = "Rename it to end in .yaml or .json"
+        raise DocumentError("has no ending that says what is in it", where=str(path), fix=fix)
     content = read_document(path)
     if not isinstance(content, dict):
         fix = "Begin with 'terms:' and what was agreed"

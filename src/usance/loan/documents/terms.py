@@ -9,23 +9,58 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import fields as fields_of
 from datetime import date
+from functools import cache
 from typing import Any
 
 from usance.base.codes import Component, Currency
 from usance.base.dates import Frequency
 from usance.base.errors import Problems, UsanceError
-from usance.base.fields import Fields, Reader, amount_of, day, one_of, rate, whole
+from usance.base.fields import (
+    Fields,
+    Reader,
+    amount_of,
+    day,
+    day_of,
+    one_of,
+    rate_of,
+    whole,
+    whole_of,
+)
+from usance.base.parameters import Parameters
+from usance.base.rates import PPM, Rate
 from usance.loan.convention import OWN, Convention
 from usance.loan.documents.convention import own_convention, read_convention
+from usance.loan.errors import (
+    FeeError,
+    InstalmentsError,
+    PrincipalError,
+    TermsDateError,
+    TermsRateError,
+)
+from usance.loan.limits import (
+    LAST_START_YEAR,
+    MAX_INSTALMENTS,
+    MAX_PRINCIPAL_MINOR,
+    MAX_RATE_PPM,
+)
 from usance.loan.terms import Change, FeeBasis, LateBase, LateRule, PercentFee, Terms
 
 KEPT = ("principal", "disbursed_on", "currency", "convention")
 """What a later version of the terms has from the first unless it says otherwise."""
 
+VAT = "tax.vat"
+MAX_GRACE_DAYS = 36_500
+"""A century: more than any loan waits before an overdue instalment costs something."""
+
 _AMOUNTS = ("flat_fee", "guarantee_fee", "upfront_fee", "down_payment", "balloon")
+_FIRST_DAY, _LAST_DAY = date(1970, 1, 1), date(LAST_START_YEAR, 12, 31)
+_FIELD = re.compile(r"\b([a-z_]+)_(?:minor|ppm)\b")
+_RATE = rate_of(0, MAX_RATE_PPM, error=TermsRateError)
+_SHARE = rate_of(0, PPM, error=TermsRateError)
 
 
 def read_terms(given: Fields, *, first: Terms | None = None, number: int = 1) -> Terms | None:
@@ -38,12 +73,15 @@ def read_terms(given: Fields, *, first: Terms | None = None, number: int = 1) ->
     code = currency.label if currency else first.currency if first else "CNY"
     values = dict(_plain(given, code, first, number)) | dict(_composed(given, code))
     given.close()
-    if len(given.problems) > before or (number > 1 and first is None):
+    _check_coupon(given, values)
+    if len(given.problems) > before or not given.is_mapping or (number > 1 and first is None):
         return None
     try:
         if "first_due_on" not in values:
             convention = values.get("convention", OWN["level_monthly"])
             values["first_due_on"] = one_step_after(values["disbursed_on"], convention)
+        if "vat_ppm" not in values:
+            values["vat_ppm"] = vat_on(values["disbursed_on"], shipped_parameters())
         return Terms(currency=code, terms_no=number, **values)
     except UsanceError as error:
         given.problems += [_placed(each, given) for each in _all(error)]
@@ -53,6 +91,34 @@ def read_terms(given: Fields, *, first: Terms | None = None, number: int = 1) ->
 def one_step_after(start: date, convention: Convention) -> date:
     """The first due date where none is given: one instalment's distance after the disbursement."""
     return Frequency(convention.every, convention.unit.value.removesuffix("s")).step(start, 1)
+
+
+@cache
+def shipped_parameters() -> Parameters:
+    """The parameters of the platform, read once."""
+    return Parameters.load()
+
+
+def vat_on(day: date, parameters: Parameters) -> int:
+    """The tax contained in fees where terms do not say: `tax.vat`, 0 before its first value.
+
+    >>> (
+    ...     vat_on(date(2024, 1, 15), shipped_parameters()),
+    ...     vat_on(date(2016, 4, 30), Parameters.load()),
+    ... )
+    (60000, 0)
+    """
+    begun = parameters.by_name[VAT].entries[0].valid_from <= day
+    return parameters.at(VAT, day).integer if begun else 0
+
+
+def spoken(message: str) -> str:
+    """A message with the keys people write in place of the fields of `Terms`.
+
+    >>> spoken("Lower guarantee_fee_minor, or raise the rate")
+    'Lower guarantee_fee, or raise the rate'
+    """
+    return _FIELD.sub(lambda found: key_of(found[0]) or found[0], message)
 
 
 def key_of(field: str) -> str:
@@ -69,19 +135,22 @@ def key_of(field: str) -> str:
 def _plain(
     given: Fields, currency: str, first: Terms | None, number: int
 ) -> Iterator[tuple[str, Any]]:
+    principal = amount_of(currency, 1, MAX_PRINCIPAL_MINOR, error=PrincipalError)
+    fee = amount_of(currency, 0, MAX_PRINCIPAL_MINOR, error=FeeError)
+    started = day_of(_FIRST_DAY, _LAST_DAY, error=TermsDateError)
     readers: dict[str, tuple[str, Reader[Any]]] = {
-        "principal": ("principal_minor", amount_of(currency)),
-        "rate": ("rate_ppm", rate),
-        "instalments": ("instalments", whole),
-        "disbursed_on": ("disbursed_on", day),
-        "first_due_on": ("first_due_on", day),
-        "coupon": ("coupon_ppm", rate),
-        "vat": ("vat_ppm", rate),
+        "principal": ("principal_minor", principal),
+        "rate": ("rate_ppm", _RATE),
+        "instalments": ("instalments", whole_of(1, MAX_INSTALMENTS, error=InstalmentsError)),
+        "disbursed_on": ("disbursed_on", started),
+        "first_due_on": ("first_due_on", started),
+        "coupon": ("coupon_ppm", _RATE),
+        "vat": ("vat_ppm", _SHARE),
         "grace_principal": ("grace_principal", whole),
         "grace_interest": ("grace_interest", whole),
         "change": ("change", one_of(Change)),
     }
-    readers |= {key: (f"{key}_minor", amount_of(currency)) for key in _AMOUNTS}
+    readers |= {key: (f"{key}_minor", fee) for key in _AMOUNTS}
     by_number = {"principal", "disbursed_on"} if number == 1 else {"first_due_on"}
     needed = {"rate", "instalments"} | by_number
     for key, (field, read) in readers.items():
@@ -97,6 +166,14 @@ def _plain(
         yield "convention", convention or (first and first.convention)
 
 
+def _check_coupon(given: Fields, values: dict[str, Any]) -> None:
+    coupon, rate = values.get("coupon_ppm"), values.get("rate_ppm")
+    if coupon is not None and rate is not None and coupon > rate:
+        what = f"the coupon of {Rate(coupon)} is more than the rate of {Rate(rate)}"
+        fix = f"Give 0% to {Rate(rate)}"
+        given.problems.append(TermsRateError(what, where=given.where("coupon"), fix=fix))
+
+
 def _convention(given: Fields, value: Any, where: str, currency: str) -> Convention | None:
     if not isinstance(value, dict):
         return own_convention(value, where)
@@ -106,19 +183,19 @@ def _convention(given: Fields, value: Any, where: str, currency: str) -> Convent
 
 
 def _composed(given: Fields, currency: str) -> Iterator[tuple[str, Any]]:
-    amount = amount_of(currency)
-    yield "rate_steps", _pairs(given, "rate_steps", ("from", day), ("rate", rate))
-    yield "tranches", _pairs(given, "tranches", ("on", day), ("amount", amount))
+    drawn = amount_of(currency, 1, MAX_PRINCIPAL_MINOR, error=PrincipalError)
+    yield "rate_steps", _pairs(given, "rate_steps", ("from", day), ("rate", _RATE))
+    yield "tranches", _pairs(given, "tranches", ("on", day), ("amount", drawn))
     yield "percent_fees", tuple(_percent_fees(given))
     late = given.inner("late")
     if late is not None:
-        yield "late", _late(late, amount)
+        yield "late", _late(late, amount_of(currency, 0, MAX_PRINCIPAL_MINOR, error=FeeError))
 
 
 def _percent_fees(given: Fields) -> Iterator[PercentFee]:
     for fee in given.each("percent_fees"):
         component = fee.need("component", one_of(Component))
-        basis, ppm = fee.need("of", one_of(FeeBasis)), fee.need("rate", rate)
+        basis, ppm = fee.need("of", one_of(FeeBasis)), fee.need("rate", _RATE)
         fee.close()
         if component is not None and basis is not None and ppm is not None:
             yield PercentFee(component, basis, ppm)
@@ -126,10 +203,10 @@ def _percent_fees(given: Fields) -> Iterator[PercentFee]:
 
 def _late(given: Fields, amount: Reader[int]) -> LateRule:
     parts: dict[str, Any] = {
-        "rate_ppm": given.take("rate", rate),
+        "rate_ppm": given.take("rate", _RATE),
         "fee_minor": given.take("fee", amount),
-        "grace_days": given.take("grace_days", whole),
-        "cap_ppm": given.take("cap", rate),
+        "grace_days": given.take("grace_days", whole_of(0, MAX_GRACE_DAYS)),
+        "cap_ppm": given.take("cap", _RATE),
         "base": given.take("base", one_of(LateBase)),
     }
     given.close()
@@ -154,4 +231,4 @@ def _placed(error: UsanceError, given: Fields) -> UsanceError:
     """The same error at the key a person wrote instead of the field of `Terms`."""
     key = key_of(error.where)
     where = given.where(key) if key else given.where()
-    return type(error)(error.what, where=where, fix=error.fix)
+    return type(error)(spoken(error.what), where=where, fix=spoken(error.fix))

@@ -92,7 +92,7 @@ class Case:
     unit: UnitPeriod | None
     per_year: Fraction | None
     dates: CaseDates
-    expected_pct: Decimal
+    expected_pct: Decimal | None
     problems: tuple[InputError, ...]
 
 
@@ -157,9 +157,11 @@ class _Reader:
         if not found:
             self.problem(names[0], "is missing", f"Give a list of {names[0]}")
         for name in found:
-            entries = self.raw[name]
-            for index, entry in enumerate(entries if isinstance(entries, list) else [entries]):
-                yield self._stream(f"{name}[{index}]", entry, sign)
+            entries = self.raw[name] if isinstance(self.raw[name], list) else [self.raw[name]]
+            if not entries:
+                self.problem(name, "is empty", 'Give at least one {"amount": ..., "t": ...}')
+            for number, entry in enumerate(entries, start=1):
+                yield self._stream(f"{name}[{number}]", entry, sign)
 
     def _stream(self, field: str, entry: Any, sign: int) -> Stream:
         if not isinstance(entry, dict):
@@ -187,7 +189,8 @@ class _Reader:
             given = Decimal(given)
         if (type(given) is int or is_plain(given)) and given >= 0:
             return Decimal(given)
-        self.problem(field, f"is {given!r}", "Give an amount of 0 or more as a plain number")
+        what = "is missing" if given is None else f"is {given!r}"
+        self.problem(field, what, "Give an amount of 0 or more as a plain number")
         return Decimal(0)
 
     def _count(self, given: Any, field: str) -> int:
@@ -254,12 +257,13 @@ class _Reader:
             return None
         return self._try(lambda: parse_date(given, where=f"{self.name} {field}"))
 
-    def _expected(self) -> Decimal:
+    def _expected(self) -> Decimal | None:
         given = self.raw.get("expected_apr_pct")
         if isinstance(given, int | Decimal) and (type(given) is int or is_plain(given)):
             return Decimal(given)
-        self.problem("expected_apr_pct", f"is {given!r}", "Give the expected rate in per cent")
-        return Decimal(0)
+        what = "is missing" if given is None else f"is {given!r}"
+        self.problem("expected_apr_pct", what, "Give the expected rate in per cent")
+        return None
 
     def _try(self, read: Callable[[], T]) -> T | None:
         try:

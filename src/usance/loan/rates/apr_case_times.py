@@ -182,5 +182,5 @@ def _years(flows: Sequence[tuple[Stream, Fraction]]) -> Timeline:
 def _scaled(flows: Sequence[tuple[Stream, Fraction]]) -> list[tuple[int, Fraction]]:
     """Amounts as whole numbers of the finest decimal any of them has."""
     places = [-int(stream.amount.as_tuple().exponent) for stream, _ in flows]
-    scale = Decimal(10) ** max(0, *places)
+    scale = Decimal(10) ** max([0, *places])
     return [(int(stream.amount * scale), time) for stream, time in flows]

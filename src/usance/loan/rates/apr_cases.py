@@ -23,7 +23,7 @@ class Result:
 
     id: str
     title: str
-    expected_pct: Decimal
+    expected_pct: Decimal | None
     got_pct: Decimal | None
     problems: tuple[str, ...] = ()
     note: str | None = None
@@ -36,11 +36,10 @@ class Result:
 
     def as_dict(self) -> dict[str, object]:
         """For `--json`, numbers as text so that no digit is lost."""
-        got = None if self.got_pct is None else str(self.got_pct)
         return {
             "id": self.id,
-            "expected_apr_pct": str(self.expected_pct),
-            "got_apr_pct": got,
+            "expected_apr_pct": None if self.expected_pct is None else str(self.expected_pct),
+            "got_apr_pct": None if self.got_pct is None else str(self.got_pct),
             "problems": list(self.problems),
         }
 
@@ -84,7 +83,7 @@ def run(path: Path | str) -> Report:
 
 def run_case(case: Case) -> Result:
     """Compute one case and set it beside what it expects."""
-    if case.problems:
+    if case.problems or case.expected_pct is None:
         return _unusable(case, *case.problems)
     decimals = max(0, -int(case.expected_pct.as_tuple().exponent))
     try:
@@ -103,9 +102,10 @@ def _unusable(case: Case, *errors: UsanceError) -> Result:
 
 def _lines(result: Result) -> Iterator[str]:
     mark = "ok  " if result.passed else "FAIL"
+    expected = "no rate" if result.expected_pct is None else f"{result.expected_pct} %"
     got = "no rate" if result.got_pct is None else f"{result.got_pct} %"
     title = f"  {result.title}" if result.title else ""
-    yield f"{mark}  {result.id}  expected {result.expected_pct} %, got {got}{title}"
+    yield f"{mark}  {result.id}  expected {expected}, got {got}{title}"
     yield from (f"      {problem}" for problem in result.problems)
     if result.note:
         yield f"      note: {result.note}"
