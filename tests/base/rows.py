@@ -9,6 +9,7 @@ import pyarrow as pa
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
 
+from usance.base.codes import code_lists
 from usance.base.columns import make, sort
 from usance.base.schemas import Table
 
@@ -33,7 +34,14 @@ def values(kind: str) -> SearchStrategy[Any]:
 @st.composite
 def tables(draw: DrawFn, spec: Table, max_size: int = 12) -> pa.Table:
     """Up to a dozen rows of a table, in key order."""
-    row = st.tuples(*(values(column.type) for column in spec.columns))
+    row = st.tuples(
+        *(
+            st.sampled_from(list(code_lists()[column.codes].values()))
+            if column.codes
+            else values(column.type)
+            for column in spec.columns
+        )
+    )
     places = [spec.names.index(name) for name in spec.key]
     rows = draw(
         st.lists(

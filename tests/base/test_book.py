@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 import pytest
 
 from tests.base.rows import facts
@@ -29,7 +31,7 @@ from usance.base.errors import (
     Problems,
     SchemaError,
 )
-from usance.base.parquet import write_parquet
+from usance.base.parquet import sha256_of, write_parquet
 from usance.base.schemas import Table
 from usance.base.tables import table
 
@@ -138,10 +140,82 @@ def test_a_step_that_fails_leaves_nothing(book: Book) -> None:
 def test_rows_published_twice_are_refused(book: Book) -> None:
     with pytest.raises(DuplicateKey, match="published before"), book.writing() as step:
         step.add("facts", facts(16385), month=653)
-    with book.writing() as step:
+
+
+def test_a_key_of_another_file_is_refused_by_both_names(book: Book) -> None:
+    first = book.files("facts")[0].path
+    with pytest.raises(DuplicateKey) as caught, book.writing() as step:
         step.add("facts", facts(16385, 2), month=655)
-    with pytest.raises(DuplicateKey, match="repeats the key"):
+    assert caught.value.where.startswith("tables/facts/2024-08/s0000-")
+    assert first in caught.value.what
+    assert "loan_id 16385, effective_on 2023-12-31, kind 0, ref 1" in caught.value.what
+    assert Book.open(book.path).rows("facts") == book.read("facts").num_rows == 6
+
+
+def test_files_of_one_step_are_compared_and_replaced_ones_are_not(book: Book) -> None:
+    with pytest.raises(DuplicateKey, match="s0001"), book.writing() as step:  # noqa: PT012
+        step.add("facts", facts(49153), month=655, shard=1)
+        step.add("facts", facts(49153), month=655, shard=2)
+    with book.writing() as step:
+        step.add("facts", facts(16385, 2), month=653, instead=True)
+    assert book.rows("facts") == 5
+
+
+def test_overlapping_ranges_without_a_common_key_are_no_repeat(book: Book) -> None:
+    later = make("facts", loan_id=[16385, 32769], effective_on=[19723, 19723], kind=[4, 4],
+                 ref=[1, 1], amount_minor=[1, 1], arg=[0, 0], booked_at=[1, 1])  # fmt: skip
+    with book.writing() as step:
+        step.add("facts", later, month=655)
+    assert book.read("facts").num_rows == 8
+    assert book.check() == []
+
+
+def test_only_row_groups_that_meet_in_every_key_column_are_read(
+    book: Book, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    later = make("facts", loan_id=[16385, 32769], effective_on=[19999, 19999], kind=[4, 4],
+                 ref=[1, 1], amount_minor=[1, 1], arg=[0, 0], booked_at=[1, 1])  # fmt: skip
+    read: list[list[int]] = []
+    real = pq.ParquetFile.read_row_groups
+
+    def noted(file: Any, groups: list[int], **named: Any) -> pa.Table:
+        read.append(groups)
+        return real(file, groups, **named)
+
+    monkeypatch.setattr(pq.ParquetFile, "read_row_groups", noted)
+    with book.writing() as step:
+        step.add("facts", later, month=655)
+    assert read == []
+    assert book.check() == []
+
+
+def test_a_check_finds_keys_that_two_files_share(
+    book: Book, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr("usance.base.book.may_share", lambda *_: False)  # as books before had it
+        with book.writing() as step:
+            step.add("facts", facts(16385, 2), month=655)
+    (finding,) = book.check()
+    assert isinstance(finding, DuplicateKey)
+    assert finding.where == book.files("facts")[2].path
+    assert book.files("facts")[0].path in finding.what
+    with pytest.raises(DuplicateKey, match="repeats the key") as caught:
         book.read("facts")
+    assert caught.value.where == str(book.path / "tables" / "facts")
+
+
+def test_text_keys_shared_by_files(book: Book) -> None:
+    def figure(period: str) -> pa.Table:
+        return make("metrics", metric=["day_1"], version=[1], series=["as_reported"],
+                    period=[period], dimensions=[""], numerator=[1], denominator=[1], unit=["%"],
+                    value=[1.0], snapshot=["s"])  # fmt: skip
+
+    with book.writing() as step:
+        step.add("metrics", figure("2024Q1"), month=653)
+        step.add("metrics", figure("2024Q2"), month=654)
+    with pytest.raises(DuplicateKey, match="period 2024Q2"), book.writing() as step:
+        step.add("metrics", figure("2024Q2"), month=655)
 
 
 def test_bad_steps_are_refused(book: Book) -> None:
@@ -162,6 +236,9 @@ def test_where_there_is_no_book(tmp_path: Path, book: Book) -> None:
         Book.create(book.path, currency="CNY", time_zone="Asia/Shanghai")
     with pytest.raises(CodeError, match="unknown currency 'RMB'"):
         Book.create(tmp_path / "new", currency="RMB", time_zone="Asia/Shanghai")
+    for zone in ("Mars/Olympus", "", "../etc/passwd", "Asia"):
+        with pytest.raises(CodeError, match="unknown time zone"):
+            Book.create(tmp_path / "new", currency="CNY", time_zone=zone)
     assert not (tmp_path / "new").exists()
 
 
@@ -188,8 +265,40 @@ def test_a_file_swapped_for_another_is_noticed_by_its_rows(book: Book) -> None:
         step.add("facts", facts(65537, 2), month=655)
     paths = [book.path / file.path for file in book.files("facts")]
     paths[0].write_bytes(paths[2].read_bytes())
-    with pytest.raises(CorruptFile, match="has 2 rows instead of 3"):
+    with pytest.raises(CorruptFile, match="has changed"):
         book.read("facts", month=653)
+    with pytest.raises(CorruptFile, match="has 2 rows instead of 3"):
+        book.read("facts", month=653, verify=False)
+
+
+@pytest.mark.parametrize("columns", [[], ["amount_minor"], ["loan_id"]])
+def test_a_file_rewritten_with_other_amounts_is_not_read(book: Book, columns: list[str]) -> None:
+    book.read("facts", columns)  # its hash is now known to this process
+    path = book.path / book.files("facts")[0].path
+    before = path.stat()
+    rows = pq.read_table(path)
+    place = rows.column_names.index("amount_minor")
+    more = pc.add(rows.column(place), 1)
+    pq.write_table(rows.set_column(place, rows.schema.field(place), more), path)
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    with pytest.raises(CorruptFile, match="has changed since it was published") as caught:
+        book.read("facts", columns)
+    assert caught.value.where == str(path)
+    assert book.read("facts", columns, verify=False).num_rows == 6
+
+
+def test_a_file_is_hashed_once_a_process(book: Book, monkeypatch: pytest.MonkeyPatch) -> None:
+    hashed: list[Path] = []
+
+    def noted(path: Path) -> str:
+        hashed.append(path)
+        return sha256_of(path)
+
+    monkeypatch.setattr("usance.base.parquet.sha256_of", noted)
+    for _ in range(3):
+        book.read("facts")
+        book.read("facts", ["amount_minor"])
+    assert sorted(hashed) == sorted(book.path / file.path for file in book.files("facts"))
 
 
 def edited(book: Book, change: Callable[[dict[str, Any]], object]) -> CorruptFile:

@@ -83,6 +83,9 @@ def test_wider_integers_are_narrowed_and_optional_columns_filled() -> None:
         ({"principal_minor": np.array([2**63], np.uint64)}, "principal_minor"),
         ({"principal_minor": [None]}, "principal_minor has 1 nulls"),
         ({"principal_minor": [1, 2]}, "unequal length"),
+        ({"loan_id": 1}, "loan_id is the one value 1"),
+        ({"loan_id": "16385"}, "loan_id is the one value '16385'"),
+        ({"loan_id": np.array(1)}, "loan_id is the one value"),
         ({"principal": [1]}, "no column 'principal'"),
         ({"source": pa.array([3], pa.int32())}, "source is int32"),
         ({"loan_id": pa.array([16385]).dictionary_encode()}, "loan_id is dictionary"),
@@ -147,6 +150,16 @@ def test_text_keys_are_checked_too() -> None:
     check_keys(make("metrics", metric=["day_1", "dpd_90"], **columns), spec)
     with pytest.raises(DuplicateKey, match="metric day_1"):
         check_keys(make("metrics", metric=["day_1", "day_1"], **columns), spec)
+
+
+def test_a_number_outside_its_closed_set_is_refused() -> None:
+    good = {name: facts().column(name) for name in facts().column_names}
+    with pytest.raises(
+        SchemaError, match=r"kind has 77, which is no kind. Give one of 0 disbursed"
+    ):
+        make("facts", **{**good, "kind": [0, 77, 4]})
+    with pytest.raises(SchemaError, match="kind has -1"):
+        conform({**good, "kind": pa.array([0, -1, 4], pa.int8())}, table("facts"), rows=3, where="")
 
 
 def test_every_type_has_an_arrow_type() -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from usance.base import compiled
 from usance.base.compiled import OWN_ROOT, available_cores, in_threads
 from usance.base.kernel_sources import kernel_sources, package_root
 
@@ -52,18 +53,19 @@ def run(folder: Path, code: str, **environment: str) -> tuple[str, str]:
     return done.stdout.strip(), done.stderr.strip()
 
 
+COMPILING = "usance: compiling kernels, kept for later runs …"
 CALL = "from parts.caller import caller; print(caller(10))"
 
 
 @pytest.mark.slow
 def test_an_edited_callee_gives_the_new_answer(tmp_path: Path) -> None:
     write_package(tmp_path, OURS, factor=2)
-    assert run(tmp_path, CALL) == ("21", "")
-    compiled = sorted((tmp_path / "cache").rglob("*.nbc"))
-    assert compiled
+    assert run(tmp_path, CALL) == ("21", COMPILING)
+    kept = sorted((tmp_path / "cache").rglob("*.nbc"))
+    assert kept
     assert not (tmp_path / "numba").exists()
     assert run(tmp_path, CALL) == ("21", "")
-    assert sorted((tmp_path / "cache").rglob("*.nbc")) == compiled  # read, not made again
+    assert sorted((tmp_path / "cache").rglob("*.nbc")) == kept  # read, not made again
 
     write_package(tmp_path, OURS, factor=3)
     assert run(tmp_path, CALL)[0] == "31"
@@ -91,18 +93,78 @@ def test_a_cache_that_cannot_be_written_is_one_line_and_no_failure(tmp_path: Pat
 
 
 @pytest.mark.slow
-def test_a_cold_cache_is_announced_once(tmp_path: Path) -> None:
-    code = (
-        "from usance.base.compiled import announce_if_cold\n"
-        "from usance.base.draws_kernel import draw_kernel\n"
-        "print(announce_if_cold(), announce_if_cold(), draw_kernel(1, 2, 3, 4))\n"
+def test_compiling_is_announced_whenever_it_happens_and_once(tmp_path: Path) -> None:
+    write_package(tmp_path, OURS, factor=2)
+    callee = "from parts.callee import callee; print(callee(10))"
+    assert run(tmp_path, callee) == ("20", COMPILING)
+    assert run(tmp_path, callee) == ("20", "")
+    assert run(tmp_path, CALL) == ("21", COMPILING)  # one kernel is there, one is not
+    assert run(tmp_path, CALL) == ("21", "")
+    next((tmp_path / "cache").rglob("caller*.nbc")).unlink()  # stopped between two files
+    assert run(tmp_path, CALL) == ("21", COMPILING)
+    assert run(tmp_path, CALL) == ("21", "")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("suffix", [".nbc", ".nbi"])
+@pytest.mark.parametrize("keep", [0, 20])
+def test_a_damaged_cache_is_one_line_and_is_made_again(
+    tmp_path: Path, suffix: str, keep: int
+) -> None:
+    write_package(tmp_path, OURS, factor=2)
+    run(tmp_path, CALL)
+    for file in (tmp_path / "cache").rglob(f"*{suffix}"):
+        file.write_bytes(file.read_bytes()[:keep])
+    answer, said = run(tmp_path, CALL)
+    assert answer == "21"
+    dropped, compiling = said.splitlines()
+    assert dropped.startswith("usance: dropping damaged compiled kernels (")
+    assert compiling == COMPILING
+    assert run(tmp_path, CALL) == ("21", "")
+
+
+@pytest.mark.slow
+def test_a_full_disk_is_one_line_and_no_failure(tmp_path: Path) -> None:
+    write_package(tmp_path, OURS, factor=2)
+    full = (
+        "from numba.core.caching import IndexDataCacheFile\n"
+        "def save(*_): raise OSError(28, 'No space left on device')\n"
+        "IndexDataCacheFile._save_{} = save\n"
     )
-    cold, said = run(tmp_path, code)
-    assert said == "usance: compiling kernels, once per installation …"
-    assert cold.startswith("True True")
-    warm, said = run(tmp_path, code)
-    assert said == ""
-    assert warm == cold.replace("True", "False")
+    for part in ("index", "data"):
+        answer, said = run(tmp_path, full.format(part) + CALL)
+        assert answer == "21"
+        compiling, full_disk = said.splitlines()
+        assert compiling == COMPILING
+        assert full_disk.startswith("usance: cannot keep compiled kernels (OSError: [Errno 28] No")
+    assert run(tmp_path, CALL) == ("21", COMPILING)
+    assert run(tmp_path, CALL) == ("21", "")
+
+
+def test_a_cache_that_others_can_write_is_not_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("USANCE_CACHE", str(tmp_path / "cache"))
+    said: list[str] = []
+    monkeypatch.setattr("usance.base.compiled.say_not_kept", said.append)
+    usable = compiled._usable_folder.__wrapped__
+    old = os.umask(0o002)
+    try:
+        folder = usable(tmp_path)
+    finally:
+        os.umask(old)
+    assert folder is not None
+    assert folder.stat().st_mode & 0o777 == folder.parent.stat().st_mode & 0o777 == 0o700
+    for place in (folder, folder.parent):
+        for mode in (0o770, 0o707):
+            place.chmod(mode)
+            assert usable(tmp_path) is None
+            assert said.pop() == f"other users can write to {place}"
+        place.chmod(0o755)
+        assert usable(tmp_path) == folder
+    monkeypatch.setattr("os.getuid", lambda: folder.stat().st_uid + 1)
+    assert usable(tmp_path) is None
+    assert said == [f"{folder.parent} belongs to another user"]
 
 
 @pytest.mark.slow

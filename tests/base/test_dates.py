@@ -146,6 +146,13 @@ def test_dates_beyond_the_calendar() -> None:
             make()
 
 
+@pytest.mark.parametrize("given", ["9999-12-31T23:59:59-14:00", "0001-01-01T00:00:00+14:00"])
+def test_moments_beyond_the_calendar_in_utc(given: str) -> None:
+    with pytest.raises(DateError, match="1 to 9999") as caught:
+        parse_moment(given, where="row 3")
+    assert caught.value.where == "row 3"
+
+
 def test_moments_are_utc() -> None:
     expected = datetime(2024, 6, 30, tzinfo=UTC)
     assert parse_moment("2024-06-30T00:00:00Z") == expected

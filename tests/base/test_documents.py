@@ -13,7 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from usance.base.documents import parse_json, parse_yaml, read_csv, read_document, read_text
-from usance.base.errors import DocumentError
+from usance.base.errors import DocumentError, UsanceError
+from usance.base.fields import Fields, day, document_places, whole
 
 # Control characters and line separators are folded or refused by YAML.
 TEXT = st.text(st.characters(exclude_categories=["Cc", "Cs", "Co", "Cn", "Zl", "Zp"]))
@@ -73,7 +74,6 @@ def test_json_decimals_are_exact() -> None:
     [
         ("a: 1\nb: .nan", 2, "not a number"),
         ("a: 1\nb: -.inf", 2, "not a number"),
-        ("a: 1\nb: 2023-02-30", 2, "does not exist"),
         ("a: 1\nb:\n  c: 1\n  c: 2", 4, "'c' is there twice"),
         ("a: 1\na: 1", 2, "'a' is there twice"),
         ("a: [1\nb: 2", 2, "expected"),
@@ -99,9 +99,11 @@ def test_wrong_yaml_names_its_line(text: str, line: int, what: str) -> None:
     ("text", "where", "what"),
     [
         ('{"a": 1,\n "b": }', "terms.json line 2", "Expecting value"),
-        ('{"a": 1,\n "a": 2}', "terms.json", "'a' is there twice"),
-        ('{"a": NaN}', "", "not a number"),
-        ('{"a": -Infinity}', "", "not a number"),
+        ('{"a": 1,\n "a": 2}', "terms.json line 2", "'a' is there twice"),
+        ('[{"a": "a"}, {"a": {"b": "{a\\"",\n "c": 1,\n "b": 2}}]', "terms.json line 3", "'b' is"),
+        ('{"a": 1, "b": [],\n "a": {"c": 1,\n "c": 2}}', "terms.json line 2", "'a' is there"),
+        ('{"a":\n NaN}', "terms.json line 2", "NaN is not a number"),
+        ('["NaN", "\\"Infinity",\n\n -Infinity]', "terms.json line 3", "-Infinity is not a number"),
         ('{"a": 1e99999999999999999999}', "terms.json", "Invalid"),
         ('{"a": ' + "9" * 5000 + "}", "terms.json", "limit"),
         ("[" * 100_000, "terms.json", "nested too deeply"),
@@ -110,7 +112,7 @@ def test_wrong_yaml_names_its_line(text: str, line: int, what: str) -> None:
 def test_wrong_json(text: str, where: str, what: str) -> None:
     with pytest.raises(DocumentError, match=what) as caught:
         parse_json(text, where="terms.json")
-    assert caught.value.where in {where, "terms.json"}
+    assert caught.value.where == where
 
 
 def test_deep_yaml_and_forbidden_characters() -> None:
@@ -118,6 +120,21 @@ def test_deep_yaml_and_forbidden_characters() -> None:
         parse_yaml("[" * 5000 + "]" * 5000)
     with pytest.raises(DocumentError, match="special characters"):
         parse_yaml("a: \x07")
+
+
+def test_a_date_that_does_not_exist_is_named_with_its_key_beside_other_problems() -> None:
+    text = "on: 2024-02-30\namount: lots\nkind: paid"
+    found: list[UsanceError] = []
+    fields = Fields(parse_yaml(text), document_places("loan.yaml", lambda: text), found)
+    fields.need("on", day)
+    fields.need("amount", whole)
+    fields.close()
+    assert [error.where for error in found] == [
+        "loan.yaml line 1, on",
+        "loan.yaml line 2, amount",
+        "loan.yaml line 3, kind",
+    ]
+    assert found[0].what == "2024-02-30 does not exist"
 
 
 def test_an_empty_yaml_is_none() -> None:

@@ -18,11 +18,12 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import pyarrow as pa
 
@@ -30,13 +31,27 @@ from usance.base.codes import Currency, code_lists, parse
 from usance.base.columns import arrow_schema, as_numpy, check_keys, sort
 from usance.base.dates import format_month, parse_month
 from usance.base.digest import Digest, digest
-from usance.base.errors import DocumentError, SchemaError, UsanceError, unknown
+from usance.base.errors import (
+    CodeError,
+    DocumentError,
+    DuplicateKey,
+    SchemaError,
+    UsanceError,
+    unknown,
+)
 from usance.base.manifest import PERIOD_STATES, FileEntry, Manifest, Period, TableEntry
-from usance.base.parquet import check_sha256, read_parquet, sha256_of, write_parquet
+from usance.base.parquet import (
+    check_sha256,
+    check_unchanged,
+    read_parquet,
+    sha256_of,
+    write_parquet,
+)
 from usance.base.publish import lock, publish
 from usance.base.publish import replace as replace_file
 from usance.base.schemas import Table
-from usance.base.tables import table
+from usance.base.shared_keys import may_share, shared_key
+from usance.base.tables import TABLES, table
 
 MANIFEST = "manifest.json"
 
@@ -53,6 +68,7 @@ class Book:
         """Make an empty book in a new or empty folder."""
         folder = Path(path)
         parse(Currency, currency, where=str(folder))
+        _check_time_zone(time_zone, str(folder))
         if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
             fix = "Choose another folder, or open the book in it"
             raise DocumentError("is not an empty folder", where=str(folder), fix=fix)
@@ -77,8 +93,12 @@ class Book:
             if month in (None, file.month) and shard in (None, file.shard)
         )
 
-    def read_file(self, spec: Table, file: FileEntry, columns: Sequence[str] = ()) -> pa.Table:
-        """One file of a table, checked against the manifest."""
+    def read_file(
+        self, spec: Table, file: FileEntry, columns: Sequence[str] = (), *, verify: bool = True
+    ) -> pa.Table:
+        """One file of a table; `verify` compares it with the manifest, once a process."""
+        if verify:
+            check_unchanged(self.path / file.path, file.sha256)
         return read_parquet(self.path / file.path, spec, columns, file.rows)
 
     def read(
@@ -88,16 +108,17 @@ class Book:
         *,
         month: int | None = None,
         shard: int | None = None,
+        verify: bool = True,
     ) -> pa.Table:
         """All rows of a table, or of a month or shard, in key order."""
         spec = self._spec(declared)
         keyed = [*dict.fromkeys((*spec.key, *columns))] if columns else []
         files = self.files(spec.name, month=month, shard=shard)
-        parts = [self.read_file(spec, file, keyed) for file in files]
+        parts = [self.read_file(spec, file, keyed, verify=verify) for file in files]
         if not parts:
             return arrow_schema(spec).empty_table().select(list(columns or spec.names))
         data = parts[0] if len(parts) == 1 else sort(pa.concat_tables(parts), spec)
-        check_keys(data, spec, where=spec.name)
+        check_keys(data, spec, where=str(self.path / "tables" / spec.name))
         return data.select(list(columns)) if columns else data
 
     def rows(self, name: str) -> int:
@@ -109,15 +130,24 @@ class Book:
         return self.manifest.tables.get(name, TableEntry(0)).digest
 
     def check(self) -> list[UsanceError]:
-        """Read every file against its SHA-256; returns all that is wrong."""
+        """Read every file against its SHA-256, and its keys against the others'; all findings."""
         findings: list[UsanceError] = []
-        for entry in self.manifest.tables.values():
+        for name, entry in self.manifest.tables.items():
+            whole: list[FileEntry] = []
             for file in entry.files:
                 try:
                     check_sha256(self.path / file.path, file.sha256)
+                    whole.append(file)
                 except UsanceError as error:
                     findings.append(error)
+            if name in TABLES and TABLES[name].number == entry.schema:
+                findings += self._shared_keys(TABLES[name], whole)
         return findings
+
+    def _shared_keys(self, spec: Table, files: list[FileEntry]) -> Iterator[DuplicateKey]:
+        for place, file in enumerate(files):
+            path = self.path / file.path
+            yield from _repeats(spec, file, path, files[:place], self.path.joinpath)
 
     @contextmanager
     def writing(self) -> Iterator[Step]:
@@ -182,8 +212,17 @@ class Step:
             _key(written, spec, 0),
             _key(written, spec, -1),
         )
-        self._manifest = self._manifest.with_files(spec.name, spec.number, [entry], instead=instead)
+        manifest = self._manifest.with_files(spec.name, spec.number, [entry], instead=instead)
+        others = manifest.tables[spec.name].files[:-1]
+        for repeat in _repeats(spec, entry, temporary, others, self._found):
+            raise repeat
+        self._manifest = manifest
         self._moves.append((temporary, self._path / path))
+
+    def _found(self, path: str) -> Path:
+        """Where a file of the table is now: in its place, or still aside."""
+        final = self._path / path
+        return next((aside for aside, goes_to in self._moves if goes_to == final), final)
 
     def use(self, name: str, content: bytes) -> str:
         """Keep an input (parameters, rules, a model) as it was used; returns its SHA-256."""
@@ -208,6 +247,27 @@ class Step:
             publish(temporary, final)
         replace_file(self._path / MANIFEST, self._manifest.to_bytes())
         return self._manifest
+
+
+def _repeats(
+    spec: Table, file: FileEntry, path: Path, others: Sequence[FileEntry],
+    place: Callable[[str], Path],
+) -> Iterator[DuplicateKey]:  # fmt: skip
+    """The first key of each other file that a file repeats."""
+    for other in others:
+        key = shared_key(path, place(other.path), spec) if may_share(file, other) else ""
+        if key:
+            what = f"repeats a key of {other.path} ({key})"
+            fix = "Leave the row out, or publish instead of that file"
+            yield DuplicateKey(what, where=file.path, fix=fix)
+
+
+def _check_time_zone(name: str, where: str) -> None:
+    try:
+        ZoneInfo(name)
+    except (KeyError, ValueError, OSError):
+        fix = "Give a name of the IANA database, such as Asia/Shanghai"
+        raise CodeError(f"unknown time zone {name!r}", where=where, fix=fix) from None
 
 
 def _key(data: pa.Table, spec: Table, row: int) -> tuple[int | str, ...]:

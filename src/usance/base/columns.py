@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from usance.base.codes import code_lists
 from usance.base.errors import DuplicateKey, SchemaError, TableError, raise_all
 from usance.base.schemas import INTEGERS, Column, Table
 from usance.base.tables import table
@@ -53,7 +54,7 @@ def make(declared: Table | str, /, **columns: Any) -> pa.Table:
     spec = table(declared) if isinstance(declared, str) else declared
     if unknown := columns.keys() - set(spec.names):
         spec.column(min(unknown))
-    lengths = {name: len(values) for name, values in columns.items()}
+    lengths = {name: _length(name, values, spec) for name, values in columns.items()}
     rows = next(iter(lengths.values()), 0)
     if any(length != rows for length in lengths.values()):
         raise SchemaError(f"columns of unequal length {lengths}", where=spec.name, fix="Align them")
@@ -104,14 +105,19 @@ def check_keys(data: pa.Table, spec: Table, *, where: str = "") -> None:
     if rising.all():
         return
     row = int(np.argmin(rising)) + 1
-    here = data.slice(row, 1)
-    shown = ", ".join(f"{name} {here.column(name).cast(pa.string())[0]}" for name in spec.key)
+    shown = shown_key(data, spec, row)
     what, fix = ("repeats the key", "Keep one") if equal[row - 1] else ("is out of order", "Sort")
     raise DuplicateKey(
         f"row {row} {what} ({shown})",
         where=where or spec.name,
         fix=f"{fix}; rows are sorted by {', '.join(spec.key)}",
     )
+
+
+def shown_key(data: pa.Table, spec: Table, row: int) -> str:
+    """The key of a row, for a message."""
+    here = data.slice(row, 1)
+    return ", ".join(f"{name} {here.column(name).cast(pa.string())[0]}" for name in spec.key)
 
 
 def sort(data: pa.Table, spec: Table) -> pa.Table:
@@ -148,6 +154,16 @@ def as_numpy(column: pa.ChunkedArray) -> NDArray[Any]:
         joined = joined.view(pa.int64())
     plain: NDArray[Any] = joined.to_numpy(zero_copy_only=False)
     return plain
+
+
+def _length(name: str, values: Any, spec: Table) -> int:
+    try:
+        if isinstance(values, str | bytes):
+            raise TypeError
+        return len(values)
+    except TypeError:
+        fix = "Give a list or an array, one value a row"
+        raise SchemaError(f"{name} is the one value {values!r}", where=spec.name, fix=fix) from None
 
 
 def _array(column: Column, values: Any, where: str) -> Any:
@@ -192,4 +208,14 @@ def _type_findings(column: Column, values: Any, where: str) -> list[TableError]:
     if values.null_count and not (column.optional and column.default is None):
         fix = "Fill it; 0 or -1 stand for nothing where the column says so"
         return [SchemaError(f"{column.name} has {values.null_count} nulls", where=where, fix=fix)]
-    return []
+    return _code_findings(column, values, where) if column.codes else []
+
+
+def _code_findings(column: Column, values: Any, where: str) -> list[TableError]:
+    known = code_lists()[column.codes]
+    strange = set(values.unique().to_pylist()) - {None, *known.values()}
+    if not strange:
+        return []
+    what = f"{column.name} has {min(strange)}, which is no {column.codes.replace('_', ' ')}"
+    numbers = ", ".join(f"{number} {label}" for label, number in known.items())
+    return [SchemaError(what, where=where, fix=f"Give one of {numbers}")]

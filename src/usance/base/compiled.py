@@ -1,4 +1,4 @@
-"""Compiled kernels: plain Python on integer arrays, made machine code once per installation.
+"""Compiled kernels: plain Python on integer arrays, made machine code once and kept.
 
 `@kernel` compiles a function with Numba. Numba's own disk cache looks only at the file of the
 function itself, so an edited callee in another file, or a constant imported from one, would
@@ -22,13 +22,14 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar, overload
 
+from usance.base.kernel_cache import GuardedCache, check_private, say_not_kept
 from usance.base.kernel_sources import kernel_sources, package_root
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
-# Rows per piece of threaded work: one or two milliseconds of kernel time, so threads stay busy and the
-# hand-over is free. Fixed, so that pieces (and thus results) do not depend on the machine.
+# Rows per piece of threaded work: one or two milliseconds of kernel time, so threads stay busy and
+# the hand-over is free. Fixed, so that pieces (and thus results) do not depend on the machine.
 CHUNK = 1 << 14
 
 
@@ -56,9 +57,12 @@ def _compile(function: Callable[P, R], inline: bool) -> Callable[P, R]:
     before = numba.config.CACHE_DIR
     numba.config.CACHE_DIR = str(folder or before)
     try:
-        compiled: Callable[P, R] = numba.njit(**options)(function)
+        dispatcher = numba.njit(**options)(function)
     finally:
         numba.config.CACHE_DIR = before
+    if folder is not None:
+        dispatcher._cache = GuardedCache(dispatcher._cache)  # noqa: SLF001  # Numba has no other way
+    compiled: Callable[P, R] = dispatcher
     return compiled
 
 
@@ -100,33 +104,17 @@ def _sources(root: Path) -> list[bytes]:
 def _usable_folder(root: Path) -> Path | None:
     try:
         folder = cache_folder(root)
-        # Compiled code is loaded by pickle: nobody else may write here.
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        cache_home().parent.mkdir(parents=True, exist_ok=True)
+        # Compiled code is loaded by pickle: whoever can write here can run code as this user.
+        for private in (cache_home(), folder):
+            private.mkdir(mode=0o700, exist_ok=True)
+            check_private(private)
         with tempfile.TemporaryFile(dir=folder) as probe:
             probe.write(b"x")
     except (OSError, RuntimeError) as error:
-        _warn_once(str(error))
+        say_not_kept(str(error))
         return None
     return folder
-
-
-@cache
-def _warn_once(reason: str) -> None:
-    print(
-        f"usance: cannot keep compiled kernels ({reason}), compiling in every process; "
-        "set USANCE_CACHE to a writable folder",
-        file=sys.stderr,
-    )
-
-
-@cache
-def announce_if_cold() -> bool:
-    """Say on standard error, once, that the kernels have yet to be compiled; true if so."""
-    folder = _usable_folder(OWN_ROOT)
-    cold = folder is not None and next(folder.rglob("*.nbc"), None) is None
-    if cold:
-        print("usance: compiling kernels, once per installation …", file=sys.stderr)
-    return cold
 
 
 def available_cores() -> int:

@@ -132,7 +132,11 @@ def parse_moment(given: str | datetime, *, where: str = "") -> datetime:
         raise DateError(f"{given!r} is not a moment", where=where, fix=fix) from None
     if moment.tzinfo is None:
         raise DateError(f"{given} has no offset from UTC", where=where, fix=fix)
-    return moment.astimezone(UTC)
+    try:
+        return moment.astimezone(UTC)
+    except OverflowError:
+        fix = "Stay inside years 1 to 9999"
+        raise DateError(f"{given} is out of range in UTC", where=where, fix=fix) from None
 
 
 class MonthEnd(Enum):

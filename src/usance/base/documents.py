@@ -15,6 +15,7 @@ import csv
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator
+from datetime import date
 from decimal import Decimal, InvalidOperation
 from functools import partial
 from pathlib import Path
@@ -23,7 +24,7 @@ from typing import Any, NoReturn
 import yaml
 
 from usance.base.dates import parse_date
-from usance.base.errors import DocumentError, InputError
+from usance.base.errors import DateError, DocumentError, InputError
 
 _FOLDED = "Nest less, and write values out instead of using anchors and aliases"
 
@@ -103,6 +104,30 @@ def parse_json(text: str, *, where: str = "") -> Any:
         raise DocumentError(str(error), where=where, fix="Write a plain decimal number") from None
     except RecursionError:
         raise DocumentError("is nested too deeply", where=where, fix=_FOLDED) from None
+    except DocumentError as error:
+        # The parser says what it refused, not where.
+        raise next(_json_refusals(text, where), error) from None
+
+
+def _json_refusals(text: str, where: str) -> Iterator[DocumentError]:
+    """What is JSON and refused here, by line: keys that are there twice, and no numbers."""
+    seen: list[set[str]] = []
+
+    def place(token: re.Match[str]) -> str:
+        return _at(where, text.count("\n", 0, token.start()) + 1)
+
+    for token in _JSON_TOKENS.finditer(text):
+        if token["key"]:
+            key = json.loads(token["key"])
+            if key in seen[-1]:
+                yield _twice(key, place(token))
+            seen[-1].add(key)
+        elif token[0] == "{":
+            seen.append(set())
+        elif token[0] == "}":
+            seen.pop()
+        elif token["no"]:
+            yield _no_number(token["no"], place(token))
 
 
 def read_csv(path: Path | str) -> Iterator[tuple[int, dict[str, str]]]:
@@ -177,24 +202,44 @@ def _unique(
     for index, (key, value) in enumerate(pairs):
         if key in found:
             place = places[index] if places else where
-            raise DocumentError(f"{key!r} is there twice", where=place, fix="Keep one of them")
+            raise _twice(key, place)
         found[key] = value
     return found
 
 
 def _refuse_number(text: str) -> NoReturn:
-    raise DocumentError(f"{text} is not a number here", fix="Write a plain decimal number")
+    raise _no_number(text)
+
+
+def _no_number(text: str, where: str = "") -> DocumentError:
+    fix = "Write a plain decimal number"
+    return DocumentError(f"{text} is not a number here", where=where, fix=fix)
+
+
+def _twice(key: object, where: str) -> DocumentError:
+    return DocumentError(f"{key!r} is there twice", where=where, fix="Keep one of them")
 
 
 def _at(where: str, line: int) -> str:
     return f"{where} line {line}" if where else f"line {line}"
 
 
+def _date_or_text(text: str) -> date | str:
+    """A date that does not exist stays text: who reads the field names it, with its key."""
+    try:
+        return parse_date(text)
+    except DateError:
+        return text
+
+
+_JSON_TOKENS = re.compile(
+    r'(?P<key>"(?:[^"\\]|\\.)*")\s*:|"(?:[^"\\]|\\.)*"|[{}]|(?P<no>NaN|-?Infinity)'
+)
 _PLAIN: list[tuple[re.Pattern[str], Callable[[str], Any]]] = [
     (re.compile(r"|~|null"), lambda _: None),
     (re.compile(r"true|false"), lambda text: text == "true"),
     (re.compile(r"[-+]?[0-9]+"), int),
     (re.compile(r"[-+]?([0-9]+\.[0-9]*|\.?[0-9]+)([eE][-+]?[0-9]+)?"), Decimal),
-    (re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}"), parse_date),
+    (re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}"), _date_or_text),
     (re.compile(r"[-+]?\.(inf|Inf|INF|nan|NaN|NAN)"), _refuse_number),
 ]

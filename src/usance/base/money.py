@@ -25,7 +25,7 @@ INT64_MIN = -(2**63)
 MILLION = 1_000_000
 MAX_DIGITS = 40
 
-_PLAIN = re.compile(r"-?[0-9]{1,19}(\.[0-9]{1,19})?")
+_PLAIN = re.compile(r"-?[0-9]+(\.[0-9]+)?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,13 @@ class Money:
                 where=where,
                 fix=f"Give {places}",
             )
-        return cls(checked_int64(int(minor), where=where), currency)
+        if not INT64_MIN <= minor <= INT64_MAX:
+            raise AmountError(
+                f"{amount} is too large: it does not fit into 64 bits",
+                where=where,
+                fix=f"Give at most {cls(INT64_MAX, currency)}",
+            )
+        return cls(int(minor), currency)
 
     @property
     def number(self) -> str:
@@ -200,6 +206,10 @@ def vat_in(gross: int, vat_ppm: int) -> int:
 
 def _exact(amount: str | Decimal | int, where: str) -> Fraction:
     plain = isinstance(amount, str) and _PLAIN.fullmatch(amount)
+    large = type(amount) is int and abs(amount) >= 10**MAX_DIGITS
+    if large or (plain and len(str(amount)) > MAX_DIGITS):
+        what = f"an amount of more than {MAX_DIGITS} digits is too large or too fine"
+        raise AmountError(what, where=where, fix="Write it in fewer digits")
     if plain or type(amount) is int or is_plain(amount):
         return Fraction(amount)
     fix = "Write a plain decimal such as 9000.00, without separators, spaces or currency"

@@ -20,6 +20,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from usance.base.dates import parse_date
 from usance.base.documents import parse_yaml, read_text
 from usance.base.errors import ParameterError, UsanceError, unknown
 from usance.base.money import Money
@@ -98,6 +99,8 @@ def _shape(document: Any, where: str) -> list[UsanceError]:
 
 
 def _entry(day: Any, entry: Any, unit: str, where: str) -> Entry:
+    if isinstance(day, str):
+        day = parse_date(day, where=where)
     if not isinstance(day, date):
         raise _wrong(f"{day!r} is not a day", where, "Begin each value with YYYY-MM-DD")
     if not isinstance(entry, dict) or set(entry) != {"value", "source"}:

@@ -6,7 +6,9 @@ know and fill the defaults of columns added later; an unknown number is refused 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import lru_cache
 from hashlib import file_digest
 from pathlib import Path
 from typing import Any
@@ -49,21 +51,28 @@ def read_parquet(
     """A file as its declared table, or those columns of it; `rows` is how many there must be."""
     for name in columns:
         spec.column(name)
+    with opened(path) as file:
+        _check_head(file, spec, path, rows)
+        known = [name for name in columns or spec.names if name in file.schema_arrow.names]
+        data = file.read(columns=known)
+    found: dict[str, Any] = {name: data.column(name) for name in data.column_names}
+    return conform(found, spec, rows=data.num_rows, where=str(path), only=columns)
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[Any]:
+    """A Parquet file, to read inside the block; what cannot be read is a `CorruptFile`."""
     try:
-        # Pages carry checksums, so an edited file is noticed also without its SHA-256.
+        # Pages carry checksums, so a damaged one is noticed also without the file's SHA-256.
         with pq.ParquetFile(path, page_checksum_verification=True) as file:
-            _check_head(file, spec, path, rows)
-            known = [name for name in columns or spec.names if name in file.schema_arrow.names]
-            data = file.read(columns=known)
-    except FileNotFoundError:
-        raise CorruptFile("the file is missing", where=str(path), fix=_AGAIN) from None
+            yield file
+    except FileNotFoundError as error:
+        raise _unread(path, error) from None
     except (pa.ArrowException, OSError) as error:
         reason = str(error).partition("\n")[0]
         raise CorruptFile(
             f"is not a readable Parquet file ({reason})", where=str(path), fix=_AGAIN
         ) from None
-    found: dict[str, Any] = {name: data.column(name) for name in data.column_names}
-    return conform(found, spec, rows=data.num_rows, where=str(path), only=columns)
 
 
 def sha256_of(path: Path) -> str:
@@ -71,14 +80,40 @@ def sha256_of(path: Path) -> str:
     try:
         with path.open("rb") as file:
             return file_digest(file, "sha256").hexdigest()
-    except FileNotFoundError:
-        raise CorruptFile("the file is missing", where=str(path), fix=_AGAIN) from None
+    except OSError as error:
+        raise _unread(path, error) from None
 
 
 def check_sha256(path: Path, expected: str) -> None:
     """Raise `CorruptFile` if the file is not the one that was published."""
-    if sha256_of(path) != expected:
+    _compare(path, sha256_of(path), expected)
+
+
+def check_unchanged(path: Path, expected: str) -> None:
+    """As `check_sha256`, but a file this process has hashed is hashed again only if touched."""
+    try:
+        now = path.stat()
+    except OSError as error:
+        raise _unread(path, error) from None
+    # The time of the last change of the entry cannot be set back, other than that of the content.
+    mark = _sha256_once(path, now.st_ino, now.st_size, now.st_mtime_ns, now.st_ctime_ns)
+    _compare(path, mark, expected)
+
+
+@lru_cache(maxsize=1 << 16)
+def _sha256_once(path: Path, *_version: int) -> str:
+    return sha256_of(path)
+
+
+def _compare(path: Path, found: str, expected: str) -> None:
+    if found != expected:
         raise CorruptFile("has changed since it was published", where=str(path), fix=_AGAIN)
+
+
+def _unread(path: Path, error: OSError) -> CorruptFile:
+    missing = isinstance(error, FileNotFoundError)
+    what = "the file is missing" if missing else f"cannot be read ({error.strerror})"
+    return CorruptFile(what, where=str(path), fix=_AGAIN)
 
 
 def _check_head(file: Any, spec: Table, path: Path, rows: int | None) -> None:

@@ -1,0 +1,65 @@
+"""Keys that two files of a table share, found without reading more of them than may be shared.
+
+Files of a month hold all loans, so the ranges of their whole keys overlap. The least and largest
+value of each key column stand in a file's footer by row group: only groups that meet in every
+column, such as those with back-dated facts, are read.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from usance.base.columns import shown_key, sort
+from usance.base.manifest import FileEntry
+from usance.base.parquet import opened
+from usance.base.schemas import Table
+
+Ranges = list[tuple[Any, Any] | None]
+"""Least and largest value by key column, or None where the footer does not say."""
+
+
+def may_share(one: FileEntry, other: FileEntry) -> bool:
+    """Whether the ranges of two files' keys, as the manifest has them, overlap."""
+    there = one.rows and other.rows
+    return bool(there) and one.first <= other.last and other.first <= one.last
+
+
+def shared_key(one: Path, other: Path, spec: Table) -> str:
+    """The first key that both files hold, as people read it; empty if there is none."""
+    with opened(one) as left, opened(other) as right:
+        ranges = _ranges(left, spec), _ranges(right, spec)
+        mine = [n for n, here in enumerate(ranges[0]) if any(_meet(here, r) for r in ranges[1])]
+        theirs = [n for n, here in enumerate(ranges[1]) if any(_meet(here, r) for r in ranges[0])]
+        if not mine:
+            return ""
+        key = list(spec.key)
+        keys = left.read_row_groups(mine, columns=key)
+        both = keys.join(right.read_row_groups(theirs, columns=key), key, join_type="inner")
+    return shown_key(sort(both, spec), spec, 0) if both.num_rows else ""
+
+
+def _ranges(file: Any, spec: Table) -> list[Ranges]:
+    """The ranges of every row group."""
+    groups = [file.metadata.row_group(n) for n in range(file.metadata.num_row_groups)]
+    return [
+        [
+            _range(group.column(place))
+            for place in range(group.num_columns)
+            if group.column(place).path_in_schema in spec.key
+        ]
+        for group in groups
+    ]
+
+
+def _range(column: Any) -> tuple[Any, Any] | None:
+    known = column.statistics
+    # Raw values: Python has no date beyond the year 9999, and bytes sort as the text does.
+    return (known.min_raw, known.max_raw) if known is not None and known.has_min_max else None
+
+
+def _meet(one: Ranges, other: Ranges) -> bool:
+    return all(
+        a is None or b is None or (a[0] <= b[1] and b[0] <= a[1])
+        for a, b in zip(one, other, strict=True)
+    )
