@@ -5,10 +5,14 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 
-from bench import loan
+from bench import disclose, loan, migration
 from bench.report import Report
 
-ROOMS: dict[str, Callable[[Report], None]] = {"loan": loan.run}
+ROOMS: dict[str, Callable[[Report], None]] = {
+    "loan": loan.run,
+    "migration": migration.run,
+    "disclose": disclose.run,
+}
 
 
 def main() -> int:

@@ -1,0 +1,22 @@
+"""Disclose: the published page, tied to the last digit.
+
+So far the half that needs nothing but fact tables: `check` recomputes every figure that follows
+from others and says how well each holds; `rebuild` makes the derived figures again from the
+primary ones.
+
+>>> from usance.disclose.periods import parse_period
+>>> parse_period("2024H1").days
+182
+"""
+
+from usance.disclose.checker import Report, check, check_facts
+from usance.disclose.facts import Fact
+from usance.disclose.profile import Profile, load_profile
+from usance.disclose.reading import read_facts
+from usance.disclose.rebuilder import Rebuilt, rebuild, rebuild_facts
+from usance.disclose.ties import Kind
+
+__all__ = [
+    "Fact", "Kind", "Profile", "Rebuilt", "Report", "check", "check_facts", "load_profile",
+    "read_facts", "rebuild", "rebuild_facts",
+]  # fmt: skip

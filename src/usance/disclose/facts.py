@@ -1,0 +1,142 @@
+"""A fact: one number of a published page, with the place it stands in and how finely it is printed.
+
+>>> from usance.disclose.periods import parse_period
+>>> fact = Fact(
+...     "000",
+...     "release_results",
+...     "Net income",
+...     "",
+...     parse_period("2024Q1"),
+...     "RMB",
+...     "million",
+...     "1160.1",
+...     False,
+...     7,
+...     "000.csv",
+...     Fraction(1160100000),
+...     Fraction(100000),
+... )
+>>> fact.where, shown(Fraction(1160144000), fact)
+('000.csv row 7', '1160.144')
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import date
+from fractions import Fraction
+
+from usance.disclose.periods import Period
+
+COLUMNS = (
+    "document", "statement", "line", "parent_line", "period_or_date", "currency", "unit", "value",
+    "is_total",
+)  # fmt: skip
+
+# How many base units one unit is: amounts in units of currency, percentages in points.
+UNITS = {
+    "thousand": 10**3, "million": 10**6, "billion": 10**9, "unit": 1, "per_share": 1,
+    "per_ads": 1, "shares": 1, "ads": 1, "million_ads": 10**6, "million_shares": 10**6,
+    "thousand_shares": 10**3, "thousand_ads": 10**3, "million_persons": 10**6, "persons": 1,
+    "count": 1, "months": 1, "days": 1, "percent": 1, "rmb_per_usd": 1, "rate": 1,
+}  # fmt: skip
+WORDS = ("text", "date")
+MONEY = ("thousand", "million", "billion", "unit")
+NO_CURRENCY = "n/a"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Fact:
+    """One cell. `value` and `step` (the smallest difference it prints) are in base units."""
+
+    document: str
+    statement: str
+    line: str
+    parent: str
+    period: Period
+    currency: str
+    unit: str
+    text: str
+    is_total: bool
+    row: int
+    file: str
+    value: Fraction
+    step: Fraction
+
+    @property
+    def where(self) -> str:
+        """The file and the row it was read from."""
+        return f"{self.file} row {self.row}"
+
+    @property
+    def is_number(self) -> bool:
+        """Whether it is a number of a known unit, not a date or a text."""
+        return self.unit in UNITS
+
+    @property
+    def is_money(self) -> bool:
+        """Whether it is an amount of money."""
+        return self.unit in MONEY and self.currency != NO_CURRENCY
+
+    def place(self) -> dict[str, str | int]:
+        """Where it stands, for a finding."""
+        return {
+            "document": self.document, "statement": self.statement, "line": self.line,
+            "parent": self.parent, "period": self.period.name, "currency": self.currency,
+            "row": self.row,
+        }  # fmt: skip
+
+
+def shown(value: Fraction, like: Fact) -> str:
+    """An amount in base units as it would be printed in the place of a fact, never rounded away.
+
+    >>> from usance.disclose.periods import parse_period
+    >>> eps = Fact(
+    ...     "a",
+    ...     "operations",
+    ...     "Basic",
+    ...     "",
+    ...     parse_period("2024Q1"),
+    ...     "RMB",
+    ...     "per_share",
+    ...     "3.73",
+    ...     False,
+    ...     2,
+    ...     "a.csv",
+    ...     Fraction(373, 100),
+    ...     Fraction(1, 100),
+    ... )
+    >>> shown(Fraction(73, 10), eps), shown(Fraction(1, 3), eps)
+    ('7.30', '0.333333')
+    """
+    if like.unit == "date":
+        return date.fromordinal(int(value)).isoformat()
+    units = value / UNITS[like.unit]
+    decimals = max(len(like.text.partition(".")[2]), 0)
+    while decimals < 6 and (units * 10**decimals).denominator != 1:
+        decimals += 1
+    scaled = round(units * 10**decimals)
+    sign, digits = "-" if scaled < 0 else "", f"{abs(scaled):0{decimals + 1}d}"
+    return f"{sign}{digits[:-decimals]}.{digits[-decimals:]}" if decimals else f"{sign}{digits}"
+
+
+def plain(name: str, synonyms: Sequence[tuple[re.Pattern[str], str]] = ()) -> str:
+    """A line's name without case, punctuation and the ways one name is written twice.
+
+    >>> (
+    ...     plain("TOTAL  Equity, Inc."),
+    ...     plain("Sales and marketing expenses", [(re.compile(r" expenses?$"), "")]),
+    ... )
+    ('total equity inc', 'sales and marketing')
+    """
+    text = " ".join(re.sub(r"[^a-z0-9+%]+", " ", name.lower()).split())
+    for pattern, replacement in synonyms:
+        text = pattern.sub(replacement, text)
+    return " ".join(text.split())
+
+
+def documents(facts: Iterable[Fact]) -> list[str]:
+    """The documents in a set of facts, in order of first appearance."""
+    return list(dict.fromkeys(fact.document for fact in facts))

@@ -1,0 +1,100 @@
+"""What holds between columns and documents: parts of a year, the same cell printed twice."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+from itertools import pairwise
+
+from usance.disclose.facts import MONEY, Fact
+from usance.disclose.periods import chains
+from usance.disclose.table import Table
+from usance.disclose.ties import Kind, Tie
+
+ADDED = "shorter periods add up to the longer one"
+TWICE = "one line and period in two documents"
+NOTED = re.compile(r"restated|recast|as adjusted|reclassif", re.IGNORECASE)
+
+
+def additions(table: Table) -> Iterator[Tie]:
+    """Longer durations as the sum of shorter ones, in the reporting currency."""
+    profile = table.profile
+    for target in table.numbers:
+        if target.period.instant or target.currency != profile.reporting:
+            continue
+        if target.statement not in profile.statements["flows"] or target.unit not in MONEY:
+            continue
+        if set(table.concepts_of(target)) & set(profile.balances):
+            continue
+        for chain in chains(target.period, table.durations):
+            yield from _sum(target, [_own(table, target, part.name) for part in chain])
+
+
+def _sum(target: Fact, parts: list[list[Fact]]) -> Iterator[Tie]:
+    if not all(parts):
+        return
+    whole = target.unit == "thousand"
+    ties = [
+        Tie(
+            ADDED, target, tuple((fact, 1) for fact in choice), check_only=True,
+            interval=not whole, step=None if whole else target.step,
+        )
+        for choice in _choices(parts)
+    ]  # fmt: skip
+    # Where a part is printed in several documents, the version that adds up is the one meant;
+    # that they differ is said by the rule on cells printed twice.
+    held = [tie for tie in ties if tie.judge() is not Kind.BROKEN]
+    yield (held or ties)[0]
+
+
+def _own(table: Table, target: Fact, period: str) -> list[Fact]:
+    found = table.line_in(target, period)
+    return sorted(
+        found, key=lambda fact: (fact.document != target.document, -table.rank[fact.document])
+    )
+
+
+def _choices(parts: list[list[Fact]]) -> Iterator[tuple[Fact, ...]]:
+    if not parts:
+        yield ()
+        return
+    for fact in parts[0]:
+        for rest in _choices(parts[1:]):
+            yield (fact, *rest)
+
+
+def repeats(table: Table) -> Iterator[Tie]:
+    """The same cell in two documents, the later against the earlier."""
+    noted = {fact.document for fact in table.facts if _is_note(fact)}
+    rates = {name: table.rate(name) for name in table.rank}
+    for facts in table.cells():
+        latest: dict[str, Fact] = {}
+        for fact in facts:
+            latest.setdefault(fact.document, fact)
+        order = sorted(latest.values(), key=lambda fact: table.rank[fact.document])
+        for earlier, later in pairwise(order):
+            one, other = rates[earlier.document], rates[later.document]
+            if table.is_translated(later) and one and other and one.value != other.value:
+                continue
+            rule = f"{TWICE}, {'with' if later.document in noted else 'without'} a note"
+            yield Tie(rule, later, ((earlier, 1),), check_only=True, otherwise=Kind.RESTATED)
+
+
+def _is_note(fact: Fact) -> bool:
+    """Whether a row says that its document restates earlier figures."""
+    words = (fact.statement, fact.line, fact.parent, fact.text)
+    return any(NOTED.search(word) for word in words)
+
+
+def same_instants(table: Table) -> Iterator[Tie]:
+    """Balances inside a flow statement: one value for one day, whichever duration ends on it."""
+    for concept in table.profile.balances:
+        groups: dict[tuple[object, ...], list[Fact]] = defaultdict(list)
+        for fact in table.all_of(concept):
+            opens = concept.endswith("begin")
+            day = fact.period.start if opens else fact.period.end
+            groups[fact.document, fact.currency, fact.line, day].append(fact)
+        for first, *rest in groups.values():
+            for fact in rest:
+                yield Tie("one balance for one day", fact, ((first, 1),), check_only=True)

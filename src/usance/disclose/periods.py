@@ -1,0 +1,124 @@
+"""The columns of a filing: an instant (`2024-03-31`) or a duration (`2024Q1`, `2024H1`, `FY2024`).
+
+>>> half = parse_period("2024H1")
+>>> half.start.isoformat(), half.end.isoformat(), half.days
+('2024-01-01', '2024-06-30', 182)
+>>> half.opens_on == parse_period("2023-12-31").end
+True
+>>> parse_period("9M2024").name, parse_period("2024Q5")
+('2024M9', None)
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import date, timedelta
+from functools import lru_cache
+
+from usance.base.dates import last_of_month, to_month
+
+_DAY = timedelta(days=1)
+
+# How each duration is written, with its first and last month. Nine months have no settled
+# spelling, so the usual ones are all read.
+_DURATIONS: tuple[tuple[re.Pattern[str], str], ...] = (
+    (re.compile(r"(?P<year>\d{4})Q(?P<quarter>[1-4])"), "quarter"),
+    (re.compile(r"(?P<year>\d{4})H(?P<half>[12])"), "half"),
+    (re.compile(r"(?:FY)?(?P<year>\d{4})|(?P<late>\d{4})FY"), "year"),
+    (
+        re.compile(
+            r"(?P<year>\d{4})[-_ ]?(?:9M|M9|YTD|YTDQ3|Q1[-_]?Q?3|Q3[-_ ]?YTD|NM|M0?1[-_]M?0?9)"
+            r"|(?:9M|M9|NM|YTD)[-_ ]?(?P<late>\d{4})(?:Q3)?"
+        ),
+        "nine",
+    ),
+)
+_RANGE = re.compile(r"(\d{4}-\d{2}-\d{2})(?:/|\.\.| to )(\d{4}-\d{2}-\d{2})")
+
+
+@dataclass(frozen=True, slots=True)
+class Period:
+    """A day, or the days from `start` to `end`; for an instant both are the same."""
+
+    name: str
+    start: date
+    end: date
+    instant: bool
+
+    @property
+    def days(self) -> int:
+        """How many days it covers."""
+        return (self.end - self.start).days + 1
+
+    @property
+    def opens_on(self) -> date:
+        """The instant whose balances a duration starts from."""
+        return self.start - _DAY
+
+    def year_before(self) -> date:
+        """The end of the same duration one year earlier."""
+        month = to_month(self.end) - 12
+        return last_of_month(month)
+
+
+@lru_cache(maxsize=1024)
+def parse_period(text: str) -> Period | None:
+    """The period a cell is written for, or nothing if the text is none."""
+    try:
+        if re.fullmatch(r"\d{4}-\d{2}-\d{2}", text):
+            day = date.fromisoformat(text)
+            return Period(text, day, day, instant=True)
+        if found := _RANGE.fullmatch(text):
+            first, last = (date.fromisoformat(part) for part in found.groups())
+            return Period(text, first, last, instant=False) if first <= last else None
+        return _duration(text)
+    except ValueError:
+        return None
+
+
+def _duration(text: str) -> Period | None:
+    for pattern, kind in _DURATIONS:
+        if found := pattern.fullmatch(text):
+            parts = found.groupdict()
+            year = int(parts.get("year") or parts["late"])
+            first, last = _months(kind, parts)
+            end = date(year, 12, 31) if last == 12 else date(year, last + 1, 1) - _DAY
+            name = f"{year}M9" if kind == "nine" else text
+            return Period(name, date(year, first, 1), end, instant=False)
+    return None
+
+
+def _months(kind: str, parts: dict[str, str | None]) -> tuple[int, int]:
+    if kind == "quarter":
+        quarter = int(parts["quarter"] or 0)
+        return 3 * quarter - 2, 3 * quarter
+    if kind == "half":
+        half = int(parts["half"] or 0)
+        return 6 * half - 5, 6 * half
+    return (1, 9) if kind == "nine" else (1, 12)
+
+
+def chains(whole: Period, parts: Iterable[Period]) -> Iterator[tuple[Period, ...]]:
+    """Every way to make up a duration from two or more shorter ones, in order.
+
+    >>> parts = [parse_period(name) for name in ("2024Q1", "2024Q2", "2024H1", "2024Q3")]
+    >>> [[part.name for part in chain] for chain in chains(parse_period("9M2024"), parts)]
+    [['2024Q1', '2024Q2', '2024Q3'], ['2024H1', '2024Q3']]
+    """
+    shorter = sorted(
+        {part for part in parts if not part.instant and part.days < whole.days},
+        key=lambda part: (part.start, part.end, part.name),
+    )
+
+    def follow(start: date) -> Iterator[tuple[Period, ...]]:
+        if start > whole.end:
+            yield ()
+            return
+        for part in shorter:
+            if part.start == start and part.end <= whole.end:
+                for rest in follow(part.end + _DAY):
+                    yield (part, *rest)
+
+    yield from follow(whole.start)

@@ -1,0 +1,136 @@
+"""What is wrong with a set of facts as a whole: each finding names its row and the way out."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from difflib import SequenceMatcher
+
+from usance.base.errors import UsanceError
+from usance.disclose.errors import FactError
+from usance.disclose.facts import MONEY, Fact
+from usance.disclose.profile import Profile
+
+# Counts, rates and prices are never below zero; nor is what a company owns.
+_NEVER_NEGATIVE = (
+    "shares", "ads", "million_ads", "million_shares", "thousand_shares", "thousand_ads",
+    "million_persons", "persons", "count", "months", "days", "rmb_per_usd", "rate",
+)  # fmt: skip
+_POSITIVE = ("rmb_per_usd", "rate")
+_ASSETS = re.compile(r"TOTAL ASSETS|Total (non-?)?current assets", re.IGNORECASE)
+
+
+def problems(facts: Sequence[Fact], profile: Profile) -> Iterator[UsanceError]:
+    """Everything wrong between rows."""
+    yield from _two_values(facts)
+    yield from _wrong_signs(facts)
+    yield from _mixed_units(facts, profile)
+    yield from _missing(facts, profile)
+    yield from _lost_parents(facts, profile)
+
+
+def _wrong(fact: Fact, what: str, fix: str) -> FactError:
+    return FactError(what, where=fact.where, fix=fix)
+
+
+def _place(fact: Fact) -> str:
+    return f"'{fact.line}' in {fact.statement}, {fact.period.name} {fact.currency}"
+
+
+def _two_values(facts: Sequence[Fact]) -> Iterator[UsanceError]:
+    from usance.disclose.reading import cell
+
+    seen: dict[tuple[str, ...], Fact] = {}
+    for fact in facts:
+        first = seen.setdefault(cell(fact), fact)
+        if first is not fact and (first.text, first.unit) != (fact.text, fact.unit):
+            what = f"{_place(fact)} is {fact.text} here and {first.text} in {first.where}"
+            yield _wrong(fact, what, "Keep one of the two values")
+
+
+def _wrong_signs(facts: Sequence[Fact]) -> Iterator[UsanceError]:
+    for fact in facts:
+        if fact.unit in _POSITIVE and fact.is_number and fact.value <= 0:
+            yield _wrong(fact, f"{_place(fact)} is {fact.text}", "Give a rate above zero")
+        elif (
+            fact.value < 0 and fact.is_number and (fact.unit in _NEVER_NEGATIVE or _is_asset(fact))
+        ):
+            what = f"wrong sign: {_place(fact)} is {fact.text}"
+            yield _wrong(fact, what, "This cannot be below zero; check the sign")
+
+
+def _is_asset(fact: Fact) -> bool:
+    named = _ASSETS.fullmatch(fact.line) or _ASSETS.fullmatch(fact.parent)
+    return fact.statement == "balance_sheet" and named is not None
+
+
+def _mixed_units(facts: Sequence[Fact], profile: Profile) -> Iterator[UsanceError]:
+    tables = profile.statements["tables"]
+    units: dict[tuple[str, ...], dict[str, list[Fact]]] = defaultdict(lambda: defaultdict(list))
+    for fact in facts:
+        if fact.unit in MONEY:
+            table = fact.statement in tables or ":" in fact.statement
+            line = () if table else (fact.line, fact.parent)
+            units[fact.document, fact.statement, *line][fact.unit].append(fact)
+    for found in units.values():
+        usual = max(found, key=lambda unit: len(found[unit]))
+        for unit, odd in found.items():
+            for fact in odd if unit != usual else ():
+                what = f"mixed units: {_place(fact)} is in {unit}, the rest in {usual}"
+                yield _wrong(fact, what, f"Convert it to {usual}, or correct the unit")
+
+
+def _missing(facts: Sequence[Fact], profile: Profile) -> Iterator[UsanceError]:
+    have: dict[str, set[str]] = defaultdict(set)
+    files: dict[str, str] = {}
+    for fact in facts:
+        have[fact.document].add(fact.statement)
+        files.setdefault(fact.document, fact.file)
+    for document, statements in have.items():
+        lacking: dict[str, str] = {}
+        for need in profile.statements["needs"]:
+            present = [name for name in need["any"] if name in statements]
+            for name in need["all"] if present else ():
+                if name not in statements:
+                    lacking.setdefault(name, present[0])
+        for name, needed_by in lacking.items():
+            what = f"document {document} has no statement {name}, which {needed_by} needs"
+            yield FactError(what, where=files[document], fix="Add the statement's rows")
+    yield from _missing_rate(facts, profile)
+
+
+def _missing_rate(facts: Sequence[Fact], profile: Profile) -> Iterator[UsanceError]:
+    rated = {fact.document for fact in facts if fact.unit == "rmb_per_usd"}
+    seen: set[str] = set()
+    for fact in facts:
+        translated = fact.currency == profile.translated and fact.unit in MONEY
+        table = fact.statement in profile.statements["tables"]
+        if translated and table and fact.document not in rated | seen:
+            seen.add(fact.document)
+            what = f"document {fact.document} has {profile.translated} columns and no rate"
+            fix = "Add a row of convenience_translation with unit rmb_per_usd"
+            yield FactError(what, where=fact.where, fix=fix)
+
+
+def _lost_parents(facts: Sequence[Fact], profile: Profile) -> Iterator[UsanceError]:
+    """A parent that is almost, but not quite, a line of its statement."""
+    tables = profile.statements["tables"]
+    lines: dict[tuple[str, str], set[str]] = defaultdict(set)
+    for fact in facts:
+        lines[fact.document, fact.statement].add(fact.line)
+    said: set[tuple[str, str, str]] = set()
+    for fact in facts:
+        known = lines[fact.document, fact.statement]
+        place = fact.document, fact.statement, fact.parent
+        if fact.statement not in tables or not fact.parent or fact.parent in known or place in said:
+            continue
+        said.add(place)
+        near = [line for line in sorted(known) if _alike(line, fact.parent)]
+        if near:
+            what = f"parent_line '{fact.parent}' is no line of {fact.statement}"
+            yield _wrong(fact, what, f"Did you mean '{near[0]}'?")
+
+
+def _alike(one: str, other: str) -> bool:
+    return SequenceMatcher(None, one, other).ratio() > 0.9
