@@ -10,7 +10,7 @@ from usance.loan.foreign.changes import draw
 from usance.loan.foreign.instalments import Instalment, Sort
 from usance.loan.foreign.model import Model
 from usance.loan.foreign.periods import Period
-from usance.loan.foreign.terms import FEE, PENALTY, ForeignTerms
+from usance.loan.foreign.terms import FEE, PENALTY, ForeignTerms, Plan
 
 PRINCIPAL, INTEREST = Component.PRINCIPAL, Component.INTEREST
 
@@ -27,10 +27,11 @@ class Account:
         self.model = Model.of(terms)
         self.rows = [Instalment(period.start, period.end) for period in self.model.periods]
         self.drawn: list[tuple[date, int]] = []
+        self.announced: list[tuple[date, int]] = []  # tranches agreed and not yet drawn
         self.overpaid = 0
         self.interest_refunded = 0
+        self.has_own_rows = False  # spread anew without interest: the plan is past
         self.is_frozen = False  # charged off: interest is no longer recalculated
-        self.has_fixed_levels = False  # accelerated: payments no longer move the level amounts
 
     @property
     def is_live(self) -> bool:
@@ -44,6 +45,8 @@ class Account:
 
     def sync(self, day: date, *, since: date | None = None) -> None:
         """Carry principal and interest of the plan over to its instalments."""
+        if self.has_own_rows:
+            return
         by_end = {period.end: period for period in self.model.periods}
         for row in self.rows:
             period = by_end.get(row.end)
@@ -65,13 +68,36 @@ class Account:
             row = Instalment(day, day, Sort.DOWN_PAYMENT)
             row.due[PRINCIPAL] = down
             self.rows.insert(self._place(day), row)
-        if day > self.model.last.end:
-            self.extra(day).due[PRINCIPAL] += amount - down
+        if self.has_own_rows or day > self.model.last.end:
+            self._spread(day, amount - down)
         else:
             draw(self.model, day, amount - down)
             self.add_missing_rows()
-            self.sync(day, since=day)
+            is_whole = self.terms.plan is Plan.CUMULATIVE
+            self.sync(day, since=None if is_whole else day)
         return down
+
+    def _spread(self, day: date, amount: int) -> None:
+        """Plan an amount by itself, over the instalments to come or after them."""
+        coming = [row for row in self.rows if row.end > day and row.sort is Sort.REGULAR]
+        if coming:
+            self.add_to_principal(coming, amount, day)
+        else:
+            row = self.extra_row(day)
+            row.due[PRINCIPAL] += amount
+            row.settle(day)
+
+    def add_to_principal(self, rows: list[Instalment], amount: int, day: date) -> None:
+        """Add equal parts of an amount to some instalments; the last takes the difference."""
+        unit = self.terms.multiple_of * 10**self.terms.decimals
+        part = self.model.math.part(amount, len(rows))
+        for row in rows[:-1]:
+            new = self.model.math.multiple(row.due[PRINCIPAL] + part, unit)
+            amount -= new - row.due[PRINCIPAL]
+            row.due[PRINCIPAL] = new
+            row.settle(day)
+        rows[-1].due[PRINCIPAL] += amount
+        rows[-1].settle(day)
 
     def _down_payment(self, amount: int) -> int:
         terms, math = self.terms, self.model.math
@@ -86,6 +112,8 @@ class Account:
 
     def add_missing_rows(self) -> None:
         """Give new periods of the plan their instalments."""
+        if self.has_own_rows:
+            return
         ends = {row.end for row in self.rows if row.sort is Sort.REGULAR}
         for period in self.model.periods:
             if period.end not in ends:
@@ -98,7 +126,7 @@ class Account:
         for row, period in zip(regular, self.model.periods, strict=True):
             row.start, row.end = period.dates
 
-    def extra(self, day: date) -> Instalment:
+    def extra_row(self, day: date) -> Instalment:
         """The instalment after the last period, reaching at least to a day."""
         row = next((row for row in self.rows if row.sort is Sort.EXTRA), None)
         if row is None:
@@ -118,4 +146,4 @@ class Account:
         for index, row in enumerate(regular):
             if row.start < due <= row.end or (not index and due <= row.start):
                 return row
-        return self.extra(due)
+        return self.extra_row(due)

@@ -70,6 +70,10 @@ class Allocation:
             return rows[-1:]
         return rows if future is Early.REAMORTISE else rows[:1]
 
+    def _note_empty(self, row: Instalment) -> None:
+        if not self._is_empty(row):
+            self._empty.append(row)
+
     def _is_empty(self, row: Instalment) -> bool:
         return any(row is each for each in self._empty)
 
@@ -91,19 +95,18 @@ class Allocation:
             day = self._early_day(row)
             principal, interest = due_early(account.model, period, day)
             if not principal and not interest:
-                self._empty.append(row)
+                self._note_empty(row)
             if component == INTEREST:
                 row.due[INTEREST] = interest
             elif component == PRINCIPAL:
                 row.due[PRINCIPAL] = principal
         elif account.is_live and period is None:
-            self._empty.append(row)
+            self._note_empty(row)
         portion = row.pay(component, self.day, amount)
         self.left -= portion
         self.portions[component] += portion
         if period and component == PRINCIPAL:
-            levels_follow = not account.has_fixed_levels
-            pay_principal(account.model, period, day, portion, levels_follow=levels_follow)
+            pay_principal(account.model, period, day, portion)
             account.sync(self.day)
         elif period and component == INTEREST:
             pay_interest(account.model, period, day, portion)

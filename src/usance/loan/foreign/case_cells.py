@@ -31,15 +31,13 @@ class Difference:
 def rows(account: Account) -> list[Cells]:
     """Disbursements and instalments in the order of a published schedule."""
     found: list[Cells] = []
-    drawn, balance = sorted(account.drawn), 0
-    number = 0
-    for row in account.rows:
+    drawn, balance = sorted([*account.drawn, *account.announced]), 0
+    for number, row in enumerate(account.rows, start=1):
         while drawn and _comes_first(drawn[0][0], row):
             day, amount = drawn.pop(0)
             balance += amount
             found.append({"disbursement_date": day, "balance": amount})
-        number += 1
-        balance -= row.due[PRINCIPAL]
+        balance += row.credited - row.due[PRINCIPAL]
         found.append(_instalment(number, row, balance))
     found.extend({"disbursement_date": day, "balance": amount} for day, amount in drawn)
     return found

@@ -24,6 +24,7 @@ from usance.loan.foreign.history import replay, settlement
 from usance.loan.foreign.terms import AgeingInterest, ForeignTerms
 
 Step = Mapping[str, Any]
+CHECK = "check_schedule"
 PAYMENTS = {
     "repayment": REPAYMENT,
     "merchant_issued_refund": MERCHANT_REFUND,
@@ -37,6 +38,7 @@ _AGEING_INTEREST = {
     "EQUAL_AMORTIZATION_PAYABLE_INTEREST": AgeingInterest.PAYABLE,
     "EQUAL_AMORTIZATION_FULL_INTEREST": AgeingInterest.FULL,
 }
+_BOOKED = (Kind.DISBURSED, Kind.PAID, Kind.CHARGED_BACK, Kind.REFUNDED, Kind.CHARGED_OFF)
 _PENALTY_WORDS = ("NSF", "LATE", "PENALTY", "OVERDUE")
 
 
@@ -47,8 +49,10 @@ class Unplayable(Exception):
 class Play:
     """A case being played: today, the facts so far, and the day the loan was last touched."""
 
-    def __init__(self, terms: ForeignTerms) -> None:
-        self.terms = terms
+    def __init__(self, terms: ForeignTerms, planned: int, *, announces: bool = False) -> None:
+        self.terms, self.planned = terms, planned
+        self.announces = announces  # later disbursements stand in the schedule from the start
+        self.to_come: list[tuple[date, int]] = []
         self.today = date.min
         self.touched = date.min
         self.facts: list[ForeignFact] = []
@@ -56,10 +60,11 @@ class Play:
 
     def run(self, steps: Sequence[Step]) -> tuple[int, Difference] | None:
         """Play all steps up to the last check; the first check that differs, and where."""
-        checks = [index for index, step in enumerate(steps) if step["type"] == "check_schedule"]
+        checks = [index for index, step in enumerate(steps) if step["type"] == CHECK]
         number = 0
+        self._start(steps)
         for step in steps[: checks[-1] + 1] if checks else ():
-            if step["type"] == "check_schedule":
+            if step["type"] == CHECK:
                 number += 1
                 difference = first_difference(self.account(), step["rows"], step["totals"])
                 if difference:
@@ -68,9 +73,31 @@ class Play:
                 self.play(step)
         return None
 
+    def _start(self, steps: Sequence[Step]) -> None:
+        """The calendar of a loan begins with its first disbursement."""
+        first = next((step for step in steps if step["type"] == "disburse"), None)
+        if first is None:
+            raise Unplayable("nothing is disbursed")
+        self.terms = self.terms.changed(disbursed_on=date.fromisoformat(first["date"]))
+        if self.announces:
+            draws = [step for step in steps if step["type"] == "disburse"]
+            self.to_come = [(date.fromisoformat(s["date"]), self._minor(s)) for s in draws]
+        for step in steps:
+            if step["type"] == "business_date":
+                break
+            # Nothing moves the calendar before that, and nothing is booked ahead of it.
+            if step["type"] in ("disburse", "payoff", "charge_off", *PAYMENTS):
+                self.today = max(self.today, date.fromisoformat(step["date"]))
+
     def account(self) -> Account:
-        """The loan as it stood when it was last touched."""
-        return replay(self.terms, self.facts, self.touched)
+        """The loan as it stood when it was last touched; before that, as it is planned."""
+        if not self.facts:
+            day = self.terms.disbursed_on
+            planned = ForeignFact(Kind.DISBURSED, day, day, amount=self.planned)
+            return replay(self.terms, [planned], day)
+        account = replay(self.terms, self.facts, self.touched)
+        account.announced = list(self.to_come)
+        return account
 
     def play(self, step: Step) -> None:
         """Play one step."""
@@ -94,7 +121,8 @@ class Play:
         return int(Decimal(step["amount"]) * 10**self.terms.decimals)
 
     def _fact(self, kind: Kind, on: date, **content: Any) -> None:
-        self.today = max(self.today, on) if kind is not Kind.CHARGED else self.today
+        if kind in _BOOKED:
+            self.today = max(self.today, on)
         self.number += 1
         self.facts.append(ForeignFact(kind, on, self.today, self.number, **content))
         self.touched = self.today
@@ -109,16 +137,14 @@ class Play:
         self.touched = self.today
 
     def disburse(self, step: Step) -> None:
-        """Money is drawn; the first time also sets the calendar of the loan."""
-        day = self._day(step)
-        if self.terms.disbursed_on == date.min:
-            self.terms = self.terms.changed(disbursed_on=day)
-        self._fact(Kind.DISBURSED, day, amount=self._minor(step))
+        """Money is drawn."""
+        self.to_come = self.to_come[1:]
+        self._fact(Kind.DISBURSED, self._day(step), amount=self._minor(step))
 
     def payoff(self, step: Step) -> None:
         """A repayment of whatever settles the loan."""
         day = self._day(step)
-        amount = settlement(replay(self.terms, self.facts, day), day)
+        amount = settlement(self.terms, self.facts, day)
         self._fact(Kind.PAID, day, amount=amount)
 
     def add_charge(self, step: Step) -> None:
@@ -198,12 +224,18 @@ class Play:
 
 
 def _is_transaction(fact: ForeignFact, name: str) -> bool:
-    if fact.kind is Kind.PAID:
-        return fact.transaction == name
-    return name == {Kind.CHARGED_OFF: "charge-off", Kind.RE_AGED: "re-age"}.get(
-        fact.kind, fact.kind
-    )
+    return name == (fact.transaction if fact.kind is Kind.PAID else _NAMES.get(fact.kind))
 
+
+_NAMES = {
+    Kind.DISBURSED: "disbursement",
+    Kind.CHARGED_BACK: "chargeback",
+    Kind.CHARGED_OFF: "charge-off",
+    Kind.RE_AGED: "re-age",
+    Kind.RE_AMORTISED: "re-amortize",
+    Kind.REFUNDED: "credit_balance_refund",
+}
+"""How other systems call facts that are no payments."""
 
 _PLAY: dict[str, Callable[[Play, Step], None]] = {
     "business_date": Play.business_date,

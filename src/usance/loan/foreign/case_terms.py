@@ -16,8 +16,8 @@ from usance.loan.foreign.facts import INTEREST_REFUND
 from usance.loan.foreign.terms import (
     DEFAULT,
     FEE,
-    PENALTY,
     PENALTIES_FIRST,
+    PENALTY,
     ChargeOff,
     DaysInMonth,
     DaysInYear,

@@ -14,11 +14,18 @@ from collections.abc import Sequence
 from datetime import date, timedelta
 from decimal import Decimal
 
+from usance.loan.foreign.cumulative import plan_flat
 from usance.loan.foreign.dates import step
 from usance.loan.foreign.level import even_out, set_level, take_difference
 from usance.loan.foreign.model import Model
 from usance.loan.foreign.periods import Period, new_period
-from usance.loan.foreign.terms import ForeignTerms, InterestBasis, InterestMethod
+from usance.loan.foreign.terms import (
+    ForeignTerms,
+    InterestBasis,
+    InterestMethod,
+    Plan,
+    Tranches,
+)
 
 _DAY = timedelta(days=1)
 
@@ -26,9 +33,35 @@ _DAY = timedelta(days=1)
 def draw(model: Model, day: date, amount: int) -> None:
     """A disbursement: what is then outstanding is levelled over the periods to come."""
     on = _draw_day(model, day)
+    if model.terms.tranches is Tranches.FULL_TERM and not model.is_trial:
+        _draw_full_term(model, on, amount)
+        return
     period = model.change_balance(on, drawn=amount)
     if period:
         relevel(model, _first_due(model, period, on), on)
+
+
+def _draw_full_term(model: Model, day: date, amount: int) -> None:
+    """A tranche brings its own full plan, which is added to the running one."""
+    running = next((p for p in model.periods if p.start <= day < p.end), None)
+    begin = running.start if running else model.last.end
+    own = Model.of(
+        model.terms.changed(disbursed_on=begin, first_due_on=None, tranches=Tranches.REMAINING_TERM)
+    )
+    own.factors.changes = list(model.factors.changes)
+    draw(own, day, amount)
+    model.change_balance(day, drawn=amount)
+    by_dates = {period.dates: period for period in model.periods}
+    for period in own.periods:
+        mine = by_dates.get(period.dates)
+        if mine is None:
+            mine = new_period(model.last.end, period.end)
+            model.periods.append(mine)
+        mine.level += period.principal + period.interest
+        mine.agreed_level = mine.level
+        model.rate([mine])
+    model.refresh()
+    take_difference(model, day)
 
 
 def _draw_day(model: Model, day: date) -> date:
@@ -41,7 +74,8 @@ def _draw_day(model: Model, day: date) -> date:
 
 def _first_due(model: Model, period: Period, day: date) -> date:
     """The due date of the first instalment a change on a day can reach."""
-    if period.end == day and period is not model.last:
+    is_whole = model.terms.plan is Plan.CUMULATIVE
+    if period.end == day and period is not model.last and not is_whole:
         return next(each.end for each in model.periods if each.start >= day)
     return period.end
 
@@ -66,7 +100,10 @@ def relevel(model: Model, due: date, day: date, *, in_place: bool = False) -> No
     model.rate(periods)
     model.refresh()
     if model.terms.method is InterestMethod.FLAT:
-        set_level(model, periods)
+        if model.terms.plan is Plan.CUMULATIVE:
+            plan_flat(model)
+        else:
+            set_level(model, periods)
         return
     if in_place:
         set_level(model, periods)

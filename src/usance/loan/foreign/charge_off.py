@@ -62,9 +62,13 @@ def _trim_principal(account: Account, day: date) -> None:
             row.settle(day)
 
 
+def _is_running(row: Instalment, day: date) -> bool:
+    return row.sort is Sort.REGULAR and row.start < day <= row.end
+
+
 def _all_due(account: Account, day: date) -> None:
     """All principal falls due on the day; instalments after it are gone."""
-    running = next((row for row in account.rows if row.start < day < row.end), None)
+    running = next((row for row in account.rows if _is_running(row, day)), None)
     if running is None:
         return
     if running.is_open:

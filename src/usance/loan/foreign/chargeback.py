@@ -21,13 +21,14 @@ def charge_back(account: Account, day: date, amount: int, paid: Sequence[int] | 
     if account.is_live and day <= account.model.last.end:
         credit(account.model, day, parts[PRINCIPAL], parts[INTEREST])
         account.sync(day)
-        row = _running(account, day)
-        skipped = (PRINCIPAL, INTEREST)
+        planned: tuple[Component, ...] = (PRINCIPAL, INTEREST)
     else:
-        row, skipped = _running(account, day), ()
+        planned = ()
+    row = _running(account, day)
     for component in Component:
-        if component not in skipped:
+        if component not in planned:
             row.due[component] += parts[component]
+    row.credited += parts[PRINCIPAL]
     row.settle(day)
 
 
@@ -47,4 +48,4 @@ def _running(account: Account, day: date) -> Instalment:
     for row in regular:
         if row.end > day:
             return row
-    return regular[-1] if regular[-1].end == day else account.extra(day)
+    return regular[-1] if regular[-1].end == day else account.extra_row(day)

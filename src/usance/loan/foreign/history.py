@@ -19,11 +19,11 @@ from dataclasses import replace
 from datetime import date
 
 from usance.base.codes import Component
-from usance.loan.foreign.account import INTEREST, PRINCIPAL, Account
+from usance.loan.foreign.account import INTEREST, Account
 from usance.loan.foreign.allocate import Allocation
 from usance.loan.foreign.changes import change_rate, extend, move_due_date, pause
-from usance.loan.foreign.chargeback import charge_back
 from usance.loan.foreign.charge_off import charge_off
+from usance.loan.foreign.chargeback import charge_back
 from usance.loan.foreign.facts import (
     DOWN_PAYMENT,
     INTEREST_REFUND,
@@ -33,7 +33,8 @@ from usance.loan.foreign.facts import (
     Kind,
     in_order,
 )
-from usance.loan.foreign.live import bear_overdue, interest_on, open_on
+from usance.loan.foreign.instalments import Instalment
+from usance.loan.foreign.live import bear_overdue, interest_on, open_on, to_rest_date
 from usance.loan.foreign.re_age import re_age
 from usance.loan.foreign.re_amortise import re_amortise
 from usance.loan.foreign.terms import DEFAULT, ForeignTerms
@@ -44,22 +45,26 @@ def replay(terms: ForeignTerms, facts: Sequence[ForeignFact], today: date) -> Ac
     return History(terms, in_order(facts)).run(today)
 
 
-def settlement(account: Account, day: date) -> int:
+def schedule(terms: ForeignTerms, amount_minor: int) -> list[Instalment]:
+    """The instalments of a loan drawn at once, before anything is paid."""
+    account = Account(terms)
+    account.disburse(terms.disbursed_on, amount_minor)
+    return account.rows
+
+
+def settlement(terms: ForeignTerms, facts: Sequence[ForeignFact], day: date) -> int:
     """What settles the loan on a day."""
-    if not account.is_live:
+    account = History(terms, in_order(facts)).run(day, settles=True)
+    rule = terms.recalculation
+    if not account.is_live or rule is None:
         return account.outstanding
-    if account.terms.recalculation:
-        bear_overdue(account.model, account.terms.recalculation, day, settles=True)
-    account.sync(day)
-    principal, interest = open_on(account.model, day)
-    other = [row for row in account.rows if account.period_of(row) is None]
-    charges = sum(row.open(c) for row in account.rows for c in Component if c > INTEREST)
-    return (
-        principal
-        + interest
-        + charges
-        + sum(row.open(PRINCIPAL) + row.open(INTEREST) for row in other)
-    )
+    running = account.model.period_at(day)
+    to_end = running is not None and to_rest_date(rule, settles=True)
+    amount = sum(open_on(account.model, running.end if running and to_end else day))
+    for row in account.rows:
+        planned = account.period_of(row) is not None
+        amount += sum(row.open(c) for c in Component if c > INTEREST or not planned)
+    return amount
 
 
 class History:
@@ -71,7 +76,7 @@ class History:
         self.done: list[ForeignFact] = []
         self.portions: dict[int, list[int]] = {}  # how each payment was split, by its number
 
-    def run(self, today: date) -> Account:
+    def run(self, today: date, *, settles: bool = False) -> Account:
         """Apply all facts, then let overdue principal bear interest up to today."""
         for fact in self.facts:
             self._bear(fact)
@@ -79,7 +84,7 @@ class History:
             self.done.append(fact)
         account = self.account
         if account.is_live and account.terms.recalculation:
-            bear_overdue(account.model, account.terms.recalculation, today)
+            bear_overdue(account.model, account.terms.recalculation, today, settles=settles)
             account.sync(today)
         return account
 
@@ -173,7 +178,9 @@ class History:
         self._sync_open(fact.on)
 
     def _sync_open(self, day: date) -> None:
-        paid = {id(row): list(row.due) for row in self.account.rows if not row.is_open}
+        """Carry a change over to what is due from a day on; what is paid stays as it was."""
+        rows = (row for row in self.account.rows if row.total and not row.is_open)
+        paid = {id(row): list(row.due) for row in rows}
         self.account.sync(day, since=day)
         for row in self.account.rows:
             if id(row) in paid and not self.account.is_live:
@@ -213,7 +220,9 @@ class History:
         charge_off(self.account, fact.on)
 
 
-_TIMELESS = (Kind.CHARGED, Kind.RATE_CHANGED, Kind.INTEREST_PAUSED, Kind.EXTENDED)
+_TIMELESS = (
+    Kind.CHARGED, Kind.RATE_CHANGED, Kind.INTEREST_PAUSED, Kind.EXTENDED, Kind.DUE_DATE_MOVED,
+)  # fmt: skip
 
 _APPLY: Mapping[Kind, Callable[[History, ForeignFact], None]] = {
     Kind.DISBURSED: History.disbursed,

@@ -30,9 +30,20 @@ class Instalment:
     sort: Sort = Sort.REGULAR
     due: list[int] = field(default_factory=_zeros)
     paid: list[int] = field(default_factory=_zeros)
+    credited: int = 0  # principal that came back by chargebacks within it
     in_advance: int = 0
     late: int = 0
     settled_on: date | None = None
+
+    @property
+    def principal(self) -> int:
+        """Principal due with it."""
+        return self.due[Component.PRINCIPAL]
+
+    @property
+    def interest(self) -> int:
+        """Interest due with it."""
+        return self.due[Component.INTEREST]
 
     @property
     def total(self) -> int:

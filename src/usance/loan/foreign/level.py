@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from datetime import date
 from decimal import Decimal
 
+from usance.loan.convention import Amortisation
 from usance.loan.foreign.factors import growth
 from usance.loan.foreign.model import Model
 from usance.loan.foreign.periods import Period
@@ -19,6 +20,9 @@ def set_level(model: Model, periods: Sequence[Period]) -> None:
     """Give some periods one amount that repays what is outstanding before them."""
     if not periods:
         return
+    if model.terms.amortisation is Amortisation.EQUAL_PRINCIPAL:
+        _set_equal_principal(model, periods)
+        return
     flat = model.terms.method is InterestMethod.FLAT
     level = _flat_level(model, periods) if flat else _level(model, periods)
     for period in periods:
@@ -26,6 +30,19 @@ def set_level(model: Model, periods: Sequence[Period]) -> None:
             period.level = period.agreed_level = level
     if flat:
         _flat_difference(model, periods, level)
+
+
+def _set_equal_principal(model: Model, periods: Sequence[Period]) -> None:
+    """Give some periods equal principal, each with the interest it bears."""
+    first = _index(model, periods[0])
+    balance = periods[0].drawn + (model.periods[first - 1].closing if first else 0)
+    part = _rounded(model, model.math.part(balance, len(periods)))
+    for period in periods:
+        period.level = period.agreed_level = part
+        model.refresh()
+        period.level = period.agreed_level = part + period.accrued
+    periods[-1].level += balance - part * len(periods)
+    model.refresh()
 
 
 def _level(model: Model, periods: Sequence[Period]) -> int:
@@ -41,7 +58,7 @@ def _level(model: Model, periods: Sequence[Period]) -> int:
 
 
 def _one_plus(period: Period) -> Decimal:
-    if period.grace_interest:
+    if period.grace_interest or all(span.paused for span in period.spans):
         return _ONE
     return sum((span.level_factor for span in period.spans), _ONE)
 
@@ -146,7 +163,8 @@ def stop_interest(model: Model, till: date) -> None:
 
 def even_out(model: Model, periods: Sequence[Period]) -> None:
     """Spread a large difference of the last instalment over all of them, if that makes it less."""
-    if not model.terms.levelling:
+    equal_principal = model.terms.amortisation is Amortisation.EQUAL_PRINCIPAL
+    if not model.terms.levelling or equal_principal:
         return
     trial = None
     for _ in range(_ROUNDS):

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from datetime import date
-from decimal import Decimal
 
 from usance.loan.foreign.level import defer_unplaced, stop_interest, take_difference
 from usance.loan.foreign.model import Model
 from usance.loan.foreign.periods import Period
 from usance.loan.foreign.terms import PreClosure, Recalculation, Rest
-
-_ZERO = Decimal(0)
 
 
 def correct(model: Model, day: date, amount: int, *, for_overdue: bool = False) -> None:
@@ -34,17 +31,13 @@ def pay_interest(model: Model, period: Period, day: date, amount: int) -> None:
     take_difference(model, day)
 
 
-def pay_principal(
-    model: Model, period: Period, day: date, amount: int, *, levels_follow: bool = True
-) -> None:
+def pay_principal(model: Model, period: Period, day: date, amount: int) -> None:
     """Principal paid for a period on a day; what is paid late counts from its due date."""
     if not amount:
         return
     period.paid_principal += min(amount, model.open_principal)
     counts_from = min(day, period.end)
     correct(model, counts_from, -amount)
-    if not levels_follow:
-        return
     several = sum(1 for each in model.periods if not each.is_paid) > 1
     if several and day < period.start:
         full = period.agreed_level + period.credited

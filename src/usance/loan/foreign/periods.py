@@ -143,9 +143,7 @@ class Period:
         self.borne = 0 if self.taken_over or self.closed else math.whole(self._borne(math))
         self.accrued = max(0, self.borne + self.fixed_interest + self.deferred + waiting)
         room = self.room
-        if self.grace_interest:
-            self.interest = self.paid_interest
-        elif self.paid_principal > max(0, room - self.accrued):
+        if self.grace_interest or self.paid_principal > max(0, room - self.accrued):
             self.interest = self.paid_interest
         else:
             self.interest = max(min(self.accrued, room), self.paid_interest)

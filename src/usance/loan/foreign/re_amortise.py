@@ -17,6 +17,7 @@ def re_amortise(account: Account, day: date) -> None:
         account.sync(day)
     else:
         _spread(account, day)
+        account.has_own_rows = True
 
 
 def _level_anew(model: Model, day: date) -> None:
@@ -24,6 +25,8 @@ def _level_anew(model: Model, day: date) -> None:
     close_overdue(model, day)
     coming = [period for period in model.periods if period.end > day]
     model.refresh()
+    if not coming:
+        return
     set_level(model, coming)
     model.refresh()
     take_difference(model, day)
@@ -47,22 +50,13 @@ def close_overdue(model: Model, day: date) -> None:
 
 def _spread(account: Account, day: date) -> None:
     """Without interest: the overdue principal in equal parts, the last taking the difference."""
+    coming = [row for row in account.rows if row.end > day and row.sort is Sort.REGULAR]
+    if not coming:
+        return
     overdue = 0
     for row in account.rows:
         if row.end <= day:
             overdue += row.open(PRINCIPAL)
             row.due[PRINCIPAL] = row.paid[PRINCIPAL]
             row.settle(day)
-    coming = [row for row in account.rows if row.end > day and row.sort is Sort.REGULAR]
-    if not coming:
-        return
-    math, terms = account.model.math, account.terms
-    part = math.part(overdue, len(coming))
-    if terms.multiple_of:
-        part = math.multiple(part, terms.multiple_of * 10**terms.decimals)
-    for row in coming[:-1]:
-        row.due[PRINCIPAL] += part
-        overdue -= part
-        row.settle(day)
-    coming[-1].due[PRINCIPAL] += overdue
-    coming[-1].settle(day)
+    account.add_to_principal(coming, overdue, day)

@@ -16,7 +16,6 @@ from dataclasses import dataclass, field, replace
 from datetime import date
 from decimal import Decimal
 from enum import StrEnum
-from types import MappingProxyType
 
 from usance.base.codes import Component
 from usance.loan.convention import Amortisation, Bucket, Early, Rounding, Sweep, Unit, When
@@ -183,9 +182,7 @@ class ForeignTerms:
     down_payment_auto: bool = False
     tranches: Tranches = Tranches.REMAINING_TERM
     sweep: Sweep = Sweep.BY_INSTALMENT
-    orders: Mapping[str, Order] = field(
-        default_factory=lambda: MappingProxyType({DEFAULT: Order()})
-    )
+    orders: Mapping[str, Order] = field(default_factory=dict)
     recalculation: Recalculation | None = None
     charge_off: ChargeOff = ChargeOff.REGULAR
     chargeback: tuple[Component, ...] = ()  # in which order it comes back; all principal if none
