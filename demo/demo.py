@@ -1,4 +1,4 @@
-"""What exists so far, in a few steps: one loan by the command, then a million of them.
+"""What exists so far, in a few steps: one loan by the command, then a million of them, then other people's files.
 
 Called by `make demo`. Each step prints the command or the call it shows, then the answer.
 """
@@ -23,6 +23,7 @@ from usance.base.dates import from_day, to_day
 from usance.loan import OWN, Fact, FactColumns, TermColumns, Terms, replay, replay_columns
 from usance.loan.batch import schedule_columns
 
+FILES = Path(__file__).parent / "files"
 LOANS = 1_000_000
 CHECKED = 500
 AS_OF = date(2024, 9, 20)
@@ -42,6 +43,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         one_loan(Path(folder))
     many_loans()
+    other_peoples_files()
 
 
 def one_loan(folder: Path) -> None:
@@ -85,14 +87,25 @@ def many_loans() -> None:
         sys.exit(f"the two forms differ on loan {different[0]}")
 
 
+def other_peoples_files() -> None:
+    say("6. Loans from another system, before they move: which come out the same here?")
+    call = "conform portfolio terms.csv instalments.csv --map map.yaml"
+    usance(call, FILES, ends=1)
+
+    say("7. A published page: does every figure follow from the others?")
+    usance("disclose check quarter.csv", FILES, lines=7)
+
+
 def say(text: str) -> None:
     print(f"\n{text}\n", flush=True)
 
 
-def usance(call: str, folder: Path, *, lines: int | None = None) -> None:
+def usance(call: str, folder: Path, *, lines: int | None = None, ends: int = 0) -> None:
     print(f"$ usance {call}", flush=True)
-    done = subprocess.run(["usance", *call.split()], cwd=folder, text=True, check=True,
+    done = subprocess.run(["usance", *call.split()], cwd=folder, text=True, check=False,
                           stdout=subprocess.PIPE)  # fmt: skip
+    if done.returncode != ends:
+        sys.exit(f"usance {call} ended with {done.returncode}")
     print("\n".join(done.stdout.splitlines()[:lines]) + ("" if lines is None else "\n...\n"))
 
 
