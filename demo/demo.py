@@ -1,4 +1,4 @@
-"""What exists so far, in a few steps: one loan by the command, then a million of them, then other people's files.
+"""What exists so far, in a few steps: one loan, a million of them, then other people's files.
 
 Called by `make demo`. Each step prints the command or the call it shows, then the answer.
 """
