@@ -63,7 +63,7 @@ format: setup ## format the source and mend what can be mended by itself
 lint: setup ## format, lint, types and import direction
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
-	$(BIN)/mypy src tests tools $(wildcard bench)
+	$(BIN)/mypy src tests tools $(wildcard bench) $(wildcard demo)
 	$(BIN)/lint-imports --no-logo --cache-dir .cache/import-linter
 
 test: lint ## all checks and tests (what CI runs)
