@@ -32,8 +32,8 @@ from usance.loan.kernel.orders import (
     is_met,
     meet_oldest,
     pay_by_order,
-    pay_targets,
     quote,
+    settle_or_recover,
     target,
 )
 from usance.loan.kernel.plan import COUNT, DISBURSED, P
@@ -124,12 +124,12 @@ def apply_by_order(
     if kind in (_PAID, _RECOVERED):
         if kind == _RECOVERED:
             work[RECOVERED] += amount
-        by_target = kind == _RECOVERED or meta & (IS_RECOVERY | IS_SETTLED) != 0
-        # Less than the open principal cannot settle, so the quote need not be computed.
-        if not by_target and (amount < plan[P] - work[MET] or amount < quote(plan, work, day)):
+        recovery = kind == _RECOVERED or meta & (IS_RECOVERY | IS_SETTLED) != 0
+        # Less than the open principal cannot settle, so what settles need not be computed.
+        if (not recovery and amount < plan[P] - work[MET]) or not settle_or_recover(
+            plan, work, day, amount, recovery
+        ):
             pay_by_order(plan, work, order, day, amount)
-        else:
-            pay_targets(plan, work, day, amount)
     elif kind == _FEE_CHARGED:
         work[PENALTY_OPEN] += amount
     elif kind == _REFUNDED:

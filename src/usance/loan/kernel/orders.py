@@ -67,7 +67,7 @@ def meet(work: State, k: int, c: int, amount: int) -> int:
 @kernel
 def meet_oldest(plan: Plan, work: State, c: int, amount: int) -> None:
     """Meet a component of the oldest instalments first."""
-    for k in range(plan[COUNT]):
+    for k in range(work[OPEN], plan[COUNT]):
         if amount == 0:
             return
         amount -= meet(work, k, c, amount)
@@ -94,12 +94,21 @@ def target(plan: Plan, work: State, day: int, c: int) -> int:
 
 
 @kernel
+def needs(plan: Plan, work: State, day: int) -> tuple[int, int, int, int]:
+    """By component, what is still needed to settle."""
+    return (
+        target(plan, work, day, 0) - work[MET],
+        max(0, target(plan, work, day, 1) - work[MET + 1]),
+        max(0, target(plan, work, day, 2) - work[MET + 2]),
+        max(0, target(plan, work, day, 3) - work[MET + 3]),
+    )
+
+
+@kernel
 def quote(plan: Plan, work: State, day: int) -> int:
     """What closes the loan on a day."""
-    total = work[PENALTY_OPEN]
-    for c in range(4):
-        total += max(0, target(plan, work, day, c) - work[MET + c])
-    return total
+    principal, interest, guarantee, service = needs(plan, work, day)
+    return principal + interest + guarantee + service + work[PENALTY_OPEN]
 
 
 @kernel
@@ -110,17 +119,26 @@ def close_if_quoted_nil(plan: Plan, work: State, day: int) -> None:
 
 
 @kernel
-def pay_targets(plan: Plan, work: State, day: int, amount: int) -> None:
-    """Principal, then interest and fees up to their targets, then penalties."""
+def settle_or_recover(plan: Plan, work: State, day: int, amount: int, recovery: bool) -> bool:
+    """Principal, then interest and fees up to what settles, then penalties.
+
+    False, and nothing done, if the money does not settle and is not in recovery.
+    """
+    wanted = needs(plan, work, day)
+    total = wanted[0] + wanted[1] + wanted[2] + wanted[3] + work[PENALTY_OPEN]
+    if amount < total and not recovery:
+        return False
+    if amount >= total:
+        work[META] |= IS_SETTLED
     for c in range(4):
-        taken = min(amount, max(0, target(plan, work, day, c) - work[MET + c]))
+        taken = min(amount, wanted[c])
         meet_oldest(plan, work, c, taken)
         amount -= taken
     taken = min(amount, work[PENALTY_OPEN])
     work[PENALTY_OPEN] -= taken
     work[PENALTY_PAID] += taken
     work[OVERPAID] += amount - taken
-    close_if_quoted_nil(plan, work, day)
+    return True
 
 
 @kernel(inline=True)
