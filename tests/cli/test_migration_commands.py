@@ -34,6 +34,19 @@ def test_schedules_that_do_not(usance: Usance) -> None:
     assert answer.json["failures"][0]["cell"] == "principal"
 
 
+def test_cases_that_cannot_be_used_are_listed_and_the_others_run(usance: Usance) -> None:
+    broken = ONE | {"events": None, "n_instalments": 0}
+    text = json.dumps({"cases": [broken, ONE]})
+    answer = usance("conform schedules cases.json --json", cases_json=text)
+    assert answer.code == 2
+    assert (answer.json["total"], answer.json["passed"]) == (2, 1)
+    assert len(answer.json["failures"][0]["problems"]) == 2
+    answer = usance("conform schedules cases.json", cases_json=text)
+    assert answer.code == 2
+    assert "- cases.json line 1, case 1, events: is missing" in answer.err
+    assert "1 of 2 cases reproduced to the cent" in answer.out
+
+
 @pytest.mark.parametrize("text", ["{", "[]", '{"cases": [1, 2]}'])
 def test_a_file_that_is_none_gets_a_message(usance: Usance, text: str) -> None:
     answer = usance("conform schedules cases.json", cases_json=text)

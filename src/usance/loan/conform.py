@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from usance.base.command_line import print_json, print_line, show_help
-from usance.base.errors import InputError
+from usance.base.errors import InputError, raise_all
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False, invoke_without_command=True)
 
@@ -45,7 +45,10 @@ def schedules(
         bool, typer.Option("--as-stated", help="Try no setting that a case leaves open.")
     ] = False,
 ) -> None:
-    """Check schedules and lives of loans on other systems. Ends with 1 if any differs."""
+    """Check schedules and lives of loans on other systems.
+
+    Ends with 1 if any differs, with 2 if any case cannot be used.
+    """
     from usance.loan.foreign.cases import run
 
     report = run(file, as_stated=as_stated)
@@ -54,6 +57,9 @@ def schedules(
     else:
         for line in report.lines():
             print_line(line)
+    if report.errors and as_json:
+        raise typer.Exit(2)  # the answer lists the problems with their cases
+    raise_all(report.errors)
     if report.failures:
         raise typer.Exit(1)
 

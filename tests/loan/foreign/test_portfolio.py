@@ -153,7 +153,66 @@ def test_everything_wrong_with_the_files_is_listed(tmp_path: Path) -> None:
     assert "terms.csv line 3: 4 cells under 5 columns" in said
     assert "terms.csv line 5: loan 'L3' is there twice" in said
     assert "rows.csv line 26: due_on is '2024-02-33'" in said
-    assert said.count("loan 'L2' has no terms") == 12
+    assert "has no terms" not in said  # line 3 may be its terms
+
+
+def test_a_loan_without_terms_is_a_problem(tmp_path: Path) -> None:
+    terms, rows, mapped = write(tmp_path, [{}, {}])
+    lines = terms.read_text(encoding="utf-8").splitlines()
+    terms.write_text("\n".join(lines[:2]), encoding="utf-8")
+    with pytest.raises(Problems) as error:
+        check(terms, rows, mapped)
+    assert str(error.value).count("loan 'L2' has no terms") == 12
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        (",12,", ",1000000,", "line 2: instalments is '1000000'"),
+        ("2024-01-01", "9999-12-01", "line 2: disbursed_on is '9999-12-01'"),
+        ("2024-01-01", "2024-W01-1", "line 2: disbursed_on is '2024-W01-1'"),
+        ("10001.37", "1_000.00", "line 2: principal is '1_000.00'"),
+        ("10001.37", "10001.375", "line 2: principal is '10001.375'"),
+        ("10001.37", "0.00", "line 2: principal is 0"),
+        ("10001.37", "1e99", "line 2: principal is '1e99'"),
+        (",9.01,", ",-1,", "line 2: rate is '-1'"),
+        ("L1,", ",", "line 2: loan is empty"),
+        ("amount", "id", "has the column 'id' twice"),
+    ],
+)
+def test_a_loan_out_of_bounds_is_a_problem_of_its_line(
+    tmp_path: Path, old: str, new: str, said: str
+) -> None:
+    terms, rows, mapped = write(tmp_path, [{}, {}])
+    text = terms.read_text(encoding="utf-8")
+    terms.write_text(text.replace(old, new, 1), encoding="utf-8")
+    with pytest.raises(UsanceError) as error:
+        check(terms, rows, mapped)
+    assert said in str(error.value)
+    assert "has no terms" not in str(error.value)
+
+
+def test_a_plan_beyond_the_calendar_is_a_problem(tmp_path: Path) -> None:
+    mapping = MAP.replace("options: {", "options: {unit: years, every: 366, ")
+    terms, rows, mapped = write(tmp_path, [{}], mapping)
+    terms.write_text(terms.read_text(encoding="utf-8").replace(",12,", ",600,"), encoding="utf-8")
+    with pytest.raises(UsanceError, match="leaves the calendar"):
+        check(terms, rows, mapped)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [("grace_principal", "12", "is 12"), ("down_payment_pct", "100", "is '100'")],
+)
+def test_terms_that_leave_nothing_to_pay_are_problems(
+    tmp_path: Path, name: str, value: str, said: str
+) -> None:
+    terms, rows, mapped = write(tmp_path, [{}], MAP.replace("rate: rate", f"rate: rate, {name}: x"))
+    head, line = terms.read_text(encoding="utf-8").splitlines()
+    terms.write_text(f"{head},x\n{line},{value}\n", encoding="utf-8")
+    with pytest.raises(UsanceError) as error:
+        check(terms, rows, mapped)
+    assert f"line 2: {name} {said}" in str(error.value)
 
 
 @pytest.mark.parametrize(
@@ -167,6 +226,10 @@ def test_everything_wrong_with_the_files_is_listed(tmp_path: Path) -> None:
         (MAP.replace('"360"', '"361"'), "unknown days_in_year '361'"),
         (MAP.replace("days_in_month", "days_in_mouth"), "unknown option 'days_in_mouth'"),
         (MAP.replace('days_in_year: "360"', "levelling: 1"), "levelling is 1"),
+        (MAP.replace('days_in_year: "360"', "decimals: 7"), "decimals is 7. Give 0 to 6"),
+        (MAP.replace('days_in_year: "360"', "digits: 0"), "digits is 0. Give 1 to 50"),
+        (MAP.replace('days_in_year: "360"', "every: 367"), "every is 367. Give 1 to 366"),
+        (MAP.replace('days_in_year: "360"', "multiple_of: 0"), "multiple_of is 0"),
         (MAP + "rate_is: promille", "unknown rate_is 'promille'"),
         (MAP.replace("rate: rate", "rate: interest_rate"), "has no column 'interest_rate'"),
     ],

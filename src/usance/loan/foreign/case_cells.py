@@ -13,6 +13,15 @@ from usance.loan.foreign.instalments import Instalment, Sort
 from usance.loan.foreign.terms import FEE, PENALTY
 
 Cells = dict[str, object]
+DISBURSEMENT_CELLS = ("disbursement_date", "balance")
+INSTALMENT_CELLS = (
+    "nr", "days", "due_date", "principal", "interest", "fees", "penalties", "total", "balance",
+    "paid", "paid_date", "in_advance", "late", "outstanding",
+)  # fmt: skip
+TOTALS = (
+    "Principal due", "Interest", "Fees", "Penalties", "Due", "Paid", "In advance", "Late",
+    "Outstanding",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +32,8 @@ class Difference:
     cell: str
     expected: str
     found: str
+    place: int = 0
+    size: Decimal = Decimal(0)
 
     def __str__(self) -> str:
         return f"{self.row}, {self.cell}: {self.expected} published, {self.found} computed"
@@ -95,22 +106,26 @@ def first_difference(
     if not has_disbursements:
         found = [row for row in found if "nr" in row]
     for place, (wanted, row) in enumerate(zip(wanted_rows, found, strict=False), start=1):
-        difference = _differs(f"row {place}", wanted, row, unit)
+        difference = _differs(f"row {place}", wanted, row, unit, place)
         if difference:
             return difference
     if len(wanted_rows) != len(found):
-        return Difference("the schedule", "rows", str(len(wanted_rows)), str(len(found)))
-    return _differs("totals", wanted_totals, totals(account), unit)
+        counts = str(len(wanted_rows)), str(len(found))
+        return Difference("the schedule", "rows", *counts, place=len(wanted_rows) + 1)
+    return _differs("totals", wanted_totals, totals(account), unit, len(found) + 2)
 
 
 def _differs(
-    place: str, wanted: Mapping[str, Any], found: Mapping[str, object], unit: Decimal
+    row: str, wanted: Mapping[str, Any], found: Mapping[str, object], unit: Decimal, place: int
 ) -> Difference | None:
     for cell, value in wanted.items():
         expected = _written(cell, value)
         actual = _shown(cell, found.get(cell), unit)
         if expected != actual:
-            return Difference(place, cell, _text(expected), _text(actual))
+            size = Decimal(0)
+            if isinstance(expected, Decimal) and isinstance(actual, Decimal):
+                size = abs(expected - actual)
+            return Difference(row, cell, _text(expected), _text(actual), place, size)
     return None
 
 

@@ -2,14 +2,15 @@
 
 A schedule can turn on an option of its product that the case file has no field for. Such a case
 is tried as stated first, then with each setting of the options it leaves open; a report says which
-it needed. Nothing that the file states is ever changed.
+it needed. One stated value is tried otherwise: a rule for future instalments that a step of the
+case restores was another before that step.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import product
+from itertools import islice, product
 from typing import Any
 
 from usance.base.codes import Component
@@ -29,6 +30,7 @@ from usance.loan.foreign.terms import (
     YearSplit,
 )
 
+MOST_ATTEMPTS = 243
 _CHARGEBACKS = (
     (Component.INTEREST, PENALTY, FEE, Component.PRINCIPAL),
     (PENALTY, FEE, Component.INTEREST, Component.PRINCIPAL),
@@ -56,7 +58,8 @@ def settings(
         *_sweeps(terms, steps),
         *_years(terms),
     ]
-    for combination in product(*([None, *choices] for choices in open_options)):
+    combinations = product(*([None, *choices] for choices in open_options))
+    for combination in islice(combinations, MOST_ATTEMPTS):
         chosen = [setting for setting in combination if setting]
         changed = terms
         for setting in chosen:
@@ -70,7 +73,7 @@ def _count(steps: Sequence[Step], *names: str) -> int:
 
 def _rules(terms: ForeignTerms, steps: Sequence[Step]) -> list[list[Setting]]:
     """A rule that is put back at the end of a case was another one during it."""
-    found = []
+    found: dict[str, list[Setting]] = {}
     drawn = False
     for step in steps:
         drawn = drawn or step["type"] == "disburse"
@@ -81,8 +84,8 @@ def _rules(terms: ForeignTerms, steps: Sequence[Step]) -> list[list[Setting]]:
             FUTURE.get(str(step.get("rule"))),
         )
         others = [rule for rule in FUTURE.values() if rule is not restored]
-        found.append([_rule(terms, kind, rule) for rule in others])
-    return found
+        found[kind] = [_rule(terms, kind, rule) for rule in others]
+    return list(found.values())
 
 
 def _rule(terms: ForeignTerms, kind: str, rule: Early) -> Setting:

@@ -9,6 +9,7 @@ from typing import Any
 
 from usance.loan.convention import Unit
 from usance.loan.foreign.account import Account
+from usance.loan.foreign.bounds import minor
 from usance.loan.foreign.case_cells import Difference, first_difference
 from usance.loan.foreign.facts import (
     GOODWILL_CREDIT,
@@ -34,7 +35,8 @@ PAYMENTS = {
     "interest_payment_waiver": "interest_payment_waiver",
     "charge_adjustment": "charge_adjustment",
 }
-_AGEING_INTEREST = {
+AGEING_INTEREST = {
+    "DEFAULT": AgeingInterest.DEFAULT,
     "EQUAL_AMORTIZATION_PAYABLE_INTEREST": AgeingInterest.PAYABLE,
     "EQUAL_AMORTIZATION_FULL_INTEREST": AgeingInterest.FULL,
 }
@@ -86,7 +88,7 @@ class Play:
             if step["type"] == "business_date":
                 break
             # Nothing moves the calendar before that, and nothing is booked ahead of it.
-            if step["type"] in ("disburse", "payoff", "charge_off", *PAYMENTS):
+            if step["type"] in ("disburse", "payoff", "charge_off", *PAYMENTS) and "date" in step:
                 self.today = max(self.today, date.fromisoformat(step["date"]))
 
     def account(self) -> Account:
@@ -113,12 +115,14 @@ class Play:
 
     def _day(self, step: Step, field: str = "date") -> date:
         day = date.fromisoformat(step[field]) if field in step else self.today
+        if day == date.min:
+            raise Unplayable(f"the step {step['type']!r} has no day, and none came before it")
         if self.today == date.min:
             self.today = day
         return day
 
     def _minor(self, step: Step) -> int:
-        return int(Decimal(step["amount"]) * 10**self.terms.decimals)
+        return minor(Decimal(step["amount"]), self.terms.decimals)
 
     def _fact(self, kind: Kind, on: date, **content: Any) -> None:
         if kind in _BOOKED:
@@ -207,7 +211,7 @@ class Play:
             instalments=int(data["numberOfInstallments"]),
             every=int(data.get("frequencyNumber", 1)),
             unit=Unit(str(data.get("frequencyType", "MONTHS")).lower()),
-            interest=_AGEING_INTEREST.get(handling, AgeingInterest.DEFAULT),
+            interest=AGEING_INTEREST[handling],
         )
         self._fact(Kind.RE_AGED, self._day(step), ageing=ageing)
 

@@ -12,6 +12,17 @@ from typing import Any, TypeVar
 from usance.base.codes import Component
 from usance.base.errors import DocumentError, InputError, UsanceError, unknown
 from usance.loan.convention import Amortisation, Bucket, Early, Rounding, Unit, When
+from usance.loan.foreign.bounds import (
+    FIRST_YEAR,
+    LAST_YEAR,
+    MOST_AMOUNT,
+    MOST_DECIMALS,
+    MOST_EVERY,
+    MOST_INSTALMENTS,
+    MOST_RATE_PCT,
+    plain_day,
+    whole,
+)
 from usance.loan.foreign.facts import INTEREST_REFUND
 from usance.loan.foreign.terms import (
     DEFAULT,
@@ -60,7 +71,31 @@ _VARIANT_COMPONENTS = {
     "Pen": PENALTY, "Fee": FEE, "Int": Component.INTEREST, "Pri": Component.PRINCIPAL,
 }  # fmt: skip
 _FIXED_LENGTH = re.compile(r"fixed length (?:of )?([0-9]+)")
-_REST_TILL = ("2", "TILL_REST_FREQUENCY_DATE")
+_MOST_LENGTH = 99_999
+_RATE_BASIS = re.compile(r"per (year|month|whole term)(?: \(.*\))?")
+_PRE_CLOSURES = {
+    "1": PreClosure.TILL_DAY,
+    "TILL_PRE_CLOSE_DATE": PreClosure.TILL_DAY,
+    "TILL_PRE_CLOSURE_DATE": PreClosure.TILL_DAY,
+    "2": PreClosure.TILL_REST,
+    "TILL_REST_FREQUENCY_DATE": PreClosure.TILL_REST,
+}
+_RESTS = {
+    "1": Rest.REPAYMENT_PERIOD,
+    "SAME_AS_REPAYMENT": Rest.REPAYMENT_PERIOD,
+    "SAME_AS_REPAYMENT_PERIOD": Rest.REPAYMENT_PERIOD,
+    "2": Rest.DAILY,
+    "DAILY": Rest.DAILY,
+    "3": None,
+    "WEEKLY": None,
+    "4": None,
+    "MONTHLY": None,
+}
+_ADVANCED = ("", "ADVANCED_PAYMENT_ALLOCATION")
+_UNSUPPORTED_STRATEGIES = (
+    "HEAVENSFAMILY_UNIQUE", "CREOCORE_UNIQUE", "EARLY_REPAYMENT_STRATEGY",
+    "OVERDUE_DUE_FEE_INTEREST_PRINCIPAL",
+)  # fmt: skip
 
 
 class CaseReader:
@@ -69,6 +104,7 @@ class CaseReader:
     def __init__(self, case: Mapping[str, Any], where: str) -> None:
         self.case, self.where = case, where
         self.problems: list[UsanceError] = []
+        self.unsupported: list[str] = []  # known elsewhere, and no option here can do it
 
     def problem(self, field: str, what: str, fix: str) -> None:
         """Note one problem."""
@@ -96,42 +132,44 @@ class CaseReader:
             return next(iter(choices.values()))
         return choices[name]
 
-    def whole(self, field: str, default: Any = ..., *, least: int = 0) -> int:
-        """A whole number."""
+    def whole(self, field: str, default: Any = ..., *, least: int = 0, most: int) -> int:
+        """A whole number within bounds."""
         value = self.get(field, (int, Decimal), default)
         if value is None:
             return least
-        if value != int(value) or value < least:
-            self.problem(field, f"is {value}", f"Give a whole number of {least} or more")
-            return least
-        return int(value)
-
-    def number(self, field: str, default: Any = ...) -> Decimal:
-        """A decimal number."""
-        value = self.get(field, (int, Decimal), default)
-        return Decimal(0) if value is None else Decimal(value)
-
-    def day(self, field: str) -> date:
-        """A date."""
-        text = self.get(field, str)
-        return self.as_day(text, field) if text is not None else date.min
-
-    def as_day(self, text: Any, field: str) -> date:
-        """The date a text says."""
         try:
-            return date.fromisoformat(text)
+            return whole(Decimal(value), least, most)
+        except ValueError:
+            fix = f"Give a whole number within {least} and {most}"
+            self.problem(field, f"is {value}", fix)
+            return least
+
+    def number(self, field: str, default: Any = ..., *, most: int) -> Decimal:
+        """A decimal number, not negative and within bounds."""
+        value = self.get(field, (int, Decimal), default)
+        if value is None:
+            return Decimal(0)
+        if not 0 <= value <= most:
+            self.problem(field, f"is {value}", f"Give a number within 0 and {most}")
+            return Decimal(0)
+        return Decimal(value)
+
+    def as_day(self, text: Any, field: str) -> None:
+        """Note what is no date, or one that loans cannot have."""
+        try:
+            plain_day(text)
         except (TypeError, ValueError):
-            self.problem(field, f"{text!r} is no date", "Write it as YYYY-MM-DD")
-            return date.min
+            fix = f"Write it as YYYY-MM-DD, within {FIRST_YEAR} and {LAST_YEAR}"
+            self.problem(field, f"{text!r} is no date", fix)
 
 
 def read_terms(reader: CaseReader, default_order: Sequence[Bucket]) -> ForeignTerms:
     """The terms of a case, but for the day of disbursement."""
     return ForeignTerms(
         disbursed_on=date.min,
-        rate_pct=reader.number("nominal_rate_pct"),
-        instalments=reader.whole("n_instalments", least=1),
-        every=reader.whole("repay_every", least=1),
+        rate_pct=reader.number("nominal_rate_pct", most=MOST_RATE_PCT),
+        instalments=reader.whole("n_instalments", least=1, most=MOST_INSTALMENTS),
+        every=reader.whole("repay_every", least=1, most=MOST_EVERY),
         unit=reader.choice("frequency", {unit.name: unit for unit in Unit}),
         plan=reader.choice("schedule_engine", {plan.value: plan for plan in Plan}),
         rate_basis=_rate_basis(reader),
@@ -139,13 +177,13 @@ def read_terms(reader: CaseReader, default_order: Sequence[Bucket]) -> ForeignTe
         method=reader.choice("interest_type", _METHODS),
         basis=reader.choice("interest_calculation_period", _BASES),
         rounding=reader.choice("rounding_mode", {each.name: each for each in Rounding}),
-        decimals=reader.whole("currency_decimals", 2),
-        multiple_of=reader.whole("instalment_amount_in_multiples_of", 0),
-        grace_principal=reader.whole("grace_principal", 0),
-        grace_interest=reader.whole("grace_interest", 0),
-        interest_free=reader.whole("interest_free_periods", 0),
+        decimals=reader.whole("currency_decimals", 2, most=MOST_DECIMALS),
+        multiple_of=reader.whole("instalment_amount_in_multiples_of", 0, most=MOST_AMOUNT),
+        grace_principal=reader.whole("grace_principal", 0, most=MOST_INSTALMENTS),
+        grace_interest=reader.whole("grace_interest", 0, most=MOST_INSTALMENTS),
+        interest_free=reader.whole("interest_free_periods", 0, most=MOST_INSTALMENTS),
         fixed_length=_fixed_length(reader),
-        down_payment_pct=reader.number("down_payment_pct", 0),
+        down_payment_pct=reader.number("down_payment_pct", 0, most=99),
         down_payment_auto=reader.get("down_payment_auto", bool, False),
         orders=_orders(reader, default_order),
         recalculation=_recalculation(reader),
@@ -173,27 +211,48 @@ def _by_value(names: type[_E]) -> dict[str, _E]:
 
 
 def _rate_basis(reader: CaseReader) -> RateBasis:
-    text = reader.get("rate_basis", str, "per year").lower()
-    return RateBasis.MONTH if text.startswith("per month") else RateBasis.YEAR
+    text = reader.get("rate_basis", str, "per year")
+    found = _RATE_BASIS.fullmatch(text.lower())
+    if not found:
+        names = [f"per {each.value}" for each in RateBasis]
+        where = f"{reader.where}, rate_basis"
+        reader.problems.append(unknown("rate_basis", text, names, where=where))
+    elif found[1] == "whole term":
+        reader.unsupported.append("a rate per whole term is not supported here")
+    return RateBasis.MONTH if found and found[1] == "month" else RateBasis.YEAR
 
 
 def _fixed_length(reader: CaseReader) -> int:
     found = _FIXED_LENGTH.search(reader.get("creation_note", str, ""))
-    return int(found[1]) if found else reader.whole("fixed_length", 0)
+    if found and len(found[1]) > len(str(_MOST_LENGTH)):
+        reader.problem("creation_note", f"is {found[0]!r}", f"Give at most {_MOST_LENGTH}")
+        return 0
+    return int(found[1]) if found else reader.whole("fixed_length", 0, most=_MOST_LENGTH)
 
 
 def _recalculation(reader: CaseReader) -> Recalculation | None:
     parts = reader.get("interest_recalculation", dict, {})
-    if not parts.get("enabled"):
+    if not parts:
         return None
-    till_rest = str(parts.get("preclose_strategy_code", "")).endswith(_REST_TILL)
-    rest = str(parts.get("rest_frequency_type_code", "2"))
-    by_period = rest == "1" or "SAME_AS_REPAYMENT" in rest
-    return Recalculation(
-        pre_closure=PreClosure.TILL_REST if till_rest else PreClosure.TILL_DAY,
-        rest=Rest.REPAYMENT_PERIOD if by_period else Rest.DAILY,
-        past_due_bears=not parts.get("disallow_interest_on_past_due", False),
-    )
+    inner = CaseReader(parts, f"{reader.where}, interest_recalculation")
+    enabled = inner.get("enabled", bool)
+    pre_closure = _code(inner, "preclose_strategy_code", _PRE_CLOSURES, "1")
+    rest = _code(inner, "rest_frequency_type_code", _RESTS, "2")
+    past_due_bears = not inner.get("disallow_interest_on_past_due", bool, False)
+    reader.problems.extend(inner.problems)
+    if not enabled:
+        return None
+    if rest is None:
+        reader.unsupported.append("rests by the week or month are not supported here")
+    return Recalculation(pre_closure, rest or Rest.DAILY, past_due_bears)
+
+
+def _code(reader: CaseReader, field: str, choices: Mapping[str, Any], default: str) -> Any:
+    """A code by its number or its name, with or without the name of its kind."""
+    name = str(reader.get(field, (str, int), default)).rpartition(".")[2]
+    if name not in choices:
+        reader.problems.append(unknown(field, name, choices, where=f"{reader.where}, {field}"))
+    return choices.get(name, choices[default])
 
 
 def _refunds_interest(reader: CaseReader) -> bool:
@@ -245,7 +304,7 @@ def bucket_order(
     }
     found = []
     for name in names:
-        if name in known:
+        if isinstance(name, str) and name in known:
             found.append(known[name])
         else:
             note(unknown("bucket", str(name), known, where=where))
@@ -255,12 +314,28 @@ def bucket_order(
 
 
 def _classic(reader: CaseReader) -> tuple[Bucket, ...]:
-    """A classic order of components, from its name."""
+    """A classic order of components, from its name; what is in advance may have its own."""
     name = reader.get("payment_strategy", str, "")
-    parts = re.findall(r"PENALT(?:Y|IES)|FEES?|INTEREST|PRINCIPAL", name.split("_IN_ADVANCE_")[0])
-    found = [_COMPONENTS[_singular(part)] for part in parts]
-    return twelve_buckets(*found) if sorted(found) == sorted(_COMPONENTS.values()) else ()
+    if name in _ADVANCED:
+        return ()
+    if name in _UNSUPPORTED_STRATEGIES:
+        reader.unsupported.append(f"the payment strategy {name} is not supported here")
+        return ()
+    due, _, ahead = name.partition("_IN_ADVANCE_")
+    found = [_order_named(part) for part in (due, ahead or due)]
+    if any(sorted(order) != sorted(_COMPONENTS.values()) for order in found):
+        choices = (
+            _ADVANCED[1],
+            "PENALTIES_FEES_INTEREST_PRINCIPAL_ORDER and other orders of these",
+        )
+        where = f"{reader.where}, payment_strategy"
+        reader.problems.append(unknown("payment_strategy", name, choices, where=where))
+        return ()
+    owed = [bucket for bucket in twelve_buckets(*found[0]) if bucket[0] is not When.IN_ADVANCE]
+    return (*owed, *((When.IN_ADVANCE, component) for component in found[1]))
 
 
-def _singular(name: str) -> str:
-    return {"PENALTIES": "PENALTY", "FEES": "FEE"}.get(name, name)
+def _order_named(name: str) -> list[Component]:
+    parts = re.findall(r"PENALT(?:Y|IES)|FEES?|INTEREST|PRINCIPAL", name)
+    singular = {"PENALTIES": "PENALTY", "FEES": "FEE"}
+    return [_COMPONENTS[singular.get(part, part)] for part in parts]

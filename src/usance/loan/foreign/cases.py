@@ -7,12 +7,14 @@ that cannot be read or played fails with its reasons; the others are still run.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from decimal import Decimal
 from pathlib import Path
 
+from usance.base.errors import UsanceError
 from usance.loan.foreign.case_cells import Difference
 from usance.loan.foreign.case_file import Case, read_cases
-from usance.loan.foreign.case_open import settings
+from usance.loan.foreign.case_open import MOST_ATTEMPTS, settings
 from usance.loan.foreign.case_steps import Play, Unplayable
 
 
@@ -26,12 +28,21 @@ class Result:
     difference: Difference | None = None
     problems: tuple[str, ...] = ()
     assumed: tuple[str, ...] = ()
-    """What the case leaves open and had to be so for it to reproduce."""
+    """What the case leaves open and had to be so for it to reproduce, or to get this far."""
+    errors: tuple[UsanceError, ...] = ()
+    """Why the case cannot be used at all."""
+    attempts: int = 1
 
     @property
     def passed(self) -> bool:
         """Whether every cell came out."""
         return self.difference is None and not self.problems
+
+    @property
+    def reach(self) -> tuple[int, int, Decimal]:
+        """How far an attempt got: the check that differs, the row in it, and by how little."""
+        found = self.difference
+        return (self.check, found.place, -found.size) if found else (0, 0, Decimal(0))
 
     def as_dict(self) -> dict[str, object]:
         """A failure for `--json`, cells as text so that no digit is lost."""
@@ -41,16 +52,23 @@ class Result:
                 "check": self.check, "row": self.difference.row, "cell": self.difference.cell,
                 "expected": self.difference.expected, "found": self.difference.found,
             }  # fmt: skip
+        if self.assumed:
+            found["assumed"] = list(self.assumed)
         return found | {"problems": list(self.problems)}
 
     def line(self) -> str:
         """The same for people."""
         name = f"case {self.position:>4}  {self.group}"
+        settings = f" (with {'; '.join(self.assumed)})" if self.assumed else ""
+        if self.attempts >= MOST_ATTEMPTS:
+            settings += f" (only the first {MOST_ATTEMPTS} combinations of settings were tried)"
+        if self.errors:
+            return f"FAIL  {name}: cannot be used"
         if self.problems:
             return f"FAIL  {name}: {'; '.join(self.problems)}"
         if self.difference:
-            return f"FAIL  {name}: check {self.check}, {self.difference}"
-        return f"ok    {name}" + (f" (with {'; '.join(self.assumed)})" if self.assumed else "")
+            return f"FAIL  {name}: check {self.check}, {self.difference}{settings}"
+        return f"ok    {name}{settings}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +81,11 @@ class Report:
     def failures(self) -> tuple[Result, ...]:
         """The cases that did not reproduce."""
         return tuple(result for result in self.results if not result.passed)
+
+    @property
+    def errors(self) -> list[UsanceError]:
+        """Everything wrong with cases that cannot be used."""
+        return [error for result in self.results for error in result.errors]
 
     @property
     def passed(self) -> int:
@@ -80,7 +103,7 @@ class Report:
 
     def as_dict(self) -> dict[str, object]:
         """The answer of `--json`."""
-        assumed = {str(r.position): list(r.assumed) for r in self.results if r.assumed}
+        assumed = {str(r.position): list(r.assumed) for r in self.results if r.passed and r.assumed}
         return {
             "total": len(self.results),
             "passed": self.passed,
@@ -96,7 +119,7 @@ class Report:
         for group, count in self.by_group().items():
             yield f"{group}: {count['passed']} of {count['total']} reproduced to the cent"
         yield f"{self.passed} of {len(self.results)} cases reproduced to the cent"
-        assumed = sum(1 for result in self.results if result.assumed)
+        assumed = sum(1 for result in self.results if result.passed and result.assumed)
         if assumed:
             yield f"{assumed} of them with a setting that their file leaves open"
 
@@ -110,29 +133,34 @@ def run_case(case: Case, *, as_stated: bool = False) -> Result:
     """Play one case as stated, then with what it leaves open."""
     if case.problems:
         problems = tuple(str(problem) for problem in case.problems)
-        return Result(case.position, case.group, problems=problems)
-    first: Result | None = None
+        return Result(case.position, case.group, problems=problems, errors=case.problems)
+    if case.unsupported:
+        return Result(case.position, case.group, problems=case.unsupported)
+    best: Result | None = None
+    attempts = 0
     for assumed, terms in settings(case.terms, case.steps):
         play = Play(terms, case.planned, announces=case.announces)
         result = _played(case, play, tuple(assumed))
+        attempts += 1
         if result.passed:
             return result
-        first = first or result
+        if best is None or result.reach > best.reach:
+            best = result
         if as_stated:
             break
-    assert first is not None
-    return first
+    assert best is not None
+    return replace(best, attempts=attempts)
 
 
 def _played(case: Case, play: Play, assumed: tuple[str, ...]) -> Result:
     try:
         found = play.run(case.steps)
-    except Unplayable as reason:
+    except (Unplayable, UsanceError) as reason:
         return Result(case.position, case.group, problems=(str(reason),))
-    except (ArithmeticError, AssertionError, LookupError, RecursionError, ValueError) as error:
-        # A life that this model does not foresee fails its case, not the file.
-        reason_text = f"cannot be played: {type(error).__name__} {error}".strip()
+    except (ArithmeticError, LookupError, ValueError) as error:
+        # A life that the model does not foresee fails its case, not the file, and says whose fault.
+        reason_text = f"a fault of ours, please report it: {type(error).__name__} {error}".strip()
         return Result(case.position, case.group, problems=(reason_text,))
     if found is None:
         return Result(case.position, case.group, assumed=assumed)
-    return Result(case.position, case.group, found[0], found[1])
+    return Result(case.position, case.group, *found, assumed=assumed)

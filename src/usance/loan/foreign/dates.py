@@ -9,9 +9,11 @@ from __future__ import annotations
 from calendar import monthrange
 from datetime import date, timedelta
 
+from usance.base.errors import DateError
 from usance.loan.convention import Unit
 from usance.loan.foreign.terms import ForeignTerms
 
+_LAST_YEAR, _MOST_DAYS = 9_000, 1_000_000
 _DAYS = {Unit.DAYS: 1, Unit.WEEKS: 7}
 _MONTHS = {Unit.MONTHS: 1, Unit.YEARS: 12}
 
@@ -19,9 +21,18 @@ _MONTHS = {Unit.MONTHS: 1, Unit.YEARS: 12}
 def step(day: date, unit: Unit, count: int) -> date:
     """The day `count` units later; a day that a month lacks is its last."""
     if unit in _DAYS:
+        if count * _DAYS[unit] > _MOST_DAYS:
+            raise _beyond(day)
         return day + timedelta(days=count * _DAYS[unit])
     year, month = divmod(day.year * 12 + day.month - 1 + count * _MONTHS[unit], 12)
+    if year > _LAST_YEAR:
+        raise _beyond(day)
     return date(year, month + 1, min(day.day, monthrange(year, month + 1)[1]))
+
+
+def _beyond(day: date) -> DateError:
+    fix = "Check the number of instalments and the time between them"
+    return DateError(f"the plan from {day} leaves the calendar", fix=fix)
 
 
 def due_dates(terms: ForeignTerms) -> list[date]:

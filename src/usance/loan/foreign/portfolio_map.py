@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from enum import Enum
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,15 @@ from typing import Any
 from usance.base.documents import read_document
 from usance.base.errors import DocumentError, UsanceError, raise_all, unknown
 from usance.loan.convention import Amortisation, Rounding, Unit
+from usance.loan.foreign.bounds import (
+    MOST_AMOUNT,
+    MOST_DECIMALS,
+    MOST_EVERY,
+    MOST_RATE_PCT,
+    in_years,
+    plain_day,
+    plain_decimal,
+)
 from usance.loan.foreign.terms import (
     DaysInMonth,
     DaysInYear,
@@ -63,6 +72,14 @@ OPTIONS: Mapping[str, type[Enum] | type[int] | type[bool]] = {
 }
 """Options that a mapping may state."""
 
+_RANGES = {
+    "digits": (1, 50),
+    "decimals": (0, MOST_DECIMALS),
+    "multiple_of": (1, MOST_AMOUNT),
+    "every": (1, MOST_EVERY),
+}
+"""The least and the most of options that are numbers."""
+
 _KEYS = ("terms", "instalments", "options", "rate_is", "dates")
 _PERCENT, _FRACTION = "percent", "fraction"
 
@@ -80,24 +97,16 @@ class Mapped:
     def day(self, text: str) -> date:
         """A date as the files write it."""
         if self.dates == "%Y-%m-%d":
-            return date.fromisoformat(text)
-        return datetime.strptime(text, self.dates).date()  # noqa: DTZ007 -- only a date is read
+            return plain_day(text)
+        return in_years(datetime.strptime(text, self.dates).date())  # noqa: DTZ007 -- only a date is read
 
     def rate_pct(self, text: str) -> Decimal:
         """A rate in percent."""
-        rate = decimal(text.removesuffix("%"))
-        return rate * 100 if self.rate_is == _FRACTION else rate
-
-
-def decimal(text: str) -> Decimal:
-    """A plain decimal number."""
-    try:
-        number = Decimal(text)
-    except InvalidOperation:
-        raise ValueError(f"{text!r} is no number") from None
-    if not number.is_finite():
-        raise ValueError(f"{text!r} is no number")
-    return number
+        rate = plain_decimal(text.removesuffix("%"))
+        rate = rate * 100 if self.rate_is == _FRACTION else rate
+        if not 0 <= rate <= MOST_RATE_PCT:
+            raise ValueError(text)
+        return rate
 
 
 def read_map(path: Path | str) -> Mapped:
@@ -167,4 +176,7 @@ def option(name: str, value: Any) -> object:
         return kind(str(value))
     if type(value) is not kind:
         raise DocumentError(f"{name} is {value!r}", fix=f"Give a value like {kind(1)}")
+    least, most = _RANGES.get(name, (0, 1))
+    if not least <= value <= most:
+        raise DocumentError(f"{name} is {value}", fix=f"Give {least} to {most}")
     return value
