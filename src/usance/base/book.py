@@ -18,7 +18,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from hashlib import sha256
@@ -43,6 +43,7 @@ from usance.base.manifest import PERIOD_STATES, FileEntry, Manifest, Period, Tab
 from usance.base.parquet import (
     check_sha256,
     check_unchanged,
+    parquet_writer,
     read_parquet,
     sha256_of,
     write_parquet,
@@ -93,6 +94,38 @@ class Book:
             if month in (None, file.month) and shard in (None, file.shard)
         )
 
+    def close_files(
+        self, name: str, close: str, *, shard: int | None = None
+    ) -> tuple[FileEntry, ...]:
+        """The files of a table that a close wrote, such as close `2024-06.1`."""
+        place = f"closes/{close}/"
+        return tuple(f for f in self.files(name, shard=shard) if f.path.startswith(place))
+
+    def read_close(
+        self, declared: Table | str, close: str, columns: Sequence[str] = (), *,
+        shard: int | None = None,
+    ) -> pa.Table:  # fmt: skip
+        """All rows of a table that a close wrote, in key order."""
+        spec = self._spec(declared)
+        return self._together(spec, self.close_files(spec.name, close, shard=shard), columns)
+
+    def kept(self, path: str) -> bytes:
+        """A small file that was kept under a path of the book."""
+        mark = self.manifest.versions.get(path)
+        if mark is None:
+            raise DocumentError("the book has no such file", where=path, fix="Check the name")
+        check_unchanged(self.path / path, mark)
+        return (self.path / path).read_bytes()
+
+    def used(self, name: str) -> bytes | None:
+        """An input as it was last used, or None if it never was."""
+        mark = self.manifest.versions.get(name)
+        if mark is None:
+            return None
+        path = self.path / "inputs" / mark
+        check_unchanged(path, mark)
+        return path.read_bytes()
+
     def read_file(
         self, spec: Table, file: FileEntry, columns: Sequence[str] = (), *, verify: bool = True
     ) -> pa.Table:
@@ -112,8 +145,14 @@ class Book:
     ) -> pa.Table:
         """All rows of a table, or of a month or shard, in key order."""
         spec = self._spec(declared)
-        keyed = [*dict.fromkeys((*spec.key, *columns))] if columns else []
         files = self.files(spec.name, month=month, shard=shard)
+        return self._together(spec, files, columns, verify=verify)
+
+    def _together(
+        self, spec: Table, files: Sequence[FileEntry], columns: Sequence[str], *,
+        verify: bool = True,
+    ) -> pa.Table:  # fmt: skip
+        keyed = [*dict.fromkeys((*spec.key, *columns))] if columns else []
         parts = [self.read_file(spec, file, keyed, verify=verify) for file in files]
         if not parts:
             return arrow_schema(spec).empty_table().select(list(columns or spec.names))
@@ -202,17 +241,40 @@ class Step:
         mark = sha256_of(temporary)
         folder = format_month(month) if month is not None else "all"
         path = f"tables/{spec.name}/{folder}/s{shard:04}-{mark[:12]}.parquet"
+        ends = _key(written, spec, 0), _key(written, spec, -1)
         entry = FileEntry(
-            path,
-            written.num_rows,
-            mark,
-            str(digest(written, spec)),
-            shard,
-            month,
-            _key(written, spec, 0),
-            _key(written, spec, -1),
+            path, written.num_rows, mark, str(digest(written, spec)), shard, month, *ends
         )
+        self._name(spec, entry, temporary, instead=instead)
+
+    def add_to_close(
+        self, close: str, declared: Table | str, parts: Iterable[pa.Table], *, shard: int = 0,
+        month: int | None = None,
+    ) -> None:  # fmt: skip
+        """Add the rows of a close, such as `2024-06.1`, as they come: only one part is held."""
+        spec = table(declared) if isinstance(declared, str) else declared
+        temporary = self._path / "tmp" / f"{len(self._moves)}.parquet"
+        total = Digest()
+        first: tuple[int | str, ...] = ()
+        last = first
+        with parquet_writer(spec, temporary) as write:
+            for part in parts:
+                write(part)
+                total += digest(part, spec)
+                first, last = first or _key(part, spec, 0), _key(part, spec, -1) or last
+        name = spec.name if shard == 0 else f"{spec.name}/s{shard:04}"
+        entry = FileEntry(
+            f"closes/{close}/{name}.parquet", total.rows, sha256_of(temporary), str(total), shard,
+            month, first, last,
+        )  # fmt: skip
+        self._name(spec, entry, temporary)
+
+    def _name(
+        self, spec: Table, entry: FileEntry, temporary: Path, *, instead: bool = False
+    ) -> None:
+        """Put a written file on the list of what will be published."""
         manifest = self._manifest.with_files(spec.name, spec.number, [entry], instead=instead)
+        path = entry.path
         others = manifest.tables[spec.name].files[:-1]
         for repeat in _repeats(spec, entry, temporary, others, self._found):
             raise repeat
@@ -232,6 +294,14 @@ class Step:
         self._moves.append((temporary, self._path / "inputs" / mark))
         self._manifest = replace(self._manifest, versions={**self._manifest.versions, name: mark})
         return mark
+
+    def keep(self, path: str, content: bytes) -> None:
+        """Keep a small file under a path of the book, named in the manifest by its SHA-256."""
+        temporary = self._path / "tmp" / f"{len(self._moves)}.kept"
+        temporary.write_bytes(content)
+        self._moves.append((temporary, self._path / path))
+        mark = sha256(content).hexdigest()
+        self._manifest = replace(self._manifest, versions={**self._manifest.versions, path: mark})
 
     def period(self, month: str, state: str, close_no: int) -> None:
         """Set the state of a period, such as `2024-06`."""

@@ -74,6 +74,11 @@ class Fields:
     def __contains__(self, key: str) -> bool:
         return key in self._given
 
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """Every key, in the order written."""
+        return tuple(map(str, self._given))
+
     def where(self, *path: str | int) -> str:
         """Where a part of this mapping is, for a message."""
         return self._places((*self._path, *path))
@@ -136,6 +141,15 @@ def text(given: Any, where: str) -> str:
         return given.strip()
     fix = "Write a word, or put it in quotes"
     raise DocumentError(f"{_shown(given)} is not text", where=where, fix=fix)
+
+
+def truth(given: Any, where: str) -> bool:
+    """True or false."""
+    if isinstance(given, bool):
+        return given
+    raise DocumentError(
+        f"{_shown(given)} is neither true nor false", where=where, fix="Write true or false"
+    )
 
 
 def whole(given: Any, where: str) -> int:

@@ -6,7 +6,7 @@ know and fill the defaults of columns added later; an unknown number is refused 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from hashlib import file_digest
@@ -16,7 +16,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from usance.base.columns import SCHEMA_KEY, check_keys, conform
+from usance.base.columns import SCHEMA_KEY, arrow_schema, check_keys, conform
 from usance.base.errors import CorruptFile, SchemaError
 from usance.base.schemas import Table
 
@@ -26,23 +26,46 @@ _AGAIN = "Restore it from a copy, or make it again"
 
 def write_parquet(data: pa.Table, spec: Table, path: Path) -> None:
     """Write a checked, sorted table; the same rows give the same bytes."""
-    columns = {name: data.column(name) for name in data.column_names}
-    checked = conform(columns, spec, rows=data.num_rows, where=spec.name)
-    check_keys(checked, spec)
+    with parquet_writer(spec, path) as write:
+        write(data)
+
+
+@contextmanager
+def parquet_writer(spec: Table, path: Path) -> Iterator[Callable[[pa.Table], None]]:
+    """A file to write part by part inside the block; rows rise by key from part to part."""
     delta = [
         column.name for column in spec.columns if column.type in {"i32", "i64", "day", "moment"}
     ]
     codes = [column.name for column in spec.columns if column.type in {"i8", "i16", "text"}]
-    pq.write_table(
-        checked,
-        path,
-        row_group_size=ROW_GROUP,
-        compression="zstd",
-        compression_level=1,
-        use_dictionary=codes,
-        column_encoding=dict.fromkeys(delta, "DELTA_BINARY_PACKED"),
-        write_page_checksum=True,
-    )
+    held: list[Any] = []
+    before: list[pa.Table] = []
+
+    def write(data: pa.Table) -> None:
+        columns = {name: data.column(name) for name in data.column_names}
+        checked = conform(columns, spec, rows=data.num_rows, where=spec.name)
+        check_keys(pa.concat_tables([*before, checked]) if before else checked, spec)
+        before[:] = [checked.slice(checked.num_rows - 1)] if checked.num_rows else before
+        if not held:
+            held.append(
+                pq.ParquetWriter(
+                    path,
+                    checked.schema,
+                    compression="zstd",
+                    compression_level=1,
+                    use_dictionary=codes,
+                    column_encoding=dict.fromkeys(delta, "DELTA_BINARY_PACKED"),
+                    write_page_checksum=True,
+                )
+            )
+        held[0].write_table(checked, row_group_size=ROW_GROUP)
+
+    try:
+        yield write
+        if not held:
+            write(arrow_schema(spec).empty_table())
+    finally:
+        for writer in held:
+            writer.close()
 
 
 def read_parquet(

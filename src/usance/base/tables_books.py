@@ -53,6 +53,9 @@ BOOKS_TABLES: tuple[Table, ...] = (
         product  i16:product  product
         source   i16          funding source
         entity   i16          legal entity
+        related      i8   =0   1 if the institution is a related party
+        fund_cash    i16  =0   account the loans are paid from and to, 0 for cash
+        payout_cash  i16  =0   account compensation is paid from, 0 for cash
         """,
     ),
     declare(
@@ -94,6 +97,16 @@ BOOKS_TABLES: tuple[Table, ...] = (
         """,
     ),
     declare(
+        "sums",
+        1,
+        "The subledger summed by cell; one more column per amount.",
+        """
+        close_no  i32  key  the close
+        cell      i16  key  the dimensions
+        is_new    i8   key  1 for loans made in the closed period
+        """,
+    ),
+    declare(
         "postings",
         1,
         "The lines of every journal; debit is positive.",
@@ -110,6 +123,9 @@ BOOKS_TABLES: tuple[Table, ...] = (
         cell          i16       dimensions
         loan_id       i64       0 when a cell's sum
         amount_minor  i64       debit +, credit -
+        currency      i8:currency  =0  of the amount
+        fact_id       i64       =0  the group's fact behind it, 0 if a loan's
+        activity      i8        =0  of a cash line: 1 operating, 2 investing, 3 financing
         """,
     ),
     declare(

@@ -102,6 +102,10 @@ class TermColumns:
     def __len__(self) -> int:
         return len(self.principal_minor)
 
+    def take(self, rows: NDArray[np.intp]) -> TermColumns:
+        """Some of the loans, by row."""
+        return TermColumns(*(column[rows] for column in self.arrays), self.allocation)
+
     @classmethod
     def of(cls, loans: Sequence[Terms]) -> TermColumns:
         """Columns of terms; refuses what only the exact form knows, naming the loan."""

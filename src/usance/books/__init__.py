@@ -1,0 +1,1 @@
+"""Books: from loan facts and group facts to exact journals under US GAAP and IFRS."""

@@ -1,0 +1,324 @@
+"""The close of a period: a checklist that is really executed, from cut-off to lock.
+
+Each step is a plain function on what the steps before it found. Nothing is published before the
+last one; a control that fails stops the close and names what is behind it. Closing the same facts
+again gives the same journals, byte for byte.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from usance.base.book import Book, Step
+from usance.base.codes import Currency, Model, parse
+from usance.base.columns import arrays, make, sort
+from usance.base.dates import format_month
+from usance.base.errors import raise_all
+from usance.base.parameters import Parameters, trace
+from usance.base.tables import table
+from usance.books.amounts import AMOUNTS, SUBLEDGER
+from usance.books.closes import (
+    CLOSED,
+    CloseRef,
+    begin,
+    keep_controls,
+    known_at_of,
+    last_hash,
+    postings_of,
+    standing,
+)
+from usance.books.controls import Control, failed, ledger_controls, loan_controls
+from usance.books.expectations import NAME, by_month, lost_shares
+from usance.books.group.facts import GroupFact, facts_of_table
+from usance.books.group.ledger import group_lines
+from usance.books.group.rules import activities, load_group_rules
+from usance.books.group_journals import group_postings
+from usance.books.journal import CloseHead, journal_heads, loan_postings, unbalanced
+from usance.books.loan_books import Sources, cell_index, shards_of
+from usance.books.loan_close import (
+    Exposure,
+    Pools,
+    Progress,
+    Scope,
+    Sums,
+    exposure_of,
+    no_progress,
+    shares_of,
+    subledger_parts,
+    triangle_of,
+)
+from usance.books.losses.estimate import estimate
+from usance.books.losses.estimates import Estimates
+from usance.books.losses.exposures import Exposures
+from usance.books.losses.stages import STAGES
+from usance.books.periods import ClosePeriod
+from usance.books.policies import Policies
+from usance.books.policy_files import PolicyFiles, read_policies
+from usance.books.postings import post
+from usance.books.rules import Activity, load_rules
+from usance.measure.triangles import Triangle
+
+I64 = NDArray[np.int64]
+SUMS = table("sums").with_amounts(list(AMOUNTS))
+ACTIVITY_CODES = {Activity.NONE: 0, Activity.OPERATING: 1, Activity.INVESTING: 2,
+                  Activity.FINANCING: 3}  # fmt: skip
+
+
+@dataclass(slots=True)
+class Closing:
+    """A close while it is made: what it is of, and what its steps have found so far."""
+
+    book: Book
+    period: ClosePeriod
+    ref: CloseRef
+    before: CloseRef | None
+    known_at: datetime
+    actor: str
+    files: PolicyFiles
+    parameters: Parameters
+    clock: Callable[[], float]
+    progress: Progress
+    seconds: dict[str, float] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    controls: list[Control] = field(default_factory=list)
+    loans: int = 0
+
+    @contextmanager
+    def step(self, name: str) -> Iterator[None]:
+        """One line of the checklist, timed."""
+        self.progress(name, 0, 1)
+        begun = self.clock()
+        yield
+        self.seconds[name] = self.clock() - begun
+        self.progress(name, 1, 1)
+
+    @property
+    def head(self) -> CloseHead:
+        """What its journals share."""
+        return CloseHead(self.ref.close_no, self.ref.month, self.ref.day, self.known_at, self.actor)
+
+
+def close(
+    book: Book, period: ClosePeriod, *, policies: Path | None = None,
+    known_at: datetime | None = None, actor: str = "close", clock: Callable[[], float],
+    progress: Progress = no_progress, parameters: Parameters | None = None,
+) -> Closing:  # fmt: skip
+    """Close a period of a book, or raise what stands against it; nothing is half done."""
+    ref, before = begin(book, period)
+    moment = known_at or latest_booking(book)
+    made = Closing(
+        book, period, ref, before, moment, actor, read_policies(book, policies, period.last_day),
+        parameters or Parameters.load(), clock, progress,
+    )  # fmt: skip
+    with trace() as reads, book.writing() as step:
+        with made.step("cut-off"):
+            scope = _scope(made)
+        with made.step("cohorts"):
+            found = triangle_of(scope, progress)
+        base = Policies.at(period.last_day, made.parameters)
+        pools = Pools.of(found)
+        with made.step("exposures"):
+            exposure = exposure_of(scope, pools, base, progress)
+        with made.step("expected losses"):
+            rated, estimates = _estimate(made, base, found, exposure)
+        with made.step("revenue, accruals and allowances"):
+            sums = _subledger(made, scope, pools, rated, step)
+        with made.step("journals of loans"):
+            postings = _post_loans(made, scope, sums)
+        with made.step("group entries"):
+            postings = pa.concat_tables([postings, _post_group(made)])
+        with made.step("controls"):
+            _control(made, postings, sums)
+        with made.step("books"):
+            _write(made, step, postings, sums, scope, estimates)
+            _finish(made, step, [read.name for read in reads])
+    return made
+
+
+def latest_booking(book: Book) -> datetime:
+    """The moment of the newest fact in a book: everything it holds is known by then."""
+    moments = [datetime.min.replace(tzinfo=UTC)]
+    for name in ("facts", "group_facts"):
+        for file in book.files(name):
+            column = book.read_file(table(name), file, ["booked_at"])["booked_at"]
+            if len(column):
+                moments.append(pa.compute.max(column).as_py())
+    return max(moments)
+
+
+def _scope(made: Closing) -> Scope:
+    index = cell_index(made.book)
+    lag = made.parameters.at("servicing.clearing_lag", made.period.last_day).integer
+    return Scope(
+        made.book, made.period.last_day, made.known_at, made.period.months, index,
+        Sources.of(made.book), lag, shares_of(made.book, index),
+    )  # fmt: skip
+
+
+def _estimate(
+    made: Closing, base: Policies, found: Triangle, exposure: Exposure
+) -> tuple[Policies, pa.Table]:
+    """Policies with their estimates, and the rows of the `estimates` table."""
+    day, pools = made.period.last_day, exposure.pools
+    assumed = made.parameters.at("accounting.slices_lost", day).integer
+    shares = lost_shares(exposure.slices, assumed)
+    earlier = [(each, made.book.read_close("estimates", each.name)) for each in standing(made.book)]
+    lost, first = by_month(shares, pools.segments, made.period.months, earlier)
+    survival = made.files.survival(pools.segments)
+    rated = replace(base, lost_ppm=lost, first_month=first, survival_ppm=survival)
+    rows = [_lost_rows(made.ref.close_no, pools.segments, shares)]
+    if len(found.segments):
+        made_of = _losses(made, found, exposure)
+        rated = replace(rated, rates_ppb=made_of.rates_ppb)
+        made.notes += made_of.notes
+        rows.append(made_of.rows())
+    else:
+        rated = replace(rated, rates_ppb=np.zeros((len(pools), base.rates_ppb.shape[1]), np.int64))
+    return rated, sort(pa.concat_tables(rows), table("estimates"))
+
+
+def _losses(made: Closing, found: Triangle, exposure: Exposure) -> Estimates:
+    models = np.array([Model(int(each) // 8) for each in found.segments])
+    shape = (STAGES, len(found.segments), len(found.cohorts))
+    losses = made.files.losses
+    return estimate(
+        found, Exposures(models, exposure.minor.reshape(shape)),
+        losses.assumptions(made.parameters, made.period.last_day), losses.overlays,
+        as_of=made.period.last_day, close_no=made.ref.close_no,
+    )  # fmt: skip
+
+
+def _lost_rows(close_no: int, segments: I64, shares: I64) -> pa.Table:
+    size = len(segments)
+    return make(
+        "estimates", close_no=np.full(size, close_no), name=[NAME] * size, segment=segments,
+        age=np.zeros(size, np.int64), value=shares,
+    )  # fmt: skip
+
+
+def _subledger(made: Closing, scope: Scope, pools: Pools, policies: Policies, step: Step) -> Sums:
+    """The second pass over the loans; their subledger goes to the book piece by piece."""
+    sums = Sums(np.zeros((2 * len(scope.index.cells), len(AMOUNTS)), np.int64))
+    for number in shards_of(made.book):
+        parts = subledger_parts(
+            scope, number, made.ref.close_no, pools, policies, sums, made.progress
+        )
+        step.add_to_close(made.ref.name, SUBLEDGER, parts, shard=number, month=made.ref.month)
+    made.loans = sums.loans
+    made.controls += loan_controls(sums.findings)
+    raise_all(failed(made.controls), where=f"close {made.ref.name}")
+    return sums
+
+
+def _by_cell(sums: I64) -> I64:
+    return np.asarray(sums[0::2] + sums[1::2])
+
+
+def _post_loans(made: Closing, scope: Scope, sums: Sums) -> pa.Table:
+    """The journals of what moved since the close before, by cell."""
+    movement = _by_cell(sums.cells) - _sums_before(made, scope)
+    lines = post(movement, scope.index.cells, load_rules(), made.files.entities.platform.number)
+    currency = int(parse(Currency, made.book.manifest.currency))
+    return loan_postings(lines, made.head, currency, activity_codes(lines.rule, lines.account))
+
+
+def activity_codes(rule: I64, account: I64) -> I64:
+    """The activity of every cash line, 0 of the others."""
+    from usance.books.chart import load_chart
+
+    known = activities()
+    cash = np.isin(account, [each.number for each in load_chart() if each.is_cash])
+    codes = np.array([ACTIVITY_CODES[known[each]] for each in rule.tolist()], np.int64)
+    return np.where(cash, codes, 0)
+
+
+def _sums_before(made: Closing, scope: Scope) -> I64:
+    """What the close before held, in the rows of this one's cells."""
+    found = np.zeros((len(scope.index.cells), len(AMOUNTS)), np.int64)
+    if made.before is None:
+        return found
+    rows = arrays(made.book.read_close(SUMS, made.before.name))
+    order = np.argsort(scope.index.cells.cell)
+    place = order[np.searchsorted(scope.index.cells.cell, rows["cell"], sorter=order)]
+    for amount, name in enumerate(AMOUNTS):
+        np.add.at(found[:, amount], place, rows[name])
+    return found
+
+
+def _post_group(made: Closing) -> pa.Table:
+    """The journals of what moved in the facts of the group."""
+    facts: list[GroupFact] = facts_of_table(made.book.read("group_facts"))
+    entities = made.files.entities
+    lines = group_lines(
+        facts, entities, made.period.last_day, made.known_at, parameters=made.parameters
+    )
+    if made.before is not None:
+        known = known_at_of(made.book, made.before)
+        lines = lines - group_lines(
+            facts, entities, made.before.day, known, parameters=made.parameters
+        )
+    return group_postings(lines, made.head, activity_codes(lines.rule, lines.account))
+
+
+def _control(made: Closing, postings: pa.Table, sums: Sums) -> None:
+    """Everything that must hold before anything is published."""
+    raise_all(list(unbalanced(postings)), where=f"close {made.ref.name}")
+    everything = pa.concat_tables([postings_of(made.book, standing(made.book)), postings])
+    group = {rule.number for rule in load_group_rules()}
+    made.controls += ledger_controls(everything, _by_cell(sums.cells), group)
+    raise_all(failed(made.controls), where=f"close {made.ref.name}")
+
+
+def _write(
+    made: Closing, step: Step, postings: pa.Table, sums: Sums, scope: Scope, estimates: pa.Table
+) -> None:
+    """The tables of the close."""
+    names = {rule.number: rule.amount.replace("_", " ") for rule in load_rules()}
+    names |= {rule.number: rule.amount.replace("_", " ") for rule in load_group_rules()}
+    ordered = sort(postings, table("postings"))
+    heads = journal_heads(ordered, made.head, names, last_hash(made.book, made.before))
+    month = made.ref.month
+    for name, rows in (
+        ("postings", ordered), ("journals", heads), ("estimates", estimates),
+        (SUMS, _sum_rows(made.ref.close_no, scope, sums)),
+    ):  # fmt: skip
+        step.add_to_close(made.ref.name, name, [rows], month=month)
+
+
+def _sum_rows(close_no: int, scope: Scope, sums: Sums) -> pa.Table:
+    cells = scope.index.cells.cell
+    order = np.lexsort((np.tile([0, 1], len(cells)), np.repeat(cells, 2)))
+    columns = {
+        "close_no": np.full(2 * len(cells), close_no),
+        "cell": np.repeat(cells, 2)[order],
+        "is_new": np.tile([0, 1], len(cells))[order],
+    }
+    columns |= {name: sums.cells[order, place] for place, name in enumerate(AMOUNTS)}
+    return make(SUMS, **columns)
+
+
+def _finish(made: Closing, step: Step, parameters: Sequence[str]) -> None:
+    """The period is closed; what was used and found is written down."""
+    made.files.keep(step)
+    for month in made.period.months:
+        step.period(format_month(month), CLOSED, made.ref.version)
+    content: dict[str, Any] = {
+        "period": made.period.label,
+        "known_at": made.known_at.isoformat(),
+        "actor": made.actor,
+        "before": made.before.name if made.before else "",
+        "loans": made.loans,
+        "controls": [control.as_dict() for control in made.controls],
+        "parameters": sorted(set(parameters)),
+        "notes": made.notes,
+    }
+    keep_controls(step, made.ref, content)

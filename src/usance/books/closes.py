@@ -1,0 +1,175 @@
+"""The closes of a book: which stand, which one a period follows, and how one is reopened.
+
+A close lives in `closes/<month>.<version>/`. Of each month the latest version stands while its
+period is closed or locked; a reopened period keeps its old versions and gets the next one.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import Any
+
+import pyarrow as pa
+
+from usance.base.book import Book, Step
+from usance.base.dates import format_month, last_of_month, parse_moment, parse_month
+from usance.books.errors import PeriodError
+from usance.books.periods import MOST_CLOSES, ClosePeriod
+
+_FOLDER = re.compile(r"closes/(\d{4}-\d{2})\.(\d+)/")
+OPEN, CLOSED, LOCKED = "open", "closed", "locked"
+REOPENERS = 2
+"""People who reopen a period together."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class CloseRef:
+    """One close of a book."""
+
+    month: int
+    version: int
+
+    @property
+    def name(self) -> str:
+        """Its folder."""
+        return f"{format_month(self.month)}.{self.version}"
+
+    @property
+    def close_no(self) -> int:
+        """Its number in tables."""
+        return self.month * MOST_CLOSES + self.version
+
+    @property
+    def day(self) -> date:
+        """The day of its balance sheet."""
+        return last_of_month(self.month)
+
+
+def all_closes(book: Book) -> list[CloseRef]:
+    """Every close that was ever written, in order."""
+    found = {
+        CloseRef(parse_month(match[1]), int(match[2]))
+        for file in book.files("journals")
+        if (match := _FOLDER.match(file.path))
+    }
+    return sorted(found)
+
+
+def standing(book: Book) -> list[CloseRef]:
+    """The closes whose journals make up the books."""
+    periods = book.manifest.periods
+    return [
+        close
+        for close in all_closes(book)
+        if (period := periods.get(format_month(close.month)))
+        and period.state != OPEN
+        and period.close_no == close.version
+    ]
+
+
+def begin(book: Book, period: ClosePeriod) -> tuple[CloseRef, CloseRef | None]:
+    """The close to be made and the one before it, or why the period cannot be closed."""
+    chain = standing(book)
+    later = [close for close in chain if close.month >= period.months[0]]
+    if later:
+        raise PeriodError(
+            f"{period.label} is closed ({later[0].name})",
+            where=str(book.path),
+            fix=f"Reopen it first: usance books reopen {format_month(later[-1].month)}",
+        )
+    before = chain[-1] if chain else None
+    if before and before.month != period.months[0] - 1:
+        missing = format_month(before.month + 1)
+        raise PeriodError(
+            f"{missing} is not closed yet",
+            where=str(book.path),
+            fix=f"Close the months from {missing} on before {period.label}",
+        )
+    versions = [close.version for close in all_closes(book) if close.month == period.last_month]
+    return CloseRef(period.last_month, max(versions, default=0) + 1), before
+
+
+def controls_of(book: Book, close: CloseRef) -> dict[str, Any]:
+    """What a close wrote down about itself."""
+    found: dict[str, Any] = json.loads(book.kept(_controls(close)))
+    return found
+
+
+def known_at_of(book: Book, close: CloseRef) -> datetime:
+    """Up to which moment a close knew facts."""
+    return parse_moment(controls_of(book, close)["known_at"])
+
+
+def keep_controls(step: Step, close: CloseRef, content: dict[str, Any]) -> None:
+    """Write down what a close has to say about itself."""
+    step.keep(_controls(close), (json.dumps(content, indent=1, sort_keys=True) + "\n").encode())
+
+
+def _controls(close: CloseRef) -> str:
+    return f"closes/{close.name}/controls.json"
+
+
+def postings_of(book: Book, closes: Sequence[CloseRef]) -> pa.Table:
+    """The postings of some closes."""
+    parts = [book.read_close("postings", close.name) for close in closes]
+    return pa.concat_tables(parts) if parts else book.read_close("postings", "none")
+
+
+def last_hash(book: Book, before: CloseRef | None) -> str:
+    """The hash that the next journal is chained to."""
+    if before is None:
+        return ""
+    hashes = book.read_close("journals", before.name, ["hash"])["hash"]
+    return hashes[-1].as_py() if len(hashes) else last_hash(book, _before(book, before))
+
+
+def _before(book: Book, close: CloseRef) -> CloseRef | None:
+    earlier = [each for each in standing(book) if each.month < close.month]
+    return earlier[-1] if earlier else None
+
+
+def reopen(book: Book, period: ClosePeriod, people: Sequence[str]) -> list[CloseRef]:
+    """Open a period and all after it; what they closed stays beside what they will close."""
+    named = sorted({person.strip() for person in people if person.strip()})
+    if len(named) < REOPENERS:
+        fix = "Give --by twice, with two names"
+        raise PeriodError("two people reopen a period together", where=period.label, fix=fix)
+    chain = [close for close in standing(book) if close.month >= period.months[0]]
+    if not chain:
+        fix = "See the periods with: usance books periods"
+        raise PeriodError(f"{period.label} is not closed", where=str(book.path), fix=fix)
+    states = book.manifest.periods
+    months = [
+        month
+        for month in sorted(states)
+        if parse_month(month) >= period.months[0] and states[month].state != OPEN
+    ]
+    locked = [month for month in months if states[month].state == LOCKED]
+    if locked:
+        fix = "Correct it in the open period; a locked one is never opened again"
+        raise PeriodError(f"{locked[0]} is locked", where=str(book.path), fix=fix)
+    with book.writing() as step:
+        for month in months:
+            step.period(month, OPEN, states[month].close_no)
+        step.keep(
+            f"closes/reopened-{chain[0].name}.json",
+            (json.dumps({"by": named, "closes": [close.name for close in chain]}) + "\n").encode(),
+        )
+    return chain
+
+
+def lock(book: Book, period: ClosePeriod) -> None:
+    """Lock a closed period for good."""
+    states = book.manifest.periods
+    for month in map(format_month, period.months):
+        state = states[month].state if month in states else OPEN
+        if state == OPEN:
+            fix = f"Close it first: usance close {month}"
+            raise PeriodError(f"{month} is open", where=str(book.path), fix=fix)
+    with book.writing() as step:
+        for month in map(format_month, period.months):
+            step.period(month, LOCKED, states[month].close_no)

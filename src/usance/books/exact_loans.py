@@ -1,0 +1,120 @@
+"""Loans whose terms have changed, taken from tables to their positions by the exact form."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from usance.base.codes import Kind, Model
+from usance.base.dates import to_month
+from usance.books.effective import Survival
+from usance.books.errors import TapeError
+from usance.books.exact_positions import position_of
+from usance.books.loan_books import CellIndex, Sources
+from usance.books.policies import Policies
+from usance.books.positions import FIELDS
+from usance.loan.convention import OWN, OWN_CODES
+from usance.loan.facts import Fact
+from usance.loan.terms import Change, Terms
+
+_CONVENTIONS = {code: OWN[name] for name, code in OWN_CODES.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class ExactLoans:
+    """Positions of some loans, with what groups them."""
+
+    loan_id: NDArray[np.int64]
+    positions: NDArray[np.int64]
+    cell: NDArray[np.int32]
+    segment_no: NDArray[np.int64]
+    cohort: NDArray[np.int32]
+
+    def __len__(self) -> int:
+        return len(self.loan_id)
+
+
+def exact_loans(
+    loans: pa.Table, facts: pa.Table, index: CellIndex, sources: Sources, policies: Policies,
+    day: date, known_at: datetime, lag_days: int,
+) -> ExactLoans:  # fmt: skip
+    """The positions of loans with several versions of terms, or with paused interest."""
+    found = list(_positions(loans, facts, sources, policies, day, known_at, lag_days))
+    heads = _heads(loans)
+    return ExactLoans(
+        np.array([loan_id for loan_id, _ in found], np.int64),
+        np.array([row for _, row in found], np.int64).reshape(-1, len(FIELDS)),
+        index.of(heads) if found else np.empty(0, np.int32),
+        heads["model"].astype(np.int64) * 8 + heads["product"],
+        np.array([to_month(each) for each in heads["drawn"].tolist()], np.int32),
+    )  # fmt: skip
+
+
+def _heads(loans: pa.Table) -> dict[str, NDArray[Any]]:
+    """The first version of each loan, as columns."""
+    rows = [next(versions) for _, versions in groupby(loans.to_pylist(), _loan)]
+    columns = {
+        name: np.array([row[name] for row in rows], np.int64)
+        for name in ("loan_id", "model", "product", "source")
+    }
+    return {**columns, "drawn": np.array([row["disbursed_on"] for row in rows], object)}
+
+
+def _loan(row: Mapping[str, Any]) -> int:
+    return int(row["loan_id"])
+
+
+def _positions(
+    loans: pa.Table, facts: pa.Table, sources: Sources, policies: Policies, day: date,
+    known_at: datetime, lag_days: int,
+) -> Iterator[tuple[int, NDArray[np.int64]]]:  # fmt: skip
+    by_loan = {loan: list(rows) for loan, rows in groupby(facts.to_pylist(), _loan)}
+    survival = None if policies.survival_ppm is None else Survival(policies.survival_ppm)
+    for loan_id, versions in groupby(loans.to_pylist(), _loan):
+        rows = list(versions)
+        drawn = np.array([(rows[0]["disbursed_on"] - date(1970, 1, 1)).days])
+        fee, lag = sources.terms_of(np.array([rows[0]["source"]]), drawn, lag_days)
+        yield (
+            loan_id,
+            position_of(
+                [_terms(row) for row in rows],
+                [_fact(row) for row in by_loan.get(loan_id, [])],
+                Model(rows[0]["model"]),
+                day,
+                day - timedelta(days=int(lag[0])),
+                fee_ppm=int(fee[0]),
+                non_accrual_days=policies.non_accrual_days,
+                survival=survival,
+                known_at=known_at,
+            ),
+        )
+
+
+def _terms(row: Mapping[str, Any]) -> Terms:
+    if row["convention"] not in _CONVENTIONS:
+        raise TapeError(
+            f"its convention {row['convention']} is none of the platform's own",
+            where=f"loan {row['loan_id']}",
+            fix=f"Give one of {', '.join(map(str, _CONVENTIONS))}",
+        )
+    same = (
+        "principal_minor", "rate_ppm", "coupon_ppm", "instalments", "disbursed_on", "first_due_on",
+        "guarantee_fee_minor", "flat_fee_minor", "upfront_fee_minor", "terms_no",
+    )  # fmt: skip
+    change = Change.NONE if row["terms_no"] == 1 else Change.RESCHEDULED
+    convention = _CONVENTIONS[row["convention"]]
+    return Terms(convention=convention, change=change, **{name: row[name] for name in same})
+
+
+def _fact(row: Mapping[str, Any]) -> Fact:
+    return Fact(
+        Kind(row["kind"]), row["effective_on"], row["amount_minor"], row["ref"], row["arg"],
+        row["booked_at"].astimezone(UTC),
+    )  # fmt: skip

@@ -1,0 +1,1 @@
+"""Worked examples of the standards, run through the functions the close uses."""

@@ -1,0 +1,1 @@
+"""The group half of the books: entities, facts that are not about one loan, and their entries."""

@@ -1,0 +1,205 @@
+"""Everything that is wrong between facts of the group, each problem with the number of its fact.
+
+What is wrong inside one fact is found when it is read. Here facts meet each other and the group:
+deals, things and awards that nobody stated before, entries that do not balance, entities that do
+not exist, periods that are locked.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import date, datetime
+
+from usance.base.codes import Currency
+from usance.base.errors import UsanceError
+from usance.base.money import Money
+from usance.books.chart import load_chart
+from usance.books.errors import GroupFactError, PeriodError, Unbalanced
+from usance.books.group.entities import Entities
+from usance.books.group.entries import unbalanced
+from usance.books.group.facts import GroupFact
+from usance.books.group.funding import deals
+from usance.books.group.kinds import GroupKind
+from usance.books.group.lines import keeps_rate
+from usance.books.group.shares import holdings_of, register_of
+from usance.books.rules import Activity
+
+_WRITTEN = (GroupKind.OPENING_BALANCE, GroupKind.MANUAL_ENTRY)
+Check = Callable[[Sequence[GroupFact], Entities], Iterator[UsanceError]]
+
+
+def fact_problems(facts: Iterable[GroupFact], entities: Entities) -> list[UsanceError]:
+    """Everything wrong between facts that are all visible."""
+    given = list(facts)
+    return [problem for check in _CHECKS for problem in check(given, entities)]
+
+
+def list_problems(facts: Iterable[GroupFact]) -> Iterator[UsanceError]:
+    """Numbers used twice, and reversals of what is not there, in a list that may hold reversals."""
+    given = list(facts)
+    targets = {each.fact_id: each for each in given}
+    counts = Counter(each.fact_id for each in given)
+    gone: set[int] = set()
+    for each in given:
+        if counts[each.fact_id] > 1:
+            yield _wrong(each, "its number is used twice", "Give each fact its own")
+        if each.kind is GroupKind.REVERSED:
+            number = each.detail["fact"]
+            target = targets.get(number)
+            if target is None or target.kind is GroupKind.REVERSED:
+                what = f"it reverses {number}, which is no fact that can be reversed"
+                yield _wrong(each, what, "Name the number of a fact that is not a reversal")
+            if number in gone:
+                yield _wrong(each, f"{number} is already reversed", "Keep one reversal")
+            gone.add(number)
+
+
+def locked_problems(
+    facts: Iterable[GroupFact], locked_through: date, locked_at: datetime
+) -> Iterator[UsanceError]:
+    """Entries people wrote into a period after it was locked."""
+    for each in facts:
+        late = each.effective_on <= locked_through and each.booked_at > locked_at
+        if late and each.kind in _WRITTEN:
+            what = f"{each.kind.label} on {each.effective_on}: the period is locked"
+            fix = f"Date it after {locked_through}, or have the period reopened"
+            yield PeriodError(what, where=each.where, fix=fix)
+
+
+def _entities(facts: Sequence[GroupFact], entities: Entities) -> Iterator[UsanceError]:
+    known = ", ".join(map(str, entities.by_number))
+    for each in facts:
+        named = {each.entity}
+        named |= {each.detail[key] for key in ("to", "buyer", "acquired") if each.detail.get(key)}
+        named |= {line.entity for line in each.detail.get("lines") or () if line.entity}
+        for number in sorted(named - entities.by_number.keys()):
+            yield _wrong(each, f"there is no entity {number}", f"Entities: {known}")
+
+
+def _entries(facts: Sequence[GroupFact], entities: Entities) -> Iterator[UsanceError]:
+    for each in facts:
+        if each.kind not in _WRITTEN:
+            continue
+        for (entity, currency), rest in unbalanced(each).items():
+            what = f"the lines of entity {entity} sum to {Money(rest, currency.label)}, not zero"
+            fix = "Correct a line; each entity and currency balances by itself"
+            yield Unbalanced(what, where=each.where, fix=fix)
+        yield from _lines(each, entities)
+
+
+def _lines(fact: GroupFact, entities: Entities) -> Iterator[UsanceError]:
+    chart, cash = load_chart(), 0
+    for number, line in enumerate(fact.detail["lines"], start=1):
+        account = chart[line.account]
+        cash += line.minor if account.is_cash else 0
+        entity = entities.by_number.get(line.entity or fact.entity)
+        foreign = entity is not None and line.currency is not entity.currency
+        if foreign and keeps_rate(account) and not account.within_group:
+            what = f"line {number} holds {account.name} in {line.currency.label}"
+            fix = "Write it in the entity's own currency, with exchange_position between"
+            yield _wrong(fact, what, fix)
+    silent = fact.detail.get("activity") is Activity.NONE
+    if fact.kind is GroupKind.MANUAL_ENTRY and cash and silent:
+        fix = "Give `activity`: operating, investing or financing"
+        yield _wrong(fact, "it moves cash and does not say by which activity", fix)
+
+
+def _deals(facts: Sequence[GroupFact], entities: Entities) -> Iterator[UsanceError]:
+    del entities
+    known = deals(facts)
+    for each in facts:
+        if "deal" not in each.detail:
+            continue
+        deal = known.get(each.detail["deal"])
+        if deal is None:
+            what = f"nothing was raised under the deal {each.detail['deal']!r}"
+            yield _wrong(each, what, "State the funding_raised, or correct the name")
+            continue
+        if (deal.raised.currency, deal.raised.entity) != (each.currency, each.entity):
+            fix = "Give the currency and entity of the deal"
+            yield _wrong(each, f"the deal {each.detail['deal']!r} is another's", fix)
+        day = each.detail.get("value_on") or each.effective_on
+        if each.kind is GroupKind.FUNDING_REPAID and deal.owed(day) < 0:
+            beyond = Money(-deal.owed(day), each.currency.label)
+            yield _wrong(each, f"{beyond} more is repaid than was owed", "Correct amount or day")
+
+
+def _things(facts: Sequence[GroupFact], entities: Entities) -> Iterator[UsanceError]:
+    del entities
+    bought = Counter(f.detail["name"] for f in facts if f.kind is GroupKind.ASSET_BOUGHT)
+    sold = Counter(f.detail["name"] for f in facts if f.kind is GroupKind.ASSET_SOLD)
+    for each in facts:
+        name = each.detail.get("name")
+        if each.kind is GroupKind.ASSET_BOUGHT and bought[name] > 1:
+            yield _wrong(each, f"{name!r} is bought twice", "Give each thing its own name")
+        if each.kind is GroupKind.ASSET_SOLD and (not bought[name] or sold[name] > 1):
+            yield _wrong(each, f"{name!r} was not bought, or is sold twice", "Correct the name")
+        if each.kind is GroupKind.COST_PREPAID and each.detail["first"] > each.detail["last"]:
+            yield _wrong(each, "its last day is before its first", "Exchange them")
+        driven = each.kind is GroupKind.COST_DRIVER
+        if driven and each.detail["price"] is None and each.detail["rate"] is None:
+            yield _wrong(each, "neither price nor rate is given", "Give one of them")
+
+
+def _shares(facts: Sequence[GroupFact], entities: Entities) -> Iterator[UsanceError]:
+    del entities
+    grants = Counter(f.detail["name"] for f in facts if f.kind is GroupKind.GRANT)
+    for each in facts:
+        name = each.detail.get("grant")
+        if name is not None and not grants[name]:
+            yield _wrong(each, f"there is no grant {name!r}", "State it, or correct the name")
+        if each.kind is GroupKind.GRANT and grants[each.detail["name"]] > 1:
+            yield _wrong(each, f"{each.detail['name']!r} is granted twice", "Give another name")
+    try:
+        for _, held in holdings_of(facts).values():
+            yield from held.problems()
+        yield from register_of(facts).problems()
+    except UsanceError as error:  # a grant or change that contradicts itself
+        yield error
+
+
+def _dividends(facts: Sequence[GroupFact], entities: Entities) -> Iterator[UsanceError]:
+    del entities
+    declared = {
+        each.detail["name"]: each for each in facts if each.kind is GroupKind.DIVIDEND_DECLARED
+    }
+    for each in facts:
+        if each.kind is GroupKind.DIVIDEND_DECLARED:
+            if (each.detail["per_share"] is None) != (each.amount_minor > 0):
+                fix = "Give an amount, or so much per_share, not both"
+                yield _wrong(each, "what is declared is not clear", fix)
+        elif each.kind is GroupKind.DIVIDEND_PAID:
+            known = declared.get(each.detail["name"])
+            if known is None or known.currency is not each.currency:
+                what = f"no dividend {each.detail['name']!r} is declared in {each.currency.label}"
+                yield _wrong(each, what, "Give its name, and the currency it was declared in")
+
+
+def _currencies(facts: Sequence[GroupFact], entities: Entities) -> Iterator[UsanceError]:
+    for each in facts:
+        if each.kind is GroupKind.EXCHANGE_RATE:
+            if each.currency is entities.currency or not each.detail["rate"]:
+                fix = f"Give what one unit is worth in {entities.currency.label}, above zero"
+                yield _wrong(each, f"no rate for {each.currency.label}", fix)
+        elif each.kind is GroupKind.CURRENCY_EXCHANGED:
+            if Currency[each.detail["bought"].currency] is each.currency:
+                yield _wrong(each, "it changes a currency for itself", "Correct one of the two")
+        elif each.kind is GroupKind.GROUP_DIVIDEND and each.entity in entities.by_number:
+            owner = entities[each.entity].owner
+            if each.detail["to"] != owner:
+                yield _wrong(each, "it is not paid to the owner", f"Give to: {owner}")
+        elif each.kind is GroupKind.ACQUISITION:
+            lines = each.detail["lines"]
+            if any(line.entity or line.currency is not each.currency for line in lines):
+                fix = "Write every line in the fact's currency, without an entity"
+                yield _wrong(each, "its lines are not all those of the acquired", fix)
+
+
+_CHECKS: tuple[Check, ...] = (
+    _entities, _entries, _deals, _things, _shares, _dividends, _currencies,
+)  # fmt: skip
+
+
+def _wrong(fact: GroupFact, what: str, fix: str) -> GroupFactError:
+    return GroupFactError(f"{fact.kind.label}: {what}", where=fact.where, fix=fix)

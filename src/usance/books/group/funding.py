@@ -1,0 +1,101 @@
+"""Money borrowed: what a deal owes on any day, and the interest it has cost by then.
+
+Interest runs on what is owed from the value date of each raising and repayment; a day's value date
+is the day itself unless the fact says otherwise. It is cumulative and rounded once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import date
+from fractions import Fraction
+
+from usance.base.dates import last_of_month, to_month
+from usance.base.daycount import year_fraction
+from usance.base.money import MILLION, half_up
+from usance.books.group.entities import Entities
+from usance.books.group.facts import GroupFact
+from usance.books.group.kinds import GroupKind
+from usance.books.group.lines import Amount
+
+
+@dataclass(frozen=True, slots=True)
+class Deal:
+    """A loan taken by an entity, or the investors of a trust: its terms and its changes."""
+
+    raised: GroupFact
+    changes: tuple[tuple[date, int], ...]
+    """Value dates with what is owed more or less."""
+
+    @property
+    def first(self) -> date:
+        """The day from which it runs."""
+        return min(on for on, _ in self.changes)
+
+    def owed(self, day: date) -> int:
+        """What is owed at the end of a day, interest apart."""
+        return sum(minor for on, minor in self.changes if on <= day)
+
+    def interest(self, day: date) -> int:
+        """The interest it has cost by a day."""
+        days = sorted({on for on, _ in self.changes if on < day})
+        rule, cost = self.raised.detail["day_count"], Fraction(0)
+        for start, end in zip(days, [*days[1:], day], strict=True):
+            cost += self.owed(start) * year_fraction(start, end, rule)
+        cost *= Fraction(self.raised.detail["rate"], MILLION)
+        return half_up(cost.numerator, cost.denominator)
+
+
+def deals(facts: Iterable[GroupFact]) -> dict[str, Deal]:
+    """Every deal by its name."""
+    raised: dict[str, GroupFact] = {}
+    changes: dict[str, list[tuple[date, int]]] = {}
+    for each in facts:
+        sign = _SIGNS.get(each.kind)
+        if sign is None:
+            continue
+        name = each.detail["deal"]
+        first = each.kind is GroupKind.FUNDING_RAISED
+        if first and (name not in raised or each.fact_id < raised[name].fact_id):
+            raised[name] = each
+        on = each.detail["value_on"] or each.effective_on
+        changes.setdefault(name, []).append((on, sign * each.amount_minor))
+    return {name: Deal(each, tuple(sorted(changes[name]))) for name, each in raised.items()}
+
+
+_SIGNS = {GroupKind.FUNDING_RAISED: 1, GroupKind.FUNDING_REPAID: -1}
+
+
+def cash_of(raised: GroupFact) -> str:
+    """The account a deal is paid into and out of: a trust's money is restricted."""
+    by_lender = "cash" if raised.detail["lender"] == "short_term_loans" else "restricted_cash"
+    return str(raised.detail["cash"] or by_lender)
+
+
+def funding_amounts(facts: Iterable[GroupFact], entities: Entities, day: date) -> Iterator[Amount]:
+    """Raised, repaid, interest accrued and paid."""
+    given = list(facts)
+    known = deals(given)
+    for each in given:
+        if each.kind in (*_SIGNS, GroupKind.FUNDING_INTEREST_PAID):
+            raised = known[each.detail["deal"]].raised
+            accounts = {"lender": raised.detail["lender"], "cash": cash_of(raised)}
+            yield Amount(each.kind.label, each, each.amount_minor, each.effective_on, accounts)
+    for deal in known.values():
+        foreign = deal.raised.currency is not entities[deal.raised.entity].currency
+        for end, minor in _over_time(deal, day, foreign=foreign):
+            yield Amount("funding_interest", deal.raised, minor, end)
+
+
+def _over_time(deal: Deal, day: date, *, foreign: bool) -> Iterator[tuple[date, int]]:
+    """Interest by a day; of a foreign deal by month, since each month has its own rate."""
+    if not foreign:
+        yield day, deal.interest(day)
+        return
+    before = 0
+    for month in range(to_month(deal.first), to_month(day) + 1):
+        end = min(last_of_month(month), day)
+        due = deal.interest(end)
+        yield end, due - before
+        before = due

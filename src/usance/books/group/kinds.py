@@ -1,0 +1,75 @@
+"""What a fact of the group can state: a closed list whose numbers never change once given.
+
+>>> from usance.base.codes import parse
+>>> parse(GroupKind, "funding_raised"), int(GroupKind.FUNDING_RAISED)
+(<GroupKind.FUNDING_RAISED: 10>, 10)
+"""
+
+from __future__ import annotations
+
+from usance.base.codes import Code
+
+
+class GroupKind(Code):
+    """Everything that is not about one loan."""
+
+    # Where the books begin, and what people write themselves.
+    OPENING_BALANCE = 1
+    MANUAL_ENTRY = 2
+    REVERSED = 3
+    # Money borrowed, and the trusts.
+    FUNDING_RAISED = 10
+    FUNDING_REPAID = 11
+    FUNDING_INTEREST_PAID = 12
+    RESIDUAL_DISTRIBUTED = 13
+    TRUST_BUY_OUT = 14
+    # Deposits with institutions and guarantors.
+    DEPOSIT_PLACED = 20
+    DEPOSIT_RETURNED = 21
+    # What banks, providers and institutions say; compared, not posted.
+    BANK_BALANCE = 30
+    PROVIDER_SETTLEMENT = 31
+    INSTITUTION_SETTLEMENT = 32
+    # Fees of institutions.
+    REFERRAL_INVOICED = 40
+    FEES_RECEIVED = 41
+    USAGE_DELIVERED = 42
+    FEES_WRITTEN_OFF = 43
+    # Costs.
+    COST_INCURRED = 50
+    COST_PAID = 51
+    COST_DRIVER = 52
+    COST_PREPAID = 53
+    # Bank interest, subsidies and sundry, investments.
+    BANK_INTEREST = 60
+    SUBSIDY = 61
+    SUNDRY = 62
+    INVESTMENT_MADE = 63
+    INVESTMENT_RETURNED = 64
+    INVESTMENT_RESULT = 65
+    # Things that last, and companies.
+    ASSET_BOUGHT = 70
+    ASSET_SOLD = 71
+    ACQUISITION = 72
+    # Between the companies of the group, and outside holders.
+    CAPITAL_CONTRIBUTED = 80
+    GROUP_TRANSFER = 81
+    GROUP_DIVIDEND = 82
+    OUTSIDE_CONTRIBUTION = 83
+    OUTSIDE_DISTRIBUTION = 84
+    # The company's own shares.
+    SHARES_ISSUED = 90
+    SHARES_REPURCHASED = 91
+    SHARES_RETIRED = 92
+    GRANT = 93
+    UNITS_CHANGED = 94
+    VESTING_ESTIMATE = 95
+    DIVIDEND_DECLARED = 96
+    DIVIDEND_PAID = 97
+    # Tax.
+    TAX_PAID = 100
+    WITHHOLDING = 101
+    PERMANENT_DIFFERENCE = 102
+    # Currencies.
+    EXCHANGE_RATE = 110
+    CURRENCY_EXCHANGED = 111

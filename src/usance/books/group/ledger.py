@@ -1,0 +1,122 @@
+"""What the group's facts make of its books by a day: cumulative lines, in one pass.
+
+>>> from datetime import UTC
+>>> from usance.books.chart import load_chart
+>>> from usance.books.group.entities import parse_entities
+>>> from usance.books.group.facts import fact
+>>> group = parse_entities('''
+... currency: CNY
+... entities:
+...   - {number: 1, name: Example Holding, role: parent}
+...   - {number: 2, name: Example Platform, role: platform, owner: 1, tax: 15%}
+... ''')
+>>> known = datetime(2024, 1, 1, tzinfo=UTC)
+>>> paid = fact(1, 2, GroupKind.COST_INCURRED, date(2024, 1, 31), known, 5_00, function="marketing")
+>>> lines = group_lines([paid], group, date(2024, 1, 31), known)
+>>> [(load_chart().by_number[line.account].name, line.amount) for line in lines]
+[('accrued', -500), ('marketing', 500)]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import date, datetime
+
+from usance.base.codes import Currency
+from usance.base.dates import from_day, to_day
+from usance.base.errors import raise_all
+from usance.base.parameters import Parameters
+from usance.books.group.checks import fact_problems
+from usance.books.group.entities import Entities
+from usance.books.group.entries import entry_lines
+from usance.books.group.exchange import Rates
+from usance.books.group.facts import GroupFact, visible
+from usance.books.group.forms import FORMS, Sign
+from usance.books.group.funding import funding_amounts
+from usance.books.group.kinds import GroupKind
+from usance.books.group.lines import Amount, GroupLines, Line, Poster, keeps_rate
+from usance.books.group.receivables import receivable_amounts
+from usance.books.group.rules import group_rules_of
+from usance.books.group.shares import share_amounts
+from usance.books.group.spending import spending_amounts
+
+_COMPUTED = frozenset({
+    GroupKind.FUNDING_RAISED, GroupKind.FUNDING_REPAID, GroupKind.FUNDING_INTEREST_PAID,
+    GroupKind.COST_DRIVER, GroupKind.ASSET_SOLD, GroupKind.SHARES_RETIRED,
+    GroupKind.DIVIDEND_DECLARED,
+})  # fmt: skip
+"""Kinds whose own amount is not simply what the fact says."""
+
+
+def group_lines(
+    facts: Iterable[GroupFact], entities: Entities, day: date, known_at: datetime,
+    *, parameters: Parameters | None = None,
+) -> GroupLines:  # fmt: skip
+    """The cumulative lines of every fact true by a day and known at a moment."""
+    seen = visible(facts, day, known_at)
+    raise_all(fact_problems(seen, entities), where="group facts")
+    poster = Poster(entities, Rates.of(seen, entities.currency))
+    lines = list(entry_lines(seen, poster))
+    for amount in _amounts(seen, poster, parameters or Parameters.load(), day):
+        lines += poster.lines(amount)
+    return GroupLines.of([*lines, *_exchange_results(lines, poster, day)])
+
+
+def _amounts(
+    facts: Sequence[GroupFact], poster: Poster, parameters: Parameters, day: date
+) -> Iterator[Amount]:
+    yield from (_plain(each) for each in facts if _is_plain(each))
+    yield from funding_amounts(facts, poster.entities, day)
+    yield from spending_amounts(facts, poster, day)
+    yield from receivable_amounts(facts, parameters, day)
+    yield from share_amounts(facts, poster, day)
+
+
+def _is_plain(fact: GroupFact) -> bool:
+    return fact.kind not in _COMPUTED and FORMS[fact.kind].amount is not Sign.NONE
+
+
+def _plain(fact: GroupFact) -> Amount:
+    """An amount that is what the fact says; the detail's accounts and entities are those named."""
+    said = {key: value for key, value in fact.detail.items() if value is not None}
+    accounts = {key: value for key, value in said.items() if isinstance(value, str)}
+    places = {key: value for key, value in said.items() if isinstance(value, int)}
+    return Amount(
+        fact.kind.label, fact, fact.amount_minor, fact.effective_on, accounts,
+        {"to": fact.entity, **places},
+    )  # fmt: skip
+
+
+def _exchange_results(lines: Sequence[Line], poster: Poster, day: date) -> Iterator[Line]:
+    """What positions in foreign currencies gained or lost: today's worth less what was booked.
+
+    The exchange position of an entity holds, in its own currency, what its foreign balances were
+    worth when they came about. Its difference to what they are worth today is the result; after
+    it the position equals that worth again.
+    """
+    chart = poster.chart
+    position, result = chart["exchange_position"], chart["exchange_result"]
+    (rule,) = group_rules_of("exchange_result")
+    booked: dict[tuple[int, int, int], int] = {}
+    foreign: dict[tuple[int, int, int, int, int, int], int] = {}
+    for line in lines:
+        own = poster.entities[line.entity].currency
+        owner = line.entity, line.basis, line.tag
+        if line.currency == own and line.account == position.number:
+            booked[owner] = booked.get(owner, 0) + line.amount
+        elif line.currency != own and line.account != position.number:
+            account = chart.by_number[line.account]
+            on = line.day if keeps_rate(account) else to_day(day)
+            key = (*owner, line.account, line.currency, on)
+            foreign[key] = foreign.get(key, 0) + line.amount
+    worth = dict.fromkeys(booked, 0)
+    for (entity, basis, tag, _, currency, on), minor in foreign.items():
+        own = poster.entities[entity].currency
+        value = poster.rates.convert(minor, Currency(currency), own, from_day(on))
+        worth[entity, basis, tag] = worth.get((entity, basis, tag), 0) + value
+    for (entity, basis, tag), value in worth.items():
+        loss = booked.get((entity, basis, tag), 0) - value
+        kept_in = int(poster.entities[entity].currency)
+        for account, minor in ((result, loss), (position, -loss)):
+            yield Line(rule.number, entity, basis, tag, account.number, kept_in, 0, 0,
+                       to_day(day), minor)  # fmt: skip

@@ -1,0 +1,161 @@
+"""Readers of what the details of group facts are made of: accounts, prices, lines, tranches.
+
+>>> price("8.6525", "fair_value")
+Decimal('8.6525')
+>>> lines_of("CNY")([{"account": "cash", "amount": "100.00"}], "lines")
+(EntryLine(account='cash', minor=10000, currency=<Currency.CNY: 0>, entity=0),)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
+from enum import Enum
+from fractions import Fraction
+from typing import Any
+
+from usance.base.codes import Currency, Tag, parse
+from usance.base.daycount import DayCount
+from usance.base.errors import AmountError, CodeError, DocumentError, unknown
+from usance.base.fields import Reader, amount_of, day, one_of, rate_of, text, whole_of
+from usance.base.money import MILLION, Money
+from usance.books.chart import load_chart
+from usance.books.group.entities import currency
+from usance.capital.awards import CostFunction, Tranche
+
+ACT_365 = DayCount.ACT_365
+NOTHING = Decimal(0)
+ALL_ADMINISTRATION = ((CostFunction.ADMINISTRATION, MILLION),)
+_KEYS = frozenset({"account", "amount", "currency", "entity"})
+_HIGHEST_PRICE = Decimal(10**12)
+_share = rate_of(0, MILLION)
+
+
+class Driver(Enum):
+    """What a cost is counted by."""
+
+    PROVIDER_FEE = "provider_fee"
+    BUREAU_FEE = "bureau_fee"
+    COLLECTION_COMMISSION = "collection_commission"
+    CHANNEL_COST = "channel_cost"
+
+
+driver = one_of(Driver)
+tag = one_of(Tag)
+
+
+@dataclass(frozen=True, slots=True)
+class EntryLine:
+    """One line of an entry people write: debit positive."""
+
+    account: str
+    minor: int
+    currency: Currency
+    entity: int
+    """0 for the entity of the fact."""
+
+
+def account_of(*names: str) -> Reader[str]:
+    """A reader of some accounts of the chart."""
+
+    def account(given: Any, where: str) -> str:
+        name = text(given, where)
+        if name not in names:
+            raise unknown("account", name, names, where=where)
+        return load_chart()[name].name
+
+    return account
+
+
+def price(given: Any, where: str) -> Decimal:
+    """A decimal number of zero or more, such as a price, a rate of exchange."""
+    plain = isinstance(given, int | Decimal) and not isinstance(given, bool)
+    try:
+        value = Decimal(given) if plain or isinstance(given, str) else Decimal("NaN")
+    except ArithmeticError:
+        value = Decimal("NaN")
+    if not value.is_finite() or not 0 <= value <= _HIGHEST_PRICE:
+        what = f"{given!r} is no price"
+        raise AmountError(what, where=where, fix="Write a plain decimal such as 8.65")
+    return value
+
+
+def money(given: Any, where: str) -> Money:
+    """An amount with its currency, such as `720.00 CNY`."""
+    words = str(given).split()
+    if len(words) != 2:
+        what = f"{given!r} is no amount with a currency"
+        raise AmountError(what, where=where, fix="Write it as 720.00 CNY")
+    code = currency(words[1], where).label
+    return Money(amount_of(code, 1)(words[0], where), code)
+
+
+def day_count(given: Any, where: str) -> DayCount:
+    """A day count by its name."""
+    return DayCount.parse(text(given, where), where=where)
+
+
+def lines_of(code: str) -> Reader[tuple[EntryLine, ...]]:
+    """A reader of the lines of an entry, by default in one currency."""
+
+    def lines(given: Any, where: str) -> tuple[EntryLine, ...]:
+        return tuple(_line(each, code, f"{where}[{n}]") for n, each in _listed(given, where))
+
+    return lines
+
+
+def _line(given: dict[str, Any], code: str, where: str) -> EntryLine:
+    for key in given.keys() - _KEYS:
+        raise unknown("key", str(key), sorted(_KEYS), where=where)
+    name = text(given.get("account"), f"{where}.account")
+    accounts = load_chart().accounts
+    if name not in accounts:
+        raise unknown("account", name, accounts, where=f"{where}.account")
+    own = currency(given.get("currency", code), f"{where}.currency")
+    minor = amount_of(own.label)(given.get("amount"), f"{where}.amount")
+    entity = whole_of(0, 2**15 - 1)(given.get("entity", 0), f"{where}.entity")
+    return EntryLine(name, minor, own, entity)
+
+
+def tranches(given: Any, where: str) -> tuple[Tranche, ...]:
+    """Units that vest, each with its day."""
+    read = whole_of(1, 2**53)
+    return tuple(
+        Tranche(_vesting_day(each, f"{where}[{n}]"), read(each.get("units"), f"{where}[{n}].units"))
+        for n, each in _listed(given, where)
+    )
+
+
+def _vesting_day(given: dict[str, Any], where: str) -> date:
+    return day(given.get("on"), f"{where}.on")
+
+
+def functions(given: Any, where: str) -> tuple[tuple[CostFunction, int], ...]:
+    """Which share of a cost each function bears."""
+    if not isinstance(given, dict) or not given:
+        fix = "Write general_and_administrative: 100%"
+        raise DocumentError("is no list of functions with shares", where=where, fix=fix)
+    read = one_of(CostFunction)
+    return tuple((read(name, where), _share(share, where)) for name, share in given.items())
+
+
+def shares(given: Any, where: str) -> tuple[Fraction, ...]:
+    """Shares expected to vest: one, or one for each tranche."""
+    listed = given if isinstance(given, list) else [given]
+    return tuple(Fraction(_share(each, where), MILLION) for each in listed)
+
+
+def kind_of(given: Any, where: str, codes: type[Any]) -> Any:
+    """A member of a code list, by its label."""
+    try:
+        return parse(codes, text(given, where), where=where)
+    except CodeError as error:
+        raise DocumentError(error.what, where=where, fix=error.fix) from None
+
+
+def _listed(given: Any, where: str) -> list[tuple[int, dict[str, Any]]]:
+    if not isinstance(given, list) or not given or not all(isinstance(e, dict) for e in given):
+        fix = "Write a list, each with its keys and values"
+        raise DocumentError("is no list of keys and values", where=where, fix=fix)
+    return list(enumerate(given, start=1))

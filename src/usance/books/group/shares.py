@@ -1,0 +1,143 @@
+"""The company's own shares from facts of the group: register, awards, dividends, and their cost.
+
+What they cost is computed by `usance.capital`; here facts become its terms, and its answers
+amounts to post.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from datetime import date
+
+from usance.base.money import split
+from usance.books.group.facts import GroupFact
+from usance.books.group.kinds import GroupKind
+from usance.books.group.lines import Amount, Poster
+from usance.capital.awards import CostFunction, Estimate, Grant, Holding, UnitChange
+from usance.capital.dividends import Dividend, Entitlement, Market
+from usance.capital.pay import IFRS, US_GAAP, cost_minor
+from usance.capital.register import Register, ShareChange, ShareKind, delivery
+
+_ACCOUNTS = {
+    CostFunction.FACILITATION: "servicing_cost",
+    CostFunction.MARKETING: "marketing",
+    CostFunction.ADMINISTRATION: "administration",
+}
+_SHARES = {
+    GroupKind.SHARES_ISSUED: ShareKind.ISSUED,
+    GroupKind.SHARES_REPURCHASED: ShareKind.REPURCHASED,
+    GroupKind.SHARES_RETIRED: ShareKind.RETIRED,
+}
+
+
+def register_of(
+    facts: Iterable[GroupFact], paid: Callable[[GroupFact], int] | None = None
+) -> Register:
+    """The share register that facts make; `paid` says what was paid if not the facts' amounts."""
+    changes: list[ShareChange] = []
+    for each in facts:
+        if each.kind in _SHARES:
+            changes.append(
+                ShareChange(
+                    _SHARES[each.kind], each.effective_on, each.quantity, each.currency.label,
+                    paid(each) if paid else each.amount_minor,
+                    each.detail.get("programme") or "", where=each.where,
+                )
+            )  # fmt: skip
+        elif each.kind is GroupKind.UNITS_CHANGED:
+            handed = delivery(_unit_change(each), each.currency.label)
+            changes += [handed] if handed else []
+    return Register(tuple(changes))
+
+
+def holdings_of(facts: Iterable[GroupFact]) -> dict[str, tuple[GroupFact, Holding]]:
+    """Every award by name, with what became of it and is expected of it."""
+    given = list(facts)
+    changes: dict[str, list[UnitChange]] = {}
+    estimates: dict[str, list[Estimate]] = {}
+    for each in given:
+        if each.kind is GroupKind.UNITS_CHANGED:
+            changes.setdefault(each.detail["grant"], []).append(_unit_change(each))
+        elif each.kind is GroupKind.VESTING_ESTIMATE:
+            name = each.detail["grant"]
+            expected = Estimate(name, each.effective_on, each.detail["shares"], each.where)
+            estimates.setdefault(name, []).append(expected)
+    return {
+        each.detail["name"]: (
+            each,
+            Holding(
+                _grant(each),
+                tuple(changes.get(each.detail["name"], ())),
+                tuple(estimates.get(each.detail["name"], ())),
+            ),
+        )
+        for each in given
+        if each.kind is GroupKind.GRANT
+    }
+
+
+def share_amounts(facts: Iterable[GroupFact], poster: Poster, day: date) -> Iterator[Amount]:
+    """Pay in shares under both frameworks, shares retired at their cost, dividends declared."""
+    given = list(facts)
+    register = register_of(given)
+    for granted, held in holdings_of(given).values():
+        yield from _pay(granted, held, day)
+    for each in given:
+        if each.kind is GroupKind.SHARES_RETIRED:
+            own, cost = poster.entities[each.entity].currency, _cost_of(each, given, poster)
+            yield Amount(each.kind.label, each, cost, each.effective_on, in_currency=own)
+        elif each.kind is GroupKind.DIVIDEND_DECLARED:
+            yield Amount(each.kind.label, each, declared_minor(each, register, day),
+                         each.effective_on)  # fmt: skip
+
+
+def declared_minor(fact: GroupFact, register: Register, day: date) -> int:
+    """What a dividend comes to: as stated, or so much for every share outstanding."""
+    if fact.detail["per_share"] is None:
+        return fact.amount_minor
+    recorded = fact.detail["record_on"] or fact.effective_on
+    code = fact.currency.label
+    dividend = Dividend(
+        fact.detail["name"], fact.effective_on, code, fact.detail["per_share"],
+        (Entitlement(Market.ORDINARY, recorded, recorded, code),), where=fact.where,
+    )  # fmt: skip
+    return dividend.declared_minor(register, day)
+
+
+def _pay(granted: GroupFact, held: Holding, day: date) -> Iterator[Amount]:
+    """Cost by function; its value was fixed at the grant, and so was its rate of exchange."""
+    weights = [ppm for _, ppm in held.grant.functions_ppm]
+    ours = split(cost_minor(held, US_GAAP, day), weights)
+    theirs = split(cost_minor(held, IFRS, day), weights)
+    for (function, _), us_gaap, ifrs in zip(held.grant.functions_ppm, ours, theirs, strict=True):
+        accounts, on = {"function": _ACCOUNTS[function]}, granted.effective_on
+        yield Amount("pay_in_shares", granted, us_gaap, on, accounts)
+        yield Amount("pay_in_shares_difference", granted, ifrs - us_gaap, on, accounts)
+
+
+def _cost_of(retired: GroupFact, facts: list[GroupFact], poster: Poster) -> int:
+    """What the retired shares had cost: the treasury without this fact, less the treasury with."""
+    on = retired.effective_on
+    earlier = [each for each in facts if not _is_later_retirement(each, retired)]
+    without = register_of((each for each in earlier if each is not retired), poster.worth)
+    after = register_of(earlier, poster.worth)
+    return without.treasury_cost_minor(on) - after.treasury_cost_minor(on)
+
+
+def _is_later_retirement(each: GroupFact, retired: GroupFact) -> bool:
+    later = (each.effective_on, each.fact_id) > (retired.effective_on, retired.fact_id)
+    return each.kind is GroupKind.SHARES_RETIRED and later
+
+
+def _grant(fact: GroupFact) -> Grant:
+    said = fact.detail
+    return Grant(
+        said["name"], said["award"], fact.effective_on, fact.currency.label, said["fair_value"],
+        said["tranches"], said["exercise_price"], said["functions"], where=fact.where,
+    )  # fmt: skip
+
+
+def _unit_change(fact: GroupFact) -> UnitChange:
+    said = fact.detail
+    return UnitChange(said["change"], said["grant"], fact.effective_on, fact.quantity,
+                      said["source"], where=fact.where)  # fmt: skip

@@ -1,0 +1,174 @@
+"""Tax on income: what is due now, what is due later, and why the rate is what it is.
+
+Deferred tax is the rate times what the books and the tax office count at different times (which
+accounts those are is data). Current tax is the rate times profit, plus what is never deductible,
+less the change of those differences; it is cumulative within the year and rounded once.
+
+>>> balances = {"financial_allowance": -38_16, "contract_allowance": -12_02, "contingent": -360_00}
+>>> deferred(balances, 250_000).asset_minor
+10255
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from usance.base.documents import parse_yaml, read_text
+from usance.base.errors import UsanceError, raise_all
+from usance.base.fields import Fields, document_places
+from usance.base.money import MILLION, half_up
+from usance.books.chart import load_chart
+from usance.books.group.entities import Entity
+from usance.books.group.readers import account_of
+
+SHIPPED = Path(__file__).resolve().parents[1] / "data" / "tax.yaml"
+Balances = Mapping[str, int]
+"""A trial balance: what each account holds, debit positive, in the entity's own currency."""
+_NOT_BEFORE_TAX = frozenset({"income_tax", "deferred_tax", "outside_share"})
+
+
+class Differences(NamedTuple):
+    """Accounts that the tax office counts at another time."""
+
+    deductible: tuple[str, ...]
+    taxable: tuple[str, ...]
+
+
+@cache
+def load_differences(path: Path = SHIPPED) -> Differences:
+    """Read which accounts give rise to deferred tax."""
+    content = read_text(path)
+    problems: list[UsanceError] = []
+    places = document_places(path.name, lambda: content)
+    given = Fields(parse_yaml(content, where=path.name), places, problems)
+    found = [given.need(key, _accounts) or () for key in Differences._fields]
+    given.close()
+    raise_all(problems, where=path.name)
+    return Differences(*found)
+
+
+def _accounts(given: Any, where: str) -> tuple[str, ...]:
+    read = account_of(*load_chart().accounts)
+    return tuple(read(each, where) for each in (given if isinstance(given, list) else [given]))
+
+
+class Deferred(NamedTuple):
+    """Deferred tax of an entity: both above zero or zero."""
+
+    asset_minor: int
+    liability_minor: int
+
+
+def temporary(balances: Balances) -> int:
+    """What is taxable later on balance: taxable less deductible differences."""
+    listed = load_differences()
+    return sum(balances.get(name, 0) for name in (*listed.taxable, *listed.deductible))
+
+
+def deferred(balances: Balances, tax_ppm: int, *, held_back_minor: int = 0) -> Deferred:
+    """Deferred tax on the differences of a trial balance, and what is held back for payouts."""
+    listed = load_differences()
+    deductible = -sum(balances.get(name, 0) for name in listed.deductible)
+    taxable = sum(balances.get(name, 0) for name in listed.taxable)
+    asset, liability = _tax(deductible, tax_ppm), _tax(taxable, tax_ppm)
+    # A negative asset is a debt, and the other way round.
+    return Deferred(
+        max(asset, 0) + max(-liability, 0), max(liability, 0) + max(-asset, 0) + held_back_minor
+    )
+
+
+def profit_before_tax(balances: Balances) -> int:
+    """What a trial balance shows as earned before tax."""
+    chart = load_chart()
+    return -sum(
+        minor
+        for name, minor in balances.items()
+        if not chart[name].kind.on_balance_sheet and name not in _NOT_BEFORE_TAX
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class TaxYear:
+    """An entity's year so far; balances are those without the tax that is computed here."""
+
+    entity: Entity
+    now: Balances
+    at_start: Balances
+    """As the year before ended."""
+    permanent_minor: int = 0
+    """Costs of the year that are never deductible, less income that is never taxed."""
+    current_before_minor: int = 0
+    """Current tax computed up to the year before."""
+
+    @property
+    def profit(self) -> int:
+        """Earned this year before tax."""
+        return profit_before_tax(self.now) - profit_before_tax(self.at_start)
+
+    @property
+    def current(self) -> int:
+        """Current tax of the year so far."""
+        later = temporary(self.now) - temporary(self.at_start)
+        return _tax(self.profit + self.permanent_minor - later, self.entity.tax_ppm)
+
+    @property
+    def held_back(self) -> int:
+        """Tax on profits that will be paid out to the owner."""
+        plain = deferred(self.now, self.entity.tax_ppm)
+        profits = profit_before_tax(self.now) - self.now.get("income_tax", 0)
+        profits -= self.now.get("retained_earnings", 0) + self.now.get("group_dividends", 0)
+        after = profits - self.current_before_minor - self.current
+        after -= plain.liability_minor - plain.asset_minor
+        return _tax(max(after, 0), self.entity.withholding_ppm)
+
+    @property
+    def deferred(self) -> Deferred:
+        """Deferred tax as it stands on the balance sheet."""
+        return deferred(self.now, self.entity.tax_ppm, held_back_minor=self.held_back)
+
+    def amounts(self) -> dict[str, int]:
+        """Cumulative amounts to post, beyond what facts have put on the accounts already."""
+        stands = self.deferred
+        return {
+            "current_tax": self.current_before_minor + self.current,
+            "deferred_tax_asset": stands.asset_minor - self.now.get("deferred_tax_asset", 0),
+            "deferred_tax_liability": (
+                stands.liability_minor + self.now.get("deferred_tax_liability", 0)
+            ),
+        }
+
+
+class Step(NamedTuple):
+    """A step from the tax one would expect to the tax there is."""
+
+    name: str
+    minor: int
+
+
+def rate_reconciliation(
+    years: Iterable[TaxYear], expense_minor: int, standard_ppm: int
+) -> list[Step]:
+    """From profit at the standard rate to the tax expense of the year; the last is the total."""
+    given = list(years)
+    profit = sum(year.profit for year in given)
+    own_rates = sum(_tax(year.profit, year.entity.tax_ppm - standard_ppm) for year in given)
+    never = sum(_tax(year.permanent_minor, year.entity.tax_ppm) for year in given)
+    steps = [
+        Step("Tax at the standard rate", _tax(profit, standard_ppm)),
+        Step("Entities with rates of their own", own_rates),
+        Step("Costs and income outside taxation", never),
+    ]
+    rest = expense_minor - sum(step.minor for step in steps)
+    return [
+        *steps,
+        Step("Tax on payouts, earlier years and rounding", rest),
+        Step("Income taxes expense", expense_minor),
+    ]
+
+
+def _tax(minor: int, rate_ppm: int) -> int:
+    return half_up(minor * rate_ppm, MILLION)

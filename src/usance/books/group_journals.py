@@ -1,0 +1,35 @@
+"""The group's lines as postings: one journal per rule, fact and entity."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from usance.base.columns import make
+from usance.base.dates import to_day
+from usance.books.group.lines import GroupLines
+from usance.books.journal import CloseHead, JournalKind, line_numbers
+
+I64 = NDArray[np.int64]
+
+
+def group_postings(lines: GroupLines, head: CloseHead, activity: I64) -> pa.Table:
+    """The postings of what moved in the group, dated on the day of the close."""
+    order = np.lexsort((lines.account, lines.currency, lines.entity, lines.fact_id, lines.rule))
+    rule, fact, entity = (column[order] for column in (lines.rule, lines.fact_id, lines.entity))
+    starts = np.ones(len(order), np.bool_)
+    starts[1:] = (np.diff(rule) != 0) | (np.diff(fact) != 0) | (np.diff(entity) != 0)
+    journal = np.cumsum(starts).astype(np.int64)
+    size = len(order)
+    return make(
+        "postings",
+        journal_id=head.first_id(JournalKind.GROUP) + journal,
+        line=line_numbers(journal),
+        entity=entity, basis=lines.basis[order], tag=lines.tag[order],
+        account=lines.account[order], period=np.full(size, head.month),
+        effective_on=np.full(size, to_day(head.day)), rule=rule,
+        cell=np.zeros(size, np.int64), loan_id=np.zeros(size, np.int64),
+        amount_minor=lines.amount[order], currency=lines.currency[order], fact_id=fact,
+        activity=activity[order],
+    )  # fmt: skip

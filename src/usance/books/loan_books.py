@@ -1,0 +1,203 @@
+"""The loans of a book as the close reads them: a shard's terms, facts, cells and pools.
+
+Loans of our own conventions go through the kernel; one whose terms have changed, or that another
+convention describes, is set aside for the exact form.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from usance.base.book import Book
+from usance.base.codes import Kind, Model
+from usance.base.columns import arrays
+from usance.base.dates import to_day
+from usance.books.chart import load_chart
+from usance.books.effective import effective_rates
+from usance.books.errors import TapeError
+from usance.books.measurement import LoanColumns
+from usance.books.postings import Cells
+from usance.loan.known import fact_columns, term_columns
+from usance.measure.triangles import model_and_product
+
+I32 = NDArray[np.int32]
+I64 = NDArray[np.int64]
+PLATFORM = 1
+"""The entity of cells that name none, and of the platform where no entity is declared."""
+
+_EXACT_KINDS = [int(Kind.TERMS_CHANGED), int(Kind.INTEREST_PAUSED)]
+
+
+@dataclass(frozen=True, slots=True)
+class CellIndex:
+    """Every cell of a book, found by model, product and source."""
+
+    cells: Cells
+    keys: I64
+    order: I64
+
+    def of(self, loans: Mapping[str, NDArray[Any]]) -> I32:
+        """The row of each loan's cell."""
+        wanted = _cell_key(loans["model"], loans["product"], loans["source"])
+        place = np.searchsorted(self.keys, wanted).clip(0, max(0, len(self.keys) - 1))
+        strange = np.flatnonzero(self.keys[place] != wanted) if len(self.keys) else wanted
+        if len(strange):
+            row = int(strange[0])
+            raise TapeError(
+                f"no cell has the model {loans['model'][row]}, product {loans['product'][row]} and "
+                f"source {loans['source'][row]}",
+                where=f"loan {loans['loan_id'][row]} (and {len(strange) - 1} more)",
+                fix="Add the cell to the table cells",
+            )
+        return np.asarray(self.order[place], np.int32)
+
+
+def _cell_key(model: Any, product: Any, source: Any) -> I64:
+    wide = [np.asarray(each, np.int64) for each in (model, product, source)]
+    return np.asarray((wide[0] << 32) + (wide[1] << 16) + wide[2], np.int64)
+
+
+def cell_index(book: Book) -> CellIndex:
+    """The cells a book declares, or one for every kind of loan it holds."""
+    declared = arrays(book.read("cells"))
+    if len(declared["cell"]) == 0:
+        declared = _found_cells(book)
+    cash = load_chart()["cash"].number
+    cells = Cells(
+        declared["cell"].astype(np.int64), declared["model"].astype(np.int64),
+        declared["entity"].astype(np.int64), declared["related"] == 1,
+        *(np.where(declared[name] == 0, cash, declared[name]).astype(np.int64)
+          for name in ("fund_cash", "payout_cash")),
+    )  # fmt: skip
+    keys = _cell_key(declared["model"], declared["product"], declared["source"])
+    order = np.argsort(keys, kind="stable")
+    twice = np.flatnonzero(np.diff(keys[order]) == 0)
+    if len(twice):
+        cell = declared["cell"][order[twice[0] + 1]]
+        raise TapeError("has the model, product and source of another", where=f"cell {cell}",
+                        fix="Leave one of them out")  # fmt: skip
+    return CellIndex(cells, keys[order], order.astype(np.int64))
+
+
+def _found_cells(book: Book) -> dict[str, NDArray[Any]]:
+    loans = arrays(book.read("loans", ["model", "product", "source"]))
+    keys = np.unique(_cell_key(loans["model"], loans["product"], loans["source"]))
+    zeros = np.zeros(len(keys), np.int16)
+    return {
+        "cell": np.arange(1, len(keys) + 1), "model": keys >> 32,
+        "entity": np.full(len(keys), PLATFORM), "related": zeros, "fund_cash": zeros,
+        "payout_cash": zeros, "product": keys >> 16 & 0xFFFF, "source": keys & 0xFFFF,
+    }  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """What the close needs to know of funding sources: fees by version, and days to settle."""
+
+    source: I64
+    valid_from: I64
+    valid_to: I64
+    fee_ppm: I64
+    lag_days: I64
+
+    @classmethod
+    def of(cls, book: Book) -> Sources:
+        """The sources of a book."""
+        rows = arrays(book.read("sources"))
+        names = ("source", "valid_from", "valid_to", "fee_ppm", "settlement_lag")
+        return cls(*(rows[name].astype(np.int64) for name in names))
+
+    def terms_of(self, source: NDArray[Any], drawn: NDArray[Any], lag_days: int) -> tuple[I32, I32]:
+        """The fee in force when each loan was drawn, and its days to settlement."""
+        fee = np.zeros(len(source), np.int32)
+        lag = np.full(len(source), lag_days, np.int32)
+        for number, begun, ended, fee_ppm, days in zip(
+            self.source, self.valid_from, self.valid_to, self.fee_ppm, self.lag_days, strict=True
+        ):
+            rows = (source == number) & (drawn >= begun) & (drawn <= ended)
+            fee[rows], lag[rows] = fee_ppm, days
+        return fee, lag
+
+
+@dataclass(frozen=True, slots=True)
+class Shard:
+    """One shard's loans: those for the kernel, and the ids of those for the exact form."""
+
+    loans: LoanColumns
+    cutoffs: I32
+    cohort: I32
+    exact: pa.Table
+    exact_facts: pa.Table
+
+    def __len__(self) -> int:
+        return len(self.loans)
+
+
+_COLUMNS = (
+    "loan_id", "terms_no", "product", "convention", "model", "source", "disbursed_on",
+    "first_due_on", "instalments", "principal_minor", "rate_ppm", "coupon_ppm",
+    "guarantee_fee_minor", "eir_ppb", "flat_fee_minor", "upfront_fee_minor",
+)  # fmt: skip
+_FACTS = ("loan_id", "effective_on", "kind", "ref", "amount_minor", "arg", "booked_at")
+
+
+def shards_of(book: Book) -> list[int]:
+    """The shards that have loans."""
+    return sorted({file.shard for file in book.files("loans")})
+
+
+def read_shard(
+    book: Book, shard: int, index: CellIndex, sources: Sources, day: date, known_at: datetime,
+    lag_days: int,
+) -> Shard:  # fmt: skip
+    """The loans of a shard drawn by a day, with the facts known at a moment."""
+    loans = book.read("loans", _COLUMNS, shard=shard)
+    facts = book.read("facts", _FACTS, shard=shard)
+    loans, facts, exact, exact_facts = _set_apart(loans, facts)
+    columns = arrays(loans)
+    terms = term_columns(loans)
+    fee_ppm, lag = sources.terms_of(columns["source"], columns["disbursed_on"], lag_days)
+    upfront = columns["upfront_fee_minor"]
+    cohort = _months(columns["disbursed_on"])
+    made = LoanColumns(
+        columns["loan_id"], terms, fact_columns(facts, columns["loan_id"], known_at),
+        columns["model"], upfront, fee_ppm, _effective(columns, terms, upfront), index.of(columns),
+        model_and_product(columns).astype(np.int32), np.zeros(len(terms), np.int32),
+    )  # fmt: skip
+    return Shard(made, (to_day(day) - lag).astype(np.int32), cohort, exact, exact_facts)
+
+
+def _effective(columns: Mapping[str, NDArray[Any]], terms: Any, upfront: I64) -> I64:
+    """The stored effective rate of our own loans, solved where it is not there."""
+    rates = columns["eir_ppb"].copy()
+    missing = np.flatnonzero((columns["model"] == Model.ON_BALANCE_SHEET) & (rates == 0))
+    if len(missing):
+        rates[missing] = effective_rates(terms.take(missing), upfront[missing])
+    return np.asarray(rates, np.int64)
+
+
+def _months(days: NDArray[Any]) -> I32:
+    return days.astype("datetime64[D]").astype("datetime64[M]").astype(np.int32)
+
+
+def _set_apart(loans: pa.Table, facts: pa.Table) -> tuple[pa.Table, pa.Table, pa.Table, pa.Table]:
+    """Loans and facts for the kernel, then those for the exact form."""
+    ids = arrays(loans.select(["loan_id"]))["loan_id"]
+    owner, kind = (arrays(facts.select([name]))[name] for name in ("loan_id", "kind"))
+    changed = np.unique(
+        np.concatenate([ids[1:][np.diff(ids) == 0], owner[np.isin(kind, _EXACT_KINDS)]])
+    )
+    if len(changed) == 0:
+        return loans, facts, loans.slice(0, 0), facts.slice(0, 0)
+    apart, apart_facts = np.isin(ids, changed), np.isin(owner, changed)
+    return (
+        loans.filter(pa.array(~apart)), facts.filter(pa.array(~apart_facts)),
+        loans.filter(pa.array(apart)), facts.filter(pa.array(apart_facts)),
+    )  # fmt: skip

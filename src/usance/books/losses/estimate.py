@@ -1,0 +1,316 @@
+"""The estimate of a close: from a cohort triangle and exposures to a loss rate for every pool.
+
+Curves are drawn from the triangle and completed from given ones (`curves`), moved by the economy
+(`macro`), applied to each pool (`pools`), floored per segment, overlaid (`overlays`), staged for
+IFRS (`stages`), and divided by the exposure. Each rate is rounded once, to parts per billion; a
+loan's allowance is that rate times its own exposure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import date
+from fractions import Fraction
+
+import numpy as np
+
+from usance.base.codes import Model
+from usance.base.dates import to_month
+from usance.base.errors import raise_all
+from usance.base.rates import PPB, to_ppb
+from usance.books.kernel.policy_places import (
+    CONTINGENT,
+    CONTRACT,
+    IFRS_CONTINGENT,
+    IFRS_LOANS,
+    LOANS,
+    RATE_COUNT,
+    RECEIVABLE,
+)
+from usance.books.losses.assumptions import Assumptions, Claim, Framework
+from usance.books.losses.curves import Curve, complete, lifetime, seen_curve
+from usance.books.losses.errors import ExposureError, OverlayError
+from usance.books.losses.estimates import ALL, Estimates, Row
+from usance.books.losses.expectation import expected_loss, loss_rate
+from usance.books.losses.exposures import Exposures, pool_name
+from usance.books.losses.overlays import Overlay, overlay_problems
+from usance.books.losses.pools import Outlook, Pool, Vintage, attributed, expect, recovery_rate
+from usance.books.losses.stages import STAGES, is_raised, stage_rates
+from usance.measure.triangles import Triangle
+
+_TARGETS = {
+    Model.CAPITAL_HEAVY: (("contingent", CONTINGENT), ("ifrs_contingent", IFRS_CONTINGENT)),
+    Model.ON_BALANCE_SHEET: (("loan_allowance", LOANS), ("ifrs_loan_allowance", IFRS_LOANS)),
+}
+_FEES = {
+    Model.CAPITAL_HEAVY: (("receivable", RECEIVABLE), ("contract", CONTRACT)),
+    Model.CAPITAL_LIGHT: (("contract", CONTRACT),),
+}
+
+
+@dataclass(slots=True)
+class _Work:
+    """One close's estimate while it is made."""
+
+    triangle: Triangle
+    exposures: Exposures
+    assumptions: Assumptions
+    overlays: dict[tuple[str, int], Overlay]
+    shift: Fraction
+    rows: list[Row] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class _Segment:
+    """One segment's place, claim, vintages and curve."""
+
+    place: int
+    number: int
+    model: Model
+    claim: Claim
+    vintages: list[Vintage]
+    prior: Curve
+    curve: Curve
+    recovery: Fraction
+
+
+def estimate(
+    triangle: Triangle,
+    exposures: Exposures,
+    assumptions: Assumptions,
+    overlays: Sequence[Overlay] = (),
+    *,
+    as_of: date,
+    close_no: int,
+    shift: Fraction = Fraction(0),
+) -> Estimates:
+    """Loss rates of every pool; `shift` moves lifetime default rates, for a sensitivity."""
+    _refuse(triangle, exposures, overlays, as_of)
+    chosen = {(each.estimate, each.segment): each for each in overlays}
+    work = _Work(triangle, exposures, assumptions, chosen, shift)
+    shape = len(triangle.segments), len(triangle.cohorts)
+    rates = np.zeros((*shape, RATE_COUNT), np.int64)
+    targets: dict[str, list[list[Fraction]]] = {}
+    for place in range(shape[0]):
+        segment = _segment(work, place)
+        for name, values in _fill(work, segment, rates[place]).items():
+            empty = [[Fraction(0)] * shape[1] for _ in range(shape[0])]
+            targets.setdefault(name, empty)[place] = values
+    work.rows += [Row("macro_factor", ALL, month, value)
+                  for month, value in enumerate(_macro(work), start=1)
+                  if assumptions.scenarios]  # fmt: skip
+    work.rows += [Row("receivable_matrix", ALL, bucket, value)
+                  for bucket, value in enumerate(assumptions.receivable_matrix)]  # fmt: skip
+    return Estimates(
+        close_no, to_month(as_of), triangle.segments, triangle.cohorts,
+        rates.reshape(-1, RATE_COUNT), targets, tuple(work.rows), tuple(work.notes),
+    )  # fmt: skip
+
+
+def _refuse(
+    triangle: Triangle, exposures: Exposures, overlays: Sequence[Overlay], as_of: date
+) -> None:
+    if len(triangle.cohorts) and int(triangle.cohorts[-1]) != to_month(as_of):
+        fix = f"Make the triangle as of {as_of}"
+        raise ExposureError("the triangle ends in another month", where="triangle", fix=fix)
+    exposures.check(triangle)
+    problems = overlay_problems(overlays, as_of=as_of)
+    for number, each in enumerate(overlays, start=1):
+        if each.segment not in triangle.segments:
+            what = f"there is no segment {each.segment}"
+            fix = f"Segments: {', '.join(map(str, triangle.segments))}"
+            where = each.where or f"overlay {number}"
+            problems.append(OverlayError(what, where=where, fix=fix))
+    raise_all(problems, where="overlays")
+
+
+def _macro(work: _Work) -> tuple[int, ...]:
+    return work.assumptions.macro(work.assumptions.horizon + work.assumptions.reversion)
+
+
+def _segment(work: _Work, place: int) -> _Segment:
+    triangle, given = work.triangle, work.assumptions
+    claim, number = work.exposures.claim(place), int(triangle.segments[place])
+    defaulted = (triangle.compensated_minor, triangle.charged_off_minor)[claim][place]
+    vintages = [
+        Vintage(
+            age := int(limit),
+            int(triangle.originated_minor[place, cohort, age]),
+            int(defaulted[cohort, age]),
+            int(triangle.recovered_minor[place, cohort, age]),
+            tuple(map(int, work.exposures.minor[:, place, cohort])),  # type: ignore[arg-type]
+        )
+        for cohort, limit in enumerate(triangle.limits)
+    ]
+    seen = seen_curve(
+        defaulted,
+        np.array([each.originated_minor for each in vintages]),
+        triangle.limits,
+        window=given.history_window,
+        minimum=given.history_cohorts,
+    )
+    if not seen:
+        work.notes.append(f"segment {number} has no history: its curve is the given one")
+    prior = given.prior(Framework.US_GAAP, claim, number)
+    curve = complete(prior, seen)
+    recovery = recovery_rate(
+        vintages, end=len(curve) - 1, minimum=given.history_cohorts, given=given.recovery[claim]
+    )
+    work.rows += [Row(f"{claim.label}_curve", number, age, ppb) for age, ppb in enumerate(curve)]
+    work.rows.append(Row(f"{claim.label}_recovery", number, 0, to_ppb(recovery)))
+    model = Model(int(work.exposures.models[place]))
+    return _Segment(place, number, model, claim, vintages, prior, curve, recovery)
+
+
+def _outlook(work: _Work, segment: _Segment, framework: Framework) -> Outlook:
+    given, curve, multiple = work.assumptions, segment.curve, Fraction(1)
+    discount = Fraction(0)
+    if framework is Framework.IFRS:
+        own = given.own(framework, segment.claim, segment.number)
+        curve, multiple = (own, multiple) if own else (curve, given.ifrs_multiple[segment.claim])
+        discount = given.monthly_discount
+        name = f"ifrs_{segment.claim.label}_curve"
+        work.rows += [
+            Row(name, segment.number, age, to_ppb(Fraction(ppb, PPB) * multiple))
+            for age, ppb in enumerate(curve)
+        ]
+    return Outlook.of(
+        curve, given.macro(len(curve)), ages=len(segment.vintages), multiple=multiple,
+        monthly_discount=discount,
+    )  # fmt: skip
+
+
+def _fill(work: _Work, segment: _Segment, rates: np.ndarray) -> dict[str, list[Fraction]]:
+    """Every rate of a segment's pools, and the targets behind them."""
+    pools = _pools(work, segment, Framework.US_GAAP)
+    _tell(work, segment, pools)
+    targets: dict[str, list[Fraction]] = {}
+    for (name, place), framework in zip(_TARGETS.get(segment.model, ()), Framework, strict=False):
+        seen = pools if framework is Framework.US_GAAP else _pools(work, segment, framework)
+        target = _overlaid(work, segment, name, attributed(seen))
+        if framework is Framework.US_GAAP:
+            targets[name] = target
+            for cohort, vintage in enumerate(segment.vintages):
+                rates[cohort, place] = to_ppb(loss_rate(target[cohort], vintage.exposed_minor))
+        else:
+            targets[name] = _staged(work, segment, seen, target, rates[:, place : place + STAGES])
+    for name, place in _FEES.get(segment.model, ()):
+        for cohort, rate in enumerate(_fee_losses(work, segment, name, pools)):
+            rates[cohort, place] = to_ppb(rate)
+    return targets
+
+
+def _pools(work: _Work, segment: _Segment, framework: Framework) -> list[Pool]:
+    outlook = _outlook(work, segment, framework)
+    highest = work.assumptions.highest(segment.claim)
+    return [
+        expect(each, outlook, recovery=segment.recovery, highest=highest, shift=work.shift)
+        for each in segment.vintages
+    ]
+
+
+def _tell(work: _Work, segment: _Segment, pools: Sequence[Pool]) -> None:
+    """Rows and notes about the pools as they are before floor and overlay."""
+    for cohort, (vintage, pool) in enumerate(zip(segment.vintages, pools, strict=True)):
+        if not vintage.originated_minor:
+            continue
+        label, number, age = segment.claim.label, segment.number, vintage.age
+        work.rows.append(Row(f"{label}_to_date", number, age, to_ppb(pool.to_date)))
+        work.rows.append(Row(f"{label}_ultimate", number, age, to_ppb(pool.ultimate)))
+        if pool.is_capped:
+            name = pool_name(work.triangle, segment.place, cohort)
+            work.notes.append(f"{name}: the curve expects more than is left; all of it is taken")
+        if not vintage.exposed_minor and pool.recoveries:
+            name = pool_name(work.triangle, segment.place, cohort)
+            amount = int(pool.recoveries)
+            work.notes.append(
+                f"{name}: no exposure is left, so its rate is 0; recoveries of {amount} minor "
+                f"units are expected and lower the segment's other vintages"
+            )
+    if pools and sum((pool.net for pool in pools), Fraction(0)) < 0:
+        work.notes.append(f"segment {segment.number}: the target is below zero and floored")
+
+
+def _overlaid(work: _Work, segment: _Segment, name: str, targets: list[Fraction]) -> list[Fraction]:
+    overlay = work.overlays.get((name, segment.number))
+    if overlay is None:
+        return targets
+    whole = sum(targets, Fraction(0))
+    exposed = sum(each.exposed_minor for each in segment.vintages)
+    moved = overlay.applied(whole)
+    weights = targets if whole else [Fraction(each.exposed_minor) for each in segment.vintages]
+    base = whole or Fraction(exposed)
+    found = [moved * weight / base if base else Fraction(0) for weight in weights]
+    highest = work.assumptions.highest(segment.claim)
+    for cohort, (target, vintage) in enumerate(zip(found, segment.vintages, strict=True)):
+        if target > expected_loss(vintage.exposed_minor, highest):
+            where = overlay.where or pool_name(work.triangle, segment.place, cohort)
+            what = f"the overlay takes {name} of segment {segment.number} above what is exposed"
+            raise OverlayError(what, where=where, fix="Lower it")
+    if moved and not base:
+        what = f"segment {segment.number} has no exposure that could carry an overlay"
+        raise OverlayError(what, where=overlay.where or name, fix="Leave it out")
+    added = loss_rate(moved - whole, exposed)
+    work.rows.append(Row(f"overlay_{name}", segment.number, 0, to_ppb(added)))
+    return found
+
+
+def _staged(
+    work: _Work,
+    segment: _Segment,
+    pools: Sequence[Pool],
+    targets: list[Fraction],
+    rates: np.ndarray,
+) -> list[Fraction]:
+    """Fill the rates by stage: twelve months of stage 1, the lifetime of the others."""
+    given = work.assumptions
+    highest = given.highest(segment.claim)
+    found = []
+    for cohort, (pool, vintage) in enumerate(zip(pools, segment.vintages, strict=True)):
+        first, *others = vintage.exposure_minor
+        if _is_raised(work, segment, cohort):
+            # Every performing loan of the pool counts, and is provided for, as one of stage 2.
+            moved = (0, first + others[0], others[1])
+            by_stage = stage_rates(targets[cohort], moved, given.stage_weights, highest)
+            by_stage[0] = by_stage[1]
+        else:
+            by_stage = stage_rates(
+                targets[cohort], vintage.exposure_minor, given.stage_weights, highest
+            )
+            by_stage[0] *= pool.next_year
+        rates[cohort] = [to_ppb(rate) for rate in by_stage]
+        amounts = map(expected_loss, vintage.exposure_minor, by_stage)
+        found.append(sum(amounts, Fraction(0)))
+    return found
+
+
+def _is_raised(work: _Work, segment: _Segment, cohort: int) -> bool:
+    """Whether the risk of a pool has grown significantly since its loans were made."""
+    vintage, given = segment.vintages[cohort], work.assumptions
+    to_date = loss_rate(vintage.defaulted_minor, vintage.originated_minor)
+    if not vintage.exposed_minor or not is_raised(
+        lifetime(segment.curve, to_date, vintage.age), segment.prior[-1], given.stage_2_factor
+    ):
+        return False
+    name = pool_name(work.triangle, segment.place, cohort)
+    work.notes.append(f"{name}: risk has risen significantly; all of it is in stage 2 or 3")
+    return True
+
+
+def _fee_losses(work: _Work, segment: _Segment, name: str, pools: Sequence[Pool]) -> list[Fraction]:
+    """The share of remaining fees that is lost: that of the principal they hang on.
+
+    Recoveries go to principal first, so none are expected on fees.
+    """
+    given = work.assumptions
+    overlay = work.overlays.get((name, segment.number))
+    severity = given.fee_severity / given.highest(segment.claim)
+    found = []
+    for pool, vintage in zip(pools, segment.vintages, strict=True):
+        rate = loss_rate(pool.gross * severity, vintage.exposed_minor)
+        found.append(min(Fraction(1), overlay.applied(rate) if overlay else rate))
+    if overlay is not None and overlay.factor is not None:
+        work.rows.append(Row(f"overlay_{name}", segment.number, 0, to_ppb(overlay.factor)))
+    return found

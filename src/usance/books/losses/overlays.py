@@ -1,0 +1,93 @@
+"""Overlays: what judgement adds to an estimate, with its reason, its approver and its end.
+
+>>> extra = Overlay(
+...     "contingent",
+...     1,
+...     "floods in the south",
+...     "credit committee",
+...     date(2024, 9, 30),
+...     factor=Decimal("1.10"),
+... )
+>>> extra.applied(Fraction(200))
+Fraction(220, 1)
+>>> [str(problem) for problem in overlay_problems([extra], as_of=date(2024, 12, 31))]
+['overlay 1: the overlay ended on 2024-09-30. Have it approved again, or leave it out.']
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
+from fractions import Fraction
+
+from usance.base.errors import UsanceError, unknown
+from usance.books.losses.errors import OverlayError
+
+ESTIMATES = (
+    "loan_allowance",
+    "contingent",
+    "receivable",
+    "contract",
+    "ifrs_loan_allowance",
+    "ifrs_contingent",
+)
+"""What an overlay can be laid on."""
+_RATES = ("receivable", "contract")
+"""Fees have a loss rate and no target, so their overlays are factors."""
+
+
+@dataclass(frozen=True, slots=True)
+class Overlay:
+    """A factor on a segment's estimate, or an amount (minor units) on top of it."""
+
+    estimate: str
+    segment: int
+    reason: str
+    approver: str
+    ends_on: date | None
+    factor: Decimal | None = None
+    amount_minor: int | None = None
+    where: str = ""
+
+    def applied(self, target: Fraction) -> Fraction:
+        """The target with the overlay, never below zero."""
+        moved = target * Fraction(1 if self.factor is None else self.factor)
+        return max(Fraction(0), moved + (self.amount_minor or 0))
+
+
+def overlay_problems(overlays: Sequence[Overlay], *, as_of: date) -> list[UsanceError]:
+    """Everything that keeps an overlay out of a close."""
+    problems: list[UsanceError] = []
+    seen: dict[tuple[str, int], str] = {}
+    for number, each in enumerate(overlays, start=1):
+        where = each.where or f"overlay {number}"
+        if each.estimate not in ESTIMATES:
+            problems.append(unknown("estimate", each.estimate, ESTIMATES, where=where))
+        problems += [OverlayError(what, where=where, fix=fix) for what, fix in _faults(each, as_of)]
+        first = seen.setdefault((each.estimate, each.segment), where)
+        if first != where:
+            what = f"{each.estimate} of segment {each.segment} has another overlay at {first}"
+            problems.append(OverlayError(what, where=where, fix="Make the two into one"))
+    return problems
+
+
+def _faults(overlay: Overlay, as_of: date) -> list[tuple[str, str]]:
+    faults = []
+    if not overlay.reason.strip():
+        faults.append(("the overlay has no reason", "Say what the curves cannot know"))
+    if not overlay.approver.strip():
+        faults.append(("the overlay has no approver", "Name who answers for it"))
+    if overlay.ends_on is None:
+        faults.append(("the overlay has no end", "Give the day it ends on"))
+    elif overlay.ends_on < as_of:
+        what = f"the overlay ended on {overlay.ends_on}"
+        faults.append((what, "Have it approved again, or leave it out"))
+    if (overlay.factor is None) == (overlay.amount_minor is None):
+        faults.append(("the overlay has not one of factor and amount", "Give exactly one of them"))
+    if overlay.factor is not None and overlay.factor < 0:
+        faults.append((f"a factor of {overlay.factor}", "Give a factor of 0 or more"))
+    if overlay.amount_minor is not None and overlay.estimate in _RATES:
+        faults.append(("an amount on a rate of fees", "Give a factor"))
+    return faults

@@ -1,0 +1,160 @@
+"""A loss policy as people write it: curves, scenarios and overlays, problems with their lines.
+
+>>> text = '''
+... scenarios:
+...   - {name: base, weight: 70%, cpi: [2%], collection: [85%]}
+...   - {name: harsh, weight: 20%, cpi: [4%], collection: [80%]}
+... '''
+>>> parse_policy(text, name="losses.yaml", currency="CNY")
+Traceback (most recent call last):
+usance.books.losses.errors.ScenarioError: losses.yaml line 4, scenarios[2]: \
+the weights sum to 90%. Make them sum to 100%.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+from usance.base.documents import parse_json, parse_yaml, read_text
+from usance.base.errors import DocumentError, UsanceError, raise_all
+from usance.base.fields import Fields, amount_of, day, document_places, one_of, text, whole_of
+from usance.base.parameters import Parameters
+from usance.base.rates import PPB, PPM, Rate
+from usance.books.losses.assumptions import Assumptions, Claim, Framework, GivenCurve
+from usance.books.losses.curves import curve_problems
+from usance.books.losses.errors import CurveError, ScenarioError
+from usance.books.losses.macro import Scenario, scenario_problems
+from usance.books.losses.overlays import Overlay, overlay_problems
+
+MAX_SEGMENT = 2**15 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class LossPolicy:
+    """What a platform lays down beside the dated parameters."""
+
+    curves: tuple[GivenCurve, ...] = ()
+    scenarios: tuple[Scenario, ...] = ()
+    overlays: tuple[Overlay, ...] = ()
+
+    def assumptions(self, parameters: Parameters, as_of: date) -> Assumptions:
+        """The assumptions of a day under this policy."""
+        return Assumptions.at(parameters, as_of, curves=self.curves, scenarios=self.scenarios)
+
+
+def read_policy(path: Path | str, *, currency: str, as_of: date | None = None) -> LossPolicy:
+    """The policy in a YAML or JSON file; overlays that have ended by `as_of` are problems."""
+    return parse_policy(read_text(path), name=str(path), currency=currency, as_of=as_of)
+
+
+def parse_policy(
+    written: str, *, name: str, currency: str, as_of: date | None = None
+) -> LossPolicy:
+    """The policy in a text, or everything that is wrong with it."""
+    parse = parse_json if name.endswith(".json") else parse_yaml
+    problems: list[UsanceError] = []
+    places = document_places(name, lambda: written)
+    given = Fields(parse(written, where=name), places, problems)
+    curves = [_curve(each) for each in given.each("curves")]
+    scenarios = [_scenario(each) for each in given.each("scenarios")]
+    overlays = [_overlay(each, currency) for each in given.each("overlays")]
+    given.close()
+    if None not in scenarios:
+        problems += scenario_problems([each for each in scenarios if each])
+    problems += overlay_problems([each for each in overlays if each], as_of=as_of or date.min)
+    raise_all(problems, where=name)
+    return LossPolicy(
+        tuple(filter(None, curves)), tuple(filter(None, scenarios)), tuple(filter(None, overlays))
+    )
+
+
+def _curve(given: Fields) -> GivenCurve | None:
+    before = len(given.problems)
+    framework = given.take("framework", one_of(Framework)) or Framework.US_GAAP
+    claim = given.need("claim", one_of(Claim))
+    segment = given.need("segment", whole_of(0, MAX_SEGMENT))
+    valid_from = given.need("from", day)
+    source = given.need("source", text)
+    months = _rates(given, "months")
+    given.close()
+    given.problems += curve_problems(months)
+    if not months and len(given.problems) == before:
+        fix = "List the cumulative rate of month 0, 1, 2 …"
+        error = CurveError("the curve has no months", where=given.where("months"), fix=fix)
+        given.problems.append(error)
+    if len(given.problems) > before or claim is None or segment is None:
+        return None
+    if valid_from is None or source is None:
+        return None
+    points = tuple(ppb for ppb, _ in months)
+    return GivenCurve(framework, claim, segment, valid_from, points, source)
+
+
+def _scenario(given: Fields) -> Scenario | None:
+    before = len(given.problems)
+    name = given.need("name", text)
+    weight = given.need("weight", _share)
+    paths = {key: _rates(given, key) for key in ("cpi", "collection")}
+    given.close()
+    for key, path in paths.items():
+        if not path and len(given.problems) == before:
+            fix = "List its value of month 1, 2, 3 … ahead"
+            error = ScenarioError(f"{key} is empty", where=given.where(key), fix=fix)
+            given.problems.append(error)
+    if len(given.problems) > before or name is None or weight is None:
+        return None
+    cpi, collection = (tuple(ppb * PPM // PPB for ppb, _ in path) for path in paths.values())
+    return Scenario(name, weight, cpi, collection, where=given.where())
+
+
+def _overlay(given: Fields, currency: str) -> Overlay | None:
+    before = len(given.problems)
+    # What an overlay may not lack is asked for here by name, and checked in one place for all.
+    estimate, reason = given.need("estimate", text), given.take("reason", text)
+    approver, ends_on = given.take("approver", text), given.take("ends_on", day)
+    segment = given.need("segment", whole_of(0, MAX_SEGMENT))
+    factor, amount = given.take("factor", _factor), given.take("amount", amount_of(currency))
+    given.close()
+    if len(given.problems) > before or estimate is None or segment is None:
+        return None
+    return Overlay(
+        estimate, segment, reason or "", approver or "", ends_on, factor, amount, given.where()
+    )
+
+
+def _rates(given: Fields, key: str) -> list[tuple[int, str]]:
+    """A list of rates (ppb) with their places; the fields keep what cannot be read."""
+    found = given.need(key, _listed)
+    rates = []
+    for number, item in enumerate(found or [], start=1):
+        where = given.where(key, number)
+        try:
+            rates.append((_rate(item, where), where))
+        except UsanceError as error:
+            given.problems.append(error)
+    return rates
+
+
+def _listed(given: Any, where: str) -> list[Any]:
+    if isinstance(given, list):
+        return given
+    raise DocumentError("is not a list", where=where, fix="Write [0%, 0.5%, …]")
+
+
+def _rate(given: Any, where: str) -> int:
+    # A curve may end at 1, which as a rate alone could be taken for 1%.
+    return PPB if given == 1 and type(given) is not bool else Rate.parse(given, where=where).ppb
+
+
+def _share(given: Any, where: str) -> int:
+    return _rate(given, where) * PPM // PPB
+
+
+def _factor(given: Any, where: str) -> Decimal:
+    if type(given) is int or isinstance(given, Decimal):
+        return Decimal(given)
+    raise DocumentError(f"{given!r} is not a factor", where=where, fix="Write such as 1.10")

@@ -1,0 +1,160 @@
+"""Pools (segment × vintage): what each is still expected to lose, and a segment's whole.
+
+>>> outlook = Outlook.of((0, 10_000_000, 40_000_000), (1_000_000_000,) * 3, ages=3)
+>>> young = Vintage(
+...     age=0,
+...     originated_minor=100_000,
+...     defaulted_minor=0,
+...     recovered_minor=0,
+...     exposure_minor=(90_000, 0, 0),
+... )
+>>> pool = expect(young, outlook, recovery=Fraction(1, 4), highest=Fraction(1))
+>>> int(pool.gross), int(pool.recoveries), int(pool.net), str(pool.ultimate)
+(4000, 1000, 3000, '1/25')
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from usance.base.rates import PPB
+from usance.books.losses.curves import Curve, at, increments, scale
+from usance.books.losses.expectation import (
+    discounted_shortfalls,
+    expected_loss,
+    loss_rate,
+    remaining_losses,
+    shortfall,
+)
+
+YEAR = 12
+"""Months of a twelve-month expected loss."""
+
+NONE = Fraction(0)
+
+
+@dataclass(frozen=True, slots=True)
+class Vintage:
+    """What is known of a pool at a close."""
+
+    age: int
+    originated_minor: int
+    defaulted_minor: int
+    recovered_minor: int
+    exposure_minor: tuple[int, int, int]
+    """By IFRS 9 stage."""
+
+    @property
+    def exposed_minor(self) -> int:
+        """The exposure of all stages."""
+        return sum(self.exposure_minor)
+
+
+@dataclass(frozen=True, slots=True)
+class Outlook:
+    """A curve with the economy ahead of it: what is to come after each age."""
+
+    curve: Curve
+    to_come: tuple[Fraction, ...]
+    """By age, default rates of all later months together, of originated principal."""
+    next_year: tuple[Fraction, ...]
+    """By age, the share of that in the next twelve months."""
+
+    @classmethod
+    def of(
+        cls,
+        curve: Curve,
+        macro: Sequence[int],
+        *,
+        ages: int,
+        multiple: Fraction = Fraction(1),
+        monthly_discount: Fraction = NONE,
+    ) -> Outlook:
+        """The outlook of a curve; `macro` has a factor (ppb) for each month ahead."""
+        steps = increments(curve)
+        unit = multiple / (PPB * PPB)
+        lives, years = [], []
+        for age in range(ages):
+            ahead = [step * by for step, by in zip(steps[age + 1 :], macro, strict=False)]
+            whole = _today(ahead, monthly_discount)
+            lives.append(whole * unit)
+            years.append(loss_rate(_today(ahead[:YEAR], monthly_discount), whole))
+        return cls(curve, tuple(lives), tuple(years))
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """What is expected of one vintage; amounts in minor units, exact."""
+
+    to_date: Fraction
+    ultimate: Fraction
+    """Lifetime default rate of originated principal."""
+    gross: Fraction
+    """Defaults still to come."""
+    recoveries: Fraction
+    """Recoveries still to come, of defaults that have happened and of those to come."""
+    next_year: Fraction
+    is_capped: bool
+
+    @property
+    def net(self) -> Fraction:
+        """The loss still to come; below zero where only recoveries are."""
+        return self.gross - self.recoveries
+
+
+def expect(
+    vintage: Vintage,
+    outlook: Outlook,
+    *,
+    recovery: Fraction,
+    highest: Fraction,
+    shift: Fraction = NONE,
+) -> Pool:
+    """What is still expected of a vintage: originated × (lifetime − to date), less recoveries.
+
+    `highest` is the most that can be lost of an exposure; where none is left nothing more can
+    default. `shift` moves the lifetime rate by as much of itself as is still to come.
+    """
+    to_date = loss_rate(vintage.defaulted_minor, vintage.originated_minor)
+    stretch = scale(outlook.curve, to_date, vintage.age)
+    end = outlook.curve[-1]
+    left = loss_rate(end - at(outlook.curve, vintage.age), end)
+    ultimate = to_date + max(NONE, outlook.to_come[vintage.age] * stretch + shift * left)
+    possible = expected_loss(vintage.exposed_minor, 1, highest)
+    wanted = shortfall(vintage.originated_minor, ultimate, to_date)
+    gross = min(wanted, possible)
+    defaulted = vintage.defaulted_minor + gross
+    recoveries = max(NONE, expected_loss(defaulted, recovery) - vintage.recovered_minor)
+    is_capped = bool(vintage.exposed_minor) and wanted > possible
+    return Pool(
+        to_date, ultimate, gross, recoveries, outlook.next_year[vintage.age], is_capped=is_capped
+    )
+
+
+def attributed(pools: Sequence[Pool]) -> list[Fraction]:
+    """The segment's target, floored at zero, on the pools that have something to lose.
+
+    A pool with nothing left but recoveries lowers the others in proportion.
+    """
+    whole = sum((max(NONE, pool.net) for pool in pools), NONE)
+    target = max(NONE, sum((pool.net for pool in pools), NONE))
+    return [max(NONE, pool.net) * target / whole if whole else NONE for pool in pools]
+
+
+def recovery_rate(
+    vintages: Sequence[Vintage], *, end: int, minimum: int, given: Fraction
+) -> Fraction:
+    """The share recovered of what defaulted, from vintages that have reached the curve's end."""
+    run = [each for each in vintages if each.age >= end and each.defaulted_minor > 0]
+    if len(run) < minimum:
+        return given
+    recovered = sum(each.recovered_minor for each in run)
+    return min(Fraction(1), loss_rate(recovered, sum(each.defaulted_minor for each in run)))
+
+
+def _today(ahead: Sequence[int], monthly_discount: Fraction) -> Fraction:
+    if monthly_discount:
+        return discounted_shortfalls(ahead, monthly_discount)
+    return remaining_losses(ahead, 0)

@@ -1,0 +1,69 @@
+"""Periods that can be closed: a month, a quarter, a half or a year; each ends with a month.
+
+>>> parse_close_period("2024Q2").months, str(parse_close_period("2024Q2").last_day)
+((651, 652, 653), '2024-06-30')
+>>> parse_close_period("2024-06").close_name(2), parse_close_period("2024-06").close_no(2)
+('2024-06.2', 65302)
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import date
+
+from usance.base.dates import format_month, last_of_month, parse_month
+from usance.base.errors import DateError
+
+_PARTS = {"Q": (4, 3), "H": (2, 6)}
+_WRITTEN = re.compile(r"(\d{4})(?:([QH])([1-4]))?")
+MOST_CLOSES = 100
+"""Closes of one period; their number is two digits of a close number."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClosePeriod:
+    """A run of months that is closed at once."""
+
+    label: str
+    months: tuple[int, ...]
+
+    @property
+    def last_month(self) -> int:
+        """The month it ends with."""
+        return self.months[-1]
+
+    @property
+    def last_day(self) -> date:
+        """The day of its balance sheet."""
+        return last_of_month(self.last_month)
+
+    def close_name(self, version: int) -> str:
+        """The folder of its n-th close."""
+        return f"{format_month(self.last_month)}.{version}"
+
+    def close_no(self, version: int) -> int:
+        """A number for that close that no other has."""
+        return self.last_month * MOST_CLOSES + version
+
+
+def parse_close_period(text: str, *, where: str = "period") -> ClosePeriod:
+    """A period from `2024-06`, `2024Q2`, `2024H1` or `2024`."""
+    found = _WRITTEN.fullmatch(text)
+    if found is None:
+        try:
+            return ClosePeriod(text, (parse_month(text, where=where),))
+        except DateError:
+            raise _no_period(text, where) from None
+    year, kind, number = found.groups()
+    count, length = _PARTS.get(kind or "", (1, 12))
+    place = int(number or 1)
+    if place > count:
+        raise _no_period(text, where)
+    first = parse_month(f"{year}-01") + (place - 1) * length
+    return ClosePeriod(text, tuple(range(first, first + length)))
+
+
+def _no_period(text: str, where: str) -> DateError:
+    fix = "Write a month, quarter, half or year: 2024-06, 2024Q2, 2024H1 or 2024"
+    return DateError(f"{text!r} is no period", where=where, fix=fix)

@@ -1,0 +1,1 @@
+"""Statements from postings: one set of books for the group, under both frameworks."""

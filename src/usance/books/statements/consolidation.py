@@ -1,0 +1,188 @@
+"""One set of books from those of every entity: translated, added up, freed of what is inside.
+
+Balances of a foreign entity take the rate of the day, what it earned the average of the period of
+its close, equity the rate of its own day; the difference is other comprehensive income. Balances
+within the group cancel in every currency before they are translated (`inside` names those that do
+not), so eliminating them loses nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import date, timedelta
+from fractions import Fraction
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from usance.base.codes import Currency, Tag
+from usance.base.dates import first_of_month, from_day, last_of_month, to_month
+from usance.books.chart import Account, AccountKind, Chart, load_chart
+from usance.books.group.entities import Entities
+from usance.books.group.exchange import Rates, times
+from usance.books.statements.ledger import BEGINNING, Ledger
+
+Column = dict[str, int]
+"""Amounts by account, debit positive, in the group's currency."""
+
+
+class Inside(NamedTuple):
+    """A balance within the group that does not cancel."""
+
+    account: str
+    tag: Tag
+    currency: Currency
+    minor: int
+
+
+@dataclass(frozen=True)
+class Consolidated:
+    """The group at the end of a day: a column for each entity and tag, and their sum."""
+
+    day: date
+    entities: Entities
+    columns: Mapping[tuple[int, Tag], Column]
+    chart: Chart
+
+    @cached_property
+    def eliminations(self) -> dict[Tag, Column]:
+        """What takes the balances within the group out; cents of translation go to equity."""
+        found: dict[Tag, Column] = {}
+        for (_, tag), column in self.columns.items():
+            taken = found.setdefault(tag, {})
+            for name, minor in column.items():
+                if self.chart[name].within_group:
+                    taken[name] = taken.get(name, 0) - minor
+                    rest = taken.get("other_comprehensive", 0) + minor
+                    taken["other_comprehensive"] = rest
+        return found
+
+    @cached_property
+    def totals(self) -> dict[Tag, Column]:
+        """The group by tag: the sum of its entities and the eliminations."""
+        found: dict[Tag, Column] = {}
+        parts = [(tag, column) for (_, tag), column in self.columns.items()]
+        for tag, column in [*parts, *self.eliminations.items()]:
+            total = found.setdefault(tag, {})
+            for name, minor in column.items():
+                total[name] = total.get(name, 0) + minor
+        return found
+
+    def amount(self, name: str, *tags: Tag) -> int:
+        """What the group holds on an account, under US GAAP unless tags are given."""
+        return sum(self.totals.get(tag, {}).get(name, 0) for tag in tags or (Tag.NONE,))
+
+
+@dataclass(frozen=True)
+class GroupBooks:
+    """All lines of the group, ready to be looked at on any day."""
+
+    ledger: Ledger
+    entities: Entities
+    rates: Rates
+
+    def at(self, day: date) -> Consolidated:
+        """The group at the end of a period."""
+        chart = load_chart()
+        columns: dict[tuple[int, Tag], Column] = {}
+        for (entity, tag, _), part in self.translated(self.ledger.through(to_month(day)), day):
+            column = columns.setdefault((entity, tag), {})
+            for name, minor in part.items():
+                column[name] = column.get(name, 0) + minor
+        for column in columns.values():
+            rest = column.get("other_comprehensive", 0) - sum(column.values())
+            column["other_comprehensive"] = rest
+        return Consolidated(day, self.entities, columns, chart)
+
+    def translated(
+        self, ledger: Ledger, day: date
+    ) -> Iterator[tuple[tuple[int, Tag, int], Column]]:
+        """Lines in the group's currency by entity, tag and rule, without what they lack to zero.
+
+        Balances that take the rate of a day have rule 0: they are translated as one.
+        """
+        accounts = load_chart().by_number
+        for key, minor in _summed(ledger).items():
+            account = accounts[key.account]
+            if account.name == "exchange_position":
+                continue  # what it stands for is translated itself
+            rate = self._rate(account, key, day)
+            yield (key.entity, Tag(key.tag), key.rule), {account.name: times(minor, rate)}
+
+    def _rate(self, account: Account, key: _Part, day: date) -> Fraction:
+        currency = Currency(key.currency)
+        if not _keeps_day(account):
+            return self.rates.at(currency, day)
+        if account.kind is AccountKind.EQUITY or key.period == BEGINNING or account.within_group:
+            return self.rates.at(currency, from_day(key.day))
+        return self.rates.average(currency, *self.span(key.period))
+
+    def span(self, period: int) -> tuple[date, date]:
+        """First and last day of a close: from the end of the one before, or the opening."""
+        return self._spans[period], last_of_month(period)
+
+    @cached_property
+    def _spans(self) -> dict[int, date]:
+        starts, before = {}, None
+        opening = self.ledger.take(self.ledger.period == BEGINNING)
+        if len(opening):
+            before = from_day(int(opening.day.max()))
+        for period in self.ledger.periods():
+            own = first_of_month(period)
+            starts[period] = before + timedelta(days=1) if before else own
+            before = last_of_month(period)
+        return starts
+
+
+class _Part(NamedTuple):
+    entity: int
+    tag: int
+    account: int
+    currency: int
+    rule: int
+    period: int
+    day: int
+
+
+def _keeps_day(account: Account) -> bool:
+    """Whether translation looks at when a line was posted."""
+    lasting = account.kind not in (AccountKind.ASSET, AccountKind.LIABILITY)
+    return lasting or account.name == "subsidiaries"
+
+
+def _summed(ledger: Ledger) -> dict[_Part, int]:
+    """Sums by what decides the rate; only lines that keep their day are told apart by it."""
+    kept = [account.number for account in load_chart() if _keeps_day(account)]
+    own = np.isin(ledger.account, kept)
+    profit = [a.number for a in load_chart() if a.kind in (AccountKind.INCOME, AccountKind.EXPENSE)]
+    dated = own & ~(np.isin(ledger.account, profit) & (ledger.period != BEGINNING))
+    summed = ledger.sums(
+        lambda book: [
+            book.entity, book.tag, book.account, book.currency, np.where(own, book.rule, 0),
+            np.where(own, book.period, 0), np.where(dated, book.day, 0),
+        ]
+    )  # fmt: skip
+    return {_Part(*key): minor for key, minor in summed.items()}
+
+
+def inside(ledger: Ledger) -> list[Inside]:
+    """Balances within the group that do not cancel over its entities; there should be none."""
+    chart = load_chart()
+    found: dict[tuple[str, Tag, Currency], int] = {}
+    for key, minor in ledger.balances().items():
+        account = chart.by_number[key.account]
+        if account.within_group and account.name != "exchange_position":
+            place = account.name, Tag(key.tag), Currency(key.currency)
+            found[place] = found.get(place, 0) + minor
+    return [Inside(*place, minor) for place, minor in sorted(found.items()) if minor]
+
+
+def trial_balance(ledger: Ledger) -> dict[tuple[int, int, int], int]:
+    """What each entity lacks to zero by tag and currency; nothing, if the books are sound."""
+    found: dict[tuple[int, int, int], int] = {}
+    for key, minor in ledger.balances().items():
+        place = key.entity, key.tag, key.currency
+        found[place] = found.get(place, 0) + minor
+    return {place: minor for place, minor in found.items() if minor}

@@ -1,0 +1,87 @@
+"""The roll-forward of equity: each line from one day to another, by what moved it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import date
+
+from usance.base.codes import Tag
+from usance.base.dates import to_month
+from usance.books.chart import AccountKind, load_chart
+from usance.books.group.rules import load_group_rules
+from usance.books.statements.consolidation import Consolidated, GroupBooks
+from usance.books.statements.layout import OUTSIDE_LINE, is_profit, load_layout
+from usance.books.statements.primary import Row, balance, equity
+from usance.books.statements.roll_forward import Movement, RollForward
+
+INCOME = "Net income"
+TRANSLATION = "Other comprehensive income"
+OTHER = "Other movements"
+_REASONS = {
+    "pay_in_shares": "Share-based compensation",
+    "pay_in_shares_difference": "Share-based compensation",
+    "dividend_declared": "Dividends",
+    "shares_repurchased": "Repurchase of shares",
+    "shares_retired": "Retirement of shares",
+    "shares_issued": "Issue of shares",
+    "units_changed": "Issue of shares",
+    "outside_contribution": "Outside holders",
+    "outside_distribution": "Outside holders",
+    "acquisition": "Outside holders",
+    "outside_share": INCOME,
+}
+
+
+def equity_roll_forwards(
+    books: GroupBooks, start: date, end: date, *tags: Tag
+) -> dict[str, RollForward]:
+    """Every line of equity from the end of one day to the end of another."""
+    chosen = tags or (Tag.NONE,)
+    first, last = books.at(start), books.at(end)
+    moved: dict[tuple[str, str], int] = {}
+    for line, reason, minor in _movements(books, first, last, chosen):
+        moved[line, reason] = moved.get((line, reason), 0) + minor
+    opening, closing = equity(balance(first, *chosen)), equity(balance(last, *chosen))
+    return {
+        line: RollForward(
+            line, opening[line],
+            tuple(Movement(why, minor) for (of, why), minor in sorted(moved.items())
+                  if of == line and minor),
+            closing[line],
+        )
+        for line in (*load_layout().equity, OUTSIDE_LINE)
+    }  # fmt: skip
+
+
+def equity_rows(rolls: dict[str, RollForward], period: str) -> list[Row]:
+    """The statement of changes in equity."""
+    return [
+        Row("changes_in_equity", label, line, period, minor, is_total)
+        for line, roll in rolls.items()
+        for label, minor, is_total in roll.lines()
+    ]
+
+
+def _movements(
+    books: GroupBooks, first: Consolidated, last: Consolidated, tags: tuple[Tag, ...]
+) -> Iterator[tuple[str, str, int]]:
+    chart = load_chart()
+    reasons = {rule.number: _REASONS.get(rule.amount, OTHER) for rule in load_group_rules()}
+    for sign, group in ((-1, last), (1, first)):
+        ledger = books.ledger.through(to_month(group.day))
+        for (_, tag, rule), part in books.translated(ledger, group.day):
+            if tag not in tags:
+                continue
+            for name, minor in part.items():
+                account = chart[name]
+                if is_profit(account):
+                    yield "Retained earnings", INCOME, sign * minor
+                elif account.kind is AccountKind.EQUITY and not account.within_group:
+                    yield account.line, reasons.get(rule, OTHER), sign * minor
+        # What the lines lack to the balance is the difference of translation.
+        known = sum(
+            minor for (_, tag, _), part in books.translated(ledger, group.day) if tag in tags
+            for name, minor in part.items() if name == "other_comprehensive"
+        )  # fmt: skip
+        rest = group.amount("other_comprehensive", *tags) - known
+        yield TRANSLATION, TRANSLATION, sign * rest

@@ -1,0 +1,1 @@
+"""Match: each loan finds the best funder among many, and no limit is ever broken."""

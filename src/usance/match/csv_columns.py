@@ -1,0 +1,226 @@
+r"""A large CSV file as integer arrays, column by column; each wrong cell is named with its line.
+
+A column is declared by `Whole` (a range, names that stand for numbers) or `Moment`. Only when a
+column does not convert in one go are its cells looked at one by one.
+
+>>> from tempfile import TemporaryDirectory
+>>> from usance.match.errors import DemandError
+>>> with TemporaryDirectory() as folder:
+...     file = Path(folder) / "demand.csv"
+...     _ = file.write_text("product,requests\nsme,3\ninstalment,-4\n", encoding="utf-8")
+...     columns = {
+...         "product": Whole(0, 2, names={"sme": 2, "instalment": 1}),
+...         "requests": Whole(0, 9),
+...     }
+...     try:
+...         read_columns(file, columns, DemandError)
+...     except DemandError as error:
+...         error.what
+'requests is -4, outside 0 to 9'
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv as pa_csv
+from numpy.typing import NDArray
+
+from usance.base.dates import parse_date, parse_moment, to_day
+from usance.base.documents import read_text
+from usance.base.errors import InputError, UsanceError, raise_all, unknown
+
+Numbers = NDArray[np.int64]
+# A file with the wrong separator has a problem in every row; nobody reads a million messages.
+MOST_SHOWN = 20
+_HEADER_LINES = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Whole:
+    """A column of whole numbers in a range, some of which have names."""
+
+    lowest: int
+    highest: int
+    names: Mapping[str, int] = field(default_factory=dict)
+    default: int | None = None
+    """What stands for a column that is not there; None if it has to be."""
+    only_named: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """A column of moments with their offset, as microseconds since 1970 in UTC."""
+
+
+@dataclass(frozen=True, slots=True)
+class Day:
+    """A column of dates, as day numbers."""
+
+    default: int | None = None
+
+
+Column = Whole | Moment | Day
+
+
+def read_columns(
+    path: Path | str, columns: Mapping[str, Column], error: type[InputError]
+) -> dict[str, Numbers]:
+    """The columns asked for; others are ignored."""
+    table = _texts(path, error)
+    lacking = [
+        error(f"has no column {name}", where=str(path), fix=f"Add it; it has {_shown(table)}")
+        for name, column in columns.items()
+        if name not in table.column_names and getattr(column, "default", None) is None
+    ]
+    raise_all(lacking, where=str(path))
+    found: dict[str, Numbers] = {}
+    problems: list[UsanceError] = []
+    for name, column in columns.items():
+        if name not in table.column_names:
+            found[name] = np.full(table.num_rows, getattr(column, "default", 0), np.int64)
+            continue
+        cells = pc.utf8_trim_whitespace(table.column(name).combine_chunks())
+        values = _fast(cells, column)
+        if values is None:
+            problems += _name(cells, name, column, str(path), error, MOST_SHOWN - len(problems))
+        else:
+            found[name] = values
+    raise_all(problems, where=str(path))
+    return found
+
+
+def write_columns(path: Path, columns: Mapping[str, Any]) -> None:
+    """A CSV file of these columns, header first, without quotes."""
+    with path.open("wb") as file:
+        file.write(f"{','.join(columns)}\n".encode())
+        options = pa_csv.WriteOptions(include_header=False, quoting_style="none")
+        pa_csv.write_csv(pa.table(dict(columns)), file, options)
+
+
+def _texts(path: Path | str, error: type[InputError]) -> pa.Table:
+    file, bad = Path(path), list[Any]()
+    if not file.is_file():
+        read_text(file)  # says in which way it is none
+
+    def keep(row: Any) -> str:
+        bad.append(row)
+        return "skip"
+
+    names = _header(file, error)
+    try:
+        table = pa_csv.read_csv(
+            file,
+            read_options=pa_csv.ReadOptions(use_threads=False),
+            parse_options=pa_csv.ParseOptions(invalid_row_handler=keep),
+            convert_options=pa_csv.ConvertOptions(column_types=dict.fromkeys(names, pa.string())),
+        )
+    except pa.ArrowInvalid as problem:
+        what = str(problem).splitlines()[0][:200]
+        fix = "Save it as UTF-8 CSV with a header"
+        raise error(what, where=str(path), fix=fix) from None
+    problems = [
+        error(
+            f"{row.actual_columns} cells under {row.expected_columns} columns",
+            where=f"{path} line {row.number}",
+            fix="Give each row a cell for every column",
+        )
+        for row in bad[:MOST_SHOWN]
+    ]
+    raise_all(problems, where=str(path))
+    return table
+
+
+def _header(file: Path, error: type[InputError]) -> list[str]:
+    with file.open("rb") as stream:
+        line = stream.readline()
+    try:
+        names = [name.strip().strip('"') for name in line.decode("utf-8-sig").split(",")]
+    except UnicodeDecodeError:
+        raise error("is not UTF-8", where=f"{file} line 1", fix="Save it as UTF-8") from None
+    if not line.strip():
+        raise error("is empty", where=str(file), fix="Begin with a header") from None
+    twice = {name for name in names if names.count(name) > 1}
+    if twice:
+        what = f"has the column {min(twice)} twice"
+        raise error(what, where=f"{file} line 1", fix="Keep one of them")
+    return names
+
+
+def _fast(cells: Any, column: Column) -> Numbers | None:
+    """The whole column at once, or None if a cell needs a closer look."""
+    if cells.null_count:
+        return None
+    try:
+        if isinstance(column, Moment):
+            return _numbers(pc.cast(cells, pa.timestamp("us", "UTC")).view(pa.int64()))
+        if isinstance(column, Day):
+            return _numbers(pc.cast(pc.cast(cells, pa.date32()).view(pa.int32()), pa.int64()))
+        if column.names:
+            cells = _without_names(cells, column.names)
+        values = _numbers(pc.cast(cells, pa.int64()))
+    except pa.ArrowInvalid:
+        return None
+    if len(values) and (values.min() < column.lowest or values.max() > column.highest):
+        return None
+    if column.only_named and not set(np.unique(values)) <= set(column.names.values()):
+        return None
+    return values
+
+
+def _without_names(cells: Any, names: Mapping[str, int]) -> Any:
+    encoded = pc.dictionary_encode(cells)
+    written = [names.get(text, text) for text in encoded.dictionary.to_pylist()]
+    return pa.array([str(each) for each in written], pa.string()).take(encoded.indices)
+
+
+def _numbers(cells: Any) -> Numbers:
+    return np.ascontiguousarray(cells.to_numpy(zero_copy_only=False), np.int64)
+
+
+def _name(
+    cells: Any, name: str, column: Column, path: str, error: type[InputError], most: int
+) -> Iterator[UsanceError]:
+    """The first cells of a column that cannot be read, each with its line."""
+    shown = 0
+    for row, text in enumerate(cells.to_pylist()):
+        if shown >= most:
+            return
+        where = f"{path} line {row + 1 + _HEADER_LINES}"
+        try:
+            _cell(text, name, column, where, error)
+        except InputError as problem:
+            shown += 1
+            yield error(f"{problem.what}", where=where, fix=problem.fix)
+
+
+def _cell(text: str, name: str, column: Column, where: str, error: type[InputError]) -> int:
+    if isinstance(column, Moment):
+        return int(parse_moment(text, where=where).timestamp())
+    if isinstance(column, Day):
+        return to_day(parse_date(text, where=where))
+    if text in column.names:
+        return column.names[text]
+    if not text:
+        raise error(f"{name} is empty", where=where, fix="Fill it in")
+    if not text.lstrip("-").isdecimal() or len(text) > 20:
+        if column.names:
+            raise unknown(name, text, column.names, where=where)
+        raise error(f"{name} is {text[:40]!r}, no whole number", where=where, fix="Write digits")
+    value = int(text)
+    if column.only_named and value not in column.names.values():
+        raise unknown(name, text, column.names, where=where)
+    if not column.lowest <= value <= column.highest:
+        what = f"{name} is {value}, outside {column.lowest} to {column.highest}"
+        raise error(what, where=where, fix="Give a number in that range")
+    return value
+
+
+def _shown(table: pa.Table) -> str:
+    return ", ".join(table.column_names[:15])

@@ -1,0 +1,98 @@
+"""The policies that are compared, and the state each begins with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from usance.base.rates import PPM
+from usance.match.mandate import Mandates
+from usance.match.rank_kernel import BORROWERS, PRICES, PRIORITY
+from usance.match.route_kernel import PHI_STEPS, Live
+from usance.match.source_columns import (
+    MODELS,
+    NO_ROOM_LIMIT,
+    SourceColumns,
+    bit_set,
+    thresholds,
+)
+
+
+@dataclass(frozen=True)
+class Policy:
+    """A way to choose among candidates."""
+
+    name: str
+    title: str
+    rule: int = PRICES
+    plans: bool = False
+    """Makes prices from what is to come, again and again."""
+    follows: bool = False
+    """Lets prices follow use."""
+    use_discount: bool = False
+    """Multiplies the margin by 1 − e^(use − 1)."""
+    step: int = 0
+    """Parts per billion a price moves per request when use is off by the pace itself."""
+    every_hours: int = 8
+    learn_until: int = 0
+    """Up to this request prices are made again each time experience has doubled."""
+
+
+ENGINE = Policy(
+    "engine", "this engine", plans=True, follows=True, step=1_000, every_hours=8,
+    learn_until=10_000,
+)  # fmt: skip
+GREEDY = Policy("greedy", "greedy by margin")
+CAPACITY = Policy("priority", "priority and remaining capacity", rule=PRIORITY)
+PRIMAL_DUAL = Policy("primal_dual", "primal-dual, 1 - 1/e", use_discount=True)
+MIRROR = Policy("mirror_descent", "mirror descent alone", follows=True, step=4_000)
+POLICIES = (ENGINE, GREEDY, CAPACITY, PRIMAL_DUAL, MIRROR)
+
+
+def start_live(mandates: Mandates, columns: SourceColumns, policy: Policy, requests: int) -> Live:
+    """Untouched budgets, no prices."""
+    rows, platform, count = mandates.mandates, mandates.platform, len(mandates.mandates)
+    totals = [_or_endless(each.budgets.total_minor) for each in rows]
+    rooms = (platform.guarantee_minor, platform.microcredit_minor, platform.liquidity_minor)
+    steps = np.arange(PHI_STEPS + 1) / PHI_STEPS
+    phi = np.rint((1 - np.exp(steps - 1)) * PPM).astype(np.int64)
+    places = 2
+    while columns.flags[BORROWERS] and places < 4 * requests:
+        places *= 2
+    phi = phi if policy.use_discount else np.zeros(0, np.int64)
+
+    def zeros(size: int = count) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+        return np.zeros(size, np.int64)
+
+    scale = np.full(count, PPM, np.int64) if not len(phi) else np.full(count, phi[0], np.int64)
+    return Live(
+        open_set=bit_set(range(count), count),
+        total=np.array(totals, np.int64),
+        month=np.full(count, NO_ROOM_LIMIT, np.int64),
+        day=np.full(count, NO_ROOM_LIMIT, np.int64),
+        room=np.full(count, NO_ROOM_LIMIT, np.int64),
+        first_total=np.array(totals, np.int64),
+        platform_room=np.array([_or_endless(each) for each in rooms], np.int64),
+        model_state=zeros(MODELS),
+        mix_state=zeros(len(columns.mix_bound)),
+        borrowed_keys=zeros(places),
+        borrowed=zeros(places),
+        asked=zeros(),
+        approved=zeros(),
+        placed=zeros(),
+        own_price=zeros(),
+        fixed_price=zeros(),
+        price=zeros(),
+        scale=scale,
+        mix_price=zeros(len(columns.mix_bound)),
+        pace=np.full(count, -1, np.int64),
+        step=zeros(),
+        spent=zeros(),
+        threshold=thresholds(columns.approval),
+        phi=phi,
+    )
+
+
+def _or_endless(budget_minor: int) -> int:
+    return budget_minor if budget_minor >= 0 else NO_ROOM_LIMIT

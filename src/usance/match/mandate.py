@@ -1,0 +1,251 @@
+"""Mandates: what each funding source takes, on which terms and up to which limits.
+
+A mandate is one version of a source: dated, approved by two people, complete enough to filter,
+price and limit every loan without asking anyone. Amounts are whole minor units, rates parts per
+million. `mandate_file` reads them as people write them; `mandate_checks` names contradictions.
+
+>>> from datetime import date
+>>> mandate = Mandate(
+...     source=7, valid_from=date(2024, 1, 1), valid_to=date(2024, 12, 31), model=Model.ICE,
+...     fee_ppm=27_000, budgets=Budgets(total_minor=5_000_000_00), co_share_ppm=0,
+... )  # fmt: skip
+>>> mandate.version, mandate.takes_minor(10_000_00)
+(1, 1000000)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import date, datetime
+from enum import StrEnum
+
+from usance.base.codes import Model, Product
+from usance.base.rates import PPM
+
+NO_LIMIT = -1
+MIDNIGHT = 24 * 3600
+MAX_MONTHS = 120
+# Amounts are multiplied by parts per million in 64 bits: 4 × 10^12 × 10^6 still fits.
+MAX_BUDGET_MINOR = 4_000_000_000_000
+MAX_AMOUNT_MINOR = 2_000_000_000
+
+
+class Measure(StrEnum):
+    """What a limit on the final mix of a source speaks of."""
+
+    REGION = "region"
+    GRADE = "grade"
+    PRODUCT = "product"
+    EXPECTED_LOSS = "expected_loss"
+    AVERAGE_RATE_MAX = "average_rate_max"
+    AVERAGE_RATE_MIN = "average_rate_min"
+
+
+class EventKind(StrEnum):
+    """What happens to a source at a moment nobody was told of before."""
+
+    LEAVES = "leaves"
+    RETURNS = "returns"
+    TOTAL_BUDGET = "total_budget"
+    APPROVAL_RATE = "approval_rate"
+
+
+@dataclass(frozen=True, slots=True)
+class Budgets:
+    """The most a source lends: each day, each month, over the whole mandate; -1 is no limit."""
+
+    day_minor: int = NO_LIMIT
+    month_minor: int = NO_LIMIT
+    total_minor: int = NO_LIMIT
+
+
+@dataclass(frozen=True, slots=True)
+class MixLimit:
+    """A limit on what a source holds at the end of the period, as a share or an average."""
+
+    measure: Measure
+    bound_ppm: int
+    member: int = 0
+    """The region, grade or product it speaks of."""
+
+
+@dataclass(frozen=True, slots=True)
+class Eligibility:
+    """Which loans a source may take; an empty set means every one."""
+
+    least_minor: int = 1
+    most_minor: int = MAX_AMOUNT_MINOR
+    borrower_minor: int = NO_LIMIT
+    """The most one borrower may have from the source over the period."""
+    months: frozenset[int] = frozenset()
+    products: frozenset[Product] = frozenset()
+    regions: frozenset[int] = frozenset()
+    grades: frozenset[int] = frozenset()
+    channels: frozenset[int] = frozenset()
+    needs: frozenset[str] = frozenset()
+    """Attributes a borrower must have."""
+    refuses: frozenset[str] = frozenset()
+    """Attributes a borrower must not have."""
+    blacklist: frozenset[int] = frozenset()
+    """Users the source does not lend to."""
+    opens: int = 0
+    """Seconds after midnight from which requests are taken."""
+    cut_off: int = MIDNIGHT
+    """Seconds after midnight from which requests are no longer taken."""
+
+
+@dataclass(frozen=True, slots=True)
+class Guarantee:
+    """Who covers a default, when, and what that costs."""
+
+    guarantor: int = 0
+    """A third party, or 0: the platform's own guarantee company, where the model has one."""
+    trigger_days: int = 60
+    premium_ppm: int = 0
+    """A year, of the balance, to the guarantor."""
+    deposit_ppm: int = 0
+    """Of the loan, held as security while it runs."""
+
+
+@dataclass(frozen=True, slots=True)
+class MinimumTake:
+    """Take or pay: what must be lent over the period, and the fee on what was not."""
+
+    amount_minor: int
+    shortfall_fee_ppm: int = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Structure:
+    """A trust or microcredit source as the group sees it."""
+
+    capital_minor: int = 0
+    revolving_until: date | None = None
+    buy_out_days: int = 60
+    distribution: str = "monthly"
+    residual_ppm: int = PPM
+    """The platform's part of what is left after the investors."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mandate:
+    """One version of one source."""
+
+    source: int
+    version: int = 1
+    name: str = ""
+    institution: int = 0
+    entity: int = 1
+    valid_from: date
+    valid_to: date
+    approved_by: tuple[str, ...] = ()
+    model: Model
+    coupon_ppm: int = 0
+    """The annual cost of the money: what the institution or the trust's investors earn."""
+    fee_ppm: int = 0
+    """What the source pays the platform, once, of the volume."""
+    approval_ppm: int = PPM
+    """How often the source is expected to say yes."""
+    priority: int = 1
+    """Only the rule "priority and remaining capacity" reads it; 1 comes first."""
+    microcredit: bool = False
+    home_region: int = NO_LIMIT
+    co_share_ppm: int = 0
+    """The platform's own part in each loan; the source lends the rest."""
+    settlement_lag: int = 1
+    calendar: str = "weekends"
+    guarantee: Guarantee = Guarantee()
+    eligibility: Eligibility = Eligibility()
+    budgets: Budgets = Budgets()
+    mix: tuple[MixLimit, ...] = ()
+    minimum_take: MinimumTake | None = None
+    structure: Structure | None = None
+
+    def takes_minor(self, amount_minor: int) -> int:
+        """What the source itself lends of a loan; the platform's own part is rounded down."""
+        return amount_minor - amount_minor * self.co_share_ppm // PPM
+
+
+@dataclass(frozen=True, slots=True)
+class ModelShare:
+    """The target mix: a model's least and most share of everything placed."""
+
+    model: Model
+    least_ppm: int = 0
+    most_ppm: int = PPM
+
+
+@dataclass(frozen=True, slots=True)
+class Platform:
+    """The platform's own limits and the costs that every margin needs."""
+
+    vat_ppm: int = 60_000
+    service_cost_ppm: int = 8_000
+    own_funding_ppm: int = 43_000
+    deposit_cost_ppm: int = 43_000
+    expected_loss_ppm: tuple[tuple[int, int], ...] = (
+        (1, 20_000), (2, 35_000), (3, 50_000), (4, 70_000),
+        (5, 90_000), (6, 120_000), (7, 160_000), (8, 220_000),
+    )  # fmt: skip
+    """A year, of the balance, by grade."""
+    guarantee_minor: int = NO_LIMIT
+    """New guarantees the guarantee company's leverage leaves room for."""
+    microcredit_minor: int = NO_LIMIT
+    """New loans the microcredit company's leverage leaves room for."""
+    liquidity_minor: int = NO_LIMIT
+    """The platform's own money for its parts in co-funded loans."""
+    mix: tuple[ModelShare, ...] = ()
+
+    @property
+    def losses(self) -> dict[int, int]:
+        """Annual expected loss by grade."""
+        return dict(self.expected_loss_ppm)
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something that happens to a source during the period."""
+
+    at: datetime
+    source: int
+    kind: EventKind
+    value: int = 0
+    """The new budget in minor units, or the new approval rate in parts per million."""
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """Names of regions or channels and their numbers; without names every number is known."""
+
+    what: str
+    numbers: dict[str, int] = field(default_factory=dict)
+    lowest: int = 0
+    highest: int = 32_767
+
+    def knows(self, number: int) -> bool:
+        """Whether the file knows this number."""
+        return number in self.numbers.values() if self.numbers else 0 <= number <= self.highest
+
+    def shown(self, number: int) -> str:
+        """The name of a number, or the number."""
+        return next((name for name, own in self.numbers.items() if own == number), str(number))
+
+
+@dataclass(frozen=True, slots=True)
+class Mandates:
+    """Everything one file of mandates says, sound enough to route on."""
+
+    mandates: tuple[Mandate, ...]
+    currency: str = "CNY"
+    time_zone: str = "Asia/Shanghai"
+    platform: Platform = Platform()
+    regions: Names = field(default_factory=lambda: Names("region"))
+    channels: Names = field(default_factory=lambda: Names("channel"))
+    attributes: tuple[str, ...] = ()
+    period: tuple[date, date] | None = None
+    events: tuple[Event, ...] = ()
+    where: str = "mandates"
+
+    def of_source(self, source: int) -> tuple[Mandate, ...]:
+        """Every version of one source."""
+        return tuple(each for each in self.mandates if each.source == source)

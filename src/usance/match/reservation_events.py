@@ -1,0 +1,168 @@
+"""What happens to reserved quota, and what follows: plain values that can be stored and compared.
+
+A limit is a name with a ceiling; the day, the month, the total, a share of the mix or a limit of
+the platform are all the same here. A candidate says which limits it uses, and how much of each.
+
+>>> budget = Limit(ceiling_minor=1_000_00, held_minor=300_00, taken_minor=600_00)
+>>> budget.room_minor
+10000
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from usance.base.codes import Code
+
+
+class Result(Code):
+    """What one step came to; the first six are the outcomes of the table `routing`."""
+
+    RESERVED = 0
+    APPROVED = 1
+    DECLINED = 2
+    TIMED_OUT = 3
+    RELEASED = 4
+    NO_SOURCE = 5
+    NO_ROOM = 6
+    PART_APPROVED = 7
+    REPEATED = 8
+    LATE = 9
+    CONTRADICTED = 10
+    REFUSED = 11
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """A ceiling and what is used of it: held for answers, taken by loans, freed by repayment."""
+
+    ceiling_minor: int
+    held_minor: int = 0
+    taken_minor: int = 0
+    freed_minor: int = 0
+
+    @property
+    def used_minor(self) -> int:
+        """What counts against the ceiling."""
+        return self.held_minor + self.taken_minor - self.freed_minor
+
+    @property
+    def room_minor(self) -> int:
+        """What may still be reserved; below zero after a ceiling was lowered under its use."""
+        return self.ceiling_minor - self.used_minor
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """One way to fund a loan: who must approve (the lead first), what it uses, how long to wait."""
+
+    sources: tuple[int, ...]
+    uses: tuple[tuple[str, int], ...]
+    wait: timedelta
+
+
+@dataclass(frozen=True, slots=True)
+class LimitSet:
+    """A limit begins, or its ceiling becomes another; what is used of it stays."""
+
+    at: datetime
+    limit: str
+    ceiling_minor: int
+
+
+@dataclass(frozen=True, slots=True)
+class Freed:
+    """Loans under a limit that revolves were repaid by this much since the limit began."""
+
+    at: datetime
+    limit: str
+    freed_minor: int
+
+
+@dataclass(frozen=True, slots=True)
+class Requested:
+    """A drawdown looks for funding among its candidates, the best first; `key` is the caller's."""
+
+    at: datetime
+    key: str
+    loan_id: int
+    candidates: tuple[Candidate, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """A source said yes or no to an attempt (1, 2, 3 …) at a request."""
+
+    at: datetime
+    key: str
+    attempt: int
+    source: int
+    approved: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Waited:
+    """Time has passed for a request; an attempt whose time is over ends."""
+
+    at: datetime
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
+class Withdrawn:
+    """The borrower gave up, or the drawdown failed after its approval."""
+
+    at: datetime
+    key: str
+
+
+Event = LimitSet | Freed | Requested | Answered | Waited | Withdrawn
+"""Everything that can happen; a log of these is all there is to keep."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """One line of what a step came to: for the caller to act on, and for the record."""
+
+    result: Result
+    key: str = ""
+    loan_id: int = 0
+    attempt: int = 0
+    sources: tuple[int, ...] = ()
+    limit: str = ""
+    until: datetime | None = None
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """Where one request stands: whom it asked so far, until when it waits, what was said to it."""
+
+    request: Requested
+    status: Result = Result.NO_SOURCE
+    asked: tuple[int, ...] = ()
+    until: datetime | None = None
+    approved_by: frozenset[int] = frozenset()
+    answers: Mapping[tuple[int, int], tuple[bool, tuple[Outcome, ...]]] = field(
+        default_factory=dict
+    )
+    first: tuple[Outcome, ...] = ()
+
+    @property
+    def attempt(self) -> int:
+        """The number of the latest attempt, 0 before the first."""
+        return len(self.asked)
+
+    def candidate(self, attempt: int) -> Candidate:
+        """Whom an attempt asked."""
+        return self.request.candidates[self.asked[attempt - 1]]
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """Limits by name and placements by key: all of them, or just those that an event is about."""
+
+    limits: Mapping[str, Limit] = field(default_factory=dict)
+    placements: Mapping[str, Placement] = field(default_factory=dict)

@@ -1,0 +1,169 @@
+"""Prices made again on the way, from what is left of every limit and what is still to come."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from usance.base.rates import PPM
+from usance.match.limit_weights import LimitWeights, model_weights
+from usance.match.limits import PLATFORM_ROOMS, LimitKind, list_limits
+from usance.match.mandate import Mandates
+from usance.match.outlook import Ahead
+from usance.match.prices import Problem, descend
+from usance.match.route_kernel import Live
+from usance.match.rows import Rows
+from usance.match.source_columns import NO_ROOM_LIMIT, SourceColumns
+
+Numbers = NDArray[np.int64]
+Floats = NDArray[np.float64]
+ENDLESS = NO_ROOM_LIMIT // 2
+# Steps of the first plan and of every later one, which begins at the prices before it.
+FIRST_STEPS, LATER_STEPS = 200, 40
+# How many answers an institution's stated approval rate is worth.
+STATED_WORTH = 200
+# An approval rate this many standard deviations off what is believed is a shock.
+SHOCK_DEVIATIONS = 6.0
+
+
+@dataclass(frozen=True)
+class Prices:
+    """Prices of every limit, parts per billion of the amount they speak of."""
+
+    budget: Floats
+    """By column: of its own budgets, per unit it lends."""
+    other: Floats
+    """Of platform limits and minimum takes, in the order of the problem."""
+    mix: Floats
+    spread: Numbers
+    """By column: all but the mix, per unit of loan."""
+
+
+@dataclass
+class Learned:
+    """Approval rates as experienced: what institutions stated, corrected by their answers."""
+
+    rate: Numbers
+    asked: Numbers
+    approved: Numbers
+
+    @classmethod
+    def start(cls, columns: SourceColumns) -> Learned:
+        """What the mandates say."""
+        none = np.zeros(len(columns.source), np.int64)
+        return cls(columns.approval.copy(), none, none.copy())
+
+    def shock(self, live: Live, columns: SourceColumns) -> str:
+        """The first source whose answers since the last look no longer fit, or nothing."""
+        asked = live.asked - self.asked
+        approved = live.approved - self.approved
+        rate = self.rate / PPM
+        usual = np.sqrt(np.maximum(asked * rate * (1 - rate), 1.0))
+        off = np.abs(approved - asked * rate) > SHOCK_DEVIATIONS * usual
+        if not off.any():
+            return ""
+        return f"source {columns.source[int(np.argmax(off))]}: approval rate changed"
+
+    def look(self, live: Live) -> None:
+        """Take in the answers since the last look."""
+        asked, approved = live.asked - self.asked, live.approved - self.approved
+        total = approved * PPM + self.rate * STATED_WORTH
+        self.rate = np.clip(total // (asked + STATED_WORTH), 1_000, PPM)
+        self.asked, self.approved = live.asked.copy(), live.approved.copy()
+
+
+def pace_of(live: Live, ahead: Ahead) -> Floats:
+    """What each column may lend per request from now on; endless where nothing limits it."""
+    paces = [
+        np.where(left < ENDLESS, np.maximum(left, 0) / count, np.inf)
+        for left, count in (
+            (live.total, ahead.period),
+            (live.month, ahead.month),
+            (live.day, ahead.day),
+        )
+    ]
+    return np.minimum.reduce(paces)
+
+
+def set_pace(live: Live, ahead: Ahead, step: int) -> None:
+    """Hand the kernel the pace that its prices follow."""
+    pace = pace_of(live, ahead)
+    limited = np.isfinite(pace)
+    live.pace[:] = np.where(limited, np.rint(np.where(limited, pace, 0) * 1000), -1)
+    live.step[:] = step
+
+
+def make_prices(
+    mandates: Mandates, columns: SourceColumns, live: Live, sample: Rows, ahead: Ahead,
+    learned: Learned, before: Prices | None,
+) -> Prices:  # fmt: skip
+    """Prices for the rest of the period."""
+    problem = rest_problem(mandates, columns, live, sample, ahead, learned.rate)
+    count = len(columns.source)
+    if before is None:
+        start, mix = np.zeros(len(problem.bound)), np.zeros(len(problem.mix_bound))
+        steps, first = FIRST_STEPS, 2_000_000.0
+    else:
+        budget = np.where(live.own_price > 0, live.own_price, before.budget)
+        start, mix = np.concatenate([budget, before.other]), before.mix
+        steps, first = LATER_STEPS, 300_000.0
+    _, found, mix = descend(problem, start, mix, steps=steps, first=first, last=20_000.0)
+    return Prices(found[:count], found[count:], mix, problem.spread(found)[0])
+
+
+def set_prices(live: Live, columns: SourceColumns, prices: Prices) -> None:
+    """Hand the kernel its prices, as whole parts per billion."""
+    live.own_price[:] = np.rint(prices.budget)
+    own = live.own_price * (PPM - columns.own_ppm) // PPM
+    live.fixed_price[:] = prices.spread - own
+    live.price[:] = prices.spread
+    live.mix_price[:] = np.rint(prices.mix)
+
+
+def rest_problem(
+    mandates: Mandates, columns: SourceColumns, live: Live, sample: Rows, ahead: Ahead,
+    approval: Numbers,
+) -> Problem:  # fmt: skip
+    """What is left of every limit against what is still to come, in one slot."""
+    whole = sample._replace(weight=sample.weight * ahead.period)
+    pace = pace_of(live, ahead) * ahead.period
+    weights = LimitWeights(columns, 1)
+    slot = np.zeros(1, np.int64)
+    offered = float((whole.weight * whole.amount).sum())
+    for column in range(len(columns.source)):
+        bound = float(min(pace[column], 2 * offered + 1))
+        weights.of_column(0, column, slot, bound)
+    for limit in list_limits(mandates):
+        if limit.kind is LimitKind.MINIMUM:
+            take = mandates.mandates[limit.column].minimum_take
+            assert take is not None
+            lent = live.placed[limit.column] * weights.lent(limit.column)
+            missing = max(take.amount_minor - lent, 0.0)
+            most = take.shortfall_fee_ppm * 1000.0
+            weights.of_column(
+                limit.number, limit.column, slot, missing, least=True, most_price=most
+            )
+        elif limit.kind in PLATFORM_ROOMS:
+            room = PLATFORM_ROOMS.index(limit.kind)
+            left = float(live.platform_room[room])
+            weights.of_all(limit.number, columns.rooms[room] / PPM, left)
+        elif limit.kind in (LimitKind.MODEL_MOST, LimitKind.MODEL_LEAST):
+            _target(weights, limit.kind, limit.number, limit.member, limit.bound, live)
+    return Problem(
+        columns, whole, np.zeros(len(whole.amount), np.int64), live.open_set[None, :].copy(),
+        approval[None, :].copy(), *weights.arrays(), mix_bound=-live.mix_state / PPM,
+    )  # fmt: skip
+
+
+def _target(
+    weights: LimitWeights, kind: LimitKind, number: int, model: int, share_ppm: int, live: Live
+) -> None:
+    """A model's share of everything, with what was placed so far."""
+    shares = model_weights(weights.columns, model, share_ppm)
+    so_far = float((shares * live.placed).sum())
+    if kind is LimitKind.MODEL_MOST:
+        weights.of_all(number, shares, -so_far)
+    else:
+        weights.of_all(number, -shares, so_far)

@@ -1,0 +1,181 @@
+"""A run of requests through the router: rank, ask, keep or go on, with prices that follow use.
+
+Within a run the day does not change and no plan is made; `route` calls it from one such moment to
+the next. All state is in the arrays it is handed.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from usance.base.compiled import kernel
+from usance.base.draws_kernel import draw_kernel, happens_kernel
+from usance.base.rates import PPB, PPM
+from usance.match.chance import ANSWERS
+from usance.match.rank_kernel import BORROWERS, MODELS, ROOMS, held, mix_weight, rank
+from usance.match.rows import Rows
+from usance.match.source_columns import SourceColumns
+
+Numbers = NDArray[np.int64]
+Bits = NDArray[np.uint64]
+
+# Requests between two first-order updates of the prices: 160 additions spread over 64 decisions.
+BATCH = 64
+# Steps of the table of the primal-dual rule.
+PHI_STEPS = 1000
+
+
+class Live(NamedTuple):
+    """Everything that changes while requests are routed; the axis is the mandate unless said."""
+
+    open_set: Bits
+    total: Numbers
+    """What is left of the budgets, minor units."""
+    month: Numbers
+    day: Numbers
+    room: Numbers
+    """The largest loan that still fits into all three."""
+    first_total: Numbers
+    """The total budget at the beginning, for rules that look at use."""
+    platform_room: Numbers
+    model_state: Numbers
+    """Per model: Σ amount × (1 if of the model − its most share), parts per million."""
+    mix_state: Numbers
+    """Per limit on the mix: Σ amount × weight, above zero when it is broken by the last loan."""
+    borrowed_keys: Numbers
+    borrowed: Numbers
+    asked: Numbers
+    approved: Numbers
+    placed: Numbers
+    """Loan amounts placed, minor units."""
+    own_price: Numbers
+    """Price of the mandate's own budgets per unit it lends, parts per billion."""
+    fixed_price: Numbers
+    """Platform prices less the reward for a minimum take, per unit of loan."""
+    price: Numbers
+    """Both, per unit of loan."""
+    scale: Numbers
+    mix_price: Numbers
+    pace: Numbers
+    """What may be spent per request from now on, thousandths of a minor unit; -1 no limit."""
+    step: Numbers
+    """How far a price moves when use is as far off as the pace itself, per request."""
+    spent: Numbers
+    """Since the last update."""
+    threshold: Numbers
+    """What the institution's draw is compared with."""
+    phi: Numbers
+    """1 − e^(use − 1) in parts per million, by use in thousandths; empty if not this rule."""
+
+
+class Answers(NamedTuple):
+    """What was decided: for each request and attempt the column asked and its worth."""
+
+    asked: NDArray[np.int16]
+    """By request and attempt, -1 where nobody was asked."""
+    worth: Numbers
+    """By request and attempt: net of all prices, parts per billion of the amount."""
+    outcome: NDArray[np.int8]
+    """By request: attempts made if the last one was approved, else minus the attempts made."""
+    runner_up: NDArray[np.int16]
+    runner_up_worth: Numbers
+    blocked: NDArray[np.int16]
+    """The best column that only a limit kept out, -1 if none."""
+    margin: Numbers
+    """Margin of the placed loan in minor units, 0 if there is none."""
+
+
+@kernel
+def route_run(
+    start: int, stop: int, rows: Rows, columns: SourceColumns, rule: int, seed: int, live: Live,
+    answers: Answers, top: Numbers, top_net: Numbers, blocked: Numbers,
+) -> None:  # fmt: skip
+    """Route the requests from `start` to `stop`, one after the other."""
+    attempts = answers.asked.shape[1]
+    since = 0
+    for i in range(start, stop):
+        count = rank(
+            rows, i, columns, rule, live.open_set, live.room, live.platform_room, live.model_state,
+            live.mix_state, live.borrowed_keys, live.borrowed, live.price, live.scale,
+            live.mix_price, top, top_net, blocked,
+        )  # fmt: skip
+        answers.blocked[i] = blocked[0]
+        if count > 1:
+            answers.runner_up[i], answers.runner_up_worth[i] = top[1], top_net[1]
+        for attempt in range(min(count, attempts)):
+            j = top[attempt]
+            answers.asked[i, attempt], answers.worth[i, attempt] = j, top_net[attempt]
+            answers.outcome[i] = -(attempt + 1)
+            live.asked[j] += 1
+            answer = draw_kernel(seed, ANSWERS, rows.loan_id[i], columns.source[j])
+            if happens_kernel(answer, live.threshold[j]):
+                answers.outcome[i] = attempt + 1
+                answers.margin[i] = place_loan(rows, i, columns, live, j)
+                break
+        since += 1
+        if since == BATCH:
+            follow_use(columns, live, since)
+            since = 0
+    if since:
+        follow_use(columns, live, since)
+
+
+@kernel
+def place_loan(rows: Rows, i: int, columns: SourceColumns, live: Live, j: int) -> int:
+    """Book a loan with a source against every limit it uses; give its margin in minor units."""
+    amount = rows.amount[i]
+    own = amount * columns.own_ppm[j] // PPM
+    lent = amount - own
+    live.approved[j] += 1
+    live.placed[j] += amount
+    live.spent[j] += lent
+    live.total[j] -= lent
+    live.month[j] -= lent
+    live.day[j] -= lent
+    set_room(columns, live, j)
+    if columns.flags[ROOMS]:
+        for p in range(3):
+            live.platform_room[p] -= amount * columns.rooms[p, j] // PPM
+    if columns.flags[MODELS]:
+        for m in range(len(live.model_state)):
+            own_model = PPM if m == columns.model[j] else 0
+            live.model_state[m] += amount * (own_model - columns.model_most[m])
+    if columns.flags[BORROWERS] and columns.borrower[j] >= 0:
+        place = held(live.borrowed_keys, rows.user[i], j)
+        live.borrowed_keys[place] = rows.user[i] * 32_768 + j + 1
+        live.borrowed[place] += amount
+    for k in range(columns.mix_start[j], columns.mix_start[j + 1]):
+        live.mix_state[k] += amount * mix_weight(rows, i, columns, k)
+    if len(live.phi):
+        used = PHI_STEPS - live.total[j] * PHI_STEPS // max(live.first_total[j], 1)
+        live.scale[j] = live.phi[min(max(used, 0), PHI_STEPS)]
+    months, grade = rows.months[i], rows.grade[i]
+    base, slope = columns.margin_base[months, grade, j], columns.margin_slope[months, grade, j]
+    margin: int = amount * (base + slope * rows.rate[i] // PPM) // PPB
+    return margin
+
+
+@kernel
+def set_room(columns: SourceColumns, live: Live, j: int) -> None:
+    """The largest loan that fits: the source's own part of it must."""
+    left = min(live.total[j], live.month[j], live.day[j])
+    if columns.own_ppm[j]:
+        left = left * PPM // (PPM - columns.own_ppm[j]) if left < PPB * PPM else left
+    live.room[j] = left
+
+
+@kernel
+def follow_use(columns: SourceColumns, live: Live, requests: int) -> None:
+    """A step of mirror descent: above pace the price rises, below it falls, never under zero."""
+    for j in range(len(live.price)):
+        if live.step[j] and live.pace[j] >= 0:
+            allowed = max(live.pace[j] * requests, 1)
+            excess = live.spent[j] * 1000 * PPM // allowed - PPM
+            moved = live.own_price[j] + live.step[j] * requests * min(excess, 100 * PPM) // PPM
+            live.own_price[j] = max(moved, 0)
+            own = live.own_price[j] * (PPM - columns.own_ppm[j]) // PPM
+            live.price[j] = own + live.fixed_price[j]
+        live.spent[j] = 0

@@ -1,0 +1,1 @@
+"""Measure: every number the business is judged by, defined once and computed anywhere."""

@@ -1,0 +1,183 @@
+"""Metric definitions as dated data: what is counted, over what, in which loans, since when.
+
+>>> book = load_definitions()
+>>> book["delinquency_90"][0].sentence.startswith("Principal of loans 91 to 180")
+True
+>>> in_force(book["delinquency_90"], date(2024, 6, 30)).version
+1
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from usance.base.documents import parse_yaml, read_text
+from usance.base.errors import UsanceError, raise_all, unknown
+from usance.base.fields import Fields, day, document_places, text, whole_of
+from usance.measure.errors import DefinitionError
+from usance.measure.expressions import Amount, columns_of, parse_amount, resolved
+from usance.measure.views import COLUMNS
+
+SHIPPED = Path(__file__).parent / "definitions"
+
+WINDOWS = ("to_date", "period", "end")
+UNITS = ("ratio", "count", "money", "months", "days", "microseconds", "points")
+TRANSFORMS = ("none", "annual_prepayment", "product_of_rolls", "stability")
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """An integer sum: of an amount, of rows or of distinct values, over one table and window."""
+
+    table: str
+    window: str
+    amount: Amount = ()
+    distinct: str = ""
+    where: Mapping[str, Any] = field(default_factory=dict)
+    keys: Mapping[str, Amount] = field(default_factory=dict)
+    role: str = ""
+
+    @property
+    def sort(self) -> tuple[str, str]:
+        """Parts of one sort are asked for together."""
+        return self.table, self.window
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """One version of a metric."""
+
+    name: str
+    version: int
+    valid_from: date
+    sentence: str
+    unit: str
+    numerator: Part
+    denominator: Part | None
+    filters: Mapping[str, Any]
+    along: tuple[str, ...]
+    complete_after_days: int
+    transform: str
+
+
+Definitions = Mapping[str, Sequence[Definition]]
+
+
+def in_force(versions: Sequence[Definition], on: date) -> Definition | None:
+    """The version that was valid on a day; None before the first."""
+    valid = [each for each in versions if each.valid_from <= on]
+    return valid[-1] if valid else None
+
+
+@cache
+def load_definitions(folder: Path | str = SHIPPED) -> Definitions:
+    """Every definition of a folder by name, oldest version first, or all that is wrong."""
+    problems: list[UsanceError] = []
+    found: dict[str, list[Definition]] = {}
+    files = sorted(Path(folder).glob("*.yaml"))
+    if not files:
+        fix = "Name a folder of .yaml files"
+        problems.append(DefinitionError("holds no definitions", where=str(folder), fix=fix))
+    for file in files:
+        for made in _read(file, problems):
+            found.setdefault(made.name, []).append(made)
+    for name, versions in found.items():
+        versions.sort(key=lambda each: each.version)
+        dates = [each.valid_from for each in versions]
+        numbers = [each.version for each in versions]
+        if len(set(numbers)) < len(numbers) or sorted(set(dates)) != dates:
+            fix = "Give each version its own number and a later valid_from"
+            what = f"versions {numbers} start on {', '.join(map(str, dates))}"
+            problems.append(DefinitionError(what, where=name, fix=fix))
+    raise_all(problems, where=str(folder))
+    return found
+
+
+def _read(file: Path, problems: list[UsanceError]) -> list[Definition]:
+    content = read_text(file)
+    places = document_places(str(file), lambda: content)
+    given = parse_yaml(content, where=str(file))
+    whole = Fields(given, places, problems)
+    made = [_definition(each) for each in whole.each("metrics")]
+    whole.close()
+    return [each for each in made if each is not None]
+
+
+def _definition(fields: Fields) -> Definition | None:
+    before = len(fields.problems)
+    name = fields.need("name", text)
+    version = fields.need("version", whole_of(1, 32_000))
+    valid_from = fields.need("valid_from", day)
+    sentence = fields.need("sentence", text)
+    unit = fields.need("unit", _one_of("unit", UNITS))
+    table = fields.need("table", _one_of("table", COLUMNS))
+    window = fields.need("window", _one_of("window", WINDOWS))
+    along = fields.take("along", lambda value, _: tuple(str(each) for each in value)) or ()
+    later = fields.take("complete_after_days", whole_of(0, 400)) or 0
+    transform = fields.take("transform", _one_of("transform", TRANSFORMS)) or "none"
+    numerator = _part(fields, "numerator", table or "tape", window or "end")
+    denominator = _part(fields, "denominator", table or "tape", window or "end")
+    filters = fields.take("filters", _conditions("loans")) or {}
+    fields.close()
+    if numerator is None and fields.is_mapping and "numerator" not in fields:
+        fields.wrong("numerator is missing", "Say what is summed", "numerator")
+    if len(fields.problems) > before or numerator is None:
+        return None
+    assert name and version and valid_from and sentence and unit
+    return Definition(
+        name, version, valid_from, " ".join(sentence.split()), unit, numerator, denominator,
+        filters, along, later, transform,
+    )  # fmt: skip
+
+
+def _part(fields: Fields, key: str, table: str, window: str) -> Part | None:
+    inner = fields.inner(key)
+    if inner is None:
+        return None
+    table = inner.take("table", _one_of("table", COLUMNS)) or table
+    window = inner.take("window", _one_of("window", WINDOWS)) or window
+    amount = inner.take("sum", lambda value, at: parse_amount(str(value), where=at)) or ()
+    inner.take("count", _one_of("count", ("rows",)))
+    distinct = inner.take("distinct", text) or ""
+    where = inner.take("where", _conditions(table)) or {}
+    keys = inner.take("keys", _keys) or {}
+    role = inner.take("role", text) or ""
+    inner.close()
+    if sum(each in inner for each in ("sum", "count", "distinct")) != 1:
+        inner.wrong("says not what is added up", "Give one of sum, count: rows, distinct")
+    used = columns_of(amount) | set(where) | ({distinct} if distinct else set())
+    for column in sorted(used - COLUMNS[table].keys()):
+        where_it_is = inner.where("sum" if column in columns_of(amount) else "where")
+        fields.problems.append(unknown("column", column, COLUMNS[table], where=where_it_is))
+    return Part(table, window, amount, distinct, where, keys, role)
+
+
+def _keys(given: Any, where: str) -> dict[str, Amount]:
+    return {str(key): parse_amount(str(value), where=where) for key, value in given.items()}
+
+
+def _conditions(table: str) -> Any:
+    def read(given: Any, where: str) -> dict[str, Any]:
+        if not isinstance(given, Mapping):
+            fix = "Write 'column: value' pairs"
+            raise DefinitionError("is no mapping of columns", where=where, fix=fix)
+        return {
+            str(column): resolved(table, str(column), value, where=where)
+            for column, value in given.items()
+        }
+
+    return read
+
+
+def _one_of(what: str, choices: Any) -> Any:
+    def read(given: Any, where: str) -> str:
+        if str(given) not in choices:
+            raise unknown(what, str(given), choices, where=where)
+        return str(given)
+
+    return read

@@ -1,0 +1,140 @@
+"""Where metrics are computed: DuckDB in this process, or Spark, by the same expressions.
+
+An engine is handed Ibis expressions over unbound tables and gives rows of whole numbers.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from contextlib import AbstractContextManager, ExitStack
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Protocol
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from usance.base.errors import unknown
+from usance.base.schemas import TYPES
+from usance.base.tables import table
+from usance.measure.errors import EngineError
+from usance.measure.inputs import Inputs
+
+ENGINES = ("duckdb", "spark")
+
+_IBIS = {
+    "i8": "int8", "i16": "int16", "i32": "int32", "i64": "int64", "f64": "float64", "day": "date",
+    "moment": "timestamp('UTC')", "text": "string",
+}  # fmt: skip
+assert _IBIS.keys() | {"inputs"} == TYPES.keys()
+
+
+class Engine(Protocol):
+    """Runs an expression."""
+
+    def rows(self, expression: Any) -> list[tuple[Any, ...]]:
+        """The rows of an expression, every number whole."""
+
+
+def unbound(name: str) -> Any:
+    """A declared table as an Ibis table without data."""
+    import ibis
+
+    columns = {
+        column.name: _IBIS[column.type]
+        for column in table(name).columns
+        if column.type != "inputs" and not (column.optional and column.default is None)
+    }
+    return ibis.table(columns, name=name)
+
+
+def opened(inputs: Inputs, engine: str = "duckdb") -> AbstractContextManager[Engine]:
+    """An engine with these tables, to use inside a `with` block."""
+    if engine not in ENGINES:
+        raise unknown("engine", engine, ENGINES, where="--engine")
+    return _Duck(inputs) if engine == "duckdb" else _Spark(inputs)
+
+
+class _Duck:
+    def __init__(self, inputs: Inputs) -> None:
+        import duckdb
+
+        self._engine = duckdb.connect()
+        for name, given in inputs.tables.items():
+            if isinstance(given, pa.Table):
+                self._engine.register(name, given)
+            else:
+                self._engine.read_parquet([str(path) for path in given]).create_view(name)
+
+    def rows(self, expression: Any) -> list[tuple[Any, ...]]:
+        import ibis
+
+        query = str(ibis.to_sql(expression, dialect="duckdb"))
+        found: list[tuple[Any, ...]] = self._engine.sql(query).fetchall()
+        return found
+
+    def __enter__(self) -> _Duck:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:  # fmt: skip
+        self._engine.close()
+
+
+class _Spark:
+    def __init__(self, inputs: Inputs) -> None:
+        self._inputs = inputs
+        self._stack = ExitStack()
+
+    def __enter__(self) -> _Spark:
+        self._session = spark_session()
+        folder = Path(self._stack.enter_context(tempfile.TemporaryDirectory()))
+        for name, given in self._inputs.tables.items():
+            paths = [str(path) for path in given] if not isinstance(given, pa.Table) else []
+            if isinstance(given, pa.Table):
+                paths = [str(folder / f"{name}.parquet")]
+                pq.write_table(given, paths[0])
+            self._session.read.parquet(*paths).createOrReplaceTempView(name)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:  # fmt: skip
+        for name in self._inputs.tables:
+            self._session.catalog.dropTempView(name)
+        self._stack.close()
+
+    def rows(self, expression: Any) -> list[tuple[Any, ...]]:
+        import ibis
+
+        query = str(ibis.to_sql(expression, dialect="pyspark"))
+        return [tuple(row) for row in self._session.sql(query).collect()]
+
+
+def spark_session() -> Any:
+    """The Spark session of this process, on this machine; made at the first call."""
+    if shutil.which("java") is None:
+        fix = "Install Java 17, or use --engine duckdb"
+        raise EngineError("Spark needs Java, which is not here", where="--engine", fix=fix)
+    try:
+        from pyspark.sql import SparkSession
+    except ImportError:
+        fix = "Install usance with its extra: usance[spark]"
+        raise EngineError("Spark is not installed", where="--engine", fix=fix) from None
+    settings = {
+        "spark.sql.session.timeZone": "UTC",
+        "spark.ui.enabled": "false",
+        "spark.sql.shuffle.partitions": "4",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.host": "127.0.0.1",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.log.level": "ERROR",
+    }
+    builder = SparkSession.builder.master("local[2]").appName("usance")
+    for key, value in settings.items():
+        builder = builder.config(key, value)
+    return builder.getOrCreate()

@@ -1,0 +1,138 @@
+"""A file of a tape as text columns under our names, with the number of every row.
+
+CSV, `.csv.gz` and Parquet are read alike. Row 1 is the first row under the header.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+
+from usance.base.errors import UsanceError, raise_all, unknown
+from usance.measure.errors import TapeError
+
+_MOST_PROBLEMS = 1_000  # a file with more is of another kind; the rest would not help
+
+
+class Given(NamedTuple):
+    """What a file holds: its rows as text, how many could not be read, and why."""
+
+    table: pa.Table
+    broken: int
+    problems: list[UsanceError]
+
+
+def read_rows(
+    path: Path | str,
+    columns: Mapping[str, str],
+    known: Mapping[str, bool],
+    dates: Mapping[str, str],
+    places: Mapping[str, str],
+) -> Given:
+    """The named columns as text, missing ones all null, and what is wrong with whole rows.
+
+    `dates` says in which format a column that holds real dates is written out as text.
+    """
+    file = Path(path)
+    data, broken, problems = _parquet(file) if file.suffix == ".parquet" else _csv(file)
+    raise_all(
+        [
+            unknown("column", name, data.column_names, where=places.get(key, str(path)))
+            for key, name in columns.items()
+            if name not in data.column_names
+        ],
+        where=str(path),
+    )
+    raise_all(
+        [
+            TapeError(f"has the column {name!r} twice", where=str(path), fix="Keep one of them")
+            for name in columns.values()
+            if data.column_names.count(name) > 1
+        ],
+        where=str(path),
+    )
+    numbers = data.column("") if "" in data.column_names else pa.array(range(1, len(data) + 1))
+    made: dict[str, Any] = {"row": numbers.cast(pa.int64())}
+    for key in known:
+        if key in columns:
+            made[key] = _text(data.column(columns[key]), dates.get(key, "%Y-%m-%d"))
+        else:
+            made[key] = pa.nulls(len(data), pa.string())
+    return Given(pa.table(made), broken, problems)
+
+
+def _csv(file: Path) -> Given:
+    from pyarrow import csv
+
+    problems: list[UsanceError] = []
+    broken: list[int] = []
+
+    def refuse(row: Any) -> str:
+        broken.append(row.number)
+        if len(problems) < _MOST_PROBLEMS:
+            what = f"{row.actual_columns} cells under {row.expected_columns} columns"
+            where = f"{file} row {row.number - 1}"
+            fix = "Give each row a cell for every column, quoted if it holds a comma"
+            problems.append(TapeError(what, where=where, fix=fix))
+        return "skip"
+
+    # Rows are numbered only when read in order.
+    reading = csv.ReadOptions(use_threads=False)
+    parsing = csv.ParseOptions(invalid_row_handler=refuse, newlines_in_values=True)
+    try:
+        head = csv.open_csv(file, reading, parsing).schema.names
+        broken.clear()
+        problems.clear()
+        converting = csv.ConvertOptions(
+            column_types=dict.fromkeys(head, pa.string()), null_values=[""],
+            strings_can_be_null=True, quoted_strings_can_be_null=True,
+        )  # fmt: skip
+        data = csv.read_csv(file, reading, parsing, converting)
+    except FileNotFoundError:
+        raise TapeError(
+            "no such file", where=str(file), fix="Check the name and the folder"
+        ) from None
+    except (pa.ArrowException, UnicodeDecodeError, OSError) as error:
+        raise _unreadable(file, error) from None
+    if broken:
+        gone = {number - 1 for number in broken}
+        numbers = [n for n in range(1, len(data) + len(gone) + 1) if n not in gone]
+        data = data.append_column("", pa.array(numbers))
+    return Given(data, len(broken), problems)
+
+
+def _parquet(file: Path) -> Given:
+    import pyarrow.parquet as pq
+
+    try:
+        return Given(pq.ParquetFile(file).read(), 0, [])
+    except FileNotFoundError:
+        raise TapeError(
+            "no such file", where=str(file), fix="Check the name and the folder"
+        ) from None
+    except (pa.ArrowException, OSError) as error:
+        raise _unreadable(file, error) from None
+
+
+def _unreadable(file: Path, error: Exception) -> TapeError:
+    reason = str(error).partition("\n")[0]
+    fix = "Give a CSV file in UTF-8 with a header, its .gz, or Parquet"
+    return TapeError(f"cannot be read ({reason})", where=str(file), fix=fix)
+
+
+def _text(column: pa.ChunkedArray, date_format: str) -> pa.ChunkedArray:
+    """A column as text: dates as the mapping writes them, the rest plainly."""
+    import pyarrow.compute as pc
+
+    if pa.types.is_temporal(column.type):
+        return pc.strftime(column, date_format)
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    if pa.types.is_floating(column.type):
+        # Whole numbers that were stored as floats because some were missing.
+        whole = pc.all(pc.equal(pc.floor(column), column)).as_py()
+        column = column.cast(pa.int64()) if whole else column
+    return pc.utf8_trim_whitespace(column.cast(pa.string()))

@@ -1,0 +1,164 @@
+"""Rows of the `tape` table for a month, made from loans and facts by replay.
+
+>>> bucket(np.array([0, 1, 30, 31, 180, 181]), np.zeros(6, np.int64)).tolist()
+[0, 1, 1, 2, 6, 7]
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from usance.base.codes import Kind, Status
+from usance.base.columns import arrays, make
+from usance.base.dates import last_of_month, to_day
+from usance.base.errors import SchemaError
+from usance.loan.batch import ScheduleColumns, Views
+from usance.measure.positions import I64, Portfolio
+
+_PAST_DUE = ("principal", "interest", "guarantee_fee", "service_fee", "penalty")
+_MOST_DPD = int(np.iinfo(np.int16).max)
+_DAYS = 1 << 24  # more days than any date has, so that loan and day fit one number
+
+
+def tape_month(portfolio: Portfolio, month: int, cells: pa.Table) -> pa.Table:
+    """Each loan on the book at the end of a month: from disbursement to its last row of zeros."""
+    end, before = to_day(last_of_month(month)), to_day(last_of_month(month - 1))
+    everyone = np.flatnonzero(portfolio.columns["disbursed_on"] <= end)
+    now = portfolio.at(everyone, np.full(len(everyone), end))
+    prev = portfolio.at(everyone, np.full(len(everyone), before))
+    new = (now.column("disbursed") > 0) & (prev.column("disbursed") == 0)
+    closed = int(Status.CLOSED)
+    open_now = (now.column("disbursed") > 0) & (now.column("status") != closed)
+    open_before = (prev.column("disbursed") > 0) & (prev.column("status") != closed)
+    on_book = new | open_now | open_before
+    rows = everyone[on_book]
+    return _rows(
+        portfolio, rows, Views(now.values[on_book]), Views(prev.values[on_book]), month, cells
+    )
+
+
+def _rows(
+    portfolio: Portfolio, rows: I64, now: Views, prev: Views, month: int, cells: pa.Table
+) -> pa.Table:
+    end, start = to_day(last_of_month(month)), to_day(last_of_month(month - 1)) + 1
+    was_there = prev.column("disbursed") > 0
+    dpd = now.column("days_past_due")
+    status = now.column("status")
+    principal = now.column("principal_outstanding")
+    late = (dpd > 0) | (status == Status.CHARGED_OFF)
+    worst = np.where(late, worst_days(portfolio, rows, dpd, late, end), 0)
+    cohort = _months(portfolio.columns["disbursed_on"][rows])
+    old = bucket(prev.column("days_past_due"), prev.column("status"))
+    return make(
+        "tape",
+        month=np.full(len(rows), month),
+        loan_id=portfolio.columns["loan_id"][rows],
+        mob=month - cohort,
+        dpd=np.minimum(dpd, _MOST_DPD),
+        bucket=bucket(dpd, status),
+        bucket_prev=np.where(was_there, old, -1),
+        status=status,
+        principal_minor=principal,
+        principal_prev_minor=np.where(was_there, prev.column("principal_outstanding"), 0),
+        past_due_minor=sum(now.column(f"past_due_{part}") for part in _PAST_DUE),
+        net30_minor=np.where(worst > 30, principal, 0),
+        net180_minor=np.where(worst > 180, principal, 0),
+        prepaid_minor=prepaid(portfolio, rows, start, end),
+        recovered_minor=now.column("recovered") - prev.column("recovered"),
+        cohort=cohort,
+        cell=cells_of_loans(portfolio.columns, cells)[rows],
+    )
+
+
+def bucket(dpd: NDArray[Any], status: NDArray[Any]) -> NDArray[Any]:
+    """0 current, 1-6 by 30 days past due, 7 beyond or charged off."""
+    by_days = np.minimum((dpd + 29) // 30, 7)
+    return np.where(status == Status.CHARGED_OFF, 7, by_days)
+
+
+def worst_days(portfolio: Portfolio, rows: I64, dpd: I64, late: NDArray[np.bool_], end: int) -> I64:
+    """The most days past due each late loan has ever had.
+
+    Days past due only grow from one fact to the next, so the eve of each fact, and today, are
+    the days to look at. A loan beyond 180 days needs no look.
+    """
+    asked = np.flatnonzero(late & (dpd <= 180))
+    facts, loans = portfolio.facts, rows[asked]
+    counts = np.diff(facts.offsets)[loans]
+    owner = np.repeat(asked, counts)
+    first = np.repeat(facts.offsets[loans] - np.concatenate(([0], np.cumsum(counts)[:-1])), counts)
+    days = facts.day[np.arange(len(owner)) + first].astype(np.int64) - 1
+    drawn = portfolio.columns["disbursed_on"][rows[owner]]
+    useful = (days < end) & (days > drawn)
+    seen = portfolio.at(rows[owner[useful]], days[useful]).column("days_past_due")
+    worst = dpd.copy()
+    np.maximum.at(worst, owner[useful], seen)
+    return worst
+
+
+def prepaid(portfolio: Portfolio, rows: I64, start: int, end: int) -> I64:
+    """Principal that loans paid before it was due, on the days from `start` to `end`."""
+    facts = portfolio.facts
+    owners = np.repeat(np.arange(len(portfolio)), np.diff(facts.offsets))
+    chosen = (facts.kind == Kind.PAID) & (facts.day >= start) & (facts.day <= end)
+    wanted = np.zeros(len(portfolio), np.bool_)
+    wanted[rows] = True
+    chosen &= wanted[owners]
+    pairs = np.unique(np.stack((owners[chosen], facts.day[chosen].astype(np.int64)), 1), axis=0)
+    loans, days = pairs[:, 0], pairs[:, 1]
+    after = portfolio.at(loans, days).column("paid_principal")
+    before = portfolio.at(loans, days - 1).column("paid_principal")
+    due = due_principal(portfolio.schedule(), loans, days)
+    total = np.zeros(len(portfolio), np.int64)
+    np.add.at(total, loans, np.maximum(0, after - np.maximum(before, due)))
+    return total[rows]
+
+
+def due_principal(plan: ScheduleColumns, loans: I64, days: I64) -> I64:
+    """Scheduled principal of each loan that falls due by its day, paid or not."""
+    owners = np.repeat(np.arange(len(plan.offsets) - 1), np.diff(plan.offsets))
+    keys = owners * _DAYS + plan.due_on
+    sums = np.concatenate(([0], np.cumsum(plan.principal)))
+    until = np.searchsorted(keys, loans * _DAYS + days, side="right")
+    due: I64 = sums[until] - sums[plan.offsets[loans]]
+    return due
+
+
+def cells_table(loans: pa.Table) -> pa.Table:
+    """The cells of loans whose book has none yet: every model, product and source, numbered."""
+    columns = arrays(loans.select(["model", "product", "source"]))
+    kinds = np.unique(np.stack([columns[name].astype(np.int64) for name in columns], 1), axis=0)
+    return make(
+        "cells", cell=np.arange(1, len(kinds) + 1), model=kinds[:, 0], product=kinds[:, 1],
+        source=kinds[:, 2], entity=np.zeros(len(kinds), np.int64),
+    )  # fmt: skip
+
+
+def cells_of_loans(columns: dict[str, NDArray[Any]], cells: pa.Table) -> NDArray[Any]:
+    """The cell of each loan by its model, product and source."""
+    known = arrays(cells)
+    keys = _cell_key(known)
+    order = np.argsort(keys, kind="stable")
+    wanted = _cell_key(columns)
+    at = np.minimum(np.searchsorted(keys[order], wanted), max(len(keys) - 1, 0))
+    missing = len(keys) == 0 or (keys[order][at] != wanted).any()
+    if len(wanted) and missing:
+        raise SchemaError(
+            "some loans have a model, product and source that no cell has",
+            where="cells", fix="Add a cell for each combination",
+        )  # fmt: skip
+    found: NDArray[Any] = known["cell"][order][at] if len(wanted) else known["cell"][:0]
+    return found
+
+
+def _cell_key(columns: dict[str, NDArray[Any]]) -> I64:
+    parts = [columns[name].astype(np.int64) for name in ("model", "product", "source")]
+    return (parts[0] << 32) + (parts[1] << 16) + parts[2]
+
+
+def _months(days: NDArray[Any]) -> NDArray[np.int64]:
+    return days.astype("datetime64[D]").astype("datetime64[M]").astype(np.int64)

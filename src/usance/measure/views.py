@@ -1,0 +1,172 @@
+"""The tables metrics are asked of: those of a book, and a few joined from them.
+
+`COLUMNS` says of each which columns it has; `view` makes the Ibis expression.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from usance.base.codes import DecisionKind, Kind, Product, RoutingOutcome, Status
+from usance.base.tables import TABLES
+from usance.measure.engines import unbound
+
+PER_USER = 16_384  # an id of something a user owns is user_id × 16384 + n
+BAD_BUCKET = 4  # more than 90 days past due
+CLOSED_STATE = 8  # after the buckets 0 to 7
+
+_OWN = ("users", "decisions", "sources", "limits", "routing", "loans", "tape", "dues", "postings")
+NEEDS: Mapping[str, tuple[str, ...]] = {
+    **{name: (name,) for name in _OWN},
+    "approvals": ("decisions", "users"),
+    "matches": ("routing", "requests"),
+    "standing_facts": ("facts",),
+    "outcomes": ("loans", "decisions", "tape"),
+    "tape_by_borrower": ("tape", "loans"),
+}
+"""The tables of a book each view is made from."""
+
+_MORE = {
+    "loans": {"user_id": "", "tenor_thirtieths": "", "cohort": ""},
+    "decisions": {"user_id": "", "score_band": ""},
+    "tape": {"state": ""},
+    "routing": {"regret_minor": ""},
+}
+COLUMNS: Mapping[str, Mapping[str, str]] = {
+    **{
+        name: {column.name: column.type for column in TABLES[name].columns} | _MORE.get(name, {})
+        for name in _OWN
+    },
+    "approvals": {"user_id": "", "booked_at": "moment", "channel": "", "region": ""},
+    "matches": {"loan_id": "", "at": "moment", "source": "", "waited_us": ""},
+    "standing_facts": {"effective_on": "day", "kind": "", "amount_minor": ""},
+    "outcomes": {"disbursed_on": "day", "pd_ppm": "", "bad": "", "model_no": "", "model": "",
+                 "product": "", "source": "", "channel": "", "region": "", "grade": ""},
+    "tape_by_borrower": {column.name: column.type for column in TABLES["tape"].columns}
+    | {"state": "", "channel": "", "region": "", "grade": ""},
+}  # fmt: skip
+
+WHEN = {
+    "users": "registered_on", "decisions": "booked_at", "sources": "valid_from", "limits": "",
+    "routing": "at", "loans": "disbursed_on", "tape": "month", "dues": "due_on",
+    "postings": "period", "approvals": "booked_at", "matches": "at",
+    "standing_facts": "effective_on", "outcomes": "disbursed_on", "tape_by_borrower": "month",
+}  # fmt: skip
+"""The column that says when a row of each view counts."""
+
+
+def view(name: str) -> Any:
+    """A view as an Ibis expression over unbound tables."""
+    return _VIEWS[name]() if name in _VIEWS else unbound(name)
+
+
+def _loans() -> Any:
+    import ibis
+
+    loans = unbound("loans")
+    loans = loans.filter(loans.terms_no == 1)
+    days = loans.first_due_on.delta(loans.disbursed_on, unit="day")
+    short = days.cast("int64") + 30 * (loans.instalments.cast("int64") - 1)
+    months = 30 * loans.instalments.cast("int64")
+    year, month = loans.disbursed_on.year(), loans.disbursed_on.month()
+    return loans.mutate(
+        user_id=_user(loans.loan_id),
+        tenor_thirtieths=ibis.ifelse(loans["product"] == int(Product.V_POCKET), short, months),
+        cohort=(year.cast("int64") - 1970) * 12 + month.cast("int64") - 1,
+    )
+
+
+def _decisions() -> Any:
+    decisions = unbound("decisions")
+    return decisions.mutate(
+        user_id=_user(decisions.decision_id), score_band=(decisions.score // 20).cast("int64")
+    )
+
+
+def _tape() -> Any:
+    import ibis
+
+    tape = unbound("tape")
+    state = ibis.ifelse(tape.status == int(Status.CLOSED), CLOSED_STATE, tape.bucket.cast("int64"))
+    return tape.mutate(state=state)
+
+
+def _tape_by_borrower() -> Any:
+    tape, loans = _tape(), unbound("loans")
+    who = loans.filter(loans.terms_no == 1).select("loan_id", "channel", "region", "grade")
+    return tape.join(who, "loan_id")
+
+
+def _routing() -> Any:
+    import ibis
+
+    routing = unbound("routing")
+    lost = routing.runner_up_minor - routing.score_minor
+    chosen = routing.outcome == int(RoutingOutcome.APPROVED)
+    return routing.mutate(
+        regret_minor=ibis.ifelse(chosen & (routing.runner_up > 0) & (lost > 0), lost, 0)
+    )
+
+
+def _approvals() -> Any:
+    """Each user's first approval with a line."""
+    decisions = _decisions()
+    approved = decisions.filter(
+        (decisions.kind == int(DecisionKind.APPLICATION))
+        & (decisions.approved == 1) & (decisions.line_minor > 0)
+    )  # fmt: skip
+    firsts = approved.group_by("user_id").agg(booked_at=approved.booked_at.min())
+    return firsts.join(unbound("users").select("user_id", "channel", "region"), "user_id")
+
+
+def _matches() -> Any:
+    """Each request that was placed, with the time from request to approval."""
+    routing, requests = unbound("routing"), unbound("requests")
+    placed = routing.filter(routing.outcome == int(RoutingOutcome.APPROVED))
+    placed = placed.select("loan_id", "at", "source")
+    asked = requests.select("loan_id", "requested_at")
+    joined = placed.join(asked, "loan_id")
+    waited = joined["at"].delta(joined.requested_at, unit="microsecond")
+    return joined.mutate(waited_us=waited.cast("int64"))
+
+
+def _standing_facts() -> Any:
+    """Facts without the reversed ones and their reversals."""
+    facts = unbound("facts")
+    reversals = facts.filter(facts.kind == int(Kind.REVERSED))
+    gone = reversals.select("loan_id", reversed_ref=reversals.arg)
+    kept = facts.filter(facts.kind != int(Kind.REVERSED))
+    return kept.anti_join(
+        gone, [kept.loan_id == gone.loan_id, kept.ref == gone.reversed_ref]
+    ).select("effective_on", "kind", "amount_minor")
+
+
+def _outcomes() -> Any:
+    """Each loan with the probability it was given and whether it went bad."""
+    import ibis
+
+    loans, decisions, tape = unbound("loans"), unbound("decisions"), unbound("tape")
+    loans = loans.filter(loans.terms_no == 1)
+    late = tape.filter(tape.bucket >= BAD_BUCKET).select("loan_id").distinct()
+    late = late.mutate(bad=ibis.literal(1, "int64"))
+    given = decisions.select("decision_id", "pd_ppm", "model_no")
+    joined = loans.join(given, "decision_id").left_join(late, "loan_id")
+    return joined.mutate(bad=joined.bad.fill_null(0))
+
+
+def _user(column: Any) -> Any:
+    return (column // PER_USER).cast("int64")
+
+
+_VIEWS: Mapping[str, Callable[[], Any]] = {
+    "loans": _loans,
+    "decisions": _decisions,
+    "tape": _tape,
+    "tape_by_borrower": _tape_by_borrower,
+    "routing": _routing,
+    "approvals": _approvals,
+    "matches": _matches,
+    "standing_facts": _standing_facts,
+    "outcomes": _outcomes,
+}

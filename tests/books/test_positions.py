@@ -1,0 +1,70 @@
+"""Positions of the kernel against those of the exact form, field by field, on random lives."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import date, timedelta
+from random import Random
+
+import numpy as np
+import pytest
+
+from tests.loan.cases import random_case
+from usance.base.codes import Model
+from usance.base.dates import to_day
+from usance.books.effective import Survival, effective_rates
+from usance.books.exact_positions import position_of
+from usance.books.measurement import LoanColumns, positions
+from usance.books.policies import Policies
+from usance.books.positions import FIELDS
+from usance.loan.columns import FactColumns, TermColumns
+from usance.loan.facts import Fact, visible
+from usance.loan.terms import Terms
+
+LIVES = 1_500
+MODELS = (Model.CAPITAL_HEAVY, Model.ON_BALANCE_SHEET, Model.CAPITAL_LIGHT)
+EXPECTED_LIFE = Survival.of([[900_000, 800_000, 500_000, 200_000]])
+POLICIES = replace(Policies.at(date(2024, 6, 30)), survival_ppm=EXPECTED_LIFE.ppm)
+LARGE_MINOR = 10**9
+
+
+def column_of(terms: Terms, facts: list[Fact], model: Model, day: date) -> LoanColumns:
+    columns = TermColumns.of([terms])
+    upfront, zero = np.array([terms.upfront_fee_minor]), np.zeros(1, np.int32)
+    return LoanColumns(
+        np.ones(1, np.int64), columns, FactColumns.of([visible(facts, as_of=day)]),
+        np.array([model], np.int8), upfront, zero, effective_rates(columns, upfront),
+        zero, zero, zero,
+    )  # fmt: skip
+
+
+@pytest.mark.slow
+def test_kernel_equals_exact_form_on_random_lives() -> None:
+    seen = set()
+    for seed in range(LIVES):
+        draw = Random(seed)
+        terms, facts, day = random_case(seed)
+        if terms.principal_minor > LARGE_MINOR:
+            continue
+        terms = replace(terms, upfront_fee_minor=draw.choice((0, terms.principal_minor // 50)))
+        model = draw.choice(MODELS)
+        cutoff = day - timedelta(days=draw.choice((0, 1, 4, 90)))
+        columns = column_of(terms, facts, model, day)
+        days = np.array([to_day(cutoff)], np.int32)
+        found = positions(columns, POLICIES, day, days, 0, 1)[0]
+        exact = position_of([terms], facts, model, day, cutoff, survival=EXPECTED_LIFE)
+        differences = {
+            name: (int(found[place]), int(exact[place]))
+            for place, name in enumerate(FIELDS)
+            if found[place] != exact[place]
+        }
+        assert not differences, f"seed {seed}: {differences}"
+        seen |= {name for place, name in enumerate(FIELDS) if found[place]}
+    assert seen == set(FIELDS) - {"fee_ppm"}
+
+
+def test_a_loan_not_yet_drawn_has_no_position() -> None:
+    terms, facts, _ = random_case(3)
+    before = terms.disbursed_on - timedelta(days=1)
+    position = position_of([terms], facts, Model.CAPITAL_LIGHT, before, before)
+    assert {FIELDS[place] for place in np.flatnonzero(position)} == {"model"}
