@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 
@@ -21,27 +21,25 @@ from numpy.typing import NDArray
 from usance.base.book import Book, Step
 from usance.base.codes import Currency, Model, parse
 from usance.base.columns import arrays, make, sort
-from usance.base.dates import format_month
+from usance.base.dates import first_of_month, format_month
 from usance.base.errors import raise_all
 from usance.base.parameters import Parameters, trace
 from usance.base.tables import table
 from usance.books.amounts import AMOUNTS, SUBLEDGER
+from usance.books.close_group import GroupClose, activity_codes, opening_day
 from usance.books.closes import (
     CLOSED,
     CloseRef,
     begin,
     keep_controls,
-    known_at_of,
     last_hash,
     postings_of,
     standing,
 )
 from usance.books.controls import Control, failed, ledger_controls, loan_controls
 from usance.books.expectations import NAME, by_month, lost_shares
-from usance.books.group.facts import GroupFact, facts_of_table
-from usance.books.group.ledger import group_lines
-from usance.books.group.rules import activities, load_group_rules
-from usance.books.group_journals import group_postings
+from usance.books.flux import flux_notes
+from usance.books.group.rules import load_group_rules
 from usance.books.journal import CloseHead, journal_heads, loan_postings, unbalanced
 from usance.books.loan_books import Sources, cell_index, shards_of
 from usance.books.loan_close import (
@@ -54,7 +52,6 @@ from usance.books.loan_close import (
     no_progress,
     shares_of,
     subledger_parts,
-    triangle_of,
 )
 from usance.books.losses.estimate import estimate
 from usance.books.losses.estimates import Estimates
@@ -64,13 +61,12 @@ from usance.books.periods import ClosePeriod
 from usance.books.policies import Policies
 from usance.books.policy_files import PolicyFiles, read_policies
 from usance.books.postings import post
-from usance.books.rules import Activity, load_rules
+from usance.books.rules import load_rules
+from usance.books.statements.consolidation import GroupBooks
 from usance.measure.triangles import Triangle
 
 I64 = NDArray[np.int64]
 SUMS = table("sums").with_amounts(list(AMOUNTS))
-ACTIVITY_CODES = {Activity.NONE: 0, Activity.OPERATING: 1, Activity.INVESTING: 2,
-                  Activity.FINANCING: 3}  # fmt: skip
 
 
 @dataclass(slots=True)
@@ -101,6 +97,16 @@ class Closing:
         self.seconds[name] = self.clock() - begun
         self.progress(name, 1, 1)
 
+    def as_dict(self) -> dict[str, Any]:
+        """What the close has to say about itself."""
+        return {
+            "period": self.period.label, "close": self.ref.name, "loans": self.loans,
+            "known_at": self.known_at.isoformat(),
+            "controls": [control.as_dict() for control in self.controls],
+            "notes": self.notes,
+            "seconds": {name: round(spent, 3) for name, spent in self.seconds.items()},
+        }  # fmt: skip
+
     @property
     def head(self) -> CloseHead:
         """What its journals share."""
@@ -122,22 +128,29 @@ def close(
     with trace() as reads, book.writing() as step:
         with made.step("cut-off"):
             scope = _scope(made)
-        with made.step("cohorts"):
-            found = triangle_of(scope, progress)
         base = Policies.at(period.last_day, made.parameters)
-        pools = Pools.of(found)
-        with made.step("exposures"):
-            exposure = exposure_of(scope, pools, base, progress)
+        with made.step("cohorts and exposures"):
+            exposure = exposure_of(scope, base, progress)
         with made.step("expected losses"):
-            rated, estimates = _estimate(made, base, found, exposure)
+            rated, estimates = _estimate(made, base, exposure)
         with made.step("revenue, accruals and allowances"):
-            sums = _subledger(made, scope, pools, rated, step)
+            sums = _subledger(made, scope, exposure.pools, rated, step)
         with made.step("journals of loans"):
             postings = _post_loans(made, scope, sums)
+        group = GroupClose.of(book, made.files.entities, period.last_day, moment, made.parameters)
         with made.step("group entries"):
-            postings = pa.concat_tables([postings, _post_group(made)])
+            entries = group.entries(book, before, made.head)
+            postings = pa.concat_tables([postings, entries])
+        with made.step("tax and outside holders"):
+            everything = pa.concat_tables([postings_of(book, standing(book)), postings])
+            rest = group.rest(everything, made.head)
+            postings = pa.concat_tables([postings, rest])
+            everything = pa.concat_tables([everything, rest])
         with made.step("controls"):
-            _control(made, postings, sums)
+            books = group.books(everything)
+            _control(made, group, books, postings, everything, sums)
+        with made.step("flux"):
+            made.notes += flux_notes(books, period)
         with made.step("books"):
             _write(made, step, postings, sums, scope, estimates)
             _finish(made, step, [read.name for read in reads])
@@ -164,11 +177,9 @@ def _scope(made: Closing) -> Scope:
     )  # fmt: skip
 
 
-def _estimate(
-    made: Closing, base: Policies, found: Triangle, exposure: Exposure
-) -> tuple[Policies, pa.Table]:
+def _estimate(made: Closing, base: Policies, exposure: Exposure) -> tuple[Policies, pa.Table]:
     """Policies with their estimates, and the rows of the `estimates` table."""
-    day, pools = made.period.last_day, exposure.pools
+    day, pools, found = made.period.last_day, exposure.pools, exposure.triangle
     assumed = made.parameters.at("accounting.slices_lost", day).integer
     shares = lost_shares(exposure.slices, assumed)
     earlier = [(each, made.book.read_close("estimates", each.name)) for each in standing(made.book)]
@@ -231,16 +242,6 @@ def _post_loans(made: Closing, scope: Scope, sums: Sums) -> pa.Table:
     return loan_postings(lines, made.head, currency, activity_codes(lines.rule, lines.account))
 
 
-def activity_codes(rule: I64, account: I64) -> I64:
-    """The activity of every cash line, 0 of the others."""
-    from usance.books.chart import load_chart
-
-    known = activities()
-    cash = np.isin(account, [each.number for each in load_chart() if each.is_cash])
-    codes = np.array([ACTIVITY_CODES[known[each]] for each in rule.tolist()], np.int64)
-    return np.where(cash, codes, 0)
-
-
 def _sums_before(made: Closing, scope: Scope) -> I64:
     """What the close before held, in the rows of this one's cells."""
     found = np.zeros((len(scope.index.cells), len(AMOUNTS)), np.int64)
@@ -254,28 +255,22 @@ def _sums_before(made: Closing, scope: Scope) -> I64:
     return found
 
 
-def _post_group(made: Closing) -> pa.Table:
-    """The journals of what moved in the facts of the group."""
-    facts: list[GroupFact] = facts_of_table(made.book.read("group_facts"))
-    entities = made.files.entities
-    lines = group_lines(
-        facts, entities, made.period.last_day, made.known_at, parameters=made.parameters
-    )
-    if made.before is not None:
-        known = known_at_of(made.book, made.before)
-        lines = lines - group_lines(
-            facts, entities, made.before.day, known, parameters=made.parameters
-        )
-    return group_postings(lines, made.head, activity_codes(lines.rule, lines.account))
-
-
-def _control(made: Closing, postings: pa.Table, sums: Sums) -> None:
+def _control(
+    made: Closing, group: GroupClose, books: GroupBooks, postings: pa.Table,
+    everything: pa.Table, sums: Sums,
+) -> None:  # fmt: skip
     """Everything that must hold before anything is published."""
     raise_all(list(unbalanced(postings)), where=f"close {made.ref.name}")
-    everything = pa.concat_tables([postings_of(made.book, standing(made.book)), postings])
-    group = {rule.number for rule in load_group_rules()}
-    made.controls += ledger_controls(everything, _by_cell(sums.cells), group)
+    numbers = {rule.number for rule in load_group_rules()}
+    made.controls += ledger_controls(everything, _by_cell(sums.cells), numbers)
     raise_all(failed(made.controls), where=f"close {made.ref.name}")
+    for name, problems in group.problems(books, _opening(made.period)).items():
+        raise_all(problems, where=f"close {made.ref.name}")
+        made.controls.append(Control(name))
+
+
+def _opening(period: ClosePeriod) -> date:
+    return opening_day(first_of_month(period.months[0]))
 
 
 def _write(

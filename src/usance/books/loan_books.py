@@ -133,6 +133,9 @@ class Shard:
     loans: LoanColumns
     cutoffs: I32
     cohort: I32
+    rows: pa.Table
+    fact_rows: pa.Table
+    """All its loans and facts as they were read."""
     exact: pa.Table
     exact_facts: pa.Table
 
@@ -160,6 +163,7 @@ def read_shard(
     """The loans of a shard drawn by a day, with the facts known at a moment."""
     loans = book.read("loans", _COLUMNS, shard=shard)
     facts = book.read("facts", _FACTS, shard=shard)
+    rows, fact_rows = loans, facts
     loans, facts, exact, exact_facts = _set_apart(loans, facts)
     columns = arrays(loans)
     terms = term_columns(loans)
@@ -171,7 +175,8 @@ def read_shard(
         columns["model"], upfront, fee_ppm, _effective(columns, terms, upfront), index.of(columns),
         model_and_product(columns).astype(np.int32), np.zeros(len(terms), np.int32),
     )  # fmt: skip
-    return Shard(made, (to_day(day) - lag).astype(np.int32), cohort, exact, exact_facts)
+    cutoffs = (to_day(day) - lag).astype(np.int32)
+    return Shard(made, cutoffs, cohort, rows, fact_rows, exact, exact_facts)
 
 
 def _effective(columns: Mapping[str, NDArray[Any]], terms: Any, upfront: I64) -> I64:

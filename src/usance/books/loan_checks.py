@@ -48,6 +48,13 @@ class LoanFindings:
                 finding.count += len(bad)
                 finding.loans += ids[bad[: max(0, KEPT - len(finding.loans))]].tolist()
 
+    def add(self, other: LoanFindings) -> None:
+        """What was found in another piece."""
+        for name, found in other.by_check.items():
+            finding = self.by_check.setdefault(name, Finding())
+            finding.count += found.count
+            finding.loans += found.loans[: max(0, KEPT - len(finding.loans))]
+
 
 def _is(at: I64, *models: Model) -> NDArray[np.bool_]:
     return np.isin(at[:, p.MODEL], [int(model) for model in models]) & (at[:, p.PRINCIPAL] > 0)

@@ -7,6 +7,7 @@ or on threads: all sums are of integers.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
@@ -18,7 +19,7 @@ from numpy.typing import NDArray
 
 from usance.base.book import Book
 from usance.base.columns import arrays
-from usance.base.compiled import in_threads
+from usance.base.compiled import CHUNK, in_threads
 from usance.books.amounts import AMOUNTS, SUBLEDGER
 from usance.books.exact_loans import ExactLoans, exact_loans
 from usance.books.kernel.sums import add_amounts, add_exposures, add_slices
@@ -27,6 +28,7 @@ from usance.books.loan_checks import LoanFindings
 from usance.books.losses.stages import STAGES
 from usance.books.measurement import LoanColumns, amounts_of_positions, positions
 from usance.books.policies import Policies
+from usance.books.positions import FIELDS
 from usance.match.split import split_columns
 from usance.measure.triangles import Triangle, triangle
 
@@ -57,6 +59,11 @@ class Scope:
     lag_days: int
     shares: Mapping[int, dict[int, int]]
     """Of co-funded loans: principal by row of the share's cell."""
+
+    @property
+    def shared_ids(self) -> I64:
+        """The co-funded loans."""
+        return np.array(sorted(self.shares), np.int64)
 
     def shard(self, number: int) -> Shard:
         """One shard's loans."""
@@ -107,8 +114,9 @@ class Pools:
 
 @dataclass(slots=True)
 class Exposure:
-    """What the first pass sums."""
+    """What the first pass finds: the cohort triangle, and sums in its pools."""
 
+    triangle: Triangle
     pools: Pools
     minor: I64
     """Outstanding principal [stage, pool]."""
@@ -116,57 +124,70 @@ class Exposure:
     """Of settled loans by segment: count, service slices, and those collected."""
 
 
-def triangle_of(scope: Scope, progress: Progress = no_progress) -> Triangle:
-    """The cohort triangle of all shards."""
+def exposure_of(scope: Scope, policies: Policies, progress: Progress = no_progress) -> Exposure:
+    """The first pass: the triangle, exposures and slices of all shards."""
     numbers = shards_of(scope.book)
     parts = []
     for done, number in enumerate(numbers):
-        progress("triangle", done, len(numbers))
-        loans = scope.book.read("loans", shard=number)
-        facts = scope.book.read("facts", shard=number)
-        parts.append(triangle(loans, facts, as_of=scope.day, known_at=scope.known_at))
-    if parts:
-        return Triangle.together(parts)
-    none, cube = np.empty(0, np.int16), np.empty((0, 0, 0), np.int64)
-    return Triangle(none, none, none, cube, cube, cube, cube)
+        progress("exposures", done, len(numbers))
+        parts.append(_exposure_of_shard(scope, scope.shard(number), policies))
+    whole = Triangle.together([part.triangle for part in parts]) if parts else _NO_TRIANGLE
+    pools = Pools.of(whole)
+    made = _no_exposure(whole, pools)
+    for part in parts:
+        rows = pools.segment(part.pools.segments)
+        cohorts = np.tile(part.pools.cohorts, len(rows))
+        places = pools.pool(np.repeat(rows, len(part.pools.cohorts)), cohorts)
+        np.add.at(made.minor.T, places, part.minor.T)
+        np.add.at(made.slices, rows, part.slices)
+    return made
 
 
-def exposure_of(
-    scope: Scope, pools: Pools, policies: Policies, progress: Progress = no_progress
-) -> Exposure:
-    """The first pass: exposures and slices over all shards."""
-    made = Exposure(
+_NO_COHORTS, _NO_CUBE = np.empty(0, np.int16), np.empty((0, 0, 0), np.int64)
+_NO_TRIANGLE = Triangle(_NO_COHORTS, _NO_COHORTS, _NO_COHORTS, *[_NO_CUBE] * 4)
+
+
+def _no_exposure(found: Triangle, pools: Pools) -> Exposure:
+    return Exposure(
+        found,
         pools,
         np.zeros((STAGES, len(pools)), np.int64),
         np.zeros((len(pools.segments), 3), np.int64),
     )
-    numbers = shards_of(scope.book)
-    for done, number in enumerate(numbers):
-        progress("exposures", done, len(numbers))
-        shard = scope.shard(number)
-        loans = pools.placed(shard.loans, shard.cohort)
-
-        def piece(start: int, stop: int, loans: LoanColumns = loans, shard: Shard = shard) -> Any:
-            at = positions(loans, policies, scope.day, shard.cutoffs, start, stop, fees=False)
-            exposure, slices = np.zeros_like(made.minor), np.zeros_like(made.slices)
-            add_exposures(at, policies.numbers, loans.pool[start:stop], exposure)
-            add_slices(at, loans.segment[start:stop], slices)
-            return exposure, slices
-
-        for exposure, slices in in_threads(piece, len(loans)):
-            made.minor += exposure
-            made.slices += slices
-        _add_exact(scope, shard, policies, made)
-    return made
 
 
-def _add_exact(scope: Scope, shard: Shard, policies: Policies, made: Exposure) -> None:
+def _exposure_of_shard(scope: Scope, shard: Shard, policies: Policies) -> Exposure:
+    found = triangle(shard.rows, shard.fact_rows, as_of=scope.day, known_at=scope.known_at)
+    made = _no_exposure(found, Pools.of(found))
+    loans = made.pools.placed(shard.loans, shard.cohort)
+    room = Room()
+
+    def piece(start: int, stop: int) -> tuple[I64, I64]:
+        at = room.positions[: stop - start]
+        positions(loans, policies, scope.day, shard.cutoffs, start, stop, fees=False, out=at)
+        exposure, slices = np.zeros_like(made.minor), np.zeros_like(made.slices)
+        add_exposures(at, policies.numbers, loans.pool[start:stop], exposure)
+        add_slices(at, loans.segment[start:stop], slices)
+        return exposure, slices
+
+    for exposure, slices in in_threads(piece, len(loans)):
+        made.minor += exposure
+        made.slices += slices
     exact = scope.exact(shard, policies)
     if len(exact):
         segment = made.pools.segment(exact.segment_no)
         pool = made.pools.pool(segment, exact.cohort)
         add_exposures(exact.positions, policies.numbers, pool, made.minor)
         add_slices(exact.positions, segment, made.slices)
+    return made
+
+
+class Room(threading.local):
+    """Memory each thread uses again for every chunk: fresh pages cost more than the arithmetic."""
+
+    def __init__(self) -> None:
+        self.positions = np.empty((CHUNK, len(FIELDS)), np.int64)
+        self.amounts = np.empty((CHUNK, len(AMOUNTS)), np.int64)
 
 
 @dataclass(slots=True)
@@ -186,53 +207,66 @@ def subledger_parts(
     """The second pass over one shard: its subledger, piece by piece; sums grow with it."""
     shard = scope.shard(number)
     loans, exact = pools.placed(shard.loans, shard.cohort), scope.exact(shard, policies)
+    room = Room()
     for first in range(0, max(len(loans), 1), PIECE):
         last = min(first + PIECE, len(loans))
         progress("amounts", first, len(loans))
-        at, found, groups = _kernel_piece(scope, shard, loans, policies, first, last)
+        columns = _kernel_piece(scope, shard, loans, policies, range(first, last), room, sums)
         ids = loans.loan_id[first:last]
-        exact_rows = _between(exact, ids, is_first=first == 0, is_last=last == len(loans))
-        if len(exact_rows):
-            more_at, more, more_groups = _exact_piece(scope, exact, exact_rows, pools, policies)
-            ids = np.concatenate([ids, exact.loan_id[exact_rows]])
+        rows = _between(exact, ids, is_first=first == 0, is_last=last == len(loans))
+        if len(rows):
+            more = _exact_piece(scope, exact, rows, pools, policies, sums)
+            ids = np.concatenate([ids, exact.loan_id[rows]])
             order = np.argsort(ids, kind="stable")
-            ids = ids[order]
-            at, found = np.vstack([at, more_at])[order], np.vstack([found, more])[order]
-            groups = np.concatenate([groups, more_groups])[order]
-        sums.findings.look(ids, at, found)
+            ids, columns = ids[order], np.hstack([columns, more])[:, order]
         sums.loans += len(ids)
-        _add(scope, ids, found, groups, sums)
-        yield _part(ids, found, close_no)
+        yield _part(ids, columns, close_no)
 
 
 def _kernel_piece(
-    scope: Scope, shard: Shard, loans: LoanColumns, policies: Policies, first: int, last: int
-) -> tuple[I64, I64, I32]:
-    size = last - first
-    found = np.empty((size, len(AMOUNTS)), np.int64)
+    scope: Scope, shard: Shard, loans: LoanColumns, policies: Policies, rows: range, room: Room,
+    sums: Sums,
+) -> I64:  # fmt: skip
+    """The amounts of a piece by column; what it sums is added in order of its chunks."""
+    columns = np.empty((len(AMOUNTS), len(rows)), np.int64)
+    shared = scope.shared_ids
 
-    def piece(start: int, stop: int) -> I64:
-        a, b = first + start, first + stop
-        at = positions(loans, policies, scope.day, shard.cutoffs, a, b)
-        amounts_of_positions(
-            at, policies, loans.segment[a:b], loans.pool[a:b], found[start:stop]
-        )  # fmt: skip
-        return at
+    def piece(start: int, stop: int) -> tuple[I64, LoanFindings]:
+        a, b = rows.start + start, rows.start + stop
+        at, found = room.positions[: stop - start], room.amounts[: stop - start]
+        positions(loans, policies, scope.day, shard.cutoffs, a, b, out=at)
+        amounts_of_positions(at, policies, loans.segment[a:b], loans.pool[a:b], found)
+        columns[:, start:stop] = found.T
+        local = np.zeros_like(sums.cells)
+        groups = _groups(loans.cell[a:b], shard.cohort[a:b], scope)
+        _add(scope, loans.loan_id[a:b], found, groups, local, shared)
+        findings = LoanFindings()
+        findings.look(loans.loan_id[a:b], at, found)
+        return local, findings
 
-    parts = in_threads(piece, size)
-    at = np.vstack(parts) if parts else np.empty((0, 0), np.int64)
-    is_new = np.isin(shard.cohort[first:last], scope.new_months)
-    return at, found, (loans.cell[first:last] * 2 + is_new).astype(np.int32)
+    for local, findings in in_threads(piece, len(rows)):
+        sums.cells += local
+        sums.findings.add(findings)
+    return columns
+
+
+def _groups(cell: I32, cohort: I32, scope: Scope) -> I32:
+    months = scope.new_months
+    is_new = (cohort >= months[0]) & (cohort <= months[-1])
+    return np.asarray(cell * 2 + is_new, np.int32)
 
 
 def _exact_piece(
-    scope: Scope, exact: ExactLoans, rows: NDArray[np.intp], pools: Pools, policies: Policies
-) -> tuple[I64, I64, I32]:
+    scope: Scope, exact: ExactLoans, rows: NDArray[np.intp], pools: Pools, policies: Policies,
+    sums: Sums,
+) -> I64:  # fmt: skip
     at = np.ascontiguousarray(exact.positions[rows])
     segment = pools.segment(exact.segment_no[rows])
     found = amounts_of_positions(at, policies, segment, pools.pool(segment, exact.cohort[rows]))
-    is_new = np.isin(exact.cohort[rows], scope.new_months)
-    return at, found, (exact.cell[rows] * 2 + is_new).astype(np.int32)
+    groups = _groups(exact.cell[rows], exact.cohort[rows], scope)
+    _add(scope, exact.loan_id[rows], found, groups, sums.cells, scope.shared_ids)
+    sums.findings.look(exact.loan_id[rows], at, found)
+    return np.ascontiguousarray(found.T)
 
 
 def _between(exact: ExactLoans, ids: I64, *, is_first: bool, is_last: bool) -> NDArray[np.intp]:
@@ -244,29 +278,28 @@ def _between(exact: ExactLoans, ids: I64, *, is_first: bool, is_last: bool) -> N
     return np.arange(low, high)
 
 
-def _add(scope: Scope, ids: I64, found: I64, groups: I32, sums: Sums) -> None:
+def _add(scope: Scope, ids: I64, found: I64, groups: I32, sums: I64, shared_ids: I64) -> None:
     """Add amounts to their cells; co-funded ones to the cells of all their sources."""
-    add_amounts(found, groups, sums.cells)
-    shared = np.flatnonzero(np.isin(ids, np.fromiter(scope.shares, np.int64, len(scope.shares))))
+    add_amounts(found, groups, sums)
+    shared = np.flatnonzero(np.isin(ids, shared_ids)) if len(shared_ids) else shared_ids
     for row in shared.tolist():
         shares = scope.shares[int(ids[row])]
         is_new = int(groups[row]) & 1
         cells = np.array(list(shares), np.int64)
+        weights = np.array(list(shares.values()), np.int64)
         for amount in np.flatnonzero(found[row]).tolist():
             total = int(found[row, amount])
             parts = split_columns(
-                np.array([abs(total)]), np.zeros(len(cells), np.int64), cells,
-                np.array(list(shares.values()), np.int64),
-            )  # fmt: skip
-            sums.cells[groups[row], amount] -= total
-            sums.cells[cells * 2 + is_new, amount] += parts if total > 0 else -parts
+                np.array([abs(total)]), np.zeros(len(cells), np.int64), cells, weights
+            )
+            sums[groups[row], amount] -= total
+            sums[cells * 2 + is_new, amount] += parts if total > 0 else -parts
 
 
-def _part(ids: I64, found: I64, close_no: int) -> pa.Table:
-    columns = {"close_no": pa.array(np.full(len(ids), close_no, np.int32)), "loan_id": ids}
-    flipped = np.ascontiguousarray(found.T)
-    columns |= {name: flipped[place] for place, name in enumerate(AMOUNTS)}
-    return pa.table(columns).select(list(SUBLEDGER.names))
+def _part(ids: I64, columns: I64, close_no: int) -> pa.Table:
+    made = {"close_no": pa.array(np.full(len(ids), close_no, np.int32)), "loan_id": ids}
+    made |= {name: columns[place] for place, name in enumerate(AMOUNTS)}
+    return pa.table(made).select(list(SUBLEDGER.names))
 
 
 def shares_of(book: Book, index: CellIndex) -> dict[int, dict[int, int]]:

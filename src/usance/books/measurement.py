@@ -54,13 +54,14 @@ class LoanColumns:
 
 def positions(
     loans: LoanColumns, policies: Policies, day: date, cutoff: date | I32, start: int, stop: int,
-    *, fees: bool = True,
+    *, fees: bool = True, out: I64 | None = None,
 ) -> I64:  # fmt: skip
     """Positions of loans `start … stop`; cash is cleared to the cut-off, one day or one each.
 
     Without `fees`, what our own loans have earned of their fees is left out.
     """
-    out = np.empty((stop - start, len(FIELDS)), np.int64)
+    if out is None:
+        out = np.empty((stop - start, len(FIELDS)), np.int64)
     refused = np.zeros(3, np.int64)
     single = isinstance(cutoff, date)
     cutoffs = np.array([to_day(cutoff)], np.int32) if isinstance(cutoff, date) else cutoff

@@ -85,7 +85,7 @@ def _by_rate(given: Given) -> Given:
 def _by_vintage(given: Given) -> Given:
     losses, elapsed = given["losses_by_vintage_and_age"], given["elapsed_years"]
     remaining = {name: remaining_losses(losses[name], years) for name, years in elapsed.items()}
-    return {"remaining": remaining, "allowance": sum(remaining.values())}
+    return {"remaining": remaining, "allowance": remaining_losses([*remaining.values()], 0)}
 
 
 ADAPTERS: dict[frozenset[str], Callable[[Given], Given]] = {

@@ -109,7 +109,7 @@ class Report:
         answered = sum(result.has_answer for result in self.results)
         yield f"{passed} of {answered} examples with an answer passed"
         if answered < len(self.results):
-            yield f"{len(self.results) - answered} have no answer to judge by"
+            yield f"{len(self.results) - answered} without an answer: computed, not judged"
 
 
 def run(path: Path | str) -> Report:

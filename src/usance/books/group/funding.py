@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import date
 from fractions import Fraction
+from itertools import pairwise
 
 from usance.base.dates import last_of_month, to_month
 from usance.base.daycount import year_fraction
@@ -41,7 +42,7 @@ class Deal:
         """The interest it has cost by a day."""
         days = sorted({on for on, _ in self.changes if on < day})
         rule, cost = self.raised.detail["day_count"], Fraction(0)
-        for start, end in zip(days, [*days[1:], day], strict=True):
+        for start, end in pairwise([*days, day]):
             cost += self.owed(start) * year_fraction(start, end, rule)
         cost *= Fraction(self.raised.detail["rate"], MILLION)
         return half_up(cost.numerator, cost.denominator)

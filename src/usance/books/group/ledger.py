@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import date, datetime
+from functools import cache
 
 from usance.base.codes import Currency
 from usance.base.dates import from_day, to_day
@@ -57,9 +58,14 @@ def group_lines(
     raise_all(fact_problems(seen, entities), where="group facts")
     poster = Poster(entities, Rates.of(seen, entities.currency))
     lines = list(entry_lines(seen, poster))
-    for amount in _amounts(seen, poster, parameters or Parameters.load(), day):
+    for amount in _amounts(seen, poster, parameters or _shipped(), day):
         lines += poster.lines(amount)
     return GroupLines.of([*lines, *_exchange_results(lines, poster, day)])
+
+
+@cache
+def _shipped() -> Parameters:
+    return Parameters.load()
 
 
 def _amounts(

@@ -137,7 +137,9 @@ def functions(given: Any, where: str) -> tuple[tuple[CostFunction, int], ...]:
         fix = "Write general_and_administrative: 100%"
         raise DocumentError("is no list of functions with shares", where=where, fix=fix)
     read = one_of(CostFunction)
-    return tuple((read(name, where), _share(share, where)) for name, share in given.items())
+    borne = {read(name, where): _share(share, where) for name, share in given.items()}
+    # In the order of the list: who gets the odd cent must not depend on how it was written.
+    return tuple((each, borne[each]) for each in CostFunction if each in borne)
 
 
 def shares(given: Any, where: str) -> tuple[Fraction, ...]:

@@ -12,7 +12,7 @@ less the change of those differences; it is cumulative within the year and round
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -57,7 +57,7 @@ def _accounts(given: Any, where: str) -> tuple[str, ...]:
 
 
 class Deferred(NamedTuple):
-    """Deferred tax of an entity: both above zero or zero."""
+    """Deferred tax of an entity, asset and liability apart."""
 
     asset_minor: int
     liability_minor: int
@@ -69,16 +69,14 @@ def temporary(balances: Balances) -> int:
     return sum(balances.get(name, 0) for name in (*listed.taxable, *listed.deductible))
 
 
-def deferred(balances: Balances, tax_ppm: int, *, held_back_minor: int = 0) -> Deferred:
-    """Deferred tax on the differences of a trial balance, and what is held back for payouts."""
+def deferred(balances: Balances, tax_ppm: int) -> Deferred:
+    """Deferred tax on the differences of a trial balance."""
     listed = load_differences()
     deductible = -sum(balances.get(name, 0) for name in listed.deductible)
     taxable = sum(balances.get(name, 0) for name in listed.taxable)
     asset, liability = _tax(deductible, tax_ppm), _tax(taxable, tax_ppm)
     # A negative asset is a debt, and the other way round.
-    return Deferred(
-        max(asset, 0) + max(-liability, 0), max(liability, 0) + max(-asset, 0) + held_back_minor
-    )
+    return Deferred(max(asset, 0) + max(-liability, 0), max(liability, 0) + max(-asset, 0))
 
 
 def profit_before_tax(balances: Balances) -> int:
@@ -99,8 +97,12 @@ class TaxYear:
     now: Balances
     at_start: Balances
     """As the year before ended."""
+    opening: Balances = field(default_factory=dict)
+    """As the books began; deferred tax that was there then is taken as given."""
     permanent_minor: int = 0
     """Costs of the year that are never deductible, less income that is never taxed."""
+    permanent_before_minor: int = 0
+    """The same of all years before."""
     current_before_minor: int = 0
     """Current tax computed up to the year before."""
 
@@ -111,35 +113,46 @@ class TaxYear:
 
     @property
     def current(self) -> int:
-        """Current tax of the year so far."""
-        later = temporary(self.now) - temporary(self.at_start)
-        return _tax(self.profit + self.permanent_minor - later, self.entity.tax_ppm)
+        """Current tax of the year so far: what is due on all years less what was on those before.
 
-    @property
-    def held_back(self) -> int:
-        """Tax on profits that will be paid out to the owner."""
-        plain = deferred(self.now, self.entity.tax_ppm)
-        profits = profit_before_tax(self.now) - self.now.get("income_tax", 0)
-        profits -= self.now.get("retained_earnings", 0) + self.now.get("group_dividends", 0)
-        after = profits - self.current_before_minor - self.current
-        after -= plain.liability_minor - plain.asset_minor
-        return _tax(max(after, 0), self.entity.withholding_ppm)
+        Taking the difference of two cumulative amounts keeps cents from drifting over the years.
+        """
+        known = self.permanent_before_minor
+        before = profit_before_tax(self.at_start) + known - temporary(self.at_start)
+        known += self.permanent_minor
+        now = profit_before_tax(self.now) + known - temporary(self.now)
+        return _tax(now, self.entity.tax_ppm) - _tax(before, self.entity.tax_ppm)
 
     @property
     def deferred(self) -> Deferred:
-        """Deferred tax as it stands on the balance sheet."""
-        return deferred(self.now, self.entity.tax_ppm, held_back_minor=self.held_back)
+        """Deferred tax that arose since the books began."""
+        rate = self.entity.tax_ppm
+        now, then = deferred(self.now, rate), deferred(self.opening, rate)
+        asset = now.asset_minor - then.asset_minor
+        liability = now.liability_minor - then.liability_minor
+        current = self.current_before_minor + self.current
+        kept = _kept(self.now) - current - (liability - asset)
+        held_back = _held_back(kept, self.entity) - _held_back(_kept(self.opening), self.entity)
+        return Deferred(asset, liability + held_back)
 
     def amounts(self) -> dict[str, int]:
-        """Cumulative amounts to post, beyond what facts have put on the accounts already."""
-        stands = self.deferred
+        """Cumulative amounts to post."""
         return {
             "current_tax": self.current_before_minor + self.current,
-            "deferred_tax_asset": stands.asset_minor - self.now.get("deferred_tax_asset", 0),
-            "deferred_tax_liability": (
-                stands.liability_minor + self.now.get("deferred_tax_liability", 0)
-            ),
+            "deferred_tax_asset": self.deferred.asset_minor,
+            "deferred_tax_liability": self.deferred.liability_minor,
         }
+
+
+def _kept(balances: Balances) -> int:
+    """Profits that were not paid out, before the tax that is computed here."""
+    paid = ("income_tax", "retained_earnings", "group_dividends")
+    return profit_before_tax(balances) - sum(balances.get(name, 0) for name in paid)
+
+
+def _held_back(kept_minor: int, entity: Entity) -> int:
+    """Tax on profits that will be paid out to the owner."""
+    return _tax(max(kept_minor, 0), entity.withholding_ppm)
 
 
 class Step(NamedTuple):

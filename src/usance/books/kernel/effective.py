@@ -49,6 +49,8 @@ _HALF = 1 << (VALUE_BITS - 1)
 _LOW = 0xFFFFFFFF
 _WIDE = 1 << 43
 NEWTON_STEPS = 40
+_LAST_STEP = 1e-8
+"""What is left after a step is of the order of its square, far below half a ppb."""
 _ROUNDOFF = 2.0**-53
 
 NO_CURVE: U64 = np.empty((1, 0), np.uint64)
@@ -250,7 +252,7 @@ def solved_ppb(work: F64, count: int, is_daily: bool, advance: float, rate: floa
         value, slope = flow_value(work, count, is_daily, rate)
         step = (advance - value) / slope
         rate += step
-        if not abs(step) > 1e-13 * (1.0 + rate):
+        if not abs(step) > _LAST_STEP * (1.0 + rate):
             break
     if not 0.0 <= rate < MAX_EFFECTIVE_PPB / PPB:
         return unproved(i64(0))

@@ -117,11 +117,19 @@ def _refuse(
         raise ExposureError("the triangle ends in another month", where="triangle", fix=fix)
     exposures.check(triangle)
     problems = overlay_problems(overlays, as_of=as_of)
+    models = dict(zip(map(int, triangle.segments), exposures.models, strict=True))
     for number, each in enumerate(overlays, start=1):
-        if each.segment not in triangle.segments:
+        where = each.where or f"overlay {number}"
+        if each.segment not in models:
             what = f"there is no segment {each.segment}"
-            fix = f"Segments: {', '.join(map(str, triangle.segments))}"
-            where = each.where or f"overlay {number}"
+            fix = f"Segments: {', '.join(map(str, models))}"
+            problems.append(OverlayError(what, where=where, fix=fix))
+            continue
+        model = Model(int(models[each.segment]))
+        names = [name for name, _ in (*_TARGETS.get(model, ()), *_FEES.get(model, ()))]
+        if each.estimate not in names:
+            what = f"segment {each.segment} is {model.label} and has no {each.estimate}"
+            fix = f"Lay it on {' or '.join(names) or 'another segment'}"
             problems.append(OverlayError(what, where=where, fix=fix))
     raise_all(problems, where="overlays")
 

@@ -15,6 +15,7 @@ import numpy as np
 from usance.base.codes import Currency, Tag
 from usance.base.dates import to_month
 from usance.books.chart import load_chart
+from usance.books.errors import RuleError
 from usance.books.group.exchange import times
 from usance.books.group.rules import activities, group_rules_of
 from usance.books.rules import Activity
@@ -72,6 +73,9 @@ def cash_flows(books: GroupBooks, start: date, end: date) -> CashFlows:
     summed = moved.sums(lambda own: [own.rule, own.period, own.currency])
     for (rule, period, currency), minor in summed.items():
         rate = books.rates.average(Currency(currency), *books.span(period))
+        if rule not in named:
+            what, fix = f"there is no rule {rule}", "Use the rules the books were closed with"
+            raise RuleError(what, where="cash flows", fix=fix)
         flows[named[rule]] += times(minor, rate)
     opening, closing = _held(books, start), _held(books, end)
     operating, investing = flows[Activity.OPERATING], flows[Activity.INVESTING]
@@ -99,5 +103,5 @@ def _held(books: GroupBooks, day: date) -> int:
 
 def _cash(ledger: Ledger, start: date, end: date) -> Ledger:
     cash = [account.number for account in load_chart() if account.is_cash]
-    inside = (ledger.period > max(to_month(start), BEGINNING)) & (ledger.period <= to_month(end))
-    return ledger.take(inside & np.isin(ledger.account, cash))
+    moved = ledger.between(to_month(start), to_month(end))
+    return moved.take(np.isin(moved.account, cash))

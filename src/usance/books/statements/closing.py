@@ -59,6 +59,7 @@ def tax_years(
     now = own_balances(plain, entities, rates, day)
     opening = last_of_month(start)
     before = own_balances(plain.through(start), entities, rates, opening)
+    begun = own_balances(plain.through(BEGINNING), entities, rates, day)
     current = ledger.through(start)
     current = current.take(np.isin(current.rule, _numbers("current_tax")))
     charged = own_balances(current, entities, rates, opening)
@@ -67,21 +68,23 @@ def tax_years(
             entity,
             now.get((entity.number, Tag.NONE), {}),
             before.get((entity.number, Tag.NONE), {}),
-            permanent_minor(given, entity.number, day),
+            begun.get((entity.number, Tag.NONE), {}),
+            permanent_minor(given, entity.number, date(day.year, 1, 1), day),
+            permanent_minor(given, entity.number, date.min, opening),
             charged.get((entity.number, Tag.NONE), {}).get("income_tax", 0),
         )
         for entity in entities
     ]
 
 
-def permanent_minor(facts: Iterable[GroupFact], entity: int, day: date) -> int:
-    """What facts of the year say is never deductible, less what is never taxed."""
+def permanent_minor(facts: Iterable[GroupFact], entity: int, first: date, last: date) -> int:
+    """What facts of some days say is never deductible, less what is never taxed."""
     return sum(
         each.amount_minor
         for each in facts
         if each.kind is GroupKind.PERMANENT_DIFFERENCE
         and each.entity == entity
-        and date(day.year, 1, 1) <= each.effective_on <= day
+        and first <= each.effective_on <= last
     )
 
 

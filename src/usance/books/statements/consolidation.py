@@ -9,7 +9,7 @@ not), so eliminating them loses nothing.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date, timedelta
 from fractions import Fraction
 from functools import cached_property
@@ -82,23 +82,28 @@ class GroupBooks:
     ledger: Ledger
     entities: Entities
     rates: Rates
+    _seen: dict[date, Consolidated] = field(default_factory=dict, compare=False, repr=False)
 
     def at(self, day: date) -> Consolidated:
         """The group at the end of a period."""
-        chart = load_chart()
+        if day not in self._seen:
+            self._seen[day] = self._at(day)
+        return self._seen[day]
+
+    def _at(self, day: date) -> Consolidated:
         columns: dict[tuple[int, Tag], Column] = {}
-        for (entity, tag, _), part in self.translated(self.ledger.through(to_month(day)), day):
+        seen = self.ledger.through(to_month(day))
+        for (entity, tag, _), name, minor in self.translated(seen, day):
             column = columns.setdefault((entity, tag), {})
-            for name, minor in part.items():
-                column[name] = column.get(name, 0) + minor
+            column[name] = column.get(name, 0) + minor
         for column in columns.values():
             rest = column.get("other_comprehensive", 0) - sum(column.values())
             column["other_comprehensive"] = rest
-        return Consolidated(day, self.entities, columns, chart)
+        return Consolidated(day, self.entities, columns, load_chart())
 
     def translated(
         self, ledger: Ledger, day: date
-    ) -> Iterator[tuple[tuple[int, Tag, int], Column]]:
+    ) -> Iterator[tuple[tuple[int, Tag, int], str, int]]:
         """Lines in the group's currency by entity, tag and rule, without what they lack to zero.
 
         Balances that take the rate of a day have rule 0: they are translated as one.
@@ -109,7 +114,7 @@ class GroupBooks:
             if account.name == "exchange_position":
                 continue  # what it stands for is translated itself
             rate = self._rate(account, key, day)
-            yield (key.entity, Tag(key.tag), key.rule), {account.name: times(minor, rate)}
+            yield (key.entity, Tag(key.tag), key.rule), account.name, times(minor, rate)
 
     def _rate(self, account: Account, key: _Part, day: date) -> Fraction:
         currency = Currency(key.currency)

@@ -17,7 +17,6 @@ from usance.books.group.facts import GroupFact
 from usance.books.group.kinds import GroupKind
 from usance.books.statements.cash import cash_flows, strays
 from usance.books.statements.consolidation import GroupBooks, inside, trial_balance
-from usance.books.statements.equity import equity_roll_forwards
 from usance.books.statements.matrix import matrix_problems
 from usance.books.statements.primary import Row, balance_sheet
 
@@ -45,8 +44,7 @@ def group_controls(
             settlement_problems(books, given, end)
         ),
         "cash flows tie to the balance sheet": list(_flows(books, start, end)),
-        "equity rolls forward": list(_equity(books, start, end)),
-        "IFRS: opening + movement = closing": list(matrix_problems(books.at(start), books.at(end))),
+        "both frameworks: opening + movement = closing": list(matrix_problems(books, start, end)),
     }
 
 
@@ -153,11 +151,6 @@ def _flows(books: GroupBooks, start: date, end: date) -> Iterator[UsanceError]:
     if flows.effect and used <= {int(books.entities.currency)}:
         what = f"flows leave {flows.effect} of the change in cash unexplained"
         yield ControlFailed(what, where=f"cash flows to {end}", fix="Find the rule behind it")
-
-
-def _equity(books: GroupBooks, start: date, end: date) -> Iterator[UsanceError]:
-    for roll in equity_roll_forwards(books, start, end).values():
-        yield from roll.problems()
 
 
 def period_days(first_month: int, last_month: int) -> tuple[date, date]:

@@ -11,7 +11,7 @@ from usance.books.chart import AccountKind, load_chart
 from usance.books.group.rules import load_group_rules
 from usance.books.statements.consolidation import Consolidated, GroupBooks
 from usance.books.statements.layout import OUTSIDE_LINE, is_profit, load_layout
-from usance.books.statements.primary import Row, balance, equity
+from usance.books.statements.primary import Row, balance, equity, movement
 from usance.books.statements.roll_forward import Movement, RollForward
 
 INCOME = "Net income"
@@ -67,21 +67,16 @@ def _movements(
 ) -> Iterator[tuple[str, str, int]]:
     chart = load_chart()
     reasons = {rule.number: _REASONS.get(rule.amount, OTHER) for rule in load_group_rules()}
-    for sign, group in ((-1, last), (1, first)):
-        ledger = books.ledger.through(to_month(group.day))
-        for (_, tag, rule), part in books.translated(ledger, group.day):
-            if tag not in tags:
-                continue
-            for name, minor in part.items():
-                account = chart[name]
-                if is_profit(account):
-                    yield "Retained earnings", INCOME, sign * minor
-                elif account.kind is AccountKind.EQUITY and not account.within_group:
-                    yield account.line, reasons.get(rule, OTHER), sign * minor
-        # What the lines lack to the balance is the difference of translation.
-        known = sum(
-            minor for (_, tag, _), part in books.translated(ledger, group.day) if tag in tags
-            for name, minor in part.items() if name == "other_comprehensive"
-        )  # fmt: skip
-        rest = group.amount("other_comprehensive", *tags) - known
-        yield TRANSLATION, TRANSLATION, sign * rest
+    translation = movement(first, last, *tags)("other_comprehensive")
+    lines = books.ledger.between(to_month(first.day), to_month(last.day))
+    for (_, tag, rule), name, minor in books.translated(lines, last.day):
+        account = chart[name]
+        if tag not in tags:
+            continue
+        if is_profit(account):
+            yield "Retained earnings", INCOME, -minor
+        elif account.kind is AccountKind.EQUITY and not account.within_group:
+            yield account.line, reasons.get(rule, OTHER), -minor
+            translation -= minor if name == "other_comprehensive" else 0
+    # What no line explains is the difference of translation.
+    yield TRANSLATION, TRANSLATION, -translation

@@ -91,6 +91,10 @@ class Ledger:
         """The lines of a period and all before."""
         return self.take(self.period <= period)
 
+    def between(self, before: int, last: int) -> Ledger:
+        """The lines of the periods after one up to another."""
+        return self.take((self.period > before) & (self.period <= last))
+
     def without(self, rules: Iterable[int]) -> Ledger:
         """The lines of all rules but some."""
         return self.take(~np.isin(self.rule, list(rules)))

@@ -1,0 +1,149 @@
+"""The books for other programs: trial balance and journals as CSV and Parquet, and for beancount.
+
+Amounts are whole minor units in CSV and Parquet, major units in a beancount file. Accounts are
+named; in beancount an account is `Assets:Entity1:FinancialReceivable`, and the IFRS adjustments
+stand in commodities of their own (`CNY.ECL`), since beancount knows one basis.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from usance.base.book import Book
+from usance.base.codes import Basis, Currency, Tag
+from usance.base.dates import format_month
+from usance.base.money import Money
+from usance.books.chart import AccountKind, Chart, load_chart
+from usance.books.closes import CloseRef, postings_of, standing
+
+_ROOTS = {
+    AccountKind.ASSET: "Assets",
+    AccountKind.LIABILITY: "Liabilities",
+    AccountKind.EQUITY: "Equity",
+    AccountKind.INCOME: "Income",
+    AccountKind.EXPENSE: "Expenses",
+}
+BALANCE_COLUMNS = ("entity", "basis", "tag", "account", "name", "line", "currency", "amount_minor")
+
+
+def trial_balance(book: Book, last: CloseRef | None = None) -> list[dict[str, Any]]:
+    """What every account holds after a close, the latest if none is named; zeros are left out."""
+    closes = [each for each in standing(book) if last is None or each.month <= last.month]
+    keys = ["entity", "basis", "tag", "account", "currency"]
+    sums = postings_of(book, closes).group_by(keys).aggregate([("amount_minor", "sum")])
+    chart = load_chart()
+    rows = [
+        {
+            "entity": row["entity"],
+            "basis": Basis(row["basis"]).label,
+            "tag": Tag(row["tag"]).label,
+            "account": row["account"],
+            "name": chart.by_number[row["account"]].name,
+            "line": chart.by_number[row["account"]].line,
+            "currency": Currency(row["currency"]).label,
+            "amount_minor": row["amount_minor_sum"],
+        }
+        for row in sums.to_pylist()
+        if row["amount_minor_sum"]
+    ]
+    return sorted(rows, key=lambda row: (row["entity"], row["basis"], row["tag"], row["account"]))
+
+
+def journal_rows(book: Book, close: CloseRef) -> pa.Table:
+    """The postings of a close with names beside the numbers, and their journals' texts."""
+    chart = load_chart()
+    postings = book.read_close("postings", close.name)
+    heads = book.read_close("journals", close.name, ["text", "hash"])
+    names = pa.array([chart.by_number[each].name for each in postings["account"].to_pylist()])
+    joined = postings.append_column("name", names).join(heads, "journal_id")
+    return joined.sort_by([("journal_id", "ascending"), ("line", "ascending")])
+
+
+def export(book: Book, out: Path) -> list[Path]:
+    """Write the trial balance, all journals and a beancount file; the files that were written."""
+    out.mkdir(parents=True, exist_ok=True)
+    balance = trial_balance(book)
+    written = [out / "trial_balance.csv", out / "trial_balance.parquet"]
+    with written[0].open("w", newline="") as file:
+        writer = csv.DictWriter(file, BALANCE_COLUMNS, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(balance)
+    pq.write_table(pa.Table.from_pylist(balance), written[1])
+    for close in standing(book):
+        rows = journal_rows(book, close)
+        parquet = out / f"journals-{close.name}.parquet"
+        pq.write_table(rows, parquet)
+        _write_csv(rows, parquet.with_suffix(".csv"))
+        written += [parquet, parquet.with_suffix(".csv")]
+    (out / "books.beancount").write_text("\n".join(beancount_lines(book)) + "\n")
+    return [*written, out / "books.beancount"]
+
+
+def _write_csv(rows: pa.Table, path: Path) -> None:
+    plain = rows.set_column(
+        rows.column_names.index("period"),
+        "period",
+        pa.array([format_month(each) for each in rows["period"].to_pylist()]),
+    )
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(plain.column_names)
+        for batch in plain.to_batches():
+            writer.writerows(zip(*(column.to_pylist() for column in batch.columns), strict=True))
+
+
+def beancount_lines(book: Book) -> Iterator[str]:
+    """The journals of all closes as a beancount ledger."""
+    chart, closes = load_chart(), standing(book)
+    postings = postings_of(book, closes)
+    yield f'option "title" "{book.path.name}"'
+    yield 'option "name_assets" "Assets"'
+    first = min((close.day for close in closes), default=date(1970, 1, 1)).replace(month=1, day=1)
+    pairs = postings.select(["entity", "account"]).group_by(["entity", "account"]).aggregate([])
+    for row in sorted(pairs.to_pylist(), key=lambda row: (row["account"], row["entity"])):
+        yield f"{first} open {_account(chart, row['account'], row['entity'])}"
+    texts = {
+        row["journal_id"]: row["text"]
+        for close in closes
+        for row in book.read_close("journals", close.name, ["text"]).to_pylist()
+    }
+    yield from _transactions(postings, texts, chart)
+    yield ""
+
+
+def _transactions(postings: pa.Table, texts: dict[int, str], chart: Chart) -> Iterator[str]:
+    journal = None
+    for row in postings.sort_by([("journal_id", "ascending"), ("line", "ascending")]).to_pylist():
+        if row["journal_id"] != journal:
+            journal = row["journal_id"]
+            yield ""
+            yield f'{row["effective_on"]} * "{texts[journal]}"'
+            yield f'  journal: "{journal}"'
+        currency = Currency(row["currency"]).label
+        number = Money(row["amount_minor"], currency).number
+        tag = Tag(row["tag"])
+        unit = currency if tag is Tag.NONE else f"{currency}.{tag.name}"
+        yield f"  {_account(chart, row['account'], row['entity'])}  {number} {unit}"
+
+
+def _account(chart: Chart, number: int, entity: int) -> str:
+    account = chart.by_number[number]
+    name = "".join(part.capitalize() for part in account.name.split("_"))
+    return f"{_ROOTS[account.kind]}:Entity{entity}:{name}"
+
+
+def cash_by_activity(book: Book, close: CloseRef) -> dict[int, int]:
+    """What a close moved in cash, by activity code."""
+    rows = book.read_close("postings", close.name, ["account", "basis", "amount_minor", "activity"])
+    cash = [each.number for each in load_chart() if each.is_cash]
+    mine = rows.filter(pc.is_in(rows["account"], pa.array(cash, pa.int16())))
+    sums = mine.group_by("activity").aggregate([("amount_minor", "sum")]).to_pylist()
+    return {row["activity"]: row["amount_minor_sum"] for row in sums}
