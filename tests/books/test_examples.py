@@ -114,14 +114,16 @@ class TestJudging:
 
     @pytest.mark.parametrize(
         ("expected", "passes"),
-        [("5", True), ("5.0", True), ("4.97", False), ("null", False), ("[5, 5]", False)],
-    )
+        [
+            ("7.8", True), ("7.80", True), ("8", True), ("7.795", True), ("7.79519", True),
+            ("7.79", False), ("7", False), ("7.800", False), ("null", False), ("[7.8]", False),
+        ],
+    )  # fmt: skip
     def test_as_many_decimals_as_are_shown(self, expected: str, passes: bool, conform: Any) -> None:
-        fair = changed(
-            inputs={"principal_m": 100, "rate_with": 0.08, "rate_without": 0.1, "years": 3},
-            expected={"fair_value_m": "?"},
-        )
-        _, out, _ = conform(document(fair).replace('"?"', expected), "--json")
+        bond = {"price": 900, "fee": 10, "face": 1000, "coupon": 50}
+        dates = {"acquired": "20X1-05-01", "coupons": "31 Dec 20X1-20X5"}
+        held = changed(inputs={**bond, **dates}, expected={"eir_pct": "?"})  # 7.7951914 %
+        _, out, _ = conform(document(held).replace('"?"', expected), "--json")
         assert json.loads(out)["passed"] == int(passes)
 
     def test_one_null_leaves_the_rest_to_judge(self, conform: Any) -> None:
@@ -138,7 +140,7 @@ class TestJudging:
             "open  higher  Higher of",
             "      liability  700",
             "0 of 0 examples with an answer passed",
-            "1 have no answer to judge by",
+            "1 without an answer: computed, not judged",
         ]
 
     def test_a_value_nobody_computes_fails(self, conform: Any) -> None:

@@ -256,6 +256,14 @@ def test_a_book_without_history_says_so_and_follows_the_given_curve() -> None:
     assert not found.targets
 
 
+def test_fees_are_lost_with_principal_without_interest_or_recoveries() -> None:
+    rates = run(one_pool(), assumptions()).rates_ppb[0]
+    assert rates[PLACE["contingent"]] == 28_501_200  # 3.51 % × 1.015, a fifth of it recovered
+    assert rates[PLACE["receivable"]] == rates[PLACE["contract"]] == 35_100_000
+    twice = run(one_pool(), assumptions(fee_severity=Fraction(2))).rates_ppb[0]
+    assert twice[PLACE["contract"]] == 70_200_000
+
+
 def overlay(**changes: object) -> Overlay:
     fields = {"estimate": "contingent", "segment": 1, "reason": "floods", "approver": "board",
               "ends_on": AS_OF, **changes}  # fmt: skip
@@ -287,6 +295,10 @@ def test_overlays_move_a_segments_target_and_nothing_else() -> None:
         ({"factor": Decimal(1), "ends_on": date(2024, 6, 29)}, "the overlay ended on 2024-06-29"),
         ({"factor": Decimal(1), "approver": ""}, "the overlay has no approver"),
         ({"factor": Decimal(1), "segment": 5}, "there is no segment 5"),
+        (
+            {"factor": Decimal(1), "estimate": "loan_allowance"},
+            "segment 1 is capital_heavy and has no loan_allowance. Lay it on contingent or ifrs_",
+        ),
         ({"amount_minor": 10**7}, "takes contingent of segment 1 above what is exposed"),
     ],
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -106,3 +106,76 @@ def lock(period: PeriodText, book: BookFolder = Path()) -> None:
 
     locks(Book.open(book), parse_close_period(period))
     print_line(f"{period} is locked")
+
+
+@app.command()
+def statements(period: PeriodText, book: BookFolder = Path(), as_json: AsJson = False) -> None:
+    """Show balance sheet, operations, cash flows and the reconciliation to IFRS."""
+    from usance.base.book import Book
+    from usance.books.looking import looked_at
+    from usance.books.periods import parse_close_period
+
+    rows, currency = looked_at(Book.open(book), parse_close_period(period)).statements()
+    if as_json:
+        print_json({"currency": currency, "rows": [_as_dict(row) for row in rows]})
+        return
+    statement = ""
+    for row in rows:
+        if row.statement != statement:
+            statement = row.statement
+            print_line()
+            print_line(f"{statement} ({row.period})")
+        if row.amount_minor or row.is_total:
+            print_line(f"  {row.line:<72} {number(row.amount_minor, currency):>20}")
+
+
+@app.command("roll-forwards")
+def roll_forwards(period: PeriodText, book: BookFolder = Path(), as_json: AsJson = False) -> None:
+    """Show opening, movements and closing of allowances, guarantees, receivables, payables."""
+    from usance.base.book import Book
+    from usance.books.looking import looked_at
+    from usance.books.periods import parse_close_period
+
+    rolls, currency = looked_at(Book.open(book), parse_close_period(period)).roll_forwards()
+    if as_json:
+        print_json({"currency": currency, "roll_forwards": [
+            {"name": roll.name, "opening_minor": roll.opening,
+             "movements": {each.name: each.minor for each in roll.movements},
+             "closing_minor": roll.closing} for roll in rolls
+        ]})  # fmt: skip
+        return
+    for roll in rolls:
+        print_line(roll.name)
+        for name, minor, _ in roll.lines():
+            print_line(f"  {name:<40} {number(minor, currency):>20}")
+
+
+@app.command()
+def loan(
+    loan_id: Annotated[str, typer.Argument(metavar="LOAN", help="Such as ln_00000000G01.")],
+    book: BookFolder = Path(),
+    as_json: AsJson = False,
+) -> None:
+    """Make the journals of one loan again, close by close."""
+    from usance.base.book import Book
+    from usance.base.ids import parse_id
+    from usance.books.looking import journal_of
+
+    given = int(loan_id) if loan_id.isdigit() else parse_id(loan_id, "ln", where="LOAN")
+    lines, currency = journal_of(Book.open(book), given)
+    if as_json:
+        print_json({"loan_id": given, "currency": currency,
+                    "lines": [_as_dict(line) for line in lines]})  # fmt: skip
+        return
+    shown = [
+        [line.close, str(line.rule), line.amount, str(line.entity), line.account,
+         number(line.amount_minor, currency)]
+        for line in lines
+    ]  # fmt: skip
+    print_table(["close", "rule", "amount behind it", "entity", "account", "posted"], shown)
+
+
+def _as_dict(row: Any) -> dict[str, Any]:
+    from dataclasses import asdict
+
+    return asdict(row)

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from usance.base.book import Book
@@ -61,7 +60,7 @@ def journal_rows(book: Book, close: CloseRef) -> pa.Table:
     """The postings of a close with names beside the numbers, and their journals' texts."""
     chart = load_chart()
     postings = book.read_close("postings", close.name)
-    heads = book.read_close("journals", close.name, ["text", "hash"])
+    heads = book.read_close("journals", close.name, ["journal_id", "text", "hash"])
     names = pa.array([chart.by_number[each].name for each in postings["account"].to_pylist()])
     joined = postings.append_column("name", names).join(heads, "journal_id")
     return joined.sort_by([("journal_id", "ascending"), ("line", "ascending")])
@@ -105,7 +104,6 @@ def beancount_lines(book: Book) -> Iterator[str]:
     chart, closes = load_chart(), standing(book)
     postings = postings_of(book, closes)
     yield f'option "title" "{book.path.name}"'
-    yield 'option "name_assets" "Assets"'
     first = min((close.day for close in closes), default=date(1970, 1, 1)).replace(month=1, day=1)
     pairs = postings.select(["entity", "account"]).group_by(["entity", "account"]).aggregate([])
     for row in sorted(pairs.to_pylist(), key=lambda row: (row["account"], row["entity"])):
@@ -113,7 +111,7 @@ def beancount_lines(book: Book) -> Iterator[str]:
     texts = {
         row["journal_id"]: row["text"]
         for close in closes
-        for row in book.read_close("journals", close.name, ["text"]).to_pylist()
+        for row in book.read_close("journals", close.name, ["journal_id", "text"]).to_pylist()
     }
     yield from _transactions(postings, texts, chart)
     yield ""
@@ -138,12 +136,3 @@ def _account(chart: Chart, number: int, entity: int) -> str:
     account = chart.by_number[number]
     name = "".join(part.capitalize() for part in account.name.split("_"))
     return f"{_ROOTS[account.kind]}:Entity{entity}:{name}"
-
-
-def cash_by_activity(book: Book, close: CloseRef) -> dict[int, int]:
-    """What a close moved in cash, by activity code."""
-    rows = book.read_close("postings", close.name, ["account", "basis", "amount_minor", "activity"])
-    cash = [each.number for each in load_chart() if each.is_cash]
-    mine = rows.filter(pc.is_in(rows["account"], pa.array(cash, pa.int16())))
-    sums = mine.group_by("activity").aggregate([("amount_minor", "sum")]).to_pylist()
-    return {row["activity"]: row["amount_minor_sum"] for row in sums}

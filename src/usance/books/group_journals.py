@@ -16,7 +16,10 @@ I64 = NDArray[np.int64]
 
 
 def group_postings(lines: GroupLines, head: CloseHead, activity: I64) -> pa.Table:
-    """The postings of what moved in the group, dated on the day of the close."""
+    """The postings of what moved in the group, each dated when it is true.
+
+    Opening balances, equity and holdings within the group are translated at the rate of that day.
+    """
     order = np.lexsort((lines.account, lines.currency, lines.entity, lines.fact_id, lines.rule))
     rule, fact, entity = (column[order] for column in (lines.rule, lines.fact_id, lines.entity))
     starts = np.ones(len(order), np.bool_)
@@ -29,7 +32,7 @@ def group_postings(lines: GroupLines, head: CloseHead, activity: I64) -> pa.Tabl
         line=line_numbers(journal),
         entity=entity, basis=lines.basis[order], tag=lines.tag[order],
         account=lines.account[order], period=np.full(size, head.month),
-        effective_on=np.full(size, to_day(head.day)), rule=rule,
+        effective_on=lines.day[order], rule=rule,
         cell=np.zeros(size, np.int64), loan_id=np.zeros(size, np.int64),
         amount_minor=lines.amount[order], currency=lines.currency[order], fact_id=fact,
         activity=activity[order],

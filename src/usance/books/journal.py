@@ -93,8 +93,8 @@ def journal_heads(
     """The `journals` of postings in order of number; `text` names each rule."""
     columns = arrays(postings)
     ids = columns["journal_id"]
-    starts = np.flatnonzero(np.r_[True, np.diff(ids) != 0]) if len(ids) else np.empty(0, np.int64)
-    stops = np.r_[starts[1:], len(ids)].tolist()
+    starts = np.flatnonzero(np.r_[len(ids) > 0, np.diff(ids) != 0][: len(ids)])
+    stops = [*starts[1:].tolist(), len(ids)][: len(starts)]
     packed = np.stack([columns[name].astype(np.int64) for name in _COVERED], axis=1)
     hashes, before = [], []
     last = previous_hash

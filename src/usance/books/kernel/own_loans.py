@@ -41,7 +41,9 @@ def earn_own_loan(at: I64, policy: I64, out: I64, row: int) -> None:
         accrued = at[row, p.EARNED_INTEREST] - at[row, p.WAIVED + INTEREST]
         interest = max(interest, accrued)
         waived = at[row, p.WAIVED + GUARANTEE] + at[row, p.WAIVED + SERVICE]
-        fee = at[row, p.EARNED_FEE] + at[row, p.EARNED_SLICES] - waived
+        # What is waived takes nothing back of slices that were paid.
+        earned = at[row, p.EARNED_SLICES]
+        fee = at[row, p.EARNED_FEE] + max(min(earned, slices), earned - waived)
         if not ended:
             expected = at[row, p.EARNED_FEE_IFRS] - at[row, p.EARNED_FEE]
     out[row, a.INTEREST_EARNED] = interest

@@ -1,0 +1,71 @@
+"""A single loan's own journals, made again from what each close held of it and the rules."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from usance.base.book import Book
+from usance.base.columns import arrays
+from usance.books.amounts import AMOUNTS
+from usance.books.chart import load_chart
+from usance.books.closes import CloseRef, standing
+from usance.books.errors import TapeError
+from usance.books.loan_books import cell_index
+from usance.books.postings import post
+from usance.books.rules import load_rules
+
+
+@dataclass(frozen=True, slots=True)
+class LoanLine:
+    """One line of a loan's journal at a close."""
+
+    close: str
+    rule: int
+    amount: str
+    """The posting amount behind it."""
+    entity: int
+    tag: int
+    account: str
+    amount_minor: int
+
+
+def loan_journal(book: Book, loan_id: int, platform: int) -> Iterator[LoanLine]:
+    """What every close posted for one loan; closes that moved nothing have no lines."""
+    closes = standing(book)
+    rules, chart, index = load_rules(), load_chart(), cell_index(book)
+    heads = arrays(book.read("loans", ["loan_id", "model", "product", "source"]))
+    rows = np.flatnonzero(heads["loan_id"] == loan_id)[:1]
+    if len(rows) == 0:
+        raise TapeError("the book has no such loan", where=f"loan {loan_id}", fix="Check its id")
+    cell = index.of({name: values[rows] for name, values in heads.items()})
+    cells = index.cells.take(cell.astype(np.intp))
+    names = {rule.number: rule.amount for rule in rules}
+    before = np.zeros((1, len(AMOUNTS)), np.int64)
+    for close in closes:
+        now = _held(book, close, loan_id)
+        lines = post(now - before, cells, rules, platform)
+        for rule, entity, tag, account, amount in zip(
+            lines.rule.tolist(), lines.entity.tolist(), lines.tag.tolist(),
+            lines.account.tolist(), lines.amount.tolist(), strict=True,
+        ):  # fmt: skip
+            name = chart.by_number[account].name
+            yield LoanLine(close.name, rule, names[rule], entity, tag, name, amount)
+        before = now
+
+
+def _held(
+    book: Book, close: CloseRef, loan_id: int
+) -> np.ndarray[tuple[int, int], np.dtype[np.int64]]:
+    """The cumulative amounts of a loan at a close; nothing if it was not there yet."""
+    for file in book.close_files("subledger", close.name):
+        if not file.first or not int(file.first[1]) <= loan_id <= int(file.last[1]):
+            continue
+        found = pq.read_table(book.path / file.path, filters=pc.field("loan_id") == loan_id)
+        if found.num_rows:
+            return np.array([[found[name][0].as_py() for name in AMOUNTS]], np.int64)
+    return np.zeros((1, len(AMOUNTS)), np.int64)

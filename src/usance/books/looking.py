@@ -1,0 +1,61 @@
+"""Looking at closed books: statements, roll-forwards and the journals of single loans."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date
+
+from usance.base.book import Book
+from usance.base.codes import Currency, parse
+from usance.base.dates import first_of_month
+from usance.base.parameters import Parameters
+from usance.books.close_group import GroupClose, opening_day, statements
+from usance.books.closes import known_at_of, postings_of, standing
+from usance.books.errors import PeriodError
+from usance.books.loan_journal import LoanLine, loan_journal
+from usance.books.periods import ClosePeriod
+from usance.books.policy_files import read_policies
+from usance.books.roll_forwards import roll_forwards
+from usance.books.statements.consolidation import GroupBooks
+from usance.books.statements.primary import Row
+from usance.books.statements.roll_forward import RollForward
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """A period of closed books."""
+
+    books: GroupBooks
+    period: ClosePeriod
+    currency: str
+
+    def statements(self) -> tuple[list[Row], str]:
+        """All statements, and their currency."""
+        before = opening_day(first_of_month(self.period.months[0]))
+        rows = statements(self.books, before, self.period.last_day, self.period.label)
+        return rows, self.currency
+
+    def roll_forwards(self) -> tuple[list[RollForward], str]:
+        """All roll-forwards, and their currency."""
+        number = int(parse(Currency, self.currency))
+        first, last = self.period.months[0], self.period.last_month
+        return roll_forwards(self.books.ledger, first, last, currency=number), self.currency
+
+
+def looked_at(book: Book, period: ClosePeriod) -> Look:
+    """The books of a period, which must be closed."""
+    closes = [close for close in standing(book) if close.month <= period.last_month]
+    if not closes or closes[-1].month != period.last_month:
+        fix = f"Close it first: usance close {period.label}"
+        raise PeriodError(f"{period.label} is not closed", where=str(book.path), fix=fix)
+    entities = read_policies(book, None, period.last_day).entities
+    known_at = known_at_of(book, closes[-1])
+    group = GroupClose.of(book, entities, period.last_day, known_at, Parameters.load())
+    return Look(group.books(postings_of(book, closes)), period, book.manifest.currency)
+
+
+def journal_of(book: Book, loan_id: int) -> tuple[list[LoanLine], str]:
+    """A loan's own journals, and their currency."""
+    day = max((close.day for close in standing(book)), default=date.max)
+    entities = read_policies(book, None, day).entities
+    return list(loan_journal(book, loan_id, entities.platform.number)), book.manifest.currency

@@ -1,0 +1,211 @@
+"""Tax on income: the worked figures, the whole life of a loan, and why the rate is what it is."""
+
+from __future__ import annotations
+
+from datetime import date
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.books.group_books import (
+    ENDS,
+    GROUP,
+    GUARANTEE,
+    LATER,
+    LENDING,
+    OPENED,
+    OVERSEAS,
+    PLATFORM,
+    Facts,
+    closed,
+    lines_of,
+    with_rates,
+)
+from usance.base.codes import Tag
+from usance.books.group.facts import visible
+from usance.books.group.kinds import GroupKind
+from usance.books.group.tax import (
+    TaxYear,
+    deferred,
+    load_differences,
+    profit_before_tax,
+    rate_reconciliation,
+    temporary,
+)
+from usance.books.statements.closing import tax_years
+
+# Cumulative balances of the worked loan A2 at its closes (31 Dec, 31 Mar, 30 Jun).
+A2 = [
+    {"financial_allowance": -38_16, "contract_allowance": -12_02, "contingent": -360_00},
+    {"financial_allowance": -25_44, "contract_allowance": -9_05, "contingent": -400_00},
+    {"financial_allowance": 0, "contract_allowance": 0, "contingent": 0},
+]
+
+
+def test_deferred_tax_of_the_worked_loan() -> None:
+    assert [deferred(each, 250_000) for each in A2] == [(102_55, 0), (108_62, 0), (0, 0)]
+
+
+def test_contract_assets_and_earned_fees_are_taxed_later() -> None:
+    assert deferred({"contract_assets": 80_14, "unearned_fee": 4_00}, 250_000) == (0, 21_04)
+    assert deferred({"unearned_fee": -40_00}, 250_000) == (10_00, 0)
+
+
+def test_whole_life_tax_of_the_worked_loan_is_a_quarter_of_what_it_lost() -> None:
+    """A2 from origination to its last close: tax = 25 % of -4,483.80."""
+    moves = [
+        (date(2023, 12, 31), {"provisions": 410_18, "allowances": -410_18, "service": -75_60,
+                              "contract_assets": 80_14, "vat": -4_54}),
+        (date(2024, 3, 31), {"provisions": 24_31, "allowances": -24_31, "guarantee": -120_00,
+                             "service": -21_30, "contract_assets": 22_57 - 42_40, "vat": -8_47,
+                             "cash": 127_20, "stand": 127_20 - 84_80}),
+        (date(2024, 6, 30), {"provisions": 5_899_39, "guarantee": -120_00, "service": -13_18,
+                             "contract_assets": 13_97 - 74_28, "vat": -7_99,
+                             "cash": -6_090_00, "stand": 127_20 - 169_60,
+                             "allowances": 169_60 + 74_28 + 6_090_00 - 5_899_39}),
+        (date(2024, 9, 30), {"provisions": -1_500_00, "cash": 1_500_00}),
+    ]  # fmt: skip
+    names = {"provisions": "contingent_provision", "allowances": "contingent",
+             "vat": "other_tax_payable", "service": "heavy_facilitation",
+             "guarantee": "guarantee_revenue", "stand": "stand_ready",
+             "contract_assets": "contract_assets", "cash": "cash"}  # fmt: skip
+    loans = [
+        lines_of({names[key]: minor for key, minor in rows.items()}, GUARANTEE, day)
+        for day, rows in moves
+    ]
+    books = closed([], [day for day, _ in moves], loans)
+    end = books.at(moves[-1][0])
+    expense = end.amount("income_tax") + end.amount("deferred_tax")
+    assert expense == -1_120_95
+    assert end.amount("cash") == -4_483_80
+    assert end.amount("deferred_tax_asset") == end.amount("deferred_tax_liability") == 0
+    assert books.at(date(2023, 12, 31)).amount("deferred_tax_asset") == 102_55
+    assert books.at(date(2024, 3, 31)).amount("deferred_tax_asset") == 108_62
+
+
+@given(st.lists(st.integers(-(10**9), 10**9), min_size=8, max_size=8), st.integers(0, 500_000))
+def test_current_and_deferred_tax_together_are_the_rate_on_profit(
+    minors: list[int], rate: int
+) -> None:
+    """Within half a cent for each of three roundings at the start and at the end."""
+    names = ("contingent", "loan_allowance", "contract_assets", "unearned_fee")
+    start, now = dict(zip(names, minors, strict=False)), dict(zip(names, minors[4:], strict=True))
+    entity = GROUP[GUARANTEE]
+    from dataclasses import replace
+
+    year = TaxYear(
+        replace(entity, tax_ppm=rate),
+        {**now, "marketing": minors[0]},
+        start,
+        permanent_minor=minors[1],
+    )
+    stands, stood = deferred(now, rate), deferred(start, rate)
+    change = (stands.liability_minor - stands.asset_minor) - (
+        stood.liability_minor - stood.asset_minor
+    )
+    assert year.deferred == stands
+    exact = rate * (year.profit + year.permanent_minor)
+    assert abs((year.current + change) * 1_000_000 - exact) <= 2_500_000
+    assert year.profit == -minors[0]
+    assert temporary(now) == sum(minors[4:])
+
+
+def test_tax_is_cumulative_within_the_year_and_starts_again() -> None:
+    facts = Facts()
+    for month, minor in ((2, 33), (5, 34), (8, -20)):
+        facts.say(LENDING, GroupKind.SUNDRY, date(2024, month, 1), minor)
+    facts.say(LENDING, GroupKind.SUNDRY, date(2025, 2, 1), 2)
+    facts.say(LENDING, GroupKind.PERMANENT_DIFFERENCE, date(2024, 5, 1), 10, reason="meals")
+    books = closed(facts.facts, [*ENDS, date(2025, 3, 31)])
+    due = [books.at(day).amount("income_tax") for day in (*ENDS, date(2025, 3, 31))]
+    # 25 % of 33, 67 + 10, 47 + 10 twice, and in the new year of 49 + 10, half up.
+    assert due == [8, 19, 14, 14, 15]
+    assert books.at(ENDS[3]).amount("income_tax_payable") == -14
+
+
+def test_profits_kept_for_a_payout_are_taxed_when_they_are_paid_out() -> None:
+    """25 % of 1,000.00 is tax, 10 % of the 750.00 left will be withheld."""
+    facts = Facts()
+    facts.say(LENDING, GroupKind.SUNDRY, date(2024, 2, 1), 1_000_00)
+    facts.say(LENDING, GroupKind.GROUP_DIVIDEND, date(2024, 5, 1), 400_00, to=PLATFORM)
+    facts.say(LENDING, GroupKind.WITHHOLDING, date(2024, 5, 1), 40_00)
+    books = closed(facts.facts, ENDS[:2])
+    assert books.at(ENDS[0]).amount("deferred_tax_liability") == -75_00
+    # 750.00 - 40.00 withheld - 400.00 paid out leave 310.00.
+    assert books.at(ENDS[1]).amount("deferred_tax_liability") == -31_00
+    assert books.at(ENDS[1]).amount("income_tax") == 290_00
+
+
+def test_the_rate_is_explained_to_the_last_cent() -> None:
+    facts = Facts()
+    facts.say(PLATFORM, GroupKind.SUNDRY, date(2024, 2, 1), 1_000_00)
+    facts.say(LENDING, GroupKind.SUNDRY, date(2024, 2, 1), 300_01)
+    facts.say(LENDING, GroupKind.PERMANENT_DIFFERENCE, date(2024, 2, 1), 20_00, reason="fines")
+    books = closed(facts.facts, ENDS[:1])
+    seen = visible(facts.facts, ENDS[0], LATER)
+    years = tax_years(books.ledger, seen, GROUP, books.rates, ENDS[0])
+    end = books.at(ENDS[0])
+    expense = end.amount("income_tax") + end.amount("deferred_tax")
+    steps = rate_reconciliation(years, expense, 250_000)
+    assert [step.minor for step in steps] == [325_00, -100_00, 5_00, 22_00, 252_00]
+    assert sum(step.minor for step in steps[:-1]) == steps[-1].minor
+
+
+def test_outside_holders_bear_their_share() -> None:
+    facts = with_rates()
+    facts.say(OVERSEAS, GroupKind.SUNDRY, date(2024, 2, 1), -1_000_00)
+    books = closed(facts.facts, ENDS[:1])
+    end = books.at(ENDS[0])
+    lost = end.amount("other_income") + end.amount("income_tax") + end.amount("exchange_result")
+    assert lost > 0
+    assert abs(end.amount("outside_share") * 5 + lost) <= 5
+    assert end.amount("outside_holders") == -end.amount("outside_share")
+
+
+def test_outside_shares_multiply_through_owners() -> None:
+    from usance.books.group.entities import parse_entities
+
+    chain = parse_entities("""
+currency: CNY
+entities:
+  - {number: 1, name: A, role: parent}
+  - {number: 2, name: B, role: platform, owner: 1, share: 90%}
+  - {number: 3, name: C, role: subsidiary, owner: 2, share: 80%}
+""")
+    assert [chain.outside_ppm(number) for number in (1, 2, 3)] == [0, 100_000, 280_000]
+
+
+def test_vat_is_paid_on_the_fifteenth_after_its_period() -> None:
+    """The worked loan C: 8.07 on 15 January, 1.32 on 15 April, 1.82 on 15 July."""
+    facts = Facts()
+    facts.say(
+        PLATFORM, GroupKind.OPENING_BALANCE, OPENED,
+        lines=[{"account": "other_tax_payable", "amount": "-8.07"},
+               {"account": "retained_earnings", "amount": "8.07"}],
+    )  # fmt: skip
+    loans = [
+        lines_of({"light_servicing": minor, "other_tax_payable": -minor}, PLATFORM, day)
+        for minor, day in ((1_32, ENDS[0]), (1_82, ENDS[1]))
+    ]
+    early = closed(facts.facts, [date(2024, 1, 14)])
+    assert early.at(date(2024, 1, 14)).amount("cash") == 0
+    books = closed(facts.facts, ENDS, loans)
+    assert [books.at(day).amount("cash") for day in ENDS] == [-8_07, -9_39, -11_21, -11_21]
+    assert [books.at(day).amount("other_tax_payable") for day in ENDS] == [-1_32, -1_82, 0, 0]
+
+
+def test_ifrs_adjustments_carry_their_own_tax() -> None:
+    loans = [
+        lines_of(
+            {"contingent": -100_00, "contingent_provision": 100_00}, GUARANTEE, ENDS[0], Tag.ECL
+        )
+    ]
+    books = closed([], ENDS[:1], loans)
+    assert books.at(ENDS[0]).amount("income_tax") == 0
+    assert books.at(ENDS[0]).amount("deferred_tax_asset", Tag.ECL) == 0
+
+
+def test_the_lists_of_differences_are_apart() -> None:
+    listed = load_differences()
+    assert not set(listed.deductible) & set(listed.taxable)
+    assert profit_before_tax({"referral": -5, "income_tax": 2, "cash": 5}) == 5
