@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from usance.base.book import Book, Step
@@ -41,7 +42,7 @@ from usance.books.expectations import NAME, by_month, lost_shares
 from usance.books.flux import flux_notes
 from usance.books.group.rules import load_group_rules
 from usance.books.journal import CloseHead, journal_heads, loan_postings, unbalanced
-from usance.books.loan_books import Sources, cell_index, shards_of
+from usance.books.loan_books import Sources, cell_index
 from usance.books.loan_close import (
     Exposure,
     Pools,
@@ -53,6 +54,7 @@ from usance.books.loan_close import (
     shares_of,
     subledger_parts,
 )
+from usance.books.loss_report import loss_review, provision_splits, splits_as_dict
 from usance.books.losses.estimate import estimate
 from usance.books.losses.estimates import Estimates
 from usance.books.losses.exposures import Exposures
@@ -63,6 +65,8 @@ from usance.books.policy_files import PolicyFiles, read_policies
 from usance.books.postings import post
 from usance.books.rules import load_rules
 from usance.books.statements.consolidation import GroupBooks
+from usance.books.tape_book import holds_tape, tape_moments
+from usance.books.tape_loans import TapeLoans
 from usance.measure.triangles import Triangle
 
 I64 = NDArray[np.int64]
@@ -87,6 +91,7 @@ class Closing:
     notes: list[str] = field(default_factory=list)
     controls: list[Control] = field(default_factory=list)
     loans: int = 0
+    losses: dict[str, Any] = field(default_factory=dict)
 
     @contextmanager
     def step(self, name: str) -> Iterator[None]:
@@ -117,8 +122,12 @@ def close(
     book: Book, period: ClosePeriod, *, policies: Path | None = None,
     known_at: datetime | None = None, actor: str = "close", clock: Callable[[], float],
     progress: Progress = no_progress, parameters: Parameters | None = None,
+    tape: TapeLoans | None = None,
 ) -> Closing:  # fmt: skip
-    """Close a period of a book, or raise what stands against it; nothing is half done."""
+    """Close a period of a book, or raise what stands against it; nothing is half done.
+
+    A book that keeps its loans as a tape is closed from it; `tape` spares reading it again.
+    """
     ref, before = begin(book, period)
     moment = known_at or latest_booking(book)
     made = Closing(
@@ -127,7 +136,7 @@ def close(
     )  # fmt: skip
     with trace() as reads, book.writing() as step:
         with made.step("cut-off"):
-            scope = _scope(made)
+            scope = _scope(made, tape)
         base = Policies.at(period.last_day, made.parameters)
         with made.step("cohorts and exposures"):
             exposure = exposure_of(scope, base, progress)
@@ -159,22 +168,27 @@ def close(
 
 def latest_booking(book: Book) -> datetime:
     """The moment of the newest fact in a book: everything it holds is known by then."""
-    moments = [datetime.min.replace(tzinfo=UTC)]
+    moments = [datetime.min.replace(tzinfo=UTC), *tape_moments(book)]
     for name in ("facts", "group_facts"):
         for file in book.files(name):
             column = book.read_file(table(name), file, ["booked_at"])["booked_at"]
             if len(column):
-                moments.append(pa.compute.max(column).as_py())
+                moments.append(pc.max(column).as_py())
     return max(moments)
 
 
-def _scope(made: Closing) -> Scope:
+def _scope(made: Closing, tape: TapeLoans | None) -> Scope:
     index = cell_index(made.book)
     lag = made.parameters.at("servicing.clearing_lag", made.period.last_day).integer
-    return Scope(
+    scope = Scope(
         made.book, made.period.last_day, made.known_at, made.period.months, index,
         Sources.of(made.book), lag, shares_of(made.book, index),
     )  # fmt: skip
+    if not holds_tape(made.book):
+        return scope
+    loans = tape or TapeLoans(made.book)
+    made.notes += loans.notes
+    return loans.scope(scope)
 
 
 def _estimate(made: Closing, base: Policies, exposure: Exposure) -> tuple[Policies, pa.Table]:
@@ -188,7 +202,7 @@ def _estimate(made: Closing, base: Policies, exposure: Exposure) -> tuple[Polici
     rated = replace(base, lost_ppm=lost, first_month=first, survival_ppm=survival)
     rows = [_lost_rows(made.ref.close_no, pools.segments, shares)]
     if len(found.segments):
-        made_of = _losses(made, found, exposure)
+        made_of = _losses(made, found, exposure, earlier)
         rated = replace(rated, rates_ppb=made_of.rates_ppb)
         made.notes += made_of.notes
         rows.append(made_of.rows())
@@ -197,14 +211,19 @@ def _estimate(made: Closing, base: Policies, exposure: Exposure) -> tuple[Polici
     return rated, sort(pa.concat_tables(rows), table("estimates"))
 
 
-def _losses(made: Closing, found: Triangle, exposure: Exposure) -> Estimates:
+def _losses(
+    made: Closing, found: Triangle, exposure: Exposure,
+    earlier: Sequence[tuple[CloseRef, pa.Table]],
+) -> Estimates:  # fmt: skip
     models = np.array([Model(int(each) // 8) for each in found.segments])
     shape = (STAGES, len(found.segments), len(found.cohorts))
     losses = made.files.losses
+    at_risk = Exposures(models, exposure.minor.reshape(shape))
+    assumptions = losses.assumptions(made.parameters, made.period.last_day)
+    made.losses = loss_review(found, at_risk, assumptions, losses.overlays, made.ref, earlier)
     return estimate(
-        found, Exposures(models, exposure.minor.reshape(shape)),
-        losses.assumptions(made.parameters, made.period.last_day), losses.overlays,
-        as_of=made.period.last_day, close_no=made.ref.close_no,
+        found, at_risk, assumptions, losses.overlays, as_of=made.period.last_day,
+        close_no=made.ref.close_no,
     )  # fmt: skip
 
 
@@ -219,7 +238,7 @@ def _lost_rows(close_no: int, segments: I64, shares: I64) -> pa.Table:
 def _subledger(made: Closing, scope: Scope, pools: Pools, policies: Policies, step: Step) -> Sums:
     """The second pass over the loans; their subledger goes to the book piece by piece."""
     sums = Sums(np.zeros((2 * len(scope.index.cells), len(AMOUNTS)), np.int64))
-    for number in shards_of(made.book):
+    for number in scope.shards():
         parts = subledger_parts(
             scope, number, made.ref.close_no, pools, policies, sums, made.progress
         )
@@ -236,7 +255,9 @@ def _by_cell(sums: I64) -> I64:
 
 def _post_loans(made: Closing, scope: Scope, sums: Sums) -> pa.Table:
     """The journals of what moved since the close before, by cell."""
-    movement = _by_cell(sums.cells) - _sums_before(made, scope)
+    before = _sums_before(made, scope)
+    movement = _by_cell(sums.cells) - before
+    made.losses["provisions"] = splits_as_dict(provision_splits(sums.cells, before))
     lines = post(movement, scope.index.cells, load_rules(), made.files.entities.platform.number)
     currency = int(parse(Currency, made.book.manifest.currency))
     return loan_postings(lines, made.head, currency, activity_codes(lines.rule, lines.account))
@@ -315,5 +336,6 @@ def _finish(made: Closing, step: Step, parameters: Sequence[str]) -> None:
         "controls": [control.as_dict() for control in made.controls],
         "parameters": sorted(set(parameters)),
         "notes": made.notes,
+        "losses": made.losses,
     }
     keep_controls(step, made.ref, content)

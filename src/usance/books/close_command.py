@@ -26,15 +26,22 @@ def close(
         Path | None,
         typer.Option("--policies", metavar="DIR", help="Policies; else those used last."),
     ] = None,
+    known_at: Annotated[
+        str | None,
+        typer.Option(metavar="MOMENT", help="Leave out what was booked after this."),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Close a period: every step is executed, timed and shown; a failed control stops it."""
     from usance.base.book import Book
+    from usance.base.dates import parse_moment
     from usance.books.close import close as closes
     from usance.books.periods import parse_close_period
 
     made = closes(
-        Book.open(book), parse_close_period(period), policies=policies, clock=time.perf_counter,
+        Book.open(book), parse_close_period(period), policies=policies,
+        known_at=None if known_at is None else parse_moment(known_at, where="--known-at"),
+        clock=time.perf_counter,
         progress=_Shown() if sys.stderr.isatty() and not as_json else _silent,
     )  # fmt: skip
     if as_json:

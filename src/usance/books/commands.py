@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from usance.base.command_line import number, print_json, print_line, print_table, show_help
+
+if TYPE_CHECKING:
+    from usance.books.statements.primary import Row
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False, invoke_without_command=True)
 
@@ -22,6 +25,57 @@ PeriodText = Annotated[
 def books(ctx: typer.Context) -> None:
     """Periods, balances, exports and roll-forwards of a book."""
     show_help(ctx)
+
+
+@app.command()
+def sample(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A new or empty folder.")],
+) -> None:
+    """Make a small book to try things on: five loans, to be closed from 2023Q4 on."""
+    from usance.base.ids import owned_id, print_id
+    from usance.books.sample import LOANS, sample_book
+
+    sample_book(folder)
+    shown = [
+        [print_id("ln", owned_id(place, 1)), name.replace("_", " "), model.label]
+        for place, (name, model) in enumerate(LOANS.items(), start=1)
+    ]
+    print_table(["loan", "what becomes of it", "funding model"], shown)
+
+
+@app.command()
+def run(
+    tape: Annotated[Path, typer.Argument(metavar="TAPE", help="Loans by month: Parquet or CSV.")],
+    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="The book to make or go on.")],
+    policies: Annotated[
+        Path | None, typer.Option("--policies", metavar="DIR", help="Policies; else simple ones.")
+    ] = None,
+    every: Annotated[str, typer.Option(metavar="month|quarter", help="How often.")] = "month",
+    currency: Annotated[
+        str | None, typer.Option(metavar="CODE", help="Of all amounts; CNY for a new book.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Make the books of a portfolio from its tape: a book folder with a close a period."""
+    import time
+
+    from usance.books.tape_run import run_tape
+
+    made = run_tape(
+        tape, out=out, policies=policies, every=every, currency=currency, clock=time.perf_counter
+    )
+    if as_json:
+        print_json({"book": str(out), "closes": [closing.as_dict() for closing in made]})
+        return
+    shown = [
+        [closing.period.label, closing.ref.name, f"{closing.loans:,}",
+         f"{sum(each.holds for each in closing.controls)} of {len(closing.controls)}"]
+        for closing in made
+    ]  # fmt: skip
+    print_table(["period", "close", "loans", "controls that hold"], shown)
+    for note in made[-1].notes if made else ():
+        print_line(f"note: {note}")
+    print_line(f"{len(made)} closes in {out}" if made else f"nothing new for {out}")
 
 
 @app.command()
@@ -119,14 +173,37 @@ def statements(period: PeriodText, book: BookFolder = Path(), as_json: AsJson = 
     if as_json:
         print_json({"currency": currency, "rows": [_as_dict(row) for row in rows]})
         return
-    statement = ""
+    for statement, lines in _by_statement(rows).items():
+        print_line()
+        print_line(f"{statement} ({lines[0].period})")
+        if len({row.statement for row in lines}) > 1:
+            _print_matrix(lines, currency)
+            continue
+        for row in lines:
+            if row.amount_minor or row.is_total:
+                print_line(f"  {row.line:<72} {number(row.amount_minor, currency):>20}")
+
+
+def _by_statement(rows: list[Row]) -> dict[str, list[Row]]:
+    """Rows by statement; the columns of a reconciliation are one."""
+    found: dict[str, list[Row]] = {}
     for row in rows:
-        if row.statement != statement:
-            statement = row.statement
-            print_line()
-            print_line(f"{statement} ({row.period})")
-        if row.amount_minor or row.is_total:
-            print_line(f"  {row.line:<72} {number(row.amount_minor, currency):>20}")
+        found.setdefault(row.statement.partition(":")[0], []).append(row)
+    return found
+
+
+def _print_matrix(rows: list[Row], currency: str) -> None:
+    """A reconciliation: a line a row, a column from US GAAP over each tag to IFRS."""
+    from usance.books.statements.matrix import COLUMNS
+
+    amounts = {(row.line, row.statement.partition(":")[2]): row.amount_minor for row in rows}
+    headings = [tags[0].label if len(tags) == 1 else "ifrs" for tags in COLUMNS.values()]
+    print_line(" " * 72 + "".join(f"{each:>14}" for each in ["us_gaap", *headings[1:]]))
+    for line in dict.fromkeys(row.line for row in rows):
+        minor = [amounts[line, column] for column in COLUMNS]
+        if any(minor):
+            shown = "".join(f"{number(each, currency):>14}" for each in minor)
+            print_line(f"  {line:<70}{shown}")
 
 
 @app.command("roll-forwards")
@@ -158,21 +235,57 @@ def loan(
 ) -> None:
     """Make the journals of one loan again, close by close."""
     from usance.base.book import Book
+    from usance.base.codes import Tag
     from usance.base.ids import parse_id
     from usance.books.looking import journal_of
 
     given = int(loan_id) if loan_id.isdigit() else parse_id(loan_id, "ln", where="LOAN")
     lines, currency = journal_of(Book.open(book), given)
     if as_json:
-        print_json({"loan_id": given, "currency": currency,
-                    "lines": [_as_dict(line) for line in lines]})  # fmt: skip
+        named = [_as_dict(line) | {"tag": Tag(line.tag).label} for line in lines]
+        print_json({"loan_id": given, "currency": currency, "lines": named})
         return
     shown = [
-        [line.close, str(line.rule), line.amount, str(line.entity), line.account,
+        [line.close, str(line.rule), line.amount, str(line.entity),
+         Tag(line.tag).label if line.tag else "us_gaap", line.account,
          number(line.amount_minor, currency)]
         for line in lines
     ]  # fmt: skip
-    print_table(["close", "rule", "amount behind it", "entity", "account", "posted"], shown)
+    print_table(
+        ["close", "rule", "amount behind it", "entity", "basis", "account", "posted"], shown
+    )
+
+
+@app.command()
+def losses(period: PeriodText, book: BookFolder = Path(), as_json: AsJson = False) -> None:
+    """Show provisions by new volume and true-up, the sensitivity, and the back-test."""
+    from usance.base.book import Book
+    from usance.books.looking import losses_of
+    from usance.books.periods import parse_close_period
+
+    found, currency = losses_of(Book.open(book), parse_close_period(period))
+    if as_json:
+        print_json({"currency": currency, **found})
+        return
+    print_table(
+        ["provision", "new volume", "true-up"],
+        [[name, number(split["new_volume_minor"], currency),
+          number(split["true_up_minor"], currency)]
+         for name, split in found.get("provisions", {}).items()],
+    )  # fmt: skip
+    print_line()
+    print_table(
+        ["estimate", "target", "if fewer default", "if more default"],
+        [[each["estimate"], *(number(each[f"{key}_minor"], currency)
+                              for key in ("target", "lower", "higher"))]
+         for each in found.get("sensitivity", [])],
+    )  # fmt: skip
+    print_line()
+    print_table(
+        ["vintage", "segment", "expected ppb", "actual ppb", "missed ppb"],
+        [[each["cohort"], str(each["segment"]), str(each["expected_ppb"]), str(each["actual_ppb"]),
+          str(each["missed_ppb"])] for each in found.get("back_test", [])],
+    )  # fmt: skip
 
 
 def _as_dict(row: Any) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from usance.base.columns import arrays
@@ -50,7 +51,7 @@ def by_month(
     first = min([*period_months, *(close.month for close, _ in earlier)])
     shares = np.tile(now[:, None], (1, period_months[-1] - first + 1))
     for close, rows in sorted(earlier, key=lambda pair: pair[0].month, reverse=True):
-        found = arrays(rows.filter(pa.compute.equal(rows["name"], NAME)))
+        found = arrays(rows.filter(pc.equal(rows["name"], NAME)))
         place = np.searchsorted(segments, found["segment"]).clip(0, len(segments) - 1)
         known = segments[place] == found["segment"]
         shares[place[known], : close.month - first + 1] = found["value"][known, None]

@@ -8,12 +8,13 @@ stand in commodities of their own (`CNY.ECL`), since beancount knows one basis.
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import date
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from usance.base.book import Book
@@ -53,7 +54,7 @@ def trial_balance(book: Book, last: CloseRef | None = None) -> list[dict[str, An
         for row in sums.to_pylist()
         if row["amount_minor_sum"]
     ]
-    return sorted(rows, key=lambda row: (row["entity"], row["basis"], row["tag"], row["account"]))
+    return sorted(rows, key=lambda row: [row[name] for name in keys])
 
 
 def journal_rows(book: Book, close: CloseRef) -> pa.Table:
@@ -86,25 +87,34 @@ def export(book: Book, out: Path) -> list[Path]:
     return [*written, out / "books.beancount"]
 
 
+_NAMES: dict[str, Callable[[int], str]] = {
+    "period": format_month,
+    "basis": lambda code: Basis(code).label,
+    "tag": lambda code: Tag(code).label,
+    "currency": lambda code: Currency(code).label,
+}
+"""Codes that a CSV file spells out."""
+
+
 def _write_csv(rows: pa.Table, path: Path) -> None:
-    plain = rows.set_column(
-        rows.column_names.index("period"),
-        "period",
-        pa.array([format_month(each) for each in rows["period"].to_pylist()]),
-    )
     with path.open("w", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(plain.column_names)
-        for batch in plain.to_batches():
-            writer.writerows(zip(*(column.to_pylist() for column in batch.columns), strict=True))
+        writer.writerow(rows.column_names)
+        for batch in rows.to_batches():
+            columns = [
+                [_NAMES[name](each) for each in values] if name in _NAMES else values
+                for name, values in batch.to_pydict().items()
+            ]
+            writer.writerows(zip(*columns, strict=True))
 
 
 def beancount_lines(book: Book) -> Iterator[str]:
     """The journals of all closes as a beancount ledger."""
     chart, closes = load_chart(), standing(book)
     postings = postings_of(book, closes)
-    yield f'option "title" "{book.path.name}"'
-    first = min((close.day for close in closes), default=date(1970, 1, 1)).replace(month=1, day=1)
+    yield f'option "title" {_quoted(book.path.resolve().name)}'
+    # Facts of the group may lie before the first close, an opening balance always does.
+    first = pc.min(postings["effective_on"]).as_py() or date(1970, 1, 1)
     pairs = postings.select(["entity", "account"]).group_by(["entity", "account"]).aggregate([])
     for row in sorted(pairs.to_pylist(), key=lambda row: (row["account"], row["entity"])):
         yield f"{first} open {_account(chart, row['account'], row['entity'])}"
@@ -123,13 +133,18 @@ def _transactions(postings: pa.Table, texts: dict[int, str], chart: Chart) -> It
         if row["journal_id"] != journal:
             journal = row["journal_id"]
             yield ""
-            yield f'{row["effective_on"]} * "{texts[journal]}"'
+            yield f"{row['effective_on']} * {_quoted(texts[journal])}"
             yield f'  journal: "{journal}"'
         currency = Currency(row["currency"]).label
         number = Money(row["amount_minor"], currency).number
         tag = Tag(row["tag"])
         unit = currency if tag is Tag.NONE else f"{currency}.{tag.name}"
         yield f"  {_account(chart, row['account'], row['entity'])}  {number} {unit}"
+
+
+def _quoted(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
 
 
 def _account(chart: Chart, number: int, entity: int) -> str:

@@ -65,11 +65,19 @@ class Scope:
         """The co-funded loans."""
         return np.array(sorted(self.shares), np.int64)
 
+    def shards(self) -> list[int]:
+        """The shards that have loans."""
+        return shards_of(self.book)
+
     def shard(self, number: int) -> Shard:
         """One shard's loans."""
         return read_shard(
             self.book, number, self.index, self.sources, self.day, self.known_at, self.lag_days
         )
+
+    def triangle(self, shard: Shard) -> Triangle:
+        """What became of its loans by cohort and age."""
+        return triangle(shard.rows, shard.fact_rows, as_of=self.day, known_at=self.known_at)
 
     def exact(self, shard: Shard, policies: Policies) -> ExactLoans:
         """Its loans for the exact form."""
@@ -126,7 +134,7 @@ class Exposure:
 
 def exposure_of(scope: Scope, policies: Policies, progress: Progress = no_progress) -> Exposure:
     """The first pass: the triangle, exposures and slices of all shards."""
-    numbers = shards_of(scope.book)
+    numbers = scope.shards()
     parts = []
     for done, number in enumerate(numbers):
         progress("exposures", done, len(numbers))
@@ -157,7 +165,7 @@ def _no_exposure(found: Triangle, pools: Pools) -> Exposure:
 
 
 def _exposure_of_shard(scope: Scope, shard: Shard, policies: Policies) -> Exposure:
-    found = triangle(shard.rows, shard.fact_rows, as_of=scope.day, known_at=scope.known_at)
+    found = scope.triangle(shard)
     made = _no_exposure(found, Pools.of(found))
     loans = made.pools.placed(shard.loans, shard.cohort)
     room = Room()
@@ -208,12 +216,10 @@ def subledger_parts(
     shard = scope.shard(number)
     loans, exact = pools.placed(shard.loans, shard.cohort), scope.exact(shard, policies)
     room = Room()
-    for first in range(0, max(len(loans), 1), PIECE):
-        last = min(first + PIECE, len(loans))
-        progress("amounts", first, len(loans))
-        columns = _kernel_piece(scope, shard, loans, policies, range(first, last), room, sums)
-        ids = loans.loan_id[first:last]
-        rows = _between(exact, ids, is_first=first == 0, is_last=last == len(loans))
+    for kernel_rows, rows in _pieces(loans, exact):
+        progress("amounts", kernel_rows.start, len(loans))
+        columns = _kernel_piece(scope, shard, loans, policies, kernel_rows, room, sums)
+        ids = loans.loan_id[kernel_rows.start : kernel_rows.stop]
         if len(rows):
             more = _exact_piece(scope, exact, rows, pools, policies, sums)
             ids = np.concatenate([ids, exact.loan_id[rows]])
@@ -221,6 +227,20 @@ def subledger_parts(
             ids, columns = ids[order], np.hstack([columns, more])[:, order]
         sums.loans += len(ids)
         yield _part(ids, columns, close_no)
+
+
+def _pieces(loans: LoanColumns, exact: ExactLoans) -> Iterator[tuple[range, NDArray[np.intp]]]:
+    """Rows for the kernel and rows of the exact form, so that all loans rise."""
+    if len(loans) == 0:
+        for first in range(0, max(len(exact), 1), PIECE):
+            yield range(0), np.arange(first, min(first + PIECE, len(exact)))
+    for first in range(0, len(loans), PIECE):
+        last = min(first + PIECE, len(loans))
+        ids = loans.loan_id[first:last]
+        yield (
+            range(first, last),
+            _between(exact, ids, is_first=first == 0, is_last=last == len(loans)),
+        )
 
 
 def _kernel_piece(

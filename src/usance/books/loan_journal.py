@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
 from usance.base.book import Book
 from usance.base.columns import arrays
@@ -15,9 +16,10 @@ from usance.books.amounts import AMOUNTS
 from usance.books.chart import load_chart
 from usance.books.closes import CloseRef, standing
 from usance.books.errors import TapeError
-from usance.books.loan_books import cell_index
+from usance.books.loan_books import CellIndex, cell_index
 from usance.books.postings import post
 from usance.books.rules import load_rules
+from usance.books.tape_book import holds_tape, tape_cell
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,12 +40,7 @@ def loan_journal(book: Book, loan_id: int, platform: int) -> Iterator[LoanLine]:
     """What every close posted for one loan; closes that moved nothing have no lines."""
     closes = standing(book)
     rules, chart, index = load_rules(), load_chart(), cell_index(book)
-    heads = arrays(book.read("loans", ["loan_id", "model", "product", "source"]))
-    rows = np.flatnonzero(heads["loan_id"] == loan_id)[:1]
-    if len(rows) == 0:
-        raise TapeError("the book has no such loan", where=f"loan {loan_id}", fix="Check its id")
-    cell = index.of({name: values[rows] for name, values in heads.items()})
-    cells = index.cells.take(cell.astype(np.intp))
+    cells = index.cells.take(_cell(book, loan_id, index))
     names = {rule.number: rule.amount for rule in rules}
     before = np.zeros((1, len(AMOUNTS)), np.int64)
     for close in closes:
@@ -56,6 +53,19 @@ def loan_journal(book: Book, loan_id: int, platform: int) -> Iterator[LoanLine]:
             name = chart.by_number[account].name
             yield LoanLine(close.name, rule, names[rule], entity, tag, name, amount)
         before = now
+
+
+def _cell(book: Book, loan_id: int, index: CellIndex) -> NDArray[np.intp]:
+    """The row of a loan's cell."""
+    if holds_tape(book):
+        found = np.flatnonzero(index.cells.cell == tape_cell(book, loan_id))
+    else:
+        heads = arrays(book.read("loans", ["loan_id", "model", "product", "source"]))
+        rows = np.flatnonzero(heads["loan_id"] == loan_id)[:1]
+        found = index.of({name: values[rows] for name, values in heads.items()}).astype(np.intp)
+    if len(found) == 0:
+        raise TapeError("the book has no such loan", where=f"loan {loan_id}", fix="Check its id")
+    return found
 
 
 def _held(

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import date
+from typing import Any
 
 from usance.base.book import Book
 from usance.base.codes import Currency, parse
 from usance.base.dates import first_of_month
 from usance.base.parameters import Parameters
 from usance.books.close_group import GroupClose, opening_day, statements
-from usance.books.closes import known_at_of, postings_of, standing
+from usance.books.closes import controls_of, known_at_of, postings_of, standing
 from usance.books.errors import PeriodError
 from usance.books.loan_journal import LoanLine, loan_journal
 from usance.books.periods import ClosePeriod
@@ -52,6 +53,13 @@ def looked_at(book: Book, period: ClosePeriod) -> Look:
     known_at = known_at_of(book, closes[-1])
     group = GroupClose.of(book, entities, period.last_day, known_at, Parameters.load())
     return Look(group.books(postings_of(book, closes)), period, book.manifest.currency)
+
+
+def losses_of(book: Book, period: ClosePeriod) -> tuple[dict[str, Any], str]:
+    """What the close of a period said about losses, and its currency."""
+    looked_at(book, period)
+    (close,) = [each for each in standing(book) if each.month == period.last_month]
+    return controls_of(book, close)["losses"], book.manifest.currency
 
 
 def journal_of(book: Book, loan_id: int) -> tuple[list[LoanLine], str]:

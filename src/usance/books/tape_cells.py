@@ -28,7 +28,8 @@ Wrong = list[tuple[int, str, str]]
 
 MOST_MINOR = 10**15
 """No amount of one loan is above it; sums of a million such loans still fit 64 bits."""
-_CODES: Mapping[str, type[Code]] = {"model": Model, "product": Product, "status": Status}
+CODES: Mapping[str, type[Code]] = {"model": Model, "product": Product, "status": Status}
+"""The closed set of each kind of column that has one."""
 _FIRST_MONTH, _LAST_MONTH = 1, 1571  # February 1970 to December 2100
 
 
@@ -49,7 +50,7 @@ def read_cells(
         return _by_value(column, spec.name, _month)
     if spec.kind == "day":
         return _by_value(column, spec.name, lambda value: to_day(parse_date(value)))
-    return _by_value(column, spec.name, lambda value: _code(_CODES[spec.kind], value))
+    return _by_value(column, spec.name, lambda value: _code(CODES[spec.kind], value))
 
 
 def _amounts(

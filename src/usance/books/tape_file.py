@@ -48,6 +48,13 @@ class GivenTape:
     def __len__(self) -> int:
         return len(self.row)
 
+    def get(self, name: str, default: int | I64 = NOT_GIVEN) -> I64:
+        """A column with something else for its empty cells."""
+        column = self.columns.get(name)
+        if column is None:
+            column = np.full(len(self), NOT_GIVEN, np.int64)
+        return np.asarray(np.where(column == NOT_GIVEN, default, column), np.int64)
+
     def wrong(self, place: int, what: str, fix: str) -> TapeError:
         """What is wrong with a row, by its place in the sorted rows."""
         return TapeError(
@@ -82,6 +89,8 @@ def read_tape(
     empty = list(_empty(columns, found, numbers, path)) if not problems else []
     if problems or empty:
         return GivenTape(str(path), {}, numbers[:0], None, frozenset(found), problems + empty)
+    source = columns.get("source", numbers * 0 + NOT_GIVEN)
+    columns["source"] = np.where(source == NOT_GIVEN, 1, source)
     order = np.lexsort((columns["month"], columns["loan_id"]))
     for name, column in columns.items():
         columns[name] = column[order]

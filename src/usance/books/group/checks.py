@@ -166,10 +166,10 @@ def _dividends(facts: Sequence[GroupFact], entities: Entities) -> Iterator[Usanc
     }
     for each in facts:
         if each.kind is GroupKind.DIVIDEND_DECLARED:
-            if (each.detail["per_share"] is None) != (each.amount_minor > 0):
-                fix = "Give an amount, or so much per_share, not both"
+            if each.detail["per_share"] is None and each.amount_minor <= 0:
+                fix = "Give an amount, or so much per_share"
                 yield _wrong(each, "what is declared is not clear", fix)
-        elif each.kind is GroupKind.DIVIDEND_PAID:
+        elif each.kind in (GroupKind.DIVIDEND_PAID, GroupKind.DIVIDEND_RECORDED):
             known = declared.get(each.detail["name"])
             if known is None or known.currency is not each.currency:
                 what = f"no dividend {each.detail['name']!r} is declared in {each.currency.label}"

@@ -20,6 +20,7 @@ from usance.books.group import readers as r
 from usance.books.group.kinds import GroupKind
 from usance.books.rules import Activity
 from usance.capital.awards import Award, Source, UnitKind
+from usance.capital.dividends import Market
 
 
 class Sign(Enum):
@@ -154,6 +155,9 @@ FORMS: dict[GroupKind, Form] = {
     GroupKind.SHARES_ISSUED: Form(Sign.FREE, has_quantity=True),
     GroupKind.SHARES_REPURCHASED: Form(has_quantity=True, keys={"programme": _may(text)}),
     GroupKind.SHARES_RETIRED: Form(Sign.NONE, has_quantity=True),
+    GroupKind.SHARES_RESERVED: Form(Sign.NONE, has_quantity=True),
+    GroupKind.SHARES_REISSUED: Form(has_quantity=True),
+    GroupKind.PROGRAMME_OPENED: Form(keys={"name": _need(text), "until": _need(day)}),
     GroupKind.GRANT: Form(
         Sign.NONE,
         keys={
@@ -183,9 +187,13 @@ FORMS: dict[GroupKind, Form] = {
             "name": _need(text),
             "per_share": _may(r.price),
             "record_on": _may(day),
+            "ordinary": _may(r.anything),
+            "ads": _may(r.anything),
+            "form": _may(r.anything),
         },
     ),
-    GroupKind.DIVIDEND_PAID: Form(keys={"name": _need(text)}),
+    GroupKind.DIVIDEND_RECORDED: Form(Sign.FREE, keys={"name": _need(text)}),
+    GroupKind.DIVIDEND_PAID: Form(keys={"name": _need(text), "market": _may(one_of(Market))}),
     GroupKind.TAX_PAID: Form(Sign.ANY),
     GroupKind.WITHHOLDING: _plain,
     GroupKind.PERMANENT_DIFFERENCE: Form(Sign.ANY, keys={"reason": _need(text)}),

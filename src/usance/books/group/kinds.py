@@ -73,3 +73,8 @@ class GroupKind(Code):
     # Currencies.
     EXCHANGE_RATE = 110
     CURRENCY_EXCHANGED = 111
+    # More of the company's own shares.
+    SHARES_RESERVED = 120
+    SHARES_REISSUED = 121
+    PROGRAMME_OPENED = 122
+    DIVIDEND_RECORDED = 123

@@ -43,8 +43,7 @@ from usance.books.group.spending import spending_amounts
 
 _COMPUTED = frozenset({
     GroupKind.FUNDING_RAISED, GroupKind.FUNDING_REPAID, GroupKind.FUNDING_INTEREST_PAID,
-    GroupKind.COST_DRIVER, GroupKind.ASSET_SOLD, GroupKind.SHARES_RETIRED,
-    GroupKind.DIVIDEND_DECLARED,
+    GroupKind.COST_DRIVER, GroupKind.ASSET_SOLD, GroupKind.DIVIDEND_DECLARED,
 })  # fmt: skip
 """Kinds whose own amount is not simply what the fact says."""
 

@@ -8,6 +8,7 @@ Decimal('8.6525')
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
@@ -15,9 +16,9 @@ from enum import Enum
 from fractions import Fraction
 from typing import Any
 
-from usance.base.codes import Currency, Tag, parse
+from usance.base.codes import Currency, Tag
 from usance.base.daycount import DayCount
-from usance.base.errors import AmountError, CodeError, DocumentError, unknown
+from usance.base.errors import AmountError, DocumentError, unknown
 from usance.base.fields import Reader, amount_of, day, one_of, rate_of, text, whole_of
 from usance.base.money import MILLION, Money
 from usance.books.chart import load_chart
@@ -30,6 +31,7 @@ ALL_ADMINISTRATION = ((CostFunction.ADMINISTRATION, MILLION),)
 _KEYS = frozenset({"account", "amount", "currency", "entity"})
 _HIGHEST_PRICE = Decimal(10**12)
 _share = rate_of(0, MILLION)
+_RATIO = re.compile(r"[0-9]{1,9}/[1-9][0-9]{0,8}")
 
 
 class Driver(Enum):
@@ -143,17 +145,21 @@ def functions(given: Any, where: str) -> tuple[tuple[CostFunction, int], ...]:
 
 
 def shares(given: Any, where: str) -> tuple[Fraction, ...]:
-    """Shares expected to vest: one, or one for each tranche."""
+    """Shares expected to vest: one, or one for each tranche; a ratio such as 2/3 is exact."""
     listed = given if isinstance(given, list) else [given]
-    return tuple(Fraction(_share(each, where), MILLION) for each in listed)
+    return tuple(_ratio(each, where) for each in listed)
 
 
-def kind_of(given: Any, where: str, codes: type[Any]) -> Any:
-    """A member of a code list, by its label."""
-    try:
-        return parse(codes, text(given, where), where=where)
-    except CodeError as error:
-        raise DocumentError(error.what, where=where, fix=error.fix) from None
+def _ratio(given: Any, where: str) -> Fraction:
+    if isinstance(given, str) and _RATIO.fullmatch(given):
+        return Fraction(given)
+    return Fraction(_share(given, where), MILLION)
+
+
+def anything(given: Any, where: str) -> Any:
+    """What another room has already read; kept as it is."""
+    del where
+    return given
 
 
 def _listed(given: Any, where: str) -> list[tuple[int, dict[str, Any]]]:

@@ -7,14 +7,24 @@ amounts to post.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from datetime import date
+from datetime import date, datetime
 
+from usance.base.codes import Currency, parse
 from usance.base.money import split
-from usance.books.group.facts import GroupFact
+from usance.books.group.facts import GroupFact, fact
 from usance.books.group.kinds import GroupKind
 from usance.books.group.lines import Amount, Poster
-from usance.capital.awards import CostFunction, Estimate, Grant, Holding, UnitChange
+from usance.capital.awards import (
+    CostFunction,
+    Estimate,
+    Grant,
+    Holding,
+    Source,
+    UnitChange,
+    UnitKind,
+)
 from usance.capital.dividends import Dividend, Entitlement, Market
+from usance.capital.facts import CapitalFact
 from usance.capital.pay import IFRS, US_GAAP, cost_minor
 from usance.capital.register import Register, ShareChange, ShareKind, delivery
 
@@ -27,6 +37,8 @@ _SHARES = {
     GroupKind.SHARES_ISSUED: ShareKind.ISSUED,
     GroupKind.SHARES_REPURCHASED: ShareKind.REPURCHASED,
     GroupKind.SHARES_RETIRED: ShareKind.RETIRED,
+    GroupKind.SHARES_RESERVED: ShareKind.RESERVED,
+    GroupKind.SHARES_REISSUED: ShareKind.REISSUED,
 }
 
 
@@ -83,17 +95,17 @@ def share_amounts(facts: Iterable[GroupFact], poster: Poster, day: date) -> Iter
     for granted, held in holdings_of(given).values():
         yield from _pay(granted, held, day)
     for each in given:
-        if each.kind is GroupKind.SHARES_RETIRED:
+        if _leaves_treasury(each):
             own, cost = poster.entities[each.entity].currency, _cost_of(each, given, poster)
-            yield Amount(each.kind.label, each, cost, each.effective_on, in_currency=own)
+            yield Amount("treasury_left", each, cost, each.effective_on, in_currency=own)
         elif each.kind is GroupKind.DIVIDEND_DECLARED:
             yield Amount(each.kind.label, each, declared_minor(each, register, day),
                          each.effective_on)  # fmt: skip
 
 
 def declared_minor(fact: GroupFact, register: Register, day: date) -> int:
-    """What a dividend comes to: as stated, or so much for every share outstanding."""
-    if fact.detail["per_share"] is None:
+    """What a dividend comes to: as stated, or else so much for every share outstanding."""
+    if fact.amount_minor:
         return fact.amount_minor
     recorded = fact.detail["record_on"] or fact.effective_on
     code = fact.currency.label
@@ -102,6 +114,20 @@ def declared_minor(fact: GroupFact, register: Register, day: date) -> int:
         (Entitlement(Market.ORDINARY, recorded, recorded, code),), where=fact.where,
     )  # fmt: skip
     return dividend.declared_minor(register, day)
+
+
+def facts_of_capital(
+    stated: Iterable[CapitalFact], first_id: int, booked_at: datetime
+) -> list[GroupFact]:
+    """What `capital` states as facts of the group, numbered from `first_id`."""
+    return [
+        fact(
+            first_id + n, each.entity, parse(GroupKind, each.kind), each.effective_on, booked_at,
+            each.amount_minor, currency=Currency[each.currency], quantity=each.quantity,
+            **each.detail,
+        )
+        for n, each in enumerate(stated)
+    ]  # fmt: skip
 
 
 def _pay(granted: GroupFact, held: Holding, day: date) -> Iterator[Amount]:
@@ -115,18 +141,26 @@ def _pay(granted: GroupFact, held: Holding, day: date) -> Iterator[Amount]:
         yield Amount("pay_in_shares_difference", granted, ifrs - us_gaap, on, accounts)
 
 
-def _cost_of(retired: GroupFact, facts: list[GroupFact], poster: Poster) -> int:
-    """What the retired shares had cost: the treasury without this fact, less the treasury with."""
-    on = retired.effective_on
-    earlier = [each for each in facts if not _is_later_retirement(each, retired)]
-    without = register_of((each for each in earlier if each is not retired), poster.worth)
+def _cost_of(left: GroupFact, facts: list[GroupFact], poster: Poster) -> int:
+    """What the shares had cost: the treasury without this fact, less the treasury with it."""
+    on = left.effective_on
+    place = on, left.fact_id
+    earlier = [
+        each
+        for each in facts
+        if not _leaves_treasury(each) or (each.effective_on, each.fact_id) <= place
+    ]
+    without = register_of((each for each in earlier if each is not left), poster.worth)
     after = register_of(earlier, poster.worth)
     return without.treasury_cost_minor(on) - after.treasury_cost_minor(on)
 
 
-def _is_later_retirement(each: GroupFact, retired: GroupFact) -> bool:
-    later = (each.effective_on, each.fact_id) > (retired.effective_on, retired.fact_id)
-    return each.kind is GroupKind.SHARES_RETIRED and later
+def _leaves_treasury(fact: GroupFact) -> bool:
+    """Whether shares bought back are cancelled, sold again or handed over for awards."""
+    if fact.kind is GroupKind.UNITS_CHANGED:
+        handed_over = fact.detail["change"] in (UnitKind.VESTED, UnitKind.EXERCISED)
+        return handed_over and fact.detail["source"] is Source.TREASURY
+    return fact.kind in (GroupKind.SHARES_RETIRED, GroupKind.SHARES_REISSUED)
 
 
 def _grant(fact: GroupFact) -> Grant:

@@ -8,7 +8,7 @@ from datetime import date
 import numpy as np
 
 from usance.base.codes import Currency, Tag
-from usance.base.dates import last_of_month, to_month
+from usance.base.dates import to_month
 from usance.base.errors import UsanceError
 from usance.base.money import Money
 from usance.books.chart import load_chart
@@ -151,8 +151,3 @@ def _flows(books: GroupBooks, start: date, end: date) -> Iterator[UsanceError]:
     if flows.effect and used <= {int(books.entities.currency)}:
         what = f"flows leave {flows.effect} of the change in cash unexplained"
         yield ControlFailed(what, where=f"cash flows to {end}", fix="Find the rule behind it")
-
-
-def period_days(first_month: int, last_month: int) -> tuple[date, date]:
-    """The day before a run of months, and its last day: what statements look at."""
-    return last_of_month(first_month - 1), last_of_month(last_month)
