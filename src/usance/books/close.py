@@ -63,6 +63,7 @@ from usance.books.periods import ClosePeriod
 from usance.books.policies import Policies
 from usance.books.policy_files import PolicyFiles, read_policies
 from usance.books.postings import post
+from usance.books.recomputed import merged
 from usance.books.rules import load_rules
 from usance.books.statements.consolidation import GroupBooks
 from usance.books.tape_book import holds_tape, tape_moments
@@ -245,6 +246,7 @@ def _subledger(made: Closing, scope: Scope, pools: Pools, policies: Policies, st
         step.add_to_close(made.ref.name, SUBLEDGER, parts, shard=number, month=made.ref.month)
     made.loans = sums.loans
     made.controls += loan_controls(sums.findings)
+    made.controls += merged(iter(sums.sampled))
     raise_all(failed(made.controls), where=f"close {made.ref.name}")
     return sums
 

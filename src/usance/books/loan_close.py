@@ -21,6 +21,7 @@ from usance.base.book import Book
 from usance.base.columns import arrays
 from usance.base.compiled import CHUNK, in_threads
 from usance.books.amounts import AMOUNTS, SUBLEDGER
+from usance.books.controls import Control
 from usance.books.exact_loans import ExactLoans, exact_loans
 from usance.books.kernel.sums import add_amounts, add_exposures, add_slices
 from usance.books.loan_books import CellIndex, Shard, Sources, read_shard, shards_of
@@ -29,6 +30,7 @@ from usance.books.losses.stages import STAGES
 from usance.books.measurement import LoanColumns, amounts_of_positions, positions
 from usance.books.policies import Policies
 from usance.books.positions import FIELDS
+from usance.books.recomputed import recomputed
 from usance.match.split import split_columns
 from usance.measure.triangles import Triangle, triangle
 
@@ -206,6 +208,8 @@ class Sums:
     """[cell × 2 + is_new, amount]"""
     findings: LoanFindings = field(default_factory=LoanFindings)
     loans: int = 0
+    sampled: list[list[Control]] = field(default_factory=list)
+    """Of each shard, what an auditor would recompute."""
 
 
 def subledger_parts(
@@ -262,6 +266,8 @@ def _kernel_piece(
         _add(scope, loans.loan_id[a:b], found, groups, local, shared)
         findings = LoanFindings()
         findings.look(loans.loan_id[a:b], at, found)
+        if a == 0:
+            sums.sampled.append(recomputed(loans, at, found, 0, policies.survival_ppm))
         return local, findings
 
     for local, findings in in_threads(piece, len(rows)):

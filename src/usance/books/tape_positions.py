@@ -183,10 +183,11 @@ def _share(whole: I64, part: I64, parts: I64) -> I64:
 
 def _fees(rows: _Rows, out: I64) -> list[str]:
     """What of upfront fees is earned: as told, by effective interest, or by days of the term."""
-    own = (rows.model == Model.ON_BALANCE_SHEET) & (out[:, p.UPFRONT] > 0)
+    told, ifrs = (rows.get(name)[rows.source] for name in ("earned_fee", "earned_fee_ifrs"))
+    own = (out[:, p.UPFRONT] > 0) | (told > 0) | (ifrs > 0)
+    own &= rows.model == Model.ON_BALANCE_SHEET
     if not own.any():
         return []
-    told = rows.get("earned_fee")[rows.source]
     with_terms = own & (told == NOT_GIVEN)
     for name in TERMS:
         with_terms &= rows.get(name) != NOT_GIVEN
@@ -196,7 +197,6 @@ def _fees(rows: _Rows, out: I64) -> list[str]:
     if len(by_terms):
         earned[by_terms] = _effective(rows, out, by_terms)
     out[own, p.EARNED_FEE] = earned[own]
-    ifrs = rows.get("earned_fee_ifrs")[rows.source]
     out[own, p.EARNED_FEE_IFRS] = np.where(ifrs == NOT_GIVEN, earned, ifrs)[own]
     by_days = len(np.unique(rows.first[own & ~with_terms & (told == NOT_GIVEN)]))
     notes = []
