@@ -5,13 +5,17 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 
-from bench import disclose, loan, migration
+from bench import assess, decide, disclose, loan, match, measure, migration
 from bench.report import Report
 
 ROOMS: dict[str, Callable[[Report], None]] = {
     "loan": loan.run,
     "migration": migration.run,
+    "match": match.run,
     "disclose": disclose.run,
+    "assess": assess.run,
+    "decide": decide.run,
+    "measure": measure.run,
 }
 
 

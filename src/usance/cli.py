@@ -1,6 +1,7 @@
 """The `usance` command. A room's commands are loaded when one of them is called.
 
-To add a room, write an `app` in its `commands.py` and a line in `ROOMS`.
+To add a room, write an `app` in its `commands.py` and a line in `ROOMS`. Several rooms may share a
+group: its line then names the module of each.
 
 | exit code | meaning |
 |---|---|
@@ -30,10 +31,22 @@ from usance.base.errors import InputError, Problems, UsanceError
 
 ROOMS = {
     "loan": ("usance.loan.commands", "Price, schedule and replay a loan."),
-    "conform": ("usance.loan.conform", "Check results against cases with known answers."),
+    "acquire": ("usance.acquire.commands", "Channels, funnel and cost of acquisition."),
+    "assess": (
+        "usance.assess.commands usance.assess.decision.commands",
+        "Train and use credit models.",
+    ),
+    "conform": (
+        "usance.loan.conform usance.books.conform",
+        "Check results against cases with known answers.",
+    ),
+    "measure": ("usance.measure.commands", "Measure a loan tape or a book."),
+    "books": ("usance.books.commands", "Periods, balances and exports of a book."),
+    "close": ("usance.books.close_command", "Close a period of a book."),
+    "match": ("usance.match.commands", "Match loans with funding sources."),
     "disclose": ("usance.disclose.commands", "Check published figures and rebuild them."),
 }
-"""Every group of commands: the module that holds its `app`, and its line in the help."""
+"""Every group of commands: the modules that hold its `app`, and its line in the help."""
 
 WRONG_INPUT, FAULT, NO_OUTPUT, INTERRUPTED, BROKEN_PIPE = 2, 70, 74, 130, 141
 
@@ -62,8 +75,16 @@ class Rooms(TyperGroup):
         """The room that is called, imported now."""
         name, command, rest = super().resolve_command(ctx, args)
         if name in ROOMS:
-            command = get_command(import_module(ROOMS[name][0]).app)
+            command = _joined(ROOMS[name][0].split())
         return name, command, rest
+
+
+def _joined(modules: Sequence[str]) -> Any:
+    """The group of the first module, with the commands of the others."""
+    groups: list[Any] = [get_command(import_module(module).app) for module in modules]
+    for other in groups[1:]:
+        groups[0].commands.update(other.commands)
+    return groups[0]
 
 
 app = typer.Typer(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import date, timedelta
+from typing import Any
 
 from hypothesis import strategies as st
 
@@ -110,6 +111,34 @@ def _deal(draw: st.DrawFn, facts: Facts, number: int) -> None:
         facts.say(entity, K.FUNDING_INTEREST_PAID, max(on, draw(DAYS)), draw(MINOR), **own)
 
 
+def _instrument(draw: st.DrawFn, facts: Facts, number: int) -> None:
+    kind, paid, name = draw(st.sampled_from([(K.NOTES_ISSUED, K.NOTES_PAID, "notes"),
+                                             (K.BOND_BOUGHT, K.BOND_PAID, "bond")]))  # fmt: skip
+    entity, on, face = draw(ENTITIES), draw(DAYS), draw(st.integers(10**5, 10**9))
+    currency, spans = draw(CURRENCIES), draw(st.lists(st.integers(20, 200), min_size=1, max_size=3))
+    ends = [on + timedelta(days=sum(spans[: n + 1])) for n in range(len(spans))]
+    own = {"currency": currency, "name": f"{name} {number}"}
+    where = {"lender": "trust_investors"} if kind is K.NOTES_ISSUED else {}
+    facts.say(
+        entity, kind, on, face * draw(st.integers(90, 105)) // 100, face=_text(face, currency),
+        rate=f"{draw(st.integers(0, 12))}%", a_year=2, days=[str(end) for end in ends],
+        costs=_text(face // 200, currency), **where, **own,
+    )  # fmt: skip
+    ending = draw(st.sampled_from(["open", "face", "whole"]))
+    if ending == "face":
+        facts.say(entity, paid, ends[-1], face, **own, **{"as": "face"})
+    elif ending == "whole":
+        early = on + timedelta(days=draw(st.integers(0, spans[0] - 1)))
+        facts.say(entity, paid, early, draw(MINOR), **own, **{"as": "whole"})
+
+
+def _history(draw: st.DrawFn, facts: Facts, _: int) -> None:
+    entering = sorted(draw(st.lists(st.integers(100, 10**6), min_size=1, max_size=5)), reverse=True)
+    never_paid = _text(draw(st.integers(0, 100)))
+    facts.say(draw(ENTITIES), K.FEES_HISTORY, draw(DAYS), never_paid=never_paid,
+              entering=[_text(each) for each in entering])  # fmt: skip
+
+
 def _shares(draw: st.DrawFn, facts: Facts, number: int) -> None:
     own = {"currency": draw(CURRENCIES)}
     count = draw(st.integers(2, 10**6))
@@ -127,11 +156,12 @@ def _grant(draw: st.DrawFn, facts: Facts, number: int) -> None:
     own = {"currency": draw(CURRENCIES)}
     facts.say(
         PARENT, K.GRANT, day, name=f"grant {number}", award="restricted", fair_value="8.6525",
-        tranches=[{"on": str(day + timedelta(days=90)), "units": units},
+        tranches=[{"on": str(day + timedelta(days=90)), "holders": 3, "units_each": units},
                   {"on": str(day + timedelta(days=200)), "units": units}],
         functions={"sales_and_marketing": "33%", "general_and_administrative": "67%"}, **own,
     )  # fmt: skip
-    facts.say(PARENT, K.VESTING_ESTIMATE, day, grant=f"grant {number}", shares=["90%"])
+    expected: dict[str, Any] = draw(st.sampled_from([{"shares": ["90%"]}, {"leavers": "7.5%"}]))
+    facts.say(PARENT, K.VESTING_ESTIMATE, day, grant=f"grant {number}", **expected)
     if draw(st.booleans()):
         facts.say(PARENT, K.UNITS_CHANGED, day, quantity=draw(st.integers(1, units)),
                   grant=f"grant {number}", change="forfeited", **own)  # fmt: skip
@@ -168,8 +198,8 @@ def _text(minor: int, currency: Currency = Currency.CNY) -> str:
 
 
 _STEPS = (
-    _plain, _plain, _plain, _cost, _prepaid, _thing, _deal, _shares, _grant, _acquisition,
-    _manual, _change,
+    _plain, _plain, _plain, _cost, _prepaid, _thing, _deal, _instrument, _instrument, _history,
+    _shares, _grant, _acquisition, _manual, _change,
 )  # fmt: skip
 
 

@@ -103,7 +103,7 @@ class History:
 
     def some(self, low: int, high: int) -> I64:
         """A whole number for every loan, both ends included."""
-        return self.draw.integers(low, high, len(self.terms), endpoint=True)
+        return np.asarray(self.draw.integers(low, high, len(self.terms), endpoint=True), np.int64)
 
     def often(self, share: float) -> Mask:
         """True for about this share of the loans."""
@@ -112,11 +112,10 @@ class History:
     def early(self, *, least: int = 0) -> I64:
         """For every loan how many instalments are paid before something happens."""
         most = np.maximum(self.terms.instalments.astype(np.int64), least + 1)
-        return least + np.floor(self.draw.random(len(most)) * (most - least)).astype(np.int64)
+        share = self.draw.random(len(most))
+        return np.asarray(least + np.floor(share * (most - least)), np.int64)
 
-    def add(
-        self, loans: I64, day: I64 | I32, kind: Kind, amount: I64, arg: I64 | int = 0
-    ) -> None:
+    def add(self, loans: I64, day: I64 | I32, kind: Kind, amount: I64, arg: I64 | int = 0) -> None:
         """Facts of some loans; where the amount is nothing, nothing happens."""
         is_fact = np.flatnonzero((amount > 0) & (loans >= 0))
         size = len(is_fact)

@@ -6,8 +6,9 @@ ten thousand loans alone cost no more than one.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from datetime import date
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +25,7 @@ from usance.books.rules import Activity, Rule, load_rules
 
 I64 = NDArray[np.int64]
 
+RULES = load_rules()
 ACCOUNTS: tuple[Account, ...] = tuple(load_chart())
 PLACE = {account.name: place for place, account in enumerate(ACCOUNTS)}
 BY_NUMBER = {account.number: place for place, account in enumerate(ACCOUNTS)}
@@ -34,14 +36,15 @@ PLATFORM, OWN_ENTITY = 1, 2
 PARAMETERS = Parameters.load()
 
 
-def matrix(model: Model, tag: Tag, rules: Iterable[Rule] | None = None) -> I64:
+@cache
+def matrix(model: Model, tag: Tag, rules: tuple[Rule, ...] = RULES) -> I64:
     """By amount and account, what one unit posts for loans of a model under a tag."""
     size = len(AMOUNTS)
     lines = post(
         np.eye(size, dtype=np.int64),
         cells_of(np.arange(size), np.full(size, model), np.full(size, OWN_ENTITY),
-                 fund_cash="restricted_cash"),
-        load_rules() if rules is None else tuple(rules),
+                 fund_cash="restricted_cash", payout_cash="restricted_cash"),
+        rules,
         PLATFORM,
     )  # fmt: skip
     found = np.zeros((size, len(ACCOUNTS)), np.int64)
@@ -51,12 +54,12 @@ def matrix(model: Model, tag: Tag, rules: Iterable[Rule] | None = None) -> I64:
     return found
 
 
-def flow_matrix(model: Model, rules: Sequence[Rule] | None = None) -> I64:
+@cache
+def flow_matrix(model: Model) -> I64:
     """By amount and activity, the cash one unit moves."""
-    given = load_rules() if rules is None else rules
     found = np.zeros((len(AMOUNTS), len(ACTIVITIES)), np.int64)
-    for rule in given:
-        cash = matrix(model, Tag.NONE, [rule])[:, CASH].sum(axis=1)
+    for rule in RULES:
+        cash = matrix(model, Tag.NONE, (rule,))[:, CASH].sum(axis=1)
         found[:, ACTIVITIES.index(rule.activity)] += cash
     return found
 

@@ -20,7 +20,7 @@ from tests.books.group_books import (
 )
 from usance.base.codes import Currency
 from usance.base.errors import Problems, UsanceError
-from usance.books.errors import PeriodError, Unbalanced
+from usance.books.errors import PeriodError, RuleError, Unbalanced
 from usance.books.group.checks import locked_problems
 from usance.books.group.documents import parse_facts, read_facts
 from usance.books.group.entities import parse_entities, read_entities
@@ -28,6 +28,8 @@ from usance.books.group.facts import GroupFact, fact, facts_of_table, table_of_f
 from usance.books.group.forms import FORMS
 from usance.books.group.kinds import GroupKind
 from usance.books.group.rules import load_group_rules
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def said(error: UsanceError) -> list[str]:
@@ -185,9 +187,53 @@ def test_every_kind_that_posts_has_a_rule() -> None:
     """Kinds without one are compared, counted or read by others, and listed here."""
     silent = {
         "reversed", "bank_balance", "provider_settlement", "institution_settlement", "grant",
-        "vesting_estimate", "permanent_difference", "exchange_rate",
+        "vesting_estimate", "permanent_difference", "exchange_rate", "shares_retired",
+        "shares_reserved", "programme_opened", "fees_history", "share_price",
     }  # fmt: skip
     ruled = {rule.amount for rule in load_group_rules()}
     assert {kind.label for kind in GroupKind} - ruled == silent
     assert set(FORMS) == set(GroupKind)
     assert GROUP.platform.number == PLATFORM
+
+
+def test_the_reference_names_every_kind_and_key() -> None:
+    page = (ROOT / "docs" / "reference" / "group-facts.md").read_text(encoding="utf-8")
+    for kind, form in FORMS.items():
+        listed = [row for row in page.splitlines() if row.startswith("|")]
+        rows = [row for row in listed if f"`{kind.label}`" in row.split("|")[2]]
+        assert len(rows) == 1, kind.label
+        numbers = rows[0].split("|")[1].replace(",", " ").split()
+        assert str(int(kind)) in numbers, kind.label
+        for name in form.keys:
+            assert f"`{name}`" in rows[0], (kind.label, name)
+
+
+@pytest.mark.parametrize(
+    ("rule", "expected"),
+    [
+        ("{number: 899, amount: x, debit: cash, credit: accrued}", "moves cash without"),
+        ("{number: 899, amount: x, debit: accrued, credit: prepaid, activity: none}",
+         "has one without moving cash"),
+        ("{number: 101, amount: x, debit: accrued, credit: prepaid}", "101 is too small"),
+        ("{number: 899, amount: x, debit: acrued, credit: prepaid}", "Did you mean 'accrued'?"),
+        ("{number: 899, amount: x, debit: accrued}", "only one side has an account"),
+        ("{number: 899, amount: x, debit: accrued, credit: prepaid, when: yes}", "is no mapping"),
+    ],
+)  # fmt: skip
+def test_a_rule_that_cannot_be_posted_is_refused(
+    rule: str, expected: str, tmp_path: Path
+) -> None:  # fmt: skip
+    file = tmp_path / "rules.yaml"
+    file.write_text(f"rules:\n  - {rule}\n")
+    with pytest.raises(UsanceError) as caught:
+        load_group_rules(file)
+    assert expected in str(caught.value)
+    assert "line 2" in str(caught.value)
+
+
+def test_a_number_cannot_be_used_twice(tmp_path: Path) -> None:
+    file = tmp_path / "rules.yaml"
+    rule = "{number: 899, amount: x, debit: accrued, credit: prepaid}"
+    file.write_text(f"rules:\n  - {rule}\n  - {rule}\n")
+    with pytest.raises(RuleError, match="its number is used twice"):
+        load_group_rules(file)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from datetime import date
 from decimal import Decimal
+from pathlib import Path
 
 import pytest
 
 from tests.books.group_books import (
     ENDS,
     GROUP,
+    KNOWN,
     LENDING,
     OVERSEAS,
     PARENT,
@@ -26,7 +28,10 @@ from usance.base.errors import Problems, UsanceError
 from usance.books.errors import GroupFactError
 from usance.books.group.kinds import GroupKind
 from usance.books.group.rules import activities, load_group_rules
+from usance.books.group.shares import facts_of_capital
 from usance.books.rules import Activity, load_rules
+from usance.capital.documents.capital import read_capital
+from usance.capital.facts import facts_of
 
 MARCH, JUNE = ENDS[0], ENDS[1]
 
@@ -313,3 +318,42 @@ def test_prices_are_exact() -> None:
     driven = facts.say(PLATFORM, GroupKind.COST_DRIVER, MARCH, quantity=3, driver="bureau_fee",
                        price=Decimal("0.005"))  # fmt: skip
     assert amounts(books_by([driven], MARCH))["servicing_cost"] == 2
+
+
+def test_what_capital_states_is_posted(tmp_path: Path) -> None:
+    """Records of the room `capital` become facts; the books end at its own figures."""
+    file = tmp_path / "capital.yaml"
+    file.write_text("""
+entity: 1
+currency: USD
+facts:
+  - {kind: shares_issued, on: 2023-12-31, shares: 1000, amount: 5000.00}
+  - {kind: shares_repurchased, on: 2024-01-10, shares: 100, amount: 900.00}
+  - {kind: shares_reissued, on: 2024-01-20, shares: 40, amount: 500.00}
+  - kind: grant
+    name: g
+    on: 2024-01-01
+    award: restricted
+    fair_value: 3
+    tranches: [{on: 2024-02-01, units: 30}]
+  - {kind: vested, grant: g, on: 2024-02-01, units: 30, source: treasury}
+  - {kind: vesting_estimate, grant: g, on: 2024-01-02, shares: [2/3]}
+  - kind: dividend_declared
+    name: d
+    on: 2024-02-15
+    per_share: 0.10
+    ordinary: {record_on: 2024-03-01, pays_on: 2024-05-01}
+  - {kind: shares_issued, on: 2024-02-20, shares: 30, amount: 0.00}
+""")
+    stated = read_capital(file)
+    facts = with_rates().facts
+    facts += facts_of_capital(facts_of(stated, "USD"), 100, KNOWN)
+    found = amounts(books_by(facts, MARCH))
+    # 100 bought at 9.00, 40 sold at 12.50, 30 handed over, 30 left.
+    assert found["treasury_shares"] == 270_00
+    assert found["cash"] == 5_000_00 - 900_00 + 500_00
+    assert found["administration"] == 90_00
+    # 970 shares at the declaration, 1,000 on the record date.
+    assert found["dividends_payable"] == -100_00
+    assert found["retained_earnings"] == 100_00
+    assert sum(found.values()) == 0

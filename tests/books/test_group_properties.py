@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import replace
-from datetime import date
+from datetime import date, timedelta
 
 import numpy as np
 from hypothesis import given, settings
@@ -15,10 +15,13 @@ from tests.books.group_strategies import days, group_histories
 from usance.base.codes import Currency, Tag
 from usance.books.chart import load_chart
 from usance.books.group.entities import Entities
+from usance.books.group.exchange import Rates
 from usance.books.group.facts import GroupFact, fact, facts_of_table, table_of_facts, visible
 from usance.books.group.kinds import GroupKind
+from usance.books.group.ledger import group_lines
 from usance.books.group.lines import GroupLines
 from usance.books.statements.cash import cash_flows
+from usance.books.statements.closing import closing_ledger
 from usance.books.statements.consolidation import GroupBooks
 from usance.books.statements.controls import group_controls
 from usance.books.statements.ledger import Ledger
@@ -149,3 +152,31 @@ def test_cash_moved_without_an_activity_is_found() -> None:
         "flows leave 5 of the change in cash unexplained",
     ]
     assert cash_flows(books, date(2024, 2, 29), date(2024, 3, 31)).operating == 0
+
+
+@given(group_histories(), st.lists(st.integers(0, 3), min_size=60, max_size=60))
+@settings(max_examples=20)
+def test_facts_known_late_fall_into_the_open_close(
+    facts: list[GroupFact], lateness: list[int]
+) -> None:
+    """Costs and settlements booked quarters after they were true: the last close has them all."""
+    late = [
+        replace(each, booked_at=KNOWN + lateness[n % 60] * timedelta(days=91))
+        if each.kind in (GroupKind.COST_INCURRED, GroupKind.COST_PAID, GroupKind.GROUP_TRANSFER,
+                         GroupKind.BANK_INTEREST, GroupKind.EXCHANGE_RATE)
+        and each.effective_on > date(2023, 6, 1)
+        else each
+        for n, each in enumerate(facts)
+    ]  # fmt: skip
+    ledger, before = Ledger.joined([]), GroupLines.of(())
+    for number, day in enumerate(ENDS):
+        known_at = KNOWN + number * timedelta(days=91)
+        now = group_lines(late, GROUP, day, known_at)
+        seen = visible(late, day, known_at)
+        rates = Rates.of(seen, GROUP.currency)
+        ledger = Ledger.joined([ledger, Ledger.of_group(now - before, day)])
+        added, _ = closing_ledger(ledger, seen, GROUP, rates, day)
+        ledger, before = Ledger.joined([ledger, added]), now
+        found = group_controls(GroupBooks(ledger, GROUP, rates), seen, OPENED, day)
+        assert {name: problems for name, problems in found.items() if problems} == {}
+    assert list(before) == list(group_lines(facts, GROUP, YEAR, LATER))

@@ -194,6 +194,29 @@ def test_vat_is_paid_on_the_fifteenth_after_its_period() -> None:
     assert [books.at(day).amount("other_tax_payable") for day in ENDS] == [-1_32, -1_82, 0, 0]
 
 
+def test_vat_paid_too_much_is_kept_for_the_next_period() -> None:
+    loans = [
+        lines_of({"light_servicing": minor, "other_tax_payable": -minor}, PLATFORM, day)
+        for minor, day in ((10_00, ENDS[0]), (-4_00, ENDS[1]), (5_00, ENDS[2]))
+    ]
+    books = closed([], ENDS, loans)
+    assert [books.at(day).amount("cash") for day in ENDS] == [0, -10_00, -10_00, -11_00]
+    assert [books.at(day).amount("other_tax_payable") for day in ENDS] == [-10_00, 4_00, -1_00, 0]
+
+
+def test_deferred_tax_of_the_opening_is_taken_as_given() -> None:
+    """An asset of 50.00 on allowances of 100.00; 25 % of what is added comes on top."""
+    facts = Facts()
+    rows = {"loan_allowance": -100, "contract_assets": 40, "deferred_tax_asset": 50, "cash": 10}
+    sides = [{"account": name, "amount": amount} for name, amount in rows.items()]
+    facts.say(GUARANTEE, GroupKind.OPENING_BALANCE, OPENED, lines=sides)
+    loans = [lines_of({"loan_allowance": -8_00, "loan_provision": 8_00}, GUARANTEE, ENDS[0])]
+    end = closed(facts.facts, ENDS[:1], loans).at(ENDS[0])
+    assert end.amount("deferred_tax_asset") == 52_00
+    assert end.amount("deferred_tax_liability") == 0
+    assert end.amount("income_tax") + end.amount("deferred_tax") == -2_00
+
+
 def test_ifrs_adjustments_carry_their_own_tax() -> None:
     loans = [
         lines_of(

@@ -7,11 +7,13 @@ from datetime import date
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from tests.books.group_books import (
     ENDS,
     GROUP,
+    LATER,
     LENDING,
     OPENED,
     OVERSEAS,
@@ -19,20 +21,25 @@ from tests.books.group_books import (
     PLATFORM,
     TRUST,
     Facts,
+    books_by,
     closed,
     lines_of,
     with_rates,
 )
 from usance.base.codes import Currency, Tag
 from usance.base.columns import make
-from usance.base.dates import last_of_month, to_day
+from usance.base.dates import last_of_month, to_day, to_month
 from usance.base.money import half_up
 from usance.books.chart import load_chart
 from usance.books.group.entities import Entities, parse_entities
+from usance.books.group.exchange import Rates
 from usance.books.group.kinds import GroupKind
+from usance.books.group.lines import GroupLines
+from usance.books.group_journals import group_postings
+from usance.books.journal import CloseHead
 from usance.books.statements.cash import cash_flows
 from usance.books.statements.consolidation import GroupBooks
-from usance.books.statements.controls import bank_problems, settlement_problems
+from usance.books.statements.controls import bank_problems, group_controls, settlement_problems
 from usance.books.statements.equity import equity_roll_forwards, equity_rows
 from usance.books.statements.layout import accounts_of, load_layout
 from usance.books.statements.ledger import Ledger
@@ -219,8 +226,31 @@ def test_a_foreign_entity_is_translated_by_hand() -> None:
     flows = cash_flows(books, date(2024, 2, 29), MARCH)
     assert (flows.operating, flows.effect, flows.closing) == (710_00, 0, 7_810_00)
     before = cash_flows(books, date(2023, 11, 30), date(2024, 2, 29))
-    # 40 days at 7.00 and 20 at 7.10 in the close of two months: the rest is the rates' doing.
-    assert before.financing + before.effect == 7_100_00
+    # Nine days of February at 7.00 and twenty at 7.10; the rest is the rates' doing.
+    assert (before.financing, before.effect) == (7_068_97, 31_03)
+
+
+def test_cents_of_balances_within_the_group_do_not_unbalance_it() -> None:
+    """One entity owes two others a cent of a dollar: 0.07 each, 0.15 together at 7.25."""
+    facts = with_rates()
+    for receiver in (LENDING, TRUST):
+        facts.say(PLATFORM, GroupKind.GROUP_TRANSFER, date(2024, 5, 2), 1, to=receiver,
+                  currency=Currency.USD)  # fmt: skip
+    group = closed(facts.facts, ENDS[:2]).at(ENDS[1])
+    assert {entity: column["within_group"] for (entity, _), column in group.columns.items()
+            if "within_group" in column} == {PLATFORM: 15, LENDING: -7, TRUST: -7}  # fmt: skip
+    assert group.amount("within_group") == 0
+    assert sum(group.totals[Tag.NONE].values()) == 0
+
+
+def test_contract_liabilities_stand_apart_in_the_matrix() -> None:
+    rows = {"cash": 12_00, "contract_liabilities": -7_00, "accrued": -5_00}
+    books = closed([], [MARCH], [lines_of(rows, PLATFORM, MARCH)], ONE)
+    made = {row.line: row.amount_minor for row in balance_sheet_matrix(books.at(MARCH))
+            if row.statement.endswith(":us_gaap")}  # fmt: skip
+    assert made["Contract liabilities"] == 7_00
+    assert made["Accrued expenses and other current liabilities"] == 5_00
+    assert made["Total current liabilities"] == 12_00
 
 
 def test_equity_rolls_forward_by_reason() -> None:
@@ -399,3 +429,28 @@ def test_implied_movements_close_the_published_quarters(
                     after[contingent]),
     )  # fmt: skip
     assert [roll.difference for roll in rolls] == [0, 0]
+
+
+def test_statements_from_the_postings_a_close_writes() -> None:
+    """Opening, foreign equity and holdings keep their own day through the table of postings."""
+    facts = with_rates()
+    usd = {"currency": Currency.USD}
+    sides = [{"account": "cash", "amount": 900}, {"account": "paid_in_capital", "amount": -900}]
+    facts.say(PARENT, GroupKind.OPENING_BALANCE, OPENED, lines=sides, **usd)
+    facts.say(PARENT, GroupKind.CAPITAL_CONTRIBUTED, date(2024, 1, 20), 50_00, to=PLATFORM, **usd)
+    facts.say(PARENT, GroupKind.SUBSIDY, date(2024, 3, 20), 5_00, **usd)
+    before, tables = GroupLines.of(()), []
+    for number, day in enumerate(ENDS[:2], start=1):
+        lines = books_by(facts.facts, day)
+        head = CloseHead(number, to_month(day), day, LATER, "close")
+        moved = lines - before
+        activity = np.zeros(len(moved), np.int64)
+        tables.append(group_postings(moved, head, activity))
+        before = lines
+    rates = Rates.of(facts.facts, Currency.CNY)
+    books = GroupBooks(Ledger.of_postings(pa.concat_tables(tables)), GROUP, rates)
+    for start, end in ((OPENED, ENDS[0]), (ENDS[0], ENDS[1])):
+        found = group_controls(books, facts.facts, start, end)
+        assert {name: problems for name, problems in found.items() if problems} == {}
+    assert books.span(to_month(ENDS[0])) == (date(2024, 1, 1), ENDS[0])
+    assert books.at(ENDS[0]).amount("paid_in_capital") == -6_300_00

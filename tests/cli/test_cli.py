@@ -14,8 +14,10 @@ import typer
 
 from usance import __version__, cli
 from usance.base.errors import AmountError, Problems
+from usance.books import conform as accounting
 from usance.disclose import commands as disclose
 from usance.loan import commands, conform
+from usance.measure import commands as measure
 
 
 def loaded_by(call: list[str]) -> set[str]:
@@ -70,8 +72,8 @@ def test_every_room_has_commands_and_says_the_same_as_its_line(
 
 
 def test_rooms_are_where_the_table_says() -> None:
-    rooms = {commands.__name__, conform.__name__, disclose.__name__}
-    assert {module for module, _ in cli.ROOMS.values()} == rooms
+    rooms = {room.__name__ for room in (commands, conform, accounting, measure, disclose)}
+    assert {module for modules, _ in cli.ROOMS.values() for module in modules.split()} == rooms
 
 
 @pytest.mark.parametrize("call", ["--help", "--version", "loan", "loan quote --help"])
@@ -120,6 +122,21 @@ def test_a_room_is_added_by_one_line(
     room(lambda: typer.echo("hello"))
     assert cli.main(["shed", "open"]) == 0
     assert capsys.readouterr().out == "hello\n"
+
+
+def test_rooms_share_a_group(
+    room: Callable[[Callable[[], None]], None],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    room(lambda: typer.echo("hello"))
+    monkeypatch.setitem(cli.ROOMS, "shed", ("usance.loan.conform usance_shed", "Both."))
+    assert cli.main(["shed", "open"]) == 0
+    assert capsys.readouterr().out == "hello\n"
+    assert cli.main(["shed", "--help"]) == 0
+    printed = capsys.readouterr().out
+    assert "  apr " in printed
+    assert "  open" in printed
 
 
 def test_a_room_is_loaded_only_when_it_is_called(

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
 from hashlib import sha256
@@ -258,7 +259,7 @@ class Step:
         first: tuple[int | str, ...] = ()
         last = first
         with parquet_writer(spec, temporary) as write:
-            for part in parts:
+            for part in _ahead(parts):
                 write(part)
                 total += digest(part, spec)
                 first, last = first or _key(part, spec, 0), _key(part, spec, -1) or last
@@ -317,6 +318,16 @@ class Step:
             publish(temporary, final)
         replace_file(self._path / MANIFEST, self._manifest.to_bytes())
         return self._manifest
+
+
+def _ahead(parts: Iterable[pa.Table]) -> Iterator[pa.Table]:
+    """The same parts; while one is written, the next is already being made."""
+    source = iter(parts)
+    with ThreadPoolExecutor(1) as maker:
+        coming = maker.submit(next, source, None)
+        while (part := coming.result()) is not None:
+            coming = maker.submit(next, source, None)
+            yield part
 
 
 def _repeats(

@@ -35,6 +35,10 @@ class Session:
 
     now: Callable[[], datetime]
 
+    def seconds(self) -> float:
+        """The moment in seconds, to time what takes long."""
+        return self.now().timestamp()
+
     def today(self) -> date:
         """The business day of this moment, by the parameter `platform.time_zone`.
 

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import sys
-import time
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from usance.base.command_line import print_json, print_line, print_table
+from usance.base.command_line import Session, print_json, print_line, print_table
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
 
 @app.command()
 def close(
+    ctx: typer.Context,
     period: Annotated[
         str, typer.Argument(metavar="PERIOD", help="2024-06, 2024Q2, 2024H1 or 2024.")
     ],
@@ -38,10 +38,11 @@ def close(
     from usance.books.close import close as closes
     from usance.books.periods import parse_close_period
 
+    session: Session = ctx.obj
     made = closes(
         Book.open(book), parse_close_period(period), policies=policies,
         known_at=None if known_at is None else parse_moment(known_at, where="--known-at"),
-        clock=time.perf_counter,
+        clock=session.seconds,
         progress=_Shown() if sys.stderr.isatty() and not as_json else _silent,
     )  # fmt: skip
     if as_json:

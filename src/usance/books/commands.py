@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from usance.base.command_line import number, print_json, print_line, print_table, show_help
+from usance.base.command_line import Session, number, print_json, print_line, print_table, show_help
 
 if TYPE_CHECKING:
     from usance.books.statements.primary import Row
@@ -45,6 +45,7 @@ def sample(
 
 @app.command()
 def run(
+    ctx: typer.Context,
     tape: Annotated[Path, typer.Argument(metavar="TAPE", help="Loans by month: Parquet or CSV.")],
     out: Annotated[Path, typer.Option("--out", metavar="DIR", help="The book to make or go on.")],
     policies: Annotated[
@@ -57,12 +58,12 @@ def run(
     as_json: AsJson = False,
 ) -> None:
     """Make the books of a portfolio from its tape: a book folder with a close a period."""
-    import time
-
     from usance.books.tape_run import run_tape
 
+    session: Session = ctx.obj
+
     made = run_tape(
-        tape, out=out, policies=policies, every=every, currency=currency, clock=time.perf_counter
+        tape, out=out, policies=policies, every=every, currency=currency, clock=session.seconds
     )
     if as_json:
         print_json({"book": str(out), "closes": [closing.as_dict() for closing in made]})
@@ -239,7 +240,7 @@ def loan(
     from usance.base.ids import parse_id
     from usance.books.looking import journal_of
 
-    given = int(loan_id) if loan_id.isdigit() else parse_id(loan_id, "ln", where="LOAN")
+    given = int(loan_id) if loan_id.isdecimal() else parse_id(loan_id, "ln", where="LOAN")
     lines, currency = journal_of(Book.open(book), given)
     if as_json:
         named = [_as_dict(line) | {"tag": Tag(line.tag).label} for line in lines]

@@ -198,6 +198,17 @@ def effective_rate_ppb(
     return candidates[found - 1]
 
 
+def interest_on(
+    carrying: Number, rate: Number, length: Fraction = Fraction(1), growth: Growth = compound
+) -> Fraction:
+    """What an amount earns over a length of time.
+
+    >>> interest_on(330, Decimal("0.1"))
+    Fraction(33, 1)
+    """
+    return Fraction(carrying) * (growth(Fraction(rate), length) - 1)
+
+
 def amortised_cost(
     advance: Number, steps: Sequence[Step], rate: Fraction, growth: Growth = compound
 ) -> list[CostPeriod]:
@@ -207,7 +218,7 @@ def amortised_cost(
     """
     rows, opening = [], Fraction(advance)
     for number, step in enumerate(steps, start=1):
-        interest = opening * (growth(rate, step.length) - 1)
+        interest = interest_on(opening, rate, step.length, growth)
         if number == len(steps):
             interest = step.cash - opening
         closing = opening + interest - step.cash

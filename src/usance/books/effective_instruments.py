@@ -1,5 +1,6 @@
 """An instrument at amortised cost: what it was acquired for, its flows, its rate and its table.
 
+>>> from usance.books.effective_contract import bullet
 >>> bond = at_amortised_cost(acquisition_cost(995, 5), bullet(59, 1_250, 5))
 >>> bond.rate_pct, [round(year.closing) for year in bond.table]
 (Fraction(99953187, 10000000), [1041, 1086, 1136, 1190, 0])
@@ -22,7 +23,6 @@ from usance.books.effective_contract import (
     Step,
     amortised_cost,
     as_fraction,
-    bullet,
     by_dates,
     compound,
     effective_rate_ppb,
@@ -58,7 +58,10 @@ def at_amortised_cost(
 
 
 def acquisition_cost(price: Number, costs: Number) -> Fraction:
-    """What an asset is first carried at: its price and the costs of the transaction."""
+    """What an instrument is first carried at: its price and the costs of the transaction.
+
+    An issuer's costs lower what it received, so they are below zero.
+    """
     return Fraction(price) + Fraction(costs)
 
 
@@ -72,9 +75,9 @@ def discount_at_issue(par: Number, price: Number) -> Fraction:
     return Fraction(par) - Fraction(price)
 
 
-def bond(par: Number, coupon_rate: Number, periods: int) -> list[Step]:
-    """Flows of a bond that pays a rate on its par."""
-    return bullet(Fraction(par) * Fraction(coupon_rate), par, periods)
+def coupon_of(par: Number, coupon_rate: Number, a_year: int = 1) -> Fraction:
+    """What a bond pays on each of its days: a rate a year on its par."""
+    return Fraction(par) * Fraction(coupon_rate) / a_year
 
 
 def dated_bond(acquired: date, days: Sequence[date], coupon: Number, face: Number) -> list[Step]:

@@ -21,6 +21,7 @@ from usance.base.book import Book
 from usance.base.columns import arrays
 from usance.base.compiled import CHUNK, in_threads
 from usance.books.amounts import AMOUNTS, SUBLEDGER
+from usance.books.co_funding import parts_of
 from usance.books.controls import Control
 from usance.books.exact_loans import ExactLoans, exact_loans
 from usance.books.kernel.sums import add_amounts, add_exposures, add_slices
@@ -31,7 +32,6 @@ from usance.books.measurement import LoanColumns, amounts_of_positions, position
 from usance.books.policies import Policies
 from usance.books.positions import FIELDS
 from usance.books.recomputed import recomputed
-from usance.match.split import split_columns
 from usance.measure.triangles import Triangle, triangle
 
 I32 = NDArray[np.int32]
@@ -308,18 +308,16 @@ def _add(scope: Scope, ids: I64, found: I64, groups: I32, sums: I64, shared_ids:
     """Add amounts to their cells; co-funded ones to the cells of all their sources."""
     add_amounts(found, groups, sums)
     shared = np.flatnonzero(np.isin(ids, shared_ids)) if len(shared_ids) else shared_ids
-    for row in shared.tolist():
-        shares = scope.shares[int(ids[row])]
-        is_new = int(groups[row]) & 1
-        cells = np.array(list(shares), np.int64)
-        weights = np.array(list(shares.values()), np.int64)
-        for amount in np.flatnonzero(found[row]).tolist():
-            total = int(found[row, amount])
-            parts = split_columns(
-                np.array([abs(total)]), np.zeros(len(cells), np.int64), cells, weights
-            )
-            sums[groups[row], amount] -= total
-            sums[cells * 2 + is_new, amount] += parts if total > 0 else -parts
+    if len(shared) == 0:
+        return
+    shares = [scope.shares[loan_id] for loan_id in ids[shared].tolist()]
+    loans = np.repeat(np.arange(len(shared)), [len(each) for each in shares])
+    cells = np.array([cell for each in shares for cell in each], np.int64)
+    weights = np.array([minor for each in shares for minor in each.values()], np.int64)
+    whole = np.ascontiguousarray(found[shared])
+    add_amounts(-whole, groups[shared], sums)
+    own_groups = (cells * 2 + (groups[shared] & 1)[loans]).astype(np.int32)
+    add_amounts(parts_of(whole, loans, cells, weights), own_groups, sums)
 
 
 def _part(ids: I64, columns: I64, close_no: int) -> pa.Table:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from usance.base.book import Book
 from usance.base.columns import arrays
+from usance.base.parquet import check_unchanged
 from usance.books.amounts import AMOUNTS
 from usance.books.chart import load_chart
 from usance.books.closes import CloseRef, standing
@@ -75,6 +76,7 @@ def _held(
     for file in book.close_files("subledger", close.name):
         if not file.first or not int(file.first[1]) <= loan_id <= int(file.last[1]):
             continue
+        check_unchanged(book.path / file.path, file.sha256)
         found = pq.read_table(book.path / file.path, filters=pc.field("loan_id") == loan_id)
         if found.num_rows:
             return np.array([[found[name][0].as_py() for name in AMOUNTS]], np.int64)

@@ -4,13 +4,14 @@
 >>> column = pa.chunked_array([["12", "", "a"]])
 >>> numbers, wrong = read_cells(column, COLUMNS["dpd"], "CNY", is_minor=False)
 >>> numbers.tolist(), wrong
-([12, -1, -1], [(2, "dpd is 'a', no whole number", 'Give 0 or more')])
+([12, -1, -1], [(2, "dpd is 'a', no whole number", 'Give 0 to 2147483647')])
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from datetime import date
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -21,13 +22,14 @@ from usance.base.codes import Code, Currency, Model, Product, Status, parse
 from usance.base.dates import parse_date, parse_month, to_day, to_month
 from usance.base.errors import UsanceError
 from usance.books.tape_columns import NOT_GIVEN, TapeColumn
+from usance.loan.limits import MAX_KERNEL_PRINCIPAL_MINOR
 
 I64 = NDArray[np.int64]
 Wrong = list[tuple[int, str, str]]
 """Rows from 0, what is wrong there, and what to do."""
 
-MOST_MINOR = 10**15
-"""No amount of one loan is above it; sums of a million such loans still fit 64 bits."""
+_MOST = {"whole": 2**31 - 1, "small": 2**15 - 1, "id": 2**53 - 1, "flag": 1}
+"""The largest number of each kind of column."""
 CODES: Mapping[str, type[Code]] = {"model": Model, "product": Product, "status": Status}
 """The closed set of each kind of column that has one."""
 _FIRST_MONTH, _LAST_MONTH = 1, 1571  # February 1970 to December 2100
@@ -43,9 +45,10 @@ def read_cells(
         column = column.cast(pa.string())
     if spec.is_money:
         exponent = 0 if is_minor else parse(Currency, currency).exponent
-        return _amounts(column, spec.names[0 if is_minor else 1], exponent)
-    if spec.kind in ("whole", "flag"):
-        return _amounts(column, spec.name, 0, 1 if spec.kind == "flag" else MOST_MINOR)
+        name = spec.names[0 if is_minor else 1]
+        return _amounts(column, name, exponent, MAX_KERNEL_PRINCIPAL_MINOR)
+    if spec.kind in _MOST:
+        return _amounts(column, spec.name, 0, _MOST[spec.kind])
     if spec.kind == "month":
         return _by_value(column, spec.name, _month)
     if spec.kind == "day":
@@ -53,9 +56,7 @@ def read_cells(
     return _by_value(column, spec.name, lambda value: _code(CODES[spec.kind], value))
 
 
-def _amounts(
-    column: pa.ChunkedArray, name: str, exponent: int, most: int = MOST_MINOR
-) -> tuple[I64, Wrong]:
+def _amounts(column: pa.ChunkedArray, name: str, exponent: int, most: int) -> tuple[I64, Wrong]:
     """Whole numbers, or decimals with at most so many places as minor units."""
     import pyarrow.compute as pc
 
@@ -78,7 +79,7 @@ def _amounts(
     found = np.array(numbers.fill_null(NOT_GIVEN).to_numpy(), np.int64)
     found[bad] = NOT_GIVEN
     wanted = f"amount with at most {exponent} decimals" if exponent else "whole number"
-    fix = "Give 0 or 1" if most == 1 else "Give 0 or more"
+    fix = "Give 0 or 1" if most == 1 else f"Give 0 to {Decimal(most).scaleb(-exponent):f}"
     shown = text.take(pa.array(bad)).to_pylist()
     return found, [
         (row, f"{name} is {_why(value, wanted)}", fix)

@@ -28,6 +28,7 @@ from usance.books.errors import TapeError
 NAME = "cells.csv"
 _NEEDED = ("cell", "model", "product", "source")
 _MOST = 2**15 - 1
+_WIDE = 2**16 - 1
 
 
 def read_cells_file(folder: Path | None, platform: int) -> pa.Table | None:
@@ -99,16 +100,19 @@ def _account(text: str, where: str) -> int:
 
 def cells_for(columns: Mapping[str, NDArray[Any]], known: pa.Table, platform: int) -> pa.Table:
     """The cells known, with one more for every other model, product and source of a tape."""
-    kinds = np.stack([columns[name].astype(np.int64) for name in _NEEDED[1:]], 1)
-    wanted = np.unique(kinds, axis=0)
     held = arrays(known)
-    there = {tuple(row) for row in np.stack([held[name] for name in _NEEDED[1:]], 1).tolist()}
-    new = np.array([row for row in wanted.tolist() if tuple(row) not in there], np.int64)
+    new = np.setdiff1d(_kind(columns), _kind(held))
     if not len(new):
         return known
     first = int(held["cell"].max(initial=0)) + 1
     more = make(
-        "cells", cell=np.arange(first, first + len(new)), model=new[:, 0], product=new[:, 1],
-        source=new[:, 2], entity=np.full(len(new), platform),
+        "cells", cell=np.arange(first, first + len(new)), model=new >> 32,
+        product=new >> 16 & _WIDE, source=new & _WIDE, entity=np.full(len(new), platform),
     )  # fmt: skip
     return pa.concat_tables([known, more])
+
+
+def _kind(columns: Mapping[str, NDArray[Any]]) -> NDArray[np.int64]:
+    """Model, product and source as one number."""
+    model, product, source = (columns[name].astype(np.int64) for name in _NEEDED[1:])
+    return np.asarray((model << 32) + (product << 16) + source, np.int64)

@@ -18,11 +18,19 @@ from usance.base.errors import UsanceError
 from usance.base.money import Money
 from usance.books.errors import TapeError
 from usance.books.tape_cells import CODES
-from usance.books.tape_columns import COLUMNS, CONSTANT, NOT_GIVEN
+from usance.books.tape_columns import COLUMNS, CONSTANT, NOT_GIVEN, TERMS
 from usance.books.tape_file import MOST_PROBLEMS, GivenTape
+from usance.loan.convention import OWN
+from usance.loan.limits import (
+    MAX_KERNEL_FIRST_DAYS,
+    MAX_KERNEL_INSTALMENTS,
+    MAX_KERNEL_RATE_PPM,
+)
 
 I64 = NDArray[np.int64]
 Shown = Callable[[int], str]
+_MOST_FEE_DAYS = 9 * 10**12
+"""A fee times its days times a million stays within 64 bits."""
 
 
 class Check(NamedTuple):
@@ -41,7 +49,9 @@ def tape_problems(tape: GivenTape, currency: str) -> list[UsanceError]:
     def money(value: int) -> str:
         return Money(int(value), currency).number
 
-    for check in (*_rows_of_loans(tape), *_lives(tape, money), *_amounts(tape, money)):
+    for check in (
+        *_rows_of_loans(tape), *_lives(tape, money), *_amounts(tape, money), *_terms(tape, money)
+    ):  # fmt: skip
         found += [(int(tape.row[place]), tape.wrong(place, check.say(place), check.fix))
                   for place in check.places[:MOST_PROBLEMS].tolist()]  # fmt: skip
         more += max(0, len(check.places) - MOST_PROBLEMS)
@@ -62,6 +72,12 @@ def months_of(tape: GivenTape) -> I64:
     """The month of origination of each row's loan."""
     drawn = tape.get("disbursed_on", 0).astype("datetime64[D]")
     return tape.get("cohort", drawn.astype("datetime64[M]").astype(np.int64))
+
+
+def last_days(month: I64) -> I64:
+    """The last day of each month."""
+    following = (month + 1).astype("datetime64[M]").astype("datetime64[D]")
+    return np.asarray(following.astype(np.int64) - 1, np.int64)
 
 
 def _rows_of_loans(tape: GivenTape) -> Iterator[Check]:
@@ -120,27 +136,29 @@ def _lives(tape: GivenTape, money: Shown) -> Iterator[Check]:
     )
     for name in CONSTANT:
         if name in columns:
-            yield _changes(columns[name], name, follows)
+            yield _changes(columns[name], name, follows, money)
 
 
-def _changes(column: I64, name: str, follows: NDArray[np.bool_]) -> Check:
+def _changes(column: I64, name: str, follows: NDArray[np.bool_], money: Shown) -> Check:
     before = np.append(column[:1], column[:-1])
 
     def say(place: int) -> str:
-        was, now = (_shown(name, int(each[place])) for each in (before, column))
+        was, now = (_shown(name, int(each[place]), money) for each in (before, column))
         return f"its {name} was {was} a month before and is {now}"
 
     fix = "A loan keeps it for life; one that changes hands is two loans"
     return Check(np.flatnonzero(follows & (column != before)), say, fix)
 
 
-def _shown(name: str, value: int) -> str:
+def _shown(name: str, value: int, money: Shown) -> str:
     if value == NOT_GIVEN:
         return "empty"
     if name == "cohort":
         return format_month(value)
     if name == "disbursed_on":
         return str(from_day(value))
+    if COLUMNS[name].is_money:
+        return money(value)
     return CODES[name](value).label if name in CODES else str(value)
 
 
@@ -174,6 +192,41 @@ def _amounts(tape: GivenTape, money: Shown) -> Iterator[Check]:
         np.flatnonzero((tape.get("term_days", 0) == 0) & (fees > 0)),
         lambda _: "has fees and no term_days",
         f"Give them: {COLUMNS['term_days'].doc}",
+    )
+
+
+def _terms(tape: GivenTape, money: Shown) -> Iterator[Check]:
+    """Loans are for something, and terms are those of a plan."""
+    whole, upfront = tape.columns["originated"], tape.get("upfront_fee", 0)
+    yield Check(np.flatnonzero(whole == 0), lambda _: "nothing was originated", "Leave it out")
+    yield Check(
+        np.flatnonzero((upfront >= whole) & (whole > 0)),
+        lambda place: f"a fee of {money(upfront[place])} is withheld of {money(whole[place])}",
+        "Correct one of them",
+    )
+    fees = np.maximum(tape.get("guarantee_fee", 0), tape.get("service_fee", 0))
+    days = tape.get("term_days", 0)
+    yield Check(
+        np.flatnonzero(fees > _MOST_FEE_DAYS // np.maximum(days, 1)),
+        lambda place: f"fees of {money(fees[place])} over {days[place]} days are out of range",
+        "Correct one of them",
+    )
+    has_terms = np.all([tape.get(name) != NOT_GIVEN for name in TERMS], axis=0)
+    for name, most in (
+        ("rate_ppm", MAX_KERNEL_RATE_PPM), ("instalments", MAX_KERNEL_INSTALMENTS),
+        ("convention", len(OWN)),
+    ):  # fmt: skip
+        yield _outside(name, tape.get(name), int(name != "rate_ppm"), most, has_terms)
+    drawn = tape.get("disbursed_on", last_days(months_of(tape)))
+    first = tape.get("first_due_on") - drawn
+    yield _outside("first_due_on − disbursed_on", first, 1, MAX_KERNEL_FIRST_DAYS, has_terms)
+
+
+def _outside(name: str, column: I64, least: int, most: int, has_terms: NDArray[np.bool_]) -> Check:
+    return Check(
+        np.flatnonzero(has_terms & ((column < least) | (column > most))),
+        lambda place: f"{name} is {column[place]}",
+        f"Give {least} to {most}, or leave the terms out",
     )
 
 

@@ -42,19 +42,52 @@ class TapeColumn:
         return self.kind in ("money", "total")
 
     @property
+    def line(self) -> str:
+        """Its line in the reference."""
+        default = "refused" if self.is_needed else DEFAULTS.get(self.default, self.default)
+        name = f"`{self.names[0]}`" + (", total" if self.is_cumulative else "")
+        return f"| {name} | {self.doc} | {default} |"
+
+    @property
     def names(self) -> tuple[str, ...]:
         """How it may be called in a file."""
         return (f"{self.name}_minor", self.name) if self.is_money else (self.name,)
 
 
+DEFAULTS = {
+    "loan_ref": "numbered by loan_ref",
+    "loan_id": "none",
+    "by_kind": "by model, product and source",
+    "disbursed_on": "the month of disbursed_on",
+    "end_of_cohort": "the last day of cohort",
+    "closed": "1 where status is closed",
+    "originated_less_rest": "originated less unpaid and forgiven",
+    "by_date": "from disbursed_on to the last day with at most 60 days past due",
+    "by_days": "the fee by days of the term",
+    "paid_and_waived": "what was received or forgiven: interest on a cash basis",
+    "due_fees": "both fees as they fall due",
+    "by_terms_or_days": "by effective interest with terms, else by days of the term",
+    "earned_fee": "earned_fee: no adjustment",
+    "no_terms": "no effective interest",
+    "solved": "solved from the terms",
+    "unpaid_then": "what is unpaid when status becomes charged_off",
+    "paid_afterwards": "what the totals received rise by after it",
+    "month_end": "the last day of the first month that shows it",
+    "paid_that_month": "received by the end of the first month that shows it",
+    "paid": "all of it",
+    "overpaid": "all of it",
+    "by_days_left": "by days of the term beyond a year",
+}
+"""What stands for an empty cell, in words; other defaults stand for themselves."""
+
 _WRITTEN = """
 month             month    needed                month end the row tells of: 2024-06, or months since 1970
-loan_id           whole    loan_ref              number of the loan
+loan_id           id       loan_ref              number of the loan
 loan_ref          text     loan_id               name of the loan in your system; numbered by first row
 model             model    needed                who bears the risk
 product           product  needed                what the borrower took
-source            whole    1                     number of who funds it
-cell              whole    by_kind               row of cells.csv, instead of model, product and source
+source            small    1                     number of who funds it
+cell              small    by_kind               row of cells.csv, instead of model, product and source
 cohort            month    disbursed_on          month of origination
 disbursed_on      day      end_of_cohort         day of origination
 originated        money    needed                principal at origination
@@ -84,9 +117,9 @@ upfront_fee       money    0                     fee withheld at origination
 earned_fee        money    by_terms_or_days      of the upfront fee, earned to date
 earned_fee_ifrs   money    earned_fee            the same by the flows IFRS expects
 rate_ppm          whole    no_terms              agreed rate a year, for effective interest
-instalments       whole    no_terms              how many there are
+instalments       small    no_terms              how many there are
 first_due_on      day      no_terms              day of the first one
-convention        whole    no_terms              number of the platform's own convention
+convention        small    no_terms              number of the platform's own convention
 eir_ppb           whole    solved                effective rate a month
 fee_ppm           whole    0                     of volume, what an institution pays us for the loan
 compensated       total    0                     paid to the institution under the guarantee, to date
@@ -117,31 +150,6 @@ COLUMNS: dict[str, TapeColumn] = {
     for words in map(str.split, _WRITTEN.strip().splitlines())
 }
 
-DEFAULTS = {
-    "loan_ref": "numbered by loan_ref",
-    "loan_id": "none",
-    "by_kind": "by model, product and source",
-    "disbursed_on": "the month of disbursed_on",
-    "end_of_cohort": "the last day of cohort",
-    "closed": "1 where status is closed",
-    "originated_less_rest": "originated less unpaid and forgiven",
-    "by_date": "from disbursed_on to the last day with at most 60 days past due",
-    "by_days": "the fee by days of the term",
-    "paid_and_waived": "what was received or forgiven: interest on a cash basis",
-    "due_fees": "both fees as they fall due",
-    "by_terms_or_days": "by effective interest with terms, else by days of the term",
-    "earned_fee": "earned_fee: no adjustment",
-    "no_terms": "no effective interest",
-    "solved": "solved from the terms",
-    "unpaid_then": "what is unpaid when status becomes charged_off",
-    "paid_afterwards": "what the totals received rise by after it",
-    "month_end": "the last day of the first month that shows it",
-    "paid_that_month": "received by the end of the first month that shows it",
-    "paid": "all of it",
-    "overpaid": "all of it",
-    "by_days_left": "by days of the term beyond a year",
-}
-"""What stands for an empty cell, in words; other defaults stand for themselves."""
 TERMS = ("rate_ppm", "instalments", "first_due_on", "convention")
 """With all of them, an upfront fee is earned by effective interest."""
 CONSTANT = ("model", "product", "source", "cohort", "disbursed_on", "originated", "upfront_fee")

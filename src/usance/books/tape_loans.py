@@ -32,6 +32,7 @@ from usance.measure.triangles import Triangle, model_and_product, triangle
 I64 = NDArray[np.int64]
 _CASH = len(p.PARTS)
 _POOL = 1 << 16
+_LOW = _POOL - 1
 
 
 class TapeLoans:
@@ -103,11 +104,12 @@ class _ShardLoans:
         which: NDArray[np.bool_],
     ) -> None:  # fmt: skip
         """Sums by cell, cohort and month."""
-        keys = np.stack([rows["cell"], rows["cohort"], when], 1)[which].astype(np.int64)
-        found, place = np.unique(keys, axis=0, return_inverse=True)
-        sums = np.zeros(len(found), np.int64)
-        np.add.at(sums, place.ravel(), amount[which])
-        self.told.append((*found.T, np.full(len(found), kind), sums))
+        wide = [each[which].astype(np.int64) for each in (rows["cell"], rows["cohort"], when)]
+        keys, place = np.unique((wide[0] << 32) + (wide[1] << 16) + wide[2], return_inverse=True)
+        sums = np.zeros(len(keys), np.int64)
+        np.add.at(sums, place, amount[which])
+        parts = keys >> 32, keys >> 16 & _LOW, keys & _LOW
+        self.told.append((*parts, np.full(len(keys), kind), sums))
 
 
 @dataclass(frozen=True, slots=True)

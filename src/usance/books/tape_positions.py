@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from usance.base.codes import Model, Status
 from usance.books import positions as p
 from usance.books.effective import effective_rates, fees_earned
-from usance.books.tape_checks import months_of, same_loan
+from usance.books.tape_checks import last_days, months_of, same_loan
 from usance.books.tape_columns import NOT_GIVEN, TERMS
 from usance.books.tape_file import GivenTape
 from usance.loan.columns import TermColumns
@@ -48,8 +48,8 @@ class _Rows:
         self.first = np.maximum.accumulate(np.where(self.follows, 0, self.place))
         self.cohort = months_of(tape)
         self.model, self.month = tape.columns["model"], tape.columns["month"]
-        self.month_end = _last_day(self.month)
-        self.drawn = self.get("disbursed_on", _last_day(self.cohort))
+        self.month_end = last_days(self.month)
+        self.drawn = self.get("disbursed_on", last_days(self.cohort))
         self.charged_off = self._charged_off()
         self.compensated = self.get("compensated", 0)
         self.stop = self._stop()
@@ -100,15 +100,11 @@ class _Rows:
         return np.asarray(np.maximum.accumulate(np.where(stays, 0, self.place))[self.stop])
 
 
-def _last_day(month: I64) -> I64:
-    following = (month + 1).astype("datetime64[M]").astype("datetime64[D]")
-    return np.asarray(following.astype(np.int64) - 1, np.int64)
-
-
 def tape_positions(tape: GivenTape, non_accrual_days: I64) -> TapePositions:
     """The positions of all rows; `non_accrual_days` is the policy in force at each."""
     rows = _Rows(tape, non_accrual_days)
-    out, notes = np.zeros((rows.size, len(p.FIELDS)), np.int64), list[str]()
+    # Columns lie together: they are filled one by one.
+    out, notes = np.zeros((rows.size, len(p.FIELDS)), np.int64, order="F"), list[str]()
     _terms(rows, out)
     _cash(rows, out)
     _earned(rows, out)

@@ -1,1 +1,54 @@
-"""Match: each loan finds the best funder among many, and no limit is ever broken."""
+"""Match: each loan finds the best funder among many, and no limit is ever broken.
+
+`plan` gives every limit a price, `route` sends each request to the source that is worth most after
+these prices, `replay` compares that with other rules and with the best that hindsight could do.
+Names are imported when first used.
+
+>>> from usance.match import ENGINE, route
+>>> from usance.match.streams import StreamKind, make_stream
+>>> stream = make_stream(StreamKind.STEADY, seed=1, requests=300, sources=4, segments=10)
+>>> routed = route(stream.requests, stream.mandates, ENGINE, demand=stream.demand)
+>>> len(routed.column), routed.margin_minor > 0
+(300, True)
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from usance.match.certificate import hindsight
+    from usance.match.demand import Demand, read_demand
+    from usance.match.live_state import ENGINE, POLICIES, Policy
+    from usance.match.mandate import Mandate, Mandates
+    from usance.match.mandate_file import parse_mandates, read_mandates
+    from usance.match.planner import Plan, plan
+    from usance.match.replays import Replay, replay
+    from usance.match.requests import Requests, read_requests
+    from usance.match.router import Routed, route
+
+__all__ = [
+    "ENGINE", "POLICIES", "Demand", "Mandate", "Mandates", "Plan", "Policy", "Replay", "Requests",
+    "Routed", "hindsight", "parse_mandates", "plan", "read_demand", "read_mandates",
+    "read_requests", "replay", "route",
+]  # fmt: skip
+
+_HOMES = {
+    "certificate": ("hindsight",),
+    "demand": ("Demand", "read_demand"),
+    "live_state": ("ENGINE", "POLICIES", "Policy"),
+    "mandate": ("Mandate", "Mandates"),
+    "mandate_file": ("parse_mandates", "read_mandates"),
+    "planner": ("Plan", "plan"),
+    "replays": ("Replay", "replay"),
+    "requests": ("Requests", "read_requests"),
+    "router": ("Routed", "route"),
+}
+
+
+def __getattr__(name: str) -> object:
+    for home, names in _HOMES.items():
+        if name in names:
+            return getattr(import_module(f"usance.match.{home}"), name)
+    raise AttributeError(f"module 'usance.match' has no attribute {name!r}")

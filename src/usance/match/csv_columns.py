@@ -105,18 +105,17 @@ def write_columns(path: Path, columns: Mapping[str, Any]) -> None:
 
 
 def _texts(path: Path | str, error: type[InputError]) -> pa.Table:
-    file, bad = Path(path), list[Any]()
-    if not file.is_file():
-        read_text(file)  # says in which way it is none
+    bad = list[Any]()
+    content = read_text(path).encode()
 
     def keep(row: Any) -> str:
         bad.append(row)
         return "skip"
 
-    names = _header(file, error)
+    names = _header(content, str(path), error)
     try:
         table = pa_csv.read_csv(
-            file,
+            pa.BufferReader(content),
             read_options=pa_csv.ReadOptions(use_threads=False),
             parse_options=pa_csv.ParseOptions(invalid_row_handler=keep),
             convert_options=pa_csv.ConvertOptions(column_types=dict.fromkeys(names, pa.string())),
@@ -137,19 +136,13 @@ def _texts(path: Path | str, error: type[InputError]) -> pa.Table:
     return table
 
 
-def _header(file: Path, error: type[InputError]) -> list[str]:
-    with file.open("rb") as stream:
-        line = stream.readline()
-    try:
-        names = [name.strip().strip('"') for name in line.decode("utf-8-sig").split(",")]
-    except UnicodeDecodeError:
-        raise error("is not UTF-8", where=f"{file} line 1", fix="Save it as UTF-8") from None
-    if not line.strip():
-        raise error("is empty", where=str(file), fix="Begin with a header") from None
+def _header(content: bytes, path: str, error: type[InputError]) -> list[str]:
+    line = content.partition(b"\n")[0].decode()
+    names = [name.strip().strip('"') for name in line.split(",")]
     twice = {name for name in names if names.count(name) > 1}
     if twice:
-        what = f"has the column {min(twice)} twice"
-        raise error(what, where=f"{file} line 1", fix="Keep one of them")
+        what = f"has the column {min(twice)!r} twice"
+        raise error(what, where=f"{path} line 1", fix="Keep one of them")
     return names
 
 

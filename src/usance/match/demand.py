@@ -20,7 +20,7 @@ amount_minor and rate_ppm of its requests, and how many `requests` are expected.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -66,10 +66,9 @@ class Demand:
         columns: dict[str, Any] = dict(zip(SEGMENT, segments, strict=True))
         return demand_of(requests=counts.astype(np.int64), **columns)
 
-    def rows(self, keep: Any) -> Demand:
-        """Some of the rows."""
-        columns = {name: getattr(self.segments, name)[keep] for name in SEGMENT}
-        return demand_of(day=self.day[keep], requests=self.requests[keep], **columns)
+    def scaled(self, numerator: int, denominator: int) -> Demand:
+        """The same demand, so much more or less of it, rounded down by segment."""
+        return replace(self, requests=self.requests * numerator // denominator)
 
 
 def demand_of(**columns: Any) -> Demand:

@@ -33,20 +33,22 @@ class Policy:
     use_discount: bool = False
     """Multiplies the margin by 1 − e^(use − 1)."""
     step: int = 0
-    """Parts per billion a price moves per request when use is off by the pace itself."""
-    every_hours: int = 8
+    """Parts per billion a price moves per request when use is off by the pace itself, times the
+    square root of all requests."""
+    every_hours: int = 24
+    trust: float = 0.3
+    """How far prices move to those of a plan made on schedule; after a shock they move all."""
     learn_until: int = 0
     """Up to this request prices are made again each time experience has doubled."""
 
 
 ENGINE = Policy(
-    "engine", "this engine", plans=True, follows=True, step=1_000, every_hours=8,
-    learn_until=10_000,
+    "engine", "this engine", plans=True, follows=True, step=90_000, learn_until=10_000,
 )  # fmt: skip
 GREEDY = Policy("greedy", "greedy by margin")
 CAPACITY = Policy("priority", "priority and remaining capacity", rule=PRIORITY)
 PRIMAL_DUAL = Policy("primal_dual", "primal-dual, 1 - 1/e", use_discount=True)
-MIRROR = Policy("mirror_descent", "mirror descent alone", follows=True, step=4_000)
+MIRROR = Policy("mirror_descent", "mirror descent alone", follows=True, step=1_000_000)
 POLICIES = (ENGINE, GREEDY, CAPACITY, PRIMAL_DUAL, MIRROR)
 
 

@@ -17,7 +17,8 @@ line 3: valid until 2024-04-01, before it begins on 2024-05-01. Exchange the two
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from datetime import timedelta
+from datetime import date, timedelta
+from functools import cache
 from itertools import pairwise
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -55,12 +56,12 @@ def contradictions(
     return found
 
 
-def co_lender_minimum_ppm(mandate: Mandate) -> int:
-    """The least part of a jointly funded loan that the platform has to provide, that day."""
+@cache
+def co_lender_minimum_ppm(on: date) -> int:
+    """The least part of a jointly funded loan that the platform has to provide, on a day."""
     from usance.base.parameters import Parameters
 
-    shipped = Parameters.load()
-    return shipped.at("funding.co_lender_minimum_share", mandate.valid_from).integer
+    return Parameters.load().at("funding.co_lender_minimum_share", on).integer
 
 
 def _dates(mandate: Mandate, _: Mandates, where: Where) -> Iterator[UsanceError]:
@@ -102,8 +103,8 @@ def _co_lending(mandate: Mandate, _: Mandates, where: Where) -> Iterator[UsanceE
     if share >= PPM:
         fix = "Leave the source a part of each loan"
         yield MandateShare("the platform lends all of it", where=where("platform_share"), fix=fix)
-    elif 0 < share < co_lender_minimum_ppm(mandate):
-        least = Rate(co_lender_minimum_ppm(mandate))
+    elif 0 < share < co_lender_minimum_ppm(mandate.valid_from):
+        least = Rate(co_lender_minimum_ppm(mandate.valid_from))
         what = f"the platform lends {Rate(share)} of each loan, below the least share of {least}"
         fix = f"Give {least} or more, or leave platform_share out"
         yield MandateShare(what, where=where("platform_share"), fix=fix)

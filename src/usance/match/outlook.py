@@ -22,7 +22,7 @@ Numbers = NDArray[np.int64]
 Floats = NDArray[np.float64]
 HOURS = 24
 # The latest requests that prices are made from.
-WINDOW = 6_000
+WINDOW = 50_000
 # Requests after which what was seen counts as much as the forecast: for what demand looks like,
 # and for how much of it there is.
 FORECAST_WORTH, LEVEL_WORTH = 6_000, 2_000
@@ -35,6 +35,8 @@ class Ahead:
     period: float
     month: float
     day: float
+    whole: float
+    """From the first day of the period to the last."""
 
 
 class Outlook:
@@ -59,9 +61,10 @@ class Outlook:
             self._by_day = np.full(len(days), demand.total_requests / len(days))
             if demand.by_day:
                 inside = (demand.day >= first_day) & (demand.day <= last_day)
-                self._by_day = np.bincount(
+                counts = np.bincount(
                     demand.day[inside] - first_day, demand.requests[inside], len(days)
                 )
+                self._by_day = counts.astype(np.float64)
             self._segments = make_rows(demand.segments, columns, zone)
 
     def see(self, rows: Rows, start: int, stop: int) -> None:
@@ -78,7 +81,9 @@ class Outlook:
         later = level * self._by_day[today + 1 :]
         same = self._months[today + 1 :] == self._months[today]
         period = max(this_day + float(later.sum()), 1.0)
-        return Ahead(period, max(this_day + float(later[same].sum()), 1.0), max(this_day, 1.0))
+        month = max(this_day + float(later[same].sum()), 1.0)
+        whole = max(level * float(self._by_day.sum()), period)
+        return Ahead(period, month, max(this_day, 1.0), whole)
 
     def sample(self, rows: Rows, seen: int, day: int, second: int) -> Rows:
         """Requests that stand for what is to come; their weights sum to one."""
@@ -118,5 +123,5 @@ def _merged(rows: Rows) -> Rows:
     key = np.stack([rows.product, rows.region, rows.grade, rows.channel, rows.months, rows.amount,
                     rows.rate])  # fmt: skip
     _, first, group = np.unique(key, axis=1, return_index=True, return_inverse=True)
-    weight = np.bincount(group.ravel(), rows.weight, len(first))
+    weight = np.bincount(group.ravel(), rows.weight, len(first)).astype(np.float64)
     return rows.take(first)._replace(weight=weight)

@@ -143,19 +143,16 @@ def descend(
 
 
 def _excess(problem: Problem, point: Point) -> Floats:
-    """How far use is above what is allowed, as a part of the larger of the two."""
-    size = np.maximum(np.maximum(np.abs(problem.bound), np.abs(point.used)), 1.0)
+    """How far use is above what is allowed, as a part of what is allowed.
+
+    The divisor must not depend on use: else the mean of many excesses would not be the excess.
+    """
+    rows = problem.rows
+    offered = float((rows.weight * rows.amount).sum()) / max(len(problem.columns.source), 1)
+    size = np.maximum(np.abs(problem.bound), offered / 100 + 1.0)
+    mix_size = offered / 10 + 1.0
     over = (point.used - problem.bound) / size
-    mix_over = (point.mix_used - problem.mix_bound) / _held(problem, point)
-    return np.concatenate([over, np.clip(mix_over, -1.0, 1.0)])
-
-
-def _held(problem: Problem, point: Point) -> Floats:
-    """About a tenth of what each mix limit's source holds: the scale of its excess."""
-    columns = problem.columns
-    owner = np.repeat(np.arange(len(columns.source)), np.diff(columns.mix_start))
-    tenth: Floats = point.amounts.sum(axis=0)[owner] / 10
-    return np.maximum(tenth, 1.0)
+    return np.concatenate([over, (point.mix_used - problem.mix_bound) / mix_size])
 
 
 def _part(

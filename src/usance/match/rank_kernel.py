@@ -80,6 +80,11 @@ def rank(  # noqa: C901 -- one loop that a compiler wants in one piece
     amount, rate = rows.amount[i], rows.rate[i]
     months, grade = rows.months[i], rows.grade[i]
     base, slope = columns.margin_base[months, grade], columns.margin_slope[months, grade]
+    # Read once: the compiler cannot know that writing `top` leaves these as they are.
+    hours, tags = columns.flags[HOURS] != 0, columns.flags[ATTRIBUTES] != 0
+    borrowers, models = columns.flags[BORROWERS] != 0, columns.flags[MODELS] != 0
+    rooms = 3 if columns.flags[ROOMS] else 0
+    lowest_kept = 0
     for word in range(len(open_set)):
         bits = (
             open_set[word]
@@ -97,26 +102,25 @@ def rank(  # noqa: C901 -- one loop that a compiler wants in one piece
             j = word * 64 + _POSITIONS[(lowest * _DE_BRUIJN) >> _TOP]
             if amount < columns.least[j] or amount > columns.most[j]:
                 continue
-            if columns.flags[HOURS] and not (
-                columns.opens[j] <= rows.second[i] < columns.cut_off[j]
-            ):
+            if hours and not (columns.opens[j] <= rows.second[i] < columns.cut_off[j]):
                 continue
-            if columns.flags[ATTRIBUTES] and (
+            if tags and (
                 columns.needs[j] & ~rows.attributes[i] or columns.refuses[j] & rows.attributes[i]
             ):
                 continue
             margin = base[j] + slope[j] * rate // PPM
             shut = amount > room[j]
-            if columns.flags[MODELS] and model_state[columns.model[j]] > 0:
+            if models and model_state[columns.model[j]] > 0:
                 shut = True
-            for p in range(3 if columns.flags[ROOMS] else 0):
+            for p in range(rooms):
                 if amount * columns.rooms[p, j] // PPM > platform_room[p]:
                     shut = True
-            if columns.flags[BORROWERS] and columns.borrower[j] >= 0:
+            if borrowers and columns.borrower[j] >= 0:
                 place = held(borrowed_keys, rows.user[i], j)
                 if borrowed[place] + amount > columns.borrower[j]:
                     shut = True
-            net = margin * scale[j] // PPM - price[j]
+            net = margin if scale[j] == PPM else margin * scale[j] // PPM
+            net -= price[j]
             for k in range(columns.mix_start[j], columns.mix_start[j + 1]):
                 weight = mix_weight(rows, i, columns, k)
                 if mix_state[k] > 0 and weight > 0:
@@ -130,7 +134,7 @@ def rank(  # noqa: C901 -- one loop that a compiler wants in one piece
                 if margin <= 0:
                     continue
                 net = (1001 - columns.priority[j]) * 10_000_000 + scale[j]
-            if net <= 0 or (count == size and net <= top_net[size - 1]):
+            if net <= lowest_kept:
                 continue
             place = count if count < size else size - 1
             while place > 0 and top_net[place - 1] < net:
@@ -138,4 +142,6 @@ def rank(  # noqa: C901 -- one loop that a compiler wants in one piece
                 place -= 1
             top[place], top_net[place] = j, net
             count = min(count + 1, size)
+            if count == size:
+                lowest_kept = top_net[size - 1]
     return count

@@ -8,11 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from usance.base.rates import PPM
+from usance.match.aggregate import aggregate
 from usance.match.limit_weights import LimitWeights, model_weights
 from usance.match.limits import PLATFORM_ROOMS, LimitKind, list_limits
+from usance.match.linear import solve
 from usance.match.mandate import Mandates
 from usance.match.outlook import Ahead
-from usance.match.prices import Problem, descend
+from usance.match.prices import Problem
 from usance.match.route_kernel import Live
 from usance.match.rows import Rows
 from usance.match.source_columns import NO_ROOM_LIMIT, SourceColumns
@@ -20,12 +22,12 @@ from usance.match.source_columns import NO_ROOM_LIMIT, SourceColumns
 Numbers = NDArray[np.int64]
 Floats = NDArray[np.float64]
 ENDLESS = NO_ROOM_LIMIT // 2
-# Steps of the first plan and of every later one, which begins at the prices before it.
-FIRST_STEPS, LATER_STEPS = 200, 40
+# Rows of demand in a plan made on the way: it takes a fraction of a second.
+ROWS = 3_000
 # How many answers an institution's stated approval rate is worth.
 STATED_WORTH = 200
 # An approval rate this many standard deviations off what is believed is a shock.
-SHOCK_DEVIATIONS = 6.0
+SHOCK_DEVIATIONS = 8.0
 
 
 @dataclass(frozen=True)
@@ -76,49 +78,63 @@ class Learned:
 
 def pace_of(live: Live, ahead: Ahead) -> Floats:
     """What each column may lend per request from now on; endless where nothing limits it."""
-    paces = [
+    total, month, day = (
         np.where(left < ENDLESS, np.maximum(left, 0) / count, np.inf)
-        for left, count in (
-            (live.total, ahead.period),
-            (live.month, ahead.month),
-            (live.day, ahead.day),
+        for left, count in zip(
+            (live.total, live.month, live.day), (ahead.period, ahead.month, ahead.day), strict=True
         )
-    ]
-    return np.minimum.reduce(paces)
+    )
+    tightest: Floats = np.minimum(np.minimum(total, month), day)
+    return tightest
 
 
 def set_pace(live: Live, ahead: Ahead, step: int) -> None:
-    """Hand the kernel the pace that its prices follow."""
+    """Hand the kernel the pace that its prices follow, and the length of its steps.
+
+    Steps shrink with the square root of the horizon: the regret of mirror descent is least then.
+    """
     pace = pace_of(live, ahead)
     limited = np.isfinite(pace)
     live.pace[:] = np.where(limited, np.rint(np.where(limited, pace, 0) * 1000), -1)
-    live.step[:] = step
+    live.step[:] = max(round(step / ahead.whole**0.5), 1)
 
 
 def make_prices(
     mandates: Mandates, columns: SourceColumns, live: Live, sample: Rows, ahead: Ahead,
     learned: Learned, before: Prices | None,
 ) -> Prices:  # fmt: skip
-    """Prices for the rest of the period."""
-    problem = rest_problem(mandates, columns, live, sample, ahead, learned.rate)
+    """Prices for the rest of the period; `before` are those made last, which are thought near."""
+    rows, _ = aggregate(sample, np.zeros(len(sample.amount), np.int64), columns, ROWS)
+    problem = rest_problem(mandates, columns, live, rows, ahead, learned.rate)
     count = len(columns.source)
-    if before is None:
-        start, mix = np.zeros(len(problem.bound)), np.zeros(len(problem.mix_bound))
-        steps, first = FIRST_STEPS, 2_000_000.0
-    else:
+    near = None
+    if before is not None:
         budget = np.where(live.own_price > 0, live.own_price, before.budget)
-        start, mix = np.concatenate([budget, before.other]), before.mix
-        steps, first = LATER_STEPS, 300_000.0
-    _, found, mix = descend(problem, start, mix, steps=steps, first=first, last=20_000.0)
-    return Prices(found[:count], found[count:], mix, problem.spread(found)[0])
+        near = np.concatenate([budget, before.other]), before.mix
+    solved = solve(problem, near)
+    if not solved.optimal:
+        return before or no_prices(problem, count)
+    spread = problem.spread(solved.prices)[0]
+    return Prices(solved.prices[:count], solved.prices[count:], solved.mix_prices, spread)
 
 
-def set_prices(live: Live, columns: SourceColumns, prices: Prices) -> None:
-    """Hand the kernel its prices, as whole parts per billion."""
-    live.own_price[:] = np.rint(prices.budget)
-    own = live.own_price * (PPM - columns.own_ppm) // PPM
-    live.fixed_price[:] = prices.spread - own
-    live.price[:] = prices.spread
+def no_prices(problem: Problem, count: int) -> Prices:
+    """Every limit free."""
+    none = np.zeros(len(problem.bound))
+    mix = np.zeros(len(problem.mix_bound))
+    return Prices(none[:count], none[count:], mix, problem.spread(none)[0])
+
+
+def set_prices(live: Live, columns: SourceColumns, prices: Prices, trust: float) -> None:
+    """Hand the kernel its prices, as whole parts per billion.
+
+    Of the way from the prices that use has led to, `trust` is gone: those are where candidates
+    that tie in the plan share the load.
+    """
+    live.own_price[:] = np.rint(live.own_price + trust * (prices.budget - live.own_price))
+    planned = np.rint(prices.budget).astype(np.int64) * (PPM - columns.own_ppm) // PPM
+    live.fixed_price[:] = prices.spread - planned
+    live.price[:] = live.fixed_price + live.own_price * (PPM - columns.own_ppm) // PPM
     live.mix_price[:] = np.rint(prices.mix)
 
 

@@ -91,11 +91,13 @@ class Answers(NamedTuple):
 @kernel
 def route_run(
     start: int, stop: int, rows: Rows, columns: SourceColumns, rule: int, seed: int, live: Live,
-    answers: Answers, top: Numbers, top_net: Numbers, blocked: Numbers,
+    answers: Answers, since: int, flush: bool, top: Numbers, top_net: Numbers, blocked: Numbers,
 ) -> None:  # fmt: skip
-    """Route the requests from `start` to `stop`, one after the other."""
+    """Route the requests from `start` to `stop`, one after the other.
+
+    `since` requests have passed since prices last followed use; `flush` lets them do so at the end.
+    """
     attempts = answers.asked.shape[1]
-    since = 0
     for i in range(start, stop):
         count = rank(
             rows, i, columns, rule, live.open_set, live.room, live.platform_room, live.model_state,
@@ -119,7 +121,7 @@ def route_run(
         if since == BATCH:
             follow_use(columns, live, since)
             since = 0
-    if since:
+    if since and flush:
         follow_use(columns, live, since)
 
 

@@ -7,26 +7,29 @@ approval rate changes, demand jumps), and lets them follow use in between.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from usance.base.dates import from_day, to_day, to_month
+from usance.match.certificate import approvals, open_columns
 from usance.match.demand import Demand
-from usance.match.hindsight import approvals, open_columns
 from usance.match.live_state import Policy, start_live
 from usance.match.mandate import EventKind, Mandates
 from usance.match.outlook import Outlook
 from usance.match.requests import MICROSECONDS, Requests
 from usance.match.resolve import Learned, Prices, make_prices, set_pace, set_prices
-from usance.match.route_kernel import Answers, Live, route_run, set_room
+from usance.match.route_kernel import BATCH, Answers, Live, route_run, set_room
 from usance.match.rows import Rows, make_rows
 from usance.match.source_columns import NO_ROOM_LIMIT, SourceColumns, source_columns, thresholds
 
 Numbers = NDArray[np.int64]
 HOUR = 3600
-ATTEMPTS = 12
+ATTEMPTS = 8
+SCHEDULE, EXPERIENCE = "schedule", "experience"
+CALM = (SCHEDULE, EXPERIENCE)
 
 
 @dataclass(frozen=True)
@@ -79,8 +82,10 @@ class Router:
     def __init__(
         self, requests: Requests, mandates: Mandates, policy: Policy, *,
         demand: Demand | None = None, seed: int = 1, attempts: int = ATTEMPTS,
+        clock: Callable[[], int] | None = None,
     ) -> None:  # fmt: skip
         self.mandates, self.policy, self.seed = mandates, policy, seed
+        self.clock, self.nanoseconds = clock, 0
         self.columns = source_columns(mandates)
         self.rows = make_rows(requests, self.columns, mandates.time_zone)
         count = len(requests)
@@ -97,36 +102,55 @@ class Router:
         self.learned = Learned.start(self.columns)
         self.prices: Prices | None = None
         self.events = 0
+        self.today = -1
+        # Compiled before the first request comes, so that a clock sees decisions alone.
         self._work = (
             np.zeros(attempts, np.int64),
             np.zeros(attempts, np.int64),
             np.zeros(2, np.int64),
         )
+        route_run(
+            0, 0, self.rows, self.columns, policy.rule, seed, self.live, answers, 0, False,
+            *self._work,
+        )  # fmt: skip
 
-    def run(self) -> Routed:
-        """Route every request."""
+    def run(self, *, start: int = 0, until: int | None = None) -> Routed:
+        """Route every request, or those from one position up to another (in order, no gaps)."""
         moments = self.done.requests.requested_at
-        day = -1
-        for start, stop in zip(*_stretches(self.rows, moments, self.mandates), strict=True):
-            if self.rows.day[start] != day:
-                self._new_day(int(self.rows.day[start]), day)
-                day = int(self.rows.day[start])
-            reason = self._happen(int(moments[start])) or self._due(start)
-            if self.policy.plans and reason:
-                self._plan(start, reason)
-            elif self.policy.follows:
-                self._pace(start)
-            route_run(
-                start, stop, self.rows, self.columns, self.policy.rule, self.seed, self.live,
-                self.done.answers, *self._work,
-            )  # fmt: skip
-            self.done.plan_of[start:stop] = len(self.done.plans)
-            self.outlook.see(self.rows, start, stop)
+        end = len(moments) if until is None else until
+        for first, last in zip(*_stretches(self.rows, moments, self.mandates), strict=True):
+            if last <= start or first >= end:
+                continue
+            if first >= start:
+                self._prepare(int(first), int(moments[first]))
+            since = max(start - first, 0) % BATCH
+            self._stretch(int(max(first, start)), int(min(last, end)), since, last <= end)
         return self.done
 
-    def _new_day(self, day: int, before: int) -> None:
+    def _prepare(self, start: int, now: int) -> None:
+        """What happens between two stretches: a new day, events, a plan, a new pace."""
+        if self.rows.day[start] != self.today:
+            self._new_day(int(self.rows.day[start]))
+        reason = self._happen(now) or self._due(start)
+        if self.policy.plans and reason:
+            self._plan(start, reason)
+        elif self.policy.follows:
+            self._pace(start)
+
+    def _stretch(self, start: int, stop: int, since: int, flush: bool) -> None:
+        begun = self.clock() if self.clock else 0
+        route_run(
+            start, stop, self.rows, self.columns, self.policy.rule, self.seed, self.live,
+            self.done.answers, since, flush, *self._work,
+        )  # fmt: skip
+        self.nanoseconds += self.clock() - begun if self.clock else 0
+        self.done.plan_of[start:stop] = len(self.done.plans)
+        self.outlook.see(self.rows, start, stop)
+
+    def _new_day(self, day: int) -> None:
         """Daily budgets begin anew, monthly ones with the month; mandates begin and end."""
-        live, mandates = self.live, self.mandates
+        live, mandates, before = self.live, self.mandates, self.today
+        self.today = day
         live.day[:] = [_or_endless(each.budgets.day_minor) for each in mandates.mandates]
         if before < 0 or to_month(from_day(day)) != to_month(from_day(before)):
             live.month[:] = [_or_endless(each.budgets.month_minor) for each in mandates.mandates]
@@ -171,10 +195,10 @@ class Router:
             return shock
         last = self.done.plans[-1].request
         if start < self.policy.learn_until:
-            return "experience" if start >= 2 * last and start >= last + 200 else ""
+            return EXPERIENCE if start >= 2 * last and start >= last + 200 else ""
         since = self.rows.day[start] - self.rows.day[last]
         hours = since * 24 + (self.rows.second[start] - self.rows.second[last]) // HOUR
-        return "schedule" if hours >= self.policy.every_hours else ""
+        return SCHEDULE if hours >= self.policy.every_hours else ""
 
     def _plan(self, start: int, reason: str) -> None:
         day, second = int(self.rows.day[start]), int(self.rows.second[start])
@@ -185,7 +209,8 @@ class Router:
             self.prices = make_prices(
                 self.mandates, self.columns, self.live, sample, ahead, self.learned, self.prices
             )
-            set_prices(self.live, self.columns, self.prices)
+            trust = self.policy.trust if reason in CALM else 1.0
+            set_prices(self.live, self.columns, self.prices, trust)
         set_pace(self.live, ahead, self.policy.step)
         self.done.plans.append(PlanMade(len(self.done.plans) + 1, start, reason))
 
@@ -211,8 +236,8 @@ def _stretches(rows: Rows, moments: Numbers, mandates: Mandates) -> tuple[Number
     count = len(moments)
     hour = rows.day * 24 + rows.second // HOUR
     cuts = [np.zeros(1, np.int64), np.flatnonzero(np.diff(hour)) + 1]
-    for event in mandates.events:
-        cuts.append(np.searchsorted(moments, [int(event.at.timestamp()) * MICROSECONDS]))
+    changes = [int(event.at.timestamp()) * MICROSECONDS for event in mandates.events]
+    cuts.append(np.searchsorted(moments, np.array(changes, np.int64)))
     starts = np.unique(np.concatenate(cuts))
     starts = starts[starts < count]
     return starts, np.append(starts[1:], count)

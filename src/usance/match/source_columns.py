@@ -34,6 +34,7 @@ from usance.match.mandate import (
     Mandates,
     Measure,
     MixLimit,
+    Platform,
 )
 from usance.match.margins import margin_tables
 
@@ -111,15 +112,10 @@ def source_columns(mandates: Mandates) -> SourceColumns:
     borrower = _each(own, lambda e: e.borrower_minor)
     mix = [(column, each) for column, row in enumerate(rows) for each in row.mix]
     rooms = platform_rooms(rows)
-    limited = [platform.guarantee_minor, platform.microcredit_minor, platform.liquidity_minor]
     most = np.full(MODELS, PPM, np.int64)
     for each in platform.mix:
         most[each.model] = each.most_ppm
-    flags = (
-        bool((opens > 0).any() or (cut_off < 86_400).any()), bool((needs | refuses).any()),
-        bool((borrower != NO_LIMIT).any()), any(each != NO_LIMIT for each in limited),
-        bool((most < PPM).any()),
-    )  # fmt: skip
+    flags = _flags(platform, opens, cut_off, needs | refuses, borrower, most)
     users = _codes(each.blacklist for each in own)
     return SourceColumns(
         products=_sets(list(Product), [e.products for e in own], rest=False),
@@ -151,7 +147,7 @@ def source_columns(mandates: Mandates) -> SourceColumns:
         losses=losses,
         model=_each(rows, lambda e: int(e.model)),
         model_most=most,
-        flags=np.array(flags, np.int64),
+        flags=flags,
         barred_users=users,
         ones=np.full(len(rows), PPM, np.int64),
         barred=_barred(users, [e.blacklist for e in own]),
@@ -193,6 +189,19 @@ def platform_rooms(rows: Sequence[Mandate]) -> Numbers:
         LimitKind.LIQUIDITY: [each.co_share_ppm for each in rows],
     }
     return np.array([used[kind] for kind in PLATFORM_ROOMS], np.int64)
+
+
+def _flags(
+    platform: Platform, opens: Numbers, cut_off: Numbers, tags: Numbers, borrower: Numbers,
+    most: Numbers,
+) -> Numbers:  # fmt: skip
+    """Which looks the kernel can spare itself; in the order it knows them by."""
+    rooms = (platform.guarantee_minor, platform.microcredit_minor, platform.liquidity_minor)
+    needed = (
+        (opens > 0).any() or (cut_off < 86_400).any(), tags.any(), (borrower != NO_LIMIT).any(),
+        any(each != NO_LIMIT for each in rooms), (most < PPM).any(),
+    )  # fmt: skip
+    return np.array([bool(each) for each in needed], np.int64)
 
 
 def _each(rows: Sequence[T], value: Callable[[T], int]) -> Numbers:

@@ -56,12 +56,8 @@ class Stream:
 
     requests: Requests
     mandates_yaml: str
+    mandates: Mandates
     demand: Demand
-
-    @property
-    def mandates(self) -> Mandates:
-        """The mandates, read."""
-        return parse_mandates(self.mandates_yaml, where="MANDATES.yaml")
 
     def write(self, folder: Path) -> None:
         """STREAM.csv, MANDATES.yaml and DEMAND.csv."""
@@ -77,20 +73,22 @@ def make_stream(
     """The stream of a kind, seed and size."""
     types = make_types(seed, segments)
     by_day = day_weights(kind)
-    expected = _expected(kind, types, by_day, requests)
+    late = requests * LATE_PERCENT // 100 if kind is StreamKind.ADVERSARIAL else 0
+    expected = _expected(kind, types, _foreseen(kind, by_day), requests - late)
     content = make_sources(seed, sources, types, expected.sum(axis=0))
     if kind is StreamKind.SOURCE_LEAVES:
         content["events"] = [_leaving(content)]
     text = yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=100)
+    mandates = parse_mandates(text, where="MANDATES.yaml")
     day, at = _arrivals(kind, seed, requests, by_day)
     columns = _drawn_requests(kind, seed, types, day, at)
-    if kind is StreamKind.ADVERSARIAL:
-        first = requests - requests * LATE_PERCENT // 100
-        late_requests(columns, first, seed, parse_mandates(text), types)
+    if late:
+        late_requests(columns, requests - late, seed, mandates, types)
     loans = _loans(seed, requests)
     columns["loan_id"] = loans[np.lexsort((loans, at))]
     columns["decision_id"] = columns["loan_id"]
-    return Stream(from_columns(requested_at=at, **columns), text, _forecast(types, expected))
+    drawn_requests = from_columns(requested_at=at, **columns)
+    return Stream(drawn_requests, text, mandates, _forecast(types, expected))
 
 
 def day_weights(kind: StreamKind) -> Numbers:
@@ -99,6 +97,14 @@ def day_weights(kind: StreamKind) -> Numbers:
     if kind is not StreamKind.SEASONAL:
         return np.full(DAYS, 100, np.int64)
     return np.array([_busy(each) for each in days], np.int64)
+
+
+def _foreseen(kind: StreamKind, by_day: Numbers) -> Numbers:
+    """The same as far as a forecast knows: nothing of the last days of an adversarial stream."""
+    if kind is not StreamKind.ADVERSARIAL:
+        return by_day
+    known = np.clip(DAYS * (100 - LATE_PERCENT) - 100 * np.arange(DAYS), 0, 100)
+    return by_day * known // 100
 
 
 def _busy(day: date) -> int:

@@ -1,1 +1,49 @@
-"""Measure: every number the business is judged by, defined once and computed anywhere."""
+"""Measure: every number the business is judged by, defined once and computed anywhere.
+
+`measure` runs metric definitions over a book or tables, `measure_tape` makes the whole pack of a
+tape somebody brings, `triangle` sums cohorts by age, and `tape_month` and `dues_between` make the
+rows of those tables from loans and facts. Names are imported when first used.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from usance.measure.definitions import Definition, load_definitions
+    from usance.measure.dues_of_book import dues_between
+    from usance.measure.inputs import Inputs
+    from usance.measure.metrics import Result, measure, metrics_table, rows_behind
+    from usance.measure.positions import Portfolio
+    from usance.measure.spans import Span
+    from usance.measure.tape import Pack, measure_tape
+    from usance.measure.tape_map import TapeMap, read_map
+    from usance.measure.tape_of_book import cells_table, tape_month
+    from usance.measure.triangles import Triangle, triangle
+
+__all__ = [
+    "Definition", "Inputs", "Pack", "Portfolio", "Result", "Span", "TapeMap", "Triangle",
+    "cells_table", "dues_between", "load_definitions", "measure", "measure_tape", "metrics_table",
+    "read_map", "rows_behind", "tape_month", "triangle",
+]  # fmt: skip
+
+_HOMES = {
+    "definitions": ("Definition", "load_definitions"),
+    "dues_of_book": ("dues_between",),
+    "inputs": ("Inputs",),
+    "metrics": ("Result", "measure", "metrics_table", "rows_behind"),
+    "positions": ("Portfolio",),
+    "spans": ("Span",),
+    "tape": ("Pack", "measure_tape"),
+    "tape_map": ("TapeMap", "read_map"),
+    "tape_of_book": ("cells_table", "tape_month"),
+    "triangles": ("Triangle", "triangle"),
+}
+
+
+def __getattr__(name: str) -> object:
+    for home, names in _HOMES.items():
+        if name in names:
+            return getattr(import_module(f"usance.measure.{home}"), name)
+    raise AttributeError(f"module 'usance.measure' has no attribute {name!r}")

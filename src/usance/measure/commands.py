@@ -2,15 +2,35 @@
 
 from __future__ import annotations
 
+from datetime import date
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from usance.base.command_line import print_json, print_line, print_pairs, show_help
+from usance.base.command_line import print_json, print_line, print_pairs, print_table, show_help
+from usance.base.dates import parse_date
+
+if TYPE_CHECKING:
+    from usance.measure.spans import Span
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False, invoke_without_command=True)
 
+BookFolder = Annotated[
+    Path, typer.Argument(metavar="BOOK", help="A book, or a folder of Parquet tables.")
+]
+AsOf = Annotated[str, typer.Option("--as-of", metavar="DATE", help="The day, such as 2024-06-30.")]
+Period = Annotated[
+    str | None,
+    typer.Option(
+        "--period", metavar="P", help="2024-06, 2024Q2, 2024H1 or 2024; else the quarter."
+    ),
+]
+Engine = Annotated[str, typer.Option("--engine", help="duckdb or spark.")]
+Roles = Annotated[
+    Path | None,
+    typer.Option("--roles", metavar="FILE", help="Accounts of each role, for metrics of journals."),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
@@ -52,3 +72,111 @@ def tape(
     )
     if out:
         print_line(f"{len(files)} files in {out}, the page is {out / 'index.html'}")
+
+
+@app.command()
+def book(
+    book_folder: BookFolder,
+    as_of: AsOf,
+    metric: Annotated[
+        list[str] | None, typer.Option("--metric", help="A metric; may be repeated; else all.")
+    ] = None,
+    by: Annotated[
+        list[str] | None, typer.Option("--by", help="A dimension; may be repeated.")
+    ] = None,
+    period: Period = None,
+    engine: Engine = "duckdb",
+    roles: Roles = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="FILE", help="Write the metrics as Parquet.")
+    ] = None,
+    charts: Annotated[
+        Path | None, typer.Option("--charts", metavar="DIR", help="Draw curves there, as SVG.")
+    ] = None,
+    keep: Annotated[bool, typer.Option("--keep", help="Publish the metrics in the book.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Measure a book: every metric, or those named, by any dimension."""
+    from usance.measure.inputs import Inputs
+    from usance.measure.metrics import measure as measured
+    from usance.measure.publication import publish_metrics, write_charts, write_metrics
+
+    day, span = _when(as_of, period)
+    results = measured(
+        Inputs.open(book_folder), metric or (), as_of=day, period=span, by=by or (),
+        engine=engine, roles=_roles(roles),
+    )  # fmt: skip
+    if out:
+        write_metrics(results, out)
+    if charts:
+        write_charts(results, charts)
+    if keep:
+        publish_metrics(results, book_folder, day)
+    if as_json:
+        print_json([each.as_dict() for each in results])
+        return
+    shown = [each for each in results if each.series == "as_reported"]
+    print_table(
+        ["metric", "period", "segment", "value", ""],
+        [
+            [each.definition.name, each.period, each.shown_dimensions, each.shown,
+             "" if each.complete else "incomplete"]
+            for each in shown
+        ],
+    )  # fmt: skip
+
+
+@app.command()
+def rows(
+    book_folder: BookFolder,
+    metric: Annotated[str, typer.Option("--metric", help="The metric.")],
+    as_of: AsOf,
+    where: Annotated[
+        list[str] | None,
+        typer.Option("--where", metavar="KEY=NUMBER", help="The segment, as in the results."),
+    ] = None,
+    part: Annotated[str, typer.Option("--part", help="numerator or denominator.")] = "numerator",
+    period: Period = None,
+    limit: Annotated[int, typer.Option("--limit", help="At most so many rows.")] = 100,
+    roles: Roles = None,
+) -> None:
+    """List the rows behind a figure, as CSV."""
+    from usance.base.command_line import print_csv
+    from usance.measure.drill import rows_of_figure
+
+    day, span = _when(as_of, period)
+    names, found = rows_of_figure(
+        book_folder, metric, day, span, where or (), part, limit, _roles(roles)
+    )
+    print_csv(names, found)
+
+
+@app.command()
+def definitions(as_json: AsJson = False) -> None:
+    """List every metric with its definition."""
+    from usance.measure.definitions import load_definitions
+
+    known = [one for versions in load_definitions().values() for one in versions]
+    if as_json:
+        print_json(
+            [
+                {"metric": one.name, "version": one.version, "valid_from": one.valid_from,
+                 "unit": one.unit, "sentence": one.sentence}
+                for one in known
+            ]
+        )  # fmt: skip
+        return
+    print_pairs([(f"{one.name} v{one.version}", one.sentence) for one in known])
+
+
+def _when(as_of: str, period: str | None) -> tuple[date, Span | None]:
+    from usance.measure.spans import Span as Named
+
+    span = Named.of(period, where="--period") if period else None
+    return parse_date(as_of, where="--as-of"), span
+
+
+def _roles(path: Path | None) -> dict[str, list[int]]:
+    from usance.measure.drill import read_roles
+
+    return read_roles(path) if path else {}

@@ -39,13 +39,15 @@ class Part:
     amount: Amount = ()
     distinct: str = ""
     where: Mapping[str, Any] = field(default_factory=dict)
-    keys: Mapping[str, Amount] = field(default_factory=dict)
+    keys: Mapping[str, Amount] | None = None
     role: str = ""
 
-    @property
-    def sort(self) -> tuple[str, str]:
-        """Parts of one sort are asked for together."""
-        return self.table, self.window
+    def along(self, wanted: Sequence[str]) -> dict[str, Amount]:
+        """The keys of a metric that this part has, and what each is in its table."""
+        if self.keys is not None:
+            return dict(self.keys)
+        known = COLUMNS[self.table]
+        return {name: ((1, (name,)),) for name in wanted if name in known}
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +130,11 @@ def _definition(fields: Fields) -> Definition | None:
         fields.wrong("numerator is missing", "Say what is summed", "numerator")
     if len(fields.problems) > before or numerator is None:
         return None
-    assert name and version and valid_from and sentence and unit
+    assert name is not None
+    assert version is not None
+    assert valid_from is not None
+    assert sentence is not None
+    assert unit is not None
     return Definition(
         name, version, valid_from, " ".join(sentence.split()), unit, numerator, denominator,
         filters, along, later, transform,
@@ -145,7 +151,7 @@ def _part(fields: Fields, key: str, table: str, window: str) -> Part | None:
     inner.take("count", _one_of("count", ("rows",)))
     distinct = inner.take("distinct", text) or ""
     where = inner.take("where", _conditions(table)) or {}
-    keys = inner.take("keys", _keys) or {}
+    keys = inner.take("keys", _keys)
     role = inner.take("role", text) or ""
     inner.close()
     if sum(each in inner for each in ("sum", "count", "distinct")) != 1:

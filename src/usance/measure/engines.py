@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+import warnings
 from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 from types import TracebackType
@@ -121,14 +122,17 @@ def spark_session() -> Any:
         fix = "Install Java 17, or use --engine duckdb"
         raise EngineError("Spark needs Java, which is not here", where="--engine", fix=fix)
     try:
-        from pyspark.sql import SparkSession
+        with warnings.catch_warnings():
+            # Spark warns of a pandas it does not know yet; no pandas is used here.
+            warnings.simplefilter("ignore", FutureWarning)
+            from pyspark.sql import SparkSession
     except ImportError:
         fix = "Install usance with its extra: usance[spark]"
         raise EngineError("Spark is not installed", where="--engine", fix=fix) from None
     settings = {
         "spark.sql.session.timeZone": "UTC",
         "spark.ui.enabled": "false",
-        "spark.sql.shuffle.partitions": "4",
+        "spark.sql.shuffle.partitions": "2",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
         "spark.ui.showConsoleProgress": "false",

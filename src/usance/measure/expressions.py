@@ -95,7 +95,8 @@ def resolved(name: str, column: str, value: Any, *, where: str = "") -> Any:
 def condition_expression(column: Any, value: Any) -> Any:
     """A condition over an Ibis column."""
     if not isinstance(value, Mapping):
-        return column.isin(list(value)) if len(value) != 1 else column == value[0]
+        # No value at all is a condition nothing meets.
+        return column.isin(list(value) or [-1]) if len(value) != 1 else column == value[0]
     checks = []
     if "from" in value:
         checks.append(column >= value["from"])

@@ -33,10 +33,11 @@ def charts(pack: Pack) -> dict[str, str]:
         "matrix": _matrix(pack),
         "waterfall": _waterfall(pack),
     }
-    return {name: _svg(spec) for name, spec in specs.items() if spec is not None}
+    return {name: svg(spec) for name, spec in specs.items() if spec is not None}
 
 
-def _svg(spec: dict[str, Any]) -> str:
+def svg(spec: dict[str, Any]) -> str:
+    """A Vega-Lite drawing as SVG."""
     import vl_convert
 
     whole = {"$schema": "https://vega.github.io/schema/vega-lite/v5.json", "config": _STYLE, **spec}
@@ -53,7 +54,7 @@ def _vintage(pack: Pack, days: int) -> dict[str, Any] | None:
         and row["complete"]
         and row["rate"] is not None
     ]
-    return _lines(rows, "cohort", "month", "month on book", f"more than {days} days, of principal")
+    return lines(rows, "cohort", "month", "month on book", f"more than {days} days, of principal")
 
 
 def _ever(pack: Pack, days: int) -> dict[str, Any] | None:
@@ -62,7 +63,7 @@ def _ever(pack: Pack, days: int) -> dict[str, Any] | None:
         for row in pack.records("ever")
         if not row["segment"] and row["days"] == days and row["rate"] is not None
     ]
-    return _lines(rows, "cohort", "month", "month on book", f"ever more than {days} days, of loans")
+    return lines(rows, "cohort", "month", "month on book", f"ever more than {days} days, of loans")
 
 
 def _rolls(pack: Pack) -> dict[str, Any] | None:
@@ -72,10 +73,10 @@ def _rolls(pack: Pack) -> dict[str, Any] | None:
         for row in pack.records("roll_rates")
         if not row["segment"] and row["rate_of_balance"] is not None
     ]  # fmt: skip
-    return _lines(rows, "roll", "shown", "month", "balance of the balance a bucket earlier")
+    return lines(rows, "roll", "shown", "month", "balance of the balance a bucket earlier")
 
 
-def _lines(
+def lines(
     rows: Sequence[dict[str, Any]], by: str, along: str, x_title: str, y_title: str
 ) -> dict[str, Any] | None:
     """Lines of a rate, one per cohort or bucket."""

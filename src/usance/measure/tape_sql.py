@@ -51,7 +51,7 @@ MONTH_PROBLEMS = """
         'Write a whole number' FROM cells WHERE NOT $by_status AND days IS NULL
     UNION ALL SELECT row, 'repeats loan and month of row ' || first, 'Keep one of them'
         FROM twice WHERE row > first
-    ORDER BY row
+    ORDER BY row, what
 """
 
 LOAN_MONTH_ROWS = """
@@ -127,7 +127,7 @@ LOAN_PROBLEMS = """
         WHERE closed_on < disbursed_on OR charged_off_on < disbursed_on
     UNION ALL SELECT row, 'is charged off after it was closed', 'Leave one of the dates out'
         FROM cells WHERE closed_on < charged_off_on
-    ORDER BY row
+    ORDER BY row, what
 """
 
 PAYMENT_CELLS = """
@@ -145,7 +145,7 @@ PAYMENT_PROBLEMS = """
         WHERE amount IS NULL OR amount <> trunc(amount)
     UNION ALL SELECT row, 'loan ' || coalesce('''' || loan || '''', 'nothing') || ' is not known',
         'Add the loan, or drop this row' FROM payments ANTI JOIN cells USING (loan)
-    ORDER BY row
+    ORDER BY row, what
 """
 
 LOAN_ROWS = """

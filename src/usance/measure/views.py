@@ -12,13 +12,14 @@ from usance.base.codes import DecisionKind, Kind, Product, RoutingOutcome, Statu
 from usance.base.tables import TABLES
 from usance.measure.engines import unbound
 
-PER_USER = 16_384  # an id of something a user owns is user_id × 16384 + n
+USER_SHIFT = 14  # an id of something a user owns is user_id × 16384 + n
 BAD_BUCKET = 4  # more than 90 days past due
 CLOSED_STATE = 8  # after the buckets 0 to 7
 
 _OWN = ("users", "decisions", "sources", "limits", "routing", "loans", "tape", "dues", "postings")
 NEEDS: Mapping[str, tuple[str, ...]] = {
     **{name: (name,) for name in _OWN},
+    "limits": ("limits", "sources"),
     "approvals": ("decisions", "users"),
     "matches": ("routing", "requests"),
     "standing_facts": ("facts",),
@@ -32,10 +33,16 @@ _MORE = {
     "decisions": {"user_id": "", "score_band": ""},
     "tape": {"state": ""},
     "routing": {"regret_minor": ""},
+    "limits": {"valid_from": "day", "valid_to": "day", "institution": "", "model": ""},
 }
 COLUMNS: Mapping[str, Mapping[str, str]] = {
     **{
-        name: {column.name: column.type for column in TABLES[name].columns} | _MORE.get(name, {})
+        name: {
+            column.name: column.type
+            for column in TABLES[name].columns
+            if not column.optional or column.default is not None
+        }
+        | _MORE.get(name, {})
         for name in _OWN
     },
     "approvals": {"user_id": "", "booked_at": "moment", "channel": "", "region": ""},
@@ -48,9 +55,9 @@ COLUMNS: Mapping[str, Mapping[str, str]] = {
 }  # fmt: skip
 
 WHEN = {
-    "users": "registered_on", "decisions": "booked_at", "sources": "valid_from", "limits": "",
-    "routing": "at", "loans": "disbursed_on", "tape": "month", "dues": "due_on",
-    "postings": "period", "approvals": "booked_at", "matches": "at",
+    "users": "registered_on", "decisions": "booked_at", "sources": "valid_from",
+    "limits": "valid_from", "routing": "at", "loans": "disbursed_on", "tape": "month",
+    "dues": "due_on", "postings": "period", "approvals": "booked_at", "matches": "at",
     "standing_facts": "effective_on", "outcomes": "disbursed_on", "tape_by_borrower": "month",
 }  # fmt: skip
 """The column that says when a row of each view counts."""
@@ -109,6 +116,12 @@ def _routing() -> Any:
     )
 
 
+def _limits() -> Any:
+    limits, sources = unbound("limits"), unbound("sources")
+    kept = sources.select("source", "version", "valid_from", "valid_to", "institution", "model")
+    return limits.join(kept, ["source", "version"])
+
+
 def _approvals() -> Any:
     """Each user's first approval with a line."""
     decisions = _decisions()
@@ -156,7 +169,8 @@ def _outcomes() -> Any:
 
 
 def _user(column: Any) -> Any:
-    return (column // PER_USER).cast("int64")
+    # A shift stays whole on every engine; a division would pass through floats.
+    return column >> USER_SHIFT
 
 
 _VIEWS: Mapping[str, Callable[[], Any]] = {
@@ -165,6 +179,7 @@ _VIEWS: Mapping[str, Callable[[], Any]] = {
     "tape": _tape,
     "tape_by_borrower": _tape_by_borrower,
     "routing": _routing,
+    "limits": _limits,
     "approvals": _approvals,
     "matches": _matches,
     "standing_facts": _standing_facts,

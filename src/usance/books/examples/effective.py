@@ -24,7 +24,7 @@ from usance.books.effective_contract import (
 from usance.books.effective_instruments import (
     acquisition_cost,
     at_amortised_cost,
-    bond,
+    coupon_of,
     dated_bond,
     discount_at_issue,
     level_until_repaid,
@@ -59,7 +59,8 @@ def _revision(given: Values) -> Values:
 
 
 def _bond_below_par(given: Values) -> Values:
-    held = at_amortised_cost(given["price"], bond(given["par"], given["coupon"], given["years"]))
+    coupon = coupon_of(given["par"], given["coupon"])
+    held = at_amortised_cost(given["price"], bullet(coupon, given["par"], given["years"]))
     return {
         "eir_pct": held.rate_pct,
         "year1_interest": held.first_interest,

@@ -9,13 +9,12 @@ from collections.abc import Callable
 from itertools import repeat
 from typing import Any
 
+from usance.books.effective_contract import interest_on
 from usance.books.losses.expectation import (
     adjusted_rate,
     discounted_shortfalls,
     expected_loss,
     loss_rate,
-    net_interest,
-    percent,
     remaining_losses,
     shortfall,
 )
@@ -41,7 +40,7 @@ def _by_age(given: Given) -> Given:
 
 
 def _impaired(given: Given) -> Given:
-    return {"interest_revenue": net_interest(given["net_carrying_amount"], given["eir"])}
+    return {"interest_revenue": interest_on(given["net_carrying_amount"], given["eir"])}
 
 
 def _by_flow(given: Given) -> Given:
@@ -51,7 +50,7 @@ def _by_flow(given: Given) -> Given:
     )
     matrix = provision_matrix((amount, rates[age]) for age, amount in closing.items())
     return {
-        "loss_rate_pct": list(map(percent, rates.values())),
+        "loss_rate_pct": [expected_loss(100, rate) for rate in rates.values()],
         "allowance": list(matrix.allowances),
         "total": matrix.total,
     }
@@ -60,7 +59,7 @@ def _by_flow(given: Given) -> Given:
 def _by_group(given: Given) -> Given:
     return {
         f"{name}_rate_pct": [
-            percent(loss_rate(loss, group["exposure_per_client"], group["clients"]))
+            expected_loss(100, loss_rate(loss, group["exposure_per_client"], group["clients"]))
             for loss in group["pv_loss"]
         ]
         for name, group in given.items()

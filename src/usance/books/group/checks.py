@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import date, datetime
 
 from usance.base.codes import Currency
+from usance.base.dates import last_of_month
 from usance.base.errors import UsanceError
 from usance.base.money import Money
 from usance.books.chart import load_chart
@@ -20,9 +21,12 @@ from usance.books.group.entities import Entities
 from usance.books.group.entries import unbalanced
 from usance.books.group.facts import GroupFact
 from usance.books.group.funding import deals
+from usance.books.group.instruments import PAYMENTS, Instrument
 from usance.books.group.kinds import GroupKind
 from usance.books.group.lines import keeps_rate
+from usance.books.group.readers import Settled
 from usance.books.group.shares import holdings_of, register_of
+from usance.books.losses.matrix import flow_rates
 from usance.books.rules import Activity
 
 _WRITTEN = (GroupKind.OPENING_BALANCE, GroupKind.MANUAL_ENTRY)
@@ -58,13 +62,31 @@ def list_problems(facts: Iterable[GroupFact]) -> Iterator[UsanceError]:
 def locked_problems(
     facts: Iterable[GroupFact], locked_through: date, locked_at: datetime
 ) -> Iterator[UsanceError]:
-    """Entries people wrote into a period after it was locked."""
+    """Entries people wrote into a period after it was closed or locked."""
     for each in facts:
         late = each.effective_on <= locked_through and each.booked_at > locked_at
         if late and each.kind in _WRITTEN:
-            what = f"{each.kind.label} on {each.effective_on}: the period is locked"
+            what = f"{each.kind.label} on {each.effective_on}: the period is closed"
             fix = f"Date it after {locked_through}, or have the period reopened"
             yield PeriodError(what, where=each.where, fix=fix)
+
+
+def group_fact_problems(
+    facts: Iterable[GroupFact], locked_through: int | None, locked_at: datetime | None
+) -> list[UsanceError]:
+    """What a close refuses before it looks at the group: numbers, balance, and closed periods.
+
+    `locked_through` is the last month that is closed, `locked_at` the moment up to which its close
+    knew facts. What was reversed is not looked at: that is how a refused entry is put right.
+    Accounts that are not in the chart are refused when a fact is read.
+    """
+    given = list(facts)
+    gone = {each.detail["fact"] for each in given if each.kind is GroupKind.REVERSED}
+    kept = [each for each in given if each.fact_id not in gone]
+    problems = [*list_problems(given), *(found for each in kept for found in _unbalanced(each))]
+    if locked_through is not None and locked_at is not None:
+        problems += locked_problems(kept, last_of_month(locked_through), locked_at)
+    return problems
 
 
 def _entities(facts: Sequence[GroupFact], entities: Entities) -> Iterator[UsanceError]:
@@ -79,13 +101,16 @@ def _entities(facts: Sequence[GroupFact], entities: Entities) -> Iterator[Usance
 
 def _entries(facts: Sequence[GroupFact], entities: Entities) -> Iterator[UsanceError]:
     for each in facts:
-        if each.kind not in _WRITTEN:
-            continue
-        for (entity, currency), rest in unbalanced(each).items():
-            what = f"the lines of entity {entity} sum to {Money(rest, currency.label)}, not zero"
-            fix = "Correct a line; each entity and currency balances by itself"
-            yield Unbalanced(what, where=each.where, fix=fix)
-        yield from _lines(each, entities)
+        if each.kind in _WRITTEN:
+            yield from _unbalanced(each)
+            yield from _lines(each, entities)
+
+
+def _unbalanced(fact: GroupFact) -> Iterator[UsanceError]:
+    for (entity, currency), rest in unbalanced(fact).items() if fact.kind in _WRITTEN else ():
+        what = f"the lines of entity {entity} sum to {Money(rest, currency.label)}, not zero"
+        fix = "Correct a line; each entity and currency balances by itself"
+        yield Unbalanced(what, where=fact.where, fix=fix)
 
 
 def _lines(fact: GroupFact, entities: Entities) -> Iterator[UsanceError]:
@@ -125,6 +150,54 @@ def _deals(facts: Sequence[GroupFact], entities: Entities) -> Iterator[UsanceErr
             yield _wrong(each, f"{beyond} more is repaid than was owed", "Correct amount or day")
 
 
+def _instruments(facts: Sequence[GroupFact], entities: Entities) -> Iterator[UsanceError]:
+    del entities
+    begun = Counter((f.kind, f.detail["name"]) for f in facts if f.kind in PAYMENTS.values())
+    for each in facts:
+        if each.kind in PAYMENTS and not begun[PAYMENTS[each.kind], each.detail["name"]]:
+            what = f"nothing began under the name {each.detail['name']!r}"
+            yield _wrong(each, what, f"State the {PAYMENTS[each.kind].label}, or correct the name")
+        elif each.kind in PAYMENTS.values():
+            name = each.detail["name"]
+            problems = list(_contract(each, begun[each.kind, name]))
+            yield from problems
+            if not problems:
+                paid = [f for f in facts if PAYMENTS.get(f.kind) is each.kind]
+                yield from _payments(each, [f for f in paid if f.detail["name"] == name])
+
+
+def _contract(began: GroupFact, times: int) -> Iterator[UsanceError]:
+    """What is wrong with notes or a bond by themselves."""
+    if times > 1:
+        yield _wrong(began, f"{began.detail['name']!r} begins twice", "Give each its own name")
+    if began.detail["days"][0] <= began.effective_on:
+        yield _wrong(began, "it pays before it begins", "Give days after it began")
+        return
+    try:
+        Instrument.of(began)
+    except UsanceError as error:
+        yield _wrong(began, error.what, error.fix)
+
+
+def _payments(began: GroupFact, paid: Sequence[GroupFact]) -> Iterator[UsanceError]:
+    """What does not fit between an instrument and the payments on it."""
+    held, last = Instrument.of(began, paid), began.detail["days"][-1]
+    for each in paid:
+        if (each.entity, each.currency) != (began.entity, began.currency):
+            fix = f"Give the currency and entity of {began.where}"
+            yield _wrong(each, f"{began.detail['name']!r} is another's", fix)
+        if each.detail["as"] is Settled.FACE and each.effective_on < last:
+            yield _wrong(each, f"its face is due on {last}", "Say `as: whole` if it ends early")
+        if held.ended and each is not held.ended and each.effective_on >= held.ended.effective_on:
+            yield _wrong(each, f"it had ended by {held.ended.where}", "Leave one of them out")
+    most = held.coupon_minor * len(began.detail["days"])
+    for what, owed in ((Settled.COUPON, most), (Settled.FACE, began.detail["face"])):
+        beyond = held.met(date.max, what) - owed
+        if beyond > 0:
+            shown = Money(beyond, began.currency.label)
+            yield _wrong(began, f"{shown} more than its {what.value} is paid", "Correct a payment")
+
+
 def _things(facts: Sequence[GroupFact], entities: Entities) -> Iterator[UsanceError]:
     del entities
     bought = Counter(f.detail["name"] for f in facts if f.kind is GroupKind.ASSET_BOUGHT)
@@ -149,6 +222,9 @@ def _shares(facts: Sequence[GroupFact], entities: Entities) -> Iterator[UsanceEr
         name = each.detail.get("grant")
         if name is not None and not grants[name]:
             yield _wrong(each, f"there is no grant {name!r}", "State it, or correct the name")
+        expected = each.kind is GroupKind.VESTING_ESTIMATE
+        if expected and (each.detail["shares"] is None) == (each.detail["leavers"] is None):
+            yield _wrong(each, "who stays, or who leaves?", "Give one of shares and leavers")
         if each.kind is GroupKind.GRANT and grants[each.detail["name"]] > 1:
             yield _wrong(each, f"{each.detail['name']!r} is granted twice", "Give another name")
     try:
@@ -157,6 +233,32 @@ def _shares(facts: Sequence[GroupFact], entities: Entities) -> Iterator[UsanceEr
         yield from register_of(facts).problems()
     except UsanceError as error:  # a grant or change that contradicts itself
         yield error
+
+
+def _prices(facts: Sequence[GroupFact], entities: Entities) -> Iterator[UsanceError]:
+    """Share prices that cannot be met with what holders of awards would pay."""
+    del entities
+    grants = {each.currency for each in facts if each.kind is GroupKind.GRANT}
+    for each in facts:
+        if each.kind is not GroupKind.SHARE_PRICE:
+            continue
+        if each.detail["first"] > each.detail["last"]:
+            yield _wrong(each, "its last day is before its first", "Exchange them")
+        if not each.detail["price"]:
+            yield _wrong(each, "the price is zero", "Give the average price of one share")
+        for currency in sorted(grants - {each.currency}):
+            fix = f"Give it in {currency.label}"
+            yield _wrong(each, f"awards are in {currency.label}", fix)
+
+
+def _histories(facts: Sequence[GroupFact], entities: Entities) -> Iterator[UsanceError]:
+    del entities
+    for each in facts:
+        if each.kind is GroupKind.FEES_HISTORY:
+            try:
+                flow_rates(each.detail["entering"], each.detail["never_paid"])
+            except UsanceError as error:
+                yield _wrong(each, error.what, error.fix)
 
 
 def _dividends(facts: Sequence[GroupFact], entities: Entities) -> Iterator[UsanceError]:
@@ -197,7 +299,8 @@ def _currencies(facts: Sequence[GroupFact], entities: Entities) -> Iterator[Usan
 
 
 _CHECKS: tuple[Check, ...] = (
-    _entities, _entries, _deals, _things, _shares, _dividends, _currencies,
+    _entities, _entries, _deals, _instruments, _things, _histories, _shares,
+    _prices, _dividends, _currencies,
 )  # fmt: skip
 
 

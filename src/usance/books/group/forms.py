@@ -63,6 +63,9 @@ _entity = whole_of(1, 2**15 - 1)
 _lines = Key(r.lines_of)
 _cash = r.account_of("cash", "restricted_cash")
 _borrowed = r.account_of("trust_investors", "trust_investors_later", "short_term_loans")
+_issued = r.account_of(
+    "trust_investors", "trust_investors_later", "short_term_loans", "other_long_term"
+)
 _invested = _may(
     r.account_of("short_term_investments", "other_later"), default="short_term_investments"
 )
@@ -74,6 +77,15 @@ _party = Form(needs_party=True)
 _invoice = Form(needs_party=True, keys={"due_on": _may(day)})
 _deposit = Form(keys={"as": _need(r.account_of("restricted_cash", "security_deposits"))})
 _investment = Form(keys={"asset": _invested})
+_contract = {
+    "name": _need(text),
+    "face": Key(lambda code: amount_of(code, 1)),
+    "rate": _may(_rate, default=0),
+    "a_year": _may(whole_of(1, 365), default=1),
+    "days": _need(r.days),
+    "costs": Key(lambda code: amount_of(code, 0), needed=False, default=0),
+}
+_settled = Form(keys={"name": _need(text), "as": _need(one_of(r.Settled))})
 _plain = Form()
 
 FORMS: dict[GroupKind, Form] = {
@@ -103,6 +115,8 @@ FORMS: dict[GroupKind, Form] = {
     GroupKind.FUNDING_INTEREST_PAID: Form(keys={"deal": _need(text)}),
     GroupKind.RESIDUAL_DISTRIBUTED: Form(keys={"to": _may(_entity)}),
     GroupKind.TRUST_BUY_OUT: Form(keys={"buyer": _need(_entity)}),
+    GroupKind.NOTES_ISSUED: Form(keys={**_contract, "lender": _need(_issued), "cash": _may(_cash)}),
+    GroupKind.NOTES_PAID: _settled,
     GroupKind.DEPOSIT_PLACED: _deposit,
     GroupKind.DEPOSIT_RETURNED: _deposit,
     GroupKind.BANK_BALANCE: Form(Sign.FREE, keys={"account": _may(_cash, default="cash")}),
@@ -112,6 +126,10 @@ FORMS: dict[GroupKind, Form] = {
     GroupKind.FEES_RECEIVED: _party,
     GroupKind.USAGE_DELIVERED: _invoice,
     GroupKind.FEES_WRITTEN_OFF: _party,
+    GroupKind.FEES_HISTORY: Form(
+        Sign.NONE,
+        keys={"entering": Key(r.amounts_of), "never_paid": Key(lambda code: amount_of(code, 0))},
+    ),
     GroupKind.COST_INCURRED: Form(keys={"function": _need(_function)}),
     GroupKind.COST_PAID: _plain,
     GroupKind.COST_DRIVER: Form(
@@ -131,6 +149,8 @@ FORMS: dict[GroupKind, Form] = {
     GroupKind.INVESTMENT_MADE: _investment,
     GroupKind.INVESTMENT_RETURNED: _investment,
     GroupKind.INVESTMENT_RESULT: Form(Sign.ANY, keys={"asset": _invested}),
+    GroupKind.BOND_BOUGHT: Form(keys={**_contract, "asset": _invested}),
+    GroupKind.BOND_PAID: _settled,
     GroupKind.ASSET_BOUGHT: Form(
         keys={
             "asset": _need(_lasting),
@@ -179,7 +199,8 @@ FORMS: dict[GroupKind, Form] = {
         },
     ),
     GroupKind.VESTING_ESTIMATE: Form(
-        Sign.NONE, keys={"grant": _need(text), "shares": _need(r.shares)}
+        Sign.NONE,
+        keys={"grant": _need(text), "shares": _may(r.shares), "leavers": _may(rate_of(0, PPM))},
     ),
     GroupKind.DIVIDEND_DECLARED: Form(
         Sign.FREE,
@@ -191,6 +212,9 @@ FORMS: dict[GroupKind, Form] = {
             "ads": _may(r.anything),
             "form": _may(r.anything),
         },
+    ),
+    GroupKind.SHARE_PRICE: Form(
+        Sign.NONE, keys={"price": _need(r.price), "first": _need(day), "last": _need(day)}
     ),
     GroupKind.DIVIDEND_RECORDED: Form(Sign.FREE, keys={"name": _need(text)}),
     GroupKind.DIVIDEND_PAID: Form(keys={"name": _need(text), "market": _may(one_of(Market))}),

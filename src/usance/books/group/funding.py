@@ -6,7 +6,7 @@ is the day itself unless the fact says otherwise. It is cumulative and rounded o
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import date
 from fractions import Fraction
@@ -85,18 +85,20 @@ def funding_amounts(facts: Iterable[GroupFact], entities: Entities, day: date) -
             yield Amount(each.kind.label, each, each.amount_minor, each.effective_on, accounts)
     for deal in known.values():
         foreign = deal.raised.currency is not entities[deal.raised.entity].currency
-        for end, minor in _over_time(deal, day, foreign=foreign):
+        for end, minor in over_time(deal.first, deal.interest, day, foreign=foreign):
             yield Amount("funding_interest", deal.raised, minor, end)
 
 
-def _over_time(deal: Deal, day: date, *, foreign: bool) -> Iterator[tuple[date, int]]:
-    """Interest by a day; of a foreign deal by month, since each month has its own rate."""
+def over_time(
+    first: date, so_far: Callable[[date], int], day: date, *, foreign: bool
+) -> Iterator[tuple[date, int]]:
+    """What has come about by a day; in a foreign currency by month, since each has its own rate."""
     if not foreign:
-        yield day, deal.interest(day)
+        yield day, so_far(day)
         return
     before = 0
-    for month in range(to_month(deal.first), to_month(day) + 1):
+    for month in range(to_month(first), to_month(day) + 1):
         end = min(last_of_month(month), day)
-        due = deal.interest(end)
+        due = so_far(end)
         yield end, due - before
         before = due

@@ -23,6 +23,8 @@ class GroupKind(Code):
     FUNDING_INTEREST_PAID = 12
     RESIDUAL_DISTRIBUTED = 13
     TRUST_BUY_OUT = 14
+    NOTES_ISSUED = 15
+    NOTES_PAID = 16
     # Deposits with institutions and guarantors.
     DEPOSIT_PLACED = 20
     DEPOSIT_RETURNED = 21
@@ -35,6 +37,7 @@ class GroupKind(Code):
     FEES_RECEIVED = 41
     USAGE_DELIVERED = 42
     FEES_WRITTEN_OFF = 43
+    FEES_HISTORY = 44
     # Costs.
     COST_INCURRED = 50
     COST_PAID = 51
@@ -47,6 +50,8 @@ class GroupKind(Code):
     INVESTMENT_MADE = 63
     INVESTMENT_RETURNED = 64
     INVESTMENT_RESULT = 65
+    BOND_BOUGHT = 66
+    BOND_PAID = 67
     # Things that last, and companies.
     ASSET_BOUGHT = 70
     ASSET_SOLD = 71
@@ -78,3 +83,4 @@ class GroupKind(Code):
     SHARES_REISSUED = 121
     PROGRAMME_OPENED = 122
     DIVIDEND_RECORDED = 123
+    SHARE_PRICE = 124

@@ -34,6 +34,7 @@ from usance.books.group.exchange import Rates
 from usance.books.group.facts import GroupFact, visible
 from usance.books.group.forms import FORMS, Sign
 from usance.books.group.funding import funding_amounts
+from usance.books.group.instruments import instrument_amounts
 from usance.books.group.kinds import GroupKind
 from usance.books.group.lines import Amount, GroupLines, Line, Poster, keeps_rate
 from usance.books.group.receivables import receivable_amounts
@@ -43,6 +44,7 @@ from usance.books.group.spending import spending_amounts
 
 _COMPUTED = frozenset({
     GroupKind.FUNDING_RAISED, GroupKind.FUNDING_REPAID, GroupKind.FUNDING_INTEREST_PAID,
+    GroupKind.NOTES_ISSUED, GroupKind.NOTES_PAID, GroupKind.BOND_BOUGHT, GroupKind.BOND_PAID,
     GroupKind.COST_DRIVER, GroupKind.ASSET_SOLD, GroupKind.DIVIDEND_DECLARED,
 })  # fmt: skip
 """Kinds whose own amount is not simply what the fact says."""
@@ -72,6 +74,7 @@ def _amounts(
 ) -> Iterator[Amount]:
     yield from (_plain(each) for each in facts if _is_plain(each))
     yield from funding_amounts(facts, poster.entities, day)
+    yield from instrument_amounts(facts, poster.entities, day)
     yield from spending_amounts(facts, poster, day)
     yield from receivable_amounts(facts, parameters, day)
     yield from share_amounts(facts, poster, day)

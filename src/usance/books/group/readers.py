@@ -23,6 +23,7 @@ from usance.base.fields import Reader, amount_of, day, one_of, rate_of, text, wh
 from usance.base.money import MILLION, Money
 from usance.books.chart import load_chart
 from usance.books.group.entities import currency
+from usance.capital.attribution import units_granted
 from usance.capital.awards import CostFunction, Tranche
 
 ACT_365 = DayCount.ACT_365
@@ -31,6 +32,8 @@ ALL_ADMINISTRATION = ((CostFunction.ADMINISTRATION, MILLION),)
 _KEYS = frozenset({"account", "amount", "currency", "entity"})
 _HIGHEST_PRICE = Decimal(10**12)
 _share = rate_of(0, MILLION)
+MOST_DAYS = 120
+"""Ten years of months."""
 _RATIO = re.compile(r"[0-9]{1,9}/[1-9][0-9]{0,8}")
 
 
@@ -41,6 +44,15 @@ class Driver(Enum):
     BUREAU_FEE = "bureau_fee"
     COLLECTION_COMMISSION = "collection_commission"
     CHANNEL_COST = "channel_cost"
+
+
+class Settled(Enum):
+    """What a payment on notes or a bond is for."""
+
+    COUPON = "coupon"
+    FACE = "face"
+    WHOLE = "whole"
+    """It ends before its time: everything that stands in the books leaves for this amount."""
 
 
 driver = one_of(Driver)
@@ -121,16 +133,44 @@ def _line(given: dict[str, Any], code: str, where: str) -> EntryLine:
 
 
 def tranches(given: Any, where: str) -> tuple[Tranche, ...]:
-    """Units that vest, each with its day."""
-    read = whole_of(1, 2**53)
+    """Units that vest, each with its day: so many, or the same for each of some holders."""
     return tuple(
-        Tranche(_vesting_day(each, f"{where}[{n}]"), read(each.get("units"), f"{where}[{n}].units"))
+        Tranche(_vesting_day(each, f"{where}[{n}]"), _units(each, f"{where}[{n}]"))
         for n, each in _listed(given, where)
     )
 
 
+def _units(given: dict[str, Any], where: str) -> int:
+    read = whole_of(1, 2**53)
+    if "holders" not in given:
+        return read(given.get("units"), f"{where}.units")
+    holders = read(given["holders"], f"{where}.holders")
+    return units_granted(holders, read(given.get("units_each"), f"{where}.units_each"))
+
+
 def _vesting_day(given: dict[str, Any], where: str) -> date:
     return day(given.get("on"), f"{where}.on")
+
+
+def days(given: Any, where: str) -> tuple[date, ...]:
+    """Days in order, each once."""
+    listed = given if isinstance(given, list) else [given]
+    found = tuple(day(each, where) for each in listed)
+    if list(found) != sorted(set(found)) or not 0 < len(found) <= MOST_DAYS:
+        fix = f"List 1 to {MOST_DAYS} days, each once, the earliest first"
+        raise DocumentError("is no list of days in order", where=where, fix=fix)
+    return found
+
+
+def amounts_of(code: str) -> Reader[tuple[int, ...]]:
+    """A reader of amounts of zero or more in one currency."""
+    read = amount_of(code, 0)
+
+    def amounts(given: Any, where: str) -> tuple[int, ...]:
+        listed = given if isinstance(given, list) else [given]
+        return tuple(read(each, f"{where}[{n}]") for n, each in enumerate(listed, start=1))
+
+    return amounts
 
 
 def functions(given: Any, where: str) -> tuple[tuple[CostFunction, int], ...]:

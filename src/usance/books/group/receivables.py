@@ -1,23 +1,23 @@
 """Fees that institutions owe, by age, and what is expected to be lost of them.
 
-Receipts and write-offs meet the oldest invoice first. The loss rates by age are the provision
-matrix of the day (`losses.receivable_matrix`).
+Receipts and write-offs meet the oldest invoice first. The loss rates by age follow from the fees
+of an entity that have run their course, where it states them (`fees_history`); else they are the
+provision matrix of the day (`losses.receivable_matrix`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import date
-from fractions import Fraction
 
 from usance.base.codes import Currency
 from usance.base.money import half_up, vat_in
 from usance.base.parameters import Parameters
-from usance.base.rates import PPB, Rate
+from usance.base.rates import Rate
 from usance.books.group.facts import GroupFact
 from usance.books.group.kinds import GroupKind
 from usance.books.group.lines import Amount
-from usance.books.losses.matrix import provision_matrix
+from usance.books.losses.matrix import receivable_allowance
 
 _INVOICES = (GroupKind.REFERRAL_INVOICED, GroupKind.USAGE_DELIVERED)
 _SETTLED = (GroupKind.FEES_RECEIVED, GroupKind.FEES_WRITTEN_OFF)
@@ -45,20 +45,24 @@ def unpaid(facts: Iterable[GroupFact], day: date) -> dict[Debtor, list[tuple[int
     return open_
 
 
-def allowance(invoices: Iterable[tuple[int, int]], matrix: Sequence[Fraction]) -> int:
+def allowance(
+    invoices: Iterable[tuple[int, int]], rates_ppb: Sequence[int], history: GroupFact | None = None
+) -> int:
     """The expected loss of invoices by age: current, then by 30 days past due, then beyond."""
-    gross = [0] * len(matrix)
+    entering = history.detail["entering"] if history else ()
+    never_paid = history.detail["never_paid"] if history else 0
+    gross = [0] * len(entering or rates_ppb)
     for minor, age in invoices:
         bucket = 0 if age <= 0 else 1 + (age - 1) // _BUCKET_DAYS
-        gross[min(bucket, len(matrix) - 1)] += minor
-    total = provision_matrix(zip(gross, matrix, strict=True)).total
+        gross[min(bucket, len(gross) - 1)] += minor
+    total = receivable_allowance(gross, rates_ppb, entering, never_paid).total
     return half_up(total.numerator, total.denominator)
 
 
-def loss_rates(parameters: Parameters, day: date) -> tuple[Fraction, ...]:
+def loss_rates_ppb(parameters: Parameters, day: date) -> tuple[int, ...]:
     """The provision matrix in force on a day."""
     words = str(parameters.at("losses.receivable_matrix", day).value).split()
-    return tuple(Fraction(Rate.parse(word).ppb, PPB) for word in words)
+    return tuple(Rate.parse(word).ppb for word in words)
 
 
 def receivable_amounts(
@@ -71,14 +75,21 @@ def receivable_amounts(
             vat_ppm = parameters.at("tax.vat", each.effective_on).integer
             tax = vat_in(each.amount_minor, vat_ppm)
             yield Amount("usage_delivered_vat", each, tax, each.effective_on)
-    matrix = loss_rates(parameters, day)
+    rates = loss_rates_ppb(parameters, day)
+    histories = {
+        (each.entity, each.currency): each
+        for each in sorted(given, key=lambda fact: (fact.effective_on, fact.fact_id))
+        if each.kind is GroupKind.FEES_HISTORY
+    }
     first = {_debtor(each): each for each in reversed(given) if each.kind in _INVOICES}
     gone: dict[Debtor, int] = {}
     for each in given:
         if each.kind is GroupKind.FEES_WRITTEN_OFF:
             gone[_debtor(each)] = gone.get(_debtor(each), 0) + each.amount_minor
     for debtor, invoices in unpaid(given, day).items():
-        due = allowance(invoices, matrix) + gone.get(debtor, 0)
+        entity, _, currency = debtor
+        lost = allowance(invoices, rates, histories.get((entity, currency)))
+        due = lost + gone.get(debtor, 0)
         yield Amount("fees_provision", first[debtor], due, day)
 
 

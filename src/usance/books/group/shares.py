@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from datetime import date, datetime
+from fractions import Fraction
 
 from usance.base.codes import Currency, parse
-from usance.base.money import split
+from usance.base.money import MILLION, split
 from usance.books.group.facts import GroupFact, fact
 from usance.books.group.kinds import GroupKind
 from usance.books.group.lines import Amount, Poster
+from usance.capital.attribution import staying
 from usance.capital.awards import (
     CostFunction,
     Estimate,
@@ -72,7 +74,7 @@ def holdings_of(facts: Iterable[GroupFact]) -> dict[str, tuple[GroupFact, Holdin
             changes.setdefault(each.detail["grant"], []).append(_unit_change(each))
         elif each.kind is GroupKind.VESTING_ESTIMATE:
             name = each.detail["grant"]
-            expected = Estimate(name, each.effective_on, each.detail["shares"], each.where)
+            expected = Estimate(name, each.effective_on, _expected(each), each.where)
             estimates.setdefault(name, []).append(expected)
     return {
         each.detail["name"]: (
@@ -161,6 +163,12 @@ def _leaves_treasury(fact: GroupFact) -> bool:
         handed_over = fact.detail["change"] in (UnitKind.VESTED, UnitKind.EXERCISED)
         return handed_over and fact.detail["source"] is Source.TREASURY
     return fact.kind in (GroupKind.SHARES_RETIRED, GroupKind.SHARES_REISSUED)
+
+
+def _expected(fact: GroupFact) -> tuple[Fraction, ...]:
+    """What is expected to vest: as stated, or all but those who will leave."""
+    leavers = Fraction(100 * (fact.detail["leavers"] or 0), MILLION)
+    return fact.detail["shares"] or (staying(leavers),)
 
 
 def _grant(fact: GroupFact) -> Grant:

@@ -11,12 +11,13 @@ less the change of those differences; it is cumulative within the year and round
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from usance.base.codes import Currency
 from usance.base.documents import parse_yaml, read_text
 from usance.base.errors import UsanceError, raise_all
 from usance.base.fields import Fields, document_places
@@ -163,13 +164,18 @@ class Step(NamedTuple):
 
 
 def rate_reconciliation(
-    years: Iterable[TaxYear], expense_minor: int, standard_ppm: int
-) -> list[Step]:
-    """From profit at the standard rate to the tax expense of the year; the last is the total."""
-    given = list(years)
-    profit = sum(year.profit for year in given)
-    own_rates = sum(_tax(year.profit, year.entity.tax_ppm - standard_ppm) for year in given)
-    never = sum(_tax(year.permanent_minor, year.entity.tax_ppm) for year in given)
+    years: Iterable[TaxYear], expense_minor: int, standard_ppm: int,
+    worth: Callable[[int, Currency], int] = lambda minor, _: minor,
+) -> list[Step]:  # fmt: skip
+    """From profit at the standard rate to the tax expense of the year; the last is the total.
+
+    `worth` says what an amount in an entity's own currency is in the group's.
+    """
+    earned = [(year.entity, worth(year.profit, year.entity.currency),
+               worth(year.permanent_minor, year.entity.currency)) for year in years]  # fmt: skip
+    profit = sum(minor for _, minor, _ in earned)
+    own_rates = sum(_tax(minor, entity.tax_ppm - standard_ppm) for entity, minor, _ in earned)
+    never = sum(_tax(minor, entity.tax_ppm) for entity, _, minor in earned)
     steps = [
         Step("Tax at the standard rate", _tax(profit, standard_ppm)),
         Step("Entities with rates of their own", own_rates),

@@ -71,8 +71,3 @@ def discounted_shortfalls(shortfalls: Iterable[Number], rate: Number) -> Fractio
 def net_interest(net_carrying_amount: Number, rate: Number) -> Fraction:
     """Interest of an impaired loan (stage 3): on what is left after its allowance."""
     return Fraction(net_carrying_amount) * Fraction(rate)
-
-
-def percent(rate: Number) -> Fraction:
-    """A rate as people print it."""
-    return Fraction(rate) * 100

@@ -18,6 +18,7 @@ from usance.books.group.kinds import GroupKind
 from usance.books.statements.cash import cash_flows, strays
 from usance.books.statements.consolidation import GroupBooks, inside, trial_balance
 from usance.books.statements.matrix import matrix_problems
+from usance.books.statements.notes import note_controls
 from usance.books.statements.primary import Row, balance_sheet
 
 SETTLEMENTS = {
@@ -45,6 +46,7 @@ def group_controls(
         ),
         "cash flows tie to the balance sheet": list(_flows(books, start, end)),
         "both frameworks: opening + movement = closing": list(matrix_problems(books, start, end)),
+        **note_controls(books, given, start, end),
     }
 
 

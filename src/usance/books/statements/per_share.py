@@ -34,6 +34,7 @@ _WEIGHTED = "Weighted average shares used in calculating net income per ordinary
 class ShareRow:
     """A figure per share, or a number of shares, as printed."""
 
+    statement: str
     line: str
     parent: str
     period: str
@@ -72,7 +73,7 @@ def per_share_rows(
         (_WEIGHTED, "shares", weighted),
     )
     return [
-        ShareRow(line, parent, period, unit, value)
+        ShareRow("per_share", line, parent, period, unit, value)
         for parent, unit, values in groups
         for line, value in values.items()
     ]

@@ -7,17 +7,18 @@ whoever doubts it evaluates it again at the same prices.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from datetime import date
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from usance.base.dates import from_day, to_month
-from usance.base.rates import PPB
+from usance.base.rates import PPB, PPM
+from usance.match.aggregate import aggregate
 from usance.match.limit_weights import LimitWeights, model_weights
 from usance.match.limits import BUDGETS, PLATFORM_ROOMS, Limit, LimitKind, list_limits
+from usance.match.linear import solve
 from usance.match.mandate import EventKind, Mandates
 from usance.match.prices import Point, Problem, descend, evaluate
 from usance.match.requests import MICROSECONDS
@@ -25,9 +26,10 @@ from usance.match.rows import Rows
 from usance.match.source_columns import SourceColumns, bit_set
 
 Numbers = NDArray[np.int64]
-SAMPLE = 20_000
-# Steps of the descent, in parts per billion of the amount: about a tenth of a usual margin first.
-FIRST_STEP, LAST_STEP = 2_000_000.0, 20_000.0
+# Rows of the linear programmes that the prices begin with: all candidates of few, few of many.
+PLAN_ROWS = (1_500, 6_000)
+# Steps of the descent after that, in parts per billion of the amount.
+STEPS, FIRST_STEP, LAST_STEP = 16, 100_000.0, 10_000.0
 
 
 @dataclass(frozen=True)
@@ -42,45 +44,67 @@ class Hindsight:
 
 
 def hindsight(
-    rows: Rows, moments: Numbers, mandates: Mandates, columns: SourceColumns, *, steps: int = 30
+    rows: Rows, moments: Numbers, mandates: Mandates, columns: SourceColumns, *, steps: int = STEPS
 ) -> Hindsight:
     """The bound on what these requests could have earned."""
     problem, numbers = whole_problem(rows, moments, mandates, columns)
-    every = max(1, len(rows.amount) // SAMPLE)
-    sample = _sampled(problem, every)
-    prices, mix = np.zeros(len(problem.bound)), np.zeros(len(problem.mix_bound))
-    _, prices, mix = descend(sample, prices, mix, steps=200, first=FIRST_STEP, last=LAST_STEP)
+    prices, mix = _planned(rows, moments, mandates, columns, numbers)
     best = evaluate(problem, prices, mix)
-    if every > 1 or steps:
-        small = FIRST_STEP / 20
+    if steps:
         found, mean, mix_mean = descend(
-            problem, prices, mix, steps=steps, first=small, last=LAST_STEP / 2
+            problem, prices, mix, steps=steps, first=FIRST_STEP, last=LAST_STEP
         )
         best = min(best, found, evaluate(problem, mean, mix_mean), key=lambda point: point.bound)
     return Hindsight(int(np.ceil(best.bound)), best, problem, numbers)
 
 
 def whole_problem(
-    rows: Rows, moments: Numbers, mandates: Mandates, columns: SourceColumns
+    rows: Rows, moments: Numbers, mandates: Mandates, columns: SourceColumns, *, by_day: bool = True
 ) -> tuple[Problem, tuple[int, ...]]:
-    """All requests and every limit of the file, in slots of one day between two events."""
+    """All requests and every limit of the file, in slots of time.
+
+    A slot is one day between two events; not `by_day`, it is all days with the same mandates in
+    force, and daily and monthly budgets are limits on their sum.
+    """
     changes = np.array([int(e.at.timestamp()) * MICROSECONDS for e in mandates.events], np.int64)
     epoch = np.searchsorted(changes, moments, side="right")
-    pairs = np.stack([rows.day, epoch])
-    slots, slot = np.unique(pairs, axis=1, return_inverse=True)
+    slots, slot = np.unique(np.stack([rows.day, epoch]), axis=1, return_inverse=True)
     day, epochs = slots
     open_sets = np.stack(
         [open_columns(mandates, int(d), int(e)) for d, e in zip(day, epochs, strict=True)]
     )
     approval = np.stack([approvals(mandates, columns, int(e)) for e in epochs])
+    group, slot = np.arange(len(day)), slot.ravel()
+    if not by_day:
+        alike = np.column_stack([open_sets.astype(np.int64), approval])
+        _, first, group = np.unique(alike, axis=0, return_index=True, return_inverse=True)
+        slot, open_sets, approval = group.ravel()[slot], open_sets[first], approval[first]
     largest = float(rows.amount.max(initial=0))
-    weights = LimitWeights(columns, len(day))
+    weights = LimitWeights(columns, len(open_sets))
     for limit in list_limits(mandates):
-        _add(weights, limit, mandates, day, largest)
+        add_limit(weights, limit, mandates, day, group.ravel() if by_day else None, largest)
     return Problem(
-        columns, rows, slot.ravel().astype(np.int64), open_sets, approval, *weights.arrays(),
+        columns, rows, slot.astype(np.int64), open_sets, approval, *weights.arrays(),
         mix_bound=np.full(len(columns.mix_bound), largest),
     ), tuple(weights.number)  # fmt: skip
+
+
+def _planned(
+    rows: Rows, moments: Numbers, mandates: Mandates, columns: SourceColumns,
+    numbers: tuple[int, ...],
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:  # fmt: skip
+    """Prices from a linear programme over the whole stream, put together to few rows."""
+    coarse, short = whole_problem(rows, moments, mandates, columns, by_day=False)
+    near = None
+    for most in PLAN_ROWS:
+        few, slot = aggregate(rows, coarse.slot, columns, most)
+        solved = solve(replace(coarse, rows=few, slot=slot), near)
+        near = solved.prices, solved.mix_prices
+        if len(few.amount) < most:
+            break
+    assert near is not None
+    by_number = dict(zip(short, near[0], strict=True))
+    return np.array([by_number[number] for number in numbers]), near[1]
 
 
 def open_columns(mandates: Mandates, day: int, events: int) -> NDArray[np.uint64]:
@@ -120,45 +144,32 @@ def total_bound(mandates: Mandates, limit: Limit) -> int:
     return max([limit.bound, *changed])
 
 
-def _add(
-    weights: LimitWeights, limit: Limit, mandates: Mandates, day: Numbers, largest: float
-) -> None:
-    kind, column = limit.kind, limit.column
+def add_limit(
+    weights: LimitWeights, limit: Limit, mandates: Mandates, day: Numbers, group: Numbers | None,
+    largest: float,
+) -> None:  # fmt: skip
+    """One limit; a daily or monthly budget for each of its days or months, or for their sum."""
+    kind, column, every = limit.kind, limit.column, np.arange(weights.slots)
     if kind is LimitKind.TOTAL:
-        bound = float(total_bound(mandates, limit))
-        weights.of_column(limit.number, column, np.arange(len(day)), bound)
+        weights.of_column(limit.number, column, every, float(total_bound(mandates, limit)))
     elif kind in BUDGETS:
-        month = np.array([to_month(_date(each)) for each in day])
+        month = np.array([to_month(from_day(int(each))) for each in day])
         key = day if kind is LimitKind.DAY else month
+        if group is None:
+            bound = float(limit.bound) * len(np.unique(key))
+            weights.of_column(limit.number, column, every, bound)
+            return
         for each in np.unique(key):
             here = np.flatnonzero(key == each)
             weights.of_column(limit.number, column, here, float(limit.bound))
     elif kind is LimitKind.MINIMUM:
         take: Any = mandates.mandates[column].minimum_take
-        most = float(take.shortfall_fee_ppm) * (PPB // 1_000_000)
-        slots = np.arange(len(day))
-        weights.of_column(
-            limit.number, column, slots, float(limit.bound), least=True, most_price=most
-        )
+        most = float(take.shortfall_fee_ppm) * (PPB // PPM)
+        bound = float(limit.bound)
+        weights.of_column(limit.number, column, every, bound, least=True, most_price=most)
     elif kind in PLATFORM_ROOMS:
-        used = weights.columns.rooms[PLATFORM_ROOMS.index(kind)] / 1_000_000
+        used = weights.columns.rooms[PLATFORM_ROOMS.index(kind)] / PPM
         weights.of_all(limit.number, used, float(limit.bound))
     elif kind is LimitKind.MODEL_MOST:
         shares = model_weights(weights.columns, limit.member, limit.bound)
         weights.of_all(limit.number, shares, largest)
-
-
-def _date(day: Any) -> date:
-    return from_day(int(day))
-
-
-def _sampled(problem: Problem, every: int) -> Problem:
-    """Each n-th request, standing for n."""
-    from dataclasses import replace
-
-    rows = problem.rows.take(slice(None, None, every))
-    count = len(problem.rows.amount)
-    scale = count / max(len(rows.amount), 1)
-    return replace(
-        problem, rows=rows._replace(weight=rows.weight * scale), slot=problem.slot[::every].copy()
-    )

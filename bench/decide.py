@@ -1,0 +1,148 @@
+"""Decisions: one at a time with everything, a batch with trees, and a scorecard flow on columns."""
+
+from __future__ import annotations
+
+import copy
+import json
+import shutil
+import tempfile
+import time
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bench.report import Report, best_seconds
+from tests.assess.flow_cases import random_codes
+from tests.assess.requests import document
+from usance.assess.decision.columns import decide_columns
+from usance.assess.decision.decide import Decider
+from usance.assess.decision.log import Log
+from usance.assess.decision.request import read_request
+from usance.assess.flow.files import SHIPPED, Flow, read_flow
+from usance.assess.fraud.links import Attribute, Link, LinkIndex
+from usance.assess.monitoring.approval import approve
+from usance.assess.training.recipe import Recipe
+from usance.assess.training.train import train
+from usance.base.codes import DecisionKind
+
+COLUMN_ROWS, TREE_ROWS, SINGLES, COMPARED = 1_000_000, 100_000, 3_000, 100_000
+READS = ("age_years", "monthly_income_minor", "bureau_inquiries_90d", "bureau_open_loans",
+         "bureau_worst_days_24m", "bureau_debt_minor", "bank_inflow_ppm", "device_age_days",
+         "platform_worst_days")  # fmt: skip
+# Decisions that share one commit of the log; a disk here takes four milliseconds for each.
+TOGETHER = 16
+
+
+def run(report: Report) -> None:
+    """Every line of the room's decisions."""
+    report.section("Decisions")
+    flow = read_flow("consumer")
+    kind = DecisionKind.APPLICATION
+    columns = random_codes(flow, COLUMN_ROWS, seed=1)
+    seconds = best_seconds(lambda: decide_columns(flow, kind, columns), repeats=5)
+    speed = COLUMN_ROWS / seconds / 1e6
+    report.at_least("scorecard flow on columns, reasons too", speed, 1, "m/s")
+    _compared(report, flow)
+    with tempfile.TemporaryDirectory() as folder:
+        with_trees = _with_trees(Path(folder))
+        many = {name: values[:TREE_ROWS] for name, values in columns.items()}
+        seconds = best_seconds(lambda: decide_columns(with_trees, kind, many), repeats=3)
+        report.at_least("batch with trees", TREE_ROWS / seconds, 20_000, "/s")
+        _singles(report, with_trees, Path(folder))
+
+
+def _compared(report: Report, flow: Flow) -> None:
+    """Zen and the compiled columns on random inputs."""
+    columns = random_codes(flow, COMPARED, seed=2)
+    decider = Decider(flow)
+    batch = decide_columns(flow, DecisionKind.APPLICATION, columns)
+    same = 0
+    for row in range(COMPARED):
+        inputs = [float(columns[name][row]) for name in flow.inputs]
+        answer = decider.answer(inputs, DecisionKind.APPLICATION)
+        same += (
+            answer.approved == bool(batch.approved[row])
+            and answer.reasons == tuple(batch.reasons[:, row].tolist())
+            and all(answer.number(n) == int(v[row]) for n, v in batch.values.items())
+        )
+    report.line(
+        "columns equal to zen on random inputs", f"{same:,} of {COMPARED:,}", "all",
+        same == COMPARED,
+    )  # fmt: skip
+
+
+def _with_trees(folder: Path) -> Flow:
+    """The shipped flow with a second, trained model behind its scorecard."""
+    place = folder / "flow"
+    shutil.copytree(SHIPPED / "consumer", place)
+    flow = read_flow(place)
+    columns = random_codes(flow, 20_000, seed=3)
+    risk = 0.02 * columns["bureau_worst_days_24m"] + 0.2 * columns["bureau_inquiries_90d"] - 2
+    bad = np.random.default_rng(4).random(20_000) < 1 / (1 + np.exp(-np.clip(risk, -6, 6)))
+    lines = [",".join((*READS, "bad"))]
+    lines += [
+        ",".join(str(cell) for cell in row)
+        for row in zip(*(columns[name] for name in READS), bad.astype(int), strict=True)
+    ]
+    data = folder / "applicants.csv"
+    data.write_text("\n".join(lines))
+    train(data, Recipe("bad", "", ""), place / "model", threads=2)
+    approve(place / "model", "bench", date(2024, 1, 1))
+    text = (place / "flow.yaml").read_text()
+    stage = (
+        f"  trees:\n    model: model\n    number: 1\n    reads: [{', '.join(READS)}]\n"
+        "    gives: {trees_pd_ppm: {type: whole, from: 0, to: 1000000}}\n"
+    )
+    text = text.replace("  line:\n    graph", f"{stage}  line:\n    graph")
+    codes = {"age_years": 201, "monthly_income_minor": 203, "bureau_inquiries_90d": 204}
+    text += f"input_reasons: {json.dumps(codes)}\n"
+    (place / "flow.yaml").write_text(text)
+    return read_flow(place)
+
+
+def _singles(report: Report, flow: Flow, folder: Path) -> None:
+    """Features, links, two models, flow and reasons of one request after another, logged."""
+    index = _links()
+    decider = Decider(flow)
+    requests = [_request(number) for number in range(SINGLES + 50)]
+    times = []
+    with Log(folder / "log") as log:
+        begun = time.perf_counter()
+        for number, content in enumerate(requests):
+            if number == 50:
+                begun = time.perf_counter()
+                times.clear()
+            start = time.perf_counter()
+            found = index.features(1 + number % 5000)
+            content["inputs"]["link_size"] = found.size
+            content["inputs"]["bad_neighbours_ppm"] = found.bad_neighbours_ppm
+            decision = decider.decide(read_request(content, str), lambda: datetime.now(UTC))
+            log.append(decision, flow)
+            if number % TOGETHER == 0:
+                log.commit()
+            times.append(time.perf_counter() - start)
+        log.commit()
+        total = time.perf_counter() - begun
+    report.at_most("full single decision, p99", float(np.quantile(times, 0.99)) * 1e3, 30, "ms")
+    report.line("full single decision, median", f"{np.median(times) * 1e3:.2f} ms")
+    report.at_least("full single decisions, one core", SINGLES / total, 500, "/s")
+
+
+def _links() -> LinkIndex:
+    index = LinkIndex()
+    draw = np.random.default_rng(6)
+    for user in range(1, 20_001):
+        for attribute in Attribute:
+            index.add(Link(user, attribute, int(draw.integers(1, 30_000))))
+    for user in range(1, 20_001, 37):
+        index.mark_bad(user)
+    return index
+
+
+def _request(number: int) -> dict[str, Any]:
+    content = copy.deepcopy(document(user_id=1 + number))
+    content["records"]["application"][0]["age_years"] = 18 + number % 50
+    content["records"]["bureau_file"][0]["worst_days_24m"] = number % 60
+    return content

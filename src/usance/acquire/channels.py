@@ -1,0 +1,193 @@
+r"""Channels as dated data: own app, embedded partners, agents, campaigns, with contract and limits.
+
+>>> channels = read_channels()
+>>> campaign = channels.at(4, date(2024, 6, 30))
+>>> campaign.contract.per_click_minor, channels.at(4, date(2024, 1, 1)).contract.per_click_minor
+(290, 240)
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from datetime import date
+from enum import Enum
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from usance.acquire.errors import ChannelError
+from usance.base.codes import Product
+from usance.base.documents import read_document, read_text
+from usance.base.errors import DocumentError, UsanceError, raise_all
+from usance.base.fields import (
+    Fields,
+    amount_of,
+    day,
+    document_places,
+    one_of,
+    rate_of,
+    text,
+    whole_of,
+)
+from usance.base.rates import PPM
+
+SHIPPED = Path(__file__).parent / "channels.yaml"
+MOST_MINOR = 10**15
+
+
+class ChannelKind(Enum):
+    """What a channel is."""
+
+    OWN_APP = "own_app"
+    PARTNER = "partner"
+    AGENT = "agent"
+    CAMPAIGN = "campaign"
+
+
+class Rule(Enum):
+    """Who gets the credit for a user who came through several channels."""
+
+    FIRST_TOUCH = "first_touch"
+    LAST_TOUCH = "last_touch"
+    LAST_PAID = "last_paid"
+    """The last channel with a contract, else the last of all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Contract:
+    """What a channel is paid."""
+
+    per_click_minor: int = 0
+    per_line_minor: int = 0
+    revenue_ppm: int = 0
+
+    @property
+    def is_paid(self) -> bool:
+        """Whether anything is paid at all."""
+        return any((self.per_click_minor, self.per_line_minor, self.revenue_ppm))
+
+
+@dataclass(frozen=True, slots=True)
+class Programme:
+    """What a partner's programme allows; None is no limit of its own."""
+
+    lines_per_month: int | None = None
+    largest_line_minor: int | None = None
+    products: tuple[Product, ...] = tuple(Product)
+
+
+@dataclass(frozen=True, slots=True)
+class Channel:
+    """A channel as it is from a day on."""
+
+    number: int
+    name: str
+    kind: ChannelKind
+    valid_from: date
+    valid_to: date | None
+    contract: Contract
+    programme: Programme
+
+
+@dataclass(frozen=True, slots=True)
+class Channels:
+    """Every channel with its history, and how users are attributed."""
+
+    entries: tuple[Channel, ...]
+    rule: Rule
+    window_days: int
+    currency: str
+
+    def at(self, number: int, on: date, *, where: str = "channels") -> Channel:
+        """A channel on a day; an error if it is unknown or not in force."""
+        own = [each for each in self.entries if each.number == number]
+        found = [each for each in own if each.valid_from <= on]
+        last = max(found, key=lambda each: each.valid_from, default=None)
+        if last is None or (last.valid_to is not None and last.valid_to < on):
+            known = ", ".join(sorted({f"{each.number} {each.name}" for each in self.entries}))
+            what = f"channel {number} is not in force on {on}" if own else f"no channel {number}"
+            raise ChannelError(what, where=where, fix=f"Channels: {known}")
+        return last
+
+    def refusal(
+        self, number: int, on: date, line_minor: int, product: Product, lines_this_month: int
+    ) -> str:
+        """Why a channel's programme does not allow a line, or nothing."""
+        programme = self.at(number, on).programme
+        if product not in programme.products:
+            return f"the programme has no {product.label}"
+        if programme.largest_line_minor is not None and line_minor > programme.largest_line_minor:
+            return "the line is above the largest of the programme"
+        most = programme.lines_per_month
+        if most is not None and lines_this_month >= most:
+            return f"the programme has {most} lines a month"
+        return ""
+
+
+def read_channels(path: Path | str = SHIPPED) -> Channels:
+    """The channels of a file, or everything that is wrong with them."""
+    problems: list[UsanceError] = []
+    places = document_places(str(path), partial(read_text, path))
+    given = Fields(read_document(path), places, problems)
+    currency = given.take("currency", text) or "CNY"
+    rule, window = Rule.LAST_TOUCH, 30
+    attribution = given.inner("attribution")
+    if attribution is not None:
+        rule = attribution.need("rule", one_of(Rule)) or rule
+        window = attribution.need("window_days", whole_of(1, 3650)) or window
+        attribution.close()
+    listed = given.each("channels")
+    read = [(each, _channel(each, currency)) for each in listed]
+    given.close()
+    entries = [channel for _, channel in read if channel is not None]
+    days = Counter((channel.number, channel.valid_from) for channel in entries)
+    for fields, channel in read:
+        if channel is not None and days[channel.number, channel.valid_from] > 1:
+            what = f"channel {channel.number} has two entries from {channel.valid_from}"
+            fields.wrong(what, "Keep one for each day", "from")
+    if not listed and given.is_mapping:
+        given.wrong("no channel is listed", "List at least one under 'channels:'")
+    raise_all(problems, where=str(path))
+    return Channels(tuple(entries), rule, window, currency)
+
+
+def _channel(given: Fields, currency: str) -> Channel | None:
+    number, name = given.need("channel", whole_of(1, 32_767)), given.need("name", text)
+    kind, first = given.need("kind", one_of(ChannelKind)), given.need("from", day)
+    last = given.take("to", day)
+    contract = _contract(given.inner("contract"), currency)
+    programme = _programme(given.inner("programme"), currency)
+    given.close()
+    if number is None or name is None or kind is None or first is None:
+        return None
+    if last is not None and last < first:
+        given.wrong(f"ends on {last}, before it begins", "Give a later day", "to")
+        return None
+    return Channel(number, name, kind, first, last, contract, programme)
+
+
+def _contract(given: Fields | None, currency: str) -> Contract:
+    if given is None:
+        return Contract()
+    amount = amount_of(currency, 0, MOST_MINOR)
+    click, line = given.take("per_click", amount), given.take("per_approved_line", amount)
+    share = given.take("revenue_share", rate_of(0, PPM))
+    given.close()
+    return Contract(click or 0, line or 0, share or 0)
+
+
+def _programme(given: Fields | None, currency: str) -> Programme:
+    if given is None:
+        return Programme()
+    lines = given.take("lines_per_month", whole_of(0, 10**9))
+    largest = given.take("largest_line", amount_of(currency, 0, MOST_MINOR))
+    products = given.take("products", _products)
+    given.close()
+    return Programme(lines, largest, products or tuple(Product))
+
+
+def _products(given: Any, where: str) -> tuple[Product, ...]:
+    if not isinstance(given, list) or not given:
+        raise DocumentError("is no list", where=where, fix="Write [v_pocket, instalment]")
+    return tuple(one_of(Product)(each, where) for each in given)

@@ -1,0 +1,1 @@
+"""Decisions: taken by a flow, explained, logged, replayed, compared and reported."""

@@ -1,0 +1,171 @@
+"""Decisions on columns: a flow's graphs compiled, its models in batch.
+
+The answers, paths and reasons are those of `Decider.answer`, a million rows a second for a flow
+without models.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from usance.assess.decision.explain import MOST, best_points
+from usance.assess.decision.kernel import BESIDE, INSTEAD, told_kernel
+from usance.assess.decision.model_inputs import cells_of
+from usance.assess.features.declared import Declared, ValueType
+from usance.assess.flow.columns import Answers, Longs, run_columns
+from usance.assess.flow.files import OWN, Flow, Stage, model_part
+from usance.assess.flow.reasons import HIGHEST_CODE
+from usance.base.codes import DecisionKind
+from usance.base.compiled import in_threads
+
+_MONEY = ("line_minor", "rate_ppm")
+_NUMBERS = ("score", "pd_ppm", "grade", *_MONEY)
+
+
+@dataclass(frozen=True)
+class Decided:
+    """Columns of a batch: approval, numbers, reasons and the stage that declined."""
+
+    approved: NDArray[np.bool_]
+    values: Mapping[str, Longs]
+    reasons: NDArray[np.int16]
+    """Four rows of codes, strongest first."""
+    declined_by: NDArray[np.int8]
+    """Position of the stage, −1 where none declined."""
+    stages: tuple[str, ...]
+
+
+def decide_columns(
+    flow: Flow, kind: DecisionKind, columns: Mapping[str, Any], *, workers: int | None = None
+) -> Decided:
+    """Decide every row; inputs are codes as `usance.assess.flow.columns` takes them."""
+    stages = flow.stages_for(kind)
+    rows = len(next(iter(columns.values())))
+    batch = _Batch(flow, dict(columns), rows, workers)
+    for group in _groups(stages):
+        batch.run(group)
+    return batch.decided(stages)
+
+
+def _groups(stages: tuple[Stage, ...]) -> list[tuple[Stage, ...]]:
+    """Neighbouring graphs together, each model alone."""
+    found: list[list[Stage]] = []
+    for stage in stages:
+        if stage.graph and found and found[-1][-1].graph:
+            found[-1].append(stage)
+        else:
+            found.append([stage])
+    return [tuple(group) for group in found]
+
+
+class _Batch:
+    """What gathers while the groups of stages run, whole columns at a time."""
+
+    def __init__(self, flow: Flow, columns: dict[str, Any], rows: int, workers: int | None) -> None:
+        self.flow, self.columns, self.workers = flow, columns, workers
+        self.known: dict[str, Declared] = {}
+        self.values: dict[str, Longs] = {}
+        self.declined = np.full(rows, -1, np.int8)
+        self.spoken: list[Longs] = []
+        self.lost = np.zeros((0, rows), np.float64)
+        self.codes: list[int] = []
+        self.at = 0
+
+    def run(self, group: tuple[Stage, ...]) -> None:
+        if group[0].graph is None:
+            self._model(group[0])
+            return
+        given = {
+            name: values
+            for name, values in self.columns.items()
+            if name not in self.flow.inputs or self.flow.inputs[name].type is not ValueType.REAL
+        }
+        answers = run_columns(self.flow, group, given, self.known, workers=self.workers)
+        for stage in group:
+            self._stage(stage, answers)
+
+    def _stage(self, stage: Stage, answers: Answers) -> None:
+        zero = np.zeros(len(self.declined), np.int64)
+        declines = answers.program.texts.index("decline") if "outcome" in stage.gives else -1
+        outcome = answers.values.get(f"{stage.name}/outcome", zero)
+        open_still = self.declined < 0
+        self.spoken.append(answers.values.get(f"{stage.name}/reason", zero))
+        self.declined[open_still & (outcome == declines)] = self.at
+        for name, declared in stage.gives.items():
+            if name not in OWN:
+                self._know(name, declared, answers.values[f"{stage.name}/{name}"], open_still)
+        if self.flow.card is not None and stage.name == self.flow.card.stage:
+            best = best_points(self.flow)
+            lost = [best[name] - answers.values[f"{stage.name}/{name}"] for name in best]
+            self.lost = np.array(lost, np.float64)
+            self.codes = [self.flow.card.reasons[name] for name in best]
+        self.at += 1
+
+    def _model(self, stage: Stage) -> None:
+        from usance.assess.scoring.model import load_model
+        from usance.assess.table import table_of
+
+        assert stage.model is not None
+        model = load_model(stage.model)
+        plain = {
+            each.name: cells_of(self.flow.inputs[each.name], each, self.columns[each.name])
+            for each in model.columns
+        }
+        inputs = model.inputs(table_of(plain, stage.name))
+        scores = model.score_inputs(inputs)
+        if self.flow.input_reasons:
+            self._shares(model, inputs)
+        offered = {"score": scores.score, "pd_ppm": scores.pd_ppm}
+        for name, declared in stage.gives.items():
+            self._know(name, declared, offered[str(model_part(name))], self.declined < 0)
+        self.spoken.append(np.zeros(len(self.declined), np.int64))
+        self.at += 1
+
+    def _shares(self, model: Any, inputs: Any) -> None:
+        from usance.assess.scoring.reasons import contributions
+
+        named = [
+            at for at, each in enumerate(model.columns) if each.name in self.flow.input_reasons
+        ]
+        self.lost = contributions(model, inputs)[:, named].T
+        self.codes = [self.flow.input_reasons[model.columns[at].name] for at in named]
+
+    def _know(self, name: str, declared: Declared, values: Longs, reached: Any) -> None:
+        self.columns[name] = values
+        self.known[name] = declared
+        self.values[name] = np.where(reached, values, 0)
+
+    def decided(self, stages: tuple[Stage, ...]) -> Decided:
+        approved = self.declined < 0
+        for name in _MONEY:
+            if name in self.values:
+                self.values[name] = np.where(approved, self.values[name], 0)
+        names = tuple(stage.name for stage in stages)
+        values = {name: self.values[name] for name in _NUMBERS if name in self.values}
+        return Decided(approved, values, self._reasons(), self.declined, names)
+
+    def _reasons(self) -> NDArray[np.int16]:
+        """As `explain.told`, row by row in the kernel."""
+        found = np.zeros((MOST, len(self.declined)), np.int16)
+        spoken = np.array(self.spoken, np.int64)
+        lost = np.asarray(self.lost, np.float64)
+        codes = np.array(self.codes, np.int64)
+        treat = np.zeros(HIGHEST_CODE + 1, np.int8)
+        treat[list(self.flow.explained.beside)] = BESIDE
+        treat[list(self.flow.explained.instead)] = INSTEAD
+
+        def piece(start: int, stop: int) -> None:
+            part = slice(start, stop)
+            taken = np.zeros(len(codes), np.bool_)
+            told_kernel(
+                spoken[:, part], self.declined[part], lost[:, part], codes, treat, taken,
+                found[:, part],
+            )  # fmt: skip
+
+        in_threads(piece, len(self.declined), self.workers)
+        return found

@@ -1,0 +1,217 @@
+"""One decision: typed inputs through the stages of a flow, with path, scores, reasons and latency.
+
+`Decider.answer` is a pure function of stored inputs and a flow, so a stored decision replays to the
+same answer for ever; `decide` works the inputs out and adds who and when.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from functools import cached_property
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from usance.assess.decision.explain import best_points, by_points, told
+from usance.assess.decision.model_inputs import cell_of
+from usance.assess.decision.request import Request, vector
+from usance.assess.flow.engine import Engine, lookup
+from usance.assess.flow.errors import FlowError
+from usance.assess.flow.files import Flow, Stage, model_part
+from usance.base.codes import DecisionKind
+from usance.base.ids import owned_id, print_id
+from usance.base.parameters import Parameters
+
+MOST_LATENCY_US = 2**31 - 1
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a flow says to stored inputs."""
+
+    approved: bool
+    stage: str
+    """The stage that declined, or nothing."""
+    values: Mapping[str, Any]
+    path: tuple[tuple[str, str, str], ...]
+    """Stage, table and rule, in order."""
+    reasons: tuple[int, ...]
+    model_no: int = 0
+    notes: tuple[str, ...] = ()
+    """What a model never saw in training."""
+
+    def number(self, name: str) -> int:
+        """A value of the decision, 0 if the flow did not come to it."""
+        granted = self.approved or name not in ("line_minor", "rate_ppm")
+        return int(self.values.get(name, 0)) if granted else 0
+
+
+@dataclass(frozen=True)
+class Decision:
+    """One decision as it is stored."""
+
+    decision_id: int
+    booked_at: datetime
+    kind: DecisionKind
+    answer: Answer
+    flow_no: int
+    flow_sha256: str
+    inputs: tuple[float, ...] = field(repr=False)
+    latency_us: int = 0
+
+    def row(self) -> dict[str, Any]:
+        """Its row of the table `decisions`."""
+        answer = self.answer
+        return {
+            "decision_id": self.decision_id,
+            "booked_at": self.booked_at,
+            "kind": int(self.kind),
+            "approved": int(answer.approved),
+            **{name: answer.number(name) for name in ("score", "pd_ppm", "grade")},
+            **{name: answer.number(name) for name in ("line_minor", "rate_ppm")},
+            "flow_no": self.flow_no,
+            "model_no": answer.model_no,
+            **{f"reason_{at}": code for at, code in enumerate(answer.reasons, start=1)},
+            "latency_us": self.latency_us,
+        }
+
+    def shown(self, flow: Flow) -> dict[str, Any]:
+        """The decision in words, for people and for `--json`."""
+        row = self.row()
+        named = {
+            name: None if math.isnan(code) else declared.plain(code)
+            for (name, declared), code in zip(flow.inputs.items(), self.inputs, strict=True)
+        }
+        return {
+            "decision": print_id("de", self.decision_id),
+            **row,
+            "booked_at": self.booked_at.isoformat(),
+            "kind": self.kind.label,
+            "approved": self.answer.approved,
+            "declined_by": self.answer.stage,
+            "reasons": flow.reasons.told(self.answer.reasons),
+            "path": [list(step) for step in self.answer.path],
+            "flow": {"name": flow.name, "number": flow.number, "sha256": self.flow_sha256},
+            "notes": list(self.answer.notes),
+            "inputs": named,
+        }
+
+
+class Decider:
+    """A flow ready to decide: graphs and models loaded once."""
+
+    def __init__(
+        self, flow: Flow, *, live: bool = True, parameters: Parameters | None = None
+    ) -> None:
+        self.flow = flow
+        self._given_parameters = parameters
+        self._engine = Engine(flow)
+        self._best = best_points(flow)
+        self._models = {stage.name: _model(stage, live) for stage in flow.stages if stage.model}
+
+    @cached_property
+    def _parameters(self) -> Parameters:
+        return self._given_parameters or Parameters.load()
+
+    def decide(self, request: Request, now: Callable[[], datetime]) -> Decision:
+        """Decide a request; `now` is read twice, and the difference is the latency."""
+        begun = now()
+        zone = ZoneInfo(str(self._parameters.at("platform.time_zone", request.at.date()).value))
+        day = request.at.astimezone(zone).date()
+        if day < self.flow.valid_from:
+            fix = "Use the flow that was in force then"
+            what = f"is in force from {self.flow.valid_from}, and the decision is of {day}"
+            raise FlowError(what, where=self.flow.name, fix=fix)
+        inputs = vector(self.flow, request, day, self._parameters)
+        answer = self.answer(inputs, request.kind)
+        taken = (now() - begun) // timedelta(microseconds=1)
+        return Decision(
+            owned_id(request.user_id, request.number), request.at, request.kind, answer,
+            self.flow.number, self.flow.sha256, inputs, max(0, min(taken, MOST_LATENCY_US)),
+        )  # fmt: skip
+
+    def answer(self, inputs: Sequence[float], kind: DecisionKind) -> Answer:
+        """What the flow says to stored inputs; nothing else goes in."""
+        flow = self.flow
+        values: dict[str, Any] = {
+            name: declared.plain(code)
+            for (name, declared), code in zip(flow.inputs.items(), inputs, strict=True)
+            if not math.isnan(code)
+        }
+        run = _Run({}, [], [], [], [])
+        declined = ""
+        for stage in flow.stages_for(kind):
+            given = self._stage(stage, {**values, **run.values}, run)
+            run.spoken.append(int(given.pop("reason", 0)))
+            outcome = given.pop("outcome", "pass")
+            run.values.update(given)
+            if outcome == "decline":
+                declined = stage.name
+                break
+        # What a stage noted on the way to a decline elsewhere is no reason for it.
+        spoken = run.spoken[-1:] if declined else run.spoken
+        reasons = told(flow, spoken, run.lost)
+        model_no = max((stage.number for stage in flow.stages_for(kind)), default=0)
+        return Answer(
+            not declined, declined, run.values, tuple(run.path), reasons, model_no, tuple(run.notes)
+        )
+
+    def _stage(self, stage: Stage, values: Mapping[str, Any], run: _Run) -> dict[str, Any]:
+        if stage.graph is None:
+            return self._scored(stage, values, run)
+        given, path, result = self._engine.run(stage, values)
+        run.path += [(stage.name, table, rule) for table, rule in path]
+        if self.flow.card is not None and stage.name == self.flow.card.stage:
+            points = {name: int(lookup(result, name)) for name in self._best}
+            run.lost[:] = by_points(self.flow, self._best, points)
+        return given
+
+    def _scored(self, stage: Stage, values: Mapping[str, Any], run: _Run) -> dict[str, Any]:
+        from usance.assess.scoring.reasons import reasons
+
+        model = self._models[stage.name]
+        scored = model.score_one(
+            {
+                each.name: cell_of(self.flow.inputs[each.name], each, values[each.name])
+                for each in model.columns
+            }
+        )
+        run.notes += scored.unseen
+        codes = self.flow.input_reasons
+        if codes:
+            (found,) = reasons(model, scored.inputs)
+            run.lost[:] = [codes[each.column] for each in found if each.column in codes]
+        run.path.append((stage.name, "model", str(stage.number)))
+        offered = {"score": scored.score, "pd_ppm": scored.pd_ppm}
+        return {
+            name: declared.plain(
+                declared.coded(offered[str(model_part(name))], f"{stage.name}.{name}")
+            )
+            for name, declared in stage.gives.items()
+        }
+
+
+@dataclass
+class _Run:
+    """What gathers on the way through the stages."""
+
+    values: dict[str, Any]
+    path: list[tuple[str, str, str]]
+    spoken: list[int]
+    lost: list[int]
+    notes: list[str]
+
+
+def _model(stage: Stage, live: bool) -> Any:
+    from usance.assess.monitoring.approval import live_model
+    from usance.assess.scoring.model import load_model
+
+    assert stage.model is not None
+    model = live_model(stage.model) if live else load_model(stage.model)
+    lacking = sorted({column.name for column in model.columns} - set(stage.reads))
+    if lacking:
+        fix = f"Add {', '.join(lacking)} to the inputs and to what the stage reads"
+        raise FlowError(f"its model needs {lacking[0]}", where=stage.name, fix=fix)
+    return model

@@ -1,0 +1,55 @@
+"""The main reasons of a decision: the rule that spoke, and the points or shares that were lost.
+
+A point lost is the difference between the best a table of the scorecard can give and what it gave.
+A model says its own shares (points against the average applicant, SHAP for trees).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from usance.assess.flow.errors import FlowError
+from usance.assess.flow.files import Flow
+from usance.assess.flow.formula import Literal
+
+MOST = 4
+
+
+def best_points(flow: Flow) -> dict[str, int]:
+    """The most each table of the scorecard can give, by the name of its points."""
+    if flow.card is None:
+        return {}
+    stage = next(stage for stage in flow.stages if stage.name == flow.card.stage)
+    found: dict[str, int] = {}
+    for table in stage.graph.tables if stage.graph else ():
+        for at, name in enumerate(table.writes):
+            if name not in flow.card.reasons:
+                continue
+            given = [rule.gives[at] for rule in table.rules]
+            values = [each.value for each in given if isinstance(each, Literal)]
+            if len(values) < len(given):
+                fix = "Write points as whole numbers"
+                raise FlowError(f"{name} is a formula", where=str(flow.folder), fix=fix)
+            found[name] = max(int(value) for value in values)
+    missing = sorted(flow.card.reasons.keys() - found.keys())
+    if missing:
+        fix = "Let a table of the stage write it"
+        raise FlowError(f"no table gives {missing[0]}", where=str(flow.folder), fix=fix)
+    return found
+
+
+def by_points(flow: Flow, best: Mapping[str, int], points: Mapping[str, int]) -> list[int]:
+    """Reason codes of the points that were lost, most first; a tie keeps the file's order."""
+    assert flow.card is not None
+    lost = {name: best[name] - points[name] for name in best if name in points}
+    order = sorted((name for name in lost if lost[name] > 0), key=lambda name: -lost[name])
+    return [flow.card.reasons[name] for name in order]
+
+
+def told(flow: Flow, spoken: Sequence[int], lost: Sequence[int]) -> tuple[int, ...]:
+    """Up to four codes from the rules that spoke and what the score lost; the rest is 0."""
+    codes: list[int] = [code for code in spoken if code and code not in flow.explained.instead]
+    if any(code in flow.explained.instead | flow.explained.beside for code in spoken):
+        codes += lost
+    chosen = [*dict.fromkeys(codes)][:MOST] or [code for code in spoken if code][:MOST]
+    return (*chosen, *[0] * (MOST - len(chosen)))

@@ -1,0 +1,154 @@
+r"""Features as they were known: for one decision or a column of them, by the same kernel.
+
+>>> from usance.assess.features.definition import parse_features
+>>> from usance.assess.features.records import records_of
+>>> text = '''
+... sources: {bureau: {columns: {open_loans: {type: whole, from: 0, to: 99}}}}
+... features:
+...   open_loans: {from: bureau, take: latest, of: open_loans, missing: {-1: no bureau file}}
+... '''
+>>> definitions = parse_features(text)
+>>> late = {"effective_on": "2024-05-01", "booked_at": "2024-07-02T00:00:00Z", "open_loans": 3}
+>>> records = records_of(definitions, {"bureau": [late]}, 1, "records")
+>>> for day in ("2024-06-30", "2024-07-03"):
+...     moment = np.datetime64(day, "us").astype(np.int64)
+...     known = Moments.of([1], [np.datetime64(day, "D").astype(int)], [moment])
+...     features(definitions, records, known)["open_loans"].tolist()
+[-1]
+[3]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from usance.assess.features.definition import Definitions, Feature, Take
+from usance.assess.features.kernel import take_kernel
+from usance.assess.features.records import Longs, Records, Rows
+from usance.assess.flow.errors import FeatureError
+from usance.base.errors import UsanceError, raise_all
+from usance.base.rates import PPM
+
+MOST_OF_A_SHARE = 2**62 // PPM
+"""Beyond this, parts per million would not fit into 64 bits."""
+
+_CODES: dict[Take, int] = {take: number for number, take in enumerate(Take)}
+_SCALES = {Take.SHARE: PPM, Take.RATIO: 1}
+_PLAIN = (Take.SUM, Take.HIGHEST, Take.LOWEST, Take.DISTINCT)
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Who is decided about, on which business day, with what was booked by which moment."""
+
+    user_id: Longs
+    day: NDArray[np.int32]
+    known_at: Longs
+
+    @classmethod
+    def of(cls, users: Any, days: Any, known_at: Any) -> Moments:
+        """From any arrays or lists of equal length."""
+        made = cls(
+            np.asarray(users, np.int64), np.asarray(days, np.int32), np.asarray(known_at, np.int64)
+        )
+        if not len(made.user_id) == len(made.day) == len(made.known_at):
+            fix = "Give one user, day and moment for each decision"
+            raise FeatureError("columns of unequal length", where="moments", fix=fix)
+        return made
+
+
+def features(definitions: Definitions, records: Records, moments: Moments) -> dict[str, Longs]:
+    """Every feature of every decision; a required one that is not there is an error."""
+    found: dict[str, Longs] = {}
+    problems: list[UsanceError] = []
+    spans = {name: rows.spans(moments.user_id) for name, rows in records.items()}
+    for feature in definitions.features:
+        if feature.take in _SCALES:
+            found[feature.name] = _share(feature, found, definitions)
+            continue
+        values, seen = _taken(definitions, feature, records[feature.source], spans, moments)
+        absent = seen == 0
+        if feature.take in (Take.COUNT, Take.SUM, Take.DISTINCT):
+            absent = _unseen(feature, records, spans, moments)
+        problems += _required(feature, absent, moments)
+        if feature.missing is not None:
+            values[absent] = feature.missing
+        found[feature.name] = values
+    raise_all(problems, where="features")
+    return found
+
+
+def _taken(
+    definitions: Definitions, feature: Feature, rows: Rows, spans: dict[str, tuple[Longs, Longs]],
+    moments: Moments,
+) -> tuple[Longs, Longs]:  # fmt: skip
+    keep = np.ones(len(rows.booked_at), np.bool_)
+    for column, codes in feature.where:
+        keep &= np.isin(rows.values[column], codes)
+    value = rows.values[feature.of] if feature.of else rows.booked_at
+    if feature.of and feature.take in _PLAIN:
+        # A special code is no amount: it is neither added nor compared.
+        special = definitions.sources[feature.source].columns[feature.of].special
+        if special:
+            keep &= ~np.isin(value, list(special))
+    starts, stops = spans[feature.source]
+    return _run(feature.take, feature.days, starts, stops, rows, keep, value, moments)
+
+
+def _run(
+    take: Take, days: int, starts: Longs, stops: Longs, rows: Rows, keep: NDArray[np.bool_],
+    value: Longs, moments: Moments,
+) -> tuple[Longs, Longs]:  # fmt: skip
+    out = np.empty(len(starts), np.int64)
+    found = np.empty(len(starts), np.int64)
+    take_kernel(
+        _CODES[take], days, starts, stops, moments.day, moments.known_at, rows.effective_on,
+        rows.booked_at, keep, value, out, found,
+    )  # fmt: skip
+    return out, found
+
+
+def _unseen(
+    feature: Feature, records: Records, spans: dict[str, tuple[Longs, Longs]], moments: Moments
+) -> NDArray[np.bool_]:
+    """Where nothing at all is known of the source whose presence makes 'no rows' mean zero."""
+    if not feature.needs:
+        return np.zeros(len(moments.user_id), np.bool_)
+    rows = records[feature.needs]
+    keep = np.ones(len(rows.booked_at), np.bool_)
+    starts, stops = spans[feature.needs]
+    _, seen = _run(Take.COUNT, 1 << 30, starts, stops, rows, keep, rows.booked_at, moments)
+    return np.asarray(seen == 0)
+
+
+def _required(
+    feature: Feature, absent: NDArray[np.bool_], moments: Moments
+) -> Sequence[UsanceError]:
+    if feature.missing is not None or not absent.any():
+        return []
+    row = int(np.argmax(absent))
+    more = f" and {int(absent.sum()) - 1} more" if absent.sum() > 1 else ""
+    what = f"{feature.name} of user {moments.user_id[row]}{more} is not there"
+    source = feature.needs or feature.source
+    fix = f"It is required: give a record of {source} booked before the decision"
+    return [FeatureError(what, where=f"features.{feature.name}", fix=fix)]
+
+
+def _share(feature: Feature, found: dict[str, Longs], definitions: Definitions) -> Longs:
+    part, whole = (found[name] for name in feature.parts)
+    codes = {each.name: each.missing for each in definitions.features}
+    absent = whole <= 0
+    for name, values in zip(feature.parts, (part, whole), strict=True):
+        if codes[name] is not None:
+            absent |= values == codes[name]
+    divisor = np.where(absent, np.int64(1), whole)
+    if len(part) and int(np.abs(part).max()) > MOST_OF_A_SHARE:
+        fix = f"Give parts of a share up to {MOST_OF_A_SHARE}"
+        raise FeatureError("a part is too large", where=f"features.{feature.name}", fix=fix)
+    shares = (2 * part * _SCALES[feature.take] + divisor) // (2 * divisor)
+    return np.asarray(np.where(absent, feature.missing, shares), np.int64)

@@ -1,0 +1,40 @@
+"""What can be wrong with a flow, with what it is asked to decide, or with a stored decision.
+
+InputError
+├── FlowError        assess.flow        422
+├── WrongInput       assess.input       422
+├── FeatureError     assess.feature     422
+└── LogError         assess.log         409
+"""
+
+from __future__ import annotations
+
+from usance.base.errors import InputError
+
+
+class FlowError(InputError):
+    """A flow file cannot be used; `where` has the file and the node, rule or key."""
+
+    code = "assess.flow"
+    http_status = 422
+
+
+class WrongInput(InputError):
+    """An input of a decision is missing, of the wrong type, unknown or impossible."""
+
+    code = "assess.input"
+    http_status = 422
+
+
+class FeatureError(InputError):
+    """A feature's definition, or a record it reads, cannot be used."""
+
+    code = "assess.feature"
+    http_status = 422
+
+
+class LogError(InputError):
+    """A decision log is damaged, or lacks what a stored decision was made with."""
+
+    code = "assess.log"
+    http_status = 409

@@ -1,0 +1,266 @@
+r"""The formulas and cells of decision tables: the part of zen's language that can be compiled.
+
+A formula has whole numbers, texts, truths, names, `+ - *`, comparisons, `and`, `or`, `not`,
+`a ? b : c`, `min([a, b])`, `max([a, b])` and `floor(a / n)` with a number n. A cell is a list of
+values and comparisons. What is outside this part is refused, so that a flow means the same thing
+to the engine and to the compiled columns.
+
+>>> parse_formula("min([income * 2, 500]) + floor(age / 3)")
+Call(op='+', args=(Call(op='min', args=(Call(op='*', args=(Name(path='income'), \
+Literal(value=2))), Literal(value=500))), Call(op='floor', args=(Name(path='age'), \
+Literal(value=3)))))
+>>> parse_cell(">= 18 and < 25, 99")
+((Test(op='>=', value=18), Test(op='<', value=25)), (Test(op='==', value=99),))
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NoReturn
+
+from usance.assess.flow.errors import FlowError
+
+Plain = int | str | bool
+
+_TOKEN = re.compile(
+    r"\s*(?:(?P<number>\d+)(?!\w|\.(?!\.))|(?P<text>\"[^\"]*\"|'[^']*')"
+    r"|(?P<name>\$\.[A-Za-z_]\w*(?:\.\w+)*|[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)"
+    r"|(?P<range>\.\.)|(?P<op><=|>=|==|!=|[-+*/<>?:(),\[\]]))"
+)
+_COMPARE = ("==", "!=", "<=", ">=", "<", ">")
+
+
+@dataclass(frozen=True, slots=True)
+class Literal:
+    """A whole number, a text, or a truth."""
+
+    value: Plain
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """A value by its name; `$.` marks one made by the same node."""
+
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """An operation on parts."""
+
+    op: str
+    args: tuple[Formula, ...]
+
+
+Formula = Literal | Name | Call
+
+
+@dataclass(frozen=True, slots=True)
+class Test:
+    """One comparison of a cell with the value of its column."""
+
+    op: str
+    value: Plain
+
+
+Cell = tuple[tuple[Test, ...], ...]
+"""Any of these, each of them all of its tests; an empty cell fits everything."""
+
+
+class _Reader:
+    """Tokens of one text, with a look at the next."""
+
+    def __init__(self, text: str, where: str) -> None:
+        self.text, self.where = text, where
+        self.tokens = list(self._split())
+        self.at = 0
+
+    def _split(self) -> Iterator[tuple[str, str]]:
+        position, end = 0, len(self.text.rstrip())
+        while position < end:
+            found = _TOKEN.match(self.text, position)
+            if found is None:
+                self.fail(f"cannot read {self.text[position:].strip()[:20]!r}")
+            yield str(found.lastgroup), str(found[str(found.lastgroup)])
+            position = found.end()
+
+    @property
+    def next(self) -> str:
+        return self.tokens[self.at][1] if self.at < len(self.tokens) else ""
+
+    @property
+    def kind(self) -> str:
+        return self.tokens[self.at][0] if self.at < len(self.tokens) else "end"
+
+    def take(self, *wanted: str) -> str:
+        found = self.next
+        if wanted and (found not in wanted or self.kind == "text"):
+            self.fail(f"{found or 'the end'!r} where {' or '.join(wanted)} belongs")
+        if not found:
+            self.fail("it ends too early")
+        self.at += 1
+        return found
+
+    def has(self, *wanted: str) -> bool:
+        return self.kind != "text" and self.next in wanted
+
+    def fail(self, what: str) -> NoReturn:
+        fix = "Use whole numbers, texts, names, + - *, comparisons, floor(a / 12), min([a, b])"
+        raise FlowError(f"{what} in {self.text!r}", where=self.where, fix=fix)
+
+
+def parse_formula(text: str, where: str = "") -> Formula:
+    """A formula from its text."""
+    read = _Reader(text, where)
+    found = _choice(read)
+    if read.kind != "end":
+        read.fail(f"{read.next!r} is too much")
+    return found
+
+
+def names_in(formula: Formula) -> Iterator[str]:
+    """Every name a formula reads."""
+    if isinstance(formula, Name):
+        yield formula.path
+    elif isinstance(formula, Call):
+        for arg in formula.args:
+            yield from names_in(arg)
+
+
+def _choice(read: _Reader) -> Formula:
+    condition = _either(read)
+    if not read.has("?"):
+        return condition
+    read.take("?")
+    yes = _choice(read)
+    read.take(":")
+    return Call("?", (condition, yes, _choice(read)))
+
+
+def _either(read: _Reader) -> Formula:
+    found = _both(read)
+    while read.has("or"):
+        read.take()
+        found = Call("or", (found, _both(read)))
+    return found
+
+
+def _both(read: _Reader) -> Formula:
+    found = _comparison(read)
+    while read.has("and"):
+        read.take()
+        found = Call("and", (found, _comparison(read)))
+    return found
+
+
+def _comparison(read: _Reader) -> Formula:
+    found = _sum(read)
+    if read.has(*_COMPARE):
+        return Call(read.take(), (found, _sum(read)))
+    return found
+
+
+def _sum(read: _Reader) -> Formula:
+    found = _product(read)
+    while read.has("+", "-"):
+        found = Call(read.take(), (found, _product(read)))
+    return found
+
+
+def _product(read: _Reader) -> Formula:
+    found = _part(read)
+    while read.has("*"):
+        read.take()
+        found = Call("*", (found, _part(read)))
+    return found
+
+
+def _part(read: _Reader) -> Formula:
+    kind = read.kind
+    if kind == "number":
+        return Literal(int(read.take()))
+    if kind == "text":
+        return Literal(read.take()[1:-1])
+    if read.has("-"):
+        read.take()
+        inner = _part(read)
+        plain = isinstance(inner, Literal) and isinstance(inner.value, int)
+        return Literal(-inner.value) if plain else Call("-", (Literal(0), inner))  # type: ignore[operator,union-attr]
+    if read.has("not"):
+        read.take()
+        return Call("not", (_part(read),))
+    if read.has("("):
+        read.take()
+        found = _choice(read)
+        read.take(")")
+        return found
+    if kind != "name":
+        read.fail(f"{read.next or 'the end'!r} where a value belongs")
+    word = read.take()
+    if word in ("true", "false"):
+        return Literal(word == "true")
+    if read.has("("):
+        return _call(read, word)
+    return Name(word)
+
+
+def _call(read: _Reader, word: str) -> Formula:
+    read.take("(")
+    if word == "floor":
+        above = _product(read)  # a sum needs brackets: zen divides before it adds
+        read.take("/")
+        divisor = _part(read)
+        if not isinstance(divisor, Literal) or type(divisor.value) is not int or divisor.value < 1:
+            read.fail("a divisor that is no whole number above zero")
+        read.take(")")
+        return Call("floor", (above, divisor))
+    if word not in ("min", "max"):
+        read.fail(f"{word}() is not known")
+    read.take("[")
+    args = [_choice(read)]
+    while read.has(","):
+        read.take()
+        args.append(_choice(read))
+    read.take("]")
+    read.take(")")
+    return Call(word, tuple(args))
+
+
+def parse_cell(text: str, where: str = "") -> Cell:
+    """The tests of one cell of a decision table."""
+    read = _Reader(text, where)
+    choices: list[tuple[Test, ...]] = []
+    while read.kind != "end":
+        tests = list(_tests(read))
+        while read.has("and"):
+            read.take()
+            tests += _tests(read)
+        choices.append(tuple(tests))
+        if read.kind != "end":
+            read.take(",")
+            if read.kind == "end":
+                read.fail("it ends too early")
+    return tuple(choices)
+
+
+def _tests(read: _Reader) -> list[Test]:
+    if read.has("[", "("):
+        low = ">=" if read.take() == "[" else ">"
+        first = _value(read)
+        if read.kind != "range":
+            read.fail("a range is written [18..25)")
+        read.take()
+        last = _value(read)
+        high = "<=" if read.take("]", ")") == "]" else "<"
+        return [Test(low, first), Test(high, last)]
+    op = read.take() if read.has(*_COMPARE) else "=="
+    return [Test(op, _value(read))]
+
+
+def _value(read: _Reader) -> Plain:
+    found = _part(read)
+    if not isinstance(found, Literal):
+        read.fail("a cell compares with numbers, texts and truths only")
+    return found.value

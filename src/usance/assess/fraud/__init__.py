@@ -1,0 +1,1 @@
+"""Fraud: who shares what with whom, how fast applications come, and who is on a list."""

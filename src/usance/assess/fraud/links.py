@@ -1,0 +1,180 @@
+"""Links between users over shared device, phone, address, bank card and contact, as known then.
+
+A link says that a user has an attribute with a value (a number; live, a blind index). Users who
+share a value are neighbours; users connected through any chain of values are one component. A
+value that more than `HUB` users have (an office address, a shop's phone) links nobody beyond them.
+
+>>> index = LinkIndex()
+>>> for user in (1, 2, 3):
+...     index.add(Link(user, Attribute.DEVICE, 77))
+>>> index.add(Link(3, Attribute.PHONE, 5))
+... index.add(Link(4, Attribute.PHONE, 5))
+>>> index.mark_bad(2)
+>>> index.features(1)
+LinkFeatures(size=4, degree=2, bad_neighbours_ppm=500000)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from usance.assess.flow.errors import WrongInput
+from usance.assess.fraud.links_kernel import link_kernel
+from usance.base.codes import Code
+from usance.base.rates import PPM
+
+HUB = 200
+NO_NEIGHBOUR = -1
+
+Longs = NDArray[np.int64]
+
+
+class Attribute(Code):
+    """What two users can share; append at the end."""
+
+    DEVICE = 1
+    PHONE = 2
+    ADDRESS = 3
+    BANK_CARD = 4
+    CONTACT = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A user has an attribute with this value."""
+
+    user_id: int
+    attribute: Attribute
+    value: int
+
+
+@dataclass(frozen=True, slots=True)
+class LinkFeatures:
+    """How many users are connected (with this one), how many directly, and the bad among those."""
+
+    size: int
+    degree: int
+    bad_neighbours_ppm: int
+
+
+class LinkIndex:
+    """The links booked so far; what it says is what is known now."""
+
+    def __init__(self, hub: int = HUB) -> None:
+        self._hub = hub
+        self._parent: dict[object, object] = {}
+        self._size: dict[object, int] = {}
+        self._users: dict[tuple[int, int], dict[int, None]] = {}
+        self._values: dict[int, dict[tuple[int, int], None]] = {}
+        self._bad: set[int] = set()
+
+    def add(self, link: Link) -> None:
+        """Book a link; booking it again changes nothing."""
+        value = (int(link.attribute), link.value)
+        users = self._users.setdefault(value, {})
+        if link.user_id in users:
+            return
+        self._root(link.user_id, 1)
+        self._root(value, 0)
+        users[link.user_id] = None
+        if len(users) > self._hub:
+            return
+        self._values.setdefault(link.user_id, {})[value] = None
+        self._join(link.user_id, value)
+
+    def mark_bad(self, user_id: int) -> None:
+        """Book that a user turned out bad."""
+        self._bad.add(user_id)
+
+    def features(self, user_id: int) -> LinkFeatures:
+        """What the links say of a user now."""
+        neighbours: dict[int, None] = {}
+        for value in self._values.get(user_id, {}):
+            neighbours |= dict.fromkeys([*self._users[value]][: self._hub])
+        neighbours.pop(user_id, None)
+        bad = sum(1 for each in neighbours if each in self._bad)
+        count = len(neighbours)
+        share = (2 * bad * PPM + count) // (2 * count) if count else NO_NEIGHBOUR
+        known = user_id in self._parent
+        return LinkFeatures(self._size[self._root(user_id, 1)] if known else 1, count, share)
+
+    def _root(self, node: object, size: int) -> object:
+        if node not in self._parent:
+            self._parent[node] = node
+            self._size[node] = size
+        while self._parent[node] != node:
+            self._parent[node] = self._parent[self._parent[node]]
+            node = self._parent[node]
+        return node
+
+    def _join(self, first: object, second: object) -> None:
+        one, two = self._root(first, 1), self._root(second, 0)
+        if one != two:
+            self._parent[two] = one
+            self._size[one] += self._size[two]
+
+
+def link_columns(
+    decisions: Mapping[str, Any], links: Mapping[str, Any], bads: Mapping[str, Any], hub: int = HUB
+) -> dict[str, Longs]:
+    """The same for columns; each decision sees what was booked by its moment.
+
+    Args:
+        decisions: `user_id` and `known_at` (microseconds).
+        links: `user_id`, `attribute`, `value` and `booked_at`.
+        bads: `user_id` and `booked_at` of users who turned out bad.
+        hub: how many users of one value are linked.
+    """
+    asked, at = _longs(decisions, "user_id"), _longs(decisions, "known_at")
+    users, booked = _longs(links, "user_id"), _longs(links, "booked_at")
+    order = np.lexsort((np.arange(len(booked)), booked))
+    everyone, compact = np.unique(np.concatenate([users, asked]), return_inverse=True)
+    pairs = np.stack([_longs(links, "attribute"), _longs(links, "value")])
+    values, value = np.unique(pairs, axis=1, return_inverse=True)
+    value = value.reshape(-1).astype(np.int64)
+    bad_at = np.full(len(everyone), np.iinfo(np.int64).max)
+    place = np.searchsorted(everyone, _longs(bads, "user_id"))
+    inside = place < len(everyone)
+    inside[inside] = everyone[place[inside]] == _longs(bads, "user_id")[inside]
+    np.minimum.at(bad_at, place[inside], _longs(bads, "booked_at")[inside])
+    rows = np.argsort(at, kind="stable")
+    out = np.zeros((3, len(asked)), np.int64)
+    count = values.shape[1] if len(value) else 0
+    own = compact[: len(users)][order].astype(np.int64)
+    sorted_value = value[order]
+    starts = _starts(own, len(everyone))
+    value_starts = _starts(sorted_value, count)
+    link_kernel(
+        compact[len(users) :][rows].astype(np.int64), at[rows], rows, own, sorted_value,
+        booked[order], hub, starts, np.argsort(own, kind="stable"), value_starts,
+        np.empty(len(own), np.int64), np.zeros(count, np.int64), bad_at,
+        np.arange(len(everyone) + count), np.concatenate([np.ones(len(everyone), np.int64),
+        np.zeros(count, np.int64)]), np.full(len(everyone), -1), out,
+    )  # fmt: skip
+    degree, bad = out[1], out[2]
+    share = (2 * bad * PPM + degree) // np.maximum(2 * degree, 1)
+    return {
+        "size": out[0],
+        "degree": degree,
+        "bad_neighbours_ppm": np.where(degree == 0, NO_NEIGHBOUR, share),
+    }
+
+
+def _starts(keys: Longs, count: int) -> Longs:
+    ends: Longs = np.cumsum(np.bincount(keys, minlength=count)[:count])
+    return np.concatenate([np.zeros(1, np.int64), ends]).astype(np.int64)
+
+
+def _longs(table: Mapping[str, Any], name: str) -> Longs:
+    if name not in table:
+        raise WrongInput(f"{name} is missing", where="links", fix=f"Give the column {name}")
+    array = np.asarray(table[name])
+    if array.size and array.dtype.kind not in "iu":
+        fix = "Give whole numbers; moments as microseconds"
+        raise WrongInput(f"{name} is {array.dtype}", where="links", fix=fix)
+    return array.astype(np.int64)

@@ -1,0 +1,77 @@
+"""A price menu: for each segment and tenor the price that earns most, inside the rate cap.
+
+A price above the cap is refused, never trimmed: it is simply not on the menu.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from usance.assess.flow.errors import WrongInput
+from usance.assess.offer.profit import Economics, Expected, Offers, expected
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """Users priced alike."""
+
+    name: str
+    grade: int
+    pd_ppm: int
+    line_minor: int
+
+
+@dataclass(frozen=True, slots=True)
+class Priced:
+    """One cell of the menu; a price of 0 says that no price inside the cap earns anything."""
+
+    segment: str
+    months: int
+    rate_ppm: int
+    profit_minor: int
+    break_even_ppm: int
+    """The lowest price on the list that earns anything, 0 if none does."""
+
+
+def price_menu(
+    economics: Economics, segments: Sequence[Segment], tenors: Sequence[int],
+    prices_ppm: Sequence[int], funding_ppm: Mapping[int, int], cap_ppm: int,
+) -> list[Priced]:  # fmt: skip
+    """The best price of each segment and tenor; `funding_ppm` is by tenor, from treasury."""
+    allowed = sorted(price for price in prices_ppm if price <= cap_ppm)
+    if not allowed:
+        fix = f"List a price of at most {cap_ppm} ppm"
+        raise WrongInput("every price is above the cap", where="prices", fix=fix)
+    lacking = [months for months in tenors if months not in funding_ppm]
+    if lacking:
+        fix = "Give the cost of funds of every tenor"
+        raise WrongInput(f"no cost of funds for {lacking[0]} months", where="funding", fix=fix)
+    return [
+        _priced(economics, segment, months, allowed, funding_ppm[months])
+        for segment in segments
+        for months in tenors
+    ]
+
+
+def _priced(
+    economics: Economics, segment: Segment, months: int, prices: Sequence[int], funding: int
+) -> Priced:
+    found = _expected(economics, segment, months, prices, funding).profit_minor
+    best = int(np.argmax(found))
+    earning = [price for price, profit in zip(prices, found, strict=True) if profit > 0]
+    if not earning:
+        return Priced(segment.name, months, 0, 0, 0)
+    return Priced(segment.name, months, prices[best], int(found[best]), earning[0])
+
+
+def _expected(
+    economics: Economics, segment: Segment, months: int, prices: Sequence[int], funding: int
+) -> Expected:
+    count = len(prices)
+    offers = Offers.of([segment.line_minor] * count, prices, [months] * count)
+    return expected(
+        economics, offers, [segment.pd_ppm] * count, [segment.grade] * count, [funding] * count
+    )

@@ -1,0 +1,196 @@
+r"""Expected profit of an offer: take-up × drawn × (income − funding − loss − capital − service).
+
+Everything is whole minor units and parts per million; each step is rounded half up once, so one
+offer and a column of them give the same numbers.
+
+>>> economics = read_economics()
+>>> offer = Offers.of(line_minor=[2_000_000], rate_ppm=[180_000], months=[12])
+>>> one = expected(economics, offer, pd_ppm=[20_000], grade=[3], funding_ppm=[43_000])
+>>> {name: int(values[0]) for name, values in one.parts().items()}
+{'drawn_minor': 572000, 'income_minor': 52613, 'funding_minor': 13323, 'loss_minor': 7882, \
+'capital_minor': 4647, 'service_minor': 6656, 'profit_minor': 20105}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from usance.assess.flow.errors import WrongInput
+from usance.base.documents import read_document, read_text
+from usance.base.errors import DocumentError, UsanceError, raise_all
+from usance.base.fields import Fields, amount_of, document_places, rate_of, text, whole_of
+from usance.base.rates import PPM
+
+SHIPPED = Path(__file__).parent / "economics.yaml"
+MOST_MINOR = 10**12
+
+Longs = NDArray[np.int64]
+Curve = tuple[tuple[int, int], ...]
+"""Rates and what holds at them, in parts per million; straight lines between."""
+
+
+@dataclass(frozen=True)
+class Economics:
+    """What is assumed of users who are made an offer."""
+
+    vat_ppm: int
+    loss_ppm: int
+    service_ppm: int
+    capital_ppm: int
+    capital_cost_ppm: int
+    taker_minor: int
+    take_up: Curve
+    risk_by_price: Curve
+    utilisation: Mapping[int, int]
+
+
+@dataclass(frozen=True)
+class Offers:
+    """Lines, prices and tenors, one row each."""
+
+    line_minor: Longs
+    rate_ppm: Longs
+    months: Longs
+
+    @classmethod
+    def of(cls, line_minor: Any, rate_ppm: Any, months: Any) -> Offers:
+        """From any arrays; impossible values are named."""
+        made = cls(*(np.asarray(each, np.int64) for each in (line_minor, rate_ppm, months)))
+        limits = ((made.line_minor, 0, MOST_MINOR, "line_minor"),
+                  (made.rate_ppm, 0, 10 * PPM, "rate_ppm"),
+                  (made.months, 1, 360, "months"))  # fmt: skip
+        raise_all(
+            [
+                WrongInput(f"{name} is out of range", where=name, fix=f"Give {low} to {high}")
+                for values, low, high, name in limits
+                if values.size and (values.min() < low or values.max() > high)
+            ]
+        )
+        return made
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What each offer is expected to bring, a row each."""
+
+    drawn_minor: Longs
+    income_minor: Longs
+    funding_minor: Longs
+    loss_minor: Longs
+    capital_minor: Longs
+    service_minor: Longs
+
+    @property
+    def profit_minor(self) -> Longs:
+        """Income less everything else."""
+        cost = self.funding_minor + self.loss_minor + self.capital_minor + self.service_minor
+        return self.income_minor - cost
+
+    def parts(self) -> dict[str, Longs]:
+        """Every part by name, profit last."""
+        names = ("drawn", "income", "funding", "loss", "capital", "service", "profit")
+        return {f"{name}_minor": getattr(self, f"{name}_minor") for name in names}
+
+
+def expected(
+    economics: Economics, offers: Offers, pd_ppm: Any, grade: Any, funding_ppm: Any
+) -> Expected:
+    """The expectation of each offer; `pd_ppm` is over the life of the loan."""
+    pd, funding = np.asarray(pd_ppm, np.int64), np.asarray(funding_ppm, np.int64)
+    take = along(economics.take_up, offers.rate_ppm)
+    used = _by_grade(economics.utilisation, np.asarray(grade, np.int64))
+    drawn = part(part(offers.line_minor, take), used)
+    # A level loan of n months owes on average (n + 1) / 2n of its principal, for n / 12 years.
+    owed = _half_up(drawn * (offers.months + 1), np.full_like(drawn, 24))
+    risk = part(pd, along(economics.risk_by_price, offers.rate_ppm))
+    income = part(owed, offers.rate_ppm)
+    net = income - _half_up(
+        income * economics.vat_ppm, np.full_like(income, PPM + economics.vat_ppm)
+    )
+    capital = part(
+        part(owed, np.int64(economics.capital_ppm)), np.int64(economics.capital_cost_ppm)
+    )
+    service = part(drawn, np.int64(economics.service_ppm)) + part(
+        np.full_like(drawn, economics.taker_minor), take
+    )
+    return Expected(
+        drawn, net, part(owed, funding), part(part(drawn, risk), np.int64(economics.loss_ppm)),
+        capital, service,
+    )  # fmt: skip
+
+
+def part(amount: Longs, ppm: Any) -> Longs:
+    """A share of an amount, half up."""
+    return _half_up(amount * ppm, np.int64(PPM))
+
+
+def _half_up(above: Longs, below: Any) -> Longs:
+    return np.asarray((2 * above + below) // (2 * below), np.int64)
+
+
+def along(curve: Curve, at_ppm: Longs) -> Longs:
+    """A curve between its points, level beyond its ends, in whole parts per million.
+
+    >>> along(((0, 100), (10, 200)), np.array([-5, 5, 50])).tolist()
+    [100, 150, 200]
+    """
+    xs = np.array([x for x, _ in curve], np.int64)
+    ys = np.array([y for _, y in curve], np.int64)
+    inside = np.clip(at_ppm, xs[0], xs[-1])
+    right = np.clip(np.searchsorted(xs, inside, side="left"), 1, len(xs) - 1)
+    width = xs[right] - xs[right - 1]
+    rise = _half_up((ys[right] - ys[right - 1]) * (inside - xs[right - 1]), width)
+    return np.asarray(ys[right - 1] + rise, np.int64)
+
+
+def _by_grade(utilisation: Mapping[int, int], grade: Longs) -> Longs:
+    strange = sorted(set(np.unique(grade).tolist()) - utilisation.keys())
+    if strange:
+        fix = f"Give one of {', '.join(map(str, sorted(utilisation)))}, or add it to the economics"
+        raise WrongInput(f"no utilisation of grade {strange[0]}", where="grade", fix=fix)
+    table = np.zeros(max(utilisation) + 1, np.int64)
+    table[list(utilisation)] = list(utilisation.values())
+    return table[grade]
+
+
+def read_economics(path: Path | str = SHIPPED) -> Economics:
+    """The economics of a file, or everything that is wrong with them."""
+    problems: list[UsanceError] = []
+    given = Fields(
+        read_document(path), document_places(str(path), partial(read_text, path)), problems
+    )
+    share, annual = rate_of(0, PPM), rate_of(0, 10 * PPM)
+    currency = given.take("currency", text) or "CNY"
+    vat, loss = given.need("vat", share), given.need("loss_given_default", share)
+    service = given.need("service_cost", share)
+    capital, cost = given.need("capital", share), given.need("capital_cost", annual)
+    taker = given.need("cost_per_taker", amount_of(currency, 0, MOST_MINOR))
+    take_up, risk = given.need("take_up", _curve), given.need("risk_by_price", _curve)
+    grades = given.need("utilisation", _grades)
+    given.close()
+    raise_all(problems, where=str(path))
+    found = (vat, loss, service, capital, cost, taker, take_up, risk, grades)
+    assert not any(each is None for each in found), "without problems everything was read"
+    return Economics(*found)  # type: ignore[arg-type]
+
+
+def _curve(given: Any, where: str) -> Curve:
+    if not isinstance(given, dict) or len(given) < 2:
+        raise DocumentError("is no curve", where=where, fix="Write 'rate: share' for two points")
+    read = rate_of(0, 10 * PPM)
+    return tuple(sorted((read(x, where), read(y, where)) for x, y in given.items()))
+
+
+def _grades(given: Any, where: str) -> dict[int, int]:
+    if not isinstance(given, dict) or not given:
+        raise DocumentError("no grades", where=where, fix="Write 'grade: share' for each grade")
+    return {
+        whole_of(0, 127)(key, where): rate_of(0, PPM)(each, where) for key, each in given.items()
+    }

@@ -1,0 +1,1 @@
+"""The model card, to read and to print."""

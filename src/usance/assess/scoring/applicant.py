@@ -1,0 +1,81 @@
+"""One applicant's cells as the numbers a model reads, exactly as the same cells in a file.
+
+>>> from usance.assess.columns import Column
+>>> age = Column("age", "number", specials=(("-1", -1.0),))
+>>> encode_row((age,), {"age": 41})[0].tolist(), encode_row((age,), {"age": " "})[0].tolist()
+([[41.0]], [[nan]])
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from math import isinf, nan
+from typing import Any
+
+import numpy as np
+
+from usance.assess.columns import Column
+from usance.assess.errors import DataError
+from usance.assess.table import NOTHING, Floats
+from usance.base.errors import UsanceError, raise_all
+
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+_NOTHING = frozenset(NOTHING)
+
+
+def encode_row(
+    columns: Sequence[Column], applicant: Mapping[str, Any]
+) -> tuple[Floats, list[str | None]]:
+    """One row of inputs, and the text of each category."""
+    row = np.empty((1, len(columns)))
+    texts: list[str | None] = []
+    wrong: list[UsanceError] = []
+    for at, column in enumerate(columns):
+        try:
+            row[0, at], text = _cell(column, applicant)
+            texts.append(text)
+        except UsanceError as error:
+            wrong.append(error)
+    raise_all(wrong, where="applicant")
+    return row, texts
+
+
+def _cell(column: Column, applicant: Mapping[str, Any]) -> tuple[float, str | None]:
+    if column.name not in applicant:
+        fix = "Give it, or null if it is not known"
+        raise DataError(f"'{column.name}' is not given", where="applicant", fix=fix)
+    value = applicant[column.name]
+    if isinstance(value, str):
+        value = value.strip()
+        value = None if value in _NOTHING else value
+    if value is None or value != value:
+        return nan, None
+    if column.kind == "category":
+        if isinstance(value, bool):
+            value = "true" if value else "false"
+        text = str(value)
+        return float(column.codes.get(text, -1)), text
+    return _number(column, value), None
+
+
+def _number(column: Column, value: Any) -> float:
+    if isinstance(value, str):
+        for label, code in column.specials:
+            if value == label and not _NUMBER.fullmatch(label):
+                return code
+        if not _NUMBER.fullmatch(value):
+            raise _wrong(column, f"'{value}' is not a number")
+    elif not isinstance(value, int | float | Decimal | np.integer | np.floating):
+        raise _wrong(column, f"{type(value).__name__} is not a number")
+    number = float(value)
+    if isinf(number):
+        raise _wrong(column, "an infinite number")
+    return number
+
+
+def _wrong(column: Column, what: str) -> DataError:
+    codes = ", ".join(label for label, _ in column.specials)
+    fix = "Give a number, null" + (f" or one of the codes {codes}" if codes else "")
+    return DataError(what, where=f"applicant: column '{column.name}'", fix=fix)

@@ -1,0 +1,23 @@
+"""A last bend of the blend: beta calibration, a logistic curve with two slopes.
+
+>>> import numpy as np
+>>> bend(np.array([0.0, 1.0, 1.0]), np.array([-2.0, 0.5])).round(6).tolist()  # both slopes 1
+[-2.0, 0.5]
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from usance.assess.table import Floats
+
+
+def beta_features(log_odds: Floats) -> Floats:
+    """Ln p and −ln(1 − p)."""
+    return np.column_stack([-np.logaddexp(0.0, -log_odds), np.logaddexp(0.0, log_odds)])
+
+
+def bend(weights: Floats, log_odds: Floats) -> Floats:
+    """Calibrated log odds."""
+    total: Floats = weights[0] + beta_features(log_odds) @ weights[1:]
+    return total

@@ -1,0 +1,206 @@
+"""A model folder and the one way from applicants to scores.
+
+    points     = base + one bin of each variable          (the scorecard, whole numbers)
+    card       = log odds that the points stand for
+    trees      = intercept + sum of leaves
+    log odds   = card | trees | intercept + a × card + b × trees, bent if the file says so
+    pd         = 1 / (1 + exp(−log odds))
+    score      = points for a scorecard, else the whole score of the log odds
+
+A file of a million rows and a single call go through the same lines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from usance.assess.columns import Column, matrix, unseen
+from usance.assess.errors import ModelError
+from usance.assess.scoring.applicant import encode_row
+from usance.assess.scoring.calibration import bend
+from usance.assess.scoring.scorecard import Scale, Scorecard, sigmoid
+from usance.assess.scoring.single import SingleRow
+from usance.assess.table import Floats, Table
+from usance.assess.training.trees import tree_inputs
+from usance.base.compiled import in_threads
+
+FORMAT, VERSION = "usance-model", 1
+PARTS_PER_MILLION = 1_000_000
+PIECE = 1 << 11  # rows that one thread scores at a time
+
+
+@dataclass(frozen=True)
+class Scores:
+    """The answers for a file, a row each."""
+
+    score: NDArray[np.int64]
+    log_odds: Floats
+    points: NDArray[np.int64]
+
+    @property
+    def pd(self) -> Floats:
+        """The probability of bad."""
+        return np.asarray(sigmoid(self.log_odds), np.float64)
+
+    @property
+    def pd_ppm(self) -> NDArray[np.int64]:
+        """The probability of bad in parts per million, as decisions store it."""
+        return np.rint(self.pd * PARTS_PER_MILLION).astype(np.int64)
+
+
+@dataclass(frozen=True)
+class Scored:
+    """The answer for one applicant, with what training never saw of it."""
+
+    score: int
+    pd: float
+    pd_ppm: int
+    points: int
+    unseen: tuple[str, ...]
+    inputs: Floats = field(repr=False)
+
+
+@dataclass(frozen=True)
+class Model:
+    """Everything that decides a score; `info` is what the card tells about the training."""
+
+    columns: tuple[Column, ...]
+    scale: Scale
+    scorecard: Scorecard
+    kind: str
+    trees_intercept: float
+    blend: tuple[float, float, float]
+    beta: tuple[float, ...]
+    trees: str = field(repr=False)
+    info: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+    def inputs(self, table: Table) -> Floats:
+        """A table as the numbers the model reads."""
+        return matrix(self.columns, table)
+
+    def score(self, table: Table) -> Scores:
+        """The scores of a table."""
+        return self.score_inputs(self.inputs(table))
+
+    def score_inputs(self, inputs: Floats) -> Scores:
+        """The scores of encoded rows."""
+        raw = np.zeros(len(inputs))
+        if self.kind != "scorecard":
+            raw = self._leaves(tree_inputs(self.columns, inputs))
+        return self._scores(inputs, raw)
+
+    def _leaves(self, inputs: Floats) -> Floats:
+        """The sum of leaves of each row, in pieces side by side."""
+        booster = self.booster
+
+        def part(start: int, stop: int) -> Floats:
+            said = booster.predict(inputs[start:stop], raw_score=True, num_threads=1)
+            return np.asarray(said, np.float64)
+
+        return np.concatenate(in_threads(part, len(inputs), chunk=PIECE))
+
+    def score_one(self, applicant: Mapping[str, Any]) -> Scored:
+        """The score of one applicant; an input that is not given is an error, not a default."""
+        inputs, texts = encode_row(self.columns, applicant)
+        raw = np.zeros(1)
+        if self.kind != "scorecard":
+            raw = self._single(np.ascontiguousarray(tree_inputs(self.columns, inputs)[0]))
+        scores = self._scores(inputs, raw)
+        new = (
+            note
+            for column, value, text in zip(self.columns, inputs[0], texts, strict=True)
+            for note in unseen(column, float(value), text)
+        )
+        return Scored(
+            int(scores.score[0]), float(scores.pd[0]), int(scores.pd_ppm[0]),
+            int(scores.points[0]), tuple(new), inputs,
+        )  # fmt: skip
+
+    def _scores(self, inputs: Floats, raw: Floats) -> Scores:
+        points = self.scorecard.base + self.scorecard.points(self.columns, inputs).sum(axis=1)
+        card = self.scale.log_odds(points)
+        if self.kind == "scorecard":
+            return Scores(points, card, points)
+        log_odds = self.trees_intercept + raw
+        if self.kind == "blend":
+            start, of_card, of_trees = self.blend
+            log_odds = start + of_card * card + of_trees * log_odds
+            if self.beta:
+                log_odds = bend(np.array(self.beta), log_odds)
+        return Scores(self.scale.points(log_odds), log_odds, points)
+
+    @cached_property
+    def booster(self) -> Any:
+        """The trees, read by LightGBM."""
+        import lightgbm
+
+        return lightgbm.Booster(model_str=self.trees)
+
+    @cached_property
+    def _single(self) -> SingleRow:
+        return SingleRow(self.booster, len(self.columns))
+
+    @cached_property
+    def _single_shares(self) -> SingleRow:
+        return SingleRow(self.booster, len(self.columns), contributions=True)
+
+    def tree_shares(self, inputs: Floats) -> Floats:
+        """The SHAP values of encoded rows; the last column is the average."""
+        rows = tree_inputs(self.columns, inputs)
+        if len(rows) == 1:
+            return self._single_shares(np.ascontiguousarray(rows[0]))[None, :]
+        return np.array(self.booster.predict(rows, pred_contrib=True), np.float64)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The content of `model.json`."""
+        return {
+            "format": FORMAT,
+            "version": VERSION,
+            "kind": self.kind,
+            "scale": {
+                "pdo": self.scale.pdo, "score": self.scale.score, "odds": self.scale.odds,
+            },
+            "columns": [column.as_dict() for column in self.columns],
+            "scorecard": self.scorecard.as_dict(),
+            "trees": {"intercept": self.trees_intercept, "sha256": _sha256(self.trees)},
+            "blend": list(self.blend),
+            "beta": list(self.beta),
+            "info": dict(self.info),
+        }  # fmt: skip
+
+
+def load_model(folder: Path | str) -> Model:
+    """The model of a folder, checked against its own hash."""
+    import json
+
+    place = Path(folder)
+    try:
+        read = json.loads((place / "model.json").read_text(encoding="utf-8"))
+        trees = (place / "trees.txt").read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError, ValueError) as error:
+        fix = "Name a folder that `usance assess train` wrote"
+        raise ModelError(f"is no model: {error}", where=str(folder), fix=fix) from error
+    if not isinstance(read, dict) or (read.get("format"), read.get("version")) != (FORMAT, VERSION):
+        fix = f"Train it again; this version reads {FORMAT} {VERSION}"
+        raise ModelError("is not a model of this version", where=str(folder), fix=fix)
+    if read["trees"]["sha256"] != _sha256(trees):
+        fix = "Restore the file, or train the model again"
+        raise ModelError("trees.txt does not belong to model.json", where=str(folder), fix=fix)
+    start, of_card, of_trees = read["blend"]
+    return Model(
+        tuple(Column.from_dict(each) for each in read["columns"]), Scale(**read["scale"]),
+        Scorecard.from_dict(read["scorecard"]), read["kind"], read["trees"]["intercept"],
+        (start, of_card, of_trees), tuple(read["beta"]), trees, read["info"],
+    )  # fmt: skip
+
+
+def _sha256(text: str) -> str:
+    return sha256(text.encode()).hexdigest()

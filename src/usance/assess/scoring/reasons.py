@@ -1,0 +1,117 @@
+"""Why a score is not higher: the share of each input in the log odds, largest harm first.
+
+The share of a variable on the card is the difference of its points from the average applicant's;
+in the trees it is its SHAP value. Both are in log odds and weigh as they do in the score, so the
+shares and the average add up to the log odds that were scored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from usance.assess.columns import Column
+from usance.assess.scoring.model import Model
+from usance.assess.scoring.scorecard import mean_points
+from usance.assess.table import Floats
+
+TEXTS = Path(__file__).resolve().parents[1] / "texts" / "reasons.yaml"
+MOST_REASONS = 4
+
+
+@dataclass(frozen=True)
+class Reason:
+    """One reason: its code in the model's table, the column, its share and its words."""
+
+    code: int
+    column: str
+    share: float
+    text: str
+
+
+def contributions(model: Model, inputs: Floats) -> Floats:
+    """The share of each input in the log odds of each row; the last column is the average."""
+    card, start = _card_shares(model, inputs)
+    if model.kind == "scorecard":
+        return np.column_stack([card, np.full(len(inputs), start)])
+    trees = model.tree_shares(inputs)
+    trees[:, -1] += model.trees_intercept
+    if model.kind == "trees":
+        return trees
+    base, of_card, of_trees = model.blend
+    shares = of_trees * trees
+    shares[:, :-1] += of_card * card
+    shares[:, -1] += base + of_card * start
+    return shares
+
+
+def _card_shares(model: Model, inputs: Floats) -> tuple[Floats, float]:
+    card = model.scorecard
+    average = np.array([mean_points(each) for each in card.variables])
+    points = card.points(model.columns, inputs)
+    shares = np.zeros((len(inputs), len(model.columns)))
+    places = [each.at for each in card.variables]
+    shares[:, places] = (average - points) / model.scale.factor
+    return shares, float(model.scale.log_odds(card.base + average.sum()))
+
+
+def reasons(
+    model: Model, inputs: Floats, texts: Mapping[str, Any] | None = None
+) -> list[list[Reason]]:
+    """Up to four reasons for each row: the inputs that raise its risk most."""
+    words = texts or default_texts()
+    found = []
+    for row, shares in zip(inputs, contributions(model, inputs)[:, :-1], strict=True):
+        worst = np.argsort(-shares, kind="stable")[:MOST_REASONS]
+        found.append([
+            Reason(int(at) + 1, model.columns[at].name, float(shares[at]),
+                   reason_text(model.columns[at], float(row[at]), words))
+            for at in worst if shares[at] > 0
+        ])  # fmt: skip
+    return found
+
+
+def reason_text(column: Column, value: float, texts: Mapping[str, Any]) -> str:
+    """The words for one input of one applicant."""
+    own = texts.get("columns", {}).get(column.name, {})
+    label = own.get("label", column.name.replace("_", " ").replace(".", " "))
+    state, shown = _state(column, value)
+    return str(own.get(state, texts["states"][state])).format(label=label, value=shown)
+
+
+def _state(column: Column, value: float) -> tuple[str, str]:
+    if np.isnan(value):
+        return "missing", ""
+    if column.kind == "category":
+        return ("level", column.levels[int(value)]) if value >= 0 else ("other", "")
+    for label, code in column.specials:
+        if value == code:
+            return "code", label
+    return ("high" if value > column.median else "low"), f"{value:.10g}"
+
+
+@cache
+def default_texts() -> Mapping[str, Any]:
+    """The words of the house; a model's own can replace any of them."""
+    return read_texts(TEXTS)
+
+
+def read_texts(path: Path) -> Mapping[str, Any]:
+    """Words from a YAML file: `states` for all columns, `columns` for one."""
+    from usance.base.documents import read_document
+    from usance.base.errors import DocumentError
+
+    read = read_document(path)
+    if not isinstance(read, dict) or not set(read) <= {"states", "columns"}:
+        fix = "Give the keys states and columns"
+        raise DocumentError("is no file of reasons", where=str(path), fix=fix)
+    house = read_document(TEXTS) if path != TEXTS else read
+    return {
+        "states": {**house["states"], **read.get("states", {})},
+        "columns": read.get("columns", {}),
+    }

@@ -1,0 +1,161 @@
+"""A scorecard: for each variable a few bins, for each bin whole points, and a sum.
+
+Every bin of a variable is in one list: the ranges of a number, then its special codes; the groups
+of a category, then any other level; and missing as the last. The score is the base points and the
+points of one bin of each variable, so a sheet of paper, a SQL query and a column of a million
+applicants add the same integers.
+
+>>> Scale().pd(600).round(4).tolist()  # fifty goods to one bad
+0.0196
+>>> Scale().pd(580).round(4).tolist()  # twenty points double the odds
+0.0385
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from itertools import pairwise
+from math import log
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from usance.assess.columns import Column
+from usance.assess.table import Floats
+
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Scale:
+    """What a score means: `score` points at `odds` goods to one bad, twice that `pdo` higher."""
+
+    pdo: int = 20
+    score: int = 600
+    odds: int = 50
+
+    @property
+    def factor(self) -> float:
+        """Points for one unit of log odds."""
+        return self.pdo / log(2)
+
+    @property
+    def offset(self) -> float:
+        """The score of even odds."""
+        return self.score - self.factor * log(self.odds)
+
+    def log_odds(self, score: Any) -> Any:
+        """The log odds of bad that a score stands for."""
+        return (self.offset - np.asarray(score, np.float64)) / self.factor
+
+    def pd(self, score: Any) -> Any:
+        """The probability of bad that a score stands for."""
+        return sigmoid(self.log_odds(score))
+
+    def points(self, log_odds: Any) -> Any:
+        """The whole score nearest to some log odds of bad."""
+        exact = self.offset - self.factor * np.asarray(log_odds, np.float64)
+        return np.clip(np.rint(exact), -32768, 32767).astype(np.int64)
+
+
+def sigmoid(log_odds: Any) -> Any:
+    """Log odds as a probability."""
+    return 1.0 / (1.0 + np.exp(-np.clip(log_odds, -700.0, 700.0)))
+
+
+@dataclass(frozen=True)
+class Bin:
+    """One line of the card."""
+
+    label: str
+    rows: int
+    bads: int
+    woe: float
+    points: int = 0
+
+
+@dataclass(frozen=True)
+class Variable:
+    """The bins of one column; `at` is its place among the model's inputs."""
+
+    at: int
+    name: str
+    cuts: tuple[float, ...]
+    groups: tuple[int, ...]
+    bins: tuple[Bin, ...]
+
+    def index(self, column: Column, values: Floats) -> Ints:
+        """The bin of each encoded value."""
+        last = len(self.bins) - 1
+        if column.kind == "category":
+            codes = np.nan_to_num(values, nan=-1.0).astype(np.int64)
+            found = np.asarray((*self.groups, last - 1), np.int64)[codes]
+        else:
+            found = np.searchsorted(np.asarray(self.cuts), values, side="right").astype(np.int64)
+            for place, (_, code) in enumerate(column.specials):
+                found[values == code] = len(self.cuts) + 1 + place
+        found[np.isnan(values)] = last
+        return found
+
+    @property
+    def information(self) -> float:
+        """The information value: how far goods and bads lie apart over the bins."""
+        goods = np.array([each.rows - each.bads for each in self.bins], np.float64)
+        bads = np.array([each.bads for each in self.bins], np.float64)
+        woe = np.array([each.woe for each in self.bins])
+        return float(((goods / goods.sum() - bads / bads.sum()) * woe).sum())
+
+
+def mean_points(variable: Variable) -> float:
+    """The points an average applicant of the training rows has here."""
+    rows = sum(each.rows for each in variable.bins)
+    return sum(each.points * each.rows for each in variable.bins) / rows
+
+
+@dataclass(frozen=True)
+class Scorecard:
+    """Base points and the variables."""
+
+    base: int
+    variables: tuple[Variable, ...]
+
+    def points(self, columns: Sequence[Column], inputs: Floats) -> Ints:
+        """The points of each variable, a row for each applicant."""
+        table = np.empty((len(inputs), len(self.variables)), np.int64)
+        for place, each in enumerate(self.variables):
+            points = np.array([one.points for one in each.bins], np.int64)
+            table[:, place] = points[each.index(columns[each.at], inputs[:, each.at])]
+        return table
+
+    def as_dict(self) -> dict[str, Any]:
+        """The card as a model file holds it."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, read: Mapping[str, Any]) -> Scorecard:
+        """The card of a model file."""
+        variables = tuple(
+            Variable(
+                each["at"], each["name"], tuple(each["cuts"]), tuple(each["groups"]),
+                tuple(Bin(**one) for one in each["bins"]),
+            )
+            for each in read["variables"]
+        )  # fmt: skip
+        return cls(read["base"], variables)
+
+
+def bin_labels(column: Column, cuts: Sequence[float], groups: Sequence[int]) -> list[str]:
+    """What each bin of a variable is called, in the order of the bins."""
+    if column.kind == "category":
+        members: list[list[str]] = [[] for _ in range(max(groups, default=-1) + 1)]
+        for level, group in zip(column.levels, groups, strict=True):
+            members[group].append(level)
+        return [*(", ".join(each) for each in members), "any other", "missing"]
+    edges = [f"{each:.15g}" for each in cuts]
+    ranges = [f"{low} to below {high}" for low, high in pairwise(edges)]
+    if edges:
+        ranges = [f"below {edges[0]}", *ranges, f"{edges[-1]} and above"]
+    codes = [f"code {label}" for label, _ in column.specials]
+    return [*(ranges or ["any number"]), *codes, "missing"]

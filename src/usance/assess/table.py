@@ -1,0 +1,140 @@
+"""A file of applicants, one row each: CSV, gzipped CSV or Parquet, read into Arrow columns.
+
+A cell is a number, a text, or nothing. What a column *is* is not decided here: a training file may
+hold codes such as `Missing` among its numbers, and the same column of tomorrow's file may not.
+
+>>> import pyarrow as pa
+>>> numbers, texts = parts(pa.array(["1.5", "Missing", None]))
+>>> numbers.tolist(), texts.to_pylist()
+([1.5, nan, nan], [None, 'Missing', None])
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from usance.assess.errors import DataError
+
+Floats = NDArray[np.float64]
+
+NOTHING = ["", "NA", "N/A", "#N/A", "NaN", "nan", "null", "NULL"]
+"""How files write that a cell is empty."""
+
+_NUMBER = r"^\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*$"
+
+
+@dataclass(frozen=True)
+class Table:
+    """Columns by name, as they were read, and the name of the file for messages."""
+
+    file: str
+    columns: Mapping[str, Any]
+    rows: int
+
+    def column(self, name: str) -> Any:
+        """One column; an error names the nearest if there is none."""
+        if name not in self.columns:
+            raise no_column(self, name)
+        return self.columns[name]
+
+    def where(self, mask: NDArray[np.bool_]) -> Table:
+        """Some of the rows."""
+        import pyarrow as pa
+
+        chosen = pa.array(mask)
+        columns = {name: column.filter(chosen) for name, column in self.columns.items()}
+        return Table(self.file, columns, int(mask.sum()))
+
+
+def no_column(table: Table, name: str) -> DataError:
+    """The error for a column that is not there."""
+    from difflib import get_close_matches
+
+    near = get_close_matches(name, list(table.columns), n=1)
+    hint = f"Did you mean '{near[0]}'?" if near else f"It has {', '.join(list(table.columns)[:12])}"
+    return DataError(f"has no column '{name}'", where=table.file, fix=hint)
+
+
+def read_table(path: Path | str) -> Table:
+    """The rows of a file, by its ending: `.parquet`, else CSV, gzipped or not."""
+    import pyarrow as pa
+
+    file = Path(path)
+    if not file.is_file():
+        raise DataError("there is no such file", where=str(path), fix="Check the name")
+    try:
+        read = _parquet(file) if file.suffix == ".parquet" else _csv(file)
+    except (pa.ArrowInvalid, pa.ArrowKeyError, OSError, UnicodeDecodeError) as error:
+        fix = "Give CSV in UTF-8 with a header, gzipped if its name ends in .gz, or Parquet"
+        raise DataError(f"cannot be read: {error}", where=str(path), fix=fix) from error
+    names = read.column_names
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        what = f"has more than one column '{twice[0]}'"
+        raise DataError(what, where=str(path), fix="Give every column its own name")
+    if not read.num_rows:
+        raise DataError("has no rows", where=str(path), fix="Give at least one row")
+    return Table(str(path), {name: read[name].combine_chunks() for name in names}, read.num_rows)
+
+
+def table_of(columns: Mapping[str, Any], name: str = "columns") -> Table:
+    """A table from columns in memory: Arrow or NumPy arrays, or lists."""
+    import pyarrow as pa
+
+    arrays = {key: pa.array(column, from_pandas=True) for key, column in columns.items()}
+    lengths = {len(array) for array in arrays.values()}
+    if len(lengths) != 1:
+        raise DataError("columns differ in length", where=name, fix="Give one value for each row")
+    return Table(name, arrays, lengths.pop())
+
+
+def _parquet(file: Path) -> Any:
+    import pyarrow.parquet as parquet
+
+    return parquet.read_table(file)
+
+
+def _csv(file: Path) -> Any:
+    import pyarrow as pa
+    from pyarrow import csv
+
+    # Types are ours to decide, so every cell is read as text.
+    with csv.open_csv(file) as reader:
+        names = reader.schema.names
+    types = dict.fromkeys(names, pa.string())
+    convert = csv.ConvertOptions(column_types=types, null_values=NOTHING, strings_can_be_null=True)
+    return csv.read_csv(file, convert_options=convert)
+
+
+def parts(array: Any) -> tuple[Floats, Any]:
+    """The numbers of a column (NaN where there is none) and its texts (null where none)."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    kind = array.type
+    if pa.types.is_dictionary(kind):
+        return parts(array.cast(kind.value_type))
+    if not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
+        if pa.types.is_temporal(kind):
+            return parts(array.cast(pa.string()))
+        numbers = array.cast(pa.float64(), safe=False)
+        return _floats(numbers), pa.nulls(len(array), pa.string())
+    text = pc.utf8_trim_whitespace(array.cast(pa.string()))
+    is_number = pc.match_substring_regex(text, _NUMBER)
+    nothing = pa.scalar(None, pa.string())
+    numbers = pc.if_else(is_number, text, nothing).cast(pa.float64())
+    empty = pc.or_(is_number, pc.is_in(text, pa.array(NOTHING)))
+    return _floats(numbers), pc.if_else(empty, nothing, text)
+
+
+def _floats(array: Any) -> Floats:
+    import pyarrow.compute as pc
+
+    filled = pc.fill_null(array, float("nan"))
+    return np.asarray(filled.to_numpy(zero_copy_only=False), np.float64)

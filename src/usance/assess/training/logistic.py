@@ -1,0 +1,43 @@
+"""Logistic regression with a ridge and a floor under its coefficients.
+
+>>> import numpy as np
+>>> x = np.array([[-2.0], [-1.0], [0.0], [1.0], [2.0], [0.5]])
+>>> intercept, slope = fit(x, np.array([0.0, 0.0, 1.0, 0.0, 1.0, 1.0]), ridge=0.1)
+>>> round(float(slope), 3)
+0.811
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from usance.assess.table import Floats
+
+
+def fit(features: Floats, bad: Floats, *, ridge: float, floor: float | None = None) -> Floats:
+    """The intercept and the coefficients, none of them below `floor`; `ridge` is per row."""
+    from scipy.optimize import minimize
+
+    rows, width = features.shape
+    share = bad.mean()
+    start = np.zeros(width + 1)
+    start[0] = np.log(share / (1 - share))
+
+    def loss(guess: Floats) -> tuple[float, Floats]:
+        log_odds = guess[0] + features @ guess[1:]
+        value = np.logaddexp(0.0, log_odds).sum() - bad @ log_odds
+        residual = 1.0 / (1.0 + np.exp(-log_odds)) - bad
+        slope = np.concatenate([[residual.sum()], features.T @ residual]) / rows
+        slope[1:] += ridge * guess[1:]
+        return value / rows + ridge / 2 * guess[1:] @ guess[1:], slope
+
+    bounds = [(None, None), *[(floor, None)] * width]
+    options = {"maxiter": 500, "ftol": 1e-12, "gtol": 1e-8}
+    found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
+    return np.asarray(found.x, np.float64)
+
+
+def log_loss(bad: Floats, log_odds: Floats) -> Floats:
+    """The loss of each row."""
+    losses: Floats = np.logaddexp(0.0, log_odds) - bad * log_odds
+    return losses

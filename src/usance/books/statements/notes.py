@@ -1,0 +1,195 @@
+"""What stands beside the primary statements: equity, tax, income per share, awards to come.
+
+Each note is made on its own way from facts and lines, and `note_controls` ties it to what the
+statements say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import date, timedelta
+from fractions import Fraction
+
+from usance.base.codes import Currency
+from usance.base.dates import to_month
+from usance.base.errors import UsanceError
+from usance.base.parameters import Parameters
+from usance.books.errors import ControlFailed
+from usance.books.group.exchange import times
+from usance.books.group.facts import GroupFact
+from usance.books.group.kinds import GroupKind
+from usance.books.group.shares import holdings_of, register_of
+from usance.books.group.tax import Step, rate_reconciliation
+from usance.books.statements.closing import tax_years
+from usance.books.statements.consolidation import GroupBooks
+from usance.books.statements.equity import equity_roll_forwards, equity_rows
+from usance.books.statements.per_share import ShareRow, per_share, per_share_rows
+from usance.books.statements.primary import ATTRIBUTABLE, Row, movement, operations
+from usance.capital.attribution import costs, straight_line_with_floor
+from usance.capital.awards import Holding
+from usance.capital.pay import US_GAAP, unrecognised
+from usance.capital.per_share import PerShare
+from usance.capital.prices import to_minor
+
+TAX = "Income taxes expense"
+TO_COME = "Share-based compensation still to be recognised"
+
+
+def more_rows(
+    books: GroupBooks, facts: Iterable[GroupFact], before: date, day: date, period: str,
+    *, parameters: Parameters | None = None,
+) -> list[Row | ShareRow]:  # fmt: skip
+    """The notes of a period whose opening stands at `before`; `facts` are those visible then.
+
+    What the facts do not tell is left out: without shares there is nothing per share, and with
+    awards it takes the average price of the period.
+    """
+    given, known = list(facts), parameters or Parameters.load()
+    return [
+        *equity_rows(equity_roll_forwards(books, before, day), period),
+        *_tax_rows(books, given, day, known.at("tax.profits_standard", day).integer),
+        *_to_come_rows(books, given, day),
+        *_share_rows(books, given, before, day, period, known),
+    ]
+
+
+def tax_steps(
+    books: GroupBooks, facts: Sequence[GroupFact], day: date, standard_ppm: int
+) -> list[Step]:
+    """Why the tax of the year so far is not the standard rate."""
+    ledger, first = books.ledger.through(to_month(day)), date(day.year, 1, 1)
+    years = tax_years(ledger, facts, books.entities, books.rates, day)
+    moved = movement(books.at(first - timedelta(days=1)), books.at(day))
+    expense = moved("income_tax") + moved("deferred_tax")
+    closes = [period for period in ledger.periods() if period >= to_month(first)]
+    begun = books.span(closes[0])[0] if closes else first
+
+    def worth(minor: int, currency: Currency) -> int:
+        return times(minor, books.rates.average(currency, begun, day)) if minor else 0
+
+    return rate_reconciliation(years, expense, standard_ppm, worth)
+
+
+def cost_to_come(held: Holding, day: date) -> dict[int, Fraction]:
+    """By calendar year, the cost of an award still to be recognised if nobody else leaves."""
+    grant = held.grant
+    found: dict[int, Fraction] = {}
+    stays = held.remaining(day)
+    for elapsed, cost in enumerate(costs(grant.parts, straight_line_with_floor), start=1):
+        on = grant.granted_on + timedelta(days=elapsed)
+        if on > day and cost:
+            found[on.year] = found.get(on.year, Fraction(0)) + stays * cost
+    return found
+
+
+def income_per_share(
+    books: GroupBooks, facts: Sequence[GroupFact], before: date, day: date
+) -> tuple[PerShare, int] | None:
+    """Income per share of a period and the income behind it; none where facts do not tell."""
+    first = before + timedelta(days=1)
+    prices = [
+        each.detail["price"]
+        for each in sorted(facts, key=lambda fact: fact.fact_id)
+        if each.kind is GroupKind.SHARE_PRICE
+        and (each.detail["first"], each.detail["last"]) == (first, day)
+    ]
+    issued = any(each.kind is GroupKind.SHARES_ISSUED for each in facts)
+    if not issued or not register_of(facts).average(first, day):
+        return None
+    if holdings_of(facts) and not prices:
+        return None
+    moved = movement(books.at(before), books.at(day))
+    (income,) = [row.amount_minor for row in operations(moved, "") if row.line == ATTRIBUTABLE]
+    price = prices[-1] if prices else 1  # nothing to buy back: any price will do
+    found = per_share(facts, income, books.entities.currency, first, day, price)
+    return found, income
+
+
+def note_controls(
+    books: GroupBooks, facts: Sequence[GroupFact], start: date, end: date
+) -> dict[str, list[UsanceError]]:
+    """Every note against what it explains, with what does not hold."""
+    rolls = equity_roll_forwards(books, start, end).values()
+    return {
+        "equity: opening + movements = closing": [
+            problem for roll in rolls for problem in roll.problems()
+        ],
+        "tax explained = tax expense": list(_tax_problems(books, facts, end)),
+        "awards: recognised + to come = promised": list(_award_problems(facts, end)),
+        "income per share × shares = income": list(_share_problems(books, facts, start, end)),
+    }
+
+
+def _tax_problems(
+    books: GroupBooks, facts: Sequence[GroupFact], day: date
+) -> Iterator[UsanceError]:
+    *steps, total = tax_steps(books, facts, day, books.entities.platform.tax_ppm)
+    year = movement(books.at(date(day.year - 1, 12, 31)), books.at(day))
+    (shown,) = [-row.amount_minor for row in operations(year, "") if row.line == TAX]
+    if {sum(step.minor for step in steps), total.minor} != {shown}:
+        what = f"steps come to {sum(step.minor for step in steps)}, the statement shows {shown}"
+        yield ControlFailed(what, where=TAX, fix="See the lines of the tax accounts")
+
+
+def _award_problems(facts: Sequence[GroupFact], day: date) -> Iterator[UsanceError]:
+    for name, (_, held) in holdings_of(facts).items():
+        left = unrecognised(held, US_GAAP, day)
+        if left != sum(cost_to_come(held, day).values()):
+            what = f"{left} of its cost is open, and its days to come have another sum"
+            yield ControlFailed(what, where=f"grant {name!r}", fix="See its tranches and leavers")
+
+
+def _share_problems(
+    books: GroupBooks, facts: Sequence[GroupFact], start: date, end: date
+) -> Iterator[UsanceError]:
+    found = income_per_share(books, facts, start, end)
+    if found is None:
+        return
+    each, income_minor = found
+    income = Fraction(income_minor, 10**books.entities.currency.exponent)
+    if each.basic * each.weighted_shares != income or abs(each.diluted) > abs(each.basic):
+        what = f"{each.basic} basic and {each.diluted} diluted do not fit an income of {income}"
+        yield ControlFailed(what, where="income per share", fix="See shares, awards and the price")
+
+
+def _tax_rows(
+    books: GroupBooks, facts: Sequence[GroupFact], day: date, standard_ppm: int
+) -> list[Row]:
+    steps = tax_steps(books, facts, day, standard_ppm)
+    label = f"{day.year} to {day}"
+    return [
+        Row("tax_reconciliation", step.name, "" if step.name == TAX else TAX, label, step.minor,
+            step.name == TAX)
+        for step in steps
+        if any(each.minor for each in steps)
+    ]  # fmt: skip
+
+
+def _to_come_rows(books: GroupBooks, facts: Sequence[GroupFact], day: date) -> list[Row]:
+    own = books.entities.currency
+    by_year: dict[int, int] = {}
+    for granted, held in holdings_of(facts).values():
+        for year, cost in cost_to_come(held, day).items():
+            minor = to_minor(cost, granted.currency.label)
+            worth = books.rates.convert(minor, granted.currency, own, day)
+            by_year[year] = by_year.get(year, 0) + worth
+    rows = [
+        Row("awards_to_come", str(year), TO_COME, day.isoformat(), minor)
+        for year, minor in sorted(by_year.items())
+    ]
+    total = sum(by_year.values())
+    last = Row("awards_to_come", TO_COME, "", day.isoformat(), total, is_total=True)
+    return [*rows, last] if rows else []
+
+
+def _share_rows(
+    books: GroupBooks, facts: Sequence[GroupFact], before: date, day: date, period: str,
+    parameters: Parameters,
+) -> list[ShareRow]:  # fmt: skip
+    found = income_per_share(books, facts, before, day)
+    if found is None:
+        return []
+    each, income = found
+    ratio = parameters.at("capital.ads_ratio", day).integer
+    name, own = books.entities.parent.name, books.entities.currency
+    return per_share_rows(each, income, own, name, period, ratio)

@@ -1,0 +1,187 @@
+"""Every line of the statements before rounding, with the accounts it is made of.
+
+A line is a sum of accounts with signs. The signs are found by asking the statements themselves:
+each is made once from accounts that hold powers of one base, so that its digits tell them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import date
+from functools import cache, cached_property
+
+import numpy as np
+
+from usance.base.codes import Currency, Tag
+from usance.base.dates import to_month
+from usance.books.chart import load_chart
+from usance.books.group.entities import Entities, Entity, Role
+from usance.books.group.rules import activities, group_rules_of
+from usance.books.rules import Activity
+from usance.books.statements import cash
+from usance.books.statements.consolidation import Consolidated, GroupBooks
+from usance.books.statements.layout import is_profit
+from usance.books.statements.matrix import COLUMNS, balance_sheet_matrix, operations_matrix
+from usance.books.statements.primary import (
+    Row,
+    balance_sheet,
+    comprehensive_income,
+    movement,
+    operations,
+)
+
+Key = tuple[str, str]
+"""Line and parent."""
+Signs = Mapping[str, int]
+"""Accounts with the sign they have in a line; debit positive."""
+
+SHEET, OPERATIONS, COMPREHENSIVE = "balance_sheet", "operations", "comprehensive_income"
+CASH_FLOWS, ADJUSTED = "cash_flows", "non_gaap_reconciliation"
+SHEET_MATRIX, OPERATIONS_MATRIX = "ifrs_reconciliation_balance_sheet", "ifrs_reconciliation_operations"
+ACTIVITIES = {
+    cash.OPERATING: Activity.OPERATING,
+    cash.INVESTING: Activity.INVESTING,
+    cash.FINANCING: Activity.FINANCING,
+}
+PAY = "pay_in_shares"
+BASE = 64
+"""Wider than any sign a statement gives an account, twice over."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line of a statement: its key, whether it is a total, and its accounts."""
+
+    line: str
+    parent: str
+    is_total: bool
+    signs: Signs
+
+    @property
+    def key(self) -> Key:
+        """Line and parent."""
+        return self.line, self.parent
+
+
+def lines_of(statement: str, entities: Entities) -> tuple[Line, ...]:
+    """The lines of a statement in print order; all columns of a matrix have the same."""
+    base, _, column = statement.partition(":")
+    return _lines(f"{base}:us_gaap" if column else base, entities.parent.name)
+
+
+@cache
+def _lines(statement: str, company: str) -> tuple[Line, ...]:
+    """A statement in which account n holds BASE^n: the digits of each line are its signs."""
+    names = [account.name for account in load_chart()]
+    held = {name: BASE**place for place, name in enumerate(names)}
+    return tuple(
+        Line(row.line, row.parent, row.is_total, _signs(row.amount_minor, names))
+        for row in _rows(statement, held, company)
+    )
+
+
+def _signs(packed: int, names: list[str]) -> dict[str, int]:
+    """The accounts of a line from its digits, which may be below zero."""
+    found = {}
+    for name in names:
+        digit = (packed + BASE // 2) % BASE - BASE // 2
+        packed = (packed - digit) // BASE
+        if digit:
+            found[name] = digit
+    return found
+
+
+def _rows(statement: str, held: dict[str, int], company: str) -> list[Row]:
+    parent = Entity(1, company, Role.PARENT, Currency.CNY)
+    entities = Entities(Currency.CNY, {1: parent})
+    group = Consolidated(date.min, entities, {(1, Tag.NONE): held}, load_chart())
+    # Balances within the group are told as they are held: what eliminates them is no account.
+    group.__dict__["eliminations"] = {}
+    if statement.startswith(SHEET_MATRIX):
+        return [row for row in balance_sheet_matrix(group) if row.statement == statement]
+    if statement.startswith(OPERATIONS_MATRIX):
+        return [row for row in operations_matrix(None, group, "") if row.statement == statement]
+    if statement == SHEET:
+        return balance_sheet(group)
+    make = operations if statement == OPERATIONS else comprehensive_income
+    return make(movement(None, group), "")
+
+
+@dataclass(frozen=True)
+class Exact:
+    """The group's amounts in minor units, on any day its books stand at."""
+
+    books: GroupBooks
+
+    def sheet(self, statement: str, day: date) -> dict[Key, int]:
+        """Every line of a balance sheet, or of a column of its matrix."""
+        return self._sums(statement, lambda name, tags: self.books.at(day).amount(name, *tags))
+
+    def flow(self, statement: str, before: date, day: date) -> dict[Key, int]:
+        """Every line of a statement over the days after one up to another."""
+        start, end = self.books.at(before), self.books.at(day)
+        return self._sums(
+            statement, lambda name, tags: end.amount(name, *tags) - start.amount(name, *tags)
+        )
+
+    def _sums(
+        self, statement: str, amount: Callable[[str, tuple[Tag, ...]], int]
+    ) -> dict[Key, int]:
+        tags = tags_of(statement)
+        return {
+            line.key: sum(sign * amount(name, tags) for name, sign in line.signs.items())
+            for line in lines_of(statement, self.books.entities)
+        }
+
+    def cash(self, before: date, day: date) -> dict[str, int]:
+        """The cash-flow statement by line."""
+        rows = cash.cash_flows(self.books, before, day).rows("")
+        return {row.line: row.amount_minor for row in rows}
+
+    def pay(self, before: date, day: date) -> int:
+        """The cost of pay in shares over some days."""
+        return self._pay(day) - self._pay(before)
+
+    def _pay(self, day: date) -> int:
+        ledger = self.books.ledger.through(to_month(day))
+        rules = pay_rules()
+        chart = load_chart()
+        return sum(
+            minor
+            for (_, tag, rule), name, minor in self.books.translated(ledger, day)
+            if rule in rules and tag is Tag.NONE and is_profit(chart[name])
+        )
+
+    @cached_property
+    def currency(self) -> Currency:
+        """The currency the group reports in."""
+        return self.books.entities.currency
+
+
+@cache
+def pay_rules() -> frozenset[int]:
+    """The rules that post pay in shares."""
+    return frozenset(rule.number for rule in group_rules_of(PAY))
+
+
+def tags_of(statement: str) -> tuple[Tag, ...]:
+    """The tags whose entries a statement holds."""
+    column = statement.partition(":")[2]
+    return COLUMNS[column] if column else (Tag.NONE,)
+
+
+def cash_rules(line: str) -> list[int]:
+    """The rules whose cash stands in a line of the cash-flow statement."""
+    wanted = ACTIVITIES[line]
+    return [rule for rule, activity in activities().items() if activity is wanted]
+
+
+def cash_accounts() -> list[int]:
+    """The numbers of all accounts that are cash."""
+    return [account.number for account in load_chart() if account.is_cash]
+
+
+def cash_mask(account: np.ndarray[tuple[int], np.dtype[np.int64]]) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    """Which lines of a ledger are cash."""
+    return np.isin(account, cash_accounts())

@@ -1,0 +1,193 @@
+"""`usance match`: streams, plans, replays and explanations, file in, file out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from usance.base.command_line import number, print_json, print_line, print_table, show_help
+
+app = typer.Typer(rich_markup_mode=None, add_completion=False, invoke_without_command=True)
+
+StreamFile = Annotated[Path, typer.Argument(metavar="STREAM.csv", help="Requests, in order.")]
+DemandFile = Annotated[Path, typer.Argument(metavar="DEMAND.csv", help="Demand by segment.")]
+MandatesFile = Annotated[Path, typer.Argument(metavar="MANDATES.yaml", help="Mandates.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Seed = Annotated[int, typer.Option("--seed", min=0, help="Of every random draw.")]
+Forecast = Annotated[
+    Path | None,
+    typer.Option("--demand", metavar="FILE", help="A forecast; else DEMAND.csv beside the stream."),
+]
+
+
+@app.callback()
+def match(ctx: typer.Context) -> None:
+    """Match loans with funding sources."""
+    show_help(ctx)
+
+
+@app.command()
+def stream(
+    kind: Annotated[str, typer.Argument(metavar="KIND", help="steady, seasonal, drifting …")],
+    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Where the files go.")],
+    seed: Seed = 1,
+    requests: Annotated[int, typer.Option(min=1, max=20_000_000, help="How many.")] = 100_000,
+    sources: Annotated[int, typer.Option(min=1, max=2_000, help="How many.")] = 160,
+    segments: Annotated[int, typer.Option(min=1, max=50_000, help="Kinds of request.")] = 400,
+) -> None:
+    """Write STREAM.csv, MANDATES.yaml and DEMAND.csv of a made-up stream."""
+    from usance.base.errors import unknown
+    from usance.match.streams import StreamKind, make_stream
+
+    names = {each.value: each for each in StreamKind}
+    if kind not in names:
+        raise unknown("kind of stream", kind, names)
+    made = make_stream(
+        names[kind], seed=seed, requests=requests, sources=sources, segments=segments
+    )
+    made.write(out)
+    print_line(f"{len(made.requests)} requests and {sources} sources in {out}")
+
+
+@app.command()
+def check(mandates_file: MandatesFile, as_json: AsJson = False) -> None:
+    """Read mandates and say what they hold, or everything that is wrong with them."""
+    from usance.match.limits import list_limits
+    from usance.match.mandate_file import read_mandates
+
+    mandates = read_mandates(mandates_file)
+    limits = list_limits(mandates)
+    if as_json:
+        rows = [{"limit": each.number, "what": each.text} for each in limits]
+        print_json({"mandates": len(mandates.mandates), "limits": rows})
+        return
+    print_line(f"{len(mandates.mandates)} mandates, {len(limits)} limits, no contradiction")
+
+
+@app.command()
+def plan(demand_file: DemandFile, mandates_file: MandatesFile, as_json: AsJson = False) -> None:
+    """Plan demand over sources: what each takes, and the price of every limit."""
+    from usance.match.planner import plan_files
+
+    made = plan_files(demand_file, mandates_file)
+    answer = made.as_dict()
+    if as_json:
+        print_json(answer)
+        return
+    currency = made.mandates.currency
+    print_line(
+        f"{number(answer['placed_minor'], currency)} of "
+        f"{number(answer['demand_minor'], currency)} {currency} placed, "
+        f"margin {number(answer['margin_minor'], currency)}"
+    )
+    for each in answer["conflicts"]:
+        print_line(f"conflict: {each['what']}, gives way by {each['relaxed_minor']} minor units")
+    rows = [
+        [
+            str(e["source"]),
+            number(e["planned_minor"], currency),
+            _percent(e["total_budget_used_ppm"]),
+        ]
+        for e in answer["sources"]
+    ]
+    print_table(["source", "planned", "of its budget"], rows)
+
+
+@app.command()
+def replay(
+    ctx: typer.Context,
+    stream_file: StreamFile,
+    mandates_file: MandatesFile,
+    demand_file: Forecast = None,
+    seed: Seed = 1,
+    attempts: Annotated[int, typer.Option(min=1, max=32, help="Sources asked at most.")] = 8,
+    routing: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write the engine's routing as Parquet.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Replay a stream by this engine and four other rules, against the bound of hindsight."""
+    from usance.match.replays import replay_files
+
+    done = replay_files(
+        stream_file, mandates_file, demand_file, seed=seed, attempts=attempts, clock=_clock(ctx)
+    )
+    if routing is not None:
+        from usance.match.routing import write_routing
+
+        write_routing(routing, done.runs[0].routed, done.mandates)
+    answer = done.as_dict()
+    if as_json:
+        print_json(answer)
+        return
+    print_line(
+        f"{done.requests} requests, {done.sources} sources, forecast {done.forecast}; "
+        f"hindsight {number(done.bound.bound_minor, done.currency)} {done.currency}"
+    )
+    headings = ["policy", "captured", "regret/loan", "broken", "fallbacks", "no source", "µs"]
+    print_table(headings, [_row(each, done.currency) for each in answer["policies"]])
+
+
+@app.command()
+def explain(
+    stream_file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="Stream; demand for --limit.")
+    ],
+    mandates_file: MandatesFile,
+    loan: Annotated[str, typer.Option(metavar="ID", help="A loan id, plain or printed.")] = "",
+    source: Annotated[int, typer.Option(metavar="N", help="A source.")] = 0,
+    limit: Annotated[int, typer.Option(metavar="N", help="A limit.")] = 0,
+    demand_file: Forecast = None,
+    seed: Seed = 1,
+    as_json: AsJson = False,
+) -> None:
+    """Explain a loan, a source, or a limit; for a limit FILE is a demand forecast."""
+    from usance.match.answers import explained
+
+    answer = explained(stream_file, mandates_file, demand_file, loan, source, limit, seed)
+    if as_json:
+        print_json(answer)
+        return
+    for line in _lines(answer):
+        print_line(line)
+
+
+def _clock(ctx: typer.Context) -> Callable[[], int]:
+    """Nanoseconds by the command line's own clock."""
+    return lambda: int(ctx.obj.now().timestamp() * 1_000_000) * 1_000
+
+
+def _row(each: dict[str, Any], currency: str) -> list[str]:
+    return [
+        each["title"],
+        _percent(each["captured_ppm"]),
+        number(each["regret_per_loan_minor"], currency),
+        str(each["violations"] + each["mix_limits_broken"]),
+        str(each["fallbacks"]),
+        str(each["no_source"]),
+        f"{each['nanoseconds_per_decision'] / 1000:.2f}",
+    ]
+
+
+def _percent(ppm: int | None) -> str:
+    return "" if ppm is None else f"{ppm / 10_000:.2f}%"
+
+
+def _lines(answer: dict[str, Any], indent: str = "") -> list[str]:
+    """Nested answers as indented lines; long lists are cut to their first ten."""
+    lines: list[str] = []
+    for key, value in answer.items():
+        items = value[:10] if isinstance(value, list) else value
+        if isinstance(items, dict):
+            lines += [f"{indent}{key}:", *_lines(items, f"{indent}  ")]
+        elif isinstance(items, list) and items and isinstance(items[0], dict):
+            lines.append(f"{indent}{key}:")
+            for item in items:
+                shown = ", ".join(f"{name} {each}" for name, each in item.items())
+                lines.append(f"{indent}  {shown}")
+        else:
+            lines.append(f"{indent}{key}: {items}")
+    return lines

@@ -1,0 +1,63 @@
+"""From a figure to its rows, by what a person has in hand: its name, its day and its segment."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+from usance.base.documents import read_document
+from usance.base.errors import DocumentError, InputError, unknown
+from usance.measure.inputs import Inputs
+from usance.measure.metrics import Result, measure, rows_behind
+from usance.measure.queries import DIMENSIONS, CannotDivide
+from usance.measure.spans import Span
+
+
+def rows_of_figure(
+    folder: Path, metric: str, as_of: date, period: Span | None, where: Sequence[str],
+    part: str, limit: int, roles: Mapping[str, Sequence[int]],
+) -> tuple[list[str], list[Any]]:  # fmt: skip
+    """The rows behind the figure of a segment, given as `key=number` words."""
+    if part not in ("numerator", "denominator"):
+        raise unknown("part", part, ("numerator", "denominator"), where="--part")
+    wanted = dict(_pair(each) for each in where)
+    by = [name for name in wanted if name in DIMENSIONS]
+    inputs = Inputs.open(folder)
+    try:
+        results = measure(inputs, [metric], as_of=as_of, period=period, by=by, roles=roles)
+    except CannotDivide:
+        # A key along which the metric runs by itself is no dimension to divide it by.
+        results = measure(inputs, [metric], as_of=as_of, period=period, roles=roles)
+    for result in results:
+        if dict(result.by) == wanted:
+            return rows_behind(inputs, result, part, limit=limit, roles=roles)
+    raise _no_such(metric, wanted, results)
+
+
+def read_roles(path: Path) -> dict[str, list[int]]:
+    """Accounts by role, from a YAML file such as `revenue: [4001, 4002]`."""
+    given = read_document(path)
+    if not isinstance(given, dict) or not all(
+        isinstance(accounts, list) and all(type(each) is int for each in accounts)
+        for accounts in given.values()
+    ):
+        fix = "Write 'role: [account, account]' lines"
+        raise DocumentError("is no list of accounts by role", where=str(path), fix=fix)
+    return {str(role): accounts for role, accounts in given.items()}
+
+
+def _pair(word: str) -> tuple[str, int]:
+    name, equals, value = word.partition("=")
+    if not equals or not value.lstrip("-").isdigit():
+        fix = "Write a key and a number, such as model=0"
+        raise InputError(f"{word!r} names no segment", where="--where", fix=fix)
+    return name, int(value)
+
+
+def _no_such(metric: str, wanted: Mapping[str, int], results: Sequence[Result]) -> InputError:
+    some = " ".join(f"--where {name}={value}" for name, value in results[0].by) if results else ""
+    shown = ", ".join(f"{name}={value}" for name, value in wanted.items()) or "nothing"
+    fix = f"Name a segment such as {some}" if some else "Leave --where out"
+    return InputError(f"{metric} has no segment {shown}", where="--where", fix=fix)

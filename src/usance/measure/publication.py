@@ -1,0 +1,59 @@
+"""Measured figures kept as the `metrics` table: in a file, or in the book they were measured on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import date
+from pathlib import Path
+
+import pyarrow as pa
+
+from usance.base.book import Book
+from usance.base.columns import sort
+from usance.base.dates import to_month
+from usance.base.parquet import write_parquet
+from usance.base.tables import table
+from usance.measure.metrics import AS_REPORTED, Result, metrics_table
+
+
+def write_metrics(results: Sequence[Result], path: Path) -> None:
+    """Write results as a Parquet file of the `metrics` table."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_parquet(metrics_table(results), table("metrics"), path)
+
+
+def write_charts(results: Sequence[Result], folder: Path) -> list[str]:
+    """Draw every metric that runs along months on book, a file for each segment; their names."""
+    from usance.measure.tape_charts import lines, svg
+
+    drawn: dict[str, list[dict[str, object]]] = {}
+    for each in results:
+        keys = dict(each.dimensions)
+        if each.series == AS_REPORTED and "mob" in keys and each.complete:
+            rest = [f"-{keys[name]}" for name in keys if name not in ("cohort", "mob")]
+            row = {"cohort": keys["cohort"], "month": int(keys["mob"]), "rate": each.value}
+            drawn.setdefault(each.definition.name + "".join(rest), []).append(row)
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, rows in drawn.items():
+        known = [row for row in rows if row["rate"] is not None]
+        spec = lines(known, "cohort", "month", "month on book", f"{name}, of principal")
+        if spec is not None:
+            (folder / f"{name}.svg").write_text(svg(spec), encoding="utf-8")
+    return [f"{name}.svg" for name in drawn]
+
+
+def publish_metrics(results: Sequence[Result], folder: Path, as_of: date) -> None:
+    """Publish results in a book, under the month of their day; other figures there stay."""
+    book, spec, month = Book.open(folder), table("metrics"), to_month(as_of)
+    new = metrics_table(results)
+    with book.writing() as step:
+        old = book.read(spec, month=month)
+        kept = old.filter(pa.array(_others(old, new), pa.bool_()))
+        step.add(spec, sort(pa.concat_tables([kept, new]), spec), month=month, instead=True)
+
+
+def _others(old: pa.Table, new: pa.Table) -> list[bool]:
+    """Which rows of a table have a key that the other has not."""
+    key = list(table("metrics").key)
+    again = {tuple(row.values()) for row in new.select(key).to_pylist()}
+    return [tuple(row.values()) not in again for row in old.select(key).to_pylist()]

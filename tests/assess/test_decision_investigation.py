@@ -1,0 +1,110 @@
+"""The report holds everything an institution must be told, and nothing without consent."""
+
+from __future__ import annotations
+
+import json
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.assess.requests import document
+from usance import cli
+from usance.assess.decision.investigation import SECTIONS, investigate, section_of, write_report
+from usance.base.errors import UsanceError
+
+PURPOSES = ("credit_decision", "bureau_inquiry", "share_with_institution")
+
+
+def consent(purpose: str, **changes: Any) -> dict[str, Any]:
+    return {"purpose": purpose, "given": True, "effective_at": "2024-06-30T07:50:00Z",
+            "booked_at": "2024-06-30T07:50:01Z", "text_version": "2024-05",
+            "channel": "own_app"} | changes  # fmt: skip
+
+
+def whole(**changes: Any) -> dict[str, Any]:
+    return document(**changes) | {"consents": [consent(each) for each in PURPOSES], "months": 12}
+
+
+def test_every_content_is_there_with_its_source() -> None:
+    report = investigate(whole(), "request.json", "consumer")
+    assert set(report["sections"]) == set(SECTIONS)
+    assert all(report["sections"].values())
+    assert [each["purpose"] for each in report["consents"]] == list(PURPOSES)
+    assert report["suggested"] == {"line_minor": 2_220_000, "rate_ppm": 135_000, "months": 12}
+    assert report["assessment"]["grade"] == 3
+    assert report["capacity"]["debt_with_line_minor"] == 300_000 + 2_220_000
+    assert report["versions"]["flow"]["number"] == 1
+    bureau = section_of(report, "multi_lender_exposure")["bureau_open_loans"]
+    assert (bureau["value"], bureau["source"], bureau["records"]) == (2, "bureau_file", 1)
+    assert bureau["last_booked_at"] == "2024-06-30T07:59:30Z"
+    given = section_of(report, "device_and_links")["link_size"]
+    assert given["source"] == "given with the request"
+    derived = section_of(report, "income_and_occupation")["bank_inflow_ppm"]
+    assert derived["means"] == "no bank records"
+    for figures in report["sections"].values():
+        assert all(figure["source"] for figure in figures)
+    assert "bank_inflow_ppm: no bank records" in report["warnings"]
+
+
+@pytest.mark.parametrize("purpose", PURPOSES)
+def test_no_report_without_consent(purpose: str) -> None:
+    made = whole()
+    made["consents"] = [each for each in made["consents"] if each["purpose"] != purpose]
+    with pytest.raises(UsanceError, match="no consent to"):
+        investigate(made, "request.json", "consumer")
+
+
+def test_a_withdrawn_consent_is_none() -> None:
+    made = whole()
+    withdrawn = consent("share_with_institution", given=False, effective_at="2024-06-30T07:55:00Z")
+    made["consents"].append(withdrawn | {"booked_at": "2024-06-30T07:56:00Z"})
+    with pytest.raises(UsanceError, match="share with institution"):
+        investigate(made, "request.json", "consumer")
+    # Booked after the decision, the withdrawal was not known to it.
+    made["consents"][-1]["booked_at"] = "2024-06-30T08:56:00Z"
+    assert investigate(made, "request.json", "consumer")["consents"]
+
+
+class Text(HTMLParser):
+    """What a reader sees, and which tags there are."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.words: list[str] = []
+        self.tags: set[str] = set()
+
+    def handle_data(self, data: str) -> None:
+        self.words.append(data)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.add(tag)
+        assert not any(name in ("src", "href", "onload") for name, _ in attrs)
+
+
+def test_the_page_shows_it_and_escapes_everything(tmp_path: Path) -> None:
+    made = whole(list_hit="watch")
+    for each in made["consents"]:
+        each["channel"] = "<script>alert(1)</script>"
+    report = investigate(made, "request.json", "consumer")
+    assert write_report(report, tmp_path) == ["investigation.json", "investigation.html"]
+    reader = Text()
+    reader.feed((tmp_path / "investigation.html").read_text())
+    assert "script" not in reader.tags
+    seen = " ".join(reader.words)
+    for word in ("Warnings", "on a list: watch", "Multi lender exposure", "2220000", "Versions",
+                 "<script>alert(1)</script>", report["versions"]["flow"]["sha256"]):  # fmt: skip
+        assert word in seen
+    assert json.loads((tmp_path / "investigation.json").read_text()) == report
+
+
+def test_the_command_writes_both(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "request.json"
+    file.write_text(json.dumps(whole()))
+    call = ["assess", "report", str(file), "--out", str(tmp_path / "out")]
+    assert cli.main(call) == 0
+    assert "investigation.html" in capsys.readouterr().out
+    file.write_text(json.dumps(whole() | {"months": 0}))
+    assert cli.main(call) == 2
+    assert "months is 0" in capsys.readouterr().err

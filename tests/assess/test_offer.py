@@ -1,0 +1,149 @@
+"""Line and price: profit by hand, choices against exact programming, menus inside the cap."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from usance.assess.flow.errors import WrongInput
+from usance.assess.offer.choice import choose, choose_exactly
+from usance.assess.offer.menu import Segment, price_menu
+from usance.assess.offer.profit import Offers, expected, read_economics
+from usance.base.parameters import Parameters
+
+
+def test_profit_by_hand() -> None:
+    """20,000 at 18 % over 12 months, drawn by 52 % of users to 55 %."""
+    drawn = Fraction(20_000) * Fraction(52, 100) * Fraction(55, 100)
+    owed = drawn * 13 / 24
+    income = owed * Fraction(18, 100) / Fraction(106, 100)
+    # Between 15 % (100 %) and 24 % (118 %) the risk by price at 18 % is 106 %.
+    loss = drawn * Fraction(2, 100) * Fraction(106, 100) * Fraction(65, 100)
+    funding, capital = owed * Fraction(43, 1000), owed * Fraction(10, 100) * Fraction(15, 100)
+    service = drawn * Fraction(8, 1000) + 40 * Fraction(52, 100)
+    found = expected(
+        read_economics(), Offers.of([2_000_000], [180_000], [12]), [20_000], [3], [43_000]
+    )
+    wanted = {"drawn": drawn, "income": income, "funding": funding, "loss": loss,
+              "capital": capital, "service": service}  # fmt: skip
+    for name, value in wanted.items():
+        assert abs(int(getattr(found, f"{name}_minor")[0]) - value * 100) <= 2, name
+    profit = income - funding - loss - capital - service
+    assert abs(int(found.profit_minor[0]) - profit * 100) <= 6
+
+
+def test_one_offer_and_a_column_are_the_same() -> None:
+    draw = np.random.default_rng(1)
+    lines, rates = draw.integers(0, 10**7, 200), draw.integers(50_000, 300_000, 200)
+    months, grades = draw.choice([3, 6, 12, 24], 200), draw.integers(1, 9, 200)
+    pds, funding = draw.integers(0, 200_000, 200), draw.integers(20_000, 80_000, 200)
+    whole = expected(
+        read_economics(), Offers.of(lines, rates, months), pds, grades, funding
+    ).profit_minor
+    for row in range(0, 200, 7):
+        offer = Offers.of([lines[row]], [rates[row]], [months[row]])
+        alone = expected(read_economics(), offer, [pds[row]], [grades[row]], [funding[row]])
+        assert int(alone.profit_minor[0]) == int(whole[row])
+
+
+@settings(max_examples=40)
+@given(
+    people=st.integers(1, 7), options=st.integers(2, 4), limits=st.integers(1, 3),
+    tight=st.integers(5, 90), seed=st.integers(0, 10_000),
+)  # fmt: skip
+def test_choices_are_feasible_and_close_to_the_best_there_is(
+    people: int, options: int, limits: int, tight: int, seed: int
+) -> None:
+    draw = np.random.default_rng(seed)
+    profit = draw.integers(-50, 200, (people, options))
+    uses = draw.integers(0, 100, (limits, people, options))
+    profit[:, 0], uses[:, :, 0] = 0, 0
+    most = uses.max(axis=2).sum(axis=1) * tight // 100
+    found, best = choose(profit, uses, most), choose_exactly(profit, uses, most)
+    assert (found.used <= most).all()
+    assert found.profit <= best.profit <= found.bound + 1e-6
+    # A relaxed solution splits at most one applicant for each limit.
+    assert found.profit >= best.profit - 2 * limits * int(np.abs(profit).max())
+
+
+def test_prices_of_limits_say_what_one_more_unit_earns() -> None:
+    profit = np.array([[0, 100], [0, 80], [0, 30]])
+    uses = np.array([[[0, 10], [0, 10], [0, 10]]])
+    found = choose(profit, uses, np.array([20]))
+    assert found.option.tolist() == [1, 1, 0]
+    assert 3.0 <= found.prices[0] <= 8.0
+    assert found.bound == pytest.approx(180.0)
+
+
+def test_a_large_case_comes_close_to_its_bound() -> None:
+    draw = np.random.default_rng(5)
+    profit = draw.integers(0, 5000, (3000, 5))
+    uses = draw.integers(1, 100, (2, 3000, 5))
+    profit[:, 0], uses[:, :, 0] = 0, 0
+    limits = uses.max(axis=2).sum(axis=1) // 4
+    found = choose(profit, uses, limits)
+    assert (found.used <= limits).all()
+    assert found.profit >= 0.998 * found.bound
+
+
+def test_wrong_shapes_and_signs_are_refused() -> None:
+    profit, uses = np.array([[0, 5]]), np.array([[[0, 5]]])
+    with pytest.raises(WrongInput, match="shapes"):
+        choose(profit, uses, np.array([1, 2]))
+    with pytest.raises(WrongInput, match="option 0"):
+        choose(np.array([[1, 5]]), uses, np.array([1]))
+    with pytest.raises(WrongInput, match="negative"):
+        choose(profit, -uses, np.array([1]))
+
+
+SEGMENTS = [Segment("prime", 1, 4_000, 5_000_000), Segment("near", 4, 24_000, 2_000_000),
+            Segment("risky", 8, 400_000, 500_000)]  # fmt: skip
+PRICES = range(80_000, 380_000, 10_000)
+
+
+def test_no_price_above_the_cap_is_on_the_menu() -> None:
+    from datetime import date
+
+    cap = Parameters.load().at("pricing.rate_cap", date(2024, 6, 30)).integer
+    funding = {6: 40_000, 12: 43_000}
+    menu = price_menu(read_economics(), SEGMENTS, [6, 12], list(PRICES), funding, cap)
+    assert len(menu) == 6
+    assert max(cell.rate_ppm for cell in menu) <= cap
+    by_segment = {(cell.segment, cell.months): cell for cell in menu}
+    assert by_segment["risky", 12].rate_ppm == 0
+    assert by_segment["prime", 12].break_even_ppm < by_segment["near", 12].break_even_ppm
+    assert by_segment["prime", 12].profit_minor > 0
+
+
+def test_the_best_price_is_the_best_of_all_listed() -> None:
+    economics, segment = read_economics(), SEGMENTS[1]
+    (cell,) = price_menu(economics, [segment], [12], list(PRICES), {12: 43_000}, 240_000)
+    tried = {}
+    for price in (price for price in PRICES if price <= 240_000):
+        offer = Offers.of([segment.line_minor], [price], [12])
+        tried[price] = int(expected(economics, offer, [24_000], [4], [43_000]).profit_minor[0])
+    assert cell.profit_minor == max(tried.values()) == tried[cell.rate_ppm]
+
+
+def test_a_dearer_fund_never_earns_more() -> None:
+    economics, segment = read_economics(), SEGMENTS[1]
+    earned = [
+        price_menu(economics, [segment], [12], list(PRICES), {12: funding}, 240_000)[0].profit_minor
+        for funding in (20_000, 40_000, 80_000)
+    ]
+    assert earned == sorted(earned, reverse=True)
+
+
+def test_menus_name_what_is_missing() -> None:
+    with pytest.raises(WrongInput, match="above the cap"):
+        price_menu(read_economics(), SEGMENTS, [12], [300_000], {12: 1}, 240_000)
+    with pytest.raises(WrongInput, match="no cost of funds for 6 months"):
+        price_menu(read_economics(), SEGMENTS, [6], [200_000], {12: 1}, 240_000)
+    with pytest.raises(WrongInput, match="no utilisation of grade 9"):
+        expected(read_economics(), Offers.of([1], [1], [1]), [1], [9], [1])
+    with pytest.raises(WrongInput, match="months is out of range"):
+        Offers.of([1], [1], [0])

@@ -1,0 +1,180 @@
+"""A file, a single call, a query and a sheet of paper give one applicant one score."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping
+from dataclasses import replace
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.assess.applicants import JOBS, rows
+from usance.assess.scoring.model import Model
+from usance.assess.scoring.reasons import contributions, reasons
+from usance.assess.table import NOTHING, table_of
+
+AMOUNTS = st.floats(allow_nan=False, allow_infinity=False) | st.integers(-5, 100)
+CELLS = {
+    "age": st.none() | AMOUNTS,
+    "use": st.none() | AMOUNTS | st.floats(-1, 2),
+    "late": st.none() | st.sampled_from([0, 1, 2, 3, 98, -1, 97]) | AMOUNTS,
+    "debt": st.none() | st.just("Unknown") | AMOUNTS,
+    "job": st.none() | st.sampled_from([*JOBS, "pilot", " nurse ", "O'Neil", ""]) | st.text(),
+}
+APPLICANTS = st.lists(st.fixed_dictionaries(CELLS), min_size=1, max_size=20)
+# The fixtures are only read.
+READ_ONLY = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
+
+
+def as_text(value: Any) -> str | None:
+    return None if value is None else value if isinstance(value, str) else repr(value)
+
+
+def columns_of(applicants: list[dict[str, Any]]) -> dict[str, list[str | None]]:
+    return {name: [as_text(each[name]) for each in applicants] for name in CELLS}
+
+
+def on_paper(sheet: list[dict[str, str]], applicant: Mapping[str, Any]) -> int:
+    """Add up the lines of the printed card that hold, read as a person reads them."""
+    total = sum(int(line["points"]) for line in sheet if line["variable"] == "(base)")
+    for name in CELLS:
+        lines = [line for line in sheet if line["variable"] == name]
+        if lines:
+            (points,) = _line(lines, applicant[name])
+            total += points
+    return total
+
+
+def _line(lines: list[dict[str, str]], value: Any) -> list[int]:
+    text = as_text(value)
+    text = None if text is None or text.strip() in NOTHING else text.strip()
+    bins = {line["bin"]: int(line["points"]) for line in lines}
+    if text is None:
+        return [bins["missing"]]
+    if "any other" in bins:
+        held = [worth for label, worth in bins.items() if text in label.split(", ")]
+        return held if text in JOBS else [bins["any other"]]
+    if f"code {text}" in bins:
+        return [bins[f"code {text}"]]
+    codes = {
+        label.removeprefix("code "): worth for label, worth in bins.items() if "code " in label
+    }
+    for label, worth in codes.items():
+        if label != "Unknown" and float(text) == float(label):
+            return [worth]
+    return [worth for label, worth in bins.items() if _holds(label, float(text))]
+
+
+def _holds(label: str, value: float) -> bool:
+    match label.split():
+        case ["any", "number"]:
+            return True
+        case ["below", high]:
+            return value < float(high)
+        case [low, "and", "above"]:
+            return value >= float(low)
+        case [low, "to", "below", high]:
+            return float(low) <= value < float(high)
+    return False
+
+
+@pytest.fixture(scope="module")
+def sheet(model_folder: Path) -> list[dict[str, str]]:
+    text = (model_folder / "scorecard.csv").read_text(encoding="utf-8")
+    return list(csv.DictReader(StringIO(text)))
+
+
+def by_query(query: str, columns: dict[str, list[str | None]]) -> list[int]:
+    with duckdb.connect() as connection:
+        names = ", ".join(f'"{name}" VARCHAR' for name in columns)
+        connection.execute(f"CREATE TABLE applicants ({names})")
+        marks = ", ".join("?" for _ in columns)
+        cells = list(zip(*columns.values(), strict=True))
+        connection.executemany(f"INSERT INTO applicants VALUES ({marks})", cells)
+        return [row[-1] for row in connection.execute(query).fetchall()]
+
+
+@pytest.mark.parametrize("kind", ["scorecard", "trees", "blend"])
+@READ_ONLY
+@given(applicants=APPLICANTS)
+def test_a_single_call_is_a_row_of_the_file(
+    model: Model, kind: str, applicants: list[dict[str, Any]]
+) -> None:
+    own = replace(model, kind=kind)
+    found = own.score(table_of(columns_of(applicants)))
+    for at, applicant in enumerate(applicants):
+        one = own.score_one(applicant)
+        assert one.score == found.score[at]
+        assert one.pd == found.pd[at]
+        assert one.pd_ppm == found.pd_ppm[at]
+        assert one.points == found.points[at]
+
+
+@READ_ONLY
+@given(applicants=APPLICANTS)
+def test_paper_and_query_add_the_same_points(
+    model: Model, model_folder: Path, sheet: list[dict[str, str]], applicants: list[dict[str, Any]]
+) -> None:
+    columns = columns_of(applicants)
+    found = model.score(table_of(columns)).points.tolist()
+    assert [on_paper(sheet, each) for each in applicants] == found
+    query = (model_folder / "scorecard.sql").read_text(encoding="utf-8")
+    if not any("\0" in (cell or "") for column in columns.values() for cell in column):
+        assert by_query(query, columns) == found
+
+
+def test_a_scorecard_model_scores_its_points(model: Model) -> None:
+    card = replace(model, kind="scorecard")
+    found = card.score(table_of(columns_of(rows(50, seed=9))))
+    assert found.score.tolist() == found.points.tolist()
+    assert found.pd == pytest.approx(card.scale.pd(found.points))
+
+
+@pytest.mark.parametrize("kind", ["scorecard", "trees", "blend"])
+def test_shares_add_up_to_the_log_odds(model: Model, kind: str) -> None:
+    own = replace(model, kind=kind, beta=())
+    inputs = own.inputs(table_of(columns_of(rows(80, seed=11))))
+    shares = contributions(own, inputs)
+    assert shares.sum(axis=1) == pytest.approx(own.score_inputs(inputs).log_odds, abs=1e-6)
+    assert np.array_equal(shares[:1], contributions(own, inputs[:1]))  # one alone, or among others
+
+
+def test_reasons_are_what_raises_the_risk_most(model: Model) -> None:
+    risky = {"age": 25, "use": 0.99, "late": 2, "debt": "Unknown", "job": "none"}
+    inputs = model.inputs(table_of(columns_of([risky])))
+    (told,) = reasons(model, inputs)
+    shares = contributions(model, inputs)[0, :-1]
+    assert [each.share for each in told] == sorted((s for s in shares if s > 0), reverse=True)[:4]
+    assert "use is high (0.99)" in [each.text for each in told]
+    assert all(model.columns[each.code - 1].name == each.column for each in told)
+    own = {"states": {}, "columns": {"use": {"label": "credit use", "high": "{label} of {value}"}}}
+    words = {
+        **own,
+        "states": dict.fromkeys(("high", "low", "level", "other", "code", "missing"), "{label}"),
+    }
+    assert "credit use of 0.99" in [each.text for each in reasons(model, inputs, words)[0]]
+
+
+def test_what_training_never_saw_is_said(model: Model) -> None:
+    usual = {"age": 30, "use": 0.2, "late": 0, "debt": 900, "job": "clerk"}
+    assert model.score_one(usual).unseen == ()
+    strange = model.score_one({**usual, "use": None, "job": "pilot", "age": 400})
+    assert strange.unseen == (
+        "age is 400, outside 18 to 74 of training",
+        "use is missing, which training never saw",
+        "job is 'pilot', which training never saw",
+    )
+
+
+def test_risk_rises_with_a_column_that_is_declared_so(model: Model) -> None:
+    usual = {"age": 30, "late": 0, "debt": 900, "job": "clerk"}
+    risks = [model.score_one({**usual, "use": use}).pd for use in np.linspace(0, 1, 40)]
+    assert risks == sorted(risks)
+    assert risks[-1] > risks[0]

@@ -1,0 +1,273 @@
+"""Training: same bytes, honest figures, and guards that name the column."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.assess.applicants import rows, write
+from usance.assess.columns import learn
+from usance.assess.scoring.model import Model, load_model
+from usance.assess.table import Table, parts, read_table, table_of
+from usance.assess.training.fit import choose
+from usance.assess.training.folds import folds, latest
+from usance.assess.training.guards import choose_inputs
+from usance.assess.training.logistic import fit
+from usance.assess.training.outcome import check_ids, outcomes
+from usance.assess.training.recipe import Recipe, chosen_rows, read_trends
+from usance.base.errors import Problems, UsanceError
+from usance.cli import main
+
+BAD = np.array([0.0, 1.0] * 150)
+
+
+def inputs_of(columns: dict[str, Any], **options: Any) -> Any:
+    table = table_of({"plain": [float(at % 7) for at in range(300)], **columns})
+    asked = {"left_out": (), "kept": (), "trends": {}, **options}
+    return choose_inputs(table, BAD, **asked)
+
+
+def test_training_again_gives_the_same_bytes(
+    model_folder: Path, applicants_file: Path, tmp_path: Path
+) -> None:
+    again = tmp_path / "again"
+    # Two threads where the first had one.
+    words = ["assess", "retrain", str(model_folder), str(applicants_file), "--out", str(again)]
+    assert main([*words, "--threads", "2"]) == 0
+    names = sorted(path.name for path in again.iterdir())
+    assert names == ["card.html", "model.json", "scorecard.csv", "scorecard.sql", "trees.txt"]
+    for name in names:
+        assert (again / name).read_bytes() == (model_folder / name).read_bytes(), name
+
+
+def test_the_model_says_what_was_used_and_why(model: Model) -> None:
+    info = model.info
+    assert info["why"].startswith(f"The {model.kind} is used")
+    assert [each.name for each in model.columns] == ["age", "use", "late", "debt", "job"]
+    assert info["recipe"]["trends"] == {"use": 1}
+    assert dict(model.columns[2].specials) == {"98": 98.0}
+    assert [label for label, _ in model.columns[3].specials] == ["Unknown"]
+    assert len(info["months"]) == 9
+    assert set(info["groups"]) == {"town"}
+    assert 0.5 < info["out_of_time"]["auc"] < 1
+    assert sum(row["rows"] for row in info["groups"]["town"]) <= info["data"]["rows"]
+
+
+def test_held_out_figures_hold_on_new_applicants(model: Model) -> None:
+    new = rows(4000, seed=77)
+    table = table_of({name: [each[name] for each in new] for name in ("age", "use", "late", "job")})
+    debts = [None if each["debt"] is None else str(each["debt"]) for each in new]
+    full = Table("new", {**table.columns, **table_of({"debt": debts}).columns}, table.rows)
+    bad = np.array([float(each["target"]) for each in new])
+    pd = model.score(full).pd
+    from usance.assess.metrics import auc, calibration_error
+
+    assert auc(bad, pd) == pytest.approx(model.info["held_out"][model.kind]["auc"], abs=0.05)
+    assert calibration_error(bad, pd) < 0.04
+
+
+def test_the_card_is_one_page_without_a_network(model_folder: Path) -> None:
+    page = (model_folder / "card.html").read_text(encoding="utf-8")
+    assert page.startswith("<!doctype html>")
+    assert not re.search(r"https?://|<script|@import|url\(", page)
+    for told in (
+        "AUC", "Gini", "KS", "Brier", "Calibration", "PSI", "Groups by town", "points",
+        "reason code", "How to recompute a score", "Stability by month", "latest months",
+    ):  # fmt: skip
+        assert told in page, told
+
+
+def test_an_approved_model_is_not_replaced(
+    model_folder: Path, applicants_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "approvals.json").write_text("[]")
+    words = ["assess", "retrain", str(model_folder), str(applicants_file), "--out", str(tmp_path)]
+    assert main(words) == 2
+    assert "never replaced" in capsys.readouterr().err
+
+
+def test_a_column_that_tells_the_outcome_is_left_out() -> None:
+    echo = BAD * 10 + np.arange(300) % 3
+    found = inputs_of({"echo": echo, "closed": [None if good else 5.0 for good in BAD == 0]})
+    assert [each.name for each in found.columns] == ["plain"]
+    assert all("known only after the outcome" in note for note in found.warnings)
+    kept = inputs_of({"echo": echo}, kept=("echo",))
+    assert [each.name for each in kept.columns] == ["plain", "echo"]
+
+
+def test_a_suspicious_name_is_told() -> None:
+    found = inputs_of({"recoveries": [float(at % 5) for at in range(300)]})
+    assert [each.name for each in found.columns] == ["plain", "recoveries"]
+    assert found.warnings == [
+        "column 'recoveries' sounds like something known only after the outcome"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("cells", "why"),
+    [
+        ([f"n{at}" for at in range(300)], "300 different texts"),
+        (list(range(5000, 5300)), "as an identifier does"),
+        ([7] * 300, "the same in every row"),
+        (["train", "valid"] * 150, "names parts of the file"),
+        (["2024-01-31", "2024-02-29"] * 150, "it holds dates"),
+    ],
+)
+def test_a_column_of_no_use_is_left_out_by_name(cells: list[Any], why: str) -> None:
+    found = inputs_of({"odd": cells})
+    assert [each.name for each in found.columns] == ["plain"]
+    (note,) = found.warnings
+    assert note.startswith("column 'odd' is left out")
+    assert why in note
+
+
+def test_infinite_numbers_are_named_column_by_column() -> None:
+    wrong = [1.0, 2.0, float("inf")] * 100
+    with pytest.raises(Problems) as caught:
+        inputs_of({"x": wrong, "y": wrong})
+    assert [error.where for error in caught.value.errors] == [
+        "columns: column 'x', row 3", "columns: column 'y', row 3",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("cells", "told"),
+    [
+        ([1] * 100, "every row is bad"),
+        ([0] * 100, "every row is good"),
+        ([0, 2] * 50, "row 2 is '2'"),
+        ([0, None] * 50, "row 2 is ''"),
+        (["0", "maybe"] * 50, "row 2 is 'maybe'"),
+        ([0] * 95 + [1] * 5, "5 bads and 95 goods"),
+    ],
+)
+def test_a_target_that_cannot_be_learned_is_refused(cells: list[Any], told: str) -> None:
+    with pytest.raises(UsanceError, match=re.escape(told)) as caught:
+        outcomes(table_of({"y": cells}), "y", least=30)
+    assert "column 'y'" in caught.value.where
+
+
+def test_outcomes_may_be_words() -> None:
+    assert outcomes(table_of({"y": ["bad", "Good", "bad"]}), "y").tolist() == [1.0, 0.0, 1.0]
+
+
+def test_an_id_that_stands_twice_is_refused() -> None:
+    with pytest.raises(UsanceError, match="the first is 'b'"):
+        check_ids(table_of({"id": ["a", "b", "b"]}), "id")
+
+
+def test_every_column_of_the_recipe_must_be_there() -> None:
+    recipe = Recipe("targt", time="date", excluded=("x",))
+    with pytest.raises(Problems) as caught:
+        chosen_rows(table_of({"target": [0, 1]}), recipe)
+    assert [error.what for error in caught.value.errors] == [
+        "has no column 'targt'", "has no column 'date'", "has no column 'x'",
+    ]  # fmt: skip
+    with pytest.raises(UsanceError, match="declares no direction"):
+        read_trends("age:up")
+
+
+def test_a_text_in_a_number_column_is_named(model: Model, tmp_path: Path) -> None:
+    made = rows(5, seed=1)
+    made[3]["age"] = "old"
+    with pytest.raises(UsanceError, match="'old' is not a number") as caught:
+        model.score(read_table(write(tmp_path / "five.csv", made)))
+    assert caught.value.where.endswith("column 'age', row 4")
+
+
+def test_a_single_call_gets_every_problem_at_once(model: Model) -> None:
+    with pytest.raises(Problems) as caught:
+        model.score_one({"age": "old", "use": float("inf"), "late": [1], "debt": "Unkown"})
+    told = [error.what for error in caught.value.errors]
+    assert told == [
+        "'old' is not a number", "an infinite number", "list is not a number",
+        "'Unkown' is not a number", "'job' is not given",
+    ]  # fmt: skip
+
+
+def test_a_model_that_was_edited_is_refused(model_folder: Path, tmp_path: Path) -> None:
+    for name in ("model.json", "trees.txt"):
+        (tmp_path / name).write_bytes((model_folder / name).read_bytes())
+    with (tmp_path / "trees.txt").open("a") as file:
+        file.write("\n")
+    with pytest.raises(UsanceError, match=r"does not belong to model\.json"):
+        load_model(tmp_path)
+    (tmp_path / "model.json").write_text(json.dumps({"format": "other"}))
+    with pytest.raises(UsanceError, match="not a model of this version"):
+        load_model(tmp_path)
+    with pytest.raises(UsanceError, match="is no model"):
+        load_model(tmp_path / "nowhere")
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        (b"", "cannot be read"),
+        (b"a,b\n", "has no rows"),
+        (b"a,a\n1,2\n", "more than one column 'a'"),
+        (b"a,b\n1,2\n3\n", "cannot be read"),
+        (b"a,b\n1,\xff\xfe\n", "cannot be read"),
+    ],
+)
+def test_a_file_that_cannot_be_read_says_so(tmp_path: Path, content: bytes, told: str) -> None:
+    path = tmp_path / "wrong.csv"
+    path.write_bytes(content)
+    with pytest.raises(UsanceError, match=told):
+        read_table(path)
+
+
+def test_parquet_and_csv_are_read_alike(tmp_path: Path) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    made = rows(40, seed=3)
+    names = ("age", "use", "job", "late")
+    table = pa.table({name: [each[name] for each in made] for name in names})
+    pq.write_table(table, tmp_path / "a.parquet")
+    one = read_table(write(tmp_path / "a.csv", made))
+    other = read_table(tmp_path / "a.parquet")
+    for name in names:
+        left, right = parts(one.column(name)), parts(other.column(name))
+        assert np.array_equal(left[0], right[0], equal_nan=True)
+        assert left[1].to_pylist() == right[1].to_pylist()
+        assert learn(name, one.column(name), least=2) == learn(name, other.column(name), least=2)
+
+
+def test_folds_are_even_and_repeat() -> None:
+    bad = (np.arange(1003) % 4 == 0).astype(float)
+    fold = folds(bad, 5, seed=3, repeat=1)
+    assert np.array_equal(fold, folds(bad, 5, seed=3, repeat=1))
+    assert not np.array_equal(fold, folds(bad, 5, seed=3, repeat=2))
+    for outcome in (0, 1):
+        counted = np.bincount(fold[bad == outcome])
+        assert counted.max() - counted.min() <= 1
+
+
+def test_the_latest_months_are_the_test() -> None:
+    months = np.repeat(np.arange(10), 30)
+    late = latest(months, BAD)
+    assert late is not None
+    assert set(months[late]) == {8, 9}
+    assert latest(np.zeros(300, np.int64), BAD) is None
+
+
+def test_the_simplest_of_equals_is_chosen() -> None:
+    sure = np.where(BAD == 1, 1.0, -1.0)
+    assert choose(BAD, {"scorecard": sure, "trees": sure, "blend": sure * 1.0001}) == "scorecard"
+    assert choose(BAD, {"scorecard": sure, "trees": sure, "blend": sure * 1.5}) == "blend"
+
+
+def test_the_logistic_fit_is_at_its_optimum() -> None:
+    draw = np.random.default_rng(1)
+    x = draw.normal(size=(400, 3))
+    bad = (draw.random(400) < 1 / (1 + np.exp(-x @ [1.0, -0.5, 0.0]))).astype(float)
+    found = fit(x, bad, ridge=0.01)
+    gap = 1 / (1 + np.exp(-found[0] - x @ found[1:])) - bad
+    assert np.abs(gap.mean()) < 1e-6
+    assert np.abs(x.T @ gap / 400 + 0.01 * found[1:]).max() < 1e-5
+    assert fit(x, bad, ridge=0.01, floor=0.0)[1:].min() == 0.0

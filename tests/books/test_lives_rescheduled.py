@@ -1,0 +1,160 @@
+"""Full lives of loans whose terms change or whose interest is paused, through the exact form."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from datetime import date, timedelta
+from random import Random
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from tests.books.lives import BORROWED
+from tests.books.rule_matrix import CASH, PLACE, SHEET, held, matrix, named, random_policies
+from tests.books.test_lives import SIGNS
+from tests.loan.cases import TO_DUE_DATE, History, Move, What, random_terms
+from usance.base.codes import Kind, Model, Tag
+from usance.base.dates import from_day, to_day
+from usance.books import positions as p
+from usance.books.effective import Survival
+from usance.books.exact_positions import position_of
+from usance.books.loan_checks import LoanFindings
+from usance.books.measurement import amounts_of_positions
+from usance.loan import Fact, Terms
+from usance.loan.exact import replay
+
+I64 = NDArray[np.int64]
+
+SOME, ALL = 300, 10_000
+BEGUN = date(2023, 1, 1)
+LARGEST_MINOR = 10**9
+
+
+@dataclass(frozen=True)
+class Life:
+    """A loan with all versions of its terms and all its facts."""
+
+    model: Model
+    versions: list[Terms]
+    facts: list[Fact]
+
+    @property
+    def over_on(self) -> date:
+        """The day after the last fact."""
+        return max(fact.effective_on for fact in self.facts) + timedelta(days=1)
+
+    @property
+    def cash(self) -> int:
+        """What is left of it in cash, by its facts alone."""
+        came = sum(SIGNS.get(fact.kind, 0) * fact.amount_minor for fact in self.facts)
+        if self.model is Model.ON_BALANCE_SHEET:
+            return came - self.versions[0].principal_minor + self.versions[0].upfront_fee_minor
+        payout = [each for each in self.facts if each.kind is Kind.COMPENSATED]
+        heavy = self.model is Model.CAPITAL_HEAVY
+        until = self.facts[: self.facts.index(payout[0]) + 1] if heavy and payout else self.facts
+        paid = replay(self.versions, until, until[-1].effective_on).view().paid
+        compensated = sum(each.amount_minor for each in payout) if heavy else 0
+        return came - paid.principal - paid.interest - compensated
+
+
+def life(seed: int) -> Life:
+    """Some instalments, a change of terms or a pause, some more; then settled or written off."""
+    draw = Random(seed)
+    terms = random_terms(draw)
+    while terms.principal_minor > LARGEST_MINOR:
+        terms = random_terms(draw)
+    drawn = BEGUN + timedelta(days=draw.randrange(400))
+    gap = terms.first_due_on - terms.disbursed_on
+    model = draw.choice(BORROWED)
+    # Only a guaranteed loan has a guarantee; fewer days in its periods make for lower fees.
+    guarantee = terms.guarantee_fee_minor * 3 // 4 if model is Model.CAPITAL_HEAVY else 0
+    terms = replace(
+        terms, disbursed_on=drawn, first_due_on=drawn + gap, guarantee_fee_minor=guarantee
+    )
+    history = History(terms)
+    for move in _moves(draw, model):
+        history.play(move)
+    return Life(model, history.versions, history.facts)
+
+
+def _moves(draw: Random, model: Model) -> Iterator[Move]:
+    yield from [Move(TO_DUE_DATE, What.PAY_DUE, 0)] * draw.randint(0, 4)
+    for _ in range(draw.randint(1, 2)):
+        change = draw.choice((What.CHANGE, What.CHANGE, What.PAUSE))
+        yield Move(draw.choice((0, 20, 70, 100)), change, draw.randint(1, 60))
+        yield from [Move(TO_DUE_DATE, What.PAY_DUE, 0)] * draw.randint(0, 4)
+    if draw.random() < 0.3:
+        yield Move(draw.randint(1, 20), draw.choice((What.WAIVE, What.FEE)), draw.randint(0, 100))
+    if draw.random() < 0.3:
+        heavy = model is Model.CAPITAL_HEAVY
+        yield Move(181, What.COMPENSATE if heavy else What.CHARGE_OFF, draw.randint(20, 100))
+        yield Move(draw.randint(0, 50), What.RECOVER, draw.randint(0, 60))
+    yield Move(draw.randint(1, 90), What.SETTLE, 0)
+    yield Move(5, What.REFUND, 100)
+
+
+def measured(lives: list[Life], days: list[date], draw: np.random.Generator) -> tuple[I64, I64]:
+    """Positions and amounts, each life on its day."""
+    policies = random_policies(max(days), draw, first=BEGUN)
+    assert policies.survival_ppm is not None
+    survival = Survival(policies.survival_ppm)
+    at = np.array([
+        position_of(each.versions, each.facts, each.model, day, day - timedelta(days=1),
+                    survival=survival)
+        for each, day in zip(lives, days, strict=True)
+    ])  # fmt: skip
+    zeros = np.zeros(len(lives), np.int32)
+    return at, amounts_of_positions(at, policies, zeros, zeros)
+
+
+def look(at: I64, found: I64) -> None:
+    findings = LoanFindings()
+    findings.look(np.arange(len(at)), at, found)
+    assert not findings.by_check
+
+
+@pytest.mark.parametrize(
+    ("first", "count"),
+    [(0, SOME), pytest.param(SOME, ALL - SOME, marks=pytest.mark.nightly)],
+)
+def test_lives_with_changed_terms(first: int, count: int) -> None:
+    lives = [life(seed) for seed in range(first, first + count)]
+    draw = np.random.default_rng(first)
+    at, found = measured(lives, [each.over_on for each in lives], draw)
+    settled = (at[:, p.IS_SETTLED] == 1) | (at[:, p.EVENT] != p.NO_EVENT)
+    assert settled.all()
+    look(at, found)
+    for number, each in enumerate(lives):
+        is_over(each, found[number], f"seed {first + number}")
+
+
+def is_over(each: Life, found: I64, where: str) -> None:
+    """Nothing is left but cash, tax and results, and cash is what the facts say."""
+    balances = found @ matrix(each.model, Tag.NONE)
+    kept = ("cash", "restricted_cash", "other_tax_payable")
+    left = {name: minor for name, minor in named(balances).items() if SHEET[PLACE[name]]}
+    assert left.keys() <= set(kept), (where, left)
+    for tag in set(Tag) - {Tag.NONE}:
+        assert not (found @ matrix(each.model, tag)).any(), where
+    cash = int(balances[CASH].sum())
+    assert cash == each.cash, where
+    profit = -int(balances[~SHEET].sum())
+    assert profit == cash + int(held(balances, "other_tax_payable")), where
+
+
+def test_checks_hold_while_terms_change() -> None:
+    lives = [life(seed) for seed in range(120)]
+    draw = Random(1)
+    days = []
+    for each in lives:
+        first, last = each.facts[0].effective_on, each.over_on
+        days.append(from_day(draw.randint(to_day(first), to_day(last))))
+    look(*measured(lives, days, np.random.default_rng(2)))
+
+
+def test_lives_have_changes_in_them() -> None:
+    kinds = [{fact.kind for fact in life(seed).facts} for seed in range(SOME)]
+    for kind in (Kind.TERMS_CHANGED, Kind.INTEREST_PAUSED, Kind.COMPENSATED, Kind.CHARGED_OFF):
+        assert sum(kind in each for each in kinds) > SOME // 20

@@ -1,0 +1,132 @@
+"""Books from a tape are the books of its loans, to the fen, at every close."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from numpy.typing import NDArray
+
+from tests.books.lives import BORROWED, PATHS, lives
+from tests.books.small_book import close_all, make_book, worked_loans
+from tests.books.tape_books import exported, in_slices, write_parquet
+from tests.books.worked import PARAMETERS, columns
+from usance.base.book import Book
+from usance.base.codes import Model
+from usance.base.dates import last_of_month, parse_month, to_day
+from usance.books import positions as p
+from usance.books.amounts import SUBLEDGER
+from usance.books.closes import standing
+from usance.books.errors import TapeError
+from usance.books.exports import trial_balance
+from usance.books.loan_journal import loan_journal
+from usance.books.measurement import positions
+from usance.books.policies import Policies
+from usance.books.tape_file import read_tape
+from usance.books.tape_positions import tape_positions
+from usance.books.tape_run import run_tape
+
+I64 = NDArray[np.int64]
+FIRST, LAST = parse_month("2023-12"), parse_month("2024-12")
+WORKED_IDS = np.array([16384 * (place + 1) + 1 for place in range(5)])
+
+
+def run(path: Path, out: Path, **options: Any) -> Book:
+    run_tape(path, out=out, clock=time.perf_counter, parameters=PARAMETERS, **options)
+    return Book.open(out)
+
+
+@pytest.fixture(scope="module")
+def both(tmp_path_factory: pytest.TempPathFactory) -> tuple[Book, Book]:
+    """The worked loans closed from their facts, and closed from a tape exported of them."""
+    folder = tmp_path_factory.mktemp("tape")
+    loans = worked_loans()
+    book = make_book(folder / "facts", loans)
+    close_all(book)
+    whole = replace(columns(loans, date(2025, 1, 1)), loan_id=WORKED_IDS)
+    tape = write_parquet(folder / "tape.parquet", exported(whole, range(FIRST, LAST + 1)))
+    return book, run(tape, folder / "tape", every="quarter")
+
+
+def test_books_from_a_tape_are_those_of_its_loans(both: tuple[Book, Book]) -> None:
+    facts, tape = both
+    assert [each.name for each in standing(tape)] == [each.name for each in standing(facts)]
+    assert trial_balance(tape) == trial_balance(facts)
+
+
+def test_every_amount_of_every_loan_at_every_close(both: tuple[Book, Book]) -> None:
+    facts, tape = both
+    for each in standing(facts):
+        assert tape.read_close(SUBLEDGER, each.name) == facts.read_close(SUBLEDGER, each.name)
+        assert tape.read_close("estimates", each.name) == facts.read_close("estimates", each.name)
+
+
+def test_a_loan_of_a_tape_has_its_journal(both: tuple[Book, Book]) -> None:
+    facts, tape = both
+    for loan_id in WORKED_IDS.tolist():
+        assert list(loan_journal(tape, loan_id, 1)) == list(loan_journal(facts, loan_id, 1))
+    with pytest.raises(TapeError, match="no such loan"):
+        list(loan_journal(tape, 5, 1))
+
+
+def test_order_of_rows_does_not_matter(both: tuple[Book, Book], tmp_path: Path) -> None:
+    rows = pq.read_table(both[1].path.parent / "tape.parquet")
+    mixed = rows.take(pa.array(np.random.default_rng(1).permutation(rows.num_rows)))
+    again = run(write_parquet(tmp_path / "t.parquet", mixed), tmp_path / "b", every="quarter")
+    for name in ("tape", "subledger", "postings", "journals"):
+        assert again.digest(name) == both[1].digest(name)
+
+
+def fitting(table: pa.Table) -> pa.Table:
+    """Without the loans whose totals fall, which a tape cannot tell."""
+    order = table.sort_by([("loan_id", "ascending"), ("month", "ascending")])
+    ids = order["loan_id"].to_numpy()
+    bad = order["recovered_minor"].to_numpy() < 0
+    for name in order.column_names:
+        if name.startswith(("paid_", "waived_")):
+            bad[1:] |= (np.diff(order[name].to_numpy()) < 0) & (ids[1:] == ids[:-1])
+    return order.filter(pa.array(~np.isin(ids, ids[bad])))
+
+
+@pytest.mark.parametrize("model", BORROWED)
+def test_positions_of_random_lives(model: Model, tmp_path: Path) -> None:
+    """Month ends of whole lives, on every path, give the positions of their replay."""
+    months = range(parse_month("2023-01"), parse_month("2026-06") + 1)
+    other = "charge-off" if model is Model.CAPITAL_HEAVY else "payout"
+    for path in PATHS:
+        if path == other:
+            continue
+        loans = lives(model, path, 60, seed=3).loans()
+        table = fitting(exported(loans, months))
+        tape = read_tape(write_parquet(tmp_path / "t.parquet", table), currency="CNY")
+        assert not tape.problems
+        found = tape_positions(tape, np.full(len(tape), 60)).at
+        month, row = tape.columns["month"], tape.columns["loan_id"] - 1
+        assert path == "charged back" or len(np.unique(row)) > 40
+        for each in np.unique(month).tolist():
+            day, here = last_of_month(each), month == each
+            cutoff = np.full(len(loans), to_day(day) - 1, np.int32)
+            at = positions(loans, Policies.at(day, PARAMETERS), day, cutoff, 0, len(loans))
+            _same(found[here], in_slices(at[row[here]]), f"{model.label} {path} {day}")
+
+
+_LOOSE = {p.EARN_MONTH, p.EARNED_DAYS, p.DUE_SERVICE, p.DUE_GUARANTEE, p.EARNED_INTEREST,
+          p.EARNED_SLICES, p.EARNED_FEE, p.EARNED_FEE_IFRS}  # fmt: skip
+"""Nothing asks for them once a loan has been repaid."""
+
+
+def _same(found: I64, expected: I64, what: str) -> None:
+    over = (expected[:, p.IS_SETTLED] == 1) & (expected[:, p.EVENT] == 0)
+    for place, name in enumerate(p.FIELDS):
+        if place == p.EARNING_DAY:
+            continue  # only fees hang on it, and this tape tells them
+        rows = ~over if place in _LOOSE else np.ones(len(over), np.bool_)
+        wrong = np.flatnonzero(rows & (found[:, place] != expected[:, place]))
+        assert not len(wrong), f"{what}: {name} {found[wrong, place]} {expected[wrong, place]}"

@@ -1,0 +1,371 @@
+"""`usance close` and `usance books`: what they answer, and how they refuse."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from tests.cli.answers import Answer, Usance
+from usance.base.book import Book
+from usance.books.close import close
+from usance.books.closes import standing
+from usance.books.exports import trial_balance
+from usance.books.group.documents import parse_facts
+from usance.books.group.facts import table_of_facts
+from usance.books.periods import parse_close_period
+from usance.books.sample import LOANS, sample_book
+
+CLOSED = ("2023Q4", "2024Q1")
+ENTITIES = """\
+currency: CNY
+entities:
+  - {number: 1, name: Example Platform, role: platform, owner: 2, tax: 25%}
+  - {number: 2, name: Example Holding, role: parent}
+"""
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The sample book, closed for two quarters."""
+    folder = tmp_path_factory.mktemp("books") / "book"
+    book = sample_book(folder)
+    for period in CLOSED:
+        close(book, parse_close_period(period), clock=time.perf_counter)
+    return folder
+
+
+@pytest.fixture
+def book(made: Path, tmp_path: Path) -> Path:
+    """A copy of it, under the name `book`."""
+    return Path(shutil.copytree(made, tmp_path / "book"))
+
+
+def assert_refused(answer: Answer, *messages: str) -> None:
+    assert (answer.code, answer.out) == (2, "")
+    assert answer.err.startswith("error: ")
+    assert "Traceback" not in answer.err
+    for message in messages:
+        assert message in answer.err
+
+
+# What commands answer.
+
+
+def test_the_sample_is_made_and_closed_from_the_command_line(usance: Usance) -> None:
+    answer = usance("books sample book")
+    assert answer.code == 0
+    assert "ln_00000000G01  guaranteed prepaid     capital_heavy" in answer.out
+    assert len(answer.out.splitlines()) == len(LOANS) + 1
+    closed = usance("close 2023Q4 --book book")
+    assert closed.code == 0
+    lines = closed.out.splitlines()
+    assert [line.split()[-1] for line in lines[:1]] == ["seconds"]
+    assert re.search(r"^(\d+) of \1 controls hold, 5 loans$", closed.out, re.MULTILINE)
+    assert lines[-1] == "2023Q4 is closed as 2023-12.1"
+
+
+def test_a_close_says_everything_as_json(usance: Usance, book: Path) -> None:
+    found = usance(f"close 2024-04 --book {book.name} --json").json
+    assert found["period"] == "2024-04"
+    assert found["close"] == "2024-04.1"
+    assert found["loans"] == 5
+    assert {"name", "expected_minor", "found_minor", "holds", "loans"} == set(found["controls"][0])
+    assert all(control["holds"] for control in found["controls"])
+    assert next(iter(found["seconds"])) == "cut-off"
+    assert list(found["seconds"])[-1] == "books"
+    assert all(isinstance(note, str) for note in found["notes"])
+
+
+def test_a_close_leaves_out_what_was_booked_later(usance: Usance) -> None:
+    usance("books sample book")
+    usance("close 2023Q4 --book book --json")
+    early = usance("close 2024Q1 --book book --known-at 2024-04-01T00:00:00Z --json").json
+    assert early["known_at"] == "2024-04-01T00:00:00+00:00"
+    loans = _held(Path("book"), "loans")
+    usance("books reopen 2024Q1 --by Ann --by Bo --book book")
+    usance("close 2024Q1 --book book --json")
+    # The third instalment of an own loan is booked on 2 April.
+    assert loans - _held(Path("book"), "loans") == 1_500_00
+
+
+def _held(folder: Path, account: str) -> int:
+    rows = trial_balance(Book.open(folder))
+    return sum(row["amount_minor"] for row in rows if row["name"] == account)
+
+
+def test_periods(usance: Usance, book: Path) -> None:
+    listed = usance(f"books periods --book {book.name} --json").json
+    assert listed == {"closes": [
+        {"period": "2023-12", "close": "2023-12.1", "state": "closed"},
+        {"period": "2024-03", "close": "2024-03.1", "state": "closed"},
+    ]}  # fmt: skip
+    usance(f"books lock 2023Q4 --book {book.name}")
+    usance(f"books reopen 2024-03 --by Ann --by Bo --book {book.name}")
+    rows = usance(f"books periods --book {book.name}").out.split()
+    assert rows[3:] == ["2023-12", "2023-12.1", "locked", "2024-03", "2024-03.1", "superseded"]
+
+
+def test_the_balance_is_the_ledger_and_sums_to_zero(usance: Usance, book: Path) -> None:
+    found = usance(f"books balance --book {book.name} --json").json
+    assert found["total_minor"] == 0
+    assert found["rows"] == trial_balance(Book.open(book))
+    shown = usance(f"books balance --book {book.name}").out
+    assert re.search(r" us_gaap +2050 +stand_ready +-254\.40\n", shown)
+
+
+def test_statements(usance: Usance, book: Path) -> None:
+    found = usance(f"books statements 2024Q1 --book {book.name} --json").json
+    assert found["currency"] == "CNY"
+    rows = {(row["statement"], row["line"]): row["amount_minor"] for row in found["rows"]}
+    assert rows["balance_sheet", "Guarantee liabilities-stand ready"] == 254_40
+    assert rows["operations", "Revenue from releasing of guarantee liabilities"] == 240_00
+    columns = ("us_gaap", "ecl_net_of_tax", "effective_interest_net_of_tax",
+               "share_based_compensation", "financial_guarantee_net_of_tax", "ifrs")  # fmt: skip
+    matrix = [rows[f"ifrs_reconciliation_operations:{each}", "Net income"] for each in columns]
+    assert sum(matrix[:-1]) == matrix[-1] != matrix[0]
+    shown = usance(f"books statements 2024Q1 --book {book.name}").out
+    heading = next(line for line in shown.splitlines() if "us_gaap" in line)
+    assert heading.split() == ["us_gaap", "ecl", "eir", "sbc", "guarantee", "ifrs"]
+    assert sum(line.startswith("  Net income  ") for line in shown.splitlines()) == 3
+
+
+def test_roll_forwards_add_up(usance: Usance, book: Path) -> None:
+    found = usance(f"books roll-forwards 2024Q1 --book {book.name} --json").json
+    rolls = {roll["name"]: roll for roll in found["roll_forwards"]}
+    ready = rolls["Guarantee liabilities-stand ready"]
+    assert (ready["opening_minor"], ready["closing_minor"]) == (508_80, 254_40)
+    for roll in rolls.values():
+        assert roll["opening_minor"] + sum(roll["movements"].values()) == roll["closing_minor"]
+    shown = usance(f"books roll-forwards 2024Q1 --book {book.name}").out
+    assert "Guarantee liabilities-stand ready\n  opening" in shown
+
+
+def test_a_loan_has_its_own_journals(usance: Usance, book: Path) -> None:
+    printed = usance(f"books loan ln_00000000G01 --book {book.name} --json").json
+    assert printed == usance(f"books loan 16385 --book {book.name} --json").json
+    assert printed["loan_id"] == 16385
+    assert {line["tag"] for line in printed["lines"]} == {"none", "ecl", "guarantee"}
+    assert {line["close"] for line in printed["lines"]} == {"2023-12.1", "2024-03.1"}
+    assert sum(line["amount_minor"] for line in printed["lines"]) == 0
+    ready = [line["amount_minor"] for line in printed["lines"]
+             if (line["account"], line["tag"]) == ("stand_ready", "none")]  # fmt: skip
+    assert ready == [-254_40, 127_20]
+    shown = usance(f"books loan 16385 --book {book.name}").out.splitlines()
+    assert len(shown) == len(printed["lines"]) + 1
+
+
+def test_an_export_names_its_files(usance: Usance, book: Path) -> None:
+    answer = usance(f"books export --book {book.name} --out given")
+    assert answer.code == 0
+    assert answer.out.splitlines()[-1] == "given/books.beancount"
+    assert all(Path(name).is_file() for name in answer.out.splitlines())
+
+
+def test_reopening_keeps_both_closes(usance: Usance, book: Path) -> None:
+    answer = usance(f"books reopen 2024Q1 --by Ann --by Bo --book {book.name}")
+    assert answer.out == "2024-03.1 stays as it was; its period is open\n"
+    assert usance(f"close 2024Q1 --book {book.name} --json").json["close"] == "2024-03.2"
+    states = [row["state"] for row in
+              usance(f"books periods --book {book.name} --json").json["closes"]]  # fmt: skip
+    assert states == ["closed", "superseded", "closed"]
+
+
+def test_policies_are_kept_by_the_book(usance: Usance, book: Path) -> None:
+    Path("own").mkdir()
+    Path("own/entities.yaml").write_text(ENTITIES)
+    assert usance(f"close 2024-04 --book {book.name} --policies own --json").code == 0
+    shutil.rmtree("own")
+    assert usance(f"close 2024-05 --book {book.name} --json").code == 0
+    shown = usance(f"books statements 2024-05 --book {book.name}").out
+    assert "TOTAL EXAMPLE HOLDING EQUITY" in shown
+
+
+# What they refuse.
+
+BAD_CALLS = {
+    "close 2024Q5 --book book": "'2024Q5' is no period. Write a month, quarter, half or year",
+    "close June --book book": "'June' is no period.",
+    "close 2024-13 --book book": "'2024-13' is no period.",
+    "close 2024H3 --book book": "'2024H3' is no period.",
+    "close 2024Q1 --book book": "2024Q1 is closed (2024-03.1). Reopen it first: usance books reo",
+    "close 2023Q4 --book book": "2023Q4 is closed (2023-12.1).",
+    "close 2024Q3 --book book": "2024-04 is not closed yet. Close the months from 2024-04 on befo",
+    "close 2024-04 --book elsewhere": "elsewhere: is not a book: it has no manifest.json.",
+    "close 2024-04 --book .": "is not a book: it has no manifest.json. Name a book folder.",
+    "close 2024-04 --book book --policies none": "none: is no folder of policies. Name a folder",
+    "close 2024-04 --book book --known-at 2024-04-30": "--known-at: ",
+    "close 2024-04 --book book --known-at soon": "--known-at: ",
+    "close": "Missing argument 'PERIOD'.",
+    "books periods --book elsewhere": "elsewhere: is not a book",
+    "books balance --book elsewhere": "elsewhere: is not a book",
+    "books export --book elsewhere": "elsewhere: is not a book",
+    "books statements 2024Q2 --book book": "2024Q2 is not closed. Close it first: usance close",
+    "books statements Q1 --book book": "'Q1' is no period.",
+    "books roll-forwards 2024Q2 --book book": "2024Q2 is not closed.",
+    "books loan 16386 --book book": "loan 16386: the book has no such loan. Check its id.",
+    "books loan ln_0000000ZZZZ --book book": "the book has no such loan.",
+    "books loan 99999999999999999999999 --book book": "the book has no such loan.",
+    "books loan ² --book book": "LOAN: ",
+    "books loan us_00000000G01 --book book": "LOAN: ",
+    "books loan mine --book book": "LOAN: ",
+    "books reopen 2024Q1 --book book": "Missing option '--by'.",
+    "books reopen 2024Q1 --by Ann --book book": "two people reopen a period together. Give --by",
+    "books reopen 2024Q1 --by Ann --by Ann --book book": "two people reopen a period together.",
+    "books reopen 2024Q2 --by Ann --by Bo --book book": "2024Q2 is not closed. See the periods",
+    "books lock 2024Q2 --book book": "2024-04 is open. Close it first: usance close 2024-04.",
+    "books sample book": "book: is not an empty folder. Choose another folder",
+    "books reconcile --book book": "No such command 'reconcile'.",
+}
+
+
+@pytest.mark.parametrize(("call", "message"), BAD_CALLS.items(), ids=BAD_CALLS.keys())
+@pytest.mark.usefixtures("book")
+def test_a_bad_call_is_refused(usance: Usance, call: str, message: str) -> None:
+    before = Path("book/manifest.json").read_bytes()
+    assert_refused(usance(call), message)
+    assert Path("book/manifest.json").read_bytes() == before
+
+
+def test_a_refusal_as_json(usance: Usance, book: Path) -> None:
+    error = usance(f"close 2024Q1 --book {book.name} --json").json["error"]
+    assert error["code"] == "books.period"
+    assert error["fix"] == "Reopen it first: usance books reopen 2024-03"
+
+
+def test_a_locked_period_stays_closed(usance: Usance, book: Path) -> None:
+    assert usance(f"books lock 2024Q1 --book {book.name}").out == "2024Q1 is locked\n"
+    answer = usance(f"books reopen 2024Q1 --by Ann --by Bo --book {book.name}")
+    assert_refused(answer, "2024-01 is locked. Correct it in the open period;")
+    assert_refused(usance(f"close 2024Q1 --book {book.name}"), "2024Q1 is closed")
+
+
+BAD_POLICIES = {
+    "unknown key": (
+        "entities.yaml",
+        ENTITIES + "holdings: []\n",
+        "entities.yaml line 5, holdings: unknown key 'holdings'.",
+    ),
+    "no parent": (
+        "entities.yaml",
+        ENTITIES.replace("role: parent", "role: guarantee, owner: 1"),
+        "entities.yaml line 3",
+    ),
+    "other currency": (
+        "entities.yaml",
+        ENTITIES.replace("currency: CNY", "currency: USD"),
+        "entities.yaml: the group reports in USD and the book in CNY.",
+    ),
+    "weights": (
+        "losses.yaml",
+        "scenarios:\n  - {name: base, weight: 70%, cpi: [2%], collection: [85%]}\n",
+        "losses.yaml line 2, scenarios[1]: the weights sum to 70%. Make them sum to 100%.",
+    ),
+    "curve": (
+        "losses.yaml",
+        "curves:\n  - {segment: 1, claim: payout, rates: [0%, 101%]}\n",
+        "losses.yaml line 2, curves[1]",
+    ),
+    "ended overlay": (
+        "losses.yaml",
+        """overlays:
+  - {estimate: contingent, segment: 1, factor: 1.1, reason: Floods, approver: Credit committee,
+     ends_on: 2024-03-31}
+""",
+        "losses.yaml line 2, overlays[1]",
+    ),
+    "rising shares": (
+        "expected_life.yaml",
+        "curves:\n  - segment: 9\n    shares: [90%, 100%]\n",
+        "expected_life.yaml line 3, curves[1].shares: the shares rise. Let every share be at most",
+    ),
+    "share above one": (
+        "expected_life.yaml",
+        "curves:\n  - {segment: 9, shares: [120%, 100%]}\n",
+        "expected_life.yaml line 2, curves[1].shares: 120% is too large.",
+    ),
+    "no YAML": (
+        "losses.yaml",
+        "curves: [\n",
+        "losses.yaml line ",
+    ),
+    "a list": (
+        "entities.yaml",
+        "- 1\n",
+        "entities.yaml",
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "written", "message"), BAD_POLICIES.values(), ids=BAD_POLICIES.keys()
+)
+def test_a_bad_policy_is_refused_with_its_line(
+    usance: Usance, book: Path, name: str, written: str, message: str
+) -> None:
+    Path("own").mkdir()
+    (Path("own") / name).write_text(written)
+    before = (book / "manifest.json").read_bytes()
+    assert_refused(usance(f"close 2024-04 --book {book.name} --policies own"), message)
+    assert (book / "manifest.json").read_bytes() == before
+
+
+def test_a_damaged_file_is_named(usance: Usance, book: Path) -> None:
+    damaged = next((book / "tables" / "facts").rglob("*.parquet"))
+    content = bytearray(damaged.read_bytes())
+    content[len(content) // 2] ^= 1
+    damaged.write_bytes(content)
+    place = str(damaged.relative_to(book))
+    assert_refused(usance(f"close 2024-04 --book {book.name}"), place, "has changed since")
+
+
+def test_a_damaged_close_is_named(usance: Usance, book: Path) -> None:
+    postings = book / "closes" / "2024-03.1" / "postings.parquet"
+    postings.write_bytes(postings.read_bytes()[:-20])
+    for command in ("balance", "export", "statements 2024Q1", "roll-forwards 2024Q1"):
+        answer = usance(f"books {command} --book {book.name}")
+        assert_refused(answer, "closes/2024-03.1/postings.parquet")
+
+
+def test_a_damaged_subledger_is_named(usance: Usance, book: Path) -> None:
+    subledger = book / "closes" / "2024-03.1" / "subledger.parquet"
+    subledger.write_bytes(subledger.read_bytes()[:-20])
+    answer = usance(f"books loan 16385 --book {book.name}")
+    assert_refused(answer, "closes/2024-03.1/subledger.parquet")
+
+
+def test_a_missing_file_is_named(usance: Usance, book: Path) -> None:
+    (book / "closes" / "2024-03.1" / "controls.json").unlink()
+    answer = usance(f"books statements 2024Q1 --book {book.name}")
+    assert_refused(answer, "closes/2024-03.1/controls.json")
+
+
+def test_a_manifest_that_is_none_is_named(usance: Usance, book: Path) -> None:
+    (book / "manifest.json").write_text("{}")
+    assert_refused(usance(f"books periods --book {book.name}"), "manifest.json")
+
+
+def test_a_failed_control_stops_the_close_and_says_why(usance: Usance, book: Path) -> None:
+    """The bank says something else than the ledger; nothing is published."""
+    given = parse_facts(
+        "facts: [{id: 1, kind: bank_balance, entity: 1, on: 2024-04-30, amount: 100.00}]",
+        where="facts.yaml",
+    )
+    opened = Book.open(book)
+    with opened.writing() as step:
+        step.add("group_facts", table_of_facts(given))
+    before = (book / "manifest.json").read_bytes()
+    answer = usance(f"close 2024-04 --book {book.name}")
+    assert_refused(answer, "entity 1, cash: banks hold", "more than the ledger")
+    assert (book / "manifest.json").read_bytes() == before
+    assert [each.name for each in standing(Book.open(book))] == ["2023-12.1", "2024-03.1"]
+
+
+def test_a_close_knows_what_its_facts_know(book: Path) -> None:
+    """Without `--known-at`, everything the book holds is known."""
+    made = close(Book.open(book), parse_close_period("2024-04"), clock=time.perf_counter)
+    assert made.known_at == datetime(2024, 11, 15, tzinfo=UTC)

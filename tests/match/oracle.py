@@ -1,0 +1,144 @@
+"""A slow router on plain Python values, written from the mandates' words; it knows no kernel."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from datetime import UTC, datetime
+from zoneinfo import ZoneInfo
+
+from usance.base.codes import Model
+from usance.base.draws import draw
+from usance.match.chance import ANSWERS
+from usance.match.mandate import NO_LIMIT, Mandate, Mandates, Measure, MixLimit
+from usance.match.margins import margin_line
+from usance.match.requests import Requests
+
+MILLION, BILLION = 10**6, 10**9
+
+
+class SlowGreedy:
+    """Asks by margin, highest first; keeps every limit by adding up what was placed."""
+
+    def __init__(self, mandates: Mandates, requests: Requests, seed: int) -> None:
+        self.book, self.requests, self.seed = mandates, requests, seed
+        self.placed: list[tuple[int, int]] = []
+
+    def run(self) -> list[int]:
+        """The column that took each request, -1 if none did."""
+        return [self._one(row) for row in range(len(self.requests))]
+
+    def _one(self, row: int) -> int:
+        ranked = []
+        for column, mandate in enumerate(self.book.mandates):
+            margin = self._margin(mandate, row)
+            if margin > 0 and self._takes(mandate, row) and self._fits(column, row):
+                ranked.append((-margin, column))
+        for _, column in sorted(ranked):
+            mandate = self.book.mandates[column]
+            answer = draw(self.seed, ANSWERS, int(self.requests.loan_id[row]), mandate.source)
+            if answer >> 11 < (1 << 53) * mandate.approval_ppm // MILLION:
+                self.placed.append((row, column))
+                return column
+        return -1
+
+    def _margin(self, mandate: Mandate, row: int) -> int:
+        loss = self.book.platform.losses[int(self.requests.grade[row])]
+        base, slope = margin_line(mandate, self.book.platform, int(self.requests.months[row]), loss)
+        return int(base + slope * int(self.requests.rate_ppm[row]) // MILLION)
+
+    def _when(self, row: int) -> datetime:
+        moment = datetime.fromtimestamp(int(self.requests.requested_at[row]) // MILLION, UTC)
+        return moment.astimezone(ZoneInfo(self.book.time_zone))
+
+    def _takes(self, mandate: Mandate, row: int) -> bool:
+        own, requests, now = mandate.eligibility, self.requests, self._when(row)
+        has = {
+            name
+            for bit, name in enumerate(self.book.attributes)
+            if int(requests.attributes[row]) >> bit & 1
+        }
+        pairs = (
+            (requests.product, own.products), (requests.region, own.regions),
+            (requests.grade, own.grades), (requests.channel, own.channels),
+            (requests.months, own.months),
+        )  # fmt: skip
+        return (
+            mandate.valid_from <= now.date() <= mandate.valid_to
+            and own.least_minor <= requests.amount_minor[row] <= own.most_minor
+            and all(not allowed or int(values[row]) in allowed for values, allowed in pairs)
+            and own.needs <= has
+            and not own.refuses & has
+            and int(requests.user_id[row]) not in own.blacklist
+            and own.opens <= now.hour * 3600 + now.minute * 60 + now.second < own.cut_off
+        )
+
+    def _fits(self, column: int, row: int) -> bool:
+        mandate, amount = self.book.mandates[column], int(self.requests.amount_minor[row])
+        mine = [r for r, c in self.placed if c == column]
+        now, budgets = self._when(row), mandate.budgets
+        lent: dict[object, int] = defaultdict(int)
+        for r in mine:
+            then = self._when(r)
+            for key in ("total", (then.year, then.month), then.date()):
+                lent[key] += mandate.takes_minor(int(self.requests.amount_minor[r]))
+        new = mandate.takes_minor(amount)
+        limits = (
+            ("total", budgets.total_minor), ((now.year, now.month), budgets.month_minor),
+            (now.date(), budgets.day_minor),
+        )  # fmt: skip
+        if any(most != NO_LIMIT and lent[key] + new > most for key, most in limits):
+            return False
+        user, most = self.requests.user_id[row], mandate.eligibility.borrower_minor
+        has = sum(
+            int(self.requests.amount_minor[r]) for r in mine if self.requests.user_id[r] == user
+        )
+        if most != NO_LIMIT and has + amount > most:
+            return False
+        return self._platform(mandate, amount) and all(
+            sum(self._mix(each, r) for r in mine) <= 0 or self._mix(each, row) <= 0
+            for each in mandate.mix
+        )
+
+    def _mix(self, limit: MixLimit, row: int) -> int:
+        requests, amount = self.requests, int(self.requests.amount_minor[row])
+        if limit.measure is Measure.EXPECTED_LOSS:
+            loss = self.book.platform.losses[int(requests.grade[row])]
+            return amount * (loss - limit.bound_ppm)
+        if limit.measure is Measure.AVERAGE_RATE_MAX:
+            return amount * (int(requests.rate_ppm[row]) - limit.bound_ppm)
+        if limit.measure is Measure.AVERAGE_RATE_MIN:
+            return amount * (limit.bound_ppm - int(requests.rate_ppm[row]))
+        values = {
+            Measure.REGION: requests.region, Measure.GRADE: requests.grade,
+            Measure.PRODUCT: requests.product,
+        }[limit.measure]  # fmt: skip
+        return amount * ((MILLION if values[row] == limit.member else 0) - limit.bound_ppm)
+
+    def _platform(self, mandate: Mandate, amount: int) -> bool:
+        platform = self.book.platform
+        rooms = (platform.guarantee_minor, platform.microcredit_minor, platform.liquidity_minor)
+        for part, room in zip(self._parts(mandate), rooms, strict=True):
+            used = [
+                self._parts(self.book.mandates[c])[rooms.index(room)]
+                * int(self.requests.amount_minor[r]) // MILLION
+                for r, c in self.placed
+            ]  # fmt: skip
+            if room != NO_LIMIT and part and sum(used) + amount * part // MILLION > room:
+                return False
+        for each in platform.mix:
+            if each.model is not mandate.model:
+                continue
+            state = sum(
+                int(self.requests.amount_minor[r])
+                * ((MILLION if self.book.mandates[c].model is each.model else 0) - each.most_ppm)
+                for r, c in self.placed
+            )
+            if state > 0:
+                return False
+        return True
+
+    @staticmethod
+    def _parts(mandate: Mandate) -> tuple[int, int, int]:
+        theirs = MILLION - mandate.co_share_ppm
+        own = mandate.model is Model.CAPITAL_HEAVY and not mandate.guarantee.guarantor
+        return theirs if own else 0, theirs if mandate.microcredit else 0, mandate.co_share_ppm

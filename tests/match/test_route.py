@@ -1,0 +1,192 @@
+"""The kernel beside a slow router, on random mandates with every kind of limit."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import date
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.match.oracle import SlowGreedy
+from usance.base.codes import Model, Product
+from usance.match.audit import audit
+from usance.match.live_state import ENGINE, GREEDY, MIRROR, POLICIES
+from usance.match.mandate import (
+    Budgets,
+    Eligibility,
+    Guarantee,
+    Mandate,
+    Mandates,
+    Measure,
+    MixLimit,
+    ModelShare,
+    Platform,
+)
+from usance.match.requests import Requests, from_columns
+from usance.match.router import Router, route
+from usance.match.routing import routing_table
+from usance.match.streams import StreamKind, make_stream
+
+few = st.integers(1, 3)
+
+
+def some(values: range) -> st.SearchStrategy[frozenset[int]]:
+    """A set of values, often empty (which means all)."""
+    return st.frozensets(st.sampled_from(list(values)), max_size=4)
+
+
+@st.composite
+def a_mandate(draw: st.DrawFn, source: int) -> Mandate:
+    model = draw(st.sampled_from(Model))
+    money = st.one_of(st.just(-1), st.integers(100_000, 3_000_000))
+    least = draw(st.sampled_from([1, 200_000]))
+    own = Eligibility(
+        least_minor=least,
+        most_minor=draw(st.sampled_from([600_000, 2_000_000_000])),
+        borrower_minor=draw(st.one_of(st.just(-1), st.integers(200_000, 900_000))),
+        months=draw(some(range(1, 13))),
+        products=frozenset(Product(p) for p in draw(some(range(3)))),
+        regions=draw(some(range(1, 4))),
+        grades=draw(some(range(1, 5))),
+        channels=draw(some(range(3))),
+        needs=draw(st.sampled_from([frozenset(), frozenset({"repeat"})])),
+        refuses=draw(st.sampled_from([frozenset(), frozenset({"owner"})])),
+        blacklist=draw(some(range(1, 9))),
+        cut_off=draw(st.sampled_from([86_400, 64_800])),
+    )
+    mix = draw(
+        st.lists(
+            st.sampled_from([
+                MixLimit(Measure.REGION, 400_000, 1), MixLimit(Measure.GRADE, 500_000, 2),
+                MixLimit(Measure.PRODUCT, 600_000, 1), MixLimit(Measure.EXPECTED_LOSS, 45_000),
+                MixLimit(Measure.AVERAGE_RATE_MAX, 200_000),
+                MixLimit(Measure.AVERAGE_RATE_MIN, 180_000),
+            ]),
+            max_size=2, unique_by=lambda each: each.measure,
+        )
+    )  # fmt: skip
+    return Mandate(
+        source=source, valid_from=date(2024, 6, 1), valid_to=date(2024, 6, draw(few) + 1),
+        approved_by=("one", "two"), model=model, coupon_ppm=draw(st.integers(40_000, 90_000)),
+        fee_ppm=draw(st.integers(10_000, 40_000)), co_share_ppm=draw(st.sampled_from([0, 300_000])),
+        approval_ppm=draw(st.sampled_from([1_000_000, 500_000])), microcredit=draw(st.booleans()),
+        guarantee=Guarantee(draw(st.sampled_from([0, 5])) if model is Model.CAPITAL_HEAVY else 0),
+        eligibility=own, mix=tuple(mix),
+        budgets=Budgets(draw(money), draw(money), draw(money)),
+    )  # fmt: skip
+
+
+@st.composite
+def a_book(draw: st.DrawFn) -> Mandates:
+    room = st.one_of(st.just(-1), st.integers(500_000, 4_000_000))
+    shares = st.sampled_from([(), (ModelShare(Model.ICE, 0, 400_000),)])
+    platform = Platform(
+        guarantee_minor=draw(room), microcredit_minor=draw(room), liquidity_minor=draw(room),
+        mix=draw(shares),
+    )  # fmt: skip
+    rows = tuple(draw(a_mandate(source)) for source in range(1, draw(st.integers(1, 5)) + 1))
+    return Mandates(rows, platform=platform, attributes=("repeat", "owner"))
+
+
+@st.composite
+def a_stream(draw: st.DrawFn) -> Requests:
+    count = draw(st.integers(1, 25))
+
+    def column(lowest: int, highest: int) -> list[int]:
+        return draw(st.lists(st.integers(lowest, highest), min_size=count, max_size=count))
+
+    gaps, users = column(1, 20_000), column(1, 8)
+    start = 1_717_171_200  # 2024-06-01 in China
+    return from_columns(
+        requested_at=(start + np.cumsum(gaps)) * 1_000_000,
+        loan_id=[user * 16_384 + row + 1 for row, user in enumerate(users)],
+        product=column(0, 2), amount_minor=[n * 1_000 for n in column(50, 900)],
+        months=column(1, 14), rate_ppm=[n * 1_000 for n in column(80, 240)],
+        grade=column(1, 4), region=column(1, 4), channel=column(0, 3), attributes=column(0, 3),
+    )  # fmt: skip
+
+
+@settings(max_examples=80)
+@given(a_book(), a_stream())
+def test_the_kernel_does_what_the_slow_router_does(book: Mandates, stream: Requests) -> None:
+    wanted = SlowGreedy(book, stream, seed=3).run()
+    routed = route(stream, book, GREEDY, seed=3)
+    assert routed.column.tolist() == wanted
+    assert not audit(routed, book).violations
+
+
+@settings(max_examples=25)
+@given(a_book(), a_stream(), st.sampled_from([MIRROR, *POLICIES[2:4]]))
+def test_no_rule_breaks_a_limit(book: Mandates, stream: Requests, policy: object) -> None:
+    found = audit(route(stream, book, policy), book)  # type: ignore[arg-type]
+    assert not found.violations
+    assert not found.mix_broken
+
+
+@pytest.fixture(scope="module")
+def small() -> tuple[Requests, Mandates, object]:
+    made = make_stream(StreamKind.SEASONAL, seed=2, requests=3_000, sources=24, segments=60)
+    return made.requests, made.mandates, made.demand
+
+
+def test_the_engine_keeps_every_limit_and_the_audit_can_see_one_broken(small) -> None:  # type: ignore[no-untyped-def]
+    requests, mandates, demand = small
+    routed = route(requests, mandates, ENGINE, demand=demand)
+    assert not audit(routed, mandates).violations
+    assert not audit(routed, mandates).mix_broken
+    halved = tuple(
+        replace(each, budgets=replace(each.budgets, total_minor=each.budgets.total_minor // 2))
+        for each in mandates.mandates
+    )
+    assert audit(routed, replace(mandates, mandates=halved)).violations
+
+
+def test_a_run_in_two_parts_is_the_run_in_one(small) -> None:  # type: ignore[no-untyped-def]
+    requests, mandates, demand = small
+    whole = route(requests, mandates, ENGINE, demand=demand)
+    parts = Router(requests, mandates, ENGINE, demand=demand)
+    parts.run(until=1_234)
+    again = parts.run(start=1_234)
+    assert (whole.column == again.column).all()
+    assert (whole.live.price == again.live.price).all()
+
+
+def test_the_routing_table_tells_every_attempt(small) -> None:  # type: ignore[no-untyped-def]
+    requests, mandates, _ = small
+    routed = route(requests, mandates, GREEDY)
+    rows = routing_table(routed, mandates)
+    outcome = np.array(rows.column("outcome"))
+    assert (outcome == 1).sum() == (routed.column >= 0).sum()
+    nowhere = (routed.answers.outcome == 0).sum()
+    assert (outcome == 5).sum() == nowhere
+    assert rows.num_rows == np.maximum(np.abs(routed.answers.outcome), 1).sum()
+    approved = {
+        (loan, source)
+        for loan, source, how in zip(
+            rows.column("loan_id").to_pylist(), rows.column("source").to_pylist(), outcome,
+            strict=True,
+        )
+        if how == 1
+    }  # fmt: skip
+    wanted = {
+        (int(loan), mandates.mandates[column].source)
+        for loan, column in zip(requests.loan_id, routed.column, strict=True)
+        if column >= 0
+    }
+    assert approved == wanted
+
+
+def test_answers_do_not_depend_on_the_order_of_asking(small) -> None:  # type: ignore[no-untyped-def]
+    """What an institution says about a loan is the same whoever was asked before."""
+    requests, mandates, _ = small
+    said: dict[tuple[int, int], set[bool]] = {}
+    for policy in (GREEDY, *POLICIES[2:4]):
+        routed = route(requests, mandates, policy)
+        for row, asked in enumerate(routed.answers.asked):
+            for column in asked[asked >= 0]:
+                yes = bool(routed.column[row] == column)
+                said.setdefault((row, int(column)), set()).add(yes)
+    assert all(len(each) == 1 for each in said.values())

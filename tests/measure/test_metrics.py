@@ -1,0 +1,219 @@
+"""Every shipped metric against plain loops, on both engines, in both series, by dimension."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import date
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.measure import metric_oracle as oracle
+from tests.measure.books import random_book
+from usance.base.errors import InputError
+from usance.base.parquet import write_parquet
+from usance.base.tables import table
+from usance.measure.definitions import load_definitions
+from usance.measure.inputs import Inputs
+from usance.measure.metrics import AS_REPORTED, RESTATED, Result, measure, metrics_table
+from usance.measure.queries import CannotDivide
+from usance.measure.spans import Span
+
+END = date(2024, 6, 30)
+
+
+def by_key(results: Sequence[Result], name: str) -> dict[tuple[int, ...], tuple[int, int]]:
+    return {
+        tuple(value for _, value in each.by): (each.numerator, each.denominator)
+        for each in results
+        if each.definition.name == name and each.series == AS_REPORTED
+    }
+
+
+def only(results: Sequence[Result], name: str) -> Result:
+    (found,) = (r for r in results if r.definition.name == name and r.series == AS_REPORTED)
+    return found
+
+
+def test_every_metric_has_an_oracle() -> None:
+    named = {*oracle.SINGLE, *oracle.ALONG, "flow_c_m3", "score_stability"}
+    assert named == set(load_definitions())
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_every_metric_is_what_plain_loops_give(seed: int) -> None:
+    _agree(seed)
+
+
+@pytest.mark.nightly
+@settings(max_examples=200)
+@given(st.integers(3, 2**32))
+def test_every_metric_is_what_plain_loops_give_on_any_book(seed: int) -> None:
+    _agree(seed)
+
+
+def _agree(seed: int) -> None:
+    tables = random_book(seed)
+    book = oracle.book_of(tables)
+    results = measure(Inputs.of_tables(tables), as_of=END, roles=oracle.ROLES)
+    for name, plain in oracle.SINGLE.items():
+        assert (name, by_key(results, name)) == (name, {(): plain(book)})
+    for name, several in oracle.ALONG.items():
+        found, wanted = by_key(results, name), several(book)
+        assert (name, _some(found)) == (name, _some(wanted))
+    flow, index = (only(results, name) for name in ("flow_c_m3", "score_stability"))
+    product = oracle.flow(book)
+    assert flow.value == (None if product is None else round(product * 10**9) / 10**9)
+    wanted_index = oracle.stability(book)
+    assert (index.value is None) == (wanted_index is None)
+    if wanted_index is not None:
+        assert index.value == pytest.approx(wanted_index, abs=1e-6)
+
+
+def _some(cells: dict[tuple[int, ...], tuple[int, int]]) -> dict[tuple[int, ...], tuple[int, int]]:
+    """Cells that hold something: an engine also gives those of rows no part counts."""
+    return {key: pair for key, pair in cells.items() if pair != (0, 0)}
+
+
+@pytest.mark.parametrize("by", ["model", "product", "institution", "channel", "region", "grade"])
+def test_segments_are_measured_as_if_they_were_alone(by: str) -> None:
+    tables = random_book(11)
+    book = oracle.book_of(tables)
+    results = measure(Inputs.of_tables(tables), as_of=END, by=[by], roles=oracle.ROLES)
+    divided = {each.definition.name for each in results}
+    assert {"origination_volume", "delinquency_90"} <= divided
+    for name in divided & set(oracle.SINGLE):
+        for key, pair in by_key(results, name).items():
+            segment = {
+                table: [row for row in rows if row.get(by) == key[0]]
+                for table, rows in book.items()
+            }
+            assert (name, key, pair) == (name, key, oracle.SINGLE[name](segment))
+
+
+def test_an_empty_segment_has_no_data() -> None:
+    tables = random_book(3)
+    results = measure(Inputs.of_tables(tables), ["delinquency_90", "loans_originated"],
+                      as_of=END, by=["model"])  # fmt: skip
+    shown = {(r.definition.name, r.shown_dimensions): r for r in results}
+    nobody = shown["loans_originated", "model=tech_solutions"]
+    assert nobody.value is None
+    assert nobody.as_dict()["value"] == "no data"
+    assert ("delinquency_90", "model=ice") not in shown  # out of its scope
+    data = metrics_table(results)
+    assert data.num_rows == len(results)
+    assert {row["denominator"] for row in data.to_pylist() if row["value"] != row["value"]} == {0}
+
+
+def test_a_book_without_a_table_has_no_data_and_says_why() -> None:
+    tables = {"users": random_book(0)["users"]}
+    results = measure(Inputs.of_tables(tables), as_of=END)
+    assert only(results, "registered_users").value == 15
+    others = [each for each in results if each.definition.name != "registered_users"]
+    assert all(each.value is None for each in others)
+    assert {"there is no table tape"} < {each.note for each in others}
+
+
+def test_both_series_live_on_when_a_definition_changes() -> None:
+    old = load_definitions()["origination_volume"][0]
+    narrow = replace(old.numerator, where={"model": (0, 1, 2)})
+    new = replace(old, version=2, valid_from=date(2024, 4, 1), numerator=narrow)
+    definitions = {"origination_volume": [old, new]}
+    tables = random_book(5)
+    book = oracle.book_of(tables)
+    for as_of, version in ((date(2024, 3, 31), 1), (END, 2)):
+        results = measure(Inputs.of_tables(tables), as_of=as_of, definitions=definitions)
+        found = {each.series: each for each in results}
+        lent = [row for row in book["loans"] if Span.containing(as_of, "quarter").start
+                <= row["disbursed_on"] <= as_of]  # fmt: skip
+        everything = sum(row["principal_minor"] for row in lent)
+        without = sum(row["principal_minor"] for row in lent if row["model"] < 3)
+        assert found[AS_REPORTED].definition.version == version
+        assert found[AS_REPORTED].numerator == (everything if version == 1 else without)
+        assert found[RESTATED].definition.version == 2
+        assert found[RESTATED].numerator == without
+    assert everything != without
+
+
+def test_a_figure_says_what_it_is_and_how_far_it_is_known() -> None:
+    inputs = Inputs.of_tables(random_book(2))
+    quarter = Span.of("2024Q2")
+    early, late = (
+        measure(inputs, ["collection_30"], as_of=day, period=quarter)[0]
+        for day in (date(2024, 7, 29), date(2024, 7, 30))
+    )
+    assert (early.complete, late.complete) == (False, True)
+    told = late.as_dict()
+    assert told["period"] == "2024Q2"
+    assert told["as_of"] == "2024-07-30"
+    assert told["version"] == 1
+    assert told["snapshot"] == inputs.snapshot
+    assert "30 calendar days" in told["definition"]
+    assert "--metric collection_30" in told["rows"]
+    vintages = measure(inputs, ["vintage_30"], as_of=END)
+    young = {each.shown_dimensions: each.complete for each in vintages}
+    assert young["cohort=2024Q2,mob=0"]
+    assert not young["cohort=2024Q2,mob=1"]
+
+
+def test_another_state_of_the_data_has_another_snapshot() -> None:
+    assert Inputs.of_tables(random_book(1)).snapshot != Inputs.of_tables(random_book(2)).snapshot
+    assert Inputs.of_tables(random_book(1)).snapshot == Inputs.of_tables(random_book(1)).snapshot
+
+
+@pytest.mark.parametrize(
+    ("call", "error"),
+    [
+        ({"metrics": ["delinquency_9"]}, InputError),
+        ({"by": ["modle"]}, InputError),
+        ({"engine": "duck"}, InputError),
+        ({"metrics": ["day_1_delinquency"], "by": ["grade"]}, CannotDivide),
+        ({"metrics": ["delinquency_90"], "as_of": date(2024, 6, 15)}, InputError),
+    ],
+)
+def test_what_cannot_be_measured_is_said(call: dict[str, object], error: type[Exception]) -> None:
+    arguments = {"as_of": END, **call}
+    with pytest.raises(error):
+        measure(Inputs.of_tables(random_book(0)), **arguments)  # type: ignore[arg-type]
+
+
+def _written(tables: dict[str, pa.Table], folder: Path) -> Inputs:
+    for name, data in tables.items():
+        write_parquet(data, table(name), folder / f"{name}.parquet")
+    return Inputs.open(folder)
+
+
+def test_files_give_what_tables_give(tmp_path: Path) -> None:
+    tables = random_book(6)
+    one = measure(Inputs.of_tables(tables), as_of=END, by=["channel"])
+    other = measure(_written(tables, tmp_path), as_of=END, by=["channel"])
+    assert [replace(each, snapshot="") for each in one] == [
+        replace(each, snapshot="") for each in other
+    ]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("java") is None, reason="Spark needs Java, which is not here")
+def test_spark_gives_what_duckdb_gives(tmp_path: Path) -> None:
+    inputs = _written(random_book(8), tmp_path)
+    names = ["delinquency_90", "borrowers", "approved_users"]
+    call = {"as_of": END, "roles": oracle.ROLES}
+    one, other = (measure(inputs, names, engine=engine, **call) for engine in ("duckdb", "spark"))  # type: ignore[arg-type]
+    assert one == other
+
+
+@pytest.mark.nightly
+@pytest.mark.skipif(shutil.which("java") is None, reason="Spark needs Java, which is not here")
+@pytest.mark.parametrize("by", [[], ["model"], ["institution"], ["channel"]])
+def test_spark_gives_what_duckdb_gives_for_every_metric(by: list[str]) -> None:
+    inputs = Inputs.of_tables(random_book(9))
+    one, other = (
+        measure(inputs, as_of=END, by=by, roles=oracle.ROLES, engine=engine)
+        for engine in ("duckdb", "spark")
+    )
+    assert one == other
