@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 
-from bench import assess, decide, disclose, loan, match, measure, migration
+from bench import assess, books, decide, disclose, effective, loan, match, measure, migration
 from bench.report import Report
 
 ROOMS: dict[str, Callable[[Report], None]] = {
@@ -16,6 +16,8 @@ ROOMS: dict[str, Callable[[Report], None]] = {
     "assess": assess.run,
     "decide": decide.run,
     "measure": measure.run,
+    "effective": effective.run,
+    "books": books.run,
 }
 
 

@@ -9,8 +9,10 @@ import tempfile
 import time
 from datetime import date
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bench.report import Report, best_seconds
 from usance.base.book import Book
@@ -32,7 +34,10 @@ SHARES = (0.35, 0.2, 0.3, 0.15)
 MICROSECONDS = 86_400_000_000
 
 
-def shard_columns(shard: int, count: int) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
+Columns = dict[str, NDArray[Any]]
+
+
+def shard_columns(shard: int, count: int) -> tuple[Columns, Columns]:
     """Loans of the last year, and their facts to the end of June: 5 to 6 each."""
     draw = np.random.default_rng(20240630 + shard)
     users = (shard << 22) + 1 + np.arange(count)
@@ -60,13 +65,13 @@ def shard_columns(shard: int, count: int) -> tuple[dict[str, np.ndarray], dict[s
     kind = np.concatenate([np.full(count, Kind.DISBURSED), np.full(paid.sum(), Kind.PAID)])
     amount = np.concatenate([principal, plan.total[paid]])
     order = np.lexsort((kind, day, owner))
-    facts = {
+    facts: Columns = {
         "loan_id": owner[order], "effective_on": day[order], "kind": kind[order],
         "ref": np.arange(1, len(order) + 1), "amount_minor": amount[order],
         "arg": np.zeros(len(order), np.int64), "booked_at": day[order] * MICROSECONDS,
     }  # fmt: skip
     zeros, ones = np.zeros(count, np.int64), np.ones(count, np.int64)
-    loans = {
+    loans: Columns = {
         "loan_id": ids, "terms_no": ones, "effective_on": drawn, "line_id": ids,
         "decision_id": ids, "product": ones, "convention": terms.convention, "model": model,
         "source": draw.integers(1, 160, count), "currency": zeros, "disbursed_on": drawn,
@@ -122,12 +127,11 @@ def run(report: Report, sizes: tuple[int, ...] = SIZES) -> None:
 def _against_replay(report: Report, close_seconds: float) -> None:
     loans, facts = shard_columns(0, 200_000)
     terms = TermColumns(
-        *(loans[name].astype(kind) for name, kind in (
-            ("principal_minor", np.int64), ("rate_ppm", np.int32), ("coupon_ppm", np.int32),
-            ("instalments", np.int16), ("disbursed_on", np.int32), ("first_due_on", np.int32),
-            ("flat_fee_minor", np.int64), ("guarantee_fee_minor", np.int64),
-            ("convention", np.int16),
-        ))
+        loans["principal_minor"].astype(np.int64), loans["rate_ppm"].astype(np.int32),
+        loans["coupon_ppm"].astype(np.int32), loans["instalments"].astype(np.int16),
+        loans["disbursed_on"].astype(np.int32), loans["first_due_on"].astype(np.int32),
+        loans["flat_fee_minor"].astype(np.int64), loans["guarantee_fee_minor"].astype(np.int64),
+        loans["convention"].astype(np.int16),
     )  # fmt: skip
     offsets = np.searchsorted(facts["loan_id"], np.append(loans["loan_id"], 2**62))
     columns = FactColumns(

@@ -27,6 +27,7 @@ from usance.assess.training.recipe import Recipe
 from usance.assess.training.train import train
 from usance.base.codes import DecisionKind
 
+TRAIN_ROWS = 20_000
 COLUMN_ROWS, TREE_ROWS, SINGLES, COMPARED = 1_000_000, 100_000, 3_000, 100_000
 READS = ("age_years", "monthly_income_minor", "bureau_inquiries_90d", "bureau_open_loans",
          "bureau_worst_days_24m", "bureau_debt_minor", "bank_inflow_ppm", "device_age_days",
@@ -78,9 +79,9 @@ def _with_trees(folder: Path) -> Flow:
     place = folder / "flow"
     shutil.copytree(SHIPPED / "consumer", place)
     flow = read_flow(place)
-    columns = random_codes(flow, 20_000, seed=3)
+    columns = random_codes(flow, TRAIN_ROWS, seed=3)
     risk = 0.02 * columns["bureau_worst_days_24m"] + 0.2 * columns["bureau_inquiries_90d"] - 2
-    bad = np.random.default_rng(4).random(20_000) < 1 / (1 + np.exp(-np.clip(risk, -6, 6)))
+    bad = np.random.default_rng(4).random(TRAIN_ROWS) < 1 / (1 + np.exp(-np.clip(risk, -6, 6)))
     lines = [",".join((*READS, "bad"))]
     lines += [
         ",".join(str(cell) for cell in row)
@@ -107,7 +108,7 @@ def _singles(report: Report, flow: Flow, folder: Path) -> None:
     index = _links()
     decider = Decider(flow)
     requests = [_request(number) for number in range(SINGLES + 50)]
-    times = []
+    times: list[float] = []
     with Log(folder / "log") as log:
         begun = time.perf_counter()
         for number, content in enumerate(requests):

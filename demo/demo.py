@@ -1,4 +1,4 @@
-"""What exists so far, in a few steps: one loan, a million of them, then other people's files.
+"""What exists so far, in a few steps: a loan, a million of them, other people's files, books.
 
 Called by `make demo`. Each step prints the command or the call it shows, then the answer.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import date
 from pathlib import Path
@@ -18,8 +18,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from usance.base.codes import Kind
+from usance.base.command_line import number
 from usance.base.compiled import available_cores
 from usance.base.dates import from_day, to_day
+from usance.base.ids import owned_id
+from usance.books.close import close
+from usance.books.looking import journal_of, looked_at
+from usance.books.periods import parse_close_period
+from usance.books.sample import sample_book
+from usance.books.statements.matrix import COLUMNS
 from usance.loan import OWN, Fact, FactColumns, TermColumns, Terms, replay, replay_columns
 from usance.loan.batch import schedule_columns
 
@@ -27,6 +34,16 @@ FILES = Path(__file__).parent / "files"
 LOANS = 1_000_000
 CHECKED = 500
 AS_OF = date(2024, 9, 20)
+QUARTERS = ("2023Q4", "2024Q1", "2024Q2")
+SHOWN = (
+    ("balance_sheet", "Financial assets receivable, net"),
+    ("balance_sheet", "Loans receivable, net"),
+    ("balance_sheet", "Guarantee liabilities-stand ready"),
+    ("balance_sheet", "Guarantee liabilities-contingent"),
+    ("operations", "Total net revenue"),
+    ("operations", "Net income"),
+    ("cash_flows", "Net cash provided by operating activities"),
+)
 LATE_LOAN = """\
 terms: {principal: 10000, rate: 18%, coupon: 6%, instalments: 6, disbursed_on: 2024-01-15}
 facts:
@@ -44,6 +61,8 @@ def main() -> None:
         one_loan(Path(folder))
     many_loans()
     other_peoples_files()
+    with tempfile.TemporaryDirectory() as folder:
+        books(Path(folder))
 
 
 def one_loan(folder: Path) -> None:
@@ -94,6 +113,43 @@ def other_peoples_files() -> None:
 
     say("7. A published page: does every figure follow from the others?")
     usance("disclose check quarter.csv", FILES, lines=7)
+
+
+def books(folder: Path) -> None:
+    say("8. The books of five loans, closed quarter by quarter (usance close 2024Q1 --book ...).")
+    book = sample_book(folder / "book")
+    for quarter in QUARTERS:
+        made = close(book, parse_close_period(quarter), clock=perf_counter)
+        held = sum(control.holds for control in made.controls)
+        lines = book.read_close("postings", made.ref.name).num_rows
+        print(
+            f"  {quarter}: {lines} lines of journals, {held} of {len(made.controls)} controls hold"
+        )
+
+    say("9. What they say, with every line from the same journals (usance books statements).")
+    looks = [looked_at(book, parse_close_period(quarter)).statements() for quarter in QUARTERS]
+    figures = [{(row.statement, row.line): row.amount_minor for row in rows} for rows, _ in looks]
+    show("", QUARTERS)
+    for statement, line in SHOWN:
+        show(line, [number(each[statement, line], "CNY") for each in figures])
+    print(f"\n  Net income of {QUARTERS[1]}, from US GAAP to IFRS:\n")
+    show("", ["us_gaap", "ecl", "eir", "sbc", "guarantee", "ifrs"], width=0)
+    profit = [figures[1][f"ifrs_reconciliation_operations:{each}", "Net income"]
+              for each in COLUMNS]  # fmt: skip
+    show("", [number(each, "CNY") for each in profit], width=0)
+
+    say("10. A loan repaid early: what its last close posted (usance books loan ln_00000000G01).")
+    journal, _ = journal_of(book, owned_id(1, 1))
+    last = [line for line in journal if line.close == "2024-06.1" and not line.tag]
+    for debit, credit in zip(last[::2], last[1::2], strict=True):
+        sides = debit.account, credit.account
+        dr, cr = sides if debit.amount_minor > 0 else sides[::-1]
+        amount = number(abs(debit.amount_minor), "CNY")
+        print(f"  {debit.amount.replace('_', ' '):<22} Dr {dr:<22} Cr {cr:<22} {amount:>9}")
+
+
+def show(line: str, cells: Sequence[str], width: int = 42) -> None:
+    print(f"  {line:<{width}}" + "".join(f"{cell:>12}" for cell in cells))
 
 
 def say(text: str) -> None:

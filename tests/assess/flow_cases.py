@@ -8,7 +8,7 @@ import numpy as np
 
 from usance.assess.features.declared import Declared
 from usance.assess.flow.files import Flow
-from usance.assess.flow.formula import Test
+from usance.assess.flow.formula import Condition
 
 ORDINARY = {
     "list_hit": 0, "applications_24h": 1, "device_users_30d": 1, "link_size": 1,
@@ -49,7 +49,7 @@ def _column(flow: Flow, declared: Declared, rows: int, draw: np.random.Generator
     return column.astype(np.int64)
 
 
-def _tests(flow: Flow, name: str) -> list[Test]:
+def _tests(flow: Flow, name: str) -> list[Condition]:
     return [
         test
         for stage in flow.stages

@@ -190,7 +190,7 @@ def test_a_ledger_that_drifts_from_its_loans_is_caught(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     book = make_book(tmp_path / "book", worked_loans())
-    wrong = {**controls.BALANCES, "stand_ready": (("guarantee_issued", -1),)}
+    wrong = {**controls.BALANCES, "stand_ready": "- guarantee_issued"}
     monkeypatch.setattr(controls, "BALANCES", wrong)
     close_all(book, QUARTERS[:1])
     with pytest.raises(ControlFailed, match="stand_ready: subledger = ledger"):

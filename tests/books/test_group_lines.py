@@ -27,6 +27,7 @@ from usance.base.codes import Currency, Tag
 from usance.base.errors import Problems, UsanceError
 from usance.books.errors import GroupFactError
 from usance.books.group.kinds import GroupKind
+from usance.books.group.ledger import group_lines
 from usance.books.group.rules import activities, load_group_rules
 from usance.books.group.shares import facts_of_capital
 from usance.books.rules import Activity, load_rules
@@ -116,6 +117,37 @@ def test_fees_age_and_are_written_off_against_the_allowance() -> None:
     assert "receivable_allowance_fees" not in gone
     assert "accounts_receivable" not in gone
     assert gone["contract_provision"] == 600_00
+
+
+def test_loss_rates_follow_from_fees_that_have_run_their_course() -> None:
+    """Of 100,000 sold 2,000 were never paid: 2 % of what is current, 4 % of the next age."""
+    facts = Facts()
+    facts.say(PLATFORM, GroupKind.USAGE_DELIVERED, date(2024, 1, 31), 1_000_00, party=8)
+    facts.say(PLATFORM, GroupKind.FEES_HISTORY, date(2024, 2, 1), never_paid="2000",
+              entering=["100000", "50000", "23000", "8000", "2000"])  # fmt: skip
+    facts.say(PLATFORM, GroupKind.FEES_HISTORY, date(2024, 4, 1), never_paid="0",
+              entering=["100000"])  # fmt: skip
+
+    def allowance(day: date) -> int:
+        return -amounts(books_by(facts.facts, day)).get("receivable_allowance_fees", 0)
+
+    assert allowance(date(2024, 1, 31)) == 3_00  # 0.3 %: nothing is stated yet
+    assert allowance(date(2024, 2, 20)) == 40_00  # 20 days past due: 2,000 of 50,000
+    assert allowance(date(2024, 3, 31)) == 86_96  # 60 days: 2,000 of 23,000
+    assert allowance(date(2024, 4, 1)) == 0  # the newest history: everything was paid
+
+
+def test_awards_by_holders_and_leavers() -> None:
+    """IFRS 2, IG11: 100 options for each of 500, at 15, 20 % of them leaving over three years."""
+    facts = Facts()
+    facts.say(
+        PLATFORM, GroupKind.GRANT, date(2020, 12, 31), name="G", award="option", fair_value=15,
+        exercise_price=1, tranches=[{"on": "2023-12-31", "holders": 500, "units_each": 100}],
+    )  # fmt: skip
+    facts.say(PLATFORM, GroupKind.VESTING_ESTIMATE, date(2020, 12, 31), grant="G", leavers="20%")
+    lines = books_by(facts.facts, date(2021, 12, 31))
+    both = amounts(lines)["administration"] + amounts(lines, tag=Tag.SBC)["administration"]
+    assert both == 200_000_00
 
 
 def test_a_related_institution_stands_on_its_own_line() -> None:
@@ -267,7 +299,6 @@ def test_what_is_known_later_is_not_there_before() -> None:
     from datetime import UTC, datetime
 
     from usance.books.group.facts import fact
-    from usance.books.group.ledger import group_lines
 
     late = fact(
         1, PLATFORM, GroupKind.SUBSIDY, date(2024, 1, 5), datetime(2024, 4, 9, tzinfo=UTC), 5

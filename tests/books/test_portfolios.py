@@ -35,7 +35,7 @@ from usance.books.rules import load_rules
 
 I64 = NDArray[np.int64]
 
-PORTFOLIOS, GROUPS = 500, 5
+PORTFOLIOS, GROUPS = 500, 10
 OVER = date(2028, 9, 30)
 CLOSES = (date(2023, 9, 30), date(2024, 6, 30), OVER)
 PLATFORM = 1

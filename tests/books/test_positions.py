@@ -68,3 +68,15 @@ def test_a_loan_not_yet_drawn_has_no_position() -> None:
     before = terms.disbursed_on - timedelta(days=1)
     position = position_of([terms], facts, Model.CAPITAL_LIGHT, before, before)
     assert {FIELDS[place] for place in np.flatnonzero(position)} == {"model"}
+
+
+@pytest.mark.parametrize("days", [0, 1, 5_000, 10_979, 10_980])
+def test_the_largest_price_over_the_longest_term_is_earned_exactly(days: int) -> None:
+    from fractions import Fraction
+
+    from usance.base.money import half_up
+    from usance.books.kernel.arithmetic import earned_of
+
+    price, term = 2**31 - 1, 10_980
+    exact = Fraction(price) * (Fraction(7, 10) + Fraction(3, 10) * Fraction(days, term))
+    assert earned_of(price, 700_000, days, term) == half_up(exact.numerator, exact.denominator)

@@ -145,6 +145,16 @@ def test_roll_forwards_add_up(usance: Usance, book: Path) -> None:
     assert "Guarantee liabilities-stand ready\n  opening" in shown
 
 
+def test_losses_are_split_by_new_volume_and_true_up(usance: Usance, book: Path) -> None:
+    found = usance(f"books losses 2024Q1 --book {book.name} --json").json
+    assert found["currency"] == "CNY"
+    split = found["provisions"]["contingent_provision"]
+    moved = usance(f"books roll-forwards 2024Q1 --book {book.name} --json").json["roll_forwards"]
+    provision = next(roll for roll in moved if roll["name"] == "Guarantee liabilities-contingent")
+    assert sum(split.values()) == provision["movements"]["provision"]
+    assert usance(f"books losses 2024Q1 --book {book.name}").code == 0
+
+
 def test_a_loan_has_its_own_journals(usance: Usance, book: Path) -> None:
     printed = usance(f"books loan ln_00000000G01 --book {book.name} --json").json
     assert printed == usance(f"books loan 16385 --book {book.name} --json").json
@@ -207,6 +217,7 @@ BAD_CALLS = {
     "books statements 2024Q2 --book book": "2024Q2 is not closed. Close it first: usance close",
     "books statements Q1 --book book": "'Q1' is no period.",
     "books roll-forwards 2024Q2 --book book": "2024Q2 is not closed.",
+    "books losses 2024Q2 --book book": "2024Q2 is not closed.",
     "books loan 16386 --book book": "loan 16386: the book has no such loan. Check its id.",
     "books loan ln_0000000ZZZZ --book book": "the book has no such loan.",
     "books loan 99999999999999999999999 --book book": "the book has no such loan.",

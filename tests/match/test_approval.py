@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from usance.base.codes import RoutingOutcome
 from usance.base.errors import Problems
-from usance.match.approval import Answers, ApprovalError, Learned, learn
+from usance.match.approval import Answers, Learned, learn
+from usance.match.errors import ApprovalError
 
 STATED = {3: 800_000, 7: 500_000}
 Row = tuple[int, int, int, int]
@@ -29,7 +30,8 @@ rows_of_answers = st.lists(
 
 
 def answers(rows: Sequence[Row]) -> Answers:
-    return Answers(*np.array(rows, np.int64).reshape(-1, 4).T)
+    source, grade, outcome, day = np.array(rows, np.int64).reshape(-1, 4).T
+    return Answers(source, grade, outcome, day, np.ones(len(rows), np.int64))
 
 
 def learned(rows: Sequence[Row], half_life_days: int = 10, lean: int = 5) -> Learned:
@@ -58,6 +60,20 @@ def test_the_order_of_answers_does_not_matter(rows: list[Row], random: Random) -
     for source in STATED:
         assert one.rate_ppm[source].tolist() == other.rate_ppm[source].tolist()
         assert one.asked_ppm[source].tolist() == other.asked_ppm[source].tolist()
+
+
+@given(rows_of_answers)
+def test_a_row_may_stand_for_several_answers(rows: list[Row]) -> None:
+    told = answers([*rows, (3, 1, 1, 100)])
+    times = 1 + np.arange(len(told.day)) % 3
+    many = Answers(*(np.repeat(each, times) for each in told))
+    one, other = (
+        learn(each, STATED, grades=3, on=100) for each in (told._replace(times=times), many)
+    )
+    for source in STATED:
+        assert one.rate_ppm[source].tolist() == other.rate_ppm[source].tolist()
+    with pytest.raises(ApprovalError, match="row 0 stands for -1 answers"):
+        learn(told._replace(times=-times), STATED, grades=3, on=100)
 
 
 def test_without_answers_the_stated_rate_stands() -> None:

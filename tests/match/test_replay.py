@@ -16,7 +16,7 @@ from usance.match.live_state import ENGINE, GREEDY
 from usance.match.mandate import Event, EventKind
 from usance.match.prices import evaluate
 from usance.match.replays import Replay, replay
-from usance.match.router import route
+from usance.match.router import Router, route
 from usance.match.streams import Stream, StreamKind, make_stream
 
 SIZE = {"seed": 9, "requests": 4_000, "sources": 16, "segments": 40}
@@ -85,8 +85,13 @@ def test_an_institution_that_suddenly_declines_is_noticed(leaves: Stream) -> Non
     source = leaves.mandates.mandates[column].source
     when = datetime(2024, 6, 12, tzinfo=UTC)
     book = replace(leaves.mandates, events=(Event(when, source, EventKind.APPROVAL_RATE, 100_000),))
-    routed = route(leaves.requests, book, ENGINE, demand=leaves.demand)
+    router = Router(leaves.requests, book, ENGINE, demand=leaves.demand)
+    routed = router.run()
     assert any("approval rate changed" in made.reason for made in routed.plans)
+    stated = leaves.mandates.mandates[column].approval_ppm
+    assert router.experience.rate[column] < stated // 2
+    others = np.arange(len(router.experience.rate)) != column
+    assert (np.abs(router.experience.rate - router.columns.approval)[others] < 100_000).all()
 
 
 def test_a_loan_is_explained_as_it_was_routed(leaves: Stream, done: Replay) -> None:

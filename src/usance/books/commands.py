@@ -23,7 +23,7 @@ PeriodText = Annotated[
 
 @app.callback()
 def books(ctx: typer.Context) -> None:
-    """Periods, balances, exports and roll-forwards of a book."""
+    """Periods, balances and exports of a book."""
     show_help(ctx)
 
 

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from usance.base.codes import Basis
 from usance.base.columns import arrays
 from usance.base.errors import UsanceError
-from usance.books.amounts import AMOUNTS
 from usance.books.chart import AccountKind, Chart, load_chart
+from usance.books.co_funding import signs_of
 from usance.books.errors import ControlFailed
 from usance.books.loan_checks import CHECKS, LoanFindings
 
@@ -67,21 +67,38 @@ def loan_controls(findings: LoanFindings) -> list[Control]:
     ]
 
 
-BALANCES: Mapping[str, tuple[tuple[str, int], ...]] = {
-    "loans": (("disbursed", 1), ("principal_received", -1), ("principal_written_off", -1)),
-    "accrued_interest": (("interest_earned", 1), ("interest_received", -1),
-                         ("interest_written_off", -1)),
-    "unearned_fee": (("fee_earned", 1), ("fee_written_off", 1), ("upfront_fee", -1),
-                     ("slices_received", -1)),
-    "loan_allowance": (("principal_written_off", 1), ("interest_written_off", 1),
-                       ("fee_written_off", -1), ("recovered_loan", -1), ("loan_provision", -1)),
-    "stand_ready": (("guarantee_cancelled", 1), ("guarantee_released", 1),
-                    ("guarantee_issued", -1)),
-    "contingent": (("paid_out", 1), ("recovered_claim", -1), ("contingent_provision", -1)),
-    "payable_institutions": (("cleared_institution", 1), ("to_institution", -1)),
-    "borrowers_credit": (("overpaid", -1),),
+BALANCES: Mapping[str, str] = {
+    "loans loans_later": "disbursed - principal_received - principal_written_off",
+    "accrued_interest": "interest_earned - interest_received - interest_written_off",
+    "unearned_fee": "fee_earned + fee_written_off - upfront_fee - slices_received",
+    "loan_allowance": "principal_written_off + interest_written_off - fee_written_off"
+    " - recovered_loan - loan_provision",
+    "stand_ready": "guarantee_cancelled + guarantee_released - guarantee_issued",
+    "contingent": "paid_out - recovered_claim - contingent_provision",
+    "financial_receivable financial_receivable_later related_financial contract_assets"
+    " contract_assets_later related_contract related_later":
+        "guarantee_issued - guarantee_cancelled - guarantee_received - receivable_written_off"
+        " + facilitation_earned + servicing_earned + contract_liability - service_received"
+        " - contract_written_off + referral_fee",
+    "financial_allowance contract_allowance related_financial_allowance"
+    " related_contract_allowance":
+        "receivable_written_off - recovered_guarantee - receivable_provision"
+        " + contract_written_off - recovered_service - contract_provision",
+    "accounts_receivable related_receivable": "usage_fee",
+    "contract_liabilities": "- contract_liability",
+    "payable_institutions": "cleared_institution - to_institution",
+    "borrowers_credit": "- overpaid",
+    "providers_institution providers_principal providers_interest providers_fees"
+    " providers_recovery":
+        "to_institution - cleared_institution + principal_received - cleared_principal"
+        " + interest_received - cleared_interest + slices_received + guarantee_received"
+        " + service_received + penalty_received + overpaid + recovered_guarantee"
+        " + recovered_service + recovered_other - cleared_fees + recovered_claim"
+        " + recovered_loan - cleared_recovery",
+    "other_tax_payable": "- penalty_vat - recovered_other_vat - guarantee_vat - facilitation_vat"
+    " - servicing_vat - income_vat - referral_vat - usage_vat",
 }  # fmt: skip
-"""What the loans say an account holds of them, under US GAAP."""
+"""What the loans say accounts hold of them together, under US GAAP."""
 
 
 def ledger_controls(
@@ -96,14 +113,11 @@ def ledger_controls(
         yield Control(f"trial balance of {name} is zero", 0, value)
     of_loans = (basis == Basis.US_GAAP) & ~np.isin(columns["rule"], list(group_rules))
     total = sums.sum(axis=0)
-    later = {"loans": "loans_later"}
-    for name, parts in BALANCES.items():
-        numbers = [accounts[name].number]
-        if name in later:
-            numbers.append(accounts[later[name]].number)
+    for names, formula in BALANCES.items():
+        numbers = [accounts[name].number for name in names.split()]
         held = int(amount[of_loans & np.isin(account, numbers)].sum())
-        said = sum(sign * int(total[AMOUNTS.index(part)]) for part, sign in parts)
-        yield Control(f"{name}: subledger = ledger", said, held)
+        said = int(total @ signs_of(formula))
+        yield Control(f"{names.split()[0]}: subledger = ledger", said, held)
     yield from _tags_balance(columns, accounts)
 
 

@@ -43,10 +43,10 @@ class ExactLoans:
 
 def exact_loans(
     loans: pa.Table, facts: pa.Table, index: CellIndex, sources: Sources, policies: Policies,
-    day: date, known_at: datetime, lag_days: int,
+    day: date, known_at: datetime, lag_days: int, segments: NDArray[np.int64],
 ) -> ExactLoans:  # fmt: skip
     """The positions of loans with several versions of terms, or with paused interest."""
-    found = list(_positions(loans, facts, sources, policies, day, known_at, lag_days))
+    found = list(_positions(loans, facts, sources, policies, day, known_at, lag_days, segments))
     heads = _heads(loans)
     return ExactLoans(
         np.array([loan_id for loan_id, _ in found], np.int64),
@@ -73,10 +73,9 @@ def _loan(row: Mapping[str, Any]) -> int:
 
 def _positions(
     loans: pa.Table, facts: pa.Table, sources: Sources, policies: Policies, day: date,
-    known_at: datetime, lag_days: int,
+    known_at: datetime, lag_days: int, segments: NDArray[np.int64],
 ) -> Iterator[tuple[int, NDArray[np.int64]]]:  # fmt: skip
     by_loan = {loan: list(rows) for loan, rows in groupby(facts.to_pylist(), _loan)}
-    survival = None if policies.survival_ppm is None else Survival(policies.survival_ppm)
     for loan_id, versions in groupby(loans.to_pylist(), _loan):
         rows = list(versions)
         drawn = np.array([(rows[0]["disbursed_on"] - date(1970, 1, 1)).days])
@@ -91,10 +90,20 @@ def _positions(
                 day - timedelta(days=int(lag[0])),
                 fee_ppm=int(fee[0]),
                 non_accrual_days=policies.non_accrual_days,
-                survival=survival,
+                survival=_survival(policies, segments, rows[0]),
                 known_at=known_at,
             ),
         )
+
+
+def _survival(
+    policies: Policies, segments: NDArray[np.int64], row: Mapping[str, Any]
+) -> Survival | None:
+    """What is expected of a loan's segment."""
+    if policies.survival_ppm is None:
+        return None
+    place = int(np.searchsorted(segments, row["model"] * 8 + row["product"]))
+    return Survival(policies.survival_ppm[[min(place, len(segments) - 1)]])
 
 
 def _terms(row: Mapping[str, Any]) -> Terms:

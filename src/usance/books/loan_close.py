@@ -31,7 +31,7 @@ from usance.books.losses.stages import STAGES
 from usance.books.measurement import LoanColumns, amounts_of_positions, positions
 from usance.books.policies import Policies
 from usance.books.positions import FIELDS
-from usance.books.recomputed import recomputed
+from usance.books.recomputed import implausible_guarantees, recomputed
 from usance.measure.triangles import Triangle, triangle
 
 I32 = NDArray[np.int32]
@@ -81,11 +81,11 @@ class Scope:
         """What became of its loans by cohort and age."""
         return triangle(shard.rows, shard.fact_rows, as_of=self.day, known_at=self.known_at)
 
-    def exact(self, shard: Shard, policies: Policies) -> ExactLoans:
+    def exact(self, shard: Shard, policies: Policies, pools: Pools) -> ExactLoans:
         """Its loans for the exact form."""
         return exact_loans(
             shard.exact, shard.exact_facts, self.index, self.sources, policies, self.day,
-            self.known_at, self.lag_days,
+            self.known_at, self.lag_days, pools.segments,
         )  # fmt: skip
 
 
@@ -183,7 +183,7 @@ def _exposure_of_shard(scope: Scope, shard: Shard, policies: Policies) -> Exposu
     for exposure, slices in in_threads(piece, len(loans)):
         made.minor += exposure
         made.slices += slices
-    exact = scope.exact(shard, policies)
+    exact = scope.exact(shard, policies, made.pools)
     if len(exact):
         segment = made.pools.segment(exact.segment_no)
         pool = made.pools.pool(segment, exact.cohort)
@@ -210,6 +210,8 @@ class Sums:
     loans: int = 0
     sampled: list[list[Control]] = field(default_factory=list)
     """Of each shard, what an auditor would recompute."""
+    implausible: list[int] = field(default_factory=list)
+    """Sampled loans whose guarantee is stated above what it can be worth."""
 
 
 def subledger_parts(
@@ -218,7 +220,7 @@ def subledger_parts(
 ) -> Iterator[pa.Table]:  # fmt: skip
     """The second pass over one shard: its subledger, piece by piece; sums grow with it."""
     shard = scope.shard(number)
-    loans, exact = pools.placed(shard.loans, shard.cohort), scope.exact(shard, policies)
+    loans, exact = pools.placed(shard.loans, shard.cohort), scope.exact(shard, policies, pools)
     room = Room()
     for kernel_rows, rows in _pieces(loans, exact):
         progress("amounts", kernel_rows.start, len(loans))
@@ -268,6 +270,7 @@ def _kernel_piece(
         findings.look(loans.loan_id[a:b], at, found)
         if a == 0:
             sums.sampled.append(recomputed(loans, at, found, 0, policies.survival_ppm))
+            sums.implausible += implausible_guarantees(loans, at, 0)
         return local, findings
 
     for local, findings in in_threads(piece, len(rows)):

@@ -16,8 +16,10 @@ from usance.base.parquet import check_unchanged
 from usance.books.amounts import AMOUNTS
 from usance.books.chart import load_chart
 from usance.books.closes import CloseRef, standing
+from usance.books.co_funding import parts_of
 from usance.books.errors import TapeError
 from usance.books.loan_books import CellIndex, cell_index
+from usance.books.loan_close import shares_of
 from usance.books.postings import post
 from usance.books.rules import load_rules
 from usance.books.tape_book import holds_tape, tape_cell
@@ -41,11 +43,16 @@ def loan_journal(book: Book, loan_id: int, platform: int) -> Iterator[LoanLine]:
     """What every close posted for one loan; closes that moved nothing have no lines."""
     closes = standing(book)
     rules, chart, index = load_rules(), load_chart(), cell_index(book)
-    cells = index.cells.take(_cell(book, loan_id, index))
+    shares = shares_of(book, index).get(loan_id, {})
+    rows = np.array(list(shares), np.intp) if shares else _cell(book, loan_id, index)
+    cells = index.cells.take(rows)
     names = {rule.number: rule.amount for rule in rules}
-    before = np.zeros((1, len(AMOUNTS)), np.int64)
+    before = np.zeros((len(rows), len(AMOUNTS)), np.int64)
     for close in closes:
         now = _held(book, close, loan_id)
+        if shares:
+            weights = np.array(list(shares.values()), np.int64)
+            now = parts_of(now, np.zeros(len(rows), np.int64), rows.astype(np.int64), weights)
         lines = post(now - before, cells, rules, platform)
         for rule, entity, tag, account, amount in zip(
             lines.rule.tolist(), lines.entity.tolist(), lines.tag.tolist(),

@@ -7,7 +7,7 @@ loan on which the two differ by more than rounding stops the close and is named.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 
 import numpy as np
@@ -29,11 +29,18 @@ from usance.books.effective_contract import (
     revised,
     simple,
 )
-from usance.books.effective_instruments import at_amortised_cost, net_investment
+from usance.books.effective_instruments import (
+    at_amortised_cost,
+    level_until_repaid,
+    net_investment,
+)
 from usance.books.effective_loan import steps_of
-from usance.books.guarantee_contracts import gross_position, net_position
+from usance.books.guarantee_contracts import fair_value, gross_position, net_position
+from usance.books.kernel.effective import level_of
 from usance.books.measurement import LoanColumns
 from usance.loan.batch import schedule_columns
+from usance.loan.convention import OWN_CODES
+from usance.loan.kernel.batch import plan_at
 
 I64 = NDArray[np.int64]
 SAMPLE = 10
@@ -41,6 +48,11 @@ SAMPLE = 10
 GUARANTEES = "sampled guarantees recomputed one by one"
 FEES = "sampled fees recomputed one by one"
 EXPECTED = "sampled expected lives recomputed one by one"
+LEVELS = "sampled level instalments recomputed one by one"
+_LEVEL = [OWN_CODES["level_monthly"], OWN_CODES["level_daily"]]
+_LEAST_MINOR = 100
+"""A level loan whose first instalment repays less than this is not recomputed: a cent more or less
+could change its length by years."""
 
 
 def recomputed(
@@ -48,19 +60,50 @@ def recomputed(
 ) -> list[Control]:
     """The controls of a sample from loans `first …`, with their positions and amounts."""
     alive = (at[:, p.EVENT] == p.NO_EVENT) & (at[:, p.IS_SETTLED] == 0) & (at[:, p.PRINCIPAL] > 0)
-    checks: list[tuple[str, Model, Callable[[int], bool]]] = [
-        (GUARANTEES, Model.CAPITAL_HEAVY, lambda row: _guarantee_holds(at[row], found[row])),
-        (FEES, Model.ON_BALANCE_SHEET, lambda row: _fee_holds(loans, first + row)),
-        (EXPECTED, Model.ON_BALANCE_SHEET,
-         lambda row: _expected_life_holds(loans, first + row, survival_ppm)),
-    ]  # fmt: skip
+    heavy, own = (alive & (at[:, p.MODEL] == model)
+                  for model in (Model.CAPITAL_HEAVY, Model.ON_BALANCE_SHEET))  # fmt: skip
+    level = alive & np.isin(loans.terms.convention[first : first + len(at)], _LEVEL)
+    checks: list[tuple[str, NDArray[np.bool_], Callable[[int], bool]]] = [
+        (GUARANTEES, heavy, lambda row: _guarantee_holds(at[row], found[row])),
+        (FEES, own, lambda row: _fee_holds(loans, first + row)),
+        (EXPECTED, own, lambda row: _expected_life_holds(loans, first + row, survival_ppm)),
+        (LEVELS, level, lambda row: _level_holds(loans, first + row)),
+    ]
     controls = []
-    for name, model, holds in checks:
-        rows = np.flatnonzero(alive & (at[:, p.MODEL] == model))[:SAMPLE].tolist()
+    for name, some, holds in checks:
+        rows = np.flatnonzero(some)[:SAMPLE].tolist()
         wrong = [row for row in rows if not holds(row)]
         ids = tuple(int(loans.loan_id[first + row]) for row in wrong)
         controls.append(Control(name, 0, len(wrong), ids))
     return controls
+
+
+def implausible_guarantees(loans: LoanColumns, at: I64, first: int) -> list[int]:
+    """Loans of the sample whose guarantee is stated above all that it can be worth.
+
+    What a guarantee saves on instalments is at most what it saves on a loan that is repaid at its
+    end: the interest between the funder's rate and all that the borrower pays.
+    """
+    heavy = np.flatnonzero(at[:, p.MODEL] == Model.CAPITAL_HEAVY)[:SAMPLE] + first
+    terms = loans.terms.take(heavy)
+    all_in = effective_rates(terms, np.zeros(len(heavy), np.int64))
+    wrong = []
+    for place, row in enumerate(heavy.tolist()):
+        most = fair_value(
+            int(terms.principal_minor[place]), Fraction(int(terms.coupon_ppm[place]), 12 * PPM),
+            as_fraction(int(all_in[place])), int(terms.instalments[place]),
+        )  # fmt: skip
+        if int(terms.guarantee_fee_minor[place]) > most:
+            wrong.append(int(loans.loan_id[row]))
+    return wrong
+
+
+def guarantee_notes(loan_ids: Sequence[int]) -> list[str]:
+    """What a close says of guarantees that are stated above all they can be worth."""
+    if not loan_ids:
+        return []
+    shown = ", ".join(map(str, sorted(loan_ids)[:5]))
+    return [f"{len(loan_ids)} sampled guarantees are stated above what they save: loans {shown}"]
 
 
 def _whole(value: Fraction) -> int:
@@ -108,6 +151,22 @@ def _fee_holds(loans: LoanColumns, row: int) -> bool:
         if abs(int(made[0]) - so_far) > Fraction(number + 2, 2):
             return False
     return True
+
+
+def _level_holds(loans: LoanColumns, row: int) -> bool:
+    """Whether a cent less than a level instalment takes longer than agreed, and a cent more not."""
+    terms = loans.terms.take(np.array([row]))
+    plan = plan_at(terms.arrays, 0)
+    principal, agreed, paid = (
+        int(terms.principal_minor[0]),
+        int(terms.instalments[0]),
+        level_of(plan),
+    )
+    stated = Fraction(int(terms.rate_ppm[0]), 12 * PPM)
+    if paid - principal * stated < _LEAST_MINOR:
+        return True
+    less, more = (len(level_until_repaid(principal, stated, int(paid) + cent)) for cent in (-1, 1))
+    return more <= agreed < less
 
 
 def _expected_life_holds(loans: LoanColumns, row: int, survival_ppm: I64 | None) -> bool:

@@ -27,7 +27,7 @@ from usance.base.tables import table
 from usance.books.closes import standing
 from usance.books.errors import PeriodError
 from usance.books.positions import FIELDS
-from usance.books.tape_cells_file import cells_for, read_cells_file
+from usance.books.tape_cells import cells_for, read_cells_file
 from usance.books.tape_checks import same_loan, tape_problems
 from usance.books.tape_file import GivenTape, read_tape
 from usance.books.tape_positions import TapePositions, tape_positions

@@ -17,9 +17,9 @@ from usance.base.dates import format_month, from_day
 from usance.base.errors import UsanceError
 from usance.base.money import Money
 from usance.books.errors import TapeError
-from usance.books.tape_cells import CODES
 from usance.books.tape_columns import COLUMNS, CONSTANT, NOT_GIVEN, TERMS
 from usance.books.tape_file import MOST_PROBLEMS, GivenTape
+from usance.books.tape_numbers import CODES
 from usance.loan.convention import OWN
 from usance.loan.limits import (
     MAX_KERNEL_FIRST_DAYS,

@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 
 from usance.base.errors import UsanceError
 from usance.books.errors import TapeError
-from usance.books.tape_cells import Wrong, read_cells
 from usance.books.tape_columns import COLUMNS, NOT_GIVEN, TapeColumn
+from usance.books.tape_numbers import Wrong, read_cells
 from usance.measure.tape_file import read_rows
 
 I64 = NDArray[np.int64]

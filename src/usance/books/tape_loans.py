@@ -22,7 +22,7 @@ from usance.base.tables import table
 from usance.books import positions as p
 from usance.books.exact_loans import ExactLoans
 from usance.books.loan_books import Shard
-from usance.books.loan_close import Scope
+from usance.books.loan_close import Pools, Scope
 from usance.books.measurement import LoanColumns
 from usance.books.policies import Policies
 from usance.books.tape_book import TAPE, tape_shards
@@ -150,7 +150,7 @@ class TapeScope(Scope):
         assert isinstance(shard, TapeShard)
         return shard.found
 
-    def exact(self, shard: Shard, _policies: Policies) -> ExactLoans:
+    def exact(self, shard: Shard, _policies: Policies, _pools: Pools) -> ExactLoans:
         """Its loans, with their positions."""
         assert isinstance(shard, TapeShard)
         return shard.held

@@ -1,8 +1,10 @@
-"""What can be wrong with a fact table or a rounding profile.
+"""What can be wrong with a fact table, a rounding profile, a filer or an address.
 
 InputError
 ├── FactError       disclose.fact       422
-└── ProfileError    disclose.profile    400
+├── ProfileError    disclose.profile    400
+├── FilerError      disclose.filer      400
+└── AddressError    disclose.address    400
 """
 
 from __future__ import annotations
@@ -21,3 +23,15 @@ class ProfileError(InputError):
     """A rounding profile names something that does not exist, or lacks something."""
 
     code = "disclose.profile"
+
+
+class FilerError(InputError):
+    """What a filer gives for its release cannot be used, or something it needs is missing."""
+
+    code = "disclose.filer"
+
+
+class AddressError(InputError):
+    """An address names no figure of a release."""
+
+    code = "disclose.address"

@@ -88,6 +88,14 @@ def rebuild_facts(facts: Sequence[Fact], profile: Profile) -> Rebuilt:
     )
 
 
+def makers_of(facts: Sequence[Fact], profile: Profile) -> dict[Fact, Tie]:
+    """The tie that makes each derived figure; what has none is primary, or a declared plug."""
+    ties = all_ties(Table(facts, profile))
+    search = Search(ties, Plugs(ties, profile))
+    search.roots()
+    return _makers(ties, _given(search))
+
+
 class Values:
     """The value of each figure: given if primary, else made once from its maker's terms."""
 

@@ -77,7 +77,7 @@ class Table:
             self._concepts[place] = tuple(
                 name
                 for name, concept in self.profile.concepts.items()
-                if (not concept.unit or concept.unit == fact.unit)
+                if (concept.unit in ("", fact.unit) or (concept.unit == "money" and fact.is_money))
                 and concept.statement.fullmatch(fact.statement)
                 and concept.line.fullmatch(fact.line)
                 and concept.parent.fullmatch(fact.parent)

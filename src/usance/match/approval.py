@@ -8,6 +8,7 @@ router needs is the chance that asking ends in a loan. Withdrawn and open attemp
 ...     grade=np.array([1, 1, 2]),
 ...     outcome=np.array([RoutingOutcome.DECLINED, RoutingOutcome.DECLINED, 1]),
 ...     day=np.array([100, 100, 100]),
+...     times=np.ones(3, np.int64),
 ... )
 >>> learned = learn(answers, {7: 900_000}, grades=3, on=100, lean=10)
 >>> learned.rate_ppm[7].tolist(), learned.asked_ppm[7].tolist()
@@ -23,8 +24,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from usance.base.codes import RoutingOutcome
-from usance.base.errors import InputError, UsanceError, raise_all
+from usance.base.errors import UsanceError, raise_all
 from usance.base.rates import PPM
+from usance.match.errors import ApprovalError
 
 Ints = NDArray[np.int64]
 
@@ -37,13 +39,6 @@ _YES = (RoutingOutcome.APPROVED,)
 _NO = (RoutingOutcome.DECLINED, RoutingOutcome.TIMED_OUT)
 
 
-class ApprovalError(InputError):
-    """Answers or stated rates from which no approval rate can be learned."""
-
-    code = "match.approval"
-    http_status = 422
-
-
 class Answers(NamedTuple):
     """Rows of `routing` with the grade of their request and the day (since 1970-01-01) of each."""
 
@@ -51,6 +46,8 @@ class Answers(NamedTuple):
     grade: Ints
     outcome: Ints
     day: Ints
+    times: Ints
+    """How many answers a row stands for."""
 
 
 class Learned(NamedTuple):
@@ -83,6 +80,7 @@ def learn(
     used = counts & (answers.day <= on) & np.isin(answers.source, sources)
     row, grade = np.searchsorted(sources, answers.source[used]), answers.grade[used]
     weight = _weights(half_life_days)[np.minimum(on - answers.day[used], 64 * half_life_days)]
+    weight *= answers.times[used]
     asked = np.zeros((len(sources), grades), np.int64)
     agreed = np.zeros((len(sources), grades), np.int64)
     np.add.at(asked, (row, grade), weight)
@@ -115,6 +113,10 @@ def _problems(
     if half_life_days < 1 or lean < 1:
         what = f"half-life of {half_life_days} days, lean of {lean}"
         yield ApprovalError(what, fix="Give at least 1 of each")
+    below = np.flatnonzero(answers.times < 0)
+    if below.size:
+        what = f"row {below[0]} stands for {answers.times[below[0]]} answers"
+        yield ApprovalError(what, fix="Give zero or more")
     strange = np.flatnonzero((answers.grade < 0) | (answers.grade >= grades))
     if strange.size:
         what = f"row {strange[0]} has grade {answers.grade[strange[0]]}"

@@ -68,6 +68,29 @@ def check(mandates_file: MandatesFile, as_json: AsJson = False) -> None:
 
 
 @app.command()
+def forecast(
+    history: Annotated[Path, typer.Argument(metavar="HISTORY.csv", help="Requests, in order.")],
+    out: Annotated[Path, typer.Option("--out", metavar="DEMAND.csv", help="Where it goes.")],
+    days: Annotated[int, typer.Option(min=1, max=1_000, help="How far ahead.")] = 30,
+    mandates_file: Annotated[
+        Path | None, typer.Option("--mandates", metavar="FILE", help="For names and time zone.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write the demand to expect by segment and day, from a history of requests."""
+    from usance.match.history import expect_file
+
+    answer = expect_file(history, out, days=days, mandates_file=mandates_file).as_dict()
+    if as_json:
+        print_json(answer)
+        return
+    print_line(
+        f"{answer['requests']} requests ({answer['requests_low']} to {answer['requests_high']}) "
+        f"in {answer['segments']} segments from {answer['from']} to {answer['to']} in {out}"
+    )
+
+
+@app.command()
 def plan(demand_file: DemandFile, mandates_file: MandatesFile, as_json: AsJson = False) -> None:
     """Plan demand over sources: what each takes, and the price of every limit."""
     from usance.match.planner import plan_files
@@ -153,6 +176,32 @@ def explain(
         return
     for line in _lines(answer):
         print_line(line)
+
+
+@app.command()
+def real(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="loans.csv.gz, a part a row.")],
+    as_json: AsJson = False,
+) -> None:
+    """Split and reserve the real loans of several funders again, and compare."""
+    from usance.match.real_replay import replay_real
+
+    done = replay_real(file)
+    if as_json:
+        print_json(done.as_dict())
+        return
+    print_line(f"{done.rows} rows, {done.loans} loans, {done.co_funded} of several funders")
+    counted = {"dropped": done.dropped, "noted": done.noted, "parts": done.parts,
+               "reservations": done.reservations}  # fmt: skip
+    for what, counts in counted.items():
+        print_line(f"{what}: {', '.join(f'{name} {count}' for name, count in counts.items())}")
+    rows = [
+        [str(e.funder), str(e.loans), str(e.co_funded), number(e.funded_minor, e.currency),
+         e.currency, _percent(e.share_ppm), str(e.further), number(e.room_left_minor, e.currency)]
+        for e in done.funders
+    ]  # fmt: skip
+    headings = ["funder", "loans", "co-funded", "funded", "", "share", "further off", "room left"]
+    print_table(headings, rows)
 
 
 def _clock(ctx: typer.Context) -> Callable[[], int]:

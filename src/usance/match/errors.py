@@ -1,4 +1,4 @@
-"""What can be wrong with mandates, demand and streams, and why a plan cannot be met.
+"""What can be wrong with what this room is given: mandates, demand, streams, answers, shares.
 
 InputError
 ├── MandateError                match.mandate            422
@@ -11,6 +11,9 @@ InputError
 ├── StreamError                 match.stream             422
 │   └── StreamOrder             match.stream.order       422
 ├── DemandError                 match.demand             422
+├── ApprovalError               match.approval           422
+├── ForecastError               match.forecast           422
+├── ShareError                  match.share              422
 └── NotFound                    match.not_found          404
 """
 
@@ -79,6 +82,27 @@ class DemandError(InputError):
     """A row of a demand forecast cannot be used."""
 
     code = "match.demand"
+    http_status = 422
+
+
+class ApprovalError(InputError):
+    """Answers or stated rates from which no approval rate can be learned."""
+
+    code = "match.approval"
+    http_status = 422
+
+
+class ForecastError(InputError):
+    """A history is empty, not by whole days, or below zero."""
+
+    code = "match.forecast"
+    http_status = 422
+
+
+class ShareError(InputError):
+    """The shares of a co-funded loan do not make a whole, or one is below its minimum."""
+
+    code = "match.share"
     http_status = 422
 
 

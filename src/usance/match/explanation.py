@@ -113,7 +113,7 @@ def _candidate(
         _excluded(routed, mandates, row, column),
         amount * margin // PPB,
         amount * price // PPB,
-        int(router.learned.rate[column]),
+        int(router.experience.rate[column]),
     )
 
 

@@ -21,8 +21,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from usance.base.errors import InputError
 from usance.base.rates import PPB, PPM
+from usance.match.errors import ForecastError
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -34,13 +34,6 @@ LEAN_DAYS = 4
 """All segments' effect counts as much as this many days of a segment's own."""
 _MOST = 2.0**62  # of a wild history the bound is cut, not turned around
 _TINY = 1e-9  # effects are zero only where nothing was ever asked for
-
-
-class ForecastError(InputError):
-    """A history is empty, not by whole days, or below zero."""
-
-    code = "match.forecast"
-    http_status = 422
 
 
 class Forecast(NamedTuple):

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from usance.base.dates import to_day
 from usance.base.rates import PPB, PPM
+from usance.match.aggregate import aggregate
 from usance.match.certificate import add_limit
 from usance.match.demand import Demand, read_demand
 from usance.match.errors import DemandError
@@ -28,8 +29,11 @@ from usance.match.rows import make_rows
 from usance.match.source_columns import SourceColumns, bit_set, source_columns
 
 Numbers = NDArray[np.int64]
-# A limit counts as broken when it is off by more than this part of its own size.
-TOLERANCE = 1e-6
+# A limit counts as broken when it is off by more than this part of its own size: the large
+# solver stops at 1e-4.
+TOLERANCE = 1e-3
+# Rows of a plan that is made again.
+ROWS_AGAIN = 3_000
 
 
 @dataclass(frozen=True)
@@ -124,23 +128,31 @@ def plan_files(demand_file: Path, mandates_file: Path) -> Plan:
 
 
 def plan(demand: Demand, mandates: Mandates, near: Plan | None = None) -> Plan:
-    """The best plan, or the nearest one that can be met; `near` is one made before, as a start."""
+    """The best plan, or the nearest one that can be met.
+
+    `near` is one made before: then only candidates near its prices are looked at, and segments
+    that mandates treat alike are put together where there are many.
+    """
     columns = source_columns(mandates)
     problem, limits = plan_problem(demand, mandates, columns)
-    start = (near.solved.prices, near.solved.mix_prices) if near is not None else None
-    conflicts: tuple[Conflict, ...] = ()
-    owed = bool((problem.bound < 0).any())
-    if owed:
-        relaxed = solve(problem, elastic=True)
-        conflicts = _conflicts(problem, relaxed, limits)
-        if conflicts:
-            problem = replace(
-                problem,
-                bound=problem.bound + relaxed.broken,
-                mix_bound=problem.mix_bound + relaxed.mix_broken,
-            )
+    start = None
+    if near is not None:
+        start = near.solved.prices, near.solved.mix_prices
+        few, slot = aggregate(problem.rows, problem.slot, columns, ROWS_AGAIN)
+        if len(problem.rows.amount) > ROWS_AGAIN:
+            problem = replace(problem, rows=few, slot=slot)
     firm = replace(problem, most_price=np.full(len(problem.bound), NO_MOST))
     solved = solve(firm, start)
+    conflicts: tuple[Conflict, ...] = ()
+    if _broken(problem, solved).any():
+        relaxed = solve(problem, elastic=True)
+        conflicts = _conflicts(problem, relaxed, limits)
+        problem = replace(
+            problem,
+            bound=problem.bound + relaxed.broken,
+            mix_bound=problem.mix_bound + relaxed.mix_broken,
+        )
+        solved = solve(replace(problem, most_price=firm.most_price), start)
     prices = np.rint(np.concatenate([solved.prices, solved.mix_prices])).astype(np.int64)
     return Plan(mandates, demand, problem, solved, limits, prices, conflicts)
 
@@ -193,13 +205,20 @@ def _conflicts(
     problem: Problem, relaxed: Solved, limits: tuple[Limit, ...]
 ) -> tuple[Conflict, ...]:
     """Limits that had to give way, and those whose price says that they stand in the way."""
-    broken = np.concatenate([relaxed.broken, relaxed.mix_broken])
+    amounts = np.concatenate([relaxed.broken, relaxed.mix_broken])
     price = np.concatenate([relaxed.prices, relaxed.mix_prices])
-    size = np.maximum(np.abs(np.concatenate([problem.bound, problem.mix_bound])), 1.0)
-    if not (broken > TOLERANCE * size).any():
-        return ()
     return tuple(
-        Conflict(limit, int(np.ceil(off)) if off > TOLERANCE * each else 0)
-        for limit, off, cost, each in zip(limits, broken, price, size, strict=True)
-        if off > TOLERANCE * each or cost > 0
+        Conflict(limit, int(np.ceil(off)) if broken else 0)
+        for limit, off, cost, broken in zip(
+            limits, amounts, price, _broken(problem, relaxed), strict=True
+        )
+        if broken or cost > 0
     )
+
+
+def _broken(problem: Problem, solved: Solved) -> NDArray[np.bool_]:
+    """Which limits an allocation does not meet."""
+    amounts = np.concatenate([solved.broken, solved.mix_broken])
+    size = np.maximum(np.abs(np.concatenate([problem.bound, problem.mix_bound])), 1.0)
+    off: NDArray[np.bool_] = amounts > TOLERANCE * size
+    return off

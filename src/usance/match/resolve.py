@@ -24,10 +24,6 @@ Floats = NDArray[np.float64]
 ENDLESS = NO_ROOM_LIMIT // 2
 # Rows of demand in a plan made on the way: it takes a fraction of a second.
 ROWS = 3_000
-# How many answers an institution's stated approval rate is worth.
-STATED_WORTH = 200
-# An approval rate this many standard deviations off what is believed is a shock.
-SHOCK_DEVIATIONS = 8.0
 
 
 @dataclass(frozen=True)
@@ -41,39 +37,6 @@ class Prices:
     mix: Floats
     spread: Numbers
     """By column: all but the mix, per unit of loan."""
-
-
-@dataclass
-class Learned:
-    """Approval rates as experienced: what institutions stated, corrected by their answers."""
-
-    rate: Numbers
-    asked: Numbers
-    approved: Numbers
-
-    @classmethod
-    def start(cls, columns: SourceColumns) -> Learned:
-        """What the mandates say."""
-        none = np.zeros(len(columns.source), np.int64)
-        return cls(columns.approval.copy(), none, none.copy())
-
-    def shock(self, live: Live, columns: SourceColumns) -> str:
-        """The first source whose answers since the last look no longer fit, or nothing."""
-        asked = live.asked - self.asked
-        approved = live.approved - self.approved
-        rate = self.rate / PPM
-        usual = np.sqrt(np.maximum(asked * rate * (1 - rate), 1.0))
-        off = np.abs(approved - asked * rate) > SHOCK_DEVIATIONS * usual
-        if not off.any():
-            return ""
-        return f"source {columns.source[int(np.argmax(off))]}: approval rate changed"
-
-    def look(self, live: Live) -> None:
-        """Take in the answers since the last look."""
-        asked, approved = live.asked - self.asked, live.approved - self.approved
-        total = approved * PPM + self.rate * STATED_WORTH
-        self.rate = np.clip(total // (asked + STATED_WORTH), 1_000, PPM)
-        self.asked, self.approved = live.asked.copy(), live.approved.copy()
 
 
 def pace_of(live: Live, ahead: Ahead) -> Floats:
@@ -101,11 +64,11 @@ def set_pace(live: Live, ahead: Ahead, step: int) -> None:
 
 def make_prices(
     mandates: Mandates, columns: SourceColumns, live: Live, sample: Rows, ahead: Ahead,
-    learned: Learned, before: Prices | None,
+    approval: Numbers, before: Prices | None,
 ) -> Prices:  # fmt: skip
     """Prices for the rest of the period; `before` are those made last, which are thought near."""
     rows, _ = aggregate(sample, np.zeros(len(sample.amount), np.int64), columns, ROWS)
-    problem = rest_problem(mandates, columns, live, rows, ahead, learned.rate)
+    problem = rest_problem(mandates, columns, live, rows, ahead, approval)
     count = len(columns.source)
     near = None
     if before is not None:

@@ -16,11 +16,12 @@ from numpy.typing import NDArray
 from usance.base.dates import from_day, to_day, to_month
 from usance.match.certificate import approvals, open_columns
 from usance.match.demand import Demand
+from usance.match.experience import Experience
 from usance.match.live_state import Policy, start_live
 from usance.match.mandate import EventKind, Mandates
 from usance.match.outlook import Outlook
 from usance.match.requests import MICROSECONDS, Requests
-from usance.match.resolve import Learned, Prices, make_prices, set_pace, set_prices
+from usance.match.resolve import Prices, make_prices, set_pace, set_prices
 from usance.match.route_kernel import BATCH, Answers, Live, route_run, set_room
 from usance.match.rows import Rows, make_rows
 from usance.match.source_columns import NO_ROOM_LIMIT, SourceColumns, source_columns, thresholds
@@ -99,7 +100,7 @@ class Router:
         self.done.plan_of = np.zeros(count, np.int64)
         first, last = period_of(mandates, self.rows)
         self.outlook = Outlook(demand, first, last, self.columns, mandates.time_zone)
-        self.learned = Learned.start(self.columns)
+        self.experience = Experience(self.columns)
         self.prices: Prices | None = None
         self.events = 0
         self.today = -1
@@ -190,7 +191,7 @@ class Router:
         """Why prices should be made again now: the schedule, a first look, or a shock."""
         if not self.done.plans:
             return "start"
-        shock = self.learned.shock(self.live, self.columns)
+        shock = self.experience.shock(self.live)
         if shock:
             return shock
         last = self.done.plans[-1].request
@@ -203,12 +204,13 @@ class Router:
     def _plan(self, start: int, reason: str) -> None:
         day, second = int(self.rows.day[start]), int(self.rows.second[start])
         ahead = self.outlook.ahead(start, day, second)
-        self.learned.look(self.live)
+        self.experience.look(self.live, day)
         sample = self.outlook.sample(self.rows, start, day, second)
         if len(sample.amount):
             self.prices = make_prices(
-                self.mandates, self.columns, self.live, sample, ahead, self.learned, self.prices
-            )
+                self.mandates, self.columns, self.live, sample, ahead, self.experience.rate,
+                self.prices,
+            )  # fmt: skip
             trust = self.policy.trust if reason in CALM else 1.0
             set_prices(self.live, self.columns, self.prices, trust)
         set_pace(self.live, ahead, self.policy.step)

@@ -18,18 +18,12 @@ from collections.abc import Collection, Iterator, Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from usance.base.errors import AmountError, InputError, UsanceError, raise_all
+from usance.base.errors import AmountError, UsanceError, raise_all
 from usance.base.money import INT64_MAX, split
 from usance.base.rates import PPM, Rate
+from usance.match.errors import ShareError
 
 Ints = NDArray[np.int64]
-
-
-class ShareError(InputError):
-    """The shares of a co-funded loan do not make a whole, or one is below its minimum."""
-
-    code = "match.share"
-    http_status = 422
 
 
 def shared(total_minor: int, weights: Mapping[int, int]) -> dict[int, int]:

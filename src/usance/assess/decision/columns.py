@@ -74,6 +74,7 @@ class _Batch:
         self.spoken: list[Longs] = []
         self.lost = np.zeros((0, rows), np.float64)
         self.codes: list[int] = []
+        self.asked: tuple[Any, Any, int] | None = None
         self.at = 0
 
     def run(self, group: tuple[Stage, ...]) -> None:
@@ -119,21 +120,29 @@ class _Batch:
         inputs = model.inputs(table_of(plain, stage.name))
         scores = model.score_inputs(inputs)
         if self.flow.input_reasons:
-            self._shares(model, inputs)
+            self.asked = (model, inputs, self.at)
         offered = {"score": scores.score, "pd_ppm": scores.pd_ppm}
         for name, declared in stage.gives.items():
             self._know(name, declared, offered[str(model_part(name))], self.declined < 0)
         self.spoken.append(np.zeros(len(self.declined), np.int64))
         self.at += 1
 
-    def _shares(self, model: Any, inputs: Any) -> None:
+    def _shares(self, rows: NDArray[np.bool_]) -> None:
+        """A model's shares where a reason needs them; trees take long over each."""
         from usance.assess.scoring.reasons import contributions
 
-        named = [
-            at for at, each in enumerate(model.columns) if each.name in self.flow.input_reasons
-        ]
-        self.lost = contributions(model, inputs)[:, named].T
-        self.codes = [self.flow.input_reasons[model.columns[at].name] for at in named]
+        assert self.asked is not None
+        model, inputs, at_stage = self.asked
+        # Who was declined before the model was asked is told the points of the card.
+        before = (self.declined >= 0) & (self.declined < at_stage)
+        rows = rows & ~before
+        known = self.flow.input_reasons
+        named = [at for at, each in enumerate(model.columns) if each.name in known]
+        shares = np.zeros((len(named), len(self.declined)))
+        if rows.any():
+            shares[:, rows] = contributions(model, inputs[rows])[:, named].T
+        self.lost = np.concatenate([np.where(before, self.lost, 0), shares])
+        self.codes = [*self.codes, *(known[model.columns[at].name] for at in named)]
 
     def _know(self, name: str, declared: Declared, values: Longs, reached: Any) -> None:
         self.columns[name] = values
@@ -153,6 +162,11 @@ class _Batch:
         """As `explain.told`, row by row in the kernel."""
         found = np.zeros((MOST, len(self.declined)), np.int16)
         spoken = np.array(self.spoken, np.int64)
+        if self.asked is not None:
+            stage = np.arange(len(spoken))[:, None]
+            told = (self.declined < 0) | (stage == self.declined)
+            explained = [*self.flow.explained.instead, *self.flow.explained.beside]
+            self._shares((told & np.isin(spoken, explained)).any(axis=0))
         lost = np.asarray(self.lost, np.float64)
         codes = np.array(self.codes, np.int64)
         treat = np.zeros(HIGHEST_CODE + 1, np.int8)

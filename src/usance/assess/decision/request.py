@@ -121,11 +121,10 @@ def _value(
         return float(declared.coded(parameters.at(declared.parameter, day).integer))
     if not needed:
         return NOT_GIVEN
-    where = "records" if request.records else f"inputs.{name}"
-    fix = f"Give {name}; a {request.kind.label} is decided on it"
+    fix = f"Give {name}; this {request.kind.label} is decided on it"
     if declared.missing is not None:
         fix += ", and null says that it is not there"
-    raise WrongInput(f"{name} is missing", where=where, fix=fix)
+    raise WrongInput(f"{name} is missing", where=f"inputs.{name}", fix=fix)
 
 
 def _checked(declared: Declared, code: int) -> int:

@@ -1,4 +1,4 @@
-r"""A declared value: its type, its range, its special codes and what each of them means.
+"""A declared value: its type, its range, its special codes and what each of them means.
 
 Models and decision tables read numbers. A name becomes its position in the declared list, true
 becomes 1, a whole number stays itself; a value that is not there becomes the code declared for

@@ -1,4 +1,4 @@
-r"""The formulas and cells of decision tables: the part of zen's language that can be compiled.
+"""The formulas and cells of decision tables: the part of zen's language that can be compiled.
 
 A formula has whole numbers, texts, truths, names, `+ - *`, comparisons, `and`, `or`, `not`,
 `a ? b : c`, `min([a, b])`, `max([a, b])` and `floor(a / n)` with a number n. A cell is a list of
@@ -10,7 +10,7 @@ Call(op='+', args=(Call(op='min', args=(Call(op='*', args=(Name(path='income'), 
 Literal(value=2))), Literal(value=500))), Call(op='floor', args=(Name(path='age'), \
 Literal(value=3)))))
 >>> parse_cell(">= 18 and < 25, 99")
-((Test(op='>=', value=18), Test(op='<', value=25)), (Test(op='==', value=99),))
+((Condition(op='>=', value=18), Condition(op='<', value=25)), (Condition(op='==', value=99),))
 """
 
 from __future__ import annotations
@@ -58,14 +58,14 @@ Formula = Literal | Name | Call
 
 
 @dataclass(frozen=True, slots=True)
-class Test:
+class Condition:
     """One comparison of a cell with the value of its column."""
 
     op: str
     value: Plain
 
 
-Cell = tuple[tuple[Test, ...], ...]
+Cell = tuple[tuple[Condition, ...], ...]
 """Any of these, each of them all of its tests; an empty cell fits everything."""
 
 
@@ -231,7 +231,7 @@ def _call(read: _Reader, word: str) -> Formula:
 def parse_cell(text: str, where: str = "") -> Cell:
     """The tests of one cell of a decision table."""
     read = _Reader(text, where)
-    choices: list[tuple[Test, ...]] = []
+    choices: list[tuple[Condition, ...]] = []
     while read.kind != "end":
         tests = list(_tests(read))
         while read.has("and"):
@@ -245,7 +245,7 @@ def parse_cell(text: str, where: str = "") -> Cell:
     return tuple(choices)
 
 
-def _tests(read: _Reader) -> list[Test]:
+def _tests(read: _Reader) -> list[Condition]:
     if read.has("[", "("):
         low = ">=" if read.take() == "[" else ">"
         first = _value(read)
@@ -254,9 +254,9 @@ def _tests(read: _Reader) -> list[Test]:
         read.take()
         last = _value(read)
         high = "<=" if read.take("]", ")") == "]" else "<"
-        return [Test(low, first), Test(high, last)]
+        return [Condition(low, first), Condition(high, last)]
     op = read.take() if read.has(*_COMPARE) else "=="
-    return [Test(op, _value(read))]
+    return [Condition(op, _value(read))]
 
 
 def _value(read: _Reader) -> Plain:

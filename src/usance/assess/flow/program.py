@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from usance.assess.features.declared import Declared, ValueType
 from usance.assess.flow.errors import FlowError
 from usance.assess.flow.files import Flow, Stage
-from usance.assess.flow.formula import Call, Cell, Formula, Literal, Name, Plain, Test
+from usance.assess.flow.formula import Call, Cell, Condition, Formula, Literal, Name, Plain
 from usance.assess.flow.graph import FormulaNode, TableNode
 from usance.base.codes import DecisionKind
 
@@ -146,7 +146,7 @@ class _Builder:
             found += whole
         return found
 
-    def _interval(self, test: Test) -> list[Interval]:
+    def _interval(self, test: Condition) -> list[Interval]:
         at = self.number(test.value)
         return {
             "==": [(at, at)],

@@ -7,8 +7,8 @@ value that more than `HUB` users have (an office address, a shop's phone) links 
 >>> index = LinkIndex()
 >>> for user in (1, 2, 3):
 ...     index.add(Link(user, Attribute.DEVICE, 77))
->>> index.add(Link(3, Attribute.PHONE, 5))
-... index.add(Link(4, Attribute.PHONE, 5))
+>>> for user in (3, 4):
+...     index.add(Link(user, Attribute.PHONE, 5))
 >>> index.mark_bad(2)
 >>> index.features(1)
 LinkFeatures(size=4, degree=2, bad_neighbours_ppm=500000)

@@ -3,7 +3,7 @@
 >>> log = VelocityLog()
 >>> for hour in (1, 2, 30):
 ...     log.add("device 77", hour * HOUR_US)
->>> log.count("device 77", 30 * HOUR_US, 24), log.count("device 77", 25 * HOUR_US, 24)
+>>> log.count("device 77", 30 * HOUR_US, 24), log.count("device 77", 24 * HOUR_US, 24)
 (1, 2)
 """
 

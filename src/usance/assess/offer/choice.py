@@ -9,6 +9,7 @@ such answer is a cut. What the last answer oversteps is taken back where it cost
 from __future__ import annotations
 
 from dataclasses import dataclass
+from importlib import import_module
 
 import numpy as np
 from numpy.typing import NDArray
@@ -89,7 +90,7 @@ def _master(cuts: list[tuple[float, Floats]], limits: Longs, most: float) -> tup
 
     Uses are whole, so at a price above the largest profit nobody uses anything.
     """
-    from ortools.linear_solver import pywraplp
+    pywraplp = import_module("ortools.linear_solver.pywraplp")  # its stub lacks the name
 
     solver = pywraplp.Solver.CreateSolver("GLOP")
     infinity = solver.infinity()

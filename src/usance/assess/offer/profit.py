@@ -1,4 +1,4 @@
-r"""Expected profit of an offer: take-up × drawn × (income − funding − loss − capital − service).
+"""Expected profit of an offer: take-up × drawn × (income − funding − loss − capital − service).
 
 Everything is whole minor units and parts per million; each step is rounded half up once, so one
 offer and a column of them give the same numbers.

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from usance.base.compiled import kernel
-from usance.loan.kernel.arrays import i64, u64
 from usance.loan.kernel.plan import divide_half_up
 
 PPM, PPB = 1_000_000, 1_000_000_000
 _SPLIT = 100_000
 """At most 10^11 minor units at 10^9 ppb overflow 64 bits in one product, not in two."""
+_PART = 1 << 10
+"""Likewise 2^31 minor units of fees over thirty years of days."""
 
 
 @kernel(inline=True)
@@ -43,9 +44,12 @@ def earned_of(price: int, at_once_ppm: int, days: int, term_days: int) -> int:
     """What is earned of a price: a share at once, the rest by days of the term."""
     if term_days == 0:
         return price
-    weight = u64(at_once_ppm) * u64(term_days) + u64(PPM - at_once_ppm) * u64(days)
-    whole = u64(PPM) * u64(term_days)
-    return i64((u64(2) * u64(price) * weight + whole) // (u64(2) * whole))
+    weight = at_once_ppm * term_days + (PPM - at_once_ppm) * days
+    whole = PPM * term_days
+    high, low = price // _PART, price % _PART
+    product = high * weight
+    quotient, rest = product // whole, product % whole
+    return quotient * _PART + divide_half_up(rest * _PART + low * weight, whole)
 
 
 @kernel(inline=True)

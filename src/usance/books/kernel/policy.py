@@ -32,7 +32,7 @@ def amounts_of(
     model = at[row, p.MODEL]
     if at[row, p.PRINCIPAL] == 0:
         return
-    if model == ICE or model == TECH:
+    if model in (ICE, TECH):
         fee = share_of(at[row, p.PRINCIPAL], at[row, p.FEE_PPM])
         out[row, a.REFERRAL_FEE if model == ICE else a.USAGE_FEE] = fee
         out[row, a.REFERRAL_VAT if model == ICE else a.USAGE_VAT] = tax_in(fee, policy[VAT])

@@ -75,11 +75,14 @@ def cost_to_come(held: Holding, day: date) -> dict[int, Fraction]:
     grant = held.grant
     found: dict[int, Fraction] = {}
     stays = held.remaining(day)
+    # What vests with the grant was due on its day, before the first that is counted.
+    due_before = straight_line_with_floor(grant.parts, 0)
     for elapsed, cost in enumerate(costs(grant.parts, straight_line_with_floor), start=1):
         on = grant.granted_on + timedelta(days=elapsed)
-        if on > day and cost:
-            found[on.year] = found.get(on.year, Fraction(0)) + stays * cost
-    return found
+        if on > day:
+            found[on.year] = found.get(on.year, Fraction(0)) + stays * (cost - due_before)
+        due_before = Fraction(0)
+    return {year: cost for year, cost in found.items() if cost}
 
 
 def income_per_share(

@@ -6,12 +6,10 @@ each is made once from accounts that hold powers of one base, so that its digits
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date
 from functools import cache, cached_property
-
-import numpy as np
 
 from usance.base.codes import Currency, Tag
 from usance.base.dates import to_month
@@ -33,8 +31,8 @@ from usance.books.statements.primary import (
 
 Key = tuple[str, str]
 """Line and parent."""
-Signs = Mapping[str, int]
-"""Accounts with the sign they have in a line; debit positive."""
+Term = tuple[str, Tag, int]
+"""An account, the tag of its entries, and the sign they have in a line; debit positive."""
 
 SHEET, OPERATIONS, COMPREHENSIVE = "balance_sheet", "operations", "comprehensive_income"
 CASH_FLOWS, ADJUSTED = "cash_flows", "non_gaap_reconciliation"
@@ -45,6 +43,8 @@ ACTIVITIES = {
     cash.FINANCING: Activity.FINANCING,
 }
 PAY = "pay_in_shares"
+ACCRUED = "Accrued expenses and other current liabilities"
+CONTRACT = "Contract liabilities"
 BASE = 64
 """Wider than any sign a statement gives an account, twice over."""
 
@@ -56,7 +56,7 @@ class Line:
     line: str
     parent: str
     is_total: bool
-    signs: Signs
+    terms: tuple[Term, ...]
 
     @property
     def key(self) -> Key:
@@ -65,20 +65,30 @@ class Line:
 
 
 def lines_of(statement: str, entities: Entities) -> tuple[Line, ...]:
-    """The lines of a statement in print order; all columns of a matrix have the same."""
-    base, _, column = statement.partition(":")
-    return _lines(f"{base}:us_gaap" if column else base, entities.parent.name)
+    """The lines of a statement, or of a column of a matrix, in print order."""
+    return _lines(statement, entities.parent.name)
 
 
 @cache
 def _lines(statement: str, company: str) -> tuple[Line, ...]:
     """A statement in which account n holds BASE^n: the digits of each line are its signs."""
-    names = [account.name for account in load_chart()]
+    names = [account.name for account in load_chart() if not account.within_group]
     held = {name: BASE**place for place, name in enumerate(names)}
     return tuple(
-        Line(row.line, row.parent, row.is_total, _signs(row.amount_minor, names))
+        Line(row.line, row.parent, row.is_total, _terms(statement, row, names))
         for row in _rows(statement, held, company)
     )
+
+
+def _terms(statement: str, row: Row, names: list[str]) -> tuple[Term, ...]:
+    """Accounts by tag; under US GAAP alone, contract liabilities are part of accrued expenses."""
+    signs = _signs(row.amount_minor, names)
+    found = [(name, tag, sign) for tag in tags_of(statement) for name, sign in signs.items()]
+    if statement.startswith(SHEET_MATRIX) and row.line in (ACCRUED, CONTRACT):
+        found = [term for term in found if term[:2] != ("contract_liabilities", Tag.NONE)]
+        if row.line == ACCRUED and Tag.NONE in tags_of(statement):
+            found.append(("contract_liabilities", Tag.NONE, -1))
+    return tuple(found)
 
 
 def _signs(packed: int, names: list[str]) -> dict[str, int]:
@@ -96,15 +106,17 @@ def _rows(statement: str, held: dict[str, int], company: str) -> list[Row]:
     parent = Entity(1, company, Role.PARENT, Currency.CNY)
     entities = Entities(Currency.CNY, {1: parent})
     group = Consolidated(date.min, entities, {(1, Tag.NONE): held}, load_chart())
-    # Balances within the group are told as they are held: what eliminates them is no account.
-    group.__dict__["eliminations"] = {}
-    if statement.startswith(SHEET_MATRIX):
-        return [row for row in balance_sheet_matrix(group) if row.statement == statement]
-    if statement.startswith(OPERATIONS_MATRIX):
-        return [row for row in operations_matrix(None, group, "") if row.statement == statement]
-    if statement == SHEET:
+    base, _, column = statement.partition(":")
+    if column:
+        made = (
+            balance_sheet_matrix(group)
+            if base == SHEET_MATRIX
+            else operations_matrix(None, group, "")
+        )
+        return [row for row in made if row.statement == f"{base}:us_gaap"]
+    if base == SHEET:
         return balance_sheet(group)
-    make = operations if statement == OPERATIONS else comprehensive_income
+    make = operations if base == OPERATIONS else comprehensive_income
     return make(movement(None, group), "")
 
 
@@ -116,21 +128,16 @@ class Exact:
 
     def sheet(self, statement: str, day: date) -> dict[Key, int]:
         """Every line of a balance sheet, or of a column of its matrix."""
-        return self._sums(statement, lambda name, tags: self.books.at(day).amount(name, *tags))
+        return self._sums(statement, self.books.at(day).amount)
 
     def flow(self, statement: str, before: date, day: date) -> dict[Key, int]:
         """Every line of a statement over the days after one up to another."""
         start, end = self.books.at(before), self.books.at(day)
-        return self._sums(
-            statement, lambda name, tags: end.amount(name, *tags) - start.amount(name, *tags)
-        )
+        return self._sums(statement, lambda name, tag: end.amount(name, tag) - start.amount(name, tag))
 
-    def _sums(
-        self, statement: str, amount: Callable[[str, tuple[Tag, ...]], int]
-    ) -> dict[Key, int]:
-        tags = tags_of(statement)
+    def _sums(self, statement: str, amount: Callable[[str, Tag], int]) -> dict[Key, int]:
         return {
-            line.key: sum(sign * amount(name, tags) for name, sign in line.signs.items())
+            line.key: sum(sign * amount(name, tag) for name, tag, sign in line.terms)
             for line in lines_of(statement, self.books.entities)
         }
 
@@ -175,13 +182,3 @@ def cash_rules(line: str) -> list[int]:
     """The rules whose cash stands in a line of the cash-flow statement."""
     wanted = ACTIVITIES[line]
     return [rule for rule, activity in activities().items() if activity is wanted]
-
-
-def cash_accounts() -> list[int]:
-    """The numbers of all accounts that are cash."""
-    return [account.number for account in load_chart() if account.is_cash]
-
-
-def cash_mask(account: np.ndarray[tuple[int], np.dtype[np.int64]]) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    """Which lines of a ledger are cash."""
-    return np.isin(account, cash_accounts())

@@ -1,0 +1,143 @@
+"""All figures of a release from closed books, in the order they are printed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import date, timedelta
+from decimal import Decimal
+from fractions import Fraction
+from functools import cached_property
+
+from usance.base.codes import Currency
+from usance.base.errors import UsanceError
+from usance.books.periods import ClosePeriod
+from usance.disclose.errors import FilerError
+from usance.disclose.facts import NO_CURRENCY, UNITS
+from usance.disclose.profile import Profile
+from usance.disclose.release.closed import Closed
+from usance.disclose.release.exact import CASH_FLOWS, COMPREHENSIVE, OPERATIONS, Exact
+from usance.disclose.release.figure import Figure
+from usance.disclose.release.filer import Filer
+from usance.disclose.release.per_share import PerShare
+from usance.disclose.release.printed import Printed, year_start
+from usance.disclose.release.quoted import Quoted
+from usance.disclose.release.spans import Span, Spans, spans_of
+from usance.disclose.release.tables import Tables
+from usance.disclose.release.translated import Translated
+
+LABELS = {Currency.CNY: "RMB"}
+"""What a filing calls a currency, where that is not its code."""
+
+
+@dataclass(frozen=True)
+class Release:
+    """One period of closed books, ready to be printed."""
+
+    closed: Closed
+    period: ClosePeriod
+    profile: Profile
+    filer: Filer
+
+    @cached_property
+    def document(self) -> str:
+        """The name of the document in its table and addresses."""
+        return self.filer.document or self.spans.now.name
+
+    @cached_property
+    def company(self) -> str:
+        """Who publishes it."""
+        return self.filer.name or self.closed.books.entities.parent.name
+
+    @cached_property
+    def spans(self) -> Spans:
+        """Its periods."""
+        return spans_of(self.period)
+
+    @cached_property
+    def tables(self) -> Tables:
+        """Its printed columns."""
+        currency = self.closed.books.entities.currency
+        if LABELS.get(currency, currency.label) != self.profile.reporting:
+            what = f"the books are in {currency.label}, the profile in {self.profile.reporting}"
+            raise FilerError(what, fix="Give a profile of the books' currency with --profile")
+        minor = UNITS[self.filer.unit] * 10**currency.exponent // 10**self.filer.decimals
+        printed = Printed(Exact(self.closed.books), self.profile, minor)
+        translated = Translated(printed, Fraction(self.rate)) if self.filer.translated else None
+        return Tables(printed, translated, self.filer.unit, self.filer.decimals)
+
+    @cached_property
+    def rate(self) -> Decimal:
+        """The rate of the convenience translation: as given, else that of the books' last day."""
+        if self.filer.rate is not None:
+            return self.filer.rate
+        try:
+            found = self.closed.books.rates.at(Currency[self.profile.translated], self.period.last_day)
+        except UsanceError:
+            what = f"there is no rate for the columns in {self.profile.translated}"
+            fix = (
+                "Give --rate, or translation: {rate: 7.2672} in the filer's file "
+                "(translation: {shown: false} leaves those columns out)"
+            )
+            raise FilerError(what, where="rate", fix=fix) from None
+        return round(Decimal(found.numerator) / found.denominator, 4)
+
+    @cached_property
+    def told(self) -> list[tuple[Span, bool]]:
+        """The periods of the tables that the books tell, and whether they are translated."""
+        ours = (self.spans.now, self.spans.so_far)
+        return [
+            (span, span in ours)
+            for span in self.spans.tables()
+            if self.closed.tells(span.first, span.day)
+        ]
+
+    @cached_property
+    def days(self) -> list[date]:
+        """The days of the balance sheets."""
+        listed = (year_start(self.period.last_day), self.period.last_day)
+        return [day for day in listed if self.closed.stands(day)]
+
+    @cached_property
+    def per_share(self) -> PerShare:
+        """What stands below operations."""
+        return PerShare(self.closed, self.tables, self.company)
+
+    @cached_property
+    def figures(self) -> list[Figure]:
+        """Every figure, once."""
+        return [*self._tables(), *self._note(), *self._matrices(), *Quoted(self).figures()]
+
+    def _tables(self) -> Iterator[Figure]:
+        tables = self.tables
+        yield from tables.sheet(self.days)
+        yield from tables.flows(OPERATIONS, self.told)
+        yield from self.per_share.below_operations(self.told)
+        yield from tables.flows(CASH_FLOWS, self.told)
+        yield from tables.flows(COMPREHENSIVE, self.told)
+        yield from self.per_share.adjusted(self.told)
+
+    def _matrices(self) -> Iterator[Figure]:
+        years = (self.spans.so_far_year_ago, self.spans.so_far)
+        told = [span for span in years if self.closed.tells(span.first, span.day)]
+        yield from self.tables.matrix_operations(told)
+        yield from self.tables.matrix_sheet(self.days)
+
+    def _note(self) -> Iterator[Figure]:
+        if not self.tables.translated:
+            return
+        name, day = "convenience_translation", self.period.last_day
+        unit = "rmb_per_usd"
+        yield Figure(name, "Convenience translation rate", "", day.isoformat(),
+                     self.profile.reporting, unit, f"{self.rate:f}")  # fmt: skip
+        on = self.filer.rate_on or last_weekday(day)
+        yield Figure(name, "Rate date", "", day.isoformat(), NO_CURRENCY, "date", on.isoformat())
+
+
+def last_weekday(day: date) -> date:
+    """The last day on or before a day that is not of a weekend.
+
+    >>> last_weekday(date(2024, 6, 30)).isoformat()
+    '2024-06-28'
+    """
+    return day - timedelta(days=max(0, day.weekday() - 4))

@@ -1,0 +1,106 @@
+r"""Who publishes: name, unit, the rate of the convenience translation, language and own texts.
+
+>>> filer = parse_filer('''
+... name: "Example Holding, Inc."
+... unit: thousand
+... translation: {rate: 7.2672, on: 2024-06-28}
+... ''')
+>>> filer.name, str(filer.rate), filer.rate_on.isoformat()
+('Example Holding, Inc.', '7.2672', '2024-06-28')
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from datetime import date
+from decimal import Decimal, InvalidOperation
+from pathlib import Path
+from typing import Any
+
+from usance.base.documents import parse_yaml, read_text
+from usance.base.errors import DocumentError, UsanceError, raise_all
+from usance.base.fields import Fields, day, document_places, text, truth, whole_of
+from usance.disclose.errors import FilerError
+
+UNITS = ("thousand", "million", "unit")
+
+
+@dataclass(frozen=True, slots=True)
+class Filer:
+    """The choices of one filer; everything has a default."""
+
+    name: str = ""
+    unit: str = "thousand"
+    decimals: int = 0
+    translated: bool = True
+    rate: Decimal | None = None
+    rate_on: date | None = None
+    language: str = "en"
+    texts: dict[str, Any] = field(default_factory=dict)
+    document: str = ""
+
+    def at(self, rate: str | None) -> Filer:
+        """The same filer with another rate."""
+        return self if rate is None else replace(self, rate=_rate(rate, "--rate"))
+
+
+def read_filer(path: Path | None) -> Filer:
+    """The filer of a YAML file, or the plain one."""
+    return parse_filer(read_text(path), where=str(path)) if path else Filer()
+
+
+def parse_filer(content: str, *, where: str = "filer") -> Filer:
+    """The filer of a YAML text, or everything that is wrong with it."""
+    problems: list[UsanceError] = []
+    given = Fields(
+        parse_yaml(content, where=where), document_places(where, lambda: content), problems
+    )
+    plain = Filer()
+    translation = given.inner("translation")
+    translated = True
+    rate, rate_on = None, None
+    if translation is not None:
+        rate, rate_on = translation.take("rate", _rate), translation.take("on", day)
+        shown = translation.take("shown", truth)
+        translated = True if shown is None else shown
+        translation.close()
+    made = Filer(
+        given.need("name", text) or "", given.take("unit", _unit) or plain.unit,
+        given.take("decimals", whole_of(0, 2)) or 0, translated, rate, rate_on,
+        given.take("language", text) or plain.language, given.take("texts", _texts) or {},
+        given.take("document", _document) or "",
+    )  # fmt: skip
+    given.close()
+    raise_all(problems, where=where)
+    return made
+
+
+def _rate(given: Any, where: str) -> Decimal:
+    try:
+        rate = Decimal(str(given))
+    except InvalidOperation:
+        rate = Decimal(0)
+    if not rate.is_finite() or rate <= 0 or rate != round(rate, 6):
+        fix = "Give units of the reporting currency for one of the other, such as 7.2672"
+        raise FilerError(f"{given} is no rate of exchange", where=where, fix=fix)
+    return rate
+
+
+def _unit(given: Any, where: str) -> str:
+    if given not in UNITS:
+        raise DocumentError(f"{given!r} is no unit", where=where, fix=f"Use {', '.join(UNITS)}")
+    return str(given)
+
+
+def _document(given: Any, where: str) -> str:
+    name = text(str(given), where)
+    if "/" in name or "," in name:
+        fix = "It is part of every address: leave out / and commas"
+        raise DocumentError(f"{name!r} is no name of a document", where=where, fix=fix)
+    return name
+
+
+def _texts(given: Any, where: str) -> dict[str, Any]:
+    if not isinstance(given, dict):
+        raise DocumentError("is no mapping of texts", where=where, fix="Write name: sentence")
+    return given

@@ -1,0 +1,96 @@
+"""A release as files: the fact table, and the page as HTML, XLSX and PDF."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from usance.base.book import Book
+from usance.base.errors import InputError
+from usance.books.periods import ClosePeriod
+from usance.disclose.errors import FactError
+from usance.disclose.facts import Fact, documents
+from usance.disclose.profile import Profile
+from usance.disclose.reading import read_facts
+from usance.disclose.release.closed import closed_books
+from usance.disclose.release.figure import Addresses, Figure, as_csv
+from usance.disclose.release.figures import Release
+from usance.disclose.release.filer import Filer
+from usance.disclose.release.html import html_of
+from usance.disclose.release.pages import page_of
+from usance.disclose.release.pdf import pdf_of
+from usance.disclose.release.wording import load_texts
+from usance.disclose.release.xlsx import xlsx_of
+
+FORMATS = ("csv", "html", "xlsx", "pdf")
+
+
+def release_of(book: Book, period: ClosePeriod, profile: Profile, filer: Filer) -> Release:
+    """The release of a closed period."""
+    return Release(closed_books(book, period), period, profile, filer)
+
+
+def publish(release: Release, out: Path, formats: Sequence[str] = FORMATS) -> dict[str, Path]:
+    """Write a release made from books; its table is read back as anyone else would read it."""
+    table = as_csv(release.document, release.figures, release.profile.reporting)
+    path = _write(out, f"{release.document}.csv", table.encode())
+    facts = read_facts([path], release.profile)
+    return {"csv": path} | print_facts(
+        facts, release.profile, release.filer, release.company, out, formats
+    )
+
+
+def publish_table(
+    table: Path, profile: Profile, filer: Filer, out: Path, formats: Sequence[str] = FORMATS
+) -> dict[str, Path]:
+    """Write the release of a table someone brings; it holds one document."""
+    facts = read_facts([table], profile)
+    named = documents(facts)
+    if len(named) > 1:
+        fix = "Give a table of one document"
+        what = f"holds {len(named)} documents: {', '.join(named)}"
+        raise FactError(what, where=str(table), fix=fix)
+    (document,) = named
+    figures = [
+        Figure(fact.statement, fact.line, fact.parent, fact.period.name, fact.currency, fact.unit,
+               fact.text, fact.is_total)
+        for fact in facts
+    ]  # fmt: skip
+    text = as_csv(document, figures, profile.reporting)
+    path = _write(out, f"{document}.csv", text.encode())
+    company = filer.name or document
+    return {"csv": path} | print_facts(facts, profile, filer, company, out, formats)
+
+
+def print_facts(
+    facts: Sequence[Fact], profile: Profile, filer: Filer, company: str, out: Path,
+    formats: Sequence[str],
+) -> dict[str, Path]:  # fmt: skip
+    """Write the page of one document's facts in some formats."""
+    texts = load_texts(filer.language, filer.texts)
+    page = page_of(facts, profile, texts, company, filer.language)
+    made = {}
+    if "html" in formats:
+        made["html"] = _write(out, f"{page.document}.html", html_of(page).encode())
+    if "xlsx" in formats:
+        made["xlsx"] = _write(out, f"{page.document}.xlsx", xlsx_of(page, facts, profile))
+    if "pdf" in formats:
+        made["pdf"] = _write(out, f"{page.document}.pdf", pdf_of(page))
+    return made
+
+
+def address_of(facts: Sequence[Fact], profile: Profile) -> dict[str, Fact]:
+    """The facts of one document by address."""
+    addresses = Addresses(facts[0].document, facts, profile.reporting)
+    return {addresses.of(fact): fact for fact in facts}
+
+
+def _write(folder: Path, name: str, content: bytes) -> Path:
+    path = folder / name
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+    except OSError as error:
+        fix = "Choose another folder with --out"
+        raise InputError(f"cannot be written: {error.strerror}", where=str(path), fix=fix) from None
+    return path

@@ -1,0 +1,147 @@
+"""The figures of the text: highlights and results, each the table's figure rounded again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from usance.disclose.facts import NO_CURRENCY, UNITS
+from usance.disclose.release.exact import ADJUSTED, OPERATIONS
+from usance.disclose.release.figure import Figure, decimal
+from usance.disclose.release.spans import Span
+from usance.disclose.ties import round_to
+
+if TYPE_CHECKING:
+    from usance.disclose.release.figures import Release
+
+HIGHLIGHTS, RESULTS = "release_highlights", "release_results"
+IN_TEXT = {"thousand": "million", "million": "billion", "unit": "unit"}
+COMPANY = "Net income attributed to the Company"
+TAX = "Income tax expense"
+_MARGINS = {
+    "GAAP operating margin": "Operating margin",
+    "Non-GAAP operating margin": "Non-GAAP operating margin",
+    "GAAP net income margin": "Net income margin",
+    "Non-GAAP net income margin": "Non-GAAP net income margin",
+}
+_HIGHLIGHTS = (
+    "Total net revenue", "Income from operations", "Non-GAAP income from operations", "Net income",
+    "Non-GAAP net income", COMPANY,
+)  # fmt: skip
+
+
+class Quoted:
+    """The text of one release: this period, a year ago, and the period before."""
+
+    def __init__(self, release: Release) -> None:
+        self.release = release
+        self.tables = release.tables
+        self.profile = release.profile
+        wanted = (release.spans.now, release.spans.year_ago, release.spans.prior)
+        self.spans = [each for each in wanted if release.closed.tells(each.first, each.day)]
+        unit = IN_TEXT[self.tables.unit]
+        self.unit = unit
+        known = self.profile.rounding.text_decimals.get(unit)
+        self.decimals = self.tables.decimals if known is None else known
+
+    def figures(self) -> Iterator[Figure]:
+        """Highlights, then every line of the results."""
+        now = self.release.spans.now
+        years = [span for span in self.spans if span != self.release.spans.prior or span == now]
+        lines = {line: (line, "") for line in _HIGHLIGHTS}
+        for line, parent in lines.values():
+            yield from self._line(HIGHLIGHTS, line, parent, years)
+        yield from self._margins(now)
+        for line, parent in self._result_lines():
+            # A charge is told by its size; only a table beside it says which sign it had.
+            yield from self._line(RESULTS, line, parent, years if line == TAX else self.spans)
+        yield from self._tax_rate()
+        yield from self._per_ads(years)
+
+    def _result_lines(self) -> Iterator[tuple[str, str]]:
+        lines = self.tables.printed.lines(OPERATIONS)
+        names = [line.line for line in lines]
+        for line in lines:
+            if line.line.startswith("Net loss attributable"):
+                continue
+            if line.line == "Income taxes expense":
+                yield TAX, ""
+            elif line.line.startswith("Net income attributable"):
+                yield "Non-GAAP net income", ""
+                yield COMPANY, ""
+            else:
+                yield line.line, line.parent if names.count(line.line) > 1 else ""
+            if line.line == "Income from operations":
+                yield "Non-GAAP income from operations", ""
+
+    def _line(
+        self, statement: str, line: str, parent: str, spans: list[Span]
+    ) -> Iterator[Figure]:  # fmt: skip
+        for span in spans:
+            for translated in (False, True):
+                if translated and (not self.tables.translated or span != self.release.spans.now):
+                    continue
+                value = self._value(line, parent, span, translated)
+                currency = self.profile.translated if translated else self.profile.reporting
+                shown = decimal(self._rounded(value), self.decimals)
+                yield Figure(statement, line, parent, span.name, currency, self.unit, shown)
+
+    def _value(self, line: str, parent: str, span: Span, translated: bool) -> int:
+        source = self.tables.translated if translated else self.tables.printed
+        assert source is not None
+        made = source.operations(span.before, span.day)
+        found = {name: value for (name, _), value in made.items()}
+        if parent:
+            return made[line, parent]
+        if line.startswith("Non-GAAP "):
+            pay = self.tables.printed.pay(span.before, span.day)
+            if self.tables.translated and translated:
+                pay = self.tables.translated.of(pay)
+            name = line.removeprefix("Non-GAAP ")
+            return found[name[0].upper() + name[1:]] + pay
+        if line == COMPANY:
+            return next(v for name, v in found.items() if name.startswith("Net income attributable"))
+        if line == TAX:
+            charge = found["Income taxes expense"]
+            return -charge if charge < 0 else charge
+        return found[line]
+
+    def _rounded(self, value: int) -> int:
+        """A printed figure in the text's unit, in its smallest step."""
+        scale = Fraction(UNITS[self.tables.unit], UNITS[self.unit])
+        scale *= Fraction(10**self.decimals, 10**self.tables.decimals)
+        return int(round_to(value * scale, Fraction(1), self.profile.rounding.method))
+
+    def _margins(self, span: Span) -> Iterator[Figure]:
+        for each in self.release.per_share.adjusted([(span, False)]):
+            if each.line in _MARGINS:
+                line = _MARGINS[each.line]
+                yield Figure(HIGHLIGHTS, line, "", each.period, each.currency, each.unit, each.text)
+
+    def _tax_rate(self) -> Iterator[Figure]:
+        span = self.release.spans.now
+        made = self.tables.printed.operations(span.before, span.day)
+        found = {name: value for (name, _), value in made.items()}
+        base = found["Income before income tax expense"]
+        if self.profile.rounding.effective_tax_adds_back == "share_based_pay":
+            base += self.tables.printed.pay(span.before, span.day)
+        if base > 0:
+            method = self.profile.rounding.method
+            share = Fraction(-1000 * found["Income taxes expense"], base)
+            tenths = int(round_to(share, Fraction(1), method))
+            yield Figure(RESULTS, "Effective tax rate", "", span.name, NO_CURRENCY, "percent",
+                         decimal(tenths, 1))  # fmt: skip
+
+    def _per_ads(self, spans: list[Span]) -> Iterator[Figure]:
+        names = {
+            "Net income per ADS": "Net income per fully diluted ADS",
+            "Non-GAAP net income per ADS": "Non-GAAP net income per fully diluted ADS",
+        }
+        pairs = [(span, span == self.release.spans.now) for span in spans]
+        for each in self.release.per_share.adjusted(pairs):
+            for start, line in names.items():
+                if each.statement == ADJUSTED and each.line.startswith(f"{start} "):
+                    yield Figure(
+                        HIGHLIGHTS, line, "", each.period, each.currency, each.unit, each.text
+                    )
