@@ -49,8 +49,13 @@ def run(report: Report) -> None:
     with tempfile.TemporaryDirectory() as folder:
         with_trees = _with_trees(Path(folder))
         many = {name: values[:TREE_ROWS] for name, values in columns.items()}
-        seconds = best_seconds(lambda: decide_columns(with_trees, kind, many), repeats=3)
+        seconds = best_seconds(
+            lambda: decide_columns(with_trees, kind, many, shares=False), repeats=3
+        )
         report.at_least("batch with trees", TREE_ROWS / seconds, 20_000, "/s")
+        few = {name: values[: TREE_ROWS // 20] for name, values in columns.items()}
+        seconds = best_seconds(lambda: decide_columns(with_trees, kind, few), repeats=1)
+        report.line("the same with SHAP reasons", f"{TREE_ROWS // 20 / seconds:,.0f} /s")
         _singles(report, with_trees, Path(folder))
 
 

@@ -44,7 +44,7 @@ ROOMS = {
     "books": ("usance.books.commands", "Periods, balances and exports of a book."),
     "close": ("usance.books.close_command", "Close a period of a book."),
     "match": ("usance.match.commands", "Match loans with funding sources."),
-    "disclose": ("usance.disclose.commands", "Check published figures and rebuild them."),
+    "disclose": ("usance.disclose.commands", "Publish results and check published figures."),
 }
 """Every group of commands: the modules that hold its `app`, and its line in the help."""
 

@@ -38,23 +38,32 @@ facts:
   - {id: 6, kind: exchange_rate, entity: 2, on: 2023-09-30, currency: USD, rate: 7.0999}
   - {id: 7, kind: cost_incurred, entity: 1, on: 2023-12-20, amount: 41234.56, function: marketing}
   - {id: 8, kind: cost_incurred, entity: 1, on: 2024-02-20, amount: 51234.57, function: marketing}
-  - {id: 9, kind: cost_incurred, entity: 1, on: 2024-05-20, amount: 61234.58, function: administration}
-  - {id: 10, kind: cost_incurred, entity: 1, on: 2024-08-20, amount: 71234.59, function: servicing_cost}
+  - {id: 9, kind: cost_incurred, entity: 1, on: 2024-05-20, amount: 61234.58,
+     function: administration}
+  - {id: 10, kind: cost_incurred, entity: 1, on: 2024-08-20, amount: 71234.59,
+     function: servicing_cost}
   - {id: 11, kind: cost_paid, entity: 1, on: 2024-03-05, amount: 41234.56}
   - {id: 12, kind: bank_interest, entity: 3, on: 2023-12-31, amount: 90500.50}
   - {id: 13, kind: bank_interest, entity: 3, on: 2024-03-31, amount: 90499.50}
   - {id: 14, kind: bank_interest, entity: 3, on: 2024-06-30, amount: 190499.49}
   - {id: 15, kind: bank_interest, entity: 1, on: 2024-09-30, amount: 290499.49}
   - {id: 16, kind: sundry, entity: 1, on: 2024-06-15, amount: -1499.50}
-  - {id: 17, kind: deposit_placed, entity: 1, on: 2024-04-02, amount: 250000.25, as: restricted_cash}
+  - {id: 17, kind: deposit_placed, entity: 1, on: 2024-04-02, amount: 250000.25,
+     as: restricted_cash}
   - {id: 18, kind: asset_bought, entity: 1, on: 2024-01-10, amount: 360000, asset: property,
      name: servers, months: 36, function: servicing_cost}
-  - {id: 19, kind: share_price, entity: 2, on: 2023-12-31, price: 14, first: 2023-10-01, last: 2023-12-31}
-  - {id: 20, kind: share_price, entity: 2, on: 2024-03-31, price: 14, first: 2024-01-01, last: 2024-03-31}
-  - {id: 21, kind: share_price, entity: 2, on: 2024-06-30, price: 15, first: 2024-04-01, last: 2024-06-30}
-  - {id: 22, kind: share_price, entity: 2, on: 2024-06-30, price: 14.5, first: 2024-01-01, last: 2024-06-30}
-  - {id: 23, kind: share_price, entity: 2, on: 2024-12-31, price: 16, first: 2024-10-01, last: 2024-12-31}
-  - {id: 24, kind: share_price, entity: 2, on: 2024-12-31, price: 15, first: 2024-01-01, last: 2024-12-31}
+  - {id: 19, kind: share_price, entity: 2, on: 2023-12-31, price: 14,
+     first: 2023-10-01, last: 2023-12-31}
+  - {id: 20, kind: share_price, entity: 2, on: 2024-03-31, price: 14,
+     first: 2024-01-01, last: 2024-03-31}
+  - {id: 21, kind: share_price, entity: 2, on: 2024-06-30, price: 15,
+     first: 2024-04-01, last: 2024-06-30}
+  - {id: 22, kind: share_price, entity: 2, on: 2024-06-30, price: 14.5,
+     first: 2024-01-01, last: 2024-06-30}
+  - {id: 23, kind: share_price, entity: 2, on: 2024-12-31, price: 16,
+     first: 2024-10-01, last: 2024-12-31}
+  - {id: 24, kind: share_price, entity: 2, on: 2024-12-31, price: 15,
+     first: 2024-01-01, last: 2024-12-31}
 """
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from datetime import UTC, datetime
+from collections.abc import Sequence
+from datetime import UTC, date, datetime
 from zoneinfo import ZoneInfo
 
 from usance.base.codes import Model
@@ -19,8 +20,12 @@ MILLION, BILLION = 10**6, 10**9
 class SlowGreedy:
     """Asks by margin, highest first; keeps every limit by adding up what was placed."""
 
-    def __init__(self, mandates: Mandates, requests: Requests, seed: int) -> None:
+    def __init__(
+        self, mandates: Mandates, requests: Requests, seed: int,
+        came_back: Sequence[tuple[date, int, int]] = (),
+    ) -> None:  # fmt: skip
         self.book, self.requests, self.seed = mandates, requests, seed
+        self.came_back = came_back
         self.placed: list[tuple[int, int]] = []
 
     def run(self) -> list[int]:
@@ -81,6 +86,9 @@ class SlowGreedy:
             then = self._when(r)
             for key in ("total", (then.year, then.month), then.date()):
                 lent[key] += mandate.takes_minor(int(self.requests.amount_minor[r]))
+        for day, source, principal in self.came_back:
+            if source == mandate.source and day <= now.date() and self._revolves(mandate, day):
+                lent["total"] -= principal
         new = mandate.takes_minor(amount)
         limits = (
             ("total", budgets.total_minor), ((now.year, now.month), budgets.month_minor),
@@ -98,6 +106,11 @@ class SlowGreedy:
             sum(self._mix(each, r) for r in mine) <= 0 or self._mix(each, row) <= 0
             for each in mandate.mix
         )
+
+    @staticmethod
+    def _revolves(mandate: Mandate, day: date) -> bool:
+        until = mandate.structure and mandate.structure.revolving_until
+        return bool(until and mandate.valid_from <= day <= min(mandate.valid_to, until))
 
     def _mix(self, limit: MixLimit, row: int) -> int:
         requests, amount = self.requests, int(self.requests.amount_minor[row])

@@ -17,8 +17,10 @@ from usance.cli import main
 from usance.match.demand import read_demand
 from usance.match.history import KINDS, expect
 from usance.match.mandate_file import read_mandates
+from usance.match.planner import plan
 from usance.match.requests import from_columns
-from usance.match.streams import FIRST, StreamKind, make_stream
+from usance.match.stream_sources import FIRST
+from usance.match.streams import StreamKind, make_stream
 
 DAY = 86_400_000_000
 a_request = st.tuples(
@@ -93,7 +95,8 @@ def test_a_forecast_can_be_planned_and_is_near_what_comes(
     assert main(["match", "plan", str(out), *files, "--json"]) == 0
     planned = json.loads(capsys.readouterr().out)
     assert planned["demand_minor"] == int(volume)
-    assert planned["placed_minor"] > 0.9 * volume
+    known = plan(made.demand.whole().scaled(1, 2), made.mandates)
+    assert planned["margin_minor"] == pytest.approx(known.worth, rel=0.1)
 
 
 def test_an_empty_history_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -12,7 +12,9 @@ from hypothesis import strategies as st
 
 from tests.match.oracle import SlowGreedy
 from usance.base.codes import Model, Product
+from usance.base.dates import to_day
 from usance.match.audit import audit
+from usance.match.errors import ReleaseError
 from usance.match.live_state import ENGINE, GREEDY, MIRROR, POLICIES
 from usance.match.mandate import (
     Budgets,
@@ -24,9 +26,11 @@ from usance.match.mandate import (
     MixLimit,
     ModelShare,
     Platform,
+    Structure,
 )
+from usance.match.releases import Releases, releases_of
 from usance.match.requests import Requests, from_columns
-from usance.match.router import Router, route
+from usance.match.router import NO_RELEASES, Router, route
 from usance.match.routing import routing_table
 from usance.match.streams import StreamKind, make_stream
 
@@ -116,6 +120,78 @@ def test_the_kernel_does_what_the_slow_router_does(book: Mandates, stream: Reque
     routed = route(stream, book, GREEDY, seed=3)
     assert routed.column.tolist() == wanted
     assert not audit(routed, book).violations
+
+
+CameBack = list[tuple[date, int, int]]
+
+
+@st.composite
+def a_revolving_book(draw: st.DrawFn) -> tuple[Mandates, CameBack]:
+    """Every total is small, most revolve until one of the days, and principal comes back."""
+    book = draw(a_book())
+    until = st.sampled_from([None, date(2024, 6, 1), date(2024, 6, 2), date(2024, 6, 9)])
+    rows = tuple(
+        replace(
+            each, valid_to=date(2024, 6, 4), structure=Structure(revolving_until=draw(until)),
+            budgets=Budgets(total_minor=draw(st.integers(0, 900_000))), mix=(),
+        )
+        for each in book.mandates
+    )  # fmt: skip
+    day = st.dates(date(2024, 6, 1), date(2024, 6, 5))
+    a_row = st.tuples(day, st.integers(1, 6), st.integers(0, 700_000))
+    return replace(book, mandates=rows), draw(st.lists(a_row, max_size=12))
+
+
+def released_rows(came_back: CameBack) -> Releases:
+    return releases_of(
+        day=[to_day(day) for day, _, _ in came_back],
+        source=[source for _, source, _ in came_back],
+        principal_minor=[principal for _, _, principal in came_back],
+    )
+
+
+@settings(max_examples=60)
+@given(a_revolving_book(), a_stream())
+def test_principal_that_comes_back_is_lent_again(
+    given_book: tuple[Mandates, CameBack], stream: Requests
+) -> None:
+    book, came_back = given_book
+    wanted = SlowGreedy(book, stream, seed=3, came_back=came_back).run()
+    routed = route(stream, book, GREEDY, seed=3, releases=released_rows(came_back))
+    assert routed.column.tolist() == wanted
+    for policy in POLICIES[2:]:
+        routed = route(stream, book, policy, releases=released_rows(came_back))
+        assert not audit(routed, book).violations
+
+
+def test_what_comes_back_is_seen_by_router_and_audit(small) -> None:  # type: ignore[no-untyped-def]
+    requests, mandates, demand = small
+    revolving = Structure(revolving_until=date(2024, 12, 31))
+    quarter = tuple(
+        replace(
+            each, structure=revolving, minimum_take=None,
+            budgets=Budgets(total_minor=each.budgets.total_minor // 4),
+        )
+        for each in mandates.mandates
+    )  # fmt: skip
+    book = replace(mandates, mandates=quarter)
+    tenth = [(each.source, each.budgets.total_minor // 10) for each in quarter]
+    days = [to_day(date(2024, 6, day)) for day in range(2, 31)]
+    releases = releases_of(
+        day=[day for day in days for _ in tenth],
+        source=[source for _ in days for source, _ in tenth],
+        principal_minor=[principal for _ in days for _, principal in tenth],
+    )
+    routed = route(requests, book, ENGINE, demand=demand, releases=releases)
+    assert not audit(routed, book).violations
+    assert routed.margin_minor > route(requests, book, ENGINE, demand=demand).margin_minor * 2
+    routed.releases = NO_RELEASES
+    assert audit(routed, book).violations
+
+
+def test_a_release_below_zero_is_refused() -> None:
+    with pytest.raises(ReleaseError, match="source 7 releases -1 on 2024-06-01"):
+        releases_of(day=[to_day(date(2024, 6, 1))], source=[7], principal_minor=[-1])
 
 
 @settings(max_examples=25)

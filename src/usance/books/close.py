@@ -63,7 +63,7 @@ from usance.books.periods import ClosePeriod
 from usance.books.policies import Policies
 from usance.books.policy_files import PolicyFiles, read_policies
 from usance.books.postings import post
-from usance.books.recomputed import merged
+from usance.books.recomputed import guarantee_notes, merged
 from usance.books.rules import load_rules
 from usance.books.statements.consolidation import GroupBooks
 from usance.books.tape_book import holds_tape, tape_moments
@@ -149,6 +149,7 @@ def close(
             postings = _post_loans(made, scope, sums)
         group = GroupClose.of(book, made.files.entities, period.last_day, moment, made.parameters)
         with made.step("group entries"):
+            raise_all(group.refusals(book, before), where="group facts")
             entries = group.entries(book, before, made.head)
             postings = pa.concat_tables([postings, entries])
         with made.step("tax and outside holders"):
@@ -247,6 +248,7 @@ def _subledger(made: Closing, scope: Scope, pools: Pools, policies: Policies, st
     made.loans = sums.loans
     made.controls += loan_controls(sums.findings)
     made.controls += merged(iter(sums.sampled))
+    made.notes += guarantee_notes(sums.implausible)
     raise_all(failed(made.controls), where=f"close {made.ref.name}")
     return sums
 

@@ -14,6 +14,7 @@ from usance.base.errors import UsanceError
 from usance.base.parameters import Parameters
 from usance.books.chart import load_chart
 from usance.books.closes import CloseRef, known_at_of
+from usance.books.group.checks import group_fact_problems
 from usance.books.group.entities import Entities
 from usance.books.group.exchange import Rates
 from usance.books.group.facts import GroupFact, facts_of_table, visible
@@ -79,6 +80,13 @@ class GroupClose:
     def rates(self) -> Rates:
         """The rates of exchange they state."""
         return Rates.of(self.seen, self.entities.currency)
+
+    def refusals(self, book: Book, before: CloseRef | None) -> list[UsanceError]:
+        """What people wrote that cannot be posted: unbalanced, twice, or into a closed period."""
+        known = [fact for fact in self.facts if fact.booked_at <= self.known_at]
+        if before is None:
+            return list(group_fact_problems(known, None, None))
+        return list(group_fact_problems(known, before.month, known_at_of(book, before)))
 
     def entries(self, book: Book, before: CloseRef | None, head: CloseHead) -> pa.Table:
         """The journals of what moved in the facts since the close before."""

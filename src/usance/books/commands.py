@@ -185,6 +185,28 @@ def statements(period: PeriodText, book: BookFolder = Path(), as_json: AsJson = 
                 print_line(f"  {row.line:<72} {number(row.amount_minor, currency):>20}")
 
 
+@app.command()
+def notes(period: PeriodText, book: BookFolder = Path(), as_json: AsJson = False) -> None:
+    """Show changes in equity, the tax rate explained, awards to come, and figures per share."""
+    from usance.base.book import Book
+    from usance.books.looking import looked_at
+    from usance.books.periods import parse_close_period
+    from usance.books.statements.per_share import ShareRow
+
+    look = looked_at(Book.open(book), parse_close_period(period))
+    rows = look.notes()
+    if as_json:
+        print_json({"currency": look.currency, "rows": [_as_dict(row) for row in rows]})
+        return
+    for row in rows:
+        shown = (
+            f"{row.value:,}"
+            if isinstance(row, ShareRow)
+            else number(row.amount_minor, look.currency)
+        )
+        print_line(f"  {row.statement:<20} {row.parent:<28} {row.line:<40} {shown:>20}")
+
+
 def _by_statement(rows: list[Row]) -> dict[str, list[Row]]:
     """Rows by statement; the columns of a reconciliation are one."""
     found: dict[str, list[Row]] = {}

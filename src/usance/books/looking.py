@@ -13,11 +13,14 @@ from usance.base.parameters import Parameters
 from usance.books.close_group import GroupClose, opening_day, statements
 from usance.books.closes import controls_of, known_at_of, postings_of, standing
 from usance.books.errors import PeriodError
+from usance.books.group.facts import GroupFact
 from usance.books.loan_journal import LoanLine, loan_journal
 from usance.books.periods import ClosePeriod
 from usance.books.policy_files import read_policies
 from usance.books.roll_forwards import roll_forwards
 from usance.books.statements.consolidation import GroupBooks
+from usance.books.statements.notes import more_rows
+from usance.books.statements.per_share import ShareRow
 from usance.books.statements.primary import Row
 from usance.books.statements.roll_forward import RollForward
 
@@ -29,12 +32,19 @@ class Look:
     books: GroupBooks
     period: ClosePeriod
     currency: str
+    facts: tuple[GroupFact, ...] = ()
+    """The facts of the group its close knew."""
 
     def statements(self) -> tuple[list[Row], str]:
         """All statements, and their currency."""
         before = opening_day(first_of_month(self.period.months[0]))
         rows = statements(self.books, before, self.period.last_day, self.period.label)
         return rows, self.currency
+
+    def notes(self) -> list[Row | ShareRow]:
+        """Changes in equity, the tax rate explained, awards to come, and figures per share."""
+        before = opening_day(first_of_month(self.period.months[0]))
+        return more_rows(self.books, self.facts, before, self.period.last_day, self.period.label)
 
     def roll_forwards(self) -> tuple[list[RollForward], str]:
         """All roll-forwards, and their currency."""
@@ -52,7 +62,8 @@ def looked_at(book: Book, period: ClosePeriod) -> Look:
     entities = read_policies(book, None, period.last_day).entities
     known_at = known_at_of(book, closes[-1])
     group = GroupClose.of(book, entities, period.last_day, known_at, Parameters.load())
-    return Look(group.books(postings_of(book, closes)), period, book.manifest.currency)
+    books = group.books(postings_of(book, closes))
+    return Look(books, period, book.manifest.currency, tuple(group.seen))
 
 
 def losses_of(book: Book, period: ClosePeriod) -> tuple[dict[str, Any], str]:

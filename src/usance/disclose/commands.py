@@ -1,4 +1,4 @@
-"""`usance disclose`: check published figures and rebuild them from primary facts."""
+"""`usance disclose`: publish a period, check published figures, follow them to their facts."""
 
 from __future__ import annotations
 
@@ -19,10 +19,18 @@ ProfileFile = Annotated[
     typer.Option("--profile", metavar="FILE", help="A rounding profile; else the house's own."),
 ]
 
+BookFolder = Annotated[Path, typer.Option("--book", metavar="DIR", help="The book's folder.")]
+FilerFile = Annotated[
+    Path | None, typer.Option("--filer", metavar="FILE", help="Name, unit, rate and own texts.")
+]
+Rate = Annotated[
+    str | None, typer.Option(metavar="RATE", help="Of the convenience translation, as 7.2672.")
+]
+
 
 @app.callback()
 def disclose(ctx: typer.Context) -> None:
-    """Check published figures and rebuild them."""
+    """Publish results and check published figures."""
     show_help(ctx)
 
 
@@ -51,4 +59,62 @@ def rebuild(file: File, profile: ProfileFile = None, as_json: AsJson = False) ->
         print_json(report.as_dict())
     else:
         for line in report.lines():
+            print_line(line)
+
+
+@app.command()
+def release(
+    period: Annotated[
+        str | None, typer.Argument(metavar="[PERIOD]", help="2024-06, 2024Q2, 2024H1 or 2024.")
+    ] = None,
+    book: BookFolder = Path(),
+    out: Annotated[
+        Path, typer.Option("--out", metavar="DIR", help="Where to write.")
+    ] = Path("release"),
+    table: Annotated[
+        Path | None,
+        typer.Option("--table", metavar="FILE", help="Print this fact table instead of a book."),
+    ] = None,
+    filer: FilerFile = None,
+    rate: Rate = None,
+    profile: ProfileFile = None,
+    formats: Annotated[
+        str, typer.Option("--formats", metavar="LIST", help="Some of csv,html,xlsx,pdf.")
+    ] = "csv,html,xlsx,pdf",
+    as_json: AsJson = False,
+) -> None:
+    """Publish a closed period, or a fact table, as CSV, HTML, XLSX and PDF."""
+    from usance.disclose.release.command import published
+
+    made = published(
+        period, book=book, table=table, out=out, filer=filer, rate=rate, profile=profile,
+        formats=formats,
+    )  # fmt: skip
+    if as_json:
+        print_json(made)
+        return
+    print_line(f"{made['document']}: {made['figures']:,} figures")
+    for path in made["files"].values():
+        print_line(path)
+
+
+@app.command()
+def drill(
+    address: Annotated[
+        str, typer.Argument(metavar="ADDRESS", help="document/statement/line/period of a figure.")
+    ],
+    book: BookFolder = Path(),
+    filer: FilerFile = None,
+    rate: Rate = None,
+    profile: ProfileFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Follow a figure of a release to accounts, journals, loans and facts."""
+    from usance.disclose.release.command import drilled
+
+    found = drilled(address, book=book, filer=filer, rate=rate, profile=profile)
+    if as_json:
+        print_json(found.as_dict())
+    else:
+        for line in found.lines():
             print_line(line)

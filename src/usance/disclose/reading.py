@@ -46,12 +46,29 @@ class Row:
 
 def read_facts(paths: Sequence[Path | str], profile: Profile) -> list[Fact]:
     """The facts of several files; every problem of every file is in the error, by row."""
+    wrong: list[UsanceError] = []
+    texts: list[tuple[str, str]] = []
+    for path in paths:
+        try:
+            texts.append((str(path), read_text(path)))
+        except UsanceError as error:
+            wrong.append(error)
+    return _facts(texts, profile, wrong, ", ".join(str(path) for path in paths))
+
+
+def facts_of_text(text: str, profile: Profile, name: str) -> list[Fact]:
+    """The facts of a table that is already read, or everything that is wrong with it."""
+    return _facts([(name, text)], profile, [], name)
+
+
+def _facts(
+    texts: Sequence[tuple[str, str]], profile: Profile, wrong: list[UsanceError], where: str
+) -> list[Fact]:
     from usance.disclose.problems import problems
 
     facts: list[Fact] = []
-    wrong: list[UsanceError] = []
-    for path in paths:
-        rows, broken = _rows(path)
+    for file, text in texts:
+        rows, broken = _rows(file, text)
         wrong += broken
         for row in rows:
             found = _fact(row, profile)
@@ -60,7 +77,7 @@ def read_facts(paths: Sequence[Path | str], profile: Profile) -> list[Fact]:
             else:
                 wrong += found
     wrong += problems(facts, profile)
-    raise_all(sorted(wrong, key=_by_row), where=", ".join(str(path) for path in paths))
+    raise_all(sorted(wrong, key=_by_row), where=where)
     return _once(facts)
 
 
@@ -84,12 +101,8 @@ def cell(fact: Fact) -> tuple[str, ...]:
     )  # fmt: skip
 
 
-def _rows(path: Path | str) -> tuple[list[Row], list[UsanceError]]:
-    file = str(path)
-    try:
-        lines = read_text(path).splitlines(keepends=True)
-    except UsanceError as error:
-        return [], [error]
+def _rows(file: str, text: str) -> tuple[list[Row], list[UsanceError]]:
+    lines = text.splitlines(keepends=True)
     try:
         header = [name.strip() for name in next(csv.reader(lines[:1]), [])]
         records = list(_records(lines))
@@ -103,7 +116,7 @@ def _rows(path: Path | str) -> tuple[list[Row], list[UsanceError]]:
     rows: list[Row] = []
     wrong: list[UsanceError] = []
     for number, cells in records:
-        if any(_UNREADABLE.search(text) for text in cells):
+        if any(_UNREADABLE.search(each) for each in cells):
             what = "has an unreadable character"
             fix = "Save the table as text again and correct the row"
             wrong.append(FactError(what, where=f"{file} row {number}", fix=fix))
@@ -113,7 +126,7 @@ def _rows(path: Path | str) -> tuple[list[Row], list[UsanceError]]:
             fix = "Give each row a cell for every column, quoted if it holds a comma"
             wrong.append(FactError(what, where=f"{file} row {number}", fix=fix))
             continue
-        stripped = (text.strip() for text in cells)
+        stripped = (each.strip() for each in cells)
         rows.append(Row(file, number, dict(zip(header, stripped, strict=True))))
     if not rows and not wrong:
         wrong.append(FactError("has no rows", where=file, fix="Give at least one fact"))

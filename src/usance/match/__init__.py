@@ -20,30 +20,39 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from usance.match.certificate import hindsight
     from usance.match.demand import Demand, read_demand
+    from usance.match.history import expect
     from usance.match.live_state import ENGINE, POLICIES, Policy
     from usance.match.mandate import Mandate, Mandates
     from usance.match.mandate_file import parse_mandates, read_mandates
+    from usance.match.placing import ceilings, offer, place, routing_rows
     from usance.match.planner import Plan, plan
+    from usance.match.releases import Releases, releases_of
     from usance.match.replays import Replay, replay
     from usance.match.requests import Requests, read_requests
     from usance.match.router import Routed, route
+    from usance.match.structure_facts import structure_facts
 
 __all__ = [
-    "ENGINE", "POLICIES", "Demand", "Mandate", "Mandates", "Plan", "Policy", "Replay", "Requests",
-    "Routed", "hindsight", "parse_mandates", "plan", "read_demand", "read_mandates",
-    "read_requests", "replay", "route",
+    "ENGINE", "POLICIES", "Demand", "Mandate", "Mandates", "Plan", "Policy", "Releases", "Replay",
+    "Requests", "Routed", "ceilings", "expect", "hindsight", "offer", "parse_mandates", "place",
+    "plan", "read_demand", "read_mandates", "read_requests", "releases_of", "replay", "route",
+    "routing_rows", "structure_facts",
 ]  # fmt: skip
 
 _HOMES = {
     "certificate": ("hindsight",),
     "demand": ("Demand", "read_demand"),
+    "history": ("expect",),
     "live_state": ("ENGINE", "POLICIES", "Policy"),
     "mandate": ("Mandate", "Mandates"),
     "mandate_file": ("parse_mandates", "read_mandates"),
     "planner": ("Plan", "plan"),
+    "placing": ("ceilings", "offer", "place", "routing_rows"),
+    "releases": ("Releases", "releases_of"),
     "replays": ("Replay", "replay"),
     "requests": ("Requests", "read_requests"),
     "router": ("Routed", "route"),
+    "structure_facts": ("structure_facts",),
 }
 
 

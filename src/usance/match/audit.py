@@ -26,6 +26,7 @@ from usance.match.mandate import (
     MinimumTake,
     MixLimit,
 )
+from usance.match.releases import revolves
 from usance.match.requests import MICROSECONDS, Requests
 from usance.match.router import Routed
 from usance.match.source_columns import platform_rooms
@@ -135,8 +136,25 @@ def _budgets(
         if event.source == mandate.source and event.kind is EventKind.TOTAL_BUDGET
     ]
     most_minor = max([budgets.total_minor, *(event.value for event in changed)])
-    if budgets.total_minor != NO_LIMIT and int(lent.sum()) > most_minor:
+    out = np.cumsum(lent) - _returned(mandate, routed, here)
+    if budgets.total_minor != NO_LIMIT and int(out.max(initial=0)) > most_minor:
         yield "total budget"
+
+
+def _returned(mandate: Mandate, routed: Routed, here: Numbers) -> Numbers:
+    """What had come back to lend again at each loan of a mandate."""
+    releases = routed.releases
+    own = [
+        (int(day), int(principal))
+        for day, source, principal in zip(
+            releases.day, releases.source, releases.principal_minor, strict=True
+        )
+        if source == mandate.source and revolves(mandate, int(day))
+    ]
+    days = np.array([day for day, _ in own], np.int64)
+    sums = np.cumsum([0, *(principal for _, principal in own)])
+    came_back: Numbers = sums[np.searchsorted(days, routed.rows.day[here], side="right")]
+    return came_back
 
 
 def _mix_excess(limit: MixLimit, mandates: Mandates, requests: Requests, here: Numbers) -> float:

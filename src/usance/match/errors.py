@@ -13,6 +13,8 @@ InputError
 ├── DemandError                 match.demand             422
 ├── ApprovalError               match.approval           422
 ├── ForecastError               match.forecast           422
+├── ReleaseError                match.release            422
+├── RequestRefused              match.refused            409
 ├── ShareError                  match.share              422
 └── NotFound                    match.not_found          404
 """
@@ -97,6 +99,20 @@ class ForecastError(InputError):
 
     code = "match.forecast"
     http_status = 422
+
+
+class ReleaseError(InputError):
+    """Principal that came back is below zero or beyond any budget."""
+
+    code = "match.release"
+    http_status = 422
+
+
+class RequestRefused(InputError):
+    """The reservation desk cannot take a request as it is."""
+
+    code = "match.refused"
+    http_status = 409
 
 
 class ShareError(InputError):

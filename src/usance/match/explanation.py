@@ -71,6 +71,7 @@ def explain_loan(
     row = int(place[0])
     router = Router(requests, mandates, ENGINE, demand=demand, seed=seed)
     before = router.run(until=row)
+    router.ready(row)
     found = [
         _candidate(before, router, mandates, row, column)
         for column in range(len(mandates.mandates))

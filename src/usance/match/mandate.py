@@ -115,6 +115,15 @@ class MinimumTake:
     shortfall_fee_ppm: int = 10_000
 
 
+class Distribution(StrEnum):
+    """How often investors are paid their interest."""
+
+    MONTHLY = "monthly"
+    QUARTERLY = "quarterly"
+    YEARLY = "yearly"
+    AT_END = "at_end"
+
+
 @dataclass(frozen=True, slots=True)
 class Structure:
     """A trust or microcredit source as the group sees it."""
@@ -122,7 +131,7 @@ class Structure:
     capital_minor: int = 0
     revolving_until: date | None = None
     buy_out_days: int = 60
-    distribution: str = "monthly"
+    distribution: Distribution = Distribution.MONTHLY
     residual_ppm: int = PPM
     """The platform's part of what is left after the investors."""
 

@@ -41,6 +41,7 @@ from usance.match.errors import MandateError, MandateShare
 from usance.match.mandate import (
     MAX_BUDGET_MINOR,
     Budgets,
+    Distribution,
     Event,
     EventKind,
     Guarantee,
@@ -258,7 +259,7 @@ def _structure(given: Fields | None, currency: str) -> Structure | None:
         "capital_minor": given.take("capital", amount_of(currency, 0, MAX_BUDGET_MINOR)),
         "revolving_until": given.take("revolving_until", day),
         "buy_out_days": given.take("buy_out_days", days),
-        "distribution": given.take("distribution", text),
+        "distribution": given.take("distribution", one_of(Distribution)),
         "residual_ppm": given.take("residual", share),
     }
     given.close()

@@ -18,8 +18,10 @@ from usance.match.certificate import approvals, open_columns
 from usance.match.demand import Demand
 from usance.match.experience import Experience
 from usance.match.live_state import Policy, start_live
-from usance.match.mandate import EventKind, Mandates
+from usance.match.mandate import MAX_BUDGET_MINOR, EventKind, Mandates
 from usance.match.outlook import Outlook
+from usance.match.rank_kernel import rank
+from usance.match.releases import Releases, released, releases_of
 from usance.match.requests import MICROSECONDS, Requests
 from usance.match.resolve import Prices, make_prices, set_pace, set_prices
 from usance.match.route_kernel import BATCH, Answers, Live, route_run, set_room
@@ -31,6 +33,7 @@ HOUR = 3600
 ATTEMPTS = 8
 SCHEDULE, EXPERIENCE = "schedule", "experience"
 CALM = (SCHEDULE, EXPERIENCE)
+NO_RELEASES = releases_of(day=[], source=[], principal_minor=[])
 
 
 @dataclass(frozen=True)
@@ -55,6 +58,7 @@ class Routed:
     plans: list[PlanMade] = field(default_factory=list)
     plan_of: Numbers = field(default_factory=lambda: np.zeros(0, np.int64))
     """The plan in force at each request."""
+    releases: Releases = NO_RELEASES
 
     @property
     def column(self) -> Numbers:
@@ -83,7 +87,7 @@ class Router:
     def __init__(
         self, requests: Requests, mandates: Mandates, policy: Policy, *,
         demand: Demand | None = None, seed: int = 1, attempts: int = ATTEMPTS,
-        clock: Callable[[], int] | None = None,
+        clock: Callable[[], int] | None = None, releases: Releases = NO_RELEASES,
     ) -> None:  # fmt: skip
         self.mandates, self.policy, self.seed = mandates, policy, seed
         self.clock, self.nanoseconds = clock, 0
@@ -97,6 +101,7 @@ class Router:
             np.full(count, -1, np.int16), np.zeros(count, np.int64),
         )  # fmt: skip
         self.done = Routed(policy, requests, self.rows, self.columns, answers, self.live)
+        self.done.releases, self.returned = releases, 0
         self.done.plan_of = np.zeros(count, np.int64)
         first, last = period_of(mandates, self.rows)
         self.outlook = Outlook(demand, first, last, self.columns, mandates.time_zone)
@@ -104,6 +109,8 @@ class Router:
         self.prices: Prices | None = None
         self.events = 0
         self.today = -1
+        self._stretches = _stretches(self.rows, requests.requested_at, mandates)
+        self._prepared = -1
         # Compiled before the first request comes, so that a clock sees decisions alone.
         self._work = (
             np.zeros(attempts, np.int64),
@@ -119,14 +126,32 @@ class Router:
         """Route every request, or those from one position up to another (in order, no gaps)."""
         moments = self.done.requests.requested_at
         end = len(moments) if until is None else until
-        for first, last in zip(*_stretches(self.rows, moments, self.mandates), strict=True):
+        for first, last in zip(*self._stretches, strict=True):
             if last <= start or first >= end:
                 continue
             if first >= start:
-                self._prepare(int(first), int(moments[first]))
+                self.ready(int(first))
             since = max(start - first, 0) % BATCH
             self._stretch(int(max(first, start)), int(min(last, end)), since, last <= end)
         return self.done
+
+    def ranked(self, row: int) -> list[tuple[int, int]]:
+        """Whom the next request would ask in which order: column and worth, parts per billion."""
+        self.ready(row)
+        top, top_net, blocked = self._work
+        live = self.live
+        count = rank(
+            self.rows, row, self.columns, self.policy.rule, live.open_set, live.room,
+            live.platform_room, live.model_state, live.mix_state, live.borrowed_keys,
+            live.borrowed, live.price, live.scale, live.mix_price, top, top_net, blocked,
+        )  # fmt: skip
+        return list(zip(top[:count].tolist(), top_net[:count].tolist(), strict=True))
+
+    def ready(self, row: int) -> None:
+        """Let happen, once, what happens before a request that begins a stretch."""
+        if row > self._prepared and row in self._stretches[0]:
+            self._prepared = row
+            self._prepare(row, int(self.done.requests.requested_at[row]))
 
     def _prepare(self, start: int, now: int) -> None:
         """What happens between two stretches: a new day, events, a plan, a new pace."""
@@ -156,7 +181,18 @@ class Router:
         if before < 0 or to_month(from_day(day)) != to_month(from_day(before)):
             live.month[:] = [_or_endless(each.budgets.month_minor) for each in mandates.mandates]
         live.open_set[:] = open_columns(mandates, day, self.events)
+        self._release(day)
         self._set_rooms()
+
+    def _release(self, day: int) -> None:
+        """What came back up to a day gives revolving budgets room again."""
+        releases = self.done.releases
+        until = releases.until(day, self.returned)
+        if until > self.returned:
+            room = released(releases, self.mandates, self.returned, until)
+            more = np.minimum(self.live.total + room, MAX_BUDGET_MINOR)
+            self.live.total[:] = np.where(room > 0, more, self.live.total)
+            self.returned = until
 
     def _set_rooms(self) -> None:
         for column in range(len(self.columns.source)):
@@ -223,10 +259,12 @@ class Router:
 
 def route(
     requests: Requests, mandates: Mandates, policy: Policy, *, demand: Demand | None = None,
-    seed: int = 1, attempts: int = ATTEMPTS,
+    seed: int = 1, attempts: int = ATTEMPTS, releases: Releases = NO_RELEASES,
 ) -> Routed:  # fmt: skip
-    """Route a stream by one policy."""
-    return Router(requests, mandates, policy, demand=demand, seed=seed, attempts=attempts).run()
+    """Route a stream by one policy, with the principal that comes back on the way."""
+    return Router(
+        requests, mandates, policy, demand=demand, seed=seed, attempts=attempts, releases=releases
+    ).run()
 
 
 def _or_endless(budget_minor: int) -> int:

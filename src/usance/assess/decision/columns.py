@@ -41,14 +41,20 @@ class Decided:
 
 
 def decide_columns(
-    flow: Flow, kind: DecisionKind, columns: Mapping[str, Any], *, workers: int | None = None
-) -> Decided:
-    """Decide every row; inputs are codes as `usance.assess.flow.columns` takes them."""
+    flow: Flow, kind: DecisionKind, columns: Mapping[str, Any], *, workers: int | None = None,
+    shares: bool = True,
+) -> Decided:  # fmt: skip
+    """Decide every row; inputs are codes as `usance.assess.flow.columns` takes them.
+
+    Without `shares` a model's own reasons are left out; for trees they take most of the time.
+    """
     stages = flow.stages_for(kind)
     rows = len(next(iter(columns.values())))
     batch = _Batch(flow, dict(columns), rows, workers)
     for group in _groups(stages):
         batch.run(group)
+    if not shares:
+        batch.asked = None
     return batch.decided(stages)
 
 

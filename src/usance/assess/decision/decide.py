@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from usance.assess.decision.explain import best_points, by_points, told
+from usance.assess.decision.explain import best_points, by_points, by_shares, is_explained, told
 from usance.assess.decision.model_inputs import cell_of
 from usance.assess.decision.request import Request, vector
 from usance.assess.flow.engine import Engine, lookup
@@ -152,6 +152,8 @@ class Decider:
                 break
         # What a stage noted on the way to a decline elsewhere is no reason for it.
         spoken = run.spoken[-1:] if declined else run.spoken
+        if run.asked is not None and is_explained(flow, spoken):
+            run.lost[:] = by_shares(flow, *run.asked)
         reasons = told(flow, spoken, run.lost)
         model_no = max((stage.number for stage in flow.stages_for(kind)), default=0)
         return Answer(
@@ -169,8 +171,6 @@ class Decider:
         return given
 
     def _scored(self, stage: Stage, values: Mapping[str, Any], run: _Run) -> dict[str, Any]:
-        from usance.assess.scoring.reasons import reasons
-
         model = self._models[stage.name]
         scored = model.score_one(
             {
@@ -179,10 +179,8 @@ class Decider:
             }
         )
         run.notes += scored.unseen
-        codes = self.flow.input_reasons
-        if codes:
-            (found,) = reasons(model, scored.inputs)
-            run.lost[:] = [codes[each.column] for each in found if each.column in codes]
+        if self.flow.input_reasons:
+            run.asked = (model, scored.inputs)
         run.path.append((stage.name, "model", str(stage.number)))
         offered = {"score": scored.score, "pd_ppm": scored.pd_ppm}
         return {
@@ -202,6 +200,8 @@ class _Run:
     spoken: list[int]
     lost: list[int]
     notes: list[str]
+    asked: tuple[Any, Any] | None = None
+    """The last model and what it was given; its shares are worked out only if they are told."""
 
 
 def _model(stage: Stage, live: bool) -> Any:

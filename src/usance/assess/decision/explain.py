@@ -7,6 +7,7 @@ A model says its own shares (points against the average applicant, SHAP for tree
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from usance.assess.flow.errors import FlowError
 from usance.assess.flow.files import Flow
@@ -46,10 +47,26 @@ def by_points(flow: Flow, best: Mapping[str, int], points: Mapping[str, int]) ->
     return [flow.card.reasons[name] for name in order]
 
 
+def by_shares(flow: Flow, model: Any, inputs: Any) -> list[int]:
+    """Reason codes of the inputs that raised one applicant's risk, most first."""
+    from usance.assess.scoring.reasons import contributions
+
+    codes = flow.input_reasons
+    shares = contributions(model, inputs)[0]
+    named = [at for at, each in enumerate(model.columns) if each.name in codes and shares[at] > 0]
+    order = sorted(named, key=lambda at: -shares[at])
+    return [codes[model.columns[at].name] for at in order]
+
+
+def is_explained(flow: Flow, spoken: Sequence[int]) -> bool:
+    """Whether the score stands behind one of these reasons."""
+    return any(code in flow.explained.instead | flow.explained.beside for code in spoken)
+
+
 def told(flow: Flow, spoken: Sequence[int], lost: Sequence[int]) -> tuple[int, ...]:
     """Up to four codes from the rules that spoke and what the score lost; the rest is 0."""
     codes: list[int] = [code for code in spoken if code and code not in flow.explained.instead]
-    if any(code in flow.explained.instead | flow.explained.beside for code in spoken):
+    if is_explained(flow, spoken):
         codes += lost
     chosen = [*dict.fromkeys(codes)][:MOST] or [code for code in spoken if code][:MOST]
     return (*chosen, *[0] * (MOST - len(chosen)))

@@ -36,7 +36,10 @@ Term = tuple[str, Tag, int]
 
 SHEET, OPERATIONS, COMPREHENSIVE = "balance_sheet", "operations", "comprehensive_income"
 CASH_FLOWS, ADJUSTED = "cash_flows", "non_gaap_reconciliation"
-SHEET_MATRIX, OPERATIONS_MATRIX = "ifrs_reconciliation_balance_sheet", "ifrs_reconciliation_operations"
+SHEET_MATRIX, OPERATIONS_MATRIX = (
+    "ifrs_reconciliation_balance_sheet",
+    "ifrs_reconciliation_operations",
+)
 ACTIVITIES = {
     cash.OPERATING: Activity.OPERATING,
     cash.INVESTING: Activity.INVESTING,
@@ -133,7 +136,9 @@ class Exact:
     def flow(self, statement: str, before: date, day: date) -> dict[Key, int]:
         """Every line of a statement over the days after one up to another."""
         start, end = self.books.at(before), self.books.at(day)
-        return self._sums(statement, lambda name, tag: end.amount(name, tag) - start.amount(name, tag))
+        return self._sums(
+            statement, lambda name, tag: end.amount(name, tag) - start.amount(name, tag)
+        )
 
     def _sums(self, statement: str, amount: Callable[[str, Tag], int]) -> dict[Key, int]:
         return {

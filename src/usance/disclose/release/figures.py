@@ -42,7 +42,7 @@ class Release:
     @cached_property
     def document(self) -> str:
         """The name of the document in its table and addresses."""
-        return self.filer.document or self.spans.now.name
+        return self.spans.now.name
 
     @cached_property
     def company(self) -> str:
@@ -72,7 +72,9 @@ class Release:
         if self.filer.rate is not None:
             return self.filer.rate
         try:
-            found = self.closed.books.rates.at(Currency[self.profile.translated], self.period.last_day)
+            found = self.closed.books.rates.at(
+                Currency[self.profile.translated], self.period.last_day
+            )
         except UsanceError:
             what = f"there is no rate for the columns in {self.profile.translated}"
             fix = (

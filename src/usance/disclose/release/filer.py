@@ -37,7 +37,6 @@ class Filer:
     rate_on: date | None = None
     language: str = "en"
     texts: dict[str, Any] = field(default_factory=dict)
-    document: str = ""
 
     def at(self, rate: str | None) -> Filer:
         """The same filer with another rate."""
@@ -68,7 +67,6 @@ def parse_filer(content: str, *, where: str = "filer") -> Filer:
         given.need("name", text) or "", given.take("unit", _unit) or plain.unit,
         given.take("decimals", whole_of(0, 2)) or 0, translated, rate, rate_on,
         given.take("language", text) or plain.language, given.take("texts", _texts) or {},
-        given.take("document", _document) or "",
     )  # fmt: skip
     given.close()
     raise_all(problems, where=where)
@@ -90,14 +88,6 @@ def _unit(given: Any, where: str) -> str:
     if given not in UNITS:
         raise DocumentError(f"{given!r} is no unit", where=where, fix=f"Use {', '.join(UNITS)}")
     return str(given)
-
-
-def _document(given: Any, where: str) -> str:
-    name = text(str(given), where)
-    if "/" in name or "," in name:
-        fix = "It is part of every address: leave out / and commas"
-        raise DocumentError(f"{name!r} is no name of a document", where=where, fix=fix)
-    return name
 
 
 def _texts(given: Any, where: str) -> dict[str, Any]:

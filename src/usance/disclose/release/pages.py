@@ -190,11 +190,7 @@ def _sheet(
         for (line, parent), own in cells.items()
     )
     headings = tuple(
-        tuple(
-            part
-            for part in (texts["columns"].get(matrix, matrix), period, currency)
-            if part
-        )
+        tuple(part for part in (texts["columns"].get(matrix, matrix), period, currency) if part)
         for matrix, period, currency in columns
     )
     return Sheet(name, texts["statements"].get(name, name), columns, headings, rows)
@@ -202,7 +198,7 @@ def _sheet(
 
 def _depth(parent: str, rows: Mapping[tuple[str, str], object]) -> int:
     """How many totals stand above a line, as far as a page shows it."""
-    above = {line: over for line, over in rows}
+    above = dict(rows.keys())
     depth = 0
     while parent and parent in above and depth < 2:
         parent, depth = above[parent], depth + 1

@@ -64,8 +64,9 @@ def _lines(page: Page) -> Iterator[str]:
 def _table(sheet: Sheet) -> Iterator[str]:
     size = 6 if len(sheet.columns) > 6 else 8
     yield f"#heading(level: 2, {quoted(sheet.title)})"
-    columns = ", ".join(["1fr", *["auto"] * len(sheet.columns)])
-    yield f"#text(size: {size}pt, table(columns: ({columns}), stroke: none, inset: (x: 3pt, y: 2pt),"
+    columns = ", ".join(["4fr", *["1fr"] * len(sheet.columns)])
+    yield f"#text(size: {size}pt, table(columns: ({columns}), stroke: none,"
+    yield "inset: (x: 3pt, y: 2pt),"
     yield "align: (x, y) => if x == 0 { left } else { right },"
     headings = [" ".join(heading) for heading in sheet.headings]
     yield f"table.header({', '.join(quoted(each) for each in ['', *headings])}), table.hline(),"

@@ -114,7 +114,11 @@ class PerShare:
         self, columns: list[tuple[Span, bool, dict[str, int], int]], line: str, total: str,
         source: str = "",
     ) -> Iterator[Figure]:  # fmt: skip
-        rows: list[tuple[Key, bool]] = [((line, total), False), ((PAY, total), False), ((total, ""), True)]
+        rows: list[tuple[Key, bool]] = [
+            ((line, total), False),
+            ((PAY, total), False),
+            ((total, ""), True),
+        ]
         for (name, parent), is_total in rows:
             for span, translated, made, pay in columns:
                 own = made[source or line]
@@ -139,13 +143,15 @@ class PerShare:
         method = self.tables.printed.profile.rounding.method
         return int(round_to(Fraction(1000 * part, whole_), Fraction(1), method))
 
-    def _per_ads(
-        self, columns: list[tuple[Span, bool, dict[str, int], int]]
-    ) -> Iterator[Figure]:
+    def _per_ads(self, columns: list[tuple[Span, bool, dict[str, int], int]]) -> Iterator[Figure]:
         profile = self.tables.printed.profile
         ratio, digits = profile.rounding.ads_ratio, profile.rounding.per_share_decimals
         plain = f"{ADS.format(self.company)} -diluted"
-        rows: dict[str, list[Figure]] = {ADS_COUNT: [], plain: [], f"Non-GAAP {plain[0].lower()}{plain[1:]}": []}
+        rows: dict[str, list[Figure]] = {
+            ADS_COUNT: [],
+            plain: [],
+            f"Non-GAAP {plain[0].lower()}{plain[1:]}": [],
+        }
         for span, translated, made, pay in columns:
             shares = self.counts(span).get("Diluted")
             if not shares:

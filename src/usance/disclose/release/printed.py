@@ -44,7 +44,11 @@ CASH_LINES = ("Cash and cash equivalents", "Restricted cash")
 MINORITY = ("Net loss attributable to noncontrolling interests", ATTRIBUTABLE)
 CI_MINORITY = "Comprehensive loss attributable to noncontrolling interests"
 PRETAX = "Income before income tax expense"
-RETAINED, ASSETS_TAX, CLAIMS_TAX = "Retained earnings", "Deferred tax assets", "Deferred tax liabilities"
+RETAINED, ASSETS_TAX, CLAIMS_TAX = (
+    "Retained earnings",
+    "Deferred tax assets",
+    "Deferred tax liabilities",
+)
 ADJUSTMENTS = tuple(name for name in COLUMNS if name not in ("us_gaap", "ifrs"))
 
 
@@ -161,7 +165,9 @@ class Printed:
             if not line.is_total
         }
 
-    def _balanced(self, statement: str, day: date, plug: Key, fixed: Values | None = None) -> Values:
+    def _balanced(
+        self, statement: str, day: date, plug: Key, fixed: Values | None = None
+    ) -> Values:
         """A balance sheet whose plug makes both sides equal."""
         leaves = self._leaves(statement, self.exact.sheet(statement, day)) | (fixed or {})
         lines = self.lines(statement)
@@ -224,7 +230,9 @@ class Printed:
         if not wrong:
             return made
         liability = _key(lines, CLAIMS_TAX)
-        fixed = {asset: made[asset] + wrong} if made[asset] else {liability: made[liability] - wrong}
+        fixed = (
+            {asset: made[asset] + wrong} if made[asset] else {liability: made[liability] - wrong}
+        )
         return self._balanced(statement, day, retained, fixed)
 
     def _tax_gap(self, statement: str, day: date, made: Values) -> int:

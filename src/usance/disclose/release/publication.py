@@ -11,9 +11,9 @@ from usance.books.periods import ClosePeriod
 from usance.disclose.errors import FactError
 from usance.disclose.facts import Fact, documents
 from usance.disclose.profile import Profile
-from usance.disclose.reading import read_facts
+from usance.disclose.reading import facts_of_text, read_facts
 from usance.disclose.release.closed import closed_books
-from usance.disclose.release.figure import Addresses, Figure, as_csv
+from usance.disclose.release.figure import Figure, as_csv
 from usance.disclose.release.figures import Release
 from usance.disclose.release.filer import Filer
 from usance.disclose.release.html import html_of
@@ -33,8 +33,8 @@ def release_of(book: Book, period: ClosePeriod, profile: Profile, filer: Filer) 
 def publish(release: Release, out: Path, formats: Sequence[str] = FORMATS) -> dict[str, Path]:
     """Write a release made from books; its table is read back as anyone else would read it."""
     table = as_csv(release.document, release.figures, release.profile.reporting)
+    facts = facts_of_text(table, release.profile, f"{release.document}.csv")
     path = _write(out, f"{release.document}.csv", table.encode())
-    facts = read_facts([path], release.profile)
     return {"csv": path} | print_facts(
         facts, release.profile, release.filer, release.company, out, formats
     )
@@ -77,12 +77,6 @@ def print_facts(
     if "pdf" in formats:
         made["pdf"] = _write(out, f"{page.document}.pdf", pdf_of(page))
     return made
-
-
-def address_of(facts: Sequence[Fact], profile: Profile) -> dict[str, Fact]:
-    """The facts of one document by address."""
-    addresses = Addresses(facts[0].document, facts, profile.reporting)
-    return {addresses.of(fact): fact for fact in facts}
 
 
 def _write(folder: Path, name: str, content: bytes) -> Path:

@@ -78,6 +78,8 @@ class Quoted:
     def _line(
         self, statement: str, line: str, parent: str, spans: list[Span]
     ) -> Iterator[Figure]:  # fmt: skip
+        if statement == RESULTS and not any(self._value(line, parent, s, False) for s in spans):
+            return  # a line that has never been anything is not spoken of
         for span in spans:
             for translated in (False, True):
                 if translated and (not self.tables.translated or span != self.release.spans.now):
@@ -101,7 +103,9 @@ class Quoted:
             name = line.removeprefix("Non-GAAP ")
             return found[name[0].upper() + name[1:]] + pay
         if line == COMPANY:
-            return next(v for name, v in found.items() if name.startswith("Net income attributable"))
+            return next(
+                v for name, v in found.items() if name.startswith("Net income attributable")
+            )
         if line == TAX:
             charge = found["Income taxes expense"]
             return -charge if charge < 0 else charge

@@ -9,6 +9,7 @@ from decimal import Decimal
 
 from usance.books.statements import cash
 from usance.books.statements.matrix import COLUMNS
+from usance.disclose.facts import UNITS
 from usance.disclose.release.exact import (
     CASH_FLOWS,
     COMPREHENSIVE,
@@ -107,6 +108,4 @@ class Tables:
 
     def base(self, steps: int) -> Decimal:
         """A printed figure in units of currency."""
-        from usance.disclose.facts import UNITS
-
-        return Decimal(steps) * UNITS[self.unit] / 10**self.decimals
+        return Decimal(steps) * UNITS[self.unit] / Decimal(10**self.decimals)

@@ -9,6 +9,7 @@ ROUND(x, 0) of whole numbers over a power of ten, so that a half is a half in fl
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from fractions import Fraction
 from io import BytesIO
 from typing import Any
@@ -30,7 +31,10 @@ def xlsx_of(page: Page, facts: Sequence[Fact], profile: Profile) -> bytes:
 
     out = BytesIO()
     book = xlsxwriter.Workbook(out, {"in_memory": True})
-    book.set_properties({"title": page.headline})
+    # No clock: a workbook of the same facts is the same bytes.
+    last = max(fact.period.end for fact in facts)
+    created = datetime(last.year, last.month, last.day, tzinfo=UTC)
+    book.set_properties({"title": page.headline, "created": created})
     names = _names(page.sheets)
     places: dict[Fact, tuple[str, str]] = {}
     for sheet in page.sheets:

@@ -1,0 +1,300 @@
+"""The release of closed books: it ties out, it is the books' own figures, and it prints."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from tests.disclose.workbook import Workbook
+from usance.base.book import Book
+from usance.base.errors import UsanceError
+from usance.books.looking import looked_at
+from usance.books.periods import parse_close_period
+from usance.cli import main
+from usance.disclose import Kind, check, check_facts, load_profile, read_facts, rebuild
+from usance.disclose.release.figures import Release
+from usance.disclose.release.filer import Filer, parse_filer
+from usance.disclose.release.publication import publish, publish_table, release_of
+from usance.disclose.release.wording import load_texts
+
+RATE = Decimal("7.2672")
+THOUSANDS = Filer(rate=RATE)
+TO_THE_FEN = Filer(rate=RATE, unit="unit", decimals=2)
+YUAN = Filer(rate=RATE, unit="unit")
+
+
+def made(folder: Path, period: str, filer: Filer = THOUSANDS) -> Release:
+    return release_of(Book.open(folder), parse_close_period(period), load_profile(), filer)
+
+
+def table(release: Release, out: Path) -> Path:
+    return publish(release, out, ["csv"])["csv"]
+
+
+def rows_of(path: Path) -> list[dict[str, str]]:
+    return list(csv.DictReader(path.read_text(encoding="utf-8").splitlines()))
+
+
+# It ties out.
+
+
+@pytest.mark.parametrize("filer", [THOUSANDS, TO_THE_FEN, YUAN], ids=["thousand", "fen", "yuan"])
+@pytest.mark.parametrize("period", ["2023Q4", "2024Q1", "2024Q2", "2024Q3", "2024Q4", "2024"])
+def test_nothing_is_broken_and_all_of_it_can_be_rebuilt(
+    closed_book: Path, tmp_path: Path, period: str, filer: Filer
+) -> None:
+    path = table(made(closed_book, period, filer), tmp_path)
+    report = check([path])
+    assert report.counts.get(Kind.BROKEN, 0) == 0, list(report.lines())
+    assert report.ties > 300
+    again = rebuild(path)
+    assert (again.equal, again.differences) == (again.derived, ())
+
+
+def test_releases_agree_with_each_other(closed_book: Path, tmp_path: Path) -> None:
+    """A cell in two documents is the same, and quarters add up to the year."""
+    periods = ("2023Q4", "2024Q1", "2024Q2", "2024Q3", "2024Q4")
+    report = check([table(made(closed_book, each), tmp_path) for each in periods])
+    found = [root.kind for root in report.roots]
+    assert Kind.BROKEN not in found
+    assert Kind.RESTATED not in found
+
+
+def test_a_changed_digit_is_found(closed_book: Path, tmp_path: Path) -> None:
+    path = table(made(closed_book, "2024Q2"), tmp_path)
+    text = path.read_text(encoding="utf-8")
+    changed = re.sub(r"(operations,Total net revenue,.*2024H1,RMB,thousand,)(\d+)",
+                     lambda found: f"{found[1]}{int(found[2]) + 1}", text, count=1)  # fmt: skip
+    assert changed != text
+    path.write_text(changed, encoding="utf-8")
+    assert check([path]).counts[Kind.BROKEN] >= 1
+
+
+# It is the books' own figures.
+
+
+def test_to_the_fen_every_figure_is_the_books(closed_book: Path, tmp_path: Path) -> None:
+    """Nothing is rounded away: each cell of the primary statements is the close's own amount."""
+    rows = rows_of(table(made(closed_book, "2024Q2", TO_THE_FEN), tmp_path))
+    printed = {
+        (row["statement"], row["line"], row["parent_line"]): Decimal(row["value"])
+        for row in rows
+        if row["currency"] == "RMB" and row["period_or_date"] in ("2024Q2", "2024-06-30")
+    }
+    looked, _ = looked_at(Book.open(closed_book), parse_close_period("2024Q2")).statements()
+    wanted = [row for row in looked if ":" not in row.statement]
+    assert len(wanted) > 70
+    for row in wanted:
+        assert printed[row.statement, row.line, row.parent] == Decimal(row.amount_minor) / 100
+
+
+def test_in_thousands_leaves_are_rounded_and_one_line_takes_the_rest(
+    closed_book: Path, tmp_path: Path
+) -> None:
+    release = made(closed_book, "2024Q2")
+    rows = rows_of(table(release, tmp_path))
+    printed = {
+        (row["line"], row["parent_line"]): int(row["value"])
+        for row in rows
+        if row["statement"] == "balance_sheet"
+        and (row["currency"], row["period_or_date"]) == ("RMB", "2024-06-30")
+    }
+    looked, _ = looked_at(Book.open(closed_book), parse_close_period("2024Q2")).statements()
+    sheet = [row for row in looked if row.statement == "balance_sheet"]
+    plug = release.tables.printed.own_equity
+    off = 0
+    for row in sheet:
+        if not row.is_total and (row.line, row.parent) != plug:
+            half_up = (abs(row.amount_minor) + 50_000) // 100_000
+            signed = half_up if row.amount_minor >= 0 else -half_up
+            assert printed[row.line, row.parent] == signed
+            off += abs(Fraction(row.amount_minor, 100_000) - signed) > 0
+    assert off > 3
+    assert printed["TOTAL ASSETS", ""] == printed["TOTAL LIABILITIES AND EQUITY", ""]
+
+
+def test_comparatives_are_there_where_the_books_tell_them(closed_book: Path) -> None:
+    def periods(period: str) -> set[str]:
+        figures = made(closed_book, period).figures
+        return {each.period for each in figures if each.statement == "operations"}
+
+    assert periods("2024Q4") == {"2023Q4", "2024Q4", "FY2024"}
+    assert periods("2024Q2") == {"2024Q2", "2024H1"}
+    assert periods("2023Q4") == {"2023Q4"}
+
+
+def test_per_share_figures_come_from_the_register(closed_book: Path) -> None:
+    figures = made(closed_book, "2024Q2").figures
+    basic = [each for each in figures if each.unit == "shares" and each.line == "Basic"]
+    assert {each.text for each in basic} == {"1000000"}
+    assert {each.currency for each in basic} == {"n/a", "USD"}
+    adjusted = [each for each in figures if each.line.startswith("Add: Share-based")]
+    assert any(each.text != "0" for each in adjusted)
+
+
+# It prints.
+
+
+def test_the_page_needs_no_network_and_every_table_figure_has_its_address(
+    closed_book: Path, tmp_path: Path
+) -> None:
+    files = publish(made(closed_book, "2024Q2"), tmp_path, ["csv", "html", "pdf"])
+    page = files["html"].read_text(encoding="utf-8")
+    assert "http" not in page
+    assert "<script" not in page
+    rows = rows_of(files["csv"])
+    assert len({row["address"] for row in rows}) == len(rows)
+    tables = [row for row in rows if not row["statement"].startswith("release_")]
+    for row in tables:
+        assert f'id="{row["address"]}"' in page
+    assert files["pdf"].read_bytes()[:5] == b"%PDF-"
+
+
+def test_the_same_books_give_the_same_bytes(closed_book: Path, tmp_path: Path) -> None:
+    first = publish(made(closed_book, "2024Q1"), tmp_path / "one")
+    second = publish(made(closed_book, "2024Q1"), tmp_path / "two")
+    assert set(first) == {"csv", "html", "xlsx", "pdf"}
+    for name, path in first.items():
+        assert path.read_bytes() == second[name].read_bytes(), name
+
+
+@pytest.mark.slow
+def test_an_independent_engine_computes_the_printed_values(
+    closed_book: Path, tmp_path: Path
+) -> None:
+    files = publish(made(closed_book, "2024Q4"), tmp_path, ["csv", "xlsx"])
+    assert_recomputes(files["xlsx"], files["csv"])
+
+
+@pytest.mark.slow
+def test_the_workbook_of_a_real_filing_computes_too(shared: Path, tmp_path: Path) -> None:
+    source = shared / "filings" / "000.csv"
+    files = publish_table(source, load_profile(), Filer(name="Example"), tmp_path, ["csv", "xlsx"])
+    assert_recomputes(files["xlsx"], files["csv"])
+
+
+def assert_recomputes(xlsx: Path, table_: Path) -> None:
+    """Every number of the table stands in the workbook, and the formulas give it."""
+    workbook = Workbook(xlsx)
+    rows = [row for row in rows_of(table_) if row["unit"] not in ("date", "text")]
+    on_facts = [cell for cell in (*workbook.formulas, *workbook.numbers) if cell[0] == "Facts"]
+    computed = sorted(workbook.value(cell) for cell in on_facts)
+    assert computed == sorted(float(row["value"]) for row in rows)
+    own = [cell for cell in workbook.formulas if cell[0] != "Facts"]
+    assert len(own) > 150
+    assert all(workbook.value(cell) == workbook.cached[cell] for cell in own)
+    # They are live: a changed number moves what hangs on it.
+    cell = next(cell for cell in own if workbook.formulas[cell].startswith("("))
+    source = cell[0], re.findall(r"[A-Z]+[0-9]+", workbook.formulas[cell])[0]
+    assert Workbook(xlsx, {source: 1e9}).value(cell) != workbook.cached[cell]
+
+
+def test_a_fact_table_is_printed_as_it_is(shared: Path, tmp_path: Path) -> None:
+    source = shared / "filings" / "000.csv"
+    files = publish_table(source, load_profile(), Filer(name="Example"), tmp_path)
+    again = read_facts([files["csv"]], load_profile())
+    given = read_facts([source], load_profile())
+    assert [fact.text for fact in again] == [fact.text for fact in given]
+    assert check_facts(again, load_profile()).counts == check_facts(given, load_profile()).counts
+
+
+# Words are data.
+
+
+def test_a_filer_says_it_in_its_own_words(closed_book: Path, tmp_path: Path) -> None:
+    filer = parse_filer("""
+name: Lender & Sons <Ltd>
+translation: {rate: 7.2672}
+texts:
+  headline: "{company}: {period} at a glance"
+  definitions: {Total net revenue: What came in.}
+""")
+    page = publish(made(closed_book, "2024Q1", filer), tmp_path, ["html"])["html"].read_text()
+    assert "Lender &amp; Sons &lt;Ltd&gt;: Q1 2024 at a glance" in page
+    assert "Total net revenue: What came in." in page
+
+
+def test_without_translation_there_are_no_other_columns(closed_book: Path, tmp_path: Path) -> None:
+    filer = parse_filer("name: Example\ntranslation: {shown: false}")
+    rows = rows_of(table(made(closed_book, "2024Q1", filer), tmp_path))
+    assert {row["currency"] for row in rows} == {"RMB", "n/a"}
+
+
+# Bad input.
+
+
+def refused(*arguments: str, capsys: pytest.CaptureFixture[str]) -> str:
+    assert main(["disclose", *arguments]) == 2
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert told.err.startswith("error: ")
+    assert "Traceback" not in told.err
+    return told.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["release", "2025Q1"], "2025Q1 is not closed"),
+        (["release", "2024Q5"], "'2024Q5' is no period"),
+        (["release", "2024-05"], "2024-05 is not closed"),
+        (["release", "2024-06"], "do not tell 2024-06 from its first day"),
+        (["release"], "one period or of one table"),
+        (["release", "2024Q2", "--rate", "x"], "x is no rate of exchange"),
+        (["release", "2024Q2", "--formats", "docx"], "unknown format 'docx'"),
+        (["release", "2024Q2", "--filer", "none.yaml"], "none.yaml"),
+        (["drill", "2024Q2/operations/net-incom/2024Q2"], "Did you mean"),
+        (["drill", "operations"], "is no address"),
+        (["drill", "000/operations/net-income/2024Q2"], "'000' is no period"),
+    ],
+)
+def test_refusals(
+    closed_book: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch, arguments: list[str], message: str,
+) -> None:  # fmt: skip
+    monkeypatch.chdir(tmp_path)
+    told = refused(*arguments, "--book", str(closed_book), capsys=capsys)
+    assert message in told
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_no_book_and_no_rate(
+    tmp_path: Path, closed_book: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    told = refused("release", "2024Q2", "--book", str(tmp_path / "none"), capsys=capsys)
+    assert "none" in told
+    release = made(closed_book, "2024Q2", Filer())
+    assert release.rate == Decimal("7.0999")  # the books' own
+    object.__setattr__(release.closed.books.rates, "days", {})
+    fresh = Release(release.closed, release.period, release.profile, Filer())
+    with pytest.raises(UsanceError, match="no rate for the columns in USD"):
+        assert fresh.rate
+
+
+def test_wrong_filers() -> None:
+    with pytest.raises(UsanceError, match="3 problems"):
+        parse_filer("unit: dozen\ntranslation: {rate: -1}\n")
+    with pytest.raises(UsanceError, match="unknown text 'headlin'"):
+        load_texts("en", {"headlin": "x"})
+    with pytest.raises(UsanceError, match="unknown language 'xx'"):
+        load_texts("xx", {})
+
+
+def test_the_command_writes_all_files(
+    closed_book: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out"
+    arguments = ["disclose", "release", "2024Q2", "--book", str(closed_book), "--out", str(out)]
+    assert main([*arguments, "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["document"] == "2024Q2"
+    assert sorted(told["files"]) == ["csv", "html", "pdf", "xlsx"]
+    assert sorted(path.name for path in out.iterdir()) == [
+        "2024Q2.csv", "2024Q2.html", "2024Q2.pdf", "2024Q2.xlsx",
+    ]  # fmt: skip

@@ -1,0 +1,107 @@
+"""The desk fed with the router's candidates does what the router's own kernel does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from usance.base.codes import RoutingOutcome
+from usance.base.draws import draw
+from usance.match.chance import ANSWERS
+from usance.match.errors import RequestRefused
+from usance.match.live_state import ENGINE
+from usance.match.placing import Answer, Offer, ceilings, offer, place, routing_rows
+from usance.match.reservation import rebuild, step
+from usance.match.reservation_events import Outcome, Result, State
+from usance.match.router import Router, route
+from usance.match.routing import routing_table
+from usance.match.streams import Stream, StreamKind, make_stream
+
+SEED = 1
+COLUMNS = [
+    "loan_id", "attempt", "at", "source", "outcome", "score_minor", "runner_up",
+    "runner_up_minor", "plan_no",
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def stream() -> Stream:
+    return make_stream(StreamKind.SEASONAL, seed=3, requests=250, sources=8, segments=20)
+
+
+@pytest.fixture
+def router(stream: Stream) -> Router:
+    return Router(stream.requests, stream.mandates, ENGINE, demand=stream.demand, seed=SEED)
+
+
+def institutions(router: Router, loan: int) -> Answer:
+    """Answers by the same draws as the kernel's."""
+    stated = {each.source: each.approval_ppm for each in router.mandates.mandates}
+
+    def answer(source: int, _: int) -> bool:
+        return draw(SEED, ANSWERS, loan, source) >> 11 < (1 << 53) * stated[source] // 10**6
+
+    return answer
+
+
+def driven(router: Router) -> Iterator[tuple[State, Offer, tuple[Outcome, ...]]]:
+    state = State()
+    for row in range(len(router.done.requests)):
+        for event in ceilings(router, row):
+            state, _ = step(state, event)
+        offered = offer(router, row)
+        answer = institutions(router, offered.requested.loan_id)
+        state, told = place(state, offered.requested, answer)
+        router.run(start=row, until=row + 1)
+        yield state, offered, told
+
+
+def test_desk_and_kernel_agree_on_every_row(stream: Stream, router: Router) -> None:
+    rows = []
+    for state, offered, told in driven(router):
+        rows += routing_rows(offered, told).select(COLUMNS).to_pylist()
+        assert all(limit.room_minor >= 0 for limit in state.limits.values())
+        assert not any(limit.held_minor for limit in state.limits.values())
+    whole = route(stream.requests, stream.mandates, ENGINE, demand=stream.demand, seed=SEED)
+    assert rows == routing_table(whole).select(COLUMNS).to_pylist()
+    assert {row["outcome"] for row in rows} > {RoutingOutcome.APPROVED, RoutingOutcome.DECLINED}
+    totals = [limit.taken_minor for name, limit in state.limits.items() if "/" not in name]
+    lent = [
+        stream.mandates.mandates[column].takes_minor(int(amount))
+        for column, amount in zip(whole.column, stream.requests.amount_minor, strict=True)
+        if column >= 0
+    ]
+    assert sum(totals) == sum(lent)
+
+
+def test_silence_ends_with_the_next_and_a_full_limit_is_named(router: Router) -> None:
+    state = rebuild(ceilings(router, 0))
+    offered = offer(router, 0)
+    first, second = (each.sources[0] for each in offered.requested.candidates[:2])
+    _, told = place(state, offered.requested, lambda source, _: None if source == first else True)
+    rows = routing_rows(offered, told).to_pylist()
+    assert [(row["source"], row["outcome"], row["attempt"]) for row in rows] == [
+        (first, RoutingOutcome.TIMED_OUT, 1), (second, RoutingOutcome.APPROVED, 2),
+    ]  # fmt: skip
+    shut = rebuild(
+        type(each)(each.at, each.limit, 0 if "/" not in each.limit else each.ceiling_minor)
+        for each in ceilings(router, 0)
+    )
+    _, told = place(shut, offered.requested, lambda *_: True)
+    (row,) = routing_rows(offered, told).to_pylist()
+    assert (row["source"], row["outcome"]) == (0, RoutingOutcome.NO_SOURCE)
+    assert str(row["binding_limit"]) in state.limits
+
+
+def test_a_request_without_its_limits_is_refused(router: Router) -> None:
+    offered = offer(router, 0)
+    _, told = place(State(), offered.requested, lambda *_: True)
+    assert told[0].result is Result.REFUSED
+    with pytest.raises(RequestRefused, match="unknown limit"):
+        routing_rows(offered, told)
+
+
+def test_results_that_end_an_attempt_have_the_numbers_of_routing() -> None:
+    for outcome in RoutingOutcome:
+        assert Result[outcome.name] == int(outcome)
