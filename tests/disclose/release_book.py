@@ -80,3 +80,26 @@ def release_book(
     for period in periods:
         close(book, parse_close_period(period), policies=policies, clock=time.perf_counter)
     return book
+
+
+def in_two_currencies() -> tuple[str, str]:
+    """The same facts and entities with a parent in dollars, and the rates of the time."""
+    own = {"shares_issued", "grant", "share_price"}
+    facts = FACTS.replace(
+        "id: 2, kind: opening_balance, entity: 2,",
+        "id: 2, kind: opening_balance, entity: 2, currency: USD,",
+    )
+    for kind in own:
+        facts = facts.replace(
+            f"kind: {kind}, entity: 2,", f"kind: {kind}, entity: 2, currency: USD,"
+        )
+    rates = {"2022-12-30": "6.9646", "2023-12-29": "7.0827", "2024-03-29": "7.2203"}
+    stated = "".join(
+        f"  - {{id: {50 + place}, kind: exchange_rate, entity: 2, on: {on}, currency: USD,\n"
+        f"     rate: {rate}}}\n"
+        for place, (on, rate) in enumerate(rates.items())
+    )
+    earned = "  - {id: 60, kind: bank_interest, entity: 2, on: 2024-02-28, currency: USD,\n"
+    return f"{facts}{stated}{earned}     amount: 1234.56}}\n", ENTITIES.replace(
+        "role: parent", "role: parent, currency: USD"
+    )

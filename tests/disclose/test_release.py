@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.disclose.release_book import in_two_currencies, release_book
 from tests.disclose.workbook import Workbook
 from usance.base.book import Book
 from usance.base.errors import UsanceError
@@ -44,8 +45,14 @@ def rows_of(path: Path) -> list[dict[str, str]]:
 # It ties out.
 
 
-@pytest.mark.parametrize("filer", [THOUSANDS, TO_THE_FEN, YUAN], ids=["thousand", "fen", "yuan"])
-@pytest.mark.parametrize("period", ["2023Q4", "2024Q1", "2024Q2", "2024Q3", "2024Q4", "2024"])
+@pytest.mark.parametrize(
+    ("period", "filer"),
+    [
+        *((each, THOUSANDS) for each in ("2023Q4", "2024Q1", "2024Q2", "2024Q3", "2024Q4", "2024")),
+        *((each, filer) for each in ("2024Q2", "2024Q4") for filer in (YUAN, TO_THE_FEN)),
+    ],
+    ids=lambda given: f"{given.unit}{given.decimals}" if isinstance(given, Filer) else given,
+)
 def test_nothing_is_broken_and_all_of_it_can_be_rebuilt(
     closed_book: Path, tmp_path: Path, period: str, filer: Filer
 ) -> None:
@@ -64,6 +71,15 @@ def test_releases_agree_with_each_other(closed_book: Path, tmp_path: Path) -> No
     found = [root.kind for root in report.roots]
     assert Kind.BROKEN not in found
     assert Kind.RESTATED not in found
+
+
+@pytest.mark.slow
+def test_a_group_in_two_currencies_ties_too(tmp_path: Path) -> None:
+    release_book(tmp_path / "book", ("2023Q4", "2024Q1"), *in_two_currencies())
+    for filer in (THOUSANDS, YUAN):
+        path = table(made(tmp_path / "book", "2024Q1", filer), tmp_path)
+        assert check([path]).counts.get(Kind.BROKEN, 0) == 0
+        assert rebuild(path).differences == ()
 
 
 def test_a_changed_digit_is_found(closed_book: Path, tmp_path: Path) -> None:

@@ -1,8 +1,9 @@
 """Disclose: the published page, tied to the last digit.
 
-So far the half that needs nothing but fact tables: `check` recomputes every figure that follows
-from others and says how well each holds; `rebuild` makes the derived figures again from the
-primary ones.
+`release` makes the page of a closed period and `drill` follows its figures to the facts. `check`
+and `rebuild` need nothing but fact tables: the one recomputes every figure that follows from
+others and says how well each holds, the other makes the derived figures again from the primary
+ones.
 
 >>> from usance.disclose.periods import parse_period
 >>> parse_period("2024H1").days

@@ -65,12 +65,12 @@ def rebuild(file: File, profile: ProfileFile = None, as_json: AsJson = False) ->
 @app.command()
 def release(
     period: Annotated[
-        str | None, typer.Argument(metavar="[PERIOD]", help="2024-06, 2024Q2, 2024H1 or 2024.")
+        str | None, typer.Argument(metavar="PERIOD", help="2024-06, 2024Q2, 2024H1 or 2024.")
     ] = None,
     book: BookFolder = Path(),
-    out: Annotated[
-        Path, typer.Option("--out", metavar="DIR", help="Where to write.")
-    ] = Path("release"),
+    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Where to write.")] = Path(
+        "release"
+    ),
     table: Annotated[
         Path | None,
         typer.Option("--table", metavar="FILE", help="Print this fact table instead of a book."),

@@ -125,17 +125,24 @@ def _rows(statement: str, held: dict[str, int], company: str) -> list[Row]:
 
 @dataclass(frozen=True)
 class Exact:
-    """The group's amounts in minor units, on any day its books stand at."""
+    """The group's amounts in minor units, on any day its books stand at.
+
+    Before the day they begin they hold what they begin with: no rate of exchange is asked for.
+    """
 
     books: GroupBooks
+    begins: date = date.min
+
+    def _at(self, day: date) -> Consolidated:
+        return self.books.at(max(day, self.begins))
 
     def sheet(self, statement: str, day: date) -> dict[Key, int]:
         """Every line of a balance sheet, or of a column of its matrix."""
-        return self._sums(statement, self.books.at(day).amount)
+        return self._sums(statement, self._at(day).amount)
 
     def flow(self, statement: str, before: date, day: date) -> dict[Key, int]:
         """Every line of a statement over the days after one up to another."""
-        start, end = self.books.at(before), self.books.at(day)
+        start, end = self._at(before), self._at(day)
         return self._sums(
             statement, lambda name, tag: end.amount(name, tag) - start.amount(name, tag)
         )
@@ -148,12 +155,12 @@ class Exact:
 
     def cash(self, before: date, day: date) -> dict[str, int]:
         """The cash-flow statement by line."""
-        rows = cash.cash_flows(self.books, before, day).rows("")
+        rows = cash.cash_flows(self.books, max(before, self.begins), day).rows("")
         return {row.line: row.amount_minor for row in rows}
 
     def pay(self, before: date, day: date) -> int:
         """The cost of pay in shares over some days."""
-        return self._pay(day) - self._pay(before)
+        return self._pay(day) - self._pay(max(before, self.begins))
 
     def _pay(self, day: date) -> int:
         ledger = self.books.ledger.through(to_month(day))

@@ -62,7 +62,7 @@ class Release:
             what = f"the books are in {currency.label}, the profile in {self.profile.reporting}"
             raise FilerError(what, fix="Give a profile of the books' currency with --profile")
         minor = UNITS[self.filer.unit] * 10**currency.exponent // 10**self.filer.decimals
-        printed = Printed(Exact(self.closed.books), self.profile, minor)
+        printed = Printed(Exact(self.closed.books, self.closed.opening), self.profile, minor)
         translated = Translated(printed, Fraction(self.rate)) if self.filer.translated else None
         return Tables(printed, translated, self.filer.unit, self.filer.decimals)
 
