@@ -76,7 +76,7 @@ class Journals:
         mask &= opening | (columns["period"] <= to_month(part.day))
         if part.before is not None:
             mask &= ~opening & (columns["period"] > to_month(part.before))
-        if False:
+        if part.rules is not None:
             mask &= np.isin(columns["rule"], list(part.rules))
         return np.asarray(mask)
 

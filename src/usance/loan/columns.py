@@ -104,7 +104,12 @@ class TermColumns:
 
     def take(self, rows: NDArray[np.intp]) -> TermColumns:
         """Some of the loans, by row."""
-        return TermColumns(*(column[rows] for column in self.arrays), self.allocation)
+        return TermColumns(
+            self.principal_minor[rows], self.rate_ppm[rows], self.coupon_ppm[rows],
+            self.instalments[rows], self.disbursed_on[rows], self.first_due_on[rows],
+            self.flat_fee_minor[rows], self.guarantee_fee_minor[rows], self.convention[rows],
+            self.allocation,
+        )  # fmt: skip
 
     @classmethod
     def of(cls, loans: Sequence[Terms]) -> TermColumns:
