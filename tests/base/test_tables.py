@@ -23,9 +23,9 @@ def test_rows_are_as_large_as_the_contract_says(name: str) -> None:
     assert table(name).bytes_per_row == SIZES[name]
 
 
-def test_a_loan_is_86_bytes_and_two_contract_fees() -> None:
-    assert table("loans").bytes_per_row == 86 + 16
-    assert table("loans").names[-2:] == ("flat_fee_minor", "upfront_fee_minor")
+def test_a_loan_is_86_bytes_two_contract_fees_and_why_it_changed() -> None:
+    assert table("loans").bytes_per_row == 86 + 16 + 1
+    assert table("loans").names[-3:] == ("flat_fee_minor", "upfront_fee_minor", "change")
     assert [column.default for column in table("loans").columns[-2:]] == [0, 0]
 
 

@@ -10,8 +10,10 @@ import pyarrow as pa
 
 from usance.base.codes import code_lists
 from usance.base.columns import make, sort
+from usance.base.schemas import Table
 from usance.base.tables import table
 from usance.measure.tape_of_book import cells_table
+from usance.measure.views import PROVISIONS
 
 FIRST, LAST = 19723, 19904  # 2024-01-01 to 2024-06-30
 MONTHS = range(648, 654)
@@ -116,13 +118,20 @@ def _ledger(cells: list[int], pick: Any) -> dict[str, pa.Table]:
             "postings", range(1, 80), journal_id=lambda n: n, line=lambda _: 1,
             account=lambda _: 1 + pick(9), period=lambda _: 648 + pick(6),
             cell=lambda _: cells[pick(len(cells))], amount_minor=lambda _: pick(-9_000, 9_000),
-        )
+            basis=lambda _: pick(2), currency=lambda _: pick(5) // 4, rule=lambda _: pick(5),
+        ),
+        "sums": _rows(
+            table("sums").with_amounts([*PROVISIONS, "interest_received"]),
+            [(month * 100 + 1, cell, new) for month in MONTHS for cell in cells for new in (0, 1)],
+            close_no=lambda n: n[0], cell=lambda n: n[1], is_new=lambda n: n[2],
+            **dict.fromkeys(PROVISIONS, lambda _: pick(-900, 9_000)),
+        ),
     }  # fmt: skip
 
 
-def _rows(name: str, keys: Any, **columns: Callable[[Any], int]) -> pa.Table:
+def _rows(declared: Table | str, keys: Any, **columns: Callable[[Any], int]) -> pa.Table:
     """A table with a row for each key, in key order; columns that are not named hold a zero."""
-    spec = table(name)
+    spec = table(declared) if isinstance(declared, str) else declared
     keys = list(keys)
     made: dict[str, Any] = {}
     for column in spec.columns:

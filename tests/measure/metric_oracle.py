@@ -16,16 +16,21 @@ from zoneinfo import ZoneInfo
 
 import pyarrow as pa
 
+from usance.measure.inputs import Role
+
 START, END, MONTH = date(2024, 4, 1), date(2024, 6, 30), 653
 Row = dict[str, Any]
 Book = dict[str, list[Row]]
 Pair = tuple[int, int]
 SCOPE, RISK = (0, 1, 2), (0, 1)
 ROLES = {
-    "sales_and_marketing": [1, 2], "revenue": [3], "net_income_non_gaap": [3, 4], "equity": [5],
-    "provision_new_volume": [6], "allowances_and_contingent": [7, 8],
-    "cash_restricted_cash_and_deposits": [8, 9],
-}  # fmt: skip
+    "sales_and_marketing": Role((1, 2)),
+    "revenue": Role((3,)),
+    "net_income_non_gaap": Role((3, 4), without_rules=(2, 3)),
+    "equity": Role((5,)),
+    "allowances_and_contingent": Role((7, 8)),
+    "cash_restricted_cash_and_deposits": Role((8, 9)),
+}
 
 
 def book_of(tables: dict[str, pa.Table]) -> Book:
@@ -33,12 +38,12 @@ def book_of(tables: dict[str, pa.Table]) -> Book:
     owner = {row["source"]: row["institution"] for row in book["sources"]}
     cells = {row["cell"]: row for row in book["cells"]}
     who = {row["loan_id"]: row for row in book["loans"]}
-    for name in ("tape", "dues", "postings"):
+    for name in ("tape", "dues", "postings", "sums"):
         for row in book[name]:
             row |= {key: cells[row["cell"]][key] for key in ("model", "product", "source")}
     for row in book["tape"]:
         row |= {key: who[row["loan_id"]][key] for key in ("channel", "region", "grade")}
-    for name in ("tape", "dues", "postings", "loans", "routing", "limits"):
+    for name in ("tape", "dues", "postings", "sums", "loans", "routing", "limits"):
         for row in book[name]:
             row["institution"] = owner[row["source"]]
     source = {row["source"]: row for row in book["sources"]}
@@ -127,8 +132,18 @@ def _approved(book: Book) -> list[Row]:
 def _posted(book: Book, role: str, months: range, models: tuple[int, ...] = ()) -> int:
     return sum(
         row["amount_minor"] for row in book["postings"]
-        if row["account"] in ROLES[role] and row["period"] in months
+        if row["account"] in ROLES[role].accounts and row["period"] in months
+        and row["rule"] not in ROLES[role].without_rules
+        and row["basis"] == 0 and row["currency"] == 0
         and (not models or row["model"] in models)
+    )  # fmt: skip
+
+
+def _provided(book: Book) -> int:
+    names = ("loan_provision", "receivable_provision", "contract_provision", "contingent_provision")
+    return sum(
+        row[name] for row in book["sums"] for name in names
+        if row["is_new"] and row["close_no"] // 100 in QUARTER
     )  # fmt: skip
 
 
@@ -235,13 +250,14 @@ SINGLE: dict[str, Callable[[Book], Pair]] = {
     "net_take_rate": lambda b: (-12 * _posted(b, "net_income_non_gaap", QUARTER), _month_ends(b)),
     "leverage": lambda b: (add(_good(_now(b, RISK)), "principal_minor"),
                            -_posted(b, "equity", SO_FAR, RISK)),
-    "provision_booking_ratio": lambda b: (_posted(b, "provision_new_volume", QUARTER),
+    "provision_booking_ratio": lambda b: (_provided(b),
                                           add(_lent(b), "principal_minor")),
     "provision_coverage": lambda b: (-_posted(b, "allowances_and_contingent", SO_FAR, RISK),
                                      add(_late(_now(b, RISK)), "principal_minor")),
     "total_cash": lambda b: (
         _posted(b, "cash_restricted_cash_and_deposits", SO_FAR),
-        int(any(r["account"] in (8, 9) and r["period"] <= MONTH for r in b["postings"]))),
+        int(any(r["account"] in (8, 9) and r["period"] <= MONTH
+                and not (r["basis"] or r["currency"]) for r in b["postings"]))),
 }  # fmt: skip
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from tests.loan.cases import History, random_moves, random_terms
+from tests.loan.cases import History, Move, What, random_moves, random_terms
 from usance.base.columns import make, sort
 from usance.base.dates import to_day
 from usance.base.tables import table
@@ -79,10 +79,15 @@ def plain_terms(disbursed_on: date, *, principal: int = 9_000_00, months: int = 
     )
 
 
-def random_portfolio(seed: int, count: int) -> tuple[dict[int, Terms], dict[int, list[Fact]]]:
-    """Our own loans of half a year with anything that can happen to them, by loan id."""
+def random_portfolio(
+    seed: int, count: int, *, changes: bool = False
+) -> tuple[dict[int, list[Terms]], dict[int, list[Fact]]]:
+    """Our own loans of half a year with anything that can happen to them, by loan id.
+
+    With `changes`, terms are changed and interest is paused, which only the exact form knows.
+    """
     draw = Random(seed)
-    terms: dict[int, Terms] = {}
+    terms: dict[int, list[Terms]] = {}
     facts: dict[int, list[Fact]] = {}
     for number in range(1, count + 1):
         drawn = date(2024, 1, 1) + timedelta(days=draw.randrange(180))
@@ -93,7 +98,10 @@ def random_portfolio(seed: int, count: int) -> tuple[dict[int, Terms], dict[int,
         history = History(kind)
         for move in random_moves(draw, kind.instalments):
             history.play(move)
+            if changes and draw.random() < 0.15:
+                what = draw.choice((What.CHANGE, What.CHANGE, What.PAUSE))
+                history.play(Move(draw.randrange(20), what, draw.randrange(40)))
         user = (number + 1) // 2
         loan = user * 16384 + (number + 1) % 2 + 1
-        terms[loan], facts[loan] = kind, history.facts
+        terms[loan], facts[loan] = history.versions, history.facts
     return terms, facts

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Sequence
 from dataclasses import replace
@@ -9,17 +10,20 @@ from datetime import date
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.measure import metric_oracle as oracle
 from tests.measure.books import random_book
+from usance.base.book import Book
+from usance.base.columns import make
 from usance.base.errors import InputError
 from usance.base.parquet import write_parquet
 from usance.base.tables import table
 from usance.measure.definitions import load_definitions
-from usance.measure.inputs import Inputs
+from usance.measure.inputs import ROLES, Inputs
 from usance.measure.metrics import AS_REPORTED, RESTATED, Result, measure, metrics_table
 from usance.measure.queries import CannotDivide
 from usance.measure.spans import Span
@@ -217,3 +221,47 @@ def test_spark_gives_what_duckdb_gives_for_every_metric(by: list[str]) -> None:
         for engine in ("duckdb", "spark")
     )
     assert one == other
+
+
+def test_of_closes_only_those_that_stand_are_measured(tmp_path: Path) -> None:
+    spec = table("postings")
+    book = Book.create(tmp_path / "book", currency="CNY", time_zone="Asia/Shanghai")
+    with book.writing() as step:
+        for version, amount in ((1, 700), (2, 900)):
+            rows = make(
+                "postings", journal_id=[version], line=[1], entity=[1], basis=[0], tag=[0],
+                account=[1010], period=[653], effective_on=[19904], rule=[1], cell=[0],
+                loan_id=[0], amount_minor=[amount],
+            )  # fmt: skip
+            step.add_to_close(f"2024-06.{version}", spec, [rows], month=653)
+        step.period("2024-06", "closed", 2)
+        roles = {"cash_restricted_cash_and_deposits": {"accounts": [1010]}}
+        step.use(ROLES, json.dumps(roles).encode())
+    found = only(measure(Inputs.of_book(book), ["total_cash"], as_of=END), "total_cash")
+    assert found.value == 900
+    with book.writing() as step:
+        step.period("2024-06", "open", 2)
+    found = only(measure(Inputs.of_book(book), ["total_cash"], as_of=END), "total_cash")
+    assert found.value is None
+
+
+@pytest.mark.parametrize("engine", ["duckdb", "spark"])
+def test_files_from_before_a_column_was_added_have_its_default(engine: str, tmp_path: Path) -> None:
+    if engine == "spark" and shutil.which("java") is None:
+        pytest.skip("Spark needs Java: install openjdk-17-jre-headless")
+    postings = random_book(3)["postings"]
+    last = ["currency", "fact_id", "activity"]
+    older = postings.slice(0, 40).drop_columns(last)
+    newer = postings.slice(40)
+    for name, rows in (("old", older), ("new", newer)):
+        (tmp_path / "postings").mkdir(exist_ok=True)
+        pq.write_table(rows, tmp_path / "postings" / f"{name}.parquet")
+    whole = postings.set_column(
+        postings.column_names.index("currency"), "currency",
+        pa.array([0] * 40 + newer.column("currency").to_pylist(), pa.int8()),
+    )  # fmt: skip
+    mixed, plain = (
+        measure(inputs, ["total_cash"], as_of=END, roles=oracle.ROLES, engine=engine)
+        for inputs in (Inputs.open(tmp_path), Inputs.of_tables({"postings": whole}))
+    )
+    assert only(mixed, "total_cash").value == only(plain, "total_cash").value

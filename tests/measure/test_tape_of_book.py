@@ -7,14 +7,16 @@ from datetime import date, timedelta
 from functools import cache
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from tests.measure.portfolios import facts_table, loans_table, plain_terms, random_portfolio
 from usance.base.codes import Kind, Status
+from usance.base.columns import sort
 from usance.base.dates import last_of_month, to_day, to_month
 from usance.base.errors import SchemaError
-from usance.loan import Fact, LoanView, Terms, replay
-from usance.loan.exact import schedule
+from usance.base.tables import table
+from usance.loan import Fact, Loan, LoanView, Terms, replay
 from usance.measure.dues_of_book import dues_between
 from usance.measure.positions import Portfolio
 from usance.measure.tape_of_book import cells_of_loans, cells_table, tape_month
@@ -25,12 +27,17 @@ DAY = timedelta(days=1)
 class Exact:
     """One loan, asked day by day of the exact form."""
 
-    def __init__(self, terms: Terms, facts: list[Fact]) -> None:
-        self.terms, self.facts = terms, facts
+    def __init__(self, versions: list[Terms], facts: list[Fact]) -> None:
+        self.versions, self.facts, self.terms = versions, facts, versions[0]
         self.on = cache(self._on)
 
     def _on(self, day: date) -> LoanView:
-        return replay(self.terms, self.facts, day, form="exact").view()
+        return replay(self.versions, self.facts, day, form="exact").view()
+
+    def _without(self, day: date) -> Loan:
+        """The loan on a day as if nothing but its disbursement happened on that day."""
+        facts = [f for f in self.facts if f.effective_on < day or f.kind == Kind.DISBURSED]
+        return replay(self.versions, facts, day, form="exact")
 
     def row(self, month: int) -> dict[str, int] | None:
         """The loan's row of the tape, or None if it has none."""
@@ -57,11 +64,10 @@ class Exact:
         }  # fmt: skip
 
     def _prepaid(self, month: int) -> int:
-        plan = schedule(self.terms)
         total, day = 0, last_of_month(month - 1) + DAY
         while day <= last_of_month(month):
             if any(f.kind == Kind.PAID and f.effective_on == day for f in self.facts):
-                due = sum(row.principal for row in plan if row.due_on <= day)
+                due = self._without(day).view().due.principal
                 total += max(
                     0, self.on(day).paid.principal - max(self.on(day - DAY).paid.principal, due)
                 )
@@ -71,18 +77,21 @@ class Exact:
     def dues(self, first: date, last: date, as_of: date) -> Counter[tuple[date, str]]:
         """What this loan adds to the sums of each day."""
         sums: Counter[tuple[date, str]] = Counter()
-        for number, row in enumerate(schedule(self.terms)):
-            day = row.due_on
-            if not first <= day <= min(last, as_of) or not self.on(day).disbursed:
+        drawn, over = self.terms.disbursed_on, min(last, as_of)
+        days = [drawn + DAY * n for n in range((over - drawn).days + 1)]
+        rows = [row for day in days for row in self._without(day).rows() if row.due_on == day]
+        for number, row in enumerate(rows):
+            day, principal = row.due_on, row.due.principal
+            if day < first:
                 continue
             eve, then = self.on(day - DAY), self.on(day)
             later = self.on(min(day + 30 * DAY, as_of))
             overdue_before = eve.past_due.total - eve.past_due.penalty
             if overdue_before == 0 and not (eve.disbursed and eve.next_due_on is None):
-                overdue = min(row.principal, then.past_due.principal)
+                overdue = min(principal, then.past_due.principal)
                 waived = max(0, later.waived.principal - then.waived.principal)
                 paid = max(0, later.paid.principal - then.paid.principal)
-                sums[day, "due_minor"] += row.principal
+                sums[day, "due_minor"] += principal
                 sums[day, "overdue_minor"] += overdue
                 sums[day, "collected30_minor"] += min(overdue - min(overdue, waived), paid)
             if number == 0:
@@ -97,13 +106,30 @@ def _bucket(view: LoanView) -> int:
     return 7 if view.status == Status.CHARGED_OFF else min(7, (view.days_past_due + 29) // 30)
 
 
+def portfolio_of(
+    terms: dict[int, list[Terms]], facts: dict[int, list[Fact]]
+) -> tuple[Portfolio, pa.Table]:
+    """The portfolio and its cells, of three sources."""
+    longest = max(map(len, terms.values()))
+    tables = [
+        loans_table(
+            (some := {loan: each[place] for loan, each in terms.items() if len(each) > place}),
+            source=[loan % 3 for loan in sorted(some)], terms_no=[place + 1] * len(some),
+        )
+        for place in range(longest)
+    ]  # fmt: skip
+    loans = sort(pa.concat_tables(tables), table("loans"))
+    return Portfolio.of(loans, facts_table(facts)), cells_table(loans)
+
+
 @pytest.mark.parametrize("seed", range(3))
-def test_the_tape_is_what_the_exact_form_says(seed: int) -> None:
-    terms, facts = random_portfolio(seed, 40)
-    loans = loans_table(terms, source=[loan % 3 for loan in sorted(terms)])
-    portfolio = Portfolio.of(loans, facts_table(facts))
-    cells = cells_table(loans)
-    exact = {loan: Exact(terms[loan], facts[loan]) for loan in terms}
+@pytest.mark.parametrize("changes", [False, True])
+def test_the_tape_is_what_the_exact_form_says(seed: int, changes: bool) -> None:
+    versions, facts = random_portfolio(seed, 40, changes=changes)
+    portfolio, cells = portfolio_of(versions, facts)
+    assert bool(portfolio.changed) == changes
+    terms = {loan: each[0] for loan, each in versions.items()}
+    exact = {loan: Exact(versions[loan], facts[loan]) for loan in terms}
     first = to_month(date(2024, 1, 1))
     for month in (first, first + 2, first + 4, first + 7, first + 11):
         made = tape_month(portfolio, month, cells).to_pylist()
@@ -137,20 +163,20 @@ def test_a_tape_has_no_gaps_and_ends_with_zeros() -> None:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_dues_are_what_the_exact_form_says(seed: int) -> None:
-    terms, facts = random_portfolio(seed + 50, 40)
-    loans = loans_table(terms)
-    portfolio = Portfolio.of(loans, facts_table(facts))
+@pytest.mark.parametrize("changes", [False, True])
+def test_dues_are_what_the_exact_form_says(seed: int, changes: bool) -> None:
+    versions, facts = random_portfolio(seed + 50, 25, changes=changes)
+    portfolio, cells = portfolio_of(versions, facts)
     first, last, as_of = date(2024, 2, 1), date(2024, 6, 30), date(2024, 7, 10)
-    made = dues_between(portfolio, first, last, cells_table(loans), as_of).to_pylist()
+    made = dues_between(portfolio, first, last, cells, as_of).to_pylist()
     sums: Counter[tuple[date, str]] = Counter()
-    for loan in terms:
-        sums += Exact(terms[loan], facts[loan]).dues(first, last, as_of)
-    found = {
-        (row["due_on"], name): value for row in made for name, value in row.items()
-        if name.endswith("_minor") and value
-    }  # fmt: skip
-    assert found == sums
+    for loan in versions:
+        sums += Exact(versions[loan], facts[loan]).dues(first, last, as_of)
+    found: Counter[tuple[date, str]] = Counter()
+    for row in made:
+        amounts = {name: value for name, value in row.items() if name.endswith("_minor")}
+        found.update({(row["due_on"], name): value for name, value in amounts.items()})
+    assert +found == sums
 
 
 def test_a_loan_without_a_cell_is_refused() -> None:

@@ -160,6 +160,7 @@ LOANS_TABLES: tuple[Table, ...] = (
         region               i16            of the borrower
         flat_fee_minor       i64       =0   service fee over the whole life, in equal parts
         upfront_fee_minor    i64       =0   fee withheld at disbursement
+        change               i8        =0   why: rescheduled, re-aged, re-amortised, hardship
         """,
     ),
     declare(

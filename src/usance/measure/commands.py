@@ -12,6 +12,7 @@ from usance.base.command_line import print_json, print_line, print_pairs, print_
 from usance.base.dates import parse_date
 
 if TYPE_CHECKING:
+    from usance.measure.inputs import Role
     from usance.measure.spans import Span
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False, invoke_without_command=True)
@@ -29,7 +30,9 @@ Period = Annotated[
 Engine = Annotated[str, typer.Option("--engine", help="duckdb or spark.")]
 Roles = Annotated[
     Path | None,
-    typer.Option("--roles", metavar="FILE", help="Accounts of each role, for metrics of journals."),
+    typer.Option(
+        "--roles", metavar="FILE", help="Accounts of each role, if not those of the closes."
+    ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
@@ -176,7 +179,7 @@ def _when(as_of: str, period: str | None) -> tuple[date, Span | None]:
     return parse_date(as_of, where="--as-of"), span
 
 
-def _roles(path: Path | None) -> dict[str, list[int]]:
+def _roles(path: Path | None) -> dict[str, Role] | None:
     from usance.measure.drill import read_roles
 
-    return read_roles(path) if path else {}
+    return read_roles(path) if path else None

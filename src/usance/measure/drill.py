@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from usance.base.documents import read_document
-from usance.base.errors import DocumentError, InputError, unknown
-from usance.measure.inputs import Inputs
+from usance.base.errors import InputError, unknown
+from usance.measure.inputs import Inputs, Role, parse_roles
 from usance.measure.metrics import Result, measure, rows_behind
 from usance.measure.queries import DIMENSIONS, CannotDivide
 from usance.measure.spans import Span
@@ -17,7 +17,7 @@ from usance.measure.spans import Span
 
 def rows_of_figure(
     folder: Path, metric: str, as_of: date, period: Span | None, where: Sequence[str],
-    part: str, limit: int, roles: Mapping[str, Sequence[int]],
+    part: str, limit: int, roles: Mapping[str, Role] | None,
 ) -> tuple[list[str], list[Any]]:  # fmt: skip
     """The rows behind the figure of a segment, given as `key=number` words."""
     if part not in ("numerator", "denominator"):
@@ -36,16 +36,9 @@ def rows_of_figure(
     raise _no_such(metric, wanted, results)
 
 
-def read_roles(path: Path) -> dict[str, list[int]]:
+def read_roles(path: Path) -> dict[str, Role]:
     """Accounts by role, from a YAML file such as `revenue: [4001, 4002]`."""
-    given = read_document(path)
-    if not isinstance(given, dict) or not all(
-        isinstance(accounts, list) and all(type(each) is int for each in accounts)
-        for accounts in given.values()
-    ):
-        fix = "Write 'role: [account, account]' lines"
-        raise DocumentError("is no list of accounts by role", where=str(path), fix=fix)
-    return {str(role): accounts for role, accounts in given.items()}
+    return parse_roles(read_document(path), where=str(path))
 
 
 def _pair(word: str) -> tuple[str, int]:

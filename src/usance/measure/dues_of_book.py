@@ -27,7 +27,7 @@ def dues_between(
     portfolio: Portfolio, first: date, last: date, cells: pa.Table, as_of: date
 ) -> pa.Table:
     """The sums of every day and cell with something due; known up to `as_of`."""
-    plan = portfolio.schedule()
+    plan = portfolio.dues()
     owners = np.repeat(np.arange(len(portfolio)), np.diff(plan.offsets))
     end = min(to_day(last), to_day(as_of))
     at = np.flatnonzero((plan.due_on >= to_day(first)) & (plan.due_on <= end))

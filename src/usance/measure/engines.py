@@ -8,6 +8,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 import warnings
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 from types import TracebackType
@@ -31,6 +32,11 @@ _IBIS = {
 assert _IBIS.keys() | {"inputs"} == TYPES.keys()
 
 
+# Of the types that a column with a default can have.
+_DUCK = {"i8": "TINYINT", "i16": "SMALLINT", "i32": "INTEGER", "i64": "BIGINT"}
+_SPARK = {"i8": "tinyint", "i16": "smallint", "i32": "int", "i64": "bigint"}
+
+
 class Engine(Protocol):
     """Runs an expression."""
 
@@ -38,13 +44,13 @@ class Engine(Protocol):
         """The rows of an expression, every number whole."""
 
 
-def unbound(name: str) -> Any:
-    """A declared table as an Ibis table without data."""
+def unbound(name: str, amounts: Sequence[str] = ()) -> Any:
+    """A declared table as an Ibis table without data, with some of its posting amounts."""
     import ibis
 
     columns = {
         column.name: _IBIS[column.type]
-        for column in table(name).columns
+        for column in table(name).with_amounts(list(amounts)).columns
         if column.type != "inputs" and not (column.optional and column.default is None)
     }
     return ibis.table(columns, name=name)
@@ -65,8 +71,21 @@ class _Duck:
         for name, given in inputs.tables.items():
             if isinstance(given, pa.Table):
                 self._engine.register(name, given)
-            else:
-                self._engine.read_parquet([str(path) for path in given]).create_view(name)
+                continue
+            self._read(name, given, _late_columns(name, given))
+
+    def _read(self, name: str, given: Sequence[Path], late: dict[str, tuple[str, int]]) -> None:
+        import duckdb
+
+        paths = [str(path) for path in given]
+        files = self._engine.read_parquet(paths, union_by_name=bool(late))
+        shown = [duckdb.ColumnExpression(each) for each in files.columns if each not in late]
+        for column, (kind, default) in late.items():
+            value: Any = duckdb.ConstantExpression(default)
+            if column in files.columns:
+                value = duckdb.CoalesceOperator(duckdb.ColumnExpression(column), value)
+            shown.append(value.cast(_DUCK[kind]).alias(column))
+        (files.select(*shown) if late else files).create_view(name)
 
     def rows(self, expression: Any) -> list[tuple[Any, ...]]:
         import ibis
@@ -98,7 +117,9 @@ class _Spark:
             if isinstance(given, pa.Table):
                 paths = [str(folder / f"{name}.parquet")]
                 pq.write_table(given, paths[0])
-            self._session.read.parquet(*paths).createOrReplaceTempView(name)
+            late = {} if isinstance(given, pa.Table) else _late_columns(name, given)
+            reader = self._session.read.option("mergeSchema", bool(late))
+            self._filled(reader.parquet(*paths), late).createOrReplaceTempView(name)
         return self
 
     def __exit__(
@@ -109,11 +130,34 @@ class _Spark:
             self._session.catalog.dropTempView(name)
         self._stack.close()
 
+    @staticmethod
+    def _filled(frame: Any, late: dict[str, tuple[str, int]]) -> Any:
+        from pyspark.sql import functions as f
+
+        for column, (kind, default) in late.items():
+            given = f.lit(default)
+            value = f.coalesce(f.col(column), given) if column in frame.columns else given
+            frame = frame.withColumn(column, value.cast(_SPARK[kind]))
+        return frame
+
     def rows(self, expression: Any) -> list[tuple[Any, ...]]:
         import ibis
 
         query = str(ibis.to_sql(expression, dialect="pyspark"))
         return [tuple(row) for row in self._session.sql(query).collect()]
+
+
+def _late_columns(name: str, files: Sequence[Path]) -> dict[str, tuple[str, int]]:
+    """Columns added to a table that some file is too old to have: type and default."""
+    added = {c.name: (c.type, c.default) for c in table(name).columns if c.default is not None}
+    if not added:
+        return {}
+    have = [set(pq.read_schema(path).names) for path in files]
+    return {
+        column: (kind, default)
+        for column, (kind, default) in added.items()
+        if not all(column in names for names in have)
+    }
 
 
 def spark_session() -> Any:

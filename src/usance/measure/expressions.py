@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from functools import reduce
-from operator import mul
+from operator import and_, mul
 from typing import Any, TypeAlias
 
 from usance.base.codes import code_lists
@@ -98,8 +98,10 @@ def condition_expression(column: Any, value: Any) -> Any:
         # No value at all is a condition nothing meets.
         return column.isin(list(value) or [-1]) if len(value) != 1 else column == value[0]
     checks = []
+    if "not" in value:
+        checks.append(column.notin(list(value["not"])))
     if "from" in value:
         checks.append(column >= value["from"])
     if "to" in value:
         checks.append(column <= value["to"])
-    return checks[0] if len(checks) == 1 else checks[0] & checks[1]
+    return reduce(and_, checks)

@@ -2,22 +2,68 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from usance.base.book import MANIFEST, Book
+from usance.base.codes import Currency, parse
 from usance.base.digest import digest
 from usance.base.errors import DocumentError, UsanceError
 from usance.base.parquet import read_parquet
 from usance.base.tables import TABLES, table
 
 Given: TypeAlias = pa.Table | Sequence[Path]
+ROLES = "measure/roles.json"
+"""The input of a book that says which accounts have which role."""
+
+_CLOSE = re.compile(r"closes/(\d{4}-\d{2})\.(\d+)/")
+
+
+@dataclass(frozen=True, slots=True)
+class Role:
+    """Accounts that play a part in a metric, less what some posting rules did to them."""
+
+    accounts: tuple[int, ...]
+    without_rules: tuple[int, ...] = ()
+
+
+def parse_roles(given: Any, *, where: str) -> dict[str, Role]:
+    """Roles from `revenue: [4011]` or `net_income: {accounts: [4011], without_rules: [911]}`."""
+    if not isinstance(given, dict):
+        raise _no_roles(where)
+    return {str(name): _role(value, where) for name, value in given.items()}
+
+
+def _role(given: Any, where: str) -> Role:
+    parts = given if isinstance(given, dict) else {"accounts": given}
+    if not {"accounts"} <= set(parts) <= {"accounts", "without_rules"}:
+        raise _no_roles(where)
+    for numbers in parts.values():
+        if not isinstance(numbers, list) or not all(type(each) is int for each in numbers):
+            raise _no_roles(where)
+    return Role(**{name: tuple(numbers) for name, numbers in parts.items()})
+
+
+def _no_roles(where: str) -> DocumentError:
+    fix = "Write 'role: [account, account]' lines"
+    return DocumentError("is no list of accounts by role", where=where, fix=fix)
+
+
+def _stands(book: Book, path: str) -> bool:
+    """Whether a file is no close's, or that of a close which was not reopened."""
+    close = _CLOSE.match(path)
+    if close is None:
+        return True
+    period = book.manifest.periods.get(close[1])
+    return period is not None and period.state != "open" and period.close_no == int(close[2])
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,18 +73,24 @@ class Inputs:
     tables: Mapping[str, Given]
     snapshot: str
     time_zone: str = "Asia/Shanghai"
+    currency: int = int(Currency.CNY)
+    """The currency of the book; journals in others are not added to those in it."""
+    roles: Mapping[str, Role] = field(default_factory=dict)
+    """What the closes of a book said about their accounts."""
 
     @classmethod
     def of_book(cls, book: Book) -> Inputs:
-        """The tables a book has, as its manifest names them."""
+        """The tables a book has, as its manifest names them; of closes, those that stand."""
         found: dict[str, Given] = {}
         marks = []
         for name in sorted(TABLES):
-            files = book.files(name)
+            files = [file for file in book.files(name) if _stands(book, file.path)]
             if files and name != "metrics":
                 found[name] = [book.path / file.path for file in files]
-                marks.append(f"{name} {book.digest(name)}")
-        return cls(found, _mark(marks), book.manifest.time_zone)
+                marks += [f"{name} {book.digest(name)}", *(file.path for file in files)]
+        currency = int(parse(Currency, book.manifest.currency))
+        roles = parse_roles(json.loads(book.used(ROLES) or b"{}"), where=str(book.path))
+        return cls(found, _mark(marks), book.manifest.time_zone, currency, roles)
 
     @classmethod
     def of_tables(cls, tables: Mapping[str, pa.Table], time_zone: str = "Asia/Shanghai") -> Inputs:

@@ -22,7 +22,7 @@ from usance.base.errors import DateError, unknown
 from usance.base.tables import table
 from usance.measure.definitions import Definition, Definitions, in_force, load_definitions
 from usance.measure.engines import opened
-from usance.measure.inputs import Inputs
+from usance.measure.inputs import Inputs, Role
 from usance.measure.queries import Asked, Asker, CannotDivide, Sum, Sums, check_dimensions
 from usance.measure.spans import Span
 
@@ -96,7 +96,7 @@ def measure(
     by: Sequence[str] = (),
     engine: str = "duckdb",
     definitions: Definitions | None = None,
-    roles: Mapping[str, Sequence[int]] | None = None,
+    roles: Mapping[str, Role] | None = None,
 ) -> list[Result]:
     """Metrics (all, if none is named) as of a day, over a period, divided by dimensions."""
     book = definitions or load_definitions()
@@ -106,7 +106,7 @@ def measure(
     check_dimensions(by)
     span = period or Span.containing(as_of, "quarter")
     with opened(inputs, engine) as engine_there:
-        asker = Asker(inputs, engine_there, roles or {})
+        asker = Asker(inputs, engine_there, inputs.roles if roles is None else roles)
         chosen = [
             (series, one)
             for name in metrics or book
@@ -118,7 +118,7 @@ def measure(
 
 def rows_behind(
     inputs: Inputs, result: Result, part: str = "numerator", *, limit: int = 100,
-    engine: str = "duckdb", roles: Mapping[str, Sequence[int]] | None = None,
+    engine: str = "duckdb", roles: Mapping[str, Role] | None = None,
 ) -> tuple[list[str], list[Any]]:  # fmt: skip
     """The rows that a figure's numerator or denominator adds up: column names, and values."""
     one = result.definition
@@ -126,7 +126,7 @@ def rows_behind(
     if chosen is None or result.span is None:
         return [], []
     with opened(inputs, engine) as there:
-        asker = Asker(inputs, there, roles or {})
+        asker = Asker(inputs, there, inputs.roles if roles is None else roles)
         keys = dict(result.by)
         along = chosen.along(one.along)
         by = tuple(name for name in keys if name not in one.along)

@@ -15,7 +15,7 @@ from usance.base.errors import InputError, unknown
 from usance.measure.definitions import Part
 from usance.measure.engines import Engine
 from usance.measure.expressions import Amount, amount_expression, condition_expression
-from usance.measure.inputs import Inputs
+from usance.measure.inputs import Inputs, Role
 from usance.measure.spans import Span
 from usance.measure.views import COLUMNS, NEEDS, WHEN, view
 
@@ -64,7 +64,7 @@ class CannotDivide(InputError):
 class Asker:
     """Asks one engine about one set of tables."""
 
-    def __init__(self, inputs: Inputs, engine: Engine, roles: Mapping[str, Sequence[int]]) -> None:
+    def __init__(self, inputs: Inputs, engine: Engine, roles: Mapping[str, Role]) -> None:
         self._inputs, self._engine, self._roles = inputs, engine, roles
         self._maps = dimension_maps(inputs)
 
@@ -195,8 +195,13 @@ class Asker:
             elif "cell" in COLUMNS[name]:
                 fold = self._maps["cell", dimension]
                 checks.append(("cell", tuple(c for c, value in fold.items() if value in values)))
+        if "currency" in COLUMNS[name] and name != "loans":
+            checks.append(("currency", (self._inputs.currency,)))
         if asked.part.role:
-            checks.append(("account", tuple(self._roles[asked.part.role])))
+            role = self._roles[asked.part.role]
+            checks.append(("account", role.accounts))
+            if role.without_rules:
+                checks.append(("rule", {"not": role.without_rules}))
         return checks
 
 

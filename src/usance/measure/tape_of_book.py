@@ -16,8 +16,8 @@ from usance.base.codes import Kind, Status
 from usance.base.columns import arrays, make
 from usance.base.dates import last_of_month, to_day
 from usance.base.errors import SchemaError
-from usance.loan.batch import ScheduleColumns, Views
-from usance.measure.positions import I64, Portfolio
+from usance.loan.batch import Views
+from usance.measure.positions import I64, Dues, Portfolio
 
 _PAST_DUE = ("principal", "interest", "guarantee_fee", "service_fee", "penalty")
 _MOST_DPD = int(np.iinfo(np.int16).max)
@@ -111,14 +111,15 @@ def prepaid(portfolio: Portfolio, rows: I64, start: int, end: int) -> I64:
     pairs = np.unique(np.stack((owners[chosen], facts.day[chosen].astype(np.int64)), 1), axis=0)
     loans, days = pairs[:, 0], pairs[:, 1]
     after = portfolio.at(loans, days).column("paid_principal")
-    before = portfolio.at(loans, days - 1).column("paid_principal")
-    due = due_principal(portfolio.schedule(), loans, days)
+    eve, plan = portfolio.at(loans, days - 1), portfolio.dues()
+    today = due_principal(plan, loans, days) - due_principal(plan, loans, days - 1)
+    due = eve.column("due_principal") + today
     total = np.zeros(len(portfolio), np.int64)
-    np.add.at(total, loans, np.maximum(0, after - np.maximum(before, due)))
+    np.add.at(total, loans, np.maximum(0, after - np.maximum(eve.column("paid_principal"), due)))
     return total[rows]
 
 
-def due_principal(plan: ScheduleColumns, loans: I64, days: I64) -> I64:
+def due_principal(plan: Dues, loans: I64, days: I64) -> I64:
     """Scheduled principal of each loan that falls due by its day, paid or not."""
     owners = np.repeat(np.arange(len(plan.offsets) - 1), np.diff(plan.offsets))
     keys = owners * _DAYS + plan.due_on

@@ -6,6 +6,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import reduce
+from operator import add
 from typing import Any
 
 from usance.base.codes import DecisionKind, Kind, Product, RoutingOutcome, Status
@@ -15,6 +17,11 @@ from usance.measure.engines import unbound
 USER_SHIFT = 14  # an id of something a user owns is user_id × 16384 + n
 BAD_BUCKET = 4  # more than 90 days past due
 CLOSED_STATE = 8  # after the buckets 0 to 7
+CLOSES_A_MONTH = 100  # a close's number is its month × 100 + its version
+PROVISIONS = (
+    "loan_provision", "receivable_provision", "contract_provision", "contingent_provision",
+)  # fmt: skip
+"""The amounts of the `sums` that are provisions."""
 
 _OWN = ("users", "decisions", "sources", "limits", "routing", "loans", "tape", "dues", "postings")
 NEEDS: Mapping[str, tuple[str, ...]] = {
@@ -25,6 +32,7 @@ NEEDS: Mapping[str, tuple[str, ...]] = {
     "standing_facts": ("facts",),
     "outcomes": ("loans", "decisions", "tape"),
     "tape_by_borrower": ("tape", "loans"),
+    "provisions": ("sums", "cells"),
 }
 """The tables of a book each view is made from."""
 
@@ -52,6 +60,7 @@ COLUMNS: Mapping[str, Mapping[str, str]] = {
                  "product": "", "source": "", "channel": "", "region": "", "grade": ""},
     "tape_by_borrower": {column.name: column.type for column in TABLES["tape"].columns}
     | {"state": "", "channel": "", "region": "", "grade": ""},
+    "provisions": {"period": "", "cell": "", "provision_minor": ""},
 }  # fmt: skip
 
 WHEN = {
@@ -59,6 +68,7 @@ WHEN = {
     "limits": "valid_from", "routing": "at", "loans": "disbursed_on", "tape": "month",
     "dues": "due_on", "postings": "period", "approvals": "booked_at", "matches": "at",
     "standing_facts": "effective_on", "outcomes": "disbursed_on", "tape_by_borrower": "month",
+    "provisions": "period",
 }  # fmt: skip
 """The column that says when a row of each view counts."""
 
@@ -168,6 +178,16 @@ def _outcomes() -> Any:
     return joined.mutate(bad=joined.bad.fill_null(0))
 
 
+def _provisions() -> Any:
+    """What each close provided on the loans made in its period."""
+    sums = unbound("sums", PROVISIONS)
+    new = sums.filter(sums.is_new == 1)
+    total = reduce(add, (new[name].cast("int64") for name in PROVISIONS))
+    return new.select(
+        "cell", period=(new.close_no // CLOSES_A_MONTH).cast("int64"), provision_minor=total
+    )
+
+
 def _user(column: Any) -> Any:
     # A shift stays whole on every engine; a division would pass through floats.
     return column >> USER_SHIFT
@@ -184,4 +204,5 @@ _VIEWS: Mapping[str, Callable[[], Any]] = {
     "matches": _matches,
     "standing_facts": _standing_facts,
     "outcomes": _outcomes,
+    "provisions": _provisions,
 }
