@@ -45,10 +45,17 @@ ROOMS = {
     "close": ("usance.books.close_command", "Close a period of a book."),
     "match": ("usance.match.commands", "Match loans with funding sources."),
     "disclose": ("usance.disclose.commands", "Publish results and check published figures."),
+    "twin": (
+        (
+            "usance.twin.commands usance.twin.compare_command usance.twin.calibrate_command "
+            "usance.twin.pages.commands"
+        ),
+        "Run a simulated economy from registration to release.",
+    ),
 }
 """Every group of commands: the modules that hold its `app`, and its line in the help."""
 
-WRONG_INPUT, FAULT, NO_OUTPUT, INTERRUPTED, BROKEN_PIPE = 2, 70, 74, 130, 141
+FAULT, NO_OUTPUT, INTERRUPTED, BROKEN_PIPE = 70, 74, 130, 141
 
 
 class Miscalled(InputError):
@@ -182,7 +189,7 @@ def _fail(error: UsanceError, *, as_json: bool) -> int:
         print_json({"error": parts})
     elif sys.stderr is not None:
         sys.stderr.write(f"error: {error}\n")
-    return _CODES.get(type(error), WRONG_INPUT)
+    return _CODES.get(type(error), error.exit_code)
 
 
 _CODES: dict[type[UsanceError], int] = {Fault: FAULT, OutputError: NO_OUTPUT}

@@ -117,8 +117,8 @@ IFRS: Mapping[tuple[Model, Tag], Mapping[str, str]] = {
         "income_tax": "ifrs_allowance_tax",
     },
     (OWN, Tag.ECL): {
-        "loan_provision": "ifrs_loan_loss",
-        "loan_allowance": "- ifrs_loan_loss",
+        "loan_provision": "ifrs_loan_loss - ifrs_net_interest",
+        "loans_later": "ifrs_net_interest - ifrs_loan_loss",
         "deferred_tax_asset": "ifrs_loan_loss_tax",
         "income_tax": "- ifrs_loan_loss_tax",
     },

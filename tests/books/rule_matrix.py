@@ -18,6 +18,8 @@ from usance.base.dates import to_month
 from usance.base.parameters import Parameters
 from usance.books.amounts import AMOUNTS
 from usance.books.chart import Account, load_chart
+from usance.books.effective import Survival
+from usance.books.expected_lives import ExpectedLives
 from usance.books.kernel.policy_places import IFRS_CONTINGENT, IFRS_LOANS, RATE_COUNT
 from usance.books.policies import Policies
 from usance.books.postings import cells_of, post
@@ -84,7 +86,9 @@ def random_policies(
     rates = draw.integers(0, 300_000_000, (pools, RATE_COUNT))
     for place in (IFRS_LOANS, IFRS_CONTINGENT):
         rates[:, place : place + 3].sort(axis=1)
-    leaves = draw.integers(0, 120_000, (segments, 24))
+    leaves = draw.integers(0, 120_000, (segments + 3, 24))
+    curves = np.maximum(1_000_000 - np.cumsum(leaves, axis=1), 0)
+    curve_of = draw.integers(0, len(curves), (segments, months))
     found = Policies.at(day, PARAMETERS)
     return Policies(
         found.numbers,
@@ -92,5 +96,5 @@ def random_policies(
         draw.integers(0, 400_000, (segments, months)),
         begun,
         rates,
-        np.maximum(1_000_000 - np.cumsum(leaves, axis=1), 0),
+        ExpectedLives(Survival(curves[:segments]), Survival(curves), curve_of, begun),
     )

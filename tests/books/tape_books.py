@@ -62,6 +62,7 @@ def _of_position(position: I64) -> dict[str, I64]:
     whole = {
         "dpd": p.DAYS_PAST_DUE, "settled": p.IS_SETTLED, "event_cleared": p.EVENT_CLEARED,
         "fee_ppm": p.FEE_PPM, "term_days": p.TERM_DAYS, "elapsed_days": p.EARNED_DAYS,
+        "eir_ppb": p.EFFECTIVE_PPB,
     }  # fmt: skip
     money = {
         "originated": p.PRINCIPAL, "principal": p.OUTSTANDING, "upfront_fee": p.UPFRONT,

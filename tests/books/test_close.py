@@ -17,16 +17,17 @@ from usance.base.book import Book
 from usance.base.codes import Kind
 from usance.base.columns import make
 from usance.base.dates import parse_month, to_day
-from usance.books import controls, loan_checks
-from usance.books.amounts import AMOUNTS, SUBLEDGER
+from usance.books import controls, loan_checks, loan_close
+from usance.books.amounts import AMOUNTS, SUBLEDGER, SUMS
 from usance.books.chart import load_chart
-from usance.books.close import SUMS, close
+from usance.books.close import close
 from usance.books.closes import all_closes, last_hash, lock, postings_of, reopen, standing
 from usance.books.errors import ControlFailed, PeriodError, TapeError
 from usance.books.exports import trial_balance
 from usance.books.journal import CloseHead, check_chain, unbalanced
 from usance.books.loan_journal import loan_journal
 from usance.books.periods import parse_close_period
+from usance.cli import main
 from usance.loan import Fact
 
 PERIOD = parse_close_period("2024Q1")
@@ -124,6 +125,20 @@ def test_journals_balance_and_are_chained(closed: Book) -> None:
         previous = last_hash(closed, close_ref)
 
 
+def test_a_shard_that_is_read_twice_gives_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whether the first pass could keep its loans in memory is not seen in the books."""
+    found = []
+    for most in (0, 10**6):
+        monkeypatch.setattr(loan_close, "KEPT_FACTS", most)
+        book = make_book(tmp_path / str(most), worked_loans())
+        close_all(book, QUARTERS[:2])
+        found.append([book.digest(name) for name in ("subledger", "postings", "estimates")])
+    assert found[0] == found[1]
+    assert found[0][0].rows > 0
+
+
 def test_a_late_fact_is_posted_in_the_open_period(tmp_path: Path) -> None:
     """A payment of February known in May: first quarter stays, second takes the difference."""
     loans = worked_loans()[:1]
@@ -176,14 +191,33 @@ def test_a_failed_control_stops_the_close_and_names_the_loans(
     book = make_book(tmp_path / "book", worked_loans())
     manifest = (book.path / "manifest.json").read_bytes()
 
-    def second_fails(at, _found):  # type: ignore[no-untyped-def]
-        return np.arange(len(at)) != 1
+    def second_fails(_at, _found, failed):  # type: ignore[no-untyped-def]
+        failed[1] = loan_checks.CHECKS["cash received is posted once"]
 
-    monkeypatch.setitem(loan_checks.CHECKS, "cash received is posted once", second_fails)
+    monkeypatch.setattr(loan_checks, "check_rows", second_fails)
     with pytest.raises(ControlFailed, match="loans 32769"):
         close_all(book, QUARTERS[:1])
     assert (book.path / "manifest.json").read_bytes() == manifest
     assert not (book.path / "closes").exists()
+
+
+@pytest.mark.parametrize("failing", [1, 2])
+def test_a_failed_control_is_a_finding_and_no_wrong_call(
+    failing: int,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Exit code 1, for one control as for several; a period that cannot be is 2."""
+    make_book(tmp_path / "book", worked_loans())
+
+    def some_fail(_at, _found, failed):  # type: ignore[no-untyped-def]
+        failed[1] = sum(list(loan_checks.CHECKS.values())[:failing])
+
+    monkeypatch.setattr(loan_checks, "check_rows", some_fail)
+    assert main(["close", "2023Q4", "--book", str(tmp_path / "book")]) == 1
+    assert "loans 32769" in capsys.readouterr().err
+    assert main(["close", "2023Q5", "--book", str(tmp_path / "book")]) == 2
 
 
 def test_a_ledger_that_drifts_from_its_loans_is_caught(

@@ -19,6 +19,7 @@ from beancount.core.data import Open, Transaction
 from usance.base.book import Book
 from usance.base.codes import Basis, Currency, Tag
 from usance.base.dates import format_month, parse_month
+from usance.base.errors import InputError
 from usance.books.chart import load_chart
 from usance.books.close import close
 from usance.books.closes import postings_of, reopen, standing
@@ -189,6 +190,14 @@ def test_a_book_without_closes_exports_nothing_wrong(tmp_path: Path) -> None:
     ]  # fmt: skip
     assert rows_of(written[0]) == []
     assert loaded(written[-1]) == []
+
+
+def test_a_folder_that_cannot_be_is_named(tmp_path: Path) -> None:
+    book = sample_book(tmp_path / "book")
+    (tmp_path / "file").write_text("in the way", encoding="utf-8")
+    for out in (tmp_path / "file", tmp_path / "file" / "deeper"):
+        with pytest.raises(InputError, match=r"cannot be written: .* Choose another folder"):
+            export(book, out)
 
 
 def test_an_export_is_the_same_twice(book: Book, out: Path, tmp_path: Path) -> None:

@@ -18,7 +18,6 @@ from tests.loan.cases import TO_DUE_DATE, History, Move, What, random_terms
 from usance.base.codes import Kind, Model, Tag
 from usance.base.dates import from_day, to_day
 from usance.books import positions as p
-from usance.books.effective import Survival
 from usance.books.exact_positions import position_of
 from usance.books.loan_checks import LoanFindings
 from usance.books.measurement import amounts_of_positions
@@ -98,11 +97,12 @@ def _moves(draw: Random, model: Model) -> Iterator[Move]:
 def measured(lives: list[Life], days: list[date], draw: np.random.Generator) -> tuple[I64, I64]:
     """Positions and amounts, each life on its day."""
     policies = random_policies(max(days), draw, first=BEGUN)
-    assert policies.survival_ppm is not None
-    survival = Survival(policies.survival_ppm)
+    assert policies.lives is not None
+    segment = np.zeros(1, np.int64)
+    lives_of = policies.lives.of
     at = np.array([
         position_of(each.versions, each.facts, each.model, day, day - timedelta(days=1),
-                    survival=survival)
+                    expected=lives_of(segment, np.array([to_day(each.versions[0].disbursed_on)])))
         for each, day in zip(lives, days, strict=True)
     ])  # fmt: skip
     zeros = np.zeros(len(lives), np.int32)

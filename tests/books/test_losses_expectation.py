@@ -17,7 +17,6 @@ from usance.books.losses.expectation import (
     discounted_shortfalls,
     expected_loss,
     loss_rate,
-    net_interest,
     remaining_losses,
     shortfall,
 )
@@ -31,7 +30,6 @@ def test_a_loss_is_exact_whatever_the_numbers_are_written_as() -> None:
     assert expected_loss(3_000_000, Decimal("0.0165")) == 49_500
     assert expected_loss(Decimal("15000000.0"), Decimal("0.003")) == 45_000
     assert expected_loss(1, Fraction(1, 3), Fraction(1, 7)) == Fraction(1, 21)
-    assert net_interest(330, Decimal("0.1")) == 33
 
 
 def test_no_exposure_has_no_loss_rate() -> None:

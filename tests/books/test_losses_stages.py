@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.books.loss_books import AS_OF, parameters
 from usance.books.kernel.policy_places import STAGE_2, STAGE_3, stage_of
-from usance.books.losses.stages import is_raised, stage_3_interest, stage_rates, stages
+from usance.books.losses.stages import is_raised, stage_rates, stages
 from usance.books.policies import Policies
 
 exposures = st.tuples(*[st.integers(0, 10**9)] * 3)
@@ -51,9 +51,3 @@ def test_equal_weights_give_every_stage_the_pools_one_rate(
 ) -> None:
     found = stage_rates(rate * sum(exposure), exposure, [Decimal(1)] * 3, Fraction(1))
     assert all(f == rate for f, each in zip(found, exposure, strict=True) if each)
-
-
-def test_impaired_interest_is_earned_on_the_net_amount() -> None:
-    assert stage_3_interest(1_000, 670_000_000, Decimal("0.1")) == 33
-    assert stage_3_interest(1_000, 0, Decimal("0.1")) == 100
-    assert stage_3_interest(1_000, 1_000_000_000, Decimal("0.1")) == 0

@@ -12,8 +12,10 @@ import pytest
 from tests.loan.cases import random_case
 from usance.base.codes import Model
 from usance.base.dates import to_day
+from usance.books import positions as p
 from usance.books.effective import Survival, effective_rates
 from usance.books.exact_positions import position_of
+from usance.books.expected_lives import ExpectedLives
 from usance.books.measurement import LoanColumns, positions
 from usance.books.policies import Policies
 from usance.books.positions import FIELDS
@@ -24,8 +26,15 @@ from usance.loan.terms import Terms
 LIVES = 1_500
 MODELS = (Model.CAPITAL_HEAVY, Model.ON_BALANCE_SHEET, Model.CAPITAL_LIGHT)
 EXPECTED_LIFE = Survival.of([[900_000, 800_000, 500_000, 200_000]])
-POLICIES = replace(Policies.at(date(2024, 6, 30)), survival_ppm=EXPECTED_LIFE.ppm)
+LATER_LIFE = Survival.of([[700_000, 700_000, 100_000]])
+ONLY = np.zeros(1, np.int64)
+LIVES_OF = ExpectedLives(LATER_LIFE, EXPECTED_LIFE, ONLY[:, None], 0)
+POLICIES = replace(Policies.at(date(2024, 6, 30)), lives=LIVES_OF)
 LARGE_MINOR = 10**9
+STANDING = np.array([
+    p.MODEL, p.PRINCIPAL, p.UPFRONT, p.GUARANTEE, p.SERVICE, p.FEE_PPM, p.IS_SETTLED,
+    p.DAYS_PAST_DUE, p.EVENT, *range(p.PAID, p.PAID + 5), p.OVERPAID, p.COMPENSATED, p.OUTSTANDING,
+])  # fmt: skip
 
 
 def column_of(terms: Terms, facts: list[Fact], model: Model, day: date) -> LoanColumns:
@@ -41,6 +50,7 @@ def column_of(terms: Terms, facts: list[Fact], model: Model, day: date) -> LoanC
 @pytest.mark.slow
 def test_kernel_equals_exact_form_on_random_lives() -> None:
     seen = set()
+    others = np.setdiff1d(np.arange(len(FIELDS)), STANDING)
     for seed in range(LIVES):
         draw = Random(seed)
         terms, facts, day = random_case(seed)
@@ -52,7 +62,11 @@ def test_kernel_equals_exact_form_on_random_lives() -> None:
         columns = column_of(terms, facts, model, day)
         days = np.array([to_day(cutoff)], np.int32)
         found = positions(columns, POLICIES, day, days, 0, 1)[0]
-        exact = position_of([terms], facts, model, day, cutoff, survival=EXPECTED_LIFE)
+        expected = LIVES_OF.of(ONLY, columns.terms.disbursed_on)
+        standing = positions(columns, POLICIES, day, days, 0, 1, whole=False)[0]
+        assert not standing[others].any()
+        np.testing.assert_array_equal(standing[STANDING], found[STANDING])
+        exact = position_of([terms], facts, model, day, cutoff, expected=expected)
         differences = {
             name: (int(found[place]), int(exact[place]))
             for place, name in enumerate(FIELDS)

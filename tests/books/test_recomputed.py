@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from tests.books.worked import HEAVY, OWN_BOOK, Worked, columns, drawn, policies
 from usance.base.codes import Model
+from usance.books import amounts as a
 from usance.books import recomputed as sample
 from usance.books.kernel.effective import level_of
 from usance.books.measurement import amounts_of_positions, positions
@@ -29,7 +30,7 @@ def found(*loans: tuple[Model, Terms]) -> dict[str, tuple[int, ...]]:
     rules = policies(DAY)
     at = positions(given, rules, DAY, DAY, 0, len(loans))
     made = amounts_of_positions(at, rules, given.segment, given.pool)
-    return {each.name: each.loans for each in recomputed(given, at, made, 0, None)}
+    return {each.name: each.loans for each in recomputed(given, at, made, 0, rules)}
 
 
 def implausible(*loans: Terms) -> list[int]:
@@ -41,7 +42,7 @@ def implausible(*loans: Terms) -> list[int]:
 def test_a_sound_book_holds() -> None:
     own, heavy = Model.ON_BALANCE_SHEET, Model.CAPITAL_HEAVY
     controls = found((own, OWN_BOOK), (own, LEVEL), (heavy, HEAVY))
-    assert len(controls) == 4
+    assert len(controls) == 5
     assert not any(controls.values())
 
 
@@ -56,6 +57,22 @@ def test_any_level_loan_holds(principal: int, rate: int, count: int, convention:
         convention=OWN[convention],
     )  # fmt: skip
     assert found((Model.ON_BALANCE_SHEET, terms))[sample.LEVELS] == ()
+
+
+@pytest.mark.parametrize(("off", "named"), [(0, ()), (2, (2,)), (-2, (2,))])
+def test_interest_of_an_impaired_loan_that_is_off_is_named(
+    off: int, named: tuple[int, ...]
+) -> None:
+    """Two loans unpaid since January, seen at the end of May; the second has an upfront fee."""
+    day, own = date(2024, 5, 31), Model.ON_BALANCE_SHEET
+    given = columns([Worked(own, terms, [drawn(terms)]) for terms in (LEVEL, OWN_BOOK)], day)
+    rules = policies(day, loans=400_000_000, survival=[900_000, 500_000])
+    at = positions(given, rules, day, day, 0, 2)
+    made = amounts_of_positions(at, rules, given.segment, given.pool)
+    assert made[:, a.IFRS_NET_INTEREST].all()
+    made[1, a.IFRS_NET_INTEREST] += off
+    controls = {each.name: each.loans for each in recomputed(given, at, made, 0, rules)}
+    assert controls[sample.IMPAIRED] == named
 
 
 @pytest.mark.parametrize("cents", [-2, 2])

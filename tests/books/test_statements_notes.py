@@ -18,6 +18,7 @@ from tests.books.group_books import (
     LATER,
     LENDING,
     OPENED,
+    OVERSEAS,
     PARENT,
     PLATFORM,
     Facts,
@@ -30,6 +31,7 @@ from usance.base.errors import UsanceError
 from usance.books.group.facts import visible
 from usance.books.group.kinds import GroupKind as K
 from usance.books.statements.consolidation import Consolidated, GroupBooks
+from usance.books.statements.controls import group_controls
 from usance.books.statements.notes import cost_to_come, more_rows, note_controls
 from usance.books.statements.per_share import ShareRow
 from usance.books.statements.primary import Row
@@ -162,6 +164,26 @@ def test_every_note_ties() -> None:
     found = note_controls(books, visible(facts.facts, MARCH, LATER), OPENED, MARCH)
     assert len(found) == 4
     assert not any(found.values())
+
+
+def test_a_foreign_entity_may_open_within_the_year() -> None:
+    """Its rates begin with it: nothing asks for one of the evening before the year."""
+    facts, opened = Facts(), date(2024, 5, 31)
+    facts.say(PARENT, K.EXCHANGE_RATE, opened, currency=Currency.HKD, rate="0.90")
+    facts.say(PARENT, K.EXCHANGE_RATE, JUNE, currency=Currency.HKD, rate="0.92")
+    lines = [{"account": "cash", "amount": 50}, {"account": "paid_in_capital", "amount": -50}]
+    facts.say(PLATFORM, K.OPENING_BALANCE, OPENED, lines=lines)
+    facts.say(OVERSEAS, K.OPENING_BALANCE, opened, lines=lines, currency=Currency.HKD)
+    facts.say(OVERSEAS, K.SUNDRY, date(2024, 6, 10), 10_00, currency=Currency.HKD)
+    books = closed(facts.facts, [MARCH, JUNE])
+    known = visible(facts.facts, JUNE, LATER)
+    assert not any(note_controls(books, known, OPENED, JUNE).values())
+    assert not any(group_controls(books, known, MARCH, JUNE).values())
+    rows = more_rows(books, known, MARCH, JUNE, "2024Q2")
+    assert statement(rows, "tax_reconciliation")
+    held = books.at(MARCH).columns[OVERSEAS, Tag.NONE]
+    assert (held["cash"], held["paid_in_capital"]) == (45_00, -45_00)
+    assert not held["other_comprehensive"]
 
 
 def test_notes_that_do_not_tie_are_found() -> None:

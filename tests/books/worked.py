@@ -21,6 +21,7 @@ from usance.base.parameters import Parameters
 from usance.books.amounts import AMOUNTS
 from usance.books.chart import load_chart
 from usance.books.effective import effective_rates
+from usance.books.expected_lives import ExpectedLives
 from usance.books.group.entities import Entities, parse_entities
 from usance.books.group.exchange import Rates
 from usance.books.group.facts import GroupFact
@@ -123,7 +124,7 @@ def policies(
         lost_ppm=np.full((1, 1), lost_ppm, np.int64),
         first_month=to_month(day),
         rates_ppb=rates,
-        survival_ppm=None if survival is None else np.array([survival], np.int64),
+        lives=None if survival is None else ExpectedLives.always(np.array([survival], np.int64)),
     )
 
 

@@ -34,6 +34,8 @@ class UsanceError(Exception):
 
     code: ClassVar[str] = "usance"
     http_status: ClassVar[int] = 500
+    exit_code: int = 2
+    """What a command ends with; 1 where a check ran and found it."""
 
     def __init__(self, what: str, *, where: str = "", fix: str) -> None:
         super().__init__(what)
@@ -147,6 +149,7 @@ class Problems(InputError):
         count = f"{len(errors)} problems" if len(errors) > 1 else "1 problem"
         super().__init__(count, where=where, fix="Correct each and try again")
         self.errors = tuple(errors)
+        self.exit_code = max(error.exit_code for error in errors)
 
     def __str__(self) -> str:
         """One line per problem under a heading."""

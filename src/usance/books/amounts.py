@@ -75,7 +75,7 @@ MEANING = {
     "later_contract": "service slices",
     # What IFRS sees otherwise.
     "ifrs_loan_loss": "loan allowance above the one of US GAAP",
-    "ifrs_loan_loss_tax": "tax on it",
+    "ifrs_loan_loss_tax": "tax on it, less that on the interest of impaired loans",
     "ifrs_contingent_loss": "expected payouts above those of US GAAP",
     "ifrs_contingent_loss_tax": "tax on it",
     "ifrs_fee": "fees earned on expected flows above those on contractual ones",
@@ -85,6 +85,7 @@ MEANING = {
     "ifrs_contract_liability": "premium due beyond what is released",
     "ifrs_allowance": "allowance on guarantee slices not yet due",
     "ifrs_allowance_tax": "tax on it",
+    "ifrs_net_interest": "interest of impaired loans on what is left after their allowance",
 }
 AMOUNTS = tuple(MEANING)
 
@@ -101,8 +102,11 @@ AMOUNTS = tuple(MEANING)
     REFERRAL_FEE, REFERRAL_VAT, USAGE_FEE, USAGE_VAT, LATER_LOANS, LATER_RECEIVABLE,
     LATER_CONTRACT, IFRS_LOAN_LOSS, IFRS_LOAN_LOSS_TAX, IFRS_CONTINGENT_LOSS,
     IFRS_CONTINGENT_LOSS_TAX, IFRS_FEE, IFRS_FEE_VAT, IFRS_FEE_TAX, IFRS_STAND_READY,
-    IFRS_CONTRACT_LIABILITY, IFRS_ALLOWANCE, IFRS_ALLOWANCE_TAX,
+    IFRS_CONTRACT_LIABILITY, IFRS_ALLOWANCE, IFRS_ALLOWANCE_TAX, IFRS_NET_INTEREST,
 ) = range(len(AMOUNTS))  # fmt: skip
 
 SUBLEDGER: Table = table("subledger").with_amounts(list(AMOUNTS))
 """The `subledger` table with a column per amount."""
+
+SUMS: Table = table("sums").with_amounts(list(AMOUNTS))
+"""The `sums` table likewise: what a close holds by cell, of new loans and of others."""

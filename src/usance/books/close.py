@@ -26,8 +26,8 @@ from usance.base.dates import first_of_month, format_month
 from usance.base.errors import raise_all
 from usance.base.parameters import Parameters, trace
 from usance.base.tables import table
-from usance.books.amounts import AMOUNTS, SUBLEDGER
-from usance.books.close_group import GroupClose, activity_codes, opening_day
+from usance.books.amounts import AMOUNTS, SUBLEDGER, SUMS
+from usance.books.close_group import GroupClose, activity_codes, fees_of_loans, opening_day
 from usance.books.closes import (
     CLOSED,
     CloseRef,
@@ -39,6 +39,7 @@ from usance.books.closes import (
 )
 from usance.books.controls import Control, failed, ledger_controls, loan_controls
 from usance.books.expectations import NAME, by_month, lost_shares
+from usance.books.expected_lives import expected_lives, life_rows
 from usance.books.flux import flux_notes
 from usance.books.group.rules import load_group_rules
 from usance.books.journal import CloseHead, journal_heads, loan_postings, unbalanced
@@ -59,6 +60,7 @@ from usance.books.losses.estimate import estimate
 from usance.books.losses.estimates import Estimates
 from usance.books.losses.exposures import Exposures
 from usance.books.losses.stages import STAGES
+from usance.books.metric_roles import keep_roles
 from usance.books.periods import ClosePeriod
 from usance.books.policies import Policies
 from usance.books.policy_files import PolicyFiles, read_policies
@@ -71,7 +73,6 @@ from usance.books.tape_loans import TapeLoans
 from usance.measure.triangles import Triangle
 
 I64 = NDArray[np.int64]
-SUMS = table("sums").with_amounts(list(AMOUNTS))
 
 
 @dataclass(slots=True)
@@ -147,7 +148,9 @@ def close(
             sums = _subledger(made, scope, exposure.pools, rated, step)
         with made.step("journals of loans"):
             postings = _post_loans(made, scope, sums)
-        group = GroupClose.of(book, made.files.entities, period.last_day, moment, made.parameters)
+        entities, total = made.files.entities, sums.cells.sum(axis=0)
+        fees = fees_of_loans(book, entities, standing(book), (period.last_day, total))
+        group = GroupClose.of(book, entities, period.last_day, moment, made.parameters, list(fees))
         with made.step("group entries"):
             raise_all(group.refusals(book, before), where="group facts")
             entries = group.entries(book, before, made.head)
@@ -200,9 +203,11 @@ def _estimate(made: Closing, base: Policies, exposure: Exposure) -> tuple[Polici
     shares = lost_shares(exposure.slices, assumed)
     earlier = [(each, made.book.read_close("estimates", each.name)) for each in standing(made.book)]
     lost, first = by_month(shares, pools.segments, made.period.months, earlier)
-    survival = made.files.survival(pools.segments)
-    rated = replace(base, lost_ppm=lost, first_month=first, survival_ppm=survival)
-    rows = [_lost_rows(made.ref.close_no, pools.segments, shares)]
+    curves = made.files.expected_life
+    lives = expected_lives(curves, pools.segments, made.period.months, earlier)
+    rated = replace(base, lost_ppm=lost, first_month=first, lives=lives)
+    number = made.ref.close_no
+    rows = [_lost_rows(number, pools.segments, shares), life_rows(number, curves)]
     if len(found.segments):
         made_of = _losses(made, found, exposure, earlier)
         rated = replace(rated, rates_ppb=made_of.rates_ppb)
@@ -329,6 +334,7 @@ def _sum_rows(close_no: int, scope: Scope, sums: Sums) -> pa.Table:
 def _finish(made: Closing, step: Step, parameters: Sequence[str]) -> None:
     """The period is closed; what was used and found is written down."""
     made.files.keep(step)
+    keep_roles(step)
     for month in made.period.months:
         step.period(format_month(month), CLOSED, made.ref.version)
     content: dict[str, Any] = {

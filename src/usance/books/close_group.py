@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 
@@ -10,8 +11,11 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from usance.base.book import Book
+from usance.base.codes import Currency, parse
+from usance.base.columns import arrays
 from usance.base.errors import UsanceError
 from usance.base.parameters import Parameters
+from usance.books.amounts import AMOUNTS, SUMS
 from usance.books.chart import load_chart
 from usance.books.closes import CloseRef, known_at_of
 from usance.books.group.checks import group_fact_problems
@@ -19,6 +23,8 @@ from usance.books.group.entities import Entities
 from usance.books.group.exchange import Rates
 from usance.books.group.facts import GroupFact, facts_of_table, visible
 from usance.books.group.ledger import group_lines
+from usance.books.group.lines import GroupLines
+from usance.books.group.receivables import LoanFees
 from usance.books.group.rules import activities
 from usance.books.group_journals import group_postings, ledger_postings
 from usance.books.journal import CloseHead
@@ -38,6 +44,7 @@ from usance.books.statements.primary import (
 )
 
 I64 = NDArray[np.int64]
+_FEES = ("usage_fee", "referral_fee")
 ACTIVITY_CODES = {
     Activity.NONE: 0,
     Activity.OPERATING: 1,
@@ -63,13 +70,17 @@ class GroupClose:
     day: date
     known_at: datetime
     parameters: Parameters
+    of_loans: tuple[LoanFees, ...] = ()
+    """Fees of institutions that loans tell, close by close."""
 
     @classmethod
     def of(
-        cls, book: Book, entities: Entities, day: date, known_at: datetime, parameters: Parameters
-    ) -> GroupClose:
+        cls, book: Book, entities: Entities, day: date, known_at: datetime, parameters: Parameters,
+        of_loans: Sequence[LoanFees] = (),
+    ) -> GroupClose:  # fmt: skip
         """The facts of a book."""
-        return cls(facts_of_table(book.read("group_facts")), entities, day, known_at, parameters)
+        facts = facts_of_table(book.read("group_facts"))
+        return cls(facts, entities, day, known_at, parameters, tuple(of_loans))
 
     @property
     def seen(self) -> list[GroupFact]:
@@ -90,15 +101,16 @@ class GroupClose:
 
     def entries(self, book: Book, before: CloseRef | None, head: CloseHead) -> pa.Table:
         """The journals of what moved in the facts since the close before."""
-        lines = group_lines(
-            self.facts, self.entities, self.day, self.known_at, parameters=self.parameters
-        )
+        lines = self._lines(self.day, self.known_at)
         if before is not None:
-            known = known_at_of(book, before)
-            lines = lines - group_lines(
-                self.facts, self.entities, before.day, known, parameters=self.parameters
-            )
+            lines = lines - self._lines(before.day, known_at_of(book, before))
         return group_postings(lines, head, activity_codes(lines.rule, lines.account))
+
+    def _lines(self, day: date, known_at: datetime) -> GroupLines:
+        told = [each for each in self.of_loans if each.on <= day]
+        return group_lines(
+            self.facts, self.entities, day, known_at, parameters=self.parameters, of_loans=told
+        )
 
     def rest(self, everything: pa.Table, head: CloseHead) -> pa.Table:
         """Value-added tax paid, tax on income, and the share of outside holders."""
@@ -113,6 +125,29 @@ class GroupClose:
     def problems(self, books: GroupBooks, before: date) -> dict[str, list[UsanceError]]:
         """Every control of the group by name, with what does not hold."""
         return group_controls(books, self.seen, before, self.day)
+
+
+def fees_of_loans(
+    book: Book, entities: Entities, closes: Sequence[CloseRef], now: tuple[date, I64]
+) -> Iterator[LoanFees]:
+    """What loans added to the fees of institutions in each close and in the one being made.
+
+    `now` has its day and the sums of all amounts. The platform company is owed all of them.
+    """
+    currency = parse(Currency, book.manifest.currency)
+    told = [(close.day, _fees_held(book, close)) for close in closes]
+    told.append((now[0], [int(now[1][AMOUNTS.index(name)]) for name in _FEES]))
+    before = [0, 0]
+    for day, held in told:
+        usage, referral = (new - old for new, old in zip(held, before, strict=True))
+        if usage or referral:
+            yield LoanFees(entities.platform.number, currency, day, usage, referral)
+        before = held
+
+
+def _fees_held(book: Book, close: CloseRef) -> list[int]:
+    rows = arrays(book.read_close(SUMS, close.name))
+    return [int(rows[name].sum()) for name in _FEES]
 
 
 def statements(books: GroupBooks, before: date, day: date, period: str) -> list[Row]:

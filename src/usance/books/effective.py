@@ -31,6 +31,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import date
+from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 
@@ -92,8 +93,7 @@ class Survival:
     @property
     def stays(self) -> kernel.U64:
         """The chance to stay at each instalment, as the kernel reads it."""
-        rows = [_chances(curve) for curve in self.ppm.tolist()]
-        return np.array(rows, np.uint64).reshape(self.ppm.shape)
+        return _stays(self.ppm.tobytes(), self.ppm.shape)
 
 
 def effective_rates(
@@ -148,6 +148,13 @@ def fees_earned(
         workers,
     )  # fmt: skip
     return earned
+
+
+@lru_cache(maxsize=32)
+def _stays(curves: bytes, shape: tuple[int, int]) -> kernel.U64:
+    """Made once for all pieces of a close."""
+    rows = np.frombuffer(curves, np.int64).reshape(shape).tolist()
+    return np.array([_chances(curve) for curve in rows], np.uint64).reshape(shape)
 
 
 def _chances(curve_ppm: list[int]) -> list[int]:

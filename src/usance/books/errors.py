@@ -60,3 +60,4 @@ class ControlFailed(InputError):
 
     code = "books.control"
     http_status = 409
+    exit_code = 1

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from usance.base.codes import Kind, Model
 from usance.base.dates import to_month
-from usance.books.effective import Survival
 from usance.books.errors import TapeError
 from usance.books.exact_positions import position_of
+from usance.books.expected_lives import Expected
 from usance.books.loan_books import CellIndex, Sources
 from usance.books.policies import Policies
 from usance.books.positions import FIELDS
@@ -90,20 +90,20 @@ def _positions(
                 day - timedelta(days=int(lag[0])),
                 fee_ppm=int(fee[0]),
                 non_accrual_days=policies.non_accrual_days,
-                survival=_survival(policies, segments, rows[0]),
+                expected=_expected(policies, segments, rows[0], drawn),
                 known_at=known_at,
             ),
         )
 
 
-def _survival(
-    policies: Policies, segments: NDArray[np.int64], row: Mapping[str, Any]
-) -> Survival | None:
-    """What is expected of a loan's segment."""
-    if policies.survival_ppm is None:
+def _expected(
+    policies: Policies, segments: NDArray[np.int64], row: Mapping[str, Any], drawn: NDArray[Any]
+) -> Expected | None:
+    """What was and is expected of a loan of its segment and month."""
+    if policies.lives is None:
         return None
-    place = int(np.searchsorted(segments, row["model"] * 8 + row["product"]))
-    return Survival(policies.survival_ppm[[min(place, len(segments) - 1)]])
+    place = np.searchsorted(segments, [row["model"] * 8 + row["product"]])
+    return policies.lives.of(place.clip(0, len(segments) - 1).astype(np.int64), drawn)
 
 
 def _terms(row: Mapping[str, Any]) -> Terms:

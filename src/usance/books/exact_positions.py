@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from usance.base.codes import Kind, Model
 from usance.base.dates import to_day, to_month
 from usance.books import positions as p
-from usance.books.effective import Survival, effective_rates, fees_earned
+from usance.books.effective import effective_rates, fees_earned
+from usance.books.expected_lives import Expected
 from usance.loan import exact
 from usance.loan.columns import TermColumns, why_not_in_kernel
 from usance.loan.exact import ExactLoan
@@ -28,7 +29,7 @@ _YEAR = timedelta(days=365)
 
 def position_of(
     versions: Sequence[Terms], facts: Sequence[Fact], model: Model, day: date, cutoff: date, *,
-    fee_ppm: int = 0, non_accrual_days: int = 60, survival: Survival | None = None,
+    fee_ppm: int = 0, non_accrual_days: int = 60, expected: Expected | None = None,
     known_at: datetime = END_OF_TIME,
 ) -> NDArray[np.int64]:  # fmt: skip
     """One row of `positions.FIELDS`; `versions` are the terms that changes of terms name."""
@@ -48,7 +49,7 @@ def position_of(
     stop = until[-1].effective_on if event else day
     before = exact.replay(terms, until, stop)
     _earn(out, terms, until, before, stop, non_accrual_days)
-    _earn_fees(out, terms[0], model, survival)
+    _earn_fees(out, terms[0], model, expected)
     _put(out, p.BEFORE, before.view().paid)
     _put(out, p.PAID, view.paid)
     if cleared:
@@ -125,17 +126,18 @@ def _running_slice(rows: list[InstalmentState], disbursed_on: date, day: date) -
 
 
 def _earn_fees(
-    out: NDArray[np.int64], terms: Terms, model: Model, survival: Survival | None
+    out: NDArray[np.int64], terms: Terms, model: Model, expected: Expected | None
 ) -> None:
     """By the plan the loan was made with: a change of terms leaves the pattern of its fee."""
-    has_fees = terms.upfront_fee_minor or terms.flat_fee_minor or terms.coupon_ppm != terms.rate_ppm
-    if model is not Model.ON_BALANCE_SHEET or not has_fees or why_not_in_kernel(terms):
+    if model is not Model.ON_BALANCE_SHEET or why_not_in_kernel(terms):
         return
     columns, upfront = TermColumns.of([terms]), np.array([terms.upfront_fee_minor], np.int64)
     days = out[[p.EARNING_DAY]].astype(np.int32)
-    for place, expected in ((p.EARNED_FEE, None), (p.EARNED_FEE_IFRS, survival)):
-        rates = effective_rates(columns, upfront, expected)
-        out[place] = fees_earned(columns, upfront, rates, days, expected)[0]
+    made, now = expected or (None, None)
+    for place, then, today in ((p.EARNED_FEE, None, None), (p.EARNED_FEE_IFRS, made, now)):
+        rates = effective_rates(columns, upfront, then)
+        out[place] = fees_earned(columns, upfront, rates, days, today)[0]
+        out[p.EFFECTIVE_PPB] = rates[0]
 
 
 def _put(out: NDArray[np.int64], place: int, parts: Parts) -> None:

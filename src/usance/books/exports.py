@@ -20,6 +20,7 @@ import pyarrow.parquet as pq
 from usance.base.book import Book
 from usance.base.codes import Basis, Currency, Tag
 from usance.base.dates import format_month
+from usance.base.errors import InputError
 from usance.base.money import Money
 from usance.books.chart import AccountKind, Chart, load_chart
 from usance.books.closes import CloseRef, postings_of, standing
@@ -69,6 +70,14 @@ def journal_rows(book: Book, close: CloseRef) -> pa.Table:
 
 def export(book: Book, out: Path) -> list[Path]:
     """Write the trial balance, all journals and a beancount file; the files that were written."""
+    try:
+        return _written(book, out)
+    except OSError as error:
+        what, fix = f"cannot be written: {error.strerror or error}", "Choose another folder"
+        raise InputError(what, where=str(error.filename or out), fix=fix) from None
+
+
+def _written(book: Book, out: Path) -> list[Path]:
     out.mkdir(parents=True, exist_ok=True)
     balance = trial_balance(book)
     written = [out / "trial_balance.csv", out / "trial_balance.parquet"]

@@ -7,7 +7,7 @@ convention describes, is set aside for the exact form.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime
 from typing import Any
 
@@ -141,6 +141,16 @@ class Shard:
 
     def __len__(self) -> int:
         return len(self.loans)
+
+    @property
+    def size(self) -> int:
+        """Its facts: what it costs to keep."""
+        return int(self.loans.facts.offsets[-1] + self.exact_facts.num_rows)
+
+    def without_rows(self) -> Shard:
+        """The same without the tables as they were read, which only its triangle needs."""
+        rows, facts = (each.schema.empty_table() for each in (self.rows, self.fact_rows))
+        return replace(self, rows=rows, fact_rows=facts)
 
 
 _COLUMNS = (

@@ -18,7 +18,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from usance.base.book import Book
-from usance.base.columns import arrays
+from usance.base.codes import Kind
+from usance.base.columns import arrays, as_numpy
 from usance.base.compiled import CHUNK, in_threads
 from usance.books.amounts import AMOUNTS, SUBLEDGER
 from usance.books.co_funding import parts_of
@@ -39,6 +40,8 @@ I64 = NDArray[np.int64]
 
 PIECE = 1 << 17
 """Loans whose amounts are held at a time."""
+KEPT_FACTS = 30_000_000
+"""Facts, with their loans, that stay in memory between the passes: some 1.2 GB."""
 
 Progress = Callable[[str, int, int], None]
 """Told what is being done, how much of it is done, and how much there is."""
@@ -61,6 +64,8 @@ class Scope:
     lag_days: int
     shares: Mapping[int, dict[int, int]]
     """Of co-funded loans: principal by row of the share's cell."""
+    kept: dict[int, Shard] = field(default_factory=dict)
+    """Shards that the first pass has left in memory for the second."""
 
     @property
     def shared_ids(self) -> I64:
@@ -71,15 +76,25 @@ class Scope:
         """The shards that have loans."""
         return shards_of(self.book)
 
-    def shard(self, number: int) -> Shard:
+    def read(self, number: int) -> Shard:
         """One shard's loans."""
         return read_shard(
             self.book, number, self.index, self.sources, self.day, self.known_at, self.lag_days
         )
 
+    def shard(self, number: int) -> Shard:
+        """The same without the tables it was read from; what was kept is given away."""
+        return self.kept.pop(number) if number in self.kept else self.read(number)
+
+    def keep(self, number: int, shard: Shard) -> None:
+        """Keep a shard in memory if there is room: reading it costs as much as its amounts."""
+        held = sum(each.size for each in self.kept.values())
+        if held + shard.size <= KEPT_FACTS:
+            self.kept[number] = shard.without_rows()
+
     def triangle(self, shard: Shard) -> Triangle:
         """What became of its loans by cohort and age."""
-        return triangle(shard.rows, shard.fact_rows, as_of=self.day, known_at=self.known_at)
+        return triangle(shard.rows, _telling(shard), as_of=self.day, known_at=self.known_at)
 
     def exact(self, shard: Shard, policies: Policies, pools: Pools) -> ExactLoans:
         """Its loans for the exact form."""
@@ -87,6 +102,16 @@ class Scope:
             shard.exact, shard.exact_facts, self.index, self.sources, policies, self.day,
             self.known_at, self.lag_days, pools.segments,
         )  # fmt: skip
+
+
+def _telling(shard: Shard) -> pa.Table:
+    """Its facts without most payments: a triangle asks for none, unless one is reversed."""
+    owner, kind = (as_numpy(shard.fact_rows[name]) for name in ("loan_id", "kind"))
+    told = kind != Kind.PAID
+    reversing = np.unique(owner[kind == Kind.REVERSED])
+    if len(reversing):
+        told |= np.isin(owner, reversing)
+    return shard.fact_rows.filter(pa.array(told))
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +165,9 @@ def exposure_of(scope: Scope, policies: Policies, progress: Progress = no_progre
     parts = []
     for done, number in enumerate(numbers):
         progress("exposures", done, len(numbers))
-        parts.append(_exposure_of_shard(scope, scope.shard(number), policies))
+        shard = scope.read(number)
+        parts.append(_exposure_of_shard(scope, shard, policies))
+        scope.keep(number, shard)
     whole = Triangle.together([part.triangle for part in parts]) if parts else _NO_TRIANGLE
     pools = Pools.of(whole)
     made = _no_exposure(whole, pools)
@@ -174,7 +201,7 @@ def _exposure_of_shard(scope: Scope, shard: Shard, policies: Policies) -> Exposu
 
     def piece(start: int, stop: int) -> tuple[I64, I64]:
         at = room.positions[: stop - start]
-        positions(loans, policies, scope.day, shard.cutoffs, start, stop, fees=False, out=at)
+        positions(loans, policies, scope.day, shard.cutoffs, start, stop, whole=False, out=at)
         exposure, slices = np.zeros_like(made.minor), np.zeros_like(made.slices)
         add_exposures(at, policies.numbers, loans.pool[start:stop], exposure)
         add_slices(at, loans.segment[start:stop], slices)
@@ -269,7 +296,7 @@ def _kernel_piece(
         findings = LoanFindings()
         findings.look(loans.loan_id[a:b], at, found)
         if a == 0:
-            sums.sampled.append(recomputed(loans, at, found, 0, policies.survival_ppm))
+            sums.sampled.append(recomputed(loans, at, found, 0, policies))
             sums.implausible += implausible_guarantees(loans, at, 0)
         return local, findings
 

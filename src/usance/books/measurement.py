@@ -16,11 +16,18 @@ from usance.base.codes import Model
 from usance.base.compiled import in_threads
 from usance.base.dates import to_day
 from usance.books.amounts import AMOUNTS
-from usance.books.effective import Survival, effective_rates, fees_earned
+from usance.books.effective import effective_rates, fees_earned
 from usance.books.kernel.policy import amount_rows
 from usance.books.kernel.positions import position_rows
 from usance.books.policies import Policies
-from usance.books.positions import EARNED_FEE, EARNED_FEE_IFRS, EARNING_DAY, FIELDS
+from usance.books.positions import (
+    EARNED_FEE,
+    EARNED_FEE_IFRS,
+    EARNING_DAY,
+    EFFECTIVE_PPB,
+    FIELDS,
+    PRINCIPAL,
+)
 from usance.loan.columns import FactColumns, TermColumns
 from usance.loan.kernel.fold import work_row
 from usance.loan.refusals import named_refusal
@@ -54,11 +61,11 @@ class LoanColumns:
 
 def positions(
     loans: LoanColumns, policies: Policies, day: date, cutoff: date | I32, start: int, stop: int,
-    *, fees: bool = True, out: I64 | None = None,
+    *, whole: bool = True, out: I64 | None = None,
 ) -> I64:  # fmt: skip
     """Positions of loans `start … stop`; cash is cleared to the cut-off, one day or one each.
 
-    Without `fees`, what our own loans have earned of their fees is left out.
+    Not `whole`, they have only where loans stand, as exposures need it.
     """
     if out is None:
         out = np.empty((stop - start, len(FIELDS)), np.int64)
@@ -68,36 +75,39 @@ def positions(
     position_rows(
         start, stop, work_row(), np.empty((1, len(VIEW_FIELDS)), np.int64), loans.terms.arrays,
         loans.facts.arrays, loans.model, loans.upfront_fee_minor, loans.fee_ppm, to_day(day),
-        cutoffs, 0 if single else 1, policies.non_accrual_days, out, refused,
+        cutoffs, 0 if single else 1, policies.non_accrual_days, whole, out, refused,
     )  # fmt: skip
     if refused[0]:
         count, row, reason = refused.tolist()
         position = int(loans.facts.offsets[row]) + reason // 16
         raise named_refusal(reason % 16, row, count, loans.facts, position)
-    if fees:
+    if whole:
         _earn_fees(loans, policies, out, start)
     return out
 
 
 def _earn_fees(loans: LoanColumns, policies: Policies, out: I64, start: int) -> None:
-    """Fees earned by effective interest, for the loans of our own that have any."""
+    """Effective rates of our own loans, and what those with fees have earned of them."""
     stop = start + len(out)
-    own = loans.model[start:stop] == Model.ON_BALANCE_SHEET
+    own = (loans.model[start:stop] == Model.ON_BALANCE_SHEET) & (out[:, PRINCIPAL] > 0)
+    rows = np.flatnonzero(own)
+    at = rows + start
+    out[rows, EFFECTIVE_PPB] = loans.eir_ppb[at]
     terms = loans.terms
-    has_fees = (loans.upfront_fee_minor[start:stop] > 0) | (terms.flat_fee_minor[start:stop] > 0)
-    has_fees |= terms.coupon_ppm[start:stop] != terms.rate_ppm[start:stop]
-    rows = np.flatnonzero(own & has_fees)
+    has_fees = (loans.upfront_fee_minor[at] > 0) | (terms.flat_fee_minor[at] > 0)
+    has_fees |= terms.coupon_ppm[at] != terms.rate_ppm[at]
+    rows, at = rows[has_fees], at[has_fees]
     if len(rows) == 0:
         return
-    at = rows + start
     some, upfront = terms.take(at), loans.upfront_fee_minor[at]
     days = out[rows, EARNING_DAY].astype(np.int32)
     out[rows, EARNED_FEE] = fees_earned(some, upfront, loans.eir_ppb[at], days, workers=1)
     out[rows, EARNED_FEE_IFRS] = out[rows, EARNED_FEE]
-    if policies.survival_ppm is not None:
-        expected = Survival(policies.survival_ppm, loans.segment[at].astype(np.int64))
-        rates = effective_rates(some, upfront, expected, workers=1)
-        out[rows, EARNED_FEE_IFRS] = fees_earned(some, upfront, rates, days, expected, workers=1)
+    if policies.lives is not None:
+        made, now = policies.lives.of(loans.segment[at].astype(np.int64), some.disbursed_on)
+        rates = effective_rates(some, upfront, made, workers=1)
+        out[rows, EFFECTIVE_PPB] = rates
+        out[rows, EARNED_FEE_IFRS] = fees_earned(some, upfront, rates, days, now, workers=1)
 
 
 def amounts_of_positions(

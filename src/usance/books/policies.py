@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from usance.base.parameters import Parameters
+from usance.books.expected_lives import ExpectedLives
 from usance.books.kernel.arithmetic import PPM
 from usance.books.kernel.policy_places import RATE_COUNT, VAT
 
@@ -40,8 +41,8 @@ class Policies:
     """The month of the first column of `lost_ppm`."""
     rates_ppb: NDArray[np.int64] = field(default_factory=_no_rates)
     """By pool, loss rates on exposure in the places of `usance.books.kernel.policy_places`."""
-    survival_ppm: NDArray[np.int64] | None = None
-    """By segment and instalment, the share of own loans expected to be there (IFRS)."""
+    lives: ExpectedLives | None = None
+    """How long own loans are expected to live (IFRS)."""
 
     @classmethod
     def at(cls, day: date, parameters: Parameters | None = None) -> Policies:

@@ -15,9 +15,6 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from usance.base.book import Book, Step
 from usance.base.codes import Currency, parse
 from usance.base.documents import parse_yaml, read_text
@@ -46,23 +43,10 @@ class PolicyFiles:
     expected_life: Mapping[int, tuple[int, ...]]
     texts: Mapping[str, str] = field(default_factory=dict)
 
-    def survival(self, segments: NDArray[np.int64]) -> NDArray[np.int64] | None:
-        """Curves in the order of segments (nobody leaves where none is given), or none at all."""
-        if not self.expected_life:
-            return None
-        width = max(map(len, self.expected_life.values()))
-        rows = [_filled(self.expected_life.get(int(each), ()), width) for each in segments]
-        return np.array(rows, np.int64)
-
     def keep(self, step: Step) -> None:
         """Keep the texts in the book as used."""
         for name, text in self.texts.items():
             step.use(f"policies/{name}", text.encode())
-
-
-def _filled(curve: tuple[int, ...], width: int) -> list[int]:
-    last = curve[-1] if curve else PPM
-    return [*curve, *[last] * (width - len(curve))]
 
 
 def read_policies(book: Book, folder: Path | None, day: date) -> PolicyFiles:

@@ -23,7 +23,7 @@ FIELDS = (
     "earned_interest", "earned_slices", "earned_fee", "earned_fee_ifrs",
     "due_guarantee", "due_service",
     "compensated", "outstanding",
-    "later_principal", "later_guarantee", "later_service",
+    "later_principal", "later_guarantee", "later_service", "effective_ppb",
 )  # fmt: skip
 """All amounts in minor units.
 
@@ -32,7 +32,7 @@ is 1 after a payout, 2 after a charge-off; `event_cleared` says it lies before t
 `paid_*` is cash at the close, `before_*` cash before the loan stopped earning, `cleared_*` cash at
 the cut-off. `waived_*`, `earned_*` and `due_service` stand as of the last earning day;
 `due_guarantee` as of the day the loan stops earning. `later_*` falls due more than a year after the
-close."""
+close. `effective_ppb` is the rate a month at which IFRS holds one of our own loans."""
 
 (
     MODEL, PRINCIPAL, UPFRONT, GUARANTEE, SERVICE, FEE_PPM,
@@ -42,12 +42,12 @@ close."""
 PAID, OVERPAID, BEFORE, CLEARED, CLEARED_OVERPAID, WAIVED = 14, 19, 20, 25, 30, 31
 (
     EARNED_INTEREST, EARNED_SLICES, EARNED_FEE, EARNED_FEE_IFRS, DUE_GUARANTEE, DUE_SERVICE,
-    COMPENSATED, OUTSTANDING, LATER_PRINCIPAL, LATER_GUARANTEE, LATER_SERVICE,
-) = range(35, 46)  # fmt: skip
+    COMPENSATED, OUTSTANDING, LATER_PRINCIPAL, LATER_GUARANTEE, LATER_SERVICE, EFFECTIVE_PPB,
+) = range(35, 47)  # fmt: skip
 
 NO_EVENT, PAYOUT, CHARGE_OFF = 0, 1, 2
 
 assert FIELDS[PAID] == "paid_principal"
 assert FIELDS[WAIVED] == "waived_principal"
-assert FIELDS[LATER_SERVICE] == "later_service"
-assert len(FIELDS) == LATER_SERVICE + 1
+assert FIELDS[EFFECTIVE_PPB] == "effective_ppb"
+assert len(FIELDS) == EFFECTIVE_PPB + 1

@@ -16,15 +16,16 @@ from numpy.typing import NDArray
 from usance.base.codes import Model
 from usance.base.dates import from_day
 from usance.base.money import half_up
-from usance.base.rates import PPM
+from usance.base.rates import PPB, PPM
 from usance.books import amounts as a
 from usance.books import positions as p
 from usance.books.controls import Control
-from usance.books.effective import Survival, effective_rates, fees_earned
+from usance.books.effective import effective_rates, fees_earned
 from usance.books.effective_contract import (
     as_fraction,
     by_numbers,
     fee_amortisation,
+    interest_on,
     repaid_early,
     revised,
     simple,
@@ -35,9 +36,12 @@ from usance.books.effective_instruments import (
     net_investment,
 )
 from usance.books.effective_loan import steps_of
+from usance.books.expected_lives import ExpectedLives
 from usance.books.guarantee_contracts import fair_value, gross_position, net_position
 from usance.books.kernel.effective import level_of
+from usance.books.kernel.policy_places import STAGE_3
 from usance.books.measurement import LoanColumns
+from usance.books.policies import Policies
 from usance.loan.batch import schedule_columns
 from usance.loan.convention import OWN_CODES
 from usance.loan.kernel.batch import plan_at
@@ -48,6 +52,7 @@ SAMPLE = 10
 GUARANTEES = "sampled guarantees recomputed one by one"
 FEES = "sampled fees recomputed one by one"
 EXPECTED = "sampled expected lives recomputed one by one"
+IMPAIRED = "sampled interest of impaired loans recomputed one by one"
 LEVELS = "sampled level instalments recomputed one by one"
 _LEVEL = [OWN_CODES["level_monthly"], OWN_CODES["level_daily"]]
 _LEAST_MINOR = 100
@@ -56,17 +61,19 @@ could change its length by years."""
 
 
 def recomputed(
-    loans: LoanColumns, at: I64, found: I64, first: int, survival_ppm: I64 | None
+    loans: LoanColumns, at: I64, found: I64, first: int, policies: Policies
 ) -> list[Control]:
     """The controls of a sample from loans `first …`, with their positions and amounts."""
     alive = (at[:, p.EVENT] == p.NO_EVENT) & (at[:, p.IS_SETTLED] == 0) & (at[:, p.PRINCIPAL] > 0)
     heavy, own = (alive & (at[:, p.MODEL] == model)
                   for model in (Model.CAPITAL_HEAVY, Model.ON_BALANCE_SHEET))  # fmt: skip
+    impaired = own & (at[:, p.DAYS_PAST_DUE] > policies.numbers[STAGE_3])
     level = alive & np.isin(loans.terms.convention[first : first + len(at)], _LEVEL)
     checks: list[tuple[str, NDArray[np.bool_], Callable[[int], bool]]] = [
         (GUARANTEES, heavy, lambda row: _guarantee_holds(at[row], found[row])),
         (FEES, own, lambda row: _fee_holds(loans, first + row)),
-        (EXPECTED, own, lambda row: _expected_life_holds(loans, first + row, survival_ppm)),
+        (EXPECTED, own, lambda row: _expected_life_holds(loans, first + row, policies.lives)),
+        (IMPAIRED, impaired, lambda row: _net_interest_holds(at[row], found[row], policies)),
         (LEVELS, level, lambda row: _level_holds(loans, first + row)),
     ]
     controls = []
@@ -169,17 +176,34 @@ def _level_holds(loans: LoanColumns, row: int) -> bool:
     return more <= agreed < less
 
 
-def _expected_life_holds(loans: LoanColumns, row: int, survival_ppm: I64 | None) -> bool:
+def _net_interest_holds(at: I64, found: I64, policies: Policies) -> bool:
+    """What an impaired loan earns on its net amount, up to the rounding of its rate."""
+    gross = (
+        int(at[p.OUTSTANDING])
+        + int(found[a.INTEREST_EARNED] - found[a.INTEREST_RECEIVED])
+        + int(found[a.FEE_EARNED] - found[a.UPFRONT_FEE] - found[a.SLICES_RECEIVED])
+    )
+    # Of a loan without charge-off or settlement what was provided, forgiven principal aside, is
+    # the allowance.
+    allowance = int(found[a.LOAN_PROVISION] - found[a.PRINCIPAL_WRITTEN_OFF])
+    net = gross + int(found[a.IFRS_FEE] - found[a.IFRS_LOAN_LOSS]) - allowance
+    days = int(at[p.DAYS_PAST_DUE] - policies.numbers[STAGE_3])
+    rate = as_fraction(int(at[p.EFFECTIVE_PPB]))
+    earned = interest_on(max(net, 0), rate, Fraction(12 * days, 365), simple)
+    return abs(int(found[a.IFRS_NET_INTEREST]) - earned) <= 1 + Fraction(abs(net), PPB)
+
+
+def _expected_life_holds(loans: LoanColumns, row: int, lives: ExpectedLives | None) -> bool:
     """What one loan is worth at its start if all are expected to repay with one instalment."""
-    if survival_ppm is None:
+    if lives is None:
         return True
     terms, upfront = loans.terms.take(np.array([row])), loans.upfront_fee_minor[[row]]
-    curve = survival_ppm[int(loans.segment[row])].tolist()
+    expected = lives.of(loans.segment[[row]].astype(np.int64), terms.disbursed_on).made
+    curve = expected.ppm[int(expected.segments[0])].tolist()
     leaves = next((k for k, share in enumerate(curve, start=1) if share == 0), 0)
     contract = steps_of(terms, 0)
     if not 0 < leaves <= len(contract) or any(share not in (0, PPM) for share in curve):
         return True
-    expected = Survival(np.array([curve], np.int64))
     rate = as_fraction(int(effective_rates(terms, upfront, expected)[0]))
     balance = int(schedule_columns(terms).principal[leaves:].sum())
     flows = repaid_early(contract, leaves, balance)

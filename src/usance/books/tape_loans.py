@@ -7,7 +7,7 @@ was still with the providers then has come since.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
@@ -124,14 +124,14 @@ class TapeShard(Shard):
 class TapeScope(Scope):
     """What a close sees of a tape."""
 
-    tape: TapeLoans
+    tape: TapeLoans = field(kw_only=True)
 
     def shards(self) -> list[int]:
         """The shards that have rows by the day of the close."""
         month = to_month(self.day)
         return [number for number, months in tape_shards(self.book).items() if months[0] <= month]
 
-    def shard(self, number: int) -> Shard:
+    def read(self, number: int) -> Shard:
         """One shard's loans."""
         held = self.tape.shard(number, to_month(self.day))
         cells = arrays(self.book.read("cells"))

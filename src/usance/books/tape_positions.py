@@ -136,6 +136,9 @@ def _terms(rows: _Rows, out: I64) -> None:
     out[:, p.TERM_DAYS] = rows.get("term_days", 0)
     elapsed = rows.get("elapsed_days", (rows.earning_day - rows.drawn).clip(0))
     out[:, p.EARNED_DAYS] = np.minimum(elapsed[rows.source], out[:, p.TERM_DAYS])
+    agreed = (rows.get("rate_ppm", 0) * 1_000 + 6) // 12  # a month, in ppb
+    rates = rows.get("eir_ppb", agreed)
+    out[:, p.EFFECTIVE_PPB] = np.where(rows.model == Model.ON_BALANCE_SHEET, rates, 0)
 
 
 def _cash(rows: _Rows, out: I64) -> None:
@@ -217,6 +220,7 @@ def _effective(rows: _Rows, out: I64, at: NDArray[np.intp]) -> I64:
     missing = np.flatnonzero(rates == NOT_GIVEN)
     if len(missing):
         rates[missing] = effective_rates(terms.take(missing), upfront[missing])
+    out[at, p.EFFECTIVE_PPB] = rates
     return fees_earned(terms, upfront, rates, out[at, p.EARNING_DAY].astype(np.int32))
 
 

@@ -37,7 +37,7 @@ from usance.books.group.funding import funding_amounts
 from usance.books.group.instruments import instrument_amounts
 from usance.books.group.kinds import GroupKind
 from usance.books.group.lines import Amount, GroupLines, Line, Poster, keeps_rate
-from usance.books.group.receivables import receivable_amounts
+from usance.books.group.receivables import LoanFees, receivable_amounts
 from usance.books.group.rules import group_rules_of
 from usance.books.group.shares import share_amounts
 from usance.books.group.spending import spending_amounts
@@ -52,14 +52,17 @@ _COMPUTED = frozenset({
 
 def group_lines(
     facts: Iterable[GroupFact], entities: Entities, day: date, known_at: datetime,
-    *, parameters: Parameters | None = None,
+    *, parameters: Parameters | None = None, of_loans: Sequence[LoanFees] = (),
 ) -> GroupLines:  # fmt: skip
-    """The cumulative lines of every fact true by a day and known at a moment."""
+    """The cumulative lines of every fact true by a day and known at a moment.
+
+    `of_loans` are fees of institutions that loans tell: posted with them, provided for here.
+    """
     seen = visible(facts, day, known_at)
     raise_all(fact_problems(seen, entities), where="group facts")
     poster = Poster(entities, Rates.of(seen, entities.currency))
     lines = list(entry_lines(seen, poster))
-    for amount in _amounts(seen, poster, parameters or _shipped(), day):
+    for amount in _amounts(seen, poster, parameters or _shipped(), day, of_loans):
         lines += poster.lines(amount)
     return GroupLines.of([*lines, *_exchange_results(lines, poster, day)])
 
@@ -70,13 +73,14 @@ def _shipped() -> Parameters:
 
 
 def _amounts(
-    facts: Sequence[GroupFact], poster: Poster, parameters: Parameters, day: date
-) -> Iterator[Amount]:
+    facts: Sequence[GroupFact], poster: Poster, parameters: Parameters, day: date,
+    of_loans: Sequence[LoanFees],
+) -> Iterator[Amount]:  # fmt: skip
     yield from (_plain(each) for each in facts if _is_plain(each))
     yield from funding_amounts(facts, poster.entities, day)
     yield from instrument_amounts(facts, poster.entities, day)
     yield from spending_amounts(facts, poster, day)
-    yield from receivable_amounts(facts, parameters, day)
+    yield from receivable_amounts(facts, parameters, day, of_loans)
     yield from share_amounts(facts, poster, day)
 
 

@@ -1,6 +1,8 @@
 """Fees that institutions owe, by age, and what is expected to be lost of them.
 
-Receipts and write-offs meet the oldest invoice first. The loss rates by age follow from the fees
+Receipts and write-offs meet the oldest invoice first. Fees that loans tell have no invoice among
+the facts: what loans added by a close is as old as that close, and what institutions pay beyond
+the invoices stated meets it. The loss rates by age follow from the fees
 of an entity that have run their course, where it states them (`fees_history`); else they are the
 provision matrix of the day (`losses.receivable_matrix`).
 """
@@ -9,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import date
+from typing import NamedTuple
 
 from usance.base.codes import Currency
 from usance.base.money import half_up, vat_in
@@ -18,6 +21,7 @@ from usance.books.group.facts import GroupFact
 from usance.books.group.kinds import GroupKind
 from usance.books.group.lines import Amount
 from usance.books.losses.matrix import receivable_allowance
+from usance.loan.facts import END_OF_TIME
 
 _INVOICES = (GroupKind.REFERRAL_INVOICED, GroupKind.USAGE_DELIVERED)
 _SETTLED = (GroupKind.FEES_RECEIVED, GroupKind.FEES_WRITTEN_OFF)
@@ -25,6 +29,17 @@ _BUCKET_DAYS = 30
 
 Debtor = tuple[int, int, Currency]
 """Entity, party and currency."""
+
+
+class LoanFees(NamedTuple):
+    """What loans added in a close to the fees that institutions owe an entity for them."""
+
+    entity: int
+    currency: Currency
+    on: date
+    usage_minor: int
+    referral_minor: int
+    """Owed once it is invoiced."""
 
 
 def unpaid(facts: Iterable[GroupFact], day: date) -> dict[Debtor, list[tuple[int, int]]]:
@@ -43,6 +58,28 @@ def unpaid(facts: Iterable[GroupFact], day: date) -> dict[Debtor, list[tuple[int
         age = (day - _due(each)).days
         open_.setdefault(debtor, []).append((each.amount_minor - met, age))
     return open_
+
+
+def unpaid_of_loans(
+    facts: Iterable[GroupFact], told: Iterable[LoanFees], day: date
+) -> list[tuple[int, int]]:
+    """What is unpaid of fees that loans tell an entity, with its age; referrals until invoiced."""
+    given, seen = list(facts), [each for each in told if each.on <= day]
+    beyond: dict[Debtor, int] = {}
+    for each in given:
+        sign = (each.kind in _SETTLED) - (each.kind in _INVOICES)
+        beyond[_debtor(each)] = beyond.get(_debtor(each), 0) + sign * each.amount_minor
+    # What loans take back is met like a payment.
+    settled = sum(max(0, rest) for rest in beyond.values())
+    settled -= sum(min(0, fees.usage_minor) for fees in seen)
+    open_ = []
+    for fees in sorted(seen, key=lambda fees: fees.on):
+        met = min(settled, max(0, fees.usage_minor))
+        settled -= met
+        open_.append((max(0, fees.usage_minor) - met, (day - fees.on).days))
+    invoiced = sum(each.amount_minor for each in given if each.kind is GroupKind.REFERRAL_INVOICED)
+    to_come = sum(each.referral_minor for each in seen) - invoiced
+    return [*open_, (max(0, to_come), 0)]
 
 
 def allowance(
@@ -66,7 +103,7 @@ def loss_rates_ppb(parameters: Parameters, day: date) -> tuple[int, ...]:
 
 
 def receivable_amounts(
-    facts: Iterable[GroupFact], parameters: Parameters, day: date
+    facts: Iterable[GroupFact], parameters: Parameters, day: date, of_loans: Sequence[LoanFees] = ()
 ) -> Iterator[Amount]:
     """Tax in fees for use, and the provision: the allowance and what was written off against it."""
     given = list(facts)
@@ -91,6 +128,20 @@ def receivable_amounts(
         lost = allowance(invoices, rates, histories.get((entity, currency)))
         due = lost + gone.get(debtor, 0)
         yield Amount("fees_provision", first[debtor], due, day)
+    for entity, currency in sorted({(fees.entity, fees.currency) for fees in of_loans}):
+        own = [each for each in given if (each.entity, each.currency) == (entity, currency)]
+        told = [fees for fees in of_loans if (fees.entity, fees.currency) == (entity, currency)]
+        open_ = unpaid_of_loans(own, told, day)
+        lost = allowance(open_, rates, histories.get((entity, currency)))
+        lost += sum(
+            minor
+            for debtor, minor in gone.items()
+            if debtor not in first and (debtor[0], debtor[2]) == (entity, currency)
+        )
+        # No fact states them: they are owed by all institutions together.
+        kind = GroupKind.USAGE_DELIVERED
+        stated = GroupFact(0, entity, kind, day, END_OF_TIME, currency, lost, 0, 0, {}, "")
+        yield Amount("fees_provision", stated, lost, day)
 
 
 def _debtor(fact: GroupFact) -> Debtor:

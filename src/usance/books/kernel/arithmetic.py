@@ -8,6 +8,8 @@ from usance.loan.kernel.plan import divide_half_up
 PPM, PPB = 1_000_000, 1_000_000_000
 _SPLIT = 100_000
 """At most 10^11 minor units at 10^9 ppb overflow 64 bits in one product, not in two."""
+_MOST_PPB = 1000 * PPB
+"""At a thousand times 10^11 minor units two products still hold; no loan earns that in arrears."""
 _PART = 1 << 10
 """Likewise 2^31 minor units of fees over thirty years of days."""
 
@@ -37,6 +39,12 @@ def at_rate(exposure: int, rate_ppb: int) -> int:
     product = high * rate_ppb
     whole, rest = product // (PPB // _SPLIT), product % (PPB // _SPLIT)
     return whole + divide_half_up(rest * _SPLIT + low * rate_ppb, PPB)
+
+
+@kernel(inline=True)
+def rate_of_days(month_ppb: int, days: int) -> int:
+    """What a rate a month comes to over some days of a year of 365, in ppb."""
+    return min(divide_half_up(12 * days * month_ppb, 365), _MOST_PPB)
 
 
 @kernel(inline=True)

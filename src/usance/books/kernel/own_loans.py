@@ -5,7 +5,7 @@ from __future__ import annotations
 from usance.base.compiled import kernel
 from usance.books import amounts as a
 from usance.books import positions as p
-from usance.books.kernel.arithmetic import at_rate, part_of, share_of, tax_in
+from usance.books.kernel.arithmetic import at_rate, part_of, rate_of_days, share_of, tax_in
 from usance.books.kernel.policy_places import (
     GUARANTEE,
     IFRS_LOANS,
@@ -15,6 +15,7 @@ from usance.books.kernel.policy_places import (
     PENALTY,
     PRINCIPAL,
     SERVICE,
+    STAGE_3,
     VAT,
     stage_of,
 )
@@ -107,23 +108,31 @@ def receive_own_loan(at: I64, policy: I64, out: I64, row: int) -> None:
 
 @kernel
 def provide_own_loan(at: I64, policy: I64, rates: I64, pool: int, out: I64, row: int) -> None:
-    """The allowance at its target, also as IFRS has it."""
+    """The allowance at its target, also as IFRS has it, and there the interest of stage 3.
+
+    That interest is of every day beyond the days of stage 3, on the net amount as it is now: a
+    loan that is paid, cured or charged off has none left, since its cash is income or recovery.
+    """
     written_off = (
         out[row, a.PRINCIPAL_WRITTEN_OFF]
         + out[row, a.INTEREST_WRITTEN_OFF]
         - out[row, a.FEE_WRITTEN_OFF]
     )
-    target = ifrs_target = 0
+    target = ifrs_target = interest = 0
     if at[row, p.EVENT] == p.NO_EVENT and not at[row, p.IS_SETTLED]:
         exposure, stage = at[row, p.OUTSTANDING], stage_of(at[row, p.DAYS_PAST_DUE], policy)
         target = at_rate(exposure, rates[pool, LOANS])
         ifrs_target = at_rate(exposure, rates[pool, IFRS_LOANS + stage])
-        carrying = (
+        gross = (
             exposure + out[row, a.INTEREST_EARNED] - out[row, a.INTEREST_RECEIVED]
             + out[row, a.FEE_EARNED] - out[row, a.UPFRONT_FEE] - out[row, a.SLICES_RECEIVED]
-            - target
         )  # fmt: skip
-        out[row, a.LATER_LOANS] = part_of(carrying, at[row, p.LATER_PRINCIPAL], exposure)
+        out[row, a.LATER_LOANS] = part_of(gross - target, at[row, p.LATER_PRINCIPAL], exposure)
+        days = at[row, p.DAYS_PAST_DUE] - policy[STAGE_3]
+        if days > 0:
+            net = gross + out[row, a.IFRS_FEE] - ifrs_target
+            interest = at_rate(net, rate_of_days(at[row, p.EFFECTIVE_PPB], days))
     out[row, a.LOAN_PROVISION] = target + written_off - out[row, a.RECOVERED_LOAN]
     out[row, a.IFRS_LOAN_LOSS] = ifrs_target - target
-    out[row, a.IFRS_LOAN_LOSS_TAX] = share_of(ifrs_target - target, policy[IFRS_TAX])
+    out[row, a.IFRS_NET_INTEREST] = interest
+    out[row, a.IFRS_LOAN_LOSS_TAX] = share_of(ifrs_target - target - interest, policy[IFRS_TAX])

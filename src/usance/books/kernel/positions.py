@@ -150,6 +150,33 @@ def find_event(facts: FactArrays, first: int, last: int, model: int, until: int)
 
 
 @kernel
+def stand(plan: Plan, state: State, seen: I64, event: int, out: I64, row: int) -> None:
+    """Where a loan stands at the close, in `state` and `seen` as they are then."""
+    out[row, DAYS_PAST_DUE], out[row, EVENT] = seen[0, 1], event
+    fees = state[FEES] >> 32 if plan[PLAN_GUARANTEE] > 0 else fees_of(plan, state[LEVEL_MINOR])
+    out[row, PRINCIPAL] = plan[PLAN_PRINCIPAL]
+    out[row, GUARANTEE], out[row, SERVICE] = plan[PLAN_GUARANTEE], fees - plan[PLAN_GUARANTEE]
+    out[row, IS_SETTLED] = 1 if state[META] & SETTLED_FLAG else 0
+    out[row, OUTSTANDING] = plan[PLAN_PRINCIPAL] - state[COVERED]
+    out[row, COMPENSATED], out[row, OVERPAID] = state[COMPENSATED_SLOT], state[OVERPAID_SLOT]
+    cash(state, out, row, PAID)
+
+
+@kernel
+def standing(
+    plan: Plan, state: State, facts: FactArrays, first: int, last: int, model: int, day: int,
+    seen: I64, out: I64, row: int,
+) -> int:  # fmt: skip
+    """Fill what exposures look at: where the loan stands, not what it has earned or cleared."""
+    _, event = find_event(facts, first, last, model, day)
+    refusal = fold_part(plan, state, facts, first, last, day)
+    if refusal == OK and state[META] & IS_DISBURSED:
+        view(plan, state, day, seen, 0)
+        stand(plan, state, seen, event, out, row)
+    return refusal
+
+
+@kernel
 def position(
     plan: Plan, state: State, facts: FactArrays, first: int, last: int, model: int, day: int,
     cutoff: int, non_accrual: int, seen: I64, out: I64, row: int,
@@ -189,15 +216,8 @@ def position(
         earn(plan, state, day, non_accrual, seen, out, row)
     else:
         view(plan, state, day, seen, 0)
-    out[row, DAYS_PAST_DUE] = seen[0, 1]
-    out[row, EVENT], out[row, EVENT_CLEARED] = event, event_cleared
-    fees = state[FEES] >> 32 if plan[PLAN_GUARANTEE] > 0 else fees_of(plan, state[LEVEL_MINOR])
-    out[row, PRINCIPAL] = plan[PLAN_PRINCIPAL]
-    out[row, GUARANTEE], out[row, SERVICE] = plan[PLAN_GUARANTEE], fees - plan[PLAN_GUARANTEE]
-    out[row, IS_SETTLED] = 1 if state[META] & SETTLED_FLAG else 0
-    out[row, OUTSTANDING] = plan[PLAN_PRINCIPAL] - state[COVERED]
-    out[row, COMPENSATED], out[row, OVERPAID] = state[COMPENSATED_SLOT], state[OVERPAID_SLOT]
-    cash(state, out, row, PAID)
+    stand(plan, state, seen, event, out, row)
+    out[row, EVENT_CLEARED] = event_cleared
     later(plan, state, day, out, row)
     return OK
 
@@ -205,10 +225,13 @@ def position(
 @kernel
 def position_rows(
     start: int, stop: int, state: I64, seen: I64, terms: TermArrays, facts: FactArrays, models: I8,
-    upfront: I64, fee_ppm: I32, day: int, cutoffs: I32, stride: int, non_accrual: int, out: I64,
-    refused: I64,
+    upfront: I64, fee_ppm: I32, day: int, cutoffs: I32, stride: int, non_accrual: int, whole: bool,
+    out: I64, refused: I64,
 ) -> None:  # fmt: skip
-    """Positions of rows `start … stop`, written to `out` from its first row on."""
+    """Positions of rows `start … stop`, written to `out` from its first row on.
+
+    Unless they are wanted `whole`, only where each loan stands.
+    """
     offsets = facts[0]
     for row in range(start, stop):
         to = row - start
@@ -219,9 +242,13 @@ def position_rows(
         plan = plan_at(terms, row)
         if note(refused, row, begin(plan, state)):
             continue
-        refusal = position(
-            plan, state, facts, offsets[row], offsets[row + 1], model, day,
-            i64(cutoffs[row * stride]), non_accrual, seen, out, to,
-        )  # fmt: skip
+        first, last = offsets[row], offsets[row + 1]
+        if whole:
+            refusal = position(
+                plan, state, facts, first, last, model, day, i64(cutoffs[row * stride]),
+                non_accrual, seen, out, to,
+            )  # fmt: skip
+        else:
+            refusal = standing(plan, state, facts, first, last, model, day, seen, out, to)
         if not note(refused, row, refusal) and out[to, PRINCIPAL] > 0:
             out[to, UPFRONT] = upfront[row]

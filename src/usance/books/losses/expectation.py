@@ -66,8 +66,3 @@ def discounted_shortfalls(shortfalls: Iterable[Number], rate: Number) -> Fractio
     amounts = [Fraction(each) for each in shortfalls]
     growth = accumulate(repeat(1 + Fraction(rate), len(amounts)), lambda one, more: one * more)
     return sum((cash / grown for cash, grown in zip(amounts, growth, strict=True)), Fraction(0))
-
-
-def net_interest(net_carrying_amount: Number, rate: Number) -> Fraction:
-    """Interest of an impaired loan (stage 3): on what is left after its allowance."""
-    return Fraction(net_carrying_amount) * Fraction(rate)

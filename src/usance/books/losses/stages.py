@@ -18,10 +18,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from usance.base.money import half_up
-from usance.base.rates import PPB
-from usance.books.losses.expectation import Number, net_interest, shortfall
-
 STAGES = 3
 
 
@@ -32,18 +28,6 @@ def stages(
     """The stage of each loan; `raised` marks a significant increase in credit risk by itself."""
     risen = raised | (days_past_due > backstop)
     return np.where(days_past_due > impaired, 2, risen).astype(np.int8)
-
-
-def stage_3_interest(exposure_minor: int, loss_ppb: int, rate: Number) -> int:
-    """A period's interest of impaired loans, on what is left after their allowance.
-
-    It is shown in the provision, not as income.
-
-    >>> stage_3_interest(100_000, 670_000_000, Decimal("0.1"))
-    3300
-    """
-    interest = net_interest(shortfall(exposure_minor, 1, Fraction(loss_ppb, PPB)), rate)
-    return half_up(interest.numerator, interest.denominator)
 
 
 def is_raised(now: Fraction, at_start: int | Fraction, factor: Decimal) -> bool:

@@ -119,10 +119,20 @@ class GroupBooks:
     def _rate(self, account: Account, key: _Part, day: date) -> Fraction:
         currency = Currency(key.currency)
         if not _keeps_day(account):
-            return self.rates.at(currency, day)
+            # What an entity opened with is worth that, also in a year that began before it did.
+            return self.rates.at(currency, max(day, self._opened.get(key.entity, day)))
         if account.kind is AccountKind.EQUITY or key.period == BEGINNING or account.within_group:
             return self.rates.at(currency, from_day(key.day))
         return self.rates.average(currency, *self.span(key.period))
+
+    @cached_property
+    def _opened(self) -> dict[int, date]:
+        """By entity, the last day of its opening balances."""
+        opening = self.ledger.take(self.ledger.period == BEGINNING)
+        days: dict[int, int] = {}
+        for entity, day in zip(opening.entity.tolist(), opening.day.tolist(), strict=True):
+            days[entity] = max(day, days.get(entity, day))
+        return {entity: from_day(day) for entity, day in days.items()}
 
     def span(self, period: int) -> tuple[date, date]:
         """First and last day of a close: from the end of the one before, or the opening."""

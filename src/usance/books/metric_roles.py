@@ -1,0 +1,51 @@
+"""Which accounts metrics of journals mean: the roles a close states for those who measure.
+
+>>> roles_of(load_chart())["sales_and_marketing"]
+{'accounts': [5030]}
+"""
+
+from __future__ import annotations
+
+import json
+
+from usance.base.book import Step
+from usance.books.chart import AccountKind, Chart, load_chart
+from usance.books.group.rules import load_group_rules
+from usance.measure.inputs import ROLES
+
+_NAMED = {
+    "revenue": (
+        "heavy_facilitation", "heavy_servicing", "financing_income", "guarantee_revenue",
+        "other_credit_fees", "light_facilitation", "light_servicing", "referral",
+        "other_platform_fees",
+    ),
+    "sales_and_marketing": ("marketing",),
+    "cash_restricted_cash_and_deposits": ("cash", "restricted_cash", "security_deposits"),
+    "allowances_and_contingent": (
+        "contract_allowance", "receivable_allowance_fees", "financial_allowance",
+        "related_contract_allowance", "related_financial_allowance", "loan_allowance", "contingent",
+    ),
+}  # fmt: skip
+_NOT_NON_GAAP = "pay_in_shares"
+
+
+def roles_of(chart: Chart) -> dict[str, dict[str, list[int]]]:
+    """Accounts by role; non-GAAP income leaves out what was paid in shares."""
+    roles = {
+        role: {"accounts": [chart[name].number for name in names]}
+        for role, names in _NAMED.items()
+    }  # fmt: skip
+    results = (AccountKind.INCOME, AccountKind.EXPENSE)
+    shares = chart["outside_share"].number
+    earned = [each.number for each in chart if each.kind in results]
+    owned = [each.number for each in chart if each.kind is AccountKind.EQUITY]
+    paid = [rule.number for rule in load_group_rules() if rule.amount == _NOT_NON_GAAP]
+    income = [number for number in earned if number != shares]
+    roles["net_income_non_gaap"] = {"accounts": income, "without_rules": paid}
+    roles["equity"] = {"accounts": [*owned, *earned]}
+    return roles
+
+
+def keep_roles(step: Step) -> None:
+    """State the roles in the book that is being closed."""
+    step.use(ROLES, json.dumps(roles_of(load_chart()), sort_keys=True).encode())
