@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 
-from bench import assess, books, decide, disclose, effective, loan, match, measure, migration
+from bench import assess, books, decide, disclose, effective, loan, match, measure, migration, twin
 from bench.report import Report
 
 ROOMS: dict[str, Callable[[Report], None]] = {
@@ -18,6 +18,7 @@ ROOMS: dict[str, Callable[[Report], None]] = {
     "measure": measure.run,
     "effective": effective.run,
     "books": books.run,
+    "twin": twin.run,
 }
 
 

@@ -1,16 +1,29 @@
-"""The disclose room: a check of four filings, and their rebuilding."""
+"""The disclose room: a check of four filings, their rebuilding, and a release of closed books."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
 import tempfile
+import time
+from decimal import Decimal
 from pathlib import Path
 
+from bench.books import LAST_DAY, PERIOD, make_book
 from bench.report import Report, best_seconds
-from usance.disclose import check, rebuild
+from usance.base.book import Book
+from usance.base.dates import to_month
+from usance.books.close import close
+from usance.books.periods import parse_close_period
+from usance.disclose import check, load_profile, rebuild
+from usance.disclose.drill import drill
+from usance.disclose.release.figures import Release
+from usance.disclose.release.filer import Filer
+from usance.disclose.release.publication import publish, release_of
+from usance.measure import Portfolio, cells_table, tape_month
 
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "filings"
+LOANS = 200_000
 HEADER = "document,statement,line,parent_line,period_or_date,currency,unit,value,is_total"
 
 
@@ -30,6 +43,39 @@ def run(report: Report) -> None:
         report.at_most("the same as a command, with its start-up", whole, 5, "s")
         largest = max(files, key=lambda file: file.stat().st_size)
         report.line("rebuild of the largest", f"{best_seconds(lambda: rebuild(largest), 5):.2f} s")
+
+    _release(report)
+
+
+def _release(report: Report) -> None:
+    """All files of a quarter, and one total followed to the facts of its loans."""
+    report.section(f"disclose: the release of a closed quarter, {LOANS:,} loans")
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "book"
+        closed_book(path)
+
+        def made() -> Release:
+            filer = Filer(rate=Decimal("7.2672"))
+            return release_of(Book.open(path), parse_close_period(PERIOD), load_profile(), filer)
+
+        publish(made(), Path(folder) / "warm")  # what is loaded once
+        seconds = best_seconds(lambda: publish(made(), Path(folder) / "out"), 3)
+        report.at_most("release as CSV, HTML, XLSX and PDF", seconds, 10, "s")
+        address = f"{PERIOD}/operations/total-net-revenue/{PERIOD}"
+        follow = best_seconds(lambda: drill(made(), address).as_dict(), 1)
+        report.line("drill from total revenue to facts", f"{follow:.2f} s")
+
+
+def closed_book(path: Path) -> None:
+    """A closed book with the tape of its last month."""
+    book = make_book(path, LOANS)
+    loans = book.read("loans")
+    cells, month = cells_table(loans), to_month(LAST_DAY)
+    with book.writing() as step:
+        step.add("cells", cells)
+        portfolio = Portfolio.of(loans, book.read("facts"))
+        step.add("tape", tape_month(portfolio, month, cells), month=month)
+    close(book, parse_close_period(PERIOD), clock=time.perf_counter)
 
 
 def made_up(folder: Path, number: int) -> Path:

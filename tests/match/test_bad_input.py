@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tests.match.mandates import mandates, source
 from usance.base.errors import InputError, Problems
 from usance.match.demand import read_demand
-from usance.match.requests import read_requests
+from usance.match.requests import Requests, read_requests
 
 HEADER = "requested_at,loan_id,product,amount_minor,months,rate_ppm,grade,region,channel"
 BOOK = mandates()
@@ -53,6 +53,20 @@ BROKEN = {
     "grade": ((ROWS[0].replace(",3,1,1", ",9,1,1"),), "match.stream", "line 2"),
     "no offset": ((ROWS[0].replace("+08:00", ""),), "match.stream", "line 2"),
     "empty cell": ((ROWS[0].replace("500000", ""),), "match.stream", "line 2"),
+    "hexadecimal": ((ROWS[0].replace("500000", "0x10"),), "match.stream", "line 2"),
+    "digits of another script": (
+        (ROWS[0].replace("500000", "\N{ARABIC-INDIC DIGIT FIVE}"),),
+        "match.stream",
+        "line 2",
+    ),
+    "after blank lines": (
+        ("", ROWS[0], "", ROWS[1].replace("900000", "0")),
+        "match.stream",
+        "line 5",
+    ),
+    "order after blank lines": (("", ROWS[1], "", ROWS[0]), "match.stream.order", "line 5"),
+    "cells after blank lines": (("", ROWS[0], "", "1,2"), "match.stream", "line 5"),
+    "nothing": ((), "match.stream", "STREAM.csv"),
     "too few cells": ((ROWS[0].rpartition(",")[0], ROWS[1]), "match.stream", "line"),
 }
 
@@ -64,6 +78,41 @@ def test_each_broken_row_is_named(name: str, tmp_path: Path) -> None:
     assert found.code == code
     assert line in found.where
     assert found.fix
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda text: "\ufeff" + text,
+        lambda text: text.replace("\n", "\r\n"),
+        lambda text: text.replace("\n", "\r"),
+        lambda text: text.replace("\n", "\n\n"),
+        lambda text: "\n" + text,
+        lambda text: text.replace(",", " , "),
+        lambda text: text.replace("16385", '"16385"'),
+        lambda text: text.replace("T08", " 08"),
+        lambda text: text.replace(":00+08", ":00.0000000+08"),
+    ],
+    ids=["mark", "Windows", "old Mac", "blank", "late", "spaces", "quotes", "no T", "fractions"],
+)
+def test_how_it_was_saved_does_not_matter(change: Callable[[str], str], tmp_path: Path) -> None:
+    plain = read_requests(stream(tmp_path, *ROWS), BOOK)
+    file = tmp_path / "other.csv"
+    file.write_bytes(change("\n".join((HEADER, *ROWS)) + "\n").encode())
+    other = read_requests(file, BOOK)
+    for name in Requests.__slots__:
+        assert getattr(plain, name).tolist() == getattr(other, name).tolist()
+
+
+def test_other_separators_and_no_header_are_told_once(tmp_path: Path) -> None:
+    file = tmp_path / "STREAM.csv"
+    for text, what in (
+        ("\n".join((HEADER, *ROWS)).replace(",", ";"), "its cells are separated by ';'"),
+        ("\n".join(ROWS), "it has no header"),
+    ):
+        file.write_text(text, encoding="utf-8")
+        (found,) = refused(lambda: read_requests(file, BOOK))
+        assert found.what == what
 
 
 def test_unknown_region_of_a_listed_set(tmp_path: Path) -> None:

@@ -129,6 +129,9 @@ CONTRADICTIONS = {
     "guarantor of ice": (
         source(model="ice", fee="3%", guarantee="{guarantor: 2}"), "match.mandate",
     ),
+    "a share of an unknown grade": (
+        source(mix="[{grade: 99, share: 10%}]"), "match.mandate.unknown",
+    ),
     "own part too small": (source(platform_share="10%"), "match.mandate.share"),
     "own part is all": (source(platform_share="100%"), "match.mandate.share"),
     "amounts reversed": (source(amount="{from: 900, to: 100}"), "match.mandate.empty"),
@@ -167,6 +170,23 @@ def test_each_contradiction_is_named_with_its_line(name: str) -> None:
     assert [error.code for error in found] == [code]
     assert re.search(r"line \d+", found[0].where)
     assert found[0].fix
+
+
+@pytest.mark.parametrize(
+    ("top", "what"),
+    [
+        ("regions: [north, north]\n", "'north' is there twice"),
+        ("attributes: [a, b, a]\n", "'a' is there twice"),
+        ('attributes: ["a|b"]\n', "has a '|'"),
+        (f"attributes: [{', '.join(f'a{n}' for n in range(63))}]\n", "63 attributes"),
+        ("platform: {mix: [{model: ice, most: 6%}, {model: ice, most: 5%}]}\n", "two target"),
+        ("platform: {expected_loss: {3: 101%}}\n", "101% is too large"),
+    ],
+)
+def test_the_lists_of_the_whole_file_are_checked(top: str, what: str) -> None:
+    (found,) = problems(document(top=top))
+    assert what in found.what
+    assert "line 1" in found.where
 
 
 def test_versions_that_overlap_are_named() -> None:

@@ -53,7 +53,7 @@ def driven(router: Router) -> Iterator[tuple[State, Offer, tuple[Outcome, ...]]]
         offered = offer(router, row)
         answer = institutions(router, offered.requested.loan_id)
         state, told = place(state, offered.requested, answer)
-        router.run(start=row, until=row + 1)
+        router.run(until=row + 1)
         yield state, offered, told
 
 

@@ -15,6 +15,7 @@ from usance.base.codes import Model, Product
 from usance.base.dates import to_day
 from usance.match.audit import audit
 from usance.match.errors import ReleaseError
+from usance.match.limits import LimitKind
 from usance.match.live_state import ENGINE, GREEDY, MIRROR, POLICIES
 from usance.match.mandate import (
     Budgets,
@@ -28,9 +29,9 @@ from usance.match.mandate import (
     Platform,
     Structure,
 )
-from usance.match.releases import Releases, releases_of
+from usance.match.releases import NO_RELEASES, Releases, releases_of
 from usance.match.requests import Requests, from_columns
-from usance.match.router import NO_RELEASES, Router, route
+from usance.match.router import Router, route
 from usance.match.routing import routing_table
 from usance.match.streams import StreamKind, make_stream
 
@@ -225,7 +226,7 @@ def test_a_run_in_two_parts_is_the_run_in_one(small) -> None:  # type: ignore[no
     whole = route(requests, mandates, ENGINE, demand=demand)
     parts = Router(requests, mandates, ENGINE, demand=demand)
     parts.run(until=1_234)
-    again = parts.run(start=1_234)
+    again = parts.run()
     assert (whole.column == again.column).all()
     assert (whole.live.price == again.live.price).all()
 
@@ -233,7 +234,7 @@ def test_a_run_in_two_parts_is_the_run_in_one(small) -> None:  # type: ignore[no
 def test_the_routing_table_tells_every_attempt(small) -> None:  # type: ignore[no-untyped-def]
     requests, mandates, _ = small
     routed = route(requests, mandates, GREEDY)
-    rows = routing_table(routed, mandates)
+    rows = routing_table(routed)
     outcome = np.array(rows.column("outcome"))
     assert (outcome == 1).sum() == (routed.column >= 0).sum()
     nowhere = (routed.answers.outcome == 0).sum()
@@ -253,6 +254,49 @@ def test_the_routing_table_tells_every_attempt(small) -> None:  # type: ignore[n
         if column >= 0
     }
     assert approved == wanted
+
+
+def test_the_binding_limit_is_the_one_of_that_moment() -> None:
+    """A day with room for two loans and a total for seven: first the day is full, then all is."""
+    from tests.match.mandates import mandates, source
+    from usance.match.limits import list_limits
+
+    book = mandates(source(budgets="{day: 10000, total: 35000}", borrower_limit="5000"))
+    numbers = {limit.kind: limit.number for limit in list_limits(book)}
+    hours = np.arange(20) * 6
+    requests = from_columns(
+        requested_at=(1_717_171_200 + hours * 3_600) * 1_000_000,
+        loan_id=[16_384 * (1 if row in (0, 4) else row + 2) + row + 1 for row in range(20)],
+        product=[1] * 20, amount_minor=[500_000] * 20, months=[12] * 20, rate_ppm=[240_000] * 20,
+        grade=[3] * 20, region=[1] * 20, channel=[1] * 20,
+    )  # fmt: skip
+    rows = routing_table(route(requests, book, GREEDY)).to_pylist()
+    placed = [row["outcome"] == 1 for row in rows]
+    # The fifth request is the first borrower again, who has had all that one may have.
+    assert placed == [True, True, False, False, False, True, True, False,
+                      True, True, False, False, True] + [False] * 7  # fmt: skip
+    binding = [row["binding_limit"] for row in rows]
+    day, total = numbers[LimitKind.DAY], numbers[LimitKind.TOTAL]
+    assert binding[2:4] == [day, day]
+    assert binding[4] == numbers[LimitKind.BORROWER]
+    assert binding[7] == binding[10] == day
+    assert set(binding[13:]) == {total}
+    assert not any(number for number, yes in zip(binding, placed, strict=True) if yes)
+
+
+def test_the_engine_names_the_budget_whose_price_it_paid(small) -> None:  # type: ignore[no-untyped-def]
+    from usance.match.limits import list_limits
+
+    requests, mandates, demand = small
+    routed = route(requests, mandates, ENGINE, demand=demand)
+    rows = routing_table(routed)
+    limits = {each.number: each for each in list_limits(mandates)}
+    source = [each.source for each in mandates.mandates]
+    named = [row for row in rows.to_pylist() if row["binding_limit"] and row["source"]]
+    assert len(named) > 500
+    assert all(source[limits[row["binding_limit"]].column] == row["source"] for row in named)
+    kinds = {limits[row["binding_limit"]].kind for row in named}
+    assert {LimitKind.TOTAL, LimitKind.DAY} <= kinds
 
 
 def test_answers_do_not_depend_on_the_order_of_asking(small) -> None:  # type: ignore[no-untyped-def]

@@ -26,17 +26,20 @@ if TYPE_CHECKING:
     from usance.match.mandate_file import parse_mandates, read_mandates
     from usance.match.placing import ceilings, offer, place, routing_rows
     from usance.match.planner import Plan, plan
-    from usance.match.releases import Releases, releases_of
+    from usance.match.releases import Releases, read_releases, releases_of
     from usance.match.replays import Replay, replay
     from usance.match.requests import Requests, read_requests
     from usance.match.router import Routed, route
+    from usance.match.routing import routing_table
+    from usance.match.standing import Standing, read_standing, write_standing
     from usance.match.structure_facts import structure_facts
 
 __all__ = [
     "ENGINE", "POLICIES", "Demand", "Mandate", "Mandates", "Plan", "Policy", "Releases", "Replay",
-    "Requests", "Routed", "ceilings", "expect", "hindsight", "offer", "parse_mandates", "place",
-    "plan", "read_demand", "read_mandates", "read_requests", "releases_of", "replay", "route",
-    "routing_rows", "structure_facts",
+    "Requests", "Routed", "Standing", "ceilings", "expect", "hindsight", "offer",
+    "parse_mandates", "place", "plan", "read_demand", "read_mandates", "read_releases",
+    "read_requests", "read_standing", "releases_of", "replay", "route", "routing_rows",
+    "routing_table", "structure_facts", "write_standing",
 ]  # fmt: skip
 
 _HOMES = {
@@ -48,10 +51,12 @@ _HOMES = {
     "mandate_file": ("parse_mandates", "read_mandates"),
     "planner": ("Plan", "plan"),
     "placing": ("ceilings", "offer", "place", "routing_rows"),
-    "releases": ("Releases", "releases_of"),
+    "releases": ("Releases", "read_releases", "releases_of"),
     "replays": ("Replay", "replay"),
     "requests": ("Requests", "read_requests"),
     "router": ("Routed", "route"),
+    "routing": ("routing_table",),
+    "standing": ("Standing", "read_standing", "write_standing"),
     "structure_facts": ("structure_facts",),
 }
 

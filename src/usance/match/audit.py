@@ -2,7 +2,7 @@
 
 Sums over the placed loans, one mandate at a time, in plain NumPy: budgets by day, by month and in
 total, amounts, places, hours, borrowers, platform rooms, and the mix at the end. The router is
-trusted with nothing.
+trusted with nothing. A stream that went on from an earlier one begins with what that had used.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ from usance.match.mandate import (
 from usance.match.releases import revolves
 from usance.match.requests import MICROSECONDS, Requests
 from usance.match.router import Routed
-from usance.match.source_columns import platform_rooms
+from usance.match.source_columns import MEASURES, platform_rooms
+from usance.match.standing import by_model
 
 Numbers = NDArray[np.int64]
 
@@ -58,13 +59,26 @@ def audit(routed: Routed, mandates: Mandates) -> Audit:
         found.mix_broken += [
             f"{name}: {each.measure}"
             for each in mandate.mix
-            if _mix_excess(each, mandates, requests, here) > _largest(requests, here)
+            if _mix_excess(each, mandate, mandates, routed, here) > _largest(requests, here)
         ]
         if mandate.minimum_take is not None:
-            short = mandate.minimum_take.amount_minor - int(lent.sum())
+            lent_before = _lent(mandate, _before(routed, mandate, "placed")).sum()
+            short = mandate.minimum_take.amount_minor - int(lent.sum() + lent_before)
             if short > 0:
                 found.shortfalls.append((short, mandate.minimum_take))
     found.violations += _platform(routed, mandates)
+    found.mix_broken += _models(routed, mandates)
+    return found
+
+
+def _before(routed: Routed, mandate: Mandate, name: str) -> Numbers:
+    """What an earlier stream had used of a mandate: one number or none."""
+    if routed.before is None:
+        return np.zeros(0, np.int64)
+    own = (routed.before["source"] == mandate.source) & (
+        routed.before["version"] == mandate.version
+    )
+    found: Numbers = routed.before[name][own]
     return found
 
 
@@ -95,10 +109,23 @@ def _hard(mandate: Mandate, mandates: Mandates, routed: Routed, here: Numbers) -
         "left": _gone(mandate, mandates, requests, here),
     }
     yield from (name for name, mask in wrong.items() if mask.any())
-    if own.borrower_minor != NO_LIMIT and len(here):
-        _, user = np.unique(requests.user_id[here], return_inverse=True)
-        if np.bincount(user, amount).max() > own.borrower_minor:
-            yield "borrower limit"
+    limited = own.borrower_minor != NO_LIMIT and len(here)
+    if limited and _most_of_one(mandate, routed, here) > own.borrower_minor:
+        yield "borrower limit"
+
+
+def _most_of_one(mandate: Mandate, routed: Routed, here: Numbers) -> int:
+    """The most one borrower of this stream has from a mandate."""
+    users, user = np.unique(routed.requests.user_id[here], return_inverse=True)
+    has = np.bincount(user, routed.requests.amount_minor[here])
+    if routed.before is not None:
+        held = routed.before["borrowed_from"]
+        known = routed.before["source"][held] == mandate.source
+        known &= routed.before["version"][held] == mandate.version
+        known &= np.isin(routed.before["borrower"], users)
+        place = np.searchsorted(users, routed.before["borrower"][known])
+        np.add.at(has, place, routed.before["borrowed"][known])
+    return int(has.max())
 
 
 def _outside(values: Numbers, allowed: frozenset[Any]) -> NDArray[np.bool_]:
@@ -125,20 +152,31 @@ def _budgets(
     months = np.array([to_month(from_day(int(each))) for each in days], np.int64)
     budgets = mandate.budgets
     by_day = np.bincount(day, lent, len(days)) if len(here) else np.zeros(0)
+    by_month = {int(m): int(by_day[months == m].sum()) for m in np.unique(months)}
+    if routed.before is not None and (today := int(routed.before["today"])) >= 0:
+        by_day[days == today] += _before(routed, mandate, "used_day").sum()
+        month = to_month(from_day(today))
+        if month in by_month:
+            by_month[month] += int(_before(routed, mandate, "used_month").sum())
     if budgets.day_minor != NO_LIMIT and by_day.max(initial=0) > budgets.day_minor:
         yield "daily budget"
-    by_month = [by_day[months == month].sum() for month in np.unique(months)]
-    if budgets.month_minor != NO_LIMIT and max(by_month, default=0) > budgets.month_minor:
+    if budgets.month_minor != NO_LIMIT and max(by_month.values(), default=0) > budgets.month_minor:
         yield "monthly budget"
-    changed = [
-        event
-        for event in mandates.events
-        if event.source == mandate.source and event.kind is EventKind.TOTAL_BUDGET
-    ]
-    most_minor = max([budgets.total_minor, *(event.value for event in changed)])
     out = np.cumsum(lent) - _returned(mandate, routed, here)
-    if budgets.total_minor != NO_LIMIT and int(out.max(initial=0)) > most_minor:
+    out += _before(routed, mandate, "used_total").sum()
+    if (out > _total_at(mandate, mandates, routed.requests.requested_at[here])).any():
         yield "total budget"
+
+
+def _total_at(mandate: Mandate, mandates: Mandates, moments: Numbers) -> Numbers:
+    """The total budget of a mandate at each moment, as events have changed it."""
+    budget_minor = mandate.budgets.total_minor
+    endless = np.iinfo(np.int64).max
+    most = np.full(len(moments), endless if budget_minor == NO_LIMIT else budget_minor)
+    for event in mandates.events:
+        if event.source == mandate.source and event.kind is EventKind.TOTAL_BUDGET:
+            most[moments >= int(event.at.timestamp()) * MICROSECONDS] = event.value
+    return most
 
 
 def _returned(mandate: Mandate, routed: Routed, here: Numbers) -> Numbers:
@@ -157,8 +195,11 @@ def _returned(mandate: Mandate, routed: Routed, here: Numbers) -> Numbers:
     return came_back
 
 
-def _mix_excess(limit: MixLimit, mandates: Mandates, requests: Requests, here: Numbers) -> float:
+def _mix_excess(
+    limit: MixLimit, mandate: Mandate, mandates: Mandates, routed: Routed, here: Numbers
+) -> float:
     """By how much of an amount the mix is off at the end; at or below zero it is kept."""
+    requests = routed.requests
     amount = requests.amount_minor[here]
     values = {
         Measure.REGION: requests.region, Measure.GRADE: requests.grade,
@@ -172,7 +213,18 @@ def _mix_excess(limit: MixLimit, mandates: Mandates, requests: Requests, here: N
     else:
         sign = 1 if limit.measure is Measure.AVERAGE_RATE_MAX else -1
         weight = sign * (requests.rate_ppm[here] - limit.bound_ppm)
-    return float((amount * weight).sum() / PPM)
+    # In Python's own integers: a long stream of large loans does not fit into 64 bits.
+    excess: int = sum((amount * weight).tolist()) + _mix_before(limit, mandate, routed)
+    return excess / PPM
+
+
+def _mix_before(limit: MixLimit, mandate: Mandate, routed: Routed) -> int:
+    if routed.before is None:
+        return 0
+    key = [mandate.source, mandate.version, MEASURES.index(limit.measure), limit.member,
+           limit.bound_ppm]  # fmt: skip
+    same = (routed.before["mix_key"] == key).all(axis=1)
+    return int(routed.before["mix_state"][same].sum())
 
 
 def _largest(requests: Requests, here: Numbers) -> float:
@@ -185,6 +237,23 @@ def _platform(routed: Routed, mandates: Mandates) -> Iterator[str]:
     used = platform_rooms(mandates.mandates)
     placed = routed.column >= 0
     column, amount = routed.column[placed], routed.requests.amount_minor[placed]
-    for kind, room_minor, weight in zip(PLATFORM_ROOMS, rooms, used, strict=True):
-        if room_minor != NO_LIMIT and int((amount * weight[column] // PPM).sum()) > room_minor:
+    before = routed.before["room_used"] if routed.before else np.zeros(len(rooms), np.int64)
+    for kind, room_minor, weight, so_far in zip(PLATFORM_ROOMS, rooms, used, before, strict=True):
+        sums = int((amount * weight[column] // PPM).sum() + so_far)
+        if room_minor != NO_LIMIT and amount.size and sums > room_minor:
             yield str(kind)
+
+
+def _models(routed: Routed, mandates: Mandates) -> Iterator[str]:
+    """Models that have more of everything placed than they may, by more than one loan."""
+    placed = routed.column >= 0
+    amount = routed.requests.amount_minor[placed]
+    model = routed.columns.model[routed.column[placed]]
+    sums = by_model(amount, model)
+    if routed.before is not None:
+        sums += by_model(routed.before["placed"], routed.before["model"])
+        sums += routed.before["gone_placed"]
+    for each in mandates.platform.mix:
+        over = int(sums[each.model]) * PPM - int(sums.sum()) * each.most_ppm
+        if over > int(amount.max(initial=0)) * PPM:
+            yield f"most of {each.model.label}"

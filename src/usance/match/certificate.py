@@ -1,6 +1,7 @@
 """The best anyone could have earned, had they known every request: a certificate, not an answer.
 
-The bound knows all requests, every change of a mandate and the approval rates, not the draws. It
+The bound knows all requests, every change of a mandate, the principal that comes back and the
+approval rates, not the draws: over few requests luck can be better than it. It
 is the dual at the best prices found, summed over every request, so no solver needs to be trusted:
 whoever doubts it evaluates it again at the same prices.
 """
@@ -21,6 +22,7 @@ from usance.match.limits import BUDGETS, PLATFORM_ROOMS, Limit, LimitKind, list_
 from usance.match.linear import solve
 from usance.match.mandate import EventKind, Mandates
 from usance.match.prices import Point, Problem, descend, evaluate
+from usance.match.releases import NO_RELEASES, Releases, room_by_day
 from usance.match.requests import MICROSECONDS
 from usance.match.rows import Rows
 from usance.match.source_columns import SourceColumns, bit_set
@@ -44,11 +46,12 @@ class Hindsight:
 
 
 def hindsight(
-    rows: Rows, moments: Numbers, mandates: Mandates, columns: SourceColumns, *, steps: int = STEPS
-) -> Hindsight:
+    rows: Rows, moments: Numbers, mandates: Mandates, columns: SourceColumns, *,
+    releases: Releases = NO_RELEASES, steps: int = STEPS,
+) -> Hindsight:  # fmt: skip
     """The bound on what these requests could have earned."""
-    problem, numbers = whole_problem(rows, moments, mandates, columns)
-    prices, mix = _planned(rows, moments, mandates, columns, numbers)
+    problem, numbers = whole_problem(rows, moments, mandates, columns, releases)
+    prices, mix = _planned(rows, moments, mandates, columns, releases, numbers)
     best = evaluate(problem, prices, mix)
     if steps:
         found, mean, mix_mean = descend(
@@ -59,8 +62,9 @@ def hindsight(
 
 
 def whole_problem(
-    rows: Rows, moments: Numbers, mandates: Mandates, columns: SourceColumns, *, by_day: bool = True
-) -> tuple[Problem, tuple[int, ...]]:
+    rows: Rows, moments: Numbers, mandates: Mandates, columns: SourceColumns, releases: Releases, *,
+    by_day: bool = True,
+) -> tuple[Problem, tuple[int, ...]]:  # fmt: skip
     """All requests and every limit of the file, in slots of time.
 
     A slot is one day between two events; not `by_day`, it is all days with the same mandates in
@@ -81,20 +85,37 @@ def whole_problem(
         slot, open_sets, approval = group.ravel()[slot], open_sets[first], approval[first]
     largest = float(rows.amount.max(initial=0))
     weights = LimitWeights(columns, len(open_sets))
+    room = room_by_day(releases, mandates, int(day.max(initial=0)))
     for limit in list_limits(mandates):
-        add_limit(weights, limit, mandates, day, group.ravel() if by_day else None, largest)
+        if limit.kind is LimitKind.TOTAL:
+            _add_total(weights, limit, mandates, day if by_day else None, room[limit.column])
+        else:
+            add_limit(weights, limit, mandates, day, group.ravel() if by_day else None, largest)
     return Problem(
         columns, rows, slot.astype(np.int64), open_sets, approval, *weights.arrays(),
         mix_bound=np.full(len(columns.mix_bound), largest),
     ), tuple(weights.number)  # fmt: skip
 
 
+def _add_total(
+    weights: LimitWeights, limit: Limit, mandates: Mandates, day: Numbers | None,
+    room: dict[int, int],
+) -> None:  # fmt: skip
+    """A total budget with all that comes back; and, until each day it does, without the rest."""
+    every, bound = np.arange(weights.slots), float(total_bound(mandates, limit))
+    for each in sorted(room):
+        if day is not None and (day < each).any():
+            weights.of_column(0, limit.column, np.flatnonzero(day < each), bound)
+        bound += room[each]
+    weights.of_column(limit.number, limit.column, every, bound)
+
+
 def _planned(
-    rows: Rows, moments: Numbers, mandates: Mandates, columns: SourceColumns,
+    rows: Rows, moments: Numbers, mandates: Mandates, columns: SourceColumns, releases: Releases,
     numbers: tuple[int, ...],
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:  # fmt: skip
     """Prices from a linear programme over the whole stream, put together to few rows."""
-    coarse, short = whole_problem(rows, moments, mandates, columns, by_day=False)
+    coarse, short = whole_problem(rows, moments, mandates, columns, releases, by_day=False)
     near = None
     for most in PLAN_ROWS:
         few, slot = aggregate(rows, coarse.slot, columns, most)
@@ -103,7 +124,8 @@ def _planned(
         if len(few.amount) < most:
             break
     assert near is not None
-    by_number = dict(zip(short, near[0], strict=True))
+    # What only holds until something comes back has no number and begins without a price.
+    by_number = {**dict(zip(short, near[0], strict=True)), 0: 0.0}
     return np.array([by_number[number] for number in numbers]), near[1]
 
 

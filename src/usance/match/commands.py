@@ -127,6 +127,9 @@ def replay(
     demand_file: Forecast = None,
     seed: Seed = 1,
     attempts: Annotated[int, typer.Option(min=1, max=32, help="Sources asked at most.")] = 8,
+    releases: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Principal that comes back: CSV by day.")
+    ] = None,
     routing: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write the engine's routing as Parquet.")
     ] = None,
@@ -136,12 +139,13 @@ def replay(
     from usance.match.replays import replay_files
 
     done = replay_files(
-        stream_file, mandates_file, demand_file, seed=seed, attempts=attempts, clock=_clock(ctx)
-    )
+        stream_file, mandates_file, demand_file, seed=seed, attempts=attempts, clock=_clock(ctx),
+        releases_file=releases,
+    )  # fmt: skip
     if routing is not None:
         from usance.match.routing import write_routing
 
-        write_routing(routing, done.runs[0].routed, done.mandates)
+        write_routing(routing, done.runs[0].routed)
     answer = done.as_dict()
     if as_json:
         print_json(answer)

@@ -21,7 +21,8 @@ column does not convert in one go are its cells looked at one by one.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -39,7 +40,7 @@ from usance.base.errors import InputError, UsanceError, raise_all, unknown
 Numbers = NDArray[np.int64]
 # A file with the wrong separator has a problem in every row; nobody reads a million messages.
 MOST_SHOWN = 20
-_HEADER_LINES = 1
+_WHOLE = re.compile(r"-?[0-9]{1,20}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +74,7 @@ def read_columns(
     path: Path | str, columns: Mapping[str, Column], error: type[InputError]
 ) -> dict[str, Numbers]:
     """The columns asked for; others are ignored."""
-    table = _texts(path, error)
+    table = _texts(path, columns, error)
     lacking = [
         error(f"has no column {name}", where=str(path), fix=f"Add it; it has {_shown(table)}")
         for name, column in columns.items()
@@ -89,9 +90,9 @@ def read_columns(
         cells = pc.utf8_trim_whitespace(table.column(name).combine_chunks())
         values = _fast(cells, column)
         if values is None:
-            problems += _name(cells, name, column, str(path), error, MOST_SHOWN - len(problems))
-        else:
-            found[name] = values
+            values, wrong = _slow(cells, name, column, path, error, MOST_SHOWN - len(problems))
+            problems += wrong
+        found[name] = values
     raise_all(problems, where=str(path))
     return found
 
@@ -104,15 +105,29 @@ def write_columns(path: Path, columns: Mapping[str, Any]) -> None:
         pa_csv.write_csv(pa.table(dict(columns)), file, options)
 
 
-def _texts(path: Path | str, error: type[InputError]) -> pa.Table:
+def places_of(path: Path | str, rows: Sequence[int]) -> list[str]:
+    """File and line of some rows of its table, for messages; -1 is the header."""
+    lines = enumerate(_lines(path), start=1)
+    filled = [number for number, line in lines if line.strip()]
+    return [f"{path} line {filled[min(row + 1, len(filled) - 1)]}" for row in rows]
+
+
+def _lines(path: Path | str) -> list[str]:
+    """Lines however they end: Windows, Unix, or an old Mac."""
+    return read_text(path).replace("\r\n", "\n").replace("\r", "\n").split("\n")
+
+
+def _texts(path: Path | str, columns: Mapping[str, Column], error: type[InputError]) -> pa.Table:
     bad = list[Any]()
-    content = read_text(path).encode()
+    lines = _lines(path)
+    content = "\n".join(lines).encode()
 
     def keep(row: Any) -> str:
         bad.append(row)
         return "skip"
 
-    names = _header(content, str(path), error)
+    header = next(line for line in lines if line.strip())
+    names = _header(header, str(path), columns, error)
     try:
         table = pa_csv.read_csv(
             pa.BufferReader(content),
@@ -124,26 +139,31 @@ def _texts(path: Path | str, error: type[InputError]) -> pa.Table:
         what = str(problem).splitlines()[0][:200]
         fix = "Save it as UTF-8 CSV with a header"
         raise error(what, where=str(path), fix=fix) from None
+    bad = bad[:MOST_SHOWN]
+    fix = "Give each row a cell for every column"
     problems = [
-        error(
-            f"{row.actual_columns} cells under {row.expected_columns} columns",
-            where=f"{path} line {row.number}",
-            fix="Give each row a cell for every column",
-        )
-        for row in bad[:MOST_SHOWN]
+        error(f"{row.actual_columns} cells under {row.expected_columns} columns", where=at, fix=fix)
+        for row, at in zip(bad, places_of(path, [row.number - 2 for row in bad]), strict=True)
     ]
     raise_all(problems, where=str(path))
-    return table
+    return table.rename_columns([name.strip() for name in table.column_names])
 
 
-def _header(content: bytes, path: str, error: type[InputError]) -> list[str]:
-    line = content.partition(b"\n")[0].decode()
-    names = [name.strip().strip('"') for name in line.split(",")]
+def _header(
+    line: str, where: str, columns: Mapping[str, Column], error: type[InputError]
+) -> list[str]:
+    """The names as they are written, which have to be there, once each."""
+    written = [name.strip('"') for name in line.split(",")]
+    names = [name.strip().strip('"') for name in written]
+    if not set(names) & set(columns):
+        other = next((each for each in ";\t|" if each in line), "")
+        what = f"its cells are separated by {other!r}" if other else "it has no header"
+        fix = f"Give a first line such as {','.join(columns)}"
+        raise error(what, where=where, fix="Separate them by commas" if other else fix)
     twice = {name for name in names if names.count(name) > 1}
     if twice:
-        what = f"has the column {min(twice)!r} twice"
-        raise error(what, where=f"{path} line 1", fix="Keep one of them")
-    return names
+        raise error(f"has the column {min(twice)!r} twice", where=where, fix="Keep one of them")
+    return written
 
 
 def _fast(cells: Any, column: Column) -> Numbers | None:
@@ -157,6 +177,8 @@ def _fast(cells: Any, column: Column) -> Numbers | None:
             return _numbers(pc.cast(pc.cast(cells, pa.date32()).view(pa.int32()), pa.int64()))
         if column.names:
             cells = _without_names(cells, column.names)
+        if pc.any(pc.match_substring_regex(cells, "[^-0-9]")).as_py():
+            return None
         values = _numbers(pc.cast(cells, pa.int64()))
     except pa.ArrowInvalid:
         return None
@@ -177,41 +199,43 @@ def _numbers(cells: Any) -> Numbers:
     return np.ascontiguousarray(cells.to_numpy(zero_copy_only=False), np.int64)
 
 
-def _name(
-    cells: Any, name: str, column: Column, path: str, error: type[InputError], most: int
-) -> Iterator[UsanceError]:
-    """The first cells of a column that cannot be read, each with its line."""
-    shown = 0
+def _slow(
+    cells: Any, name: str, column: Column, path: Path | str, error: type[InputError], most: int
+) -> tuple[Numbers, list[UsanceError]]:
+    """A column cell by cell; the first that cannot be read are named, each with its line."""
+    values, wrong = np.zeros(len(cells), np.int64), dict[int, InputError]()
     for row, text in enumerate(cells.to_pylist()):
-        if shown >= most:
-            return
-        where = f"{path} line {row + 1 + _HEADER_LINES}"
+        if len(wrong) >= most:
+            break
         try:
-            _cell(text, name, column, where, error)
+            values[row] = _cell(text or "", name, column, error)
         except InputError as problem:
-            shown += 1
-            yield error(f"{problem.what}", where=where, fix=problem.fix)
+            wrong[row] = problem
+    return values, [
+        error(problem.what, where=at, fix=problem.fix)
+        for problem, at in zip(wrong.values(), places_of(path, [*wrong]), strict=True)
+    ]
 
 
-def _cell(text: str, name: str, column: Column, where: str, error: type[InputError]) -> int:
+def _cell(text: str, name: str, column: Column, error: type[InputError]) -> int:
     if isinstance(column, Moment):
-        return int(parse_moment(text, where=where).timestamp())
+        return round(parse_moment(text).timestamp() * 1_000_000)
     if isinstance(column, Day):
-        return to_day(parse_date(text, where=where))
+        return to_day(parse_date(text))
     if text in column.names:
         return column.names[text]
     if not text:
-        raise error(f"{name} is empty", where=where, fix="Fill it in")
-    if not text.lstrip("-").isdecimal() or len(text) > 20:
-        if column.names:
-            raise unknown(name, text, column.names, where=where)
-        raise error(f"{name} is {text[:40]!r}, no whole number", where=where, fix="Write digits")
+        raise error(f"{name} is empty", fix="Fill it in")
+    if not _WHOLE.fullmatch(text):
+        if any(column.names):
+            raise unknown(name, text, column.names)
+        raise error(f"{name} is {text[:40]!r}, no whole number", fix="Write digits")
     value = int(text)
     if column.only_named and value not in column.names.values():
-        raise unknown(name, text, column.names, where=where)
+        raise unknown(name, text, column.names)
     if not column.lowest <= value <= column.highest:
         what = f"{name} is {value}, outside {column.lowest} to {column.highest}"
-        raise error(what, where=where, fix="Give a number in that range")
+        raise error(what, fix="Give a number in that range")
     return value
 
 

@@ -14,6 +14,7 @@ InputError
 ├── ApprovalError               match.approval           422
 ├── ForecastError               match.forecast           422
 ├── ReleaseError                match.release            422
+├── StandingError               match.standing           422
 ├── RequestRefused              match.refused            409
 ├── ShareError                  match.share              422
 └── NotFound                    match.not_found          404
@@ -105,6 +106,13 @@ class ReleaseError(InputError):
     """Principal that came back is below zero or beyond any budget."""
 
     code = "match.release"
+    http_status = 422
+
+
+class StandingError(InputError):
+    """A file does not hold where a router stands."""
+
+    code = "match.standing"
     http_status = 422
 
 

@@ -7,6 +7,8 @@ before is forgotten then, and its latest answers stand for what it stated.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -36,6 +38,24 @@ class Experience:
         self._approved = self._asked.copy()
         nothing = np.zeros(0, np.int64)
         self._told = Answers(nothing, nothing, nothing, nothing, nothing)
+
+    def state(self) -> dict[str, Numbers]:
+        """What was learned, as named arrays."""
+        told = {f"told_{name}": each.copy() for name, each in self._told._asdict().items()}
+        return {
+            "rate": self.rate.copy(),
+            "stated": np.array(list(self._stated.values()), np.int64),
+            "looked_asked": self._asked.copy(),
+            "looked_approved": self._approved.copy(),
+            **told,
+        }
+
+    def restore(self, state: Mapping[str, Numbers]) -> None:
+        """Go on from what was learned before."""
+        self.rate = state["rate"].copy()
+        self._stated = dict(enumerate(state["stated"].tolist()))
+        self._asked, self._approved = state["looked_asked"].copy(), state["looked_approved"].copy()
+        self._told = Answers(*(state[f"told_{name}"] for name in Answers._fields))
 
     def shock(self, live: Live) -> str:
         """The first source whose answers since the last look no longer fit, or nothing."""

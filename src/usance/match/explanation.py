@@ -77,7 +77,7 @@ def explain_loan(
         for column in range(len(mandates.mandates))
     ]
     ranked = sorted(found, key=lambda each: (bool(each.excluded), -each.net_minor, each.source))
-    router.run(start=row, until=row + 1)
+    router.run(until=row + 1)
     column = int(before.column[row])
     chosen = mandates.mandates[column].source if column >= 0 else 0
     asked = [mandates.mandates[c].source for c in before.answers.asked[row] if c >= 0]

@@ -27,6 +27,7 @@ class LimitKind(StrEnum):
     DAY = "daily budget"
     MINIMUM = "minimum take"
     MIX = "share or average"
+    BORROWER = "borrower limit"
     GUARANTEE = "guarantee leverage"
     MICROCREDIT = "microcredit leverage"
     LIQUIDITY = "liquidity"
@@ -126,6 +127,9 @@ def _of_mandate(mandate: Mandate, book: Mandates) -> list[tuple[LimitKind, int, 
     if mandate.minimum_take is not None:
         bound = mandate.minimum_take.amount_minor
         kind = LimitKind.MINIMUM
+        found.append((kind, bound, f"{kind} {Money(bound, book.currency)}", 0))
+    if mandate.eligibility.borrower_minor != NO_LIMIT:
+        kind, bound = LimitKind.BORROWER, mandate.eligibility.borrower_minor
         found.append((kind, bound, f"{kind} {Money(bound, book.currency)}", 0))
     for position, each in enumerate(mandate.mix):
         found.append((LimitKind.MIX, each.bound_ppm, _mix_text(each, book), position))

@@ -76,7 +76,7 @@ def candidate_pairs(
         prices, mix = problem.spread(near[0]), np.rint(near[1]).astype(np.int64)
     size = min(count, depth or (count if near is None else NEAR))
     found = np.full((len(problem.rows.amount), size), -1, np.int16)
-    work = np.zeros(size, np.int64), np.zeros(size, np.int64), np.zeros(2, np.int64)
+    work = np.zeros(size, np.int64), np.zeros(size, np.int64), np.zeros(3, np.int64)
     _candidates(
         problem.rows, problem.slot, problem.columns, problem.open_sets, prices - below, mix,
         np.full(max(count, MODELS), NO_ROOM_LIMIT, np.int64),

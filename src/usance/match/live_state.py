@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from usance.base.rates import PPM
 from usance.match.mandate import Mandates
@@ -30,8 +32,8 @@ class Policy:
     """Makes prices from what is to come, again and again."""
     follows: bool = False
     """Lets prices follow use."""
-    use_discount: bool = False
-    """Multiplies the margin by 1 − e^(use − 1)."""
+    by_use: Callable[[NDArray[np.float64]], NDArray[np.float64]] | None = None
+    """What the use of a total budget, from 0 to 1, makes of its margin (or of its priority)."""
     step: int = 0
     """Parts per billion a price moves per request when use is off by the pace itself, times the
     square root of all requests."""
@@ -42,31 +44,39 @@ class Policy:
     """Up to this request prices are made again each time experience has doubled."""
 
 
+def _discount(use: NDArray[np.float64]) -> NDArray[np.float64]:
+    return 1 - np.exp(use - 1)
+
+
+def _remaining(use: NDArray[np.float64]) -> NDArray[np.float64]:
+    return 1 - use
+
+
 ENGINE = Policy(
     "engine", "this engine", plans=True, follows=True, step=90_000, learn_until=10_000,
 )  # fmt: skip
 GREEDY = Policy("greedy", "greedy by margin")
-CAPACITY = Policy("priority", "priority and remaining capacity", rule=PRIORITY)
-PRIMAL_DUAL = Policy("primal_dual", "primal-dual, 1 - 1/e", use_discount=True)
+CAPACITY = Policy(
+    "priority", "priority and remaining capacity", rule=PRIORITY, by_use=_remaining
+)  # fmt: skip
+PRIMAL_DUAL = Policy("primal_dual", "primal-dual, 1 - 1/e", by_use=_discount)
 MIRROR = Policy("mirror_descent", "mirror descent alone", follows=True, step=1_000_000)
 POLICIES = (ENGINE, GREEDY, CAPACITY, PRIMAL_DUAL, MIRROR)
 
 
 def start_live(mandates: Mandates, columns: SourceColumns, policy: Policy, requests: int) -> Live:
     """Untouched budgets, no prices."""
-    rows, platform, count = mandates.mandates, mandates.platform, len(mandates.mandates)
+    rows, count = mandates.mandates, len(mandates.mandates)
     totals = [_or_endless(each.budgets.total_minor) for each in rows]
-    rooms = (platform.guarantee_minor, platform.microcredit_minor, platform.liquidity_minor)
-    steps = np.arange(PHI_STEPS + 1) / PHI_STEPS
-    phi = np.rint((1 - np.exp(steps - 1)) * PPM).astype(np.int64)
-    places = 2
-    while columns.flags[BORROWERS] and places < 4 * requests:
-        places *= 2
-    phi = phi if policy.use_discount else np.zeros(0, np.int64)
 
     def zeros(size: int = count) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
         return np.zeros(size, np.int64)
 
+    steps = np.arange(PHI_STEPS + 1) / PHI_STEPS
+    phi = np.rint(policy.by_use(steps) * PPM).astype(np.int64) if policy.by_use else zeros(0)
+    places = 2
+    while columns.flags[BORROWERS] and places < 4 * requests:
+        places *= 2
     scale = np.full(count, PPM, np.int64) if not len(phi) else np.full(count, phi[0], np.int64)
     return Live(
         open_set=bit_set(range(count), count),
@@ -75,7 +85,7 @@ def start_live(mandates: Mandates, columns: SourceColumns, policy: Policy, reque
         day=np.full(count, NO_ROOM_LIMIT, np.int64),
         room=np.full(count, NO_ROOM_LIMIT, np.int64),
         first_total=np.array(totals, np.int64),
-        platform_room=np.array([_or_endless(each) for each in rooms], np.int64),
+        platform_room=start_rooms(mandates),
         model_state=zeros(MODELS),
         mix_state=zeros(len(columns.mix_bound)),
         borrowed_keys=zeros(places),
@@ -93,7 +103,16 @@ def start_live(mandates: Mandates, columns: SourceColumns, policy: Policy, reque
         spent=zeros(),
         threshold=thresholds(columns.approval),
         phi=phi,
+        tight=zeros(),
+        fixed_limit=zeros(),
     )
+
+
+def start_rooms(mandates: Mandates) -> NDArray[np.int64]:
+    """The platform's rooms before anything was placed."""
+    platform = mandates.platform
+    rooms = (platform.guarantee_minor, platform.microcredit_minor, platform.liquidity_minor)
+    return np.array([_or_endless(each) for each in rooms], np.int64)
 
 
 def _or_endless(budget_minor: int) -> int:

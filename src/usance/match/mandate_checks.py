@@ -37,8 +37,11 @@ from usance.match.errors import (
     MandateShare,
     UnknownPlace,
 )
+from usance.match.limits import list_limits
 from usance.match.mandate import NO_LIMIT, Budgets, Mandate, Mandates, Measure
 
+# Mandates and limits are numbered in 16 bits.
+MOST_LIMITS = 32_767
 Where = Callable[..., str]
 Check = Callable[[Mandate, Mandates, Where], Iterator[UsanceError]]
 
@@ -132,9 +135,11 @@ def _amounts(mandate: Mandate, book: Mandates, where: Where) -> Iterator[UsanceE
 
 def _places(mandate: Mandate, book: Mandates, where: Where) -> Iterator[UsanceError]:
     losses = book.platform.losses
-    for grade in sorted(mandate.eligibility.grades - losses.keys()):
-        fix = f"Add it to platform.expected_loss, or take one of {', '.join(map(str, losses))}"
-        yield UnknownPlace(f"unknown grade {grade}", where=where("grades"), fix=fix)
+    mixed = {each.member for each in mandate.mix if each.measure is Measure.GRADE}
+    for key, grades in (("grades", mandate.eligibility.grades), ("mix", mixed)):
+        for grade in sorted(grades - losses.keys()):
+            fix = f"Add it to platform.expected_loss, or take one of {', '.join(map(str, losses))}"
+            yield UnknownPlace(f"unknown grade {grade}", where=where(key), fix=fix)
     both = mandate.eligibility.needs & mandate.eligibility.refuses
     if both:
         what = f"{min(both)} is both needed and refused"
@@ -230,6 +235,13 @@ def _whole_file(mandates: Mandates, places: Places) -> Iterator[UsanceError]:
     if least > PPM:
         where, fix = places(("platform", "mix")), "Lower them to 100% or less"
         yield MandateShare(f"the least shares sum to {Rate(least)}", where=where, fix=fix)
+    models = [each.model for each in mandates.platform.mix]
+    for model in sorted({each for each in models if models.count(each) > 1}):
+        what = f"two target shares for {model.label}"
+        yield MandateShare(what, where=places(("platform", "mix")), fix="Keep one of them")
+    if (count := max(len(list_limits(mandates)), len(mandates.mandates))) > MOST_LIMITS:
+        what = f"{count} mandates or limits"
+        yield MandateError(what, where=places(("sources",)), fix=f"Keep {MOST_LIMITS} or fewer")
     for each in mandates.platform.mix:
         if each.least_ppm > each.most_ppm:
             what = f"{each.model.label} has a least share above its most"

@@ -59,6 +59,7 @@ from usance.match.mandate_checks import contradictions
 from usance.match.mandate_lists import (
     named_number,
     product_number,
+    read_attributes,
     read_eligibility,
     read_names,
     texts,
@@ -66,7 +67,7 @@ from usance.match.mandate_lists import (
 
 MAX_SOURCE = 32_767
 share = rate_of(0, PPM, error=MandateShare)
-annual = rate_of(0, 10 * PPM)
+annual = rate_of(0, PPM)
 days = whole_of(0, 3650)
 
 
@@ -89,7 +90,7 @@ def _mandates(content: object, places: Places, where: str) -> Mandates:
     # An unknown currency is kept as a problem; amounts are then read as if they were CNY.
     currency = given.take("currency", _currency) or "CNY"
     regions, channels = (read_names(given, key) for key in ("regions", "channels"))
-    attributes = tuple(given.take("attributes", texts) or ())
+    attributes = tuple(given.take("attributes", read_attributes) or ())
     zone = given.take("time_zone", text) or "Asia/Shanghai"
     period = _period(given.inner("period"))
     platform = _platform(given.inner("platform"), currency)

@@ -29,11 +29,32 @@ from usance.match.mandate import (
 _RANGE = re.compile(r"([0-9]{1,4}) ?- ?([0-9]{1,4})")
 _CLOCK = re.compile(r"([0-9]{1,2}):([0-9]{2})")
 _code = whole_of(0, 32_767)
+# Each is a bit of a signed 64-bit number.
+MAX_ATTRIBUTES = 62
 
 
 def texts(given: Any, where: str) -> list[str]:
     """A list of words."""
     return [text(each, where) for each in _list(given, where)]
+
+
+def read_attributes(given: Any, where: str) -> list[str]:
+    """The attributes a borrower may have; each becomes a bit, and `|` joins them in a stream."""
+    names = _distinct(texts(given, where), where)
+    joined = [name for name in names if "|" in name]
+    if joined:
+        raise MandateError(f"{joined[0]!r} has a '|'", where=where, fix="Write it without")
+    if len(names) > MAX_ATTRIBUTES:
+        fix = f"Keep {MAX_ATTRIBUTES} or fewer"
+        raise MandateError(f"{len(names)} attributes", where=where, fix=fix)
+    return names
+
+
+def _distinct(names: list[str], where: str) -> list[str]:
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise MandateError(f"{twice[0]!r} is there twice", where=where, fix="Keep one of them")
+    return names
 
 
 def read_names(given: Fields, key: str) -> Names:
@@ -45,7 +66,8 @@ def read_names(given: Fields, key: str) -> Names:
         items = _list(value, where)
         if all(type(each) is int for each in items):
             return {str(each): _code(each, where) for each in items}
-        return {text(str(name), where): number for number, name in enumerate(items, start=1)}
+        names = _distinct([text(str(name), where) for name in items], where)
+        return {name: number for number, name in enumerate(names, start=1)}
 
     return Names(key.removesuffix("s"), given.take(key, read) or {})
 

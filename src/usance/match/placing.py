@@ -76,7 +76,7 @@ def offer(router: Router, row: int, *, wait: timedelta = WAIT) -> Offer:
         tuple(amount * score // PPB for score in scores),
         int(columns.source[second]) if second >= 0 else 0,
         amount * its_worth // PPB,
-        len(router.done.plans),
+        router.clockwork.plan_no,
     )
 
 

@@ -162,7 +162,7 @@ def _part(
     amounts, mix_used = np.zeros((slots, columns)), np.zeros(len(mix_prices))
     unlimited = np.full(max(columns, MODELS), NO_ROOM_LIMIT, np.int64)
     unbroken = np.zeros(max(len(mix_prices), MODELS), np.int64)
-    work = np.zeros(DEPTH, np.int64), np.zeros(DEPTH, np.int64), np.zeros(2, np.int64)
+    work = np.zeros(DEPTH, np.int64), np.zeros(DEPTH, np.int64), np.zeros(3, np.int64)
     worth = worth_run(
         start, stop, problem.rows, problem.slot, problem.columns, problem.open_sets,
         problem.approval, spread, mix_prices, unlimited, unbroken, np.zeros(1, np.int64), amounts,

@@ -29,6 +29,9 @@ for _bit in range(64):
     _POSITIONS[(int(_DE_BRUIJN) << _bit) % (1 << 64) >> 58] = _bit
 
 PRICES, PRIORITY = 0, 1
+OWN_BUDGET = -1
+# A borrower's place with a column has the key user × this + column + 1.
+PER_BORROWER = 32_768
 HOURS, ATTRIBUTES, BORROWERS, ROOMS, MODELS = 0, 1, 2, 3, 4
 REGION, GRADE, PRODUCT, LOSS, RATE_MOST, RATE_LEAST = 0, 1, 2, 3, 4, 5
 
@@ -56,12 +59,23 @@ def mix_weight(rows: Rows, i: int, columns: SourceColumns, k: int) -> int:
 @kernel
 def held(keys: Numbers, user: int, column: int) -> int:
     """The place of what a borrower has from a source in a table without deletions."""
-    key = user * 32_768 + column + 1
+    key = user * PER_BORROWER + column + 1
     mask = len(keys) - 1
     place = (key * 0x9E3779B1) & mask
     while keys[place] != 0 and keys[place] != key:
         place = (place + 1) & mask
     return place
+
+
+@kernel
+def put_back(
+    keys: Numbers, amounts: Numbers, user: Numbers, column: Numbers, amount: Numbers
+) -> None:
+    """Fill an empty table with what borrowers have."""
+    for row in range(len(user)):
+        place = held(keys, user[row], column[row])
+        keys[place] = user[row] * PER_BORROWER + column[row] + 1
+        amounts[place] = amount[row]
 
 
 @kernel
@@ -73,10 +87,11 @@ def rank(  # noqa: C901 -- one loop that a compiler wants in one piece
 ) -> int:  # fmt: skip
     """Fill `top` with columns and `top_net` with their worth; give how many there are.
 
-    `blocked` gets the best column that only a limit keeps out, or -1, and what it would earn.
+    `blocked` gets the best column that only a limit keeps out, or -1, what it would earn, and the
+    number of that limit, `OWN_BUDGET` for one of the column's own.
     """
     size, count = len(top), 0
-    blocked[0], blocked[1] = -1, 0
+    blocked[0], blocked[1], blocked[2] = -1, 0, 0
     amount, rate = rows.amount[i], rows.rate[i]
     months, grade = rows.months[i], rows.grade[i]
     base, slope = columns.margin_base[months, grade], columns.margin_slope[months, grade]
@@ -109,26 +124,26 @@ def rank(  # noqa: C901 -- one loop that a compiler wants in one piece
             ):
                 continue
             margin = base[j] + slope[j] * rate // PPM
-            shut = amount > room[j]
+            shut, limit = amount > room[j], OWN_BUDGET
             if models and model_state[columns.model[j]] > 0:
-                shut = True
+                shut, limit = True, columns.model_limit[columns.model[j]]
             for p in range(rooms):
                 if amount * columns.rooms[p, j] // PPM > platform_room[p]:
-                    shut = True
+                    shut, limit = True, columns.room_limit[p]
             if borrowers and columns.borrower[j] >= 0:
                 place = held(borrowed_keys, rows.user[i], j)
                 if borrowed[place] + amount > columns.borrower[j]:
-                    shut = True
+                    shut, limit = True, columns.borrower_limit[j]
             net = margin if scale[j] == PPM else margin * scale[j] // PPM
             net -= price[j]
             for k in range(columns.mix_start[j], columns.mix_start[j + 1]):
                 weight = mix_weight(rows, i, columns, k)
                 if mix_state[k] > 0 and weight > 0:
-                    shut = True
+                    shut, limit = True, columns.mix_limit[k]
                 net -= mix_price[k] * weight // PPM
             if shut:
                 if margin > blocked[1]:
-                    blocked[0], blocked[1] = j, margin
+                    blocked[0], blocked[1], blocked[2] = j, margin, limit
                 continue
             if rule == PRIORITY:
                 if margin <= 0:

@@ -20,6 +20,7 @@ from usance.match.demand import Demand, read_demand
 from usance.match.live_state import POLICIES, Policy
 from usance.match.mandate import Mandates
 from usance.match.mandate_file import read_mandates
+from usance.match.releases import NO_RELEASES, Releases, read_releases
 from usance.match.requests import Requests, check_order, read_requests
 from usance.match.router import ATTEMPTS, Routed, Router
 
@@ -97,7 +98,7 @@ class Replay:
 
 def replay_files(
     stream: Path, mandates_file: Path, demand_file: Path | None = None, *, seed: int = 1,
-    attempts: int = ATTEMPTS, clock: Clock | None = None,
+    attempts: int = ATTEMPTS, clock: Clock | None = None, releases_file: Path | None = None,
 ) -> Replay:  # fmt: skip
     """Replay a stream file; the forecast is `DEMAND.csv` beside it unless another is named."""
     mandates = read_mandates(mandates_file)
@@ -108,24 +109,26 @@ def replay_files(
     return replay(
         requests, mandates, demand, seed=seed, attempts=attempts, clock=clock,
         forecast=str(chosen or "none"),
+        releases=read_releases(releases_file, mandates) if releases_file else NO_RELEASES,
     )  # fmt: skip
 
 
 def replay(
     requests: Requests, mandates: Mandates, demand: Demand | None = None, *, seed: int = 1,
     attempts: int = ATTEMPTS, clock: Clock | None = None, policies: Sequence[Policy] = POLICIES,
-    forecast: str = "given",
+    forecast: str = "given", releases: Releases = NO_RELEASES,
 ) -> Replay:  # fmt: skip
     """Route the stream by each policy and compare."""
     check_order(requests)
     runs = []
     for policy in policies:
         router = Router(
-            requests, mandates, policy, demand=demand, seed=seed, attempts=attempts, clock=clock
-        )
+            requests, mandates, policy, demand=demand, seed=seed, attempts=attempts, clock=clock,
+            releases=releases,
+        )  # fmt: skip
         runs.append(_run(router.run(), mandates, router.nanoseconds))
     first = runs[0].routed
-    bound = hindsight(first.rows, requests.requested_at, mandates, first.columns)
+    bound = hindsight(first.rows, requests.requested_at, mandates, first.columns, releases=releases)
     return Replay(
         len(requests), len(mandates.mandates), bound, tuple(runs), forecast, seed, mandates,
     )  # fmt: skip

@@ -14,6 +14,7 @@ may have a last column `attributes`: names from the mandates' list, joined by `|
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,7 @@ from numpy.typing import NDArray
 
 from usance.base.codes import Product
 from usance.base.ids import LIMIT, PER_USER, print_id
-from usance.match.csv_columns import Column, Moment, Whole, read_columns, write_columns
+from usance.match.csv_columns import Column, Moment, Whole, places_of, read_columns, write_columns
 from usance.match.errors import StreamError, StreamOrder
 from usance.match.mandate import MAX_AMOUNT_MINOR, Mandates
 
@@ -80,11 +81,19 @@ def read_requests(path: Path | str, mandates: Mandates) -> Requests:
     """The requests of a stream file, or everything that is wrong with it."""
     found = read_columns(path, _declared(mandates), StreamError)
     requests = from_columns(**{name: found[name] for name in found})
-    check_order(requests, where=str(path))
+    if not len(requests):
+        raise StreamError(
+            "no requests", where=str(path), fix="Give a row for each below the header"
+        )
+    check_order(requests, where=lambda row: places_of(path, [row])[0])
     return requests
 
 
-def check_order(requests: Requests, *, where: str = "stream") -> None:
+def _row(row: int) -> str:
+    return f"stream row {row + 1}"
+
+
+def check_order(requests: Requests, *, where: Callable[[int], str] = _row) -> None:
     """Raise `StreamOrder` at the first request that comes too early or is there twice."""
     at, loan = requests.requested_at, requests.loan_id
     late = (at[1:] < at[:-1]) | ((at[1:] == at[:-1]) & (loan[1:] <= loan[:-1]))
@@ -93,14 +102,14 @@ def check_order(requests: Requests, *, where: str = "stream") -> None:
         shown = print_id("ln", int(loan[row]))
         what = f"{shown} comes before the request above it"
         fix = "Sort by requested_at, then loan_id"
-        raise StreamOrder(what, where=f"{where} line {row + 2}", fix=fix)
+        raise StreamOrder(what, where=where(row), fix=fix)
     order = np.argsort(loan, kind="stable")
     again = loan[order][1:] == loan[order][:-1]
     if again.any():
         row = int(order[int(np.argmax(again)) + 1])
         shown = print_id("ln", int(loan[row]))
         fix = "Keep one: a retry of a request is answered from the first, not routed again"
-        raise StreamOrder(f"{shown} is there twice", where=f"{where} line {row + 2}", fix=fix)
+        raise StreamOrder(f"{shown} is there twice", where=where(row), fix=fix)
 
 
 def write_requests(path: Path, requests: Requests) -> None:

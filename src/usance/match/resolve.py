@@ -22,6 +22,11 @@ from usance.match.source_columns import NO_ROOM_LIMIT, SourceColumns
 Numbers = NDArray[np.int64]
 Floats = NDArray[np.float64]
 ENDLESS = NO_ROOM_LIMIT // 2
+# Parts per billion a request: measured on streams of a million, where 90 is too slow for weekends.
+LEAST_STEP = 300
+# A limit on the mix is idle when this part of what is placed could be placed against it; each hour
+# its price then falls by one part in so many.
+SPARE, EASE = 0.02, 5
 # Rows of demand in a plan made on the way: it takes a fraction of a second.
 ROWS = 3_000
 
@@ -37,29 +42,43 @@ class Prices:
     mix: Floats
     spread: Numbers
     """By column: all but the mix, per unit of loan."""
+    largest: Numbers
+    """By column: the number of the other limit that is the largest part of that, 0 if none is."""
 
 
-def pace_of(live: Live, ahead: Ahead) -> Floats:
-    """What each column may lend per request from now on; endless where nothing limits it."""
-    total, month, day = (
-        np.where(left < ENDLESS, np.maximum(left, 0) / count, np.inf)
-        for left, count in zip(
-            (live.total, live.month, live.day), (ahead.period, ahead.month, ahead.day), strict=True
-        )
-    )
-    tightest: Floats = np.minimum(np.minimum(total, month), day)
-    return tightest
+def paces(live: Live, ahead: Ahead) -> Floats:
+    """What each budget (total, month, day) lets a column lend per request from now on."""
+    left = np.stack([live.total, live.month, live.day])
+    count = np.stack([ahead.total, ahead.month, np.full(len(live.day), ahead.day)])
+    return np.where(left < ENDLESS, np.maximum(left, 0) / count, np.inf)
 
 
-def set_pace(live: Live, ahead: Ahead, step: int) -> None:
+def set_pace(columns: SourceColumns, live: Live, ahead: Ahead, step: int) -> None:
     """Hand the kernel the pace that its prices follow, and the length of its steps.
 
-    Steps shrink with the square root of the horizon: the regret of mirror descent is least then.
+    Steps shrink with the square root of the horizon, where the regret of mirror descent is least,
+    but not below what a season needs within its days.
     """
-    pace = pace_of(live, ahead)
+    each = paces(live, ahead)
+    pace, tightest = each.min(axis=0), each.argmin(axis=0)
     limited = np.isfinite(pace)
+    numbers = columns.budget_limit[tightest, np.arange(len(pace))]
+    live.tight[:] = np.where(limited, numbers, 0)
     live.pace[:] = np.where(limited, np.rint(np.where(limited, pace, 0) * 1000), -1)
-    live.step[:] = max(round(step / ahead.whole**0.5), 1)
+    live.step[:] = max(round(step / ahead.whole**0.5), LEAST_STEP if step else 0)
+
+
+def ease_mix(columns: SourceColumns, live: Live) -> None:
+    """Lower the price of a limit on the mix that is far from being used up.
+
+    At the price of a plan the loans it speaks of tie with nothing: a little too much, and none of
+    them is placed. The limit itself is kept by the kernel, whatever the price.
+    """
+    owner = np.repeat(np.arange(len(live.placed)), np.diff(columns.mix_start))
+    spare = -live.mix_state / PPM
+    mean = live.placed / np.maximum(live.approved, 1)
+    idle = spare > np.maximum(SPARE * live.placed, 3 * mean)[owner]
+    live.mix_price[idle] -= live.mix_price[idle] // EASE
 
 
 def make_prices(
@@ -68,7 +87,7 @@ def make_prices(
 ) -> Prices:  # fmt: skip
     """Prices for the rest of the period; `before` are those made last, which are thought near."""
     rows, _ = aggregate(sample, np.zeros(len(sample.amount), np.int64), columns, ROWS)
-    problem = rest_problem(mandates, columns, live, rows, ahead, approval)
+    problem, numbers = rest_problem(mandates, columns, live, rows, ahead, approval)
     count = len(columns.source)
     near = None
     if before is not None:
@@ -77,15 +96,30 @@ def make_prices(
     solved = solve(problem, near)
     if not solved.optimal:
         return before or no_prices(problem, count)
-    spread = problem.spread(solved.prices)[0]
-    return Prices(solved.prices[:count], solved.prices[count:], solved.mix_prices, spread)
+    return Prices(
+        solved.prices[:count], solved.prices[count:], solved.mix_prices,
+        problem.spread(solved.prices)[0], _largest(problem, solved.prices, numbers),
+    )  # fmt: skip
+
+
+def _largest(problem: Problem, prices: Floats, numbers: Numbers) -> Numbers:
+    """By column: which limit but its own budgets costs most."""
+    count = len(problem.columns.source)
+    cost = problem.weight * prices[problem.limit]
+    best, number = np.zeros(count), np.zeros(count, np.int64)
+    for each in np.flatnonzero((problem.limit >= count) & (cost > 0)):
+        column = problem.cell[each] % count
+        if cost[each] > best[column]:
+            best[column], number[column] = cost[each], numbers[problem.limit[each]]
+    return number
 
 
 def no_prices(problem: Problem, count: int) -> Prices:
     """Every limit free."""
     none = np.zeros(len(problem.bound))
     mix = np.zeros(len(problem.mix_bound))
-    return Prices(none[:count], none[count:], mix, problem.spread(none)[0])
+    spread = problem.spread(none)[0]
+    return Prices(none[:count], none[count:], mix, spread, np.zeros(count, np.int64))
 
 
 def set_prices(live: Live, columns: SourceColumns, prices: Prices, trust: float) -> None:
@@ -99,15 +133,16 @@ def set_prices(live: Live, columns: SourceColumns, prices: Prices, trust: float)
     live.fixed_price[:] = prices.spread - planned
     live.price[:] = live.fixed_price + live.own_price * (PPM - columns.own_ppm) // PPM
     live.mix_price[:] = np.rint(prices.mix)
+    live.fixed_limit[:] = prices.largest
 
 
 def rest_problem(
     mandates: Mandates, columns: SourceColumns, live: Live, sample: Rows, ahead: Ahead,
     approval: Numbers,
-) -> Problem:  # fmt: skip
-    """What is left of every limit against what is still to come, in one slot."""
+) -> tuple[Problem, Numbers]:  # fmt: skip
+    """What is left of every limit against what is still to come, in one slot; numbers of limits."""
     whole = sample._replace(weight=sample.weight * ahead.period)
-    pace = pace_of(live, ahead) * ahead.period
+    pace = paces(live, ahead).min(axis=0) * ahead.period
     weights = LimitWeights(columns, 1)
     slot = np.zeros(1, np.int64)
     offered = float((whole.weight * whole.amount).sum())
@@ -133,7 +168,7 @@ def rest_problem(
     return Problem(
         columns, whole, np.zeros(len(whole.amount), np.int64), live.open_set[None, :].copy(),
         approval[None, :].copy(), *weights.arrays(), mix_bound=-live.mix_state / PPM,
-    )  # fmt: skip
+    ), np.array(weights.number, np.int64)  # fmt: skip
 
 
 def _target(

@@ -15,9 +15,18 @@ from usance.base.compiled import kernel
 from usance.base.draws_kernel import draw_kernel, happens_kernel
 from usance.base.rates import PPB, PPM
 from usance.match.chance import ANSWERS
-from usance.match.rank_kernel import BORROWERS, MODELS, ROOMS, held, mix_weight, rank
+from usance.match.rank_kernel import (
+    BORROWERS,
+    MODELS,
+    OWN_BUDGET,
+    PER_BORROWER,
+    ROOMS,
+    held,
+    mix_weight,
+    rank,
+)
 from usance.match.rows import Rows
-from usance.match.source_columns import SourceColumns
+from usance.match.source_columns import NO_ROOM_LIMIT, SourceColumns
 
 Numbers = NDArray[np.int64]
 Bits = NDArray[np.uint64]
@@ -26,6 +35,8 @@ Bits = NDArray[np.uint64]
 BATCH = 64
 # Steps of the table of the primal-dual rule.
 PHI_STEPS = 1000
+# Below this a sum of amounts × parts per million is kept where it is: it must not wrap around.
+LOWEST = -(1 << 62)
 
 
 class Live(NamedTuple):
@@ -68,7 +79,11 @@ class Live(NamedTuple):
     threshold: Numbers
     """What the institution's draw is compared with."""
     phi: Numbers
-    """1 − e^(use − 1) in parts per million, by use in thousandths; empty if not this rule."""
+    """The scale of a margin in parts per million, by use in thousandths; empty if always one."""
+    tight: Numbers
+    """Number of the own budget that the pace follows, 0 if none does."""
+    fixed_limit: Numbers
+    """Number of the limit that is the largest part of the fixed price."""
 
 
 class Answers(NamedTuple):
@@ -82,8 +97,9 @@ class Answers(NamedTuple):
     """By request: attempts made if the last one was approved, else minus the attempts made."""
     runner_up: NDArray[np.int16]
     runner_up_worth: Numbers
-    blocked: NDArray[np.int16]
-    """The best column that only a limit kept out, -1 if none."""
+    binding: NDArray[np.int16]
+    """By request and attempt: the number of the limit with the highest price, 0 if none has one;
+    where nobody was asked, the limit that kept out the best column."""
     margin: Numbers
     """Margin of the placed loan in minor units, 0 if there is none."""
 
@@ -91,11 +107,11 @@ class Answers(NamedTuple):
 @kernel
 def route_run(
     start: int, stop: int, rows: Rows, columns: SourceColumns, rule: int, seed: int, live: Live,
-    answers: Answers, since: int, flush: bool, top: Numbers, top_net: Numbers, blocked: Numbers,
-) -> None:  # fmt: skip
+    answers: Answers, since: int, top: Numbers, top_net: Numbers, blocked: Numbers,
+) -> int:  # fmt: skip
     """Route the requests from `start` to `stop`, one after the other.
 
-    `since` requests have passed since prices last followed use; `flush` lets them do so at the end.
+    `since` requests have passed since prices last followed use; gives how many have at the end.
     """
     attempts = answers.asked.shape[1]
     for i in range(start, stop):
@@ -104,12 +120,17 @@ def route_run(
             live.mix_state, live.borrowed_keys, live.borrowed, live.price, live.scale,
             live.mix_price, top, top_net, blocked,
         )  # fmt: skip
-        answers.blocked[i] = blocked[0]
+        if count == 0 and blocked[0] >= 0:
+            number = blocked[2]
+            if number == OWN_BUDGET:
+                number = least_budget(columns, live, blocked[0])
+            answers.binding[i, 0] = number
         if count > 1:
             answers.runner_up[i], answers.runner_up_worth[i] = top[1], top_net[1]
         for attempt in range(min(count, attempts)):
             j = top[attempt]
             answers.asked[i, attempt], answers.worth[i, attempt] = j, top_net[attempt]
+            answers.binding[i, attempt] = priced_limit(rows, i, columns, live, j)
             answers.outcome[i] = -(attempt + 1)
             live.asked[j] += 1
             answer = draw_kernel(seed, ANSWERS, rows.loan_id[i], columns.source[j])
@@ -121,8 +142,34 @@ def route_run(
         if since == BATCH:
             follow_use(columns, live, since)
             since = 0
-    if since and flush:
-        follow_use(columns, live, since)
+    return since
+
+
+@kernel
+def least_budget(columns: SourceColumns, live: Live, j: int) -> int:
+    """The number of the budget of which least is left."""
+    number: int = columns.budget_limit[2, j]
+    if live.total[j] <= min(live.month[j], live.day[j]):
+        number = columns.budget_limit[0, j]
+    elif live.month[j] <= live.day[j]:
+        number = columns.budget_limit[1, j]
+    return number
+
+
+@kernel
+def priced_limit(rows: Rows, i: int, columns: SourceColumns, live: Live, j: int) -> int:
+    """The number of the limit that makes a loan with a source most expensive, 0 if none does."""
+    most, number = 0, 0
+    own = live.own_price[j] * (PPM - columns.own_ppm[j]) // PPM
+    if own > most:
+        most, number = own, live.tight[j]
+    if live.fixed_price[j] > most:
+        most, number = live.fixed_price[j], live.fixed_limit[j]
+    for k in range(columns.mix_start[j], columns.mix_start[j + 1]):
+        cost = live.mix_price[k] * mix_weight(rows, i, columns, k) // PPM
+        if cost > most:
+            most, number = cost, columns.mix_limit[k]
+    return number
 
 
 @kernel
@@ -144,20 +191,28 @@ def place_loan(rows: Rows, i: int, columns: SourceColumns, live: Live, j: int) -
     if columns.flags[MODELS]:
         for m in range(len(live.model_state)):
             own_model = PPM if m == columns.model[j] else 0
-            live.model_state[m] += amount * (own_model - columns.model_most[m])
+            state = live.model_state[m] + amount * (own_model - columns.model_most[m])
+            live.model_state[m] = max(state, LOWEST)
     if columns.flags[BORROWERS] and columns.borrower[j] >= 0:
         place = held(live.borrowed_keys, rows.user[i], j)
-        live.borrowed_keys[place] = rows.user[i] * 32_768 + j + 1
+        live.borrowed_keys[place] = rows.user[i] * PER_BORROWER + j + 1
         live.borrowed[place] += amount
     for k in range(columns.mix_start[j], columns.mix_start[j + 1]):
-        live.mix_state[k] += amount * mix_weight(rows, i, columns, k)
-    if len(live.phi):
+        state = live.mix_state[k] + amount * mix_weight(rows, i, columns, k)
+        live.mix_state[k] = max(state, LOWEST)
+    if len(live.phi) and live.first_total[j] < NO_ROOM_LIMIT:
         used = PHI_STEPS - live.total[j] * PHI_STEPS // max(live.first_total[j], 1)
         live.scale[j] = live.phi[min(max(used, 0), PHI_STEPS)]
     months, grade = rows.months[i], rows.grade[i]
     base, slope = columns.margin_base[months, grade, j], columns.margin_slope[months, grade, j]
-    margin: int = amount * (base + slope * rows.rate[i] // PPM) // PPB
-    return margin
+    return of_ppb(amount, base + slope * rows.rate[i] // PPM)
+
+
+@kernel(inline=True)
+def of_ppb(amount: int, share: int) -> int:
+    """Amount × share // 10^9, where the product alone may not fit into 64 bits."""
+    part: int = amount * (share // PPB) + amount * (share % PPB) // PPB
+    return part
 
 
 @kernel
@@ -174,8 +229,8 @@ def follow_use(columns: SourceColumns, live: Live, requests: int) -> None:
     """A step of mirror descent: above pace the price rises, below it falls, never under zero."""
     for j in range(len(live.price)):
         if live.step[j] and live.pace[j] >= 0:
-            allowed = max(live.pace[j] * requests, 1)
-            excess = live.spent[j] * 1000 * PPM // allowed - PPM
+            allowed = max(live.pace[j] * requests // 1000, 1)
+            excess = live.spent[j] * PPM // allowed - PPM
             moved = live.own_price[j] + live.step[j] * requests * min(excess, 100 * PPM) // PPM
             live.own_price[j] = max(moved, 0)
             own = live.own_price[j] * (PPM - columns.own_ppm[j]) // PPM

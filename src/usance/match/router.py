@@ -17,23 +17,26 @@ from usance.base.dates import from_day, to_day, to_month
 from usance.match.certificate import approvals, open_columns
 from usance.match.demand import Demand
 from usance.match.experience import Experience
-from usance.match.live_state import Policy, start_live
-from usance.match.mandate import MAX_BUDGET_MINOR, EventKind, Mandates
+from usance.match.live_state import MIRROR, Policy, start_live
+from usance.match.mandate import MAX_BUDGET_MINOR, Event, EventKind, Mandates
 from usance.match.outlook import Outlook
 from usance.match.rank_kernel import rank
-from usance.match.releases import Releases, released, releases_of
-from usance.match.requests import MICROSECONDS, Requests
-from usance.match.resolve import Prices, make_prices, set_pace, set_prices
-from usance.match.route_kernel import BATCH, Answers, Live, route_run, set_room
+from usance.match.releases import NO_RELEASES, Releases, released
+from usance.match.requests import DAY_SECONDS, MICROSECONDS, Requests
+from usance.match.resolve import Prices, ease_mix, make_prices, set_pace, set_prices
+from usance.match.resumption import go_on, standing_of
+from usance.match.route_kernel import Answers, Live, follow_use, route_run, set_room
 from usance.match.rows import Rows, make_rows
 from usance.match.source_columns import NO_ROOM_LIMIT, SourceColumns, source_columns, thresholds
+from usance.match.standing import Standing, waiting
 
 Numbers = NDArray[np.int64]
 HOUR = 3600
 ATTEMPTS = 8
+# Requests after which a plan is made from experience for the first time.
+FIRST_LOOK = 50
 SCHEDULE, EXPERIENCE = "schedule", "experience"
 CALM = (SCHEDULE, EXPERIENCE)
-NO_RELEASES = releases_of(day=[], source=[], principal_minor=[])
 
 
 @dataclass(frozen=True)
@@ -59,6 +62,10 @@ class Routed:
     plan_of: Numbers = field(default_factory=lambda: np.zeros(0, np.int64))
     """The plan in force at each request."""
     releases: Releases = NO_RELEASES
+    before: Standing | None = None
+    """Where everything stood before the first request, if that was not the beginning."""
+    standing: Standing | None = None
+    """Where everything stands after the last one; `route` fills it in."""
 
     @property
     def column(self) -> Numbers:
@@ -74,65 +81,91 @@ class Routed:
         return int(self.answers.margin.sum())
 
 
+@dataclass
+class Clockwork:
+    """What a router has done until now, and when; -1 is never."""
+
+    plan_no: int = 0
+    planned_at: int = 0
+    """Seconds on the clocks of the platform."""
+    planned_seen: int = 0
+    """Requests seen when the last plan was made."""
+    today: int = -1
+    happened: int = -1
+    """The moment up to which events have taken effect."""
+    hour: int = -1
+    since: int = 0
+    """Requests since prices last followed use."""
+
+
 def period_of(mandates: Mandates, rows: Rows) -> tuple[int, int]:
     """First and last day that budgets are planned over: the file's period, else the stream's."""
     if mandates.period is not None:
         return to_day(mandates.period[0]), to_day(mandates.period[1])
-    return int(rows.day[0]), int(rows.day[-1])
+    days = rows.day if len(rows.day) else np.zeros(1, np.int64)
+    return int(days[0]), int(days[-1])
 
 
 class Router:
-    """One policy over one stream."""
+    """One policy over one stream; `run` goes on from where it stands."""
 
     def __init__(
         self, requests: Requests, mandates: Mandates, policy: Policy, *,
         demand: Demand | None = None, seed: int = 1, attempts: int = ATTEMPTS,
         clock: Callable[[], int] | None = None, releases: Releases = NO_RELEASES,
+        standing: Standing | None = None,
     ) -> None:  # fmt: skip
         self.mandates, self.policy, self.seed = mandates, policy, seed
         self.clock, self.nanoseconds = clock, 0
         self.columns = source_columns(mandates)
         self.rows = make_rows(requests, self.columns, mandates.time_zone)
-        count = len(requests)
-        self.live = start_live(mandates, self.columns, policy, count)
+        count, before = len(requests), len(standing["borrowed"]) if standing else 0
+        self.live = start_live(mandates, self.columns, policy, count + before)
         answers = Answers(
             np.full((count, attempts), -1, np.int16), np.zeros((count, attempts), np.int64),
             np.zeros(count, np.int8), np.full(count, -1, np.int16), np.zeros(count, np.int64),
-            np.full(count, -1, np.int16), np.zeros(count, np.int64),
+            np.zeros((count, attempts), np.int16), np.zeros(count, np.int64),
         )  # fmt: skip
         self.done = Routed(policy, requests, self.rows, self.columns, answers, self.live)
-        self.done.releases, self.returned = releases, 0
+        self.done.releases = waiting(standing, releases) if standing else releases
         self.done.plan_of = np.zeros(count, np.int64)
         first, last = period_of(mandates, self.rows)
         self.outlook = Outlook(demand, first, last, self.columns, mandates.time_zone)
         self.experience = Experience(self.columns)
         self.prices: Prices | None = None
-        self.events = 0
-        self.today = -1
-        self._stretches = _stretches(self.rows, requests.requested_at, mandates)
+        self.position, self.events, self.returned = 0, 0, 0
+        self.clockwork, self.changed = Clockwork(), ""
+        self._starts, self._stops = _stretches(self.rows, requests.requested_at, mandates)
         self._prepared = -1
         # Compiled before the first request comes, so that a clock sees decisions alone.
         self._work = (
             np.zeros(attempts, np.int64),
             np.zeros(attempts, np.int64),
-            np.zeros(2, np.int64),
+            np.zeros(3, np.int64),
         )
         route_run(
-            0, 0, self.rows, self.columns, policy.rule, seed, self.live, answers, 0, False,
-            *self._work,
-        )  # fmt: skip
+            0, 0, self.rows, self.columns, policy.rule, seed, self.live, answers, 0, *self._work
+        )
+        if standing is not None:
+            go_on(self, standing)
+            self._prepared = 0 if count and self._in_stretch(standing) else -1
 
-    def run(self, *, start: int = 0, until: int | None = None) -> Routed:
-        """Route every request, or those from one position up to another (in order, no gaps)."""
-        moments = self.done.requests.requested_at
-        end = len(moments) if until is None else until
-        for first, last in zip(*self._stretches, strict=True):
-            if last <= start or first >= end:
-                continue
-            if first >= start:
-                self.ready(int(first))
-            since = max(start - first, 0) % BATCH
-            self._stretch(int(max(first, start)), int(min(last, end)), since, last <= end)
+    def _in_stretch(self, standing: Standing) -> bool:
+        """Whether the first request is in the stretch that ended the stream before."""
+        if self.changed or _hours(self.rows)[0] != standing["hour"]:
+            return False
+        now = int(self.done.requests.requested_at[0])
+        return sum(_micro(event) <= now for event in self.mandates.events) == self.events
+
+    def run(self, until: int | None = None) -> Routed:
+        """Route every request that is left, or those up to a position."""
+        end = len(self.done.requests) if until is None else until
+        while self.position < end:
+            self.ready(self.position)
+            stretch = np.searchsorted(self._starts, self.position, side="right") - 1
+            stop = min(int(self._stops[stretch]), end)
+            self._stretch(self.position, stop)
+            self.position = stop
         return self.done
 
     def ranked(self, row: int) -> list[tuple[int, int]]:
@@ -149,42 +182,52 @@ class Router:
 
     def ready(self, row: int) -> None:
         """Let happen, once, what happens before a request that begins a stretch."""
-        if row > self._prepared and row in self._stretches[0]:
+        if row > self._prepared and row in self._starts:
             self._prepared = row
             self._prepare(row, int(self.done.requests.requested_at[row]))
 
     def _prepare(self, start: int, now: int) -> None:
         """What happens between two stretches: a new day, events, a plan, a new pace."""
-        if self.rows.day[start] != self.today:
+        state, opened = self.clockwork, self.live.open_set.copy()
+        if state.since:
+            follow_use(self.columns, self.live, state.since)
+            state.since = 0
+        state.hour = int(_hours(self.rows)[start])
+        if self.rows.day[start] != state.today:
             self._new_day(int(self.rows.day[start]))
-        reason = self._happen(now) or self._due(start)
+        reason = self._happen(now, state.today) or self.changed
+        if (opened != self.live.open_set).any():
+            reason = reason or "mandates begin or end"
+        reason, self.changed = reason or self._due(start), ""
         if self.policy.plans and reason:
             self._plan(start, reason)
         elif self.policy.follows:
             self._pace(start)
+        if self.policy.plans and not reason:
+            ease_mix(self.columns, self.live)
 
-    def _stretch(self, start: int, stop: int, since: int, flush: bool) -> None:
-        begun = self.clock() if self.clock else 0
-        route_run(
+    def _stretch(self, start: int, stop: int) -> None:
+        begun, state = self.clock() if self.clock else 0, self.clockwork
+        state.since = route_run(
             start, stop, self.rows, self.columns, self.policy.rule, self.seed, self.live,
-            self.done.answers, since, flush, *self._work,
+            self.done.answers, state.since, *self._work,
         )  # fmt: skip
         self.nanoseconds += self.clock() - begun if self.clock else 0
-        self.done.plan_of[start:stop] = len(self.done.plans)
+        self.done.plan_of[start:stop] = state.plan_no
         self.outlook.see(self.rows, start, stop)
 
     def _new_day(self, day: int) -> None:
         """Daily budgets begin anew, monthly ones with the month; mandates begin and end."""
-        live, mandates, before = self.live, self.mandates, self.today
-        self.today = day
+        live, mandates, before = self.live, self.mandates, self.clockwork.today
+        self.clockwork.today = day
         live.day[:] = [_or_endless(each.budgets.day_minor) for each in mandates.mandates]
         if before < 0 or to_month(from_day(day)) != to_month(from_day(before)):
             live.month[:] = [_or_endless(each.budgets.month_minor) for each in mandates.mandates]
         live.open_set[:] = open_columns(mandates, day, self.events)
-        self._release(day)
-        self._set_rooms()
+        self.release(day)
+        self.set_rooms()
 
-    def _release(self, day: int) -> None:
+    def release(self, day: int) -> None:
         """What came back up to a day gives revolving budgets room again."""
         releases = self.done.releases
         until = releases.until(day, self.returned)
@@ -194,47 +237,47 @@ class Router:
             self.live.total[:] = np.where(room > 0, more, self.live.total)
             self.returned = until
 
-    def _set_rooms(self) -> None:
+    def set_rooms(self) -> None:
+        """What fits into all budgets of each column."""
         for column in range(len(self.columns.source)):
             set_room(self.columns, self.live, column)
 
-    def _happen(self, now: int) -> str:
+    def _happen(self, now: int, today: int) -> str:
         """Let what happened until now take effect; say what it was."""
-        reason = ""
+        reason, live = "", self.live
+        self.clockwork.happened = now
         while self.events < len(self.mandates.events):
             event = self.mandates.events[self.events]
-            if int(event.at.timestamp()) * MICROSECONDS > now:
+            if _micro(event) > now:
                 break
             self.events += 1
+            if event.kind is EventKind.APPROVAL_RATE:
+                # Nobody tells the router: the institution only begins to answer otherwise.
+                rates = approvals(self.mandates, self.columns, self.events)
+                live.threshold[:] = thresholds(rates)
+                continue
             reason = f"source {event.source}: {event.kind}"
             if event.kind is EventKind.TOTAL_BUDGET:
                 here = self.columns.source == event.source
-                spent = self.live.first_total[here] - self.live.total[here]
-                self.live.total[here] = np.maximum(event.value - spent, 0)
-                self.live.first_total[here] = event.value
-            elif event.kind is EventKind.APPROVAL_RATE:
-                # Nobody tells the router: the institution only begins to answer otherwise.
-                rates = approvals(self.mandates, self.columns, self.events)
-                self.live.threshold[:] = thresholds(rates)
-                reason = ""
+                live.total[here] += event.value - live.first_total[here]
+                live.first_total[here] = event.value
         if reason:
-            today = int(self.rows.day[np.searchsorted(self.done.requests.requested_at, now)])
-            self.live.open_set[:] = open_columns(self.mandates, today, self.events)
-            self._set_rooms()
+            live.open_set[:] = open_columns(self.mandates, today, self.events)
+            self.set_rooms()
         return reason
 
     def _due(self, start: int) -> str:
         """Why prices should be made again now: the schedule, a first look, or a shock."""
-        if not self.done.plans:
+        if not self.clockwork.plan_no:
             return "start"
         shock = self.experience.shock(self.live)
         if shock:
             return shock
-        last = self.done.plans[-1].request
-        if start < self.policy.learn_until:
-            return EXPERIENCE if start >= 2 * last and start >= last + 200 else ""
-        since = self.rows.day[start] - self.rows.day[last]
-        hours = since * 24 + (self.rows.second[start] - self.rows.second[last]) // HOUR
+        seen, last = self.outlook.seen + start, self.clockwork.planned_seen
+        if seen < self.policy.learn_until:
+            return EXPERIENCE if seen >= max(2 * last, FIRST_LOOK) else ""
+        now = int(self.rows.day[start]) * DAY_SECONDS + int(self.rows.second[start])
+        hours = (now - self.clockwork.planned_at) // HOUR
         return SCHEDULE if hours >= self.policy.every_hours else ""
 
     def _plan(self, start: int, reason: str) -> None:
@@ -249,22 +292,47 @@ class Router:
             )  # fmt: skip
             trust = self.policy.trust if reason in CALM else 1.0
             set_prices(self.live, self.columns, self.prices, trust)
-        set_pace(self.live, ahead, self.policy.step)
-        self.done.plans.append(PlanMade(len(self.done.plans) + 1, start, reason))
+        set_pace(self.columns, self.live, ahead, self._step())
+        state = self.clockwork
+        state.plan_no += 1
+        state.planned_at, state.planned_seen = day * DAY_SECONDS + second, self.outlook.seen + start
+        self.done.plans.append(PlanMade(state.plan_no, start, reason))
+
+    def _step(self) -> int:
+        """Prices that no plan has made yet have a long way to go."""
+        return self.policy.step if self.prices or not self.policy.plans else MIRROR.step
 
     def _pace(self, start: int) -> None:
         day, second = int(self.rows.day[start]), int(self.rows.second[start])
-        set_pace(self.live, self.outlook.ahead(start, day, second), self.policy.step)
+        ahead = self.outlook.ahead(start, day, second)
+        set_pace(self.columns, self.live, ahead, self._step())
 
 
 def route(
     requests: Requests, mandates: Mandates, policy: Policy, *, demand: Demand | None = None,
     seed: int = 1, attempts: int = ATTEMPTS, releases: Releases = NO_RELEASES,
+    standing: Standing | None = None,
 ) -> Routed:  # fmt: skip
-    """Route a stream by one policy, with the principal that comes back on the way."""
-    return Router(
-        requests, mandates, policy, demand=demand, seed=seed, attempts=attempts, releases=releases
-    ).run()
+    """Route a stream by one policy, with the principal that comes back on the way.
+
+    `standing` is where an earlier call ended, its `Routed.standing`; this one goes on from there.
+    """
+    router = Router(
+        requests, mandates, policy, demand=demand, seed=seed, attempts=attempts,
+        releases=releases, standing=standing,
+    )  # fmt: skip
+    routed = router.run()
+    routed.standing = standing_of(router)
+    return routed
+
+
+def _hours(rows: Rows) -> Numbers:
+    hour: Numbers = rows.day * 24 + rows.second // HOUR
+    return hour
+
+
+def _micro(event: Event) -> int:
+    return int(event.at.timestamp()) * MICROSECONDS
 
 
 def _or_endless(budget_minor: int) -> int:
@@ -274,9 +342,8 @@ def _or_endless(budget_minor: int) -> int:
 def _stretches(rows: Rows, moments: Numbers, mandates: Mandates) -> tuple[Numbers, Numbers]:
     """Runs of requests within one hour and between two events."""
     count = len(moments)
-    hour = rows.day * 24 + rows.second // HOUR
-    cuts = [np.zeros(1, np.int64), np.flatnonzero(np.diff(hour)) + 1]
-    changes = [int(event.at.timestamp()) * MICROSECONDS for event in mandates.events]
+    cuts = [np.zeros(1, np.int64), np.flatnonzero(np.diff(_hours(rows))) + 1]
+    changes = [_micro(event) for event in mandates.events]
     cuts.append(np.searchsorted(moments, np.array(changes, np.int64)))
     starts = np.unique(np.concatenate(cuts))
     starts = starts[starts < count]

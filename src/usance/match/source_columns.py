@@ -23,9 +23,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from usance.base.codes import Model, Product
+from usance.base.dates import to_day
 from usance.base.draws import CERTAIN
 from usance.base.rates import PPM
-from usance.match.limits import PLATFORM_ROOMS, LimitKind
+from usance.match.limits import BUDGETS, PLATFORM_ROOMS, LimitKind, list_limits
 from usance.match.mandate import (
     MAX_MONTHS,
     NO_LIMIT,
@@ -93,6 +94,17 @@ class SourceColumns(NamedTuple):
     """A million for each column: margins as they are."""
     barred: Bits
     """For each of them the columns that do not lend to them."""
+    last_day: Numbers
+    """The last day a mandate is in force."""
+    budget_limit: Numbers
+    """Numbers of limits, 0 where there is none: of the total, monthly and daily budget."""
+    borrower_limit: Numbers
+    room_limit: Numbers
+    """By platform room."""
+    model_limit: Numbers
+    """By model: of its most share."""
+    mix_limit: Numbers
+    """By limit on the mix."""
 
 
 def source_columns(mandates: Mandates) -> SourceColumns:
@@ -151,6 +163,8 @@ def source_columns(mandates: Mandates) -> SourceColumns:
         barred_users=users,
         ones=np.full(len(rows), PPM, np.int64),
         barred=_barred(users, [e.blacklist for e in own]),
+        last_day=_each(rows, lambda e: to_day(e.valid_to)),
+        **_limit_numbers(mandates),
     )
 
 
@@ -189,6 +203,29 @@ def platform_rooms(rows: Sequence[Mandate]) -> Numbers:
         LimitKind.LIQUIDITY: [each.co_share_ppm for each in rows],
     }
     return np.array([used[kind] for kind in PLATFORM_ROOMS], np.int64)
+
+
+def _limit_numbers(mandates: Mandates) -> dict[str, Numbers]:
+    """The number of every limit a kernel may find binding, where the kernel looks for it."""
+    count = len(mandates.mandates)
+    budget, borrower = np.zeros((len(BUDGETS), count), np.int64), np.zeros(count, np.int64)
+    room, model = np.zeros(len(PLATFORM_ROOMS), np.int64), np.zeros(MODELS, np.int64)
+    mix = []
+    for limit in list_limits(mandates):
+        if limit.kind in BUDGETS:
+            budget[BUDGETS.index(limit.kind), limit.column] = limit.number
+        elif limit.kind in PLATFORM_ROOMS:
+            room[PLATFORM_ROOMS.index(limit.kind)] = limit.number
+        elif limit.kind is LimitKind.BORROWER:
+            borrower[limit.column] = limit.number
+        elif limit.kind is LimitKind.MODEL_MOST:
+            model[limit.member] = limit.number
+        elif limit.kind is LimitKind.MIX:
+            mix.append(limit.number)
+    return {
+        "budget_limit": budget, "borrower_limit": borrower, "room_limit": room,
+        "model_limit": model, "mix_limit": np.array(mix, np.int64),
+    }  # fmt: skip
 
 
 def _flags(

@@ -1,0 +1,108 @@
+"""The twin: nanoseconds a loan-month for the behavioural step, and whole runs at growing scales.
+
+Runs are of the scenario `2024` over three months unless `USANCE_BENCH_TWIN_TO` names a later one;
+`USANCE_BENCH_TWIN_SCALES` lists the scales, `0.001 0.004` if it is not set. Time is taken as
+fixed + per loan × loans, through the smallest and the largest run; between them the part per loan
+should be flat within a fifth.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import tempfile
+import time
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+
+from bench.report import Report, best_seconds
+from usance.base.dates import first_of_month, parse_month
+from usance.base.rates import PPM
+from usance.service.rules import Rules
+from usance.twin.open_loans import OpenLoans
+from usance.twin.opened import open_shard
+from usance.twin.run import run as run_twin
+from usance.twin.serving import fold, serve
+from usance.twin.setting import Setting
+from usance.world.behaviour import payments
+from usance.world.population import month_days
+from usance.world.scenario import Scenario
+from usance.world.scenario_file import read_scenario
+
+LOANS = 2_000_000
+
+
+def run(report: Report) -> None:
+    """The kernels by themselves, then whole runs."""
+    scenario = read_scenario("2024")
+    report.section(f"Twin: {LOANS:,} loans through a month")
+    _kernels(report, scenario)
+    _runs(report, scenario)
+
+
+def _kernels(report: Report, scenario: Scenario) -> None:
+    month = scenario.first_month
+    first, last = month_days(month)
+    loan = np.arange(LOANS, dtype=np.int64) * 16_384 + 16_385
+    due = first + np.arange(LOANS, dtype=np.int64) % 28
+    hazard, flags = np.full(LOANS, PPM, np.int64), np.zeros(LOANS, np.int64)
+
+    def decide() -> object:
+        return payments(scenario, month, first, last, loan, hazard, due, due, flags)
+
+    seconds = best_seconds(decide, repeats=5)
+    report.at_most("behavioural step, two threads", seconds / LOANS * 1e9, 5, "ns")
+    loans, rules = _many(scenario), Rules.at(first_of_month(month))
+    count, sources = len(loans), int(loans["source"].max())
+    facts = serve(scenario, loans, month, rules)
+    known = facts.where(facts.booked <= last)
+    seconds = best_seconds(lambda: serve(scenario, loans, month, rules), repeats=3)
+    report.line("facts of a month", f"{seconds / count * 1e9:,.1f} ns")
+    folding = best_seconds(lambda: fold(loans, known, month, sources), repeats=3)
+    report.line("state, tape and dues of a month", f"{folding / count * 1e9:,.1f} ns")
+    total = (seconds + folding) / count * 1e9
+    report.at_most("with full component accounting", total, 40, "ns")
+
+
+def _many(scenario: Scenario) -> OpenLoans:
+    """Opening loans, so many times over that there are enough."""
+    opened = open_shard(Setting(scenario, Fraction(1, 1_000)), 0).shard.loans
+    times = -(-LOANS // max(len(opened), 1))
+    columns = {name: np.tile(values, times) for name, values in opened.columns.items()}
+    columns["loan_id"] = np.arange(len(columns["loan_id"]), dtype=np.int64) * 16_384 + 16_385
+    return OpenLoans(
+        columns, np.tile(opened.states, (times, 1)), np.tile(opened.watches, (times, 1))
+    )
+
+
+def _runs(report: Report, scenario: Scenario) -> None:
+    scales = [Fraction(each) for each in
+              os.environ.get("USANCE_BENCH_TWIN_SCALES", "0.001 0.004").split()]  # fmt: skip
+    last = parse_month(os.environ.get("USANCE_BENCH_TWIN_TO", "2023-03"))
+    report.section(f"Twin: {scenario.name} at scales {', '.join(str(float(s)) for s in scales)}")
+    told = [_one(report, scenario, scale, last) for scale in scales]
+    (few, short), (many, long) = told[0], told[-1]
+    each = (long - short) / max(many - few, 1)
+    report.line("fixed", f"{short - each * few:,.1f} s")
+    report.line("per loan", f"{each * 1e6:,.1f} µs")
+    for loans, seconds in told[1:-1]:
+        own = (seconds - short) / max(loans - few, 1)
+        report.at_most("per loan against the largest, off by", abs(own / each - 1) * 100, 20, "%")
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    report.at_most("memory at its peak", peak, 16, "GiB")
+
+
+def _one(report: Report, scenario: Scenario, scale: Fraction, last: int) -> tuple[int, float]:
+    """One run into a folder that is gone afterwards: loans and seconds."""
+    with tempfile.TemporaryDirectory() as folder:
+        made = run_twin(
+            scenario, Path(folder) / "run", scale=scale, first=scenario.first_month, last=last,
+            clock=time.perf_counter,
+        )  # fmt: skip
+    loans, seconds = made.figures["figures"]["loans"], made.figures["seconds"]
+    report.line(f"scale {float(scale)}: {loans:,} loans", f"{seconds:,.1f} s")
+    for stage, spent in made.figures["seconds_by_stage"].items():
+        report.line(f"  {stage}", f"{spent:,.1f} s")
+    return loans, seconds

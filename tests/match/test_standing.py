@@ -1,0 +1,175 @@
+"""Streams routed piece by piece: state out, state in, the same as one stream routed at once."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import date
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from usance.base.codes import Model
+from usance.base.dates import to_day
+from usance.match.audit import audit
+from usance.match.errors import StandingError
+from usance.match.live_state import ENGINE, POLICIES, Policy
+from usance.match.mandate import Budgets, Mandates, ModelShare, Platform, Structure
+from usance.match.releases import releases_of
+from usance.match.requests import Requests
+from usance.match.router import Routed, route
+from usance.match.routing import routing_table
+from usance.match.standing import Standing, read_standing, write_standing
+from usance.match.streams import Stream, StreamKind, make_stream
+
+CUTS = (0, 1, 733, 1_500, 1_500, 2_999)
+
+
+@pytest.fixture(scope="module")
+def made() -> Stream:
+    return make_stream(StreamKind.SOURCE_LEAVES, seed=4, requests=3_000, sources=12, segments=30)
+
+
+@pytest.fixture(scope="module")
+def book(made: Stream) -> Mandates:
+    """Borrowers, months, rooms, target mix and budgets that revolve, all at once."""
+    rows = tuple(
+        replace(
+            each,
+            eligibility=replace(each.eligibility, borrower_minor=1_500_000),
+            budgets=replace(each.budgets, month_minor=each.budgets.total_minor),
+            structure=Structure(revolving_until=date(2024, 6, 20)),
+        )
+        for each in made.mandates.mandates
+    )
+    platform = Platform(
+        guarantee_minor=600_000_000, mix=(ModelShare(Model.CAPITAL_HEAVY, 0, 400_000),)
+    )
+    return replace(made.mandates, mandates=rows, platform=platform)
+
+
+RELEASES = releases_of(
+    day=[to_day(date(2024, 6, day)) for day in (3, 9, 9, 14, 28)],
+    source=[1, 2, 3, 1, 2],
+    principal_minor=[9_000_000, 8_000_000, 7_000_000, 6_000_000, 5_000_000],
+)
+
+
+def pieces(made: Stream, book: Mandates, policy: Policy = ENGINE) -> list[Routed]:
+    """The stream cut at odd places; each piece is given the releases of its own days."""
+    ends = (*CUTS, len(made.requests))
+    before: Standing | None = None
+    day_before, found = -1, []
+    for start, stop in zip((0, *ends), ends, strict=False):
+        part = made.requests.rows(start, stop)
+        last = RELEASES.day[-1] + 5 if stop == ends[-1] else _day(part, day_before)
+        here = (RELEASES.day > day_before) & (RELEASES.day <= last)
+        day_before = max(int(last), day_before)
+        came_back = releases_of(
+            day=RELEASES.day[here], source=RELEASES.source[here],
+            principal_minor=RELEASES.principal_minor[here],
+        )  # fmt: skip
+        routed = route(
+            part,
+            book,
+            policy,
+            demand=made.demand,
+            releases=came_back,
+            standing=before,
+        )
+        before = routed.standing
+        found.append(routed)
+    return found
+
+
+def _day(part: Requests, otherwise: int) -> int:
+    """The last day of a piece, and a few more: what comes back early waits."""
+    if not len(part):
+        return otherwise
+    return int(part.requested_at[-1] // 86_400_000_000) + 3
+
+
+def same(parts: list[Routed], whole: Routed) -> None:
+    rows = [row for part in parts for row in routing_table(part).to_pylist()]
+    assert rows == routing_table(whole).to_pylist()
+    assert parts[-1].standing is not None
+    assert whole.standing is not None
+    for name, array in whole.standing.arrays.items():
+        assert (parts[-1].standing[name] == array).all(), name
+
+
+@pytest.mark.parametrize("policy", POLICIES, ids=lambda each: each.name)
+def test_pieces_are_the_whole(made: Stream, book: Mandates, policy: Policy) -> None:
+    whole = route(made.requests, book, policy, demand=made.demand, releases=RELEASES)
+    parts = pieces(made, book, policy)
+    same(parts, whole)
+    assert not audit(whole, book).violations
+    assert [audit(part, book).violations for part in parts] == [[] for _ in parts]
+
+
+def test_without_a_stated_period_the_days_of_each_piece_are_its_own(made: Stream) -> None:
+    """Budgets of the month go on within it; the level of demand is learned anew."""
+    book = replace(made.mandates, period=None)
+    first = route(made.requests.rows(0, 1_000), book, ENGINE, demand=made.demand)
+    again = route(
+        made.requests.rows(1_000, 3_000), book, ENGINE, demand=made.demand, standing=first.standing
+    )
+    assert not audit(again, book).violations
+    assert again.plans[0].number == len(first.plans) + 1
+    assert again.standing is not None
+    assert again.standing.requests == 3_000
+
+
+def test_a_standing_is_kept_in_a_file_to_the_last_bit(
+    made: Stream, book: Mandates, tmp_path: Path
+) -> None:
+    half = route(made.requests.rows(0, 1_500), book, ENGINE, demand=made.demand)
+    assert half.standing is not None
+    for name in ("a", "b"):
+        write_standing(tmp_path / name, half.standing)
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+    rest = made.requests.rows(1_500, 3_000)
+    direct, kept = (
+        route(rest, book, ENGINE, demand=made.demand, standing=each)
+        for each in (half.standing, read_standing(tmp_path / "a"))
+    )
+    assert (direct.column == kept.column).all()
+    (tmp_path / "a").write_bytes((tmp_path / "a").read_bytes()[:100])
+    (tmp_path / "b").write_text("not a standing")
+    for file in (tmp_path / "a", tmp_path / "b", tmp_path / "none"):
+        with pytest.raises(StandingError, match="Give a file that write_standing made"):
+            read_standing(file)
+
+
+def test_use_is_found_again_when_mandates_change(made: Stream) -> None:
+    """One source goes, one gets a new version, the order is turned round; the rest goes on."""
+    half = route(made.requests.rows(0, 1_500), made.mandates, ENGINE, demand=made.demand)
+    assert half.standing is not None
+    new = replace(made.mandates.mandates[5], version=2)
+    rows = (new, *reversed((*made.mandates.mandates[:5], *made.mandates.mandates[6:11])))
+    book = replace(made.mandates, mandates=rows)
+    rest = route(
+        made.requests.rows(1_500, 3_000), book, ENGINE, demand=made.demand, standing=half.standing
+    )
+    assert rest.plans[0].reason == "mandates changed"
+    assert not audit(rest, book).violations
+    assert rest.standing is not None
+    before, after = half.standing.lent_minor(), rest.standing.lent_minor()
+    lent = np.bincount(
+        rest.column[rest.column >= 0],
+        rest.requests.amount_minor[rest.column >= 0], len(rows),
+    )  # fmt: skip
+    for mandate, amount in zip(rows, lent, strict=True):
+        key = (mandate.source, mandate.version)
+        if not mandate.co_share_ppm:
+            assert after[key] == before.get(key, 0) + int(amount)
+        assert after[key] <= mandate.budgets.total_minor
+    # A version that ends begins no new budget: what the old one lent is forgotten with it.
+    assert (6, 1) not in after
+    tight = replace(made.mandates, mandates=tuple(
+        replace(each, budgets=Budgets(total_minor=1)) for each in made.mandates.mandates
+    ))  # fmt: skip
+    none = route(
+        made.requests.rows(1_500, 3_000), tight, ENGINE, demand=made.demand, standing=half.standing
+    )
+    assert (none.column == -1).all()
