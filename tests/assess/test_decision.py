@@ -12,6 +12,7 @@ import pytest
 from tests.assess.requests import document, request, ticking
 from usance import cli
 from usance.assess.decision.decide import Decider, Decision
+from usance.assess.decision.request import read_request
 from usance.assess.flow.errors import FlowError, WrongInput
 from usance.assess.flow.files import Flow, read_flow
 from usance.base.errors import UsanceError
@@ -182,3 +183,12 @@ def test_the_command_names_bad_input(tmp_path: Path, capsys: pytest.CaptureFixtu
     said = capsys.readouterr().err
     for named in ("number is missing", "line 2", "Did you mean 'application'?", "at is missing"):
         assert named in said
+
+
+def test_records_that_cannot_be_read_are_the_only_complaint() -> None:
+    wrong = document()
+    wrong["records"]["application"][0]["age_years"] = "31"
+    with pytest.raises(UsanceError) as caught:
+        Decider(read_flow("consumer")).decide(read_request(wrong, str), ticking())
+    assert "records.application[1].age_years: '31' is not a whole number" in str(caught.value)
+    assert "is missing" not in str(caught.value)

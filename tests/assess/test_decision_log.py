@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
@@ -87,16 +88,6 @@ def test_a_change_in_a_flow_is_seen_by_the_replay(tmp_path: Path, folder: Path) 
     assert any(differences(stored, decider) for stored in read_log(folder))
 
 
-@pytest.mark.nightly
-def test_ten_thousand_decisions_replay(tmp_path: Path, folder: Path) -> None:
-    flow = copied(tmp_path / "one", 1)
-    with Log(folder) as log:
-        for decision in random_decisions(flow, 10_000, seed=4):
-            log.append(decision, flow)
-        log.seal()
-    assert replay(folder).differences == ()
-
-
 def test_sealed_tables_are_those_of_the_contract(tmp_path: Path, folder: Path) -> None:
     flow = copied(tmp_path / "one", 1)
     decision = Decider(flow).decide(request(), ticking())
@@ -171,12 +162,12 @@ def test_an_edited_version_is_refused(tmp_path: Path, folder: Path) -> None:
 def test_one_id_is_sealed_once(tmp_path: Path, folder: Path) -> None:
     flow = copied(tmp_path / "one", 1)
     (decision,) = random_decisions(flow, 1, seed=1)
-    log = Log(folder)
-    log.append(decision, flow)
-    log.append(decision, flow)
-    with pytest.raises(LogError, match="is there twice"):
+    with Log(folder) as log:
+        log.append(decision, flow)
+    lines = folder / "open.jsonl"
+    lines.write_bytes(2 * lines.read_bytes())
+    with Log(folder) as log, pytest.raises(LogError, match="is there twice"):
         log.seal()
-    log.close()
 
 
 def test_a_folder_that_is_no_log_is_named(tmp_path: Path) -> None:
@@ -234,3 +225,38 @@ def test_shares_of_a_test_hold_by_user() -> None:
     assert names == [assigned(user, shares, seed=11) for user in range(1, 8001)]
     with pytest.raises(WrongInput, match="do not add up"):
         assigned(1, {"a": Fraction(1, 2)}, seed=1)
+
+
+@pytest.mark.parametrize("sealed", [False, True])
+def test_a_retry_changes_nothing_and_another_request_under_its_id_is_refused(
+    tmp_path: Path, folder: Path, sealed: bool
+) -> None:
+    flow = copied(tmp_path / "one", 1)
+    first, other = random_decisions(flow, 2, seed=1)
+    with Log(folder) as log:
+        log.append(first, flow)
+        if sealed:
+            log.seal()
+        log.append(replace(first, latency_us=5), flow)
+    with Log(folder) as log:
+        log.append(first, flow)
+        with pytest.raises(LogError, match="is there with another request"):
+            log.append(replace(other, decision_id=first.decision_id), flow)
+        log.append(other, flow)
+    ids = [stored.row["decision_id"] for stored in read_log(folder)]
+    assert ids == [first.decision_id, other.decision_id]
+
+
+def test_a_damaged_line_is_named(tmp_path: Path, folder: Path) -> None:
+    flow = copied(tmp_path / "one", 1)
+    with Log(folder) as log:
+        for decision in random_decisions(flow, 2, seed=1):
+            log.append(decision, flow)
+    file = folder / "open.jsonl"
+    lines = file.read_bytes().splitlines(keepends=True)
+    for wrong in (b"garbage\n", b'{"a": 1}\n', b"[]\n"):
+        file.write_bytes(lines[0] + wrong)
+        with pytest.raises(LogError, match=r"open.jsonl, line 2: the line is damaged"):
+            replay(folder)
+        with pytest.raises(LogError, match="line 2"):
+            Log(folder)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
@@ -12,17 +13,20 @@ import numpy as np
 import pytest
 
 from tests.assess.applicants import JOBS, rows
+from tests.assess.conftest import RECIPE
 from tests.assess.requests import ticking
+from tests.assess.test_decision_log import copied, random_decisions
 from usance.assess.decision.columns import decide_columns
 from usance.assess.decision.decide import Decider
-from usance.assess.decision.log import Log
-from usance.assess.decision.replay import replay
+from usance.assess.decision.log import Log, read_log
+from usance.assess.decision.replay import differences, replay
 from usance.assess.decision.request import Request
 from usance.assess.errors import NotApproved
 from usance.assess.flow.files import Flow, read_flow
 from usance.assess.monitoring.approval import approve
 from usance.assess.scoring.model import Model
 from usance.assess.scoring.reasons import reasons
+from usance.assess.training.train import train
 from usance.base.codes import DecisionKind
 from usance.base.errors import UsanceError
 
@@ -149,3 +153,57 @@ def test_decisions_by_a_model_replay(flow: Flow, tmp_path: Path) -> None:
             log.append(decider.decide(request(at + 1, each), ticking()), flow)
         log.seal()
     assert replay(tmp_path / "log").differences == ()
+
+
+def upgraded(trained: Path, applicants_file: Path) -> Flow:
+    """The flow with the next number, another cut-off and a model trained anew, in its old place."""
+    shutil.rmtree(trained / "model")
+    train(applicants_file, replace(RECIPE, seed=2), trained / "model", threads=1)
+    approve(trained / "model", "risk committee", date(2024, 3, 1))
+    for name, old, new in (
+        ("flow.yaml", "number: 3", "number: 4"), ("flow.yaml", "number: 12", "number: 13"),
+        ("cut.json", "> 250000", "> 200000"), ("reasons.yaml", "too risky", "the risk is high"),
+    ):  # fmt: skip
+        text = (trained / name).read_text()
+        assert old in text
+        (trained / name).write_text(text.replace(old, new))
+    return read_flow(trained)
+
+
+@pytest.mark.nightly
+def test_ten_thousand_decisions_replay_after_an_upgrade_of_every_version(
+    flow: Flow, applicants_file: Path, tmp_path: Path
+) -> None:
+    """Flow, tables, points, features, reasons and model are all replaced where they live."""
+    log_folder, trained, plain = tmp_path / "log", tmp_path / "trained", tmp_path / "plain"
+    shutil.copytree(flow.folder, trained)
+    before, decider = copied(plain, 1), Decider(read_flow(trained))
+    people = applicants(3_000)
+    with Log(log_folder) as log:
+        for decision in random_decisions(before, 7_000, seed=4):
+            log.append(decision, before)
+        for at, each in enumerate(people):
+            log.append(decider.decide(request(8_000 + at, each), ticking()), decider.flow)
+        log.seal()
+    shutil.rmtree(plain)
+    after = copied(
+        plain, 2, ("score.json", '">= 7"', '">= 5"'), ("score.json", '"55"', '"11"'),
+        ("reasons.yaml", "Your age.", "How old you are."),
+        ("features.yaml", "days: 90", "days: 60"),
+    )  # fmt: skip
+    renewed = Decider(upgraded(trained, applicants_file))
+    with Log(log_folder) as log:
+        for decision in random_decisions(after, 50, seed=5, first_user=20_000):
+            log.append(decision, after)
+        for at, each in enumerate(people[:50]):
+            log.append(renewed.decide(request(30_000 + at, each), ticking()), renewed.flow)
+    found = replay(log_folder)
+    assert (found.decisions, found.flows, found.differences) == (10_100, 4, ())
+    # The control: with today's versions many of the old ones come out different.
+    today = {"trained": renewed, "consumer": Decider(after)}
+    changed = sum(
+        bool(differences(stored, today["trained" if stored.row["model_no"] else "consumer"]))
+        for stored in read_log(log_folder)
+        if stored.row["flow_no"] in (1, 3)
+    )
+    assert changed > 3_000

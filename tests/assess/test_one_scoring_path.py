@@ -15,10 +15,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.assess.applicants import JOBS, rows
-from usance.assess.scoring.model import Model
+from tests.assess.applicants import JOBS, rows, write
+from usance.assess.errors import ModelError
+from usance.assess.scoring.model import Model, load_model
 from usance.assess.scoring.reasons import contributions, reasons
 from usance.assess.table import NOTHING, table_of
+from usance.cli import main
 
 AMOUNTS = st.floats(allow_nan=False, allow_infinity=False) | st.integers(-5, 100)
 CELLS = {
@@ -178,3 +180,28 @@ def test_risk_rises_with_a_column_that_is_declared_so(model: Model) -> None:
     risks = [model.score_one({**usual, "use": use}).pd for use in np.linspace(0, 1, 40)]
     assert risks == sorted(risks)
     assert risks[-1] > risks[0]
+
+
+def test_a_batch_names_what_training_never_saw(
+    model_folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    people = rows(50, seed=9)
+    for row in people[:3]:
+        row["job"] = "pilot"
+    people[7]["use"] = 5.5
+    people[8]["use"] = None
+    file = write(tmp_path / "new.csv", people)
+    assert main(["assess", "score", str(model_folder), str(file)]) == 0
+    told = capsys.readouterr().err
+    assert "column 'job' has levels that training never saw in 3 rows" in told
+    assert "column 'use' is outside what training saw in 1 rows" in told
+    assert "column 'use' is missing in 1 rows, never in training" in told
+    assert "town" not in told
+
+
+def test_a_damaged_model_is_refused(model_folder: Path, tmp_path: Path) -> None:
+    for text in ("[]", "{", '{"format": "usance-model", "version": 1}'):
+        (tmp_path / "model.json").write_text(text)
+        (tmp_path / "trees.txt").write_bytes((model_folder / "trees.txt").read_bytes())
+        with pytest.raises(ModelError):
+            load_model(tmp_path)

@@ -68,7 +68,7 @@ class Column:
         return cls(**{**read, **lists, "specials": specials})
 
 
-def learn(name: str, array: Any, *, least: int) -> Column:
+def learn(name: str, array: Any, *, least: int, file: str = "") -> Column:
     """What a training column is; a level with fewer than `least` rows counts as rare."""
     numbers, texts = parts(array)
     seen = [text for text in texts.unique().to_pylist() if text is not None]
@@ -79,6 +79,9 @@ def learn(name: str, array: Any, *, least: int) -> Column:
     if len(seen) > _MOST_CODES or (seen and len(values) < _FEWEST_NUMBERS):
         levels, rare = _levels(array, least)
         return Column(name, "category", levels=levels, rare=rare, has_missing=missing)
+    if endless := [text for text in seen if _INFINITE.fullmatch(text)]:
+        rows = np.flatnonzero(np.isin(np.array(texts.to_pylist(), object), endless))
+        raise impossible(name, int(rows[0]) + 1, len(rows), file)
     codes = _special_numbers(values)
     specials = [(f"{code:g}", code) for code in codes]
     specials += [(text, _TEXT_CODE - at) for at, text in enumerate(sorted(seen))]
@@ -195,3 +198,31 @@ def unseen(column: Column, value: float, text: str | None = None) -> Iterator[st
         value != code for _, code in column.specials
     ):
         yield f"{column.name} is {value:g}, outside {column.low:g} to {column.high:g} of training"
+
+
+def batch_unseen(columns: tuple[Column, ...], table: Any, inputs: Floats) -> list[str]:
+    """What training never saw of a whole table: each column and how many rows, in plain words."""
+    found: list[str] = []
+    for column, values in zip(columns, inputs.T, strict=True):
+        gone, new = int(np.isnan(values).sum()), _new_cells(column, table, values)
+        if gone and not column.has_missing:
+            found.append(f"column '{column.name}' is missing in {gone} rows, never in training")
+        if new and column.kind == "category":
+            found.append(f"column '{column.name}' has levels that training never saw in {new} rows")
+        elif new:
+            found.append(f"column '{column.name}' is outside what training saw in {new} rows")
+    return found
+
+
+def _new_cells(column: Column, table: Any, values: Floats) -> int:
+    """How many cells hold a level, or a number, that training never saw."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if column.kind == "category":
+        known = pa.array([*column.levels, *column.rare], pa.string())
+        texts = _texts(table.column(column.name)).drop_null()
+        return len(texts) - int(pc.sum(pc.is_in(texts, known)).as_py() or 0)
+    codes = [code for _, code in column.specials]
+    outside = (values < column.low) | (values > column.high)
+    return int((outside & ~np.isin(values, codes)).sum())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -17,6 +17,10 @@ from usance.base.command_line import (
     print_warning,
     show_help,
 )
+
+if TYPE_CHECKING:
+    from usance.assess.scoring.model import Model
+    from usance.assess.table import Floats, Table
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False, invoke_without_command=True)
 
@@ -115,10 +119,12 @@ def evaluate(
 
     model, table = load_model(folder), rows_where(read_table(data), split)
     bad = outcomes(table, target or model.info["recipe"]["target"])
-    found = measures(bad, model.score(table).log_odds)
+    inputs = model.inputs(table)
+    found = measures(bad, model.score_inputs(inputs).log_odds)
     if as_json:
         print_json(found)
     else:
+        _tell_unseen(model, table, inputs)
         print_pairs([(name, f"{value:.5g}") for name, value in found.items()])
 
 
@@ -142,6 +148,7 @@ def score(
 
     model, table = (live_model if live else load_model)(folder), read_table(data)
     inputs = model.inputs(table)
+    _tell_unseen(model, table, inputs)
     found = model.score_inputs(inputs)
     names = table.column(identity).to_pylist() if identity else range(1, table.rows + 1)
     header = [identity or "row", "score", "pd_ppm"]
@@ -151,6 +158,13 @@ def score(
         told = explained(model, inputs, read_texts(texts) if texts else None)
         columns.append(["; ".join(each.text for each in row) for row in told])
     print_csv(header, zip(*columns, strict=True))
+
+
+def _tell_unseen(model: Model, table: Table, inputs: Floats) -> None:
+    from usance.assess.columns import batch_unseen
+
+    for note in batch_unseen(model.columns, table, inputs):
+        print_warning(note)
 
 
 @app.command()

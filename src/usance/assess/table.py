@@ -11,6 +11,7 @@ hold codes such as `Missing` among its numbers, and the same column of tomorrow'
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -80,7 +81,30 @@ def read_table(path: Path | str) -> Table:
         raise DataError(what, where=str(path), fix="Give every column its own name")
     if not read.num_rows:
         raise DataError("has no rows", where=str(path), fix="Give at least one row")
+    _check_types(read.schema, str(path))
     return Table(str(path), {name: read[name].combine_chunks() for name in names}, read.num_rows)
+
+
+def _check_types(schema: Any, file: str) -> None:
+    """Refuse every column whose cells are neither numbers nor texts."""
+    from pyarrow import types
+
+    from usance.base.errors import raise_all
+
+    fix = "Give numbers or texts, or leave the column out of the file"
+    raise_all(
+        [
+            DataError(f"column '{each.name}' holds {each.type}", where=file, fix=fix)
+            for each in schema
+            if types.is_nested(each.type) or types.is_binary(each.type)
+        ],
+        where=file,
+    )
+
+
+def is_number(text: str) -> bool:
+    """Whether a text is written as a number."""
+    return re.fullmatch(_NUMBER, text) is not None
 
 
 def table_of(columns: Mapping[str, Any], name: str = "columns") -> Table:

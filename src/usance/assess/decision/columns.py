@@ -69,6 +69,20 @@ def _groups(stages: tuple[Stage, ...]) -> list[tuple[Stage, ...]]:
     return [tuple(group) for group in found]
 
 
+_MODELS: dict[tuple[str, str], Any] = {}
+
+
+def _loaded(flow: Flow, stage: Stage) -> Any:
+    """The model of a stage; the flow's hash covers its files, so it is read once."""
+    from usance.assess.scoring.model import load_model
+
+    key = (flow.sha256, stage.name)
+    if key not in _MODELS:
+        assert stage.model is not None
+        _MODELS[key] = load_model(stage.model)
+    return _MODELS[key]
+
+
 class _Batch:
     """What gathers while the groups of stages run, whole columns at a time."""
 
@@ -114,11 +128,9 @@ class _Batch:
         self.at += 1
 
     def _model(self, stage: Stage) -> None:
-        from usance.assess.scoring.model import load_model
         from usance.assess.table import table_of
 
-        assert stage.model is not None
-        model = load_model(stage.model)
+        model = _loaded(self.flow, stage)
         plain = {
             each.name: cells_of(self.flow.inputs[each.name], each, self.columns[each.name])
             for each in model.columns

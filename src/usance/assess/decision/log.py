@@ -16,18 +16,22 @@ import os
 import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from usance.assess.decision.decide import Decision
 from usance.assess.flow.errors import LogError
 from usance.assess.flow.files import Flow, content_of, content_sha256, read_flow
+from usance.base.columns import arrays
+from usance.base.parquet import read_parquet
 from usance.base.publish import lock, publish, replace
 from usance.base.schemas import declare
+from usance.base.tables import table
 
 PATHS = declare(
     "decision_paths",
@@ -52,6 +56,18 @@ class Stored:
     path: tuple[tuple[str, str, str], ...]
     values: dict[str, Any]
 
+    @property
+    def asked(self) -> bytes:
+        """A mark of what was decided on, equal for the same request alone."""
+        row = self.row
+        return _asked(row["booked_at"], row["kind"], self.flow_sha256, self.inputs)
+
+
+def _asked(booked_at: datetime, kind: int, flow: str, inputs: Sequence[float]) -> bytes:
+    numbers = np.asarray(inputs, np.float64).tobytes()
+    moment = booked_at.astimezone(UTC).isoformat()
+    return sha256(f"{moment} {int(kind)} {flow} ".encode() + numbers).digest()[:16]
+
 
 class Log:
     """An open log; one writer at a time."""
@@ -60,7 +76,10 @@ class Log:
         self.folder = Path(folder)
         self.folder.mkdir(parents=True, exist_ok=True)
         self._known: set[str] = set()
-        self._lines = self._mended().open("ab")
+        file = self._mended()
+        self._open = {int(each.row["decision_id"]): each.asked for each in _lines(file)}
+        self._sealed = _sealed_ids(self.folder)
+        self._lines = file.open("ab")
 
     def close(self) -> None:
         """Commit and let go of the file."""
@@ -74,9 +93,31 @@ class Log:
         self.close()
 
     def append(self, decision: Decision, flow: Flow) -> None:
-        """Write a decision behind the others; `commit` makes it durable."""
+        """Write a decision behind the others; `commit` makes it durable.
+
+        The same request again, under its id, changes nothing; another one under that id is refused.
+        """
         self._keep(flow)
+        key = decision.decision_id
+        asked = _asked(decision.booked_at, decision.kind, decision.flow_sha256, decision.inputs)
+        before = self._before(key)
+        if before == asked:
+            return
+        if before is not None:
+            fix = "Number a user's decisions 1, 2, 3 …"
+            what = f"decision {key} is there with another request"
+            raise LogError(what, where=str(self.folder), fix=fix)
         self._lines.write(_line(decision))
+        self._open[key] = asked
+
+    def _before(self, key: int) -> bytes | None:
+        """What was asked under an id, or None if it is new."""
+        at = int(np.searchsorted(self._sealed, key))
+        if key in self._open or at == len(self._sealed) or self._sealed[at] != key:
+            return self._open.get(key)
+        return next(
+            each.asked for each in read_log(self.folder) if int(each.row["decision_id"]) == key
+        )
 
     def commit(self) -> None:
         """Return once everything appended is on the disk; many decisions may share one commit."""
@@ -138,11 +179,13 @@ class Log:
         aside = self.folder / "sealed" / f"{_mark(data)}.new"
         shutil.rmtree(aside, ignore_errors=True)
         aside.mkdir(parents=True)
-        write_tables([_stored(json.loads(line)) for line in data.splitlines()], aside)
+        write_tables([*_lines(file)], aside)
         publish(aside, place)
         self._lines.close()
         replace(file, b"")
         self._lines = file.open("ab")
+        self._sealed = np.sort(np.concatenate([self._sealed, [*self._open]]).astype(np.int64))
+        self._open = {}
         return place
 
 
@@ -158,11 +201,35 @@ def read_log(folder: Path | str) -> Iterator[Stored]:
         yield from read_tables(each)
     file = place / "open.jsonl"
     data = file.read_bytes() if file.exists() else b""
-    if (place / "sealed" / _mark(data)).is_dir():
-        return
-    for line in data.splitlines(keepends=True):
-        if line.endswith(b"\n"):
+    if not (place / "sealed" / _mark(data)).is_dir():
+        yield from _lines(file)
+
+
+def _lines(file: Path) -> Iterator[Stored]:
+    """The open lines; one cut short by a crash is left out, a damaged one is named."""
+    data = file.read_bytes() if file.exists() else b""
+    for number, line in enumerate(data.splitlines(keepends=True), start=1):
+        if not line.endswith(b"\n"):
+            continue
+        try:
             yield _stored(json.loads(line))
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            fix = "Restore the file from a copy"
+            where = f"{file}, line {number}"
+            raise LogError("the line is damaged", where=where, fix=fix) from error
+
+
+def _sealed_ids(folder: Path) -> NDArray[np.int64]:
+    """The ids of all sealed decisions, in order."""
+    files = [
+        each for each in (folder / "sealed").glob("*/decisions.parquet")
+        if each.parent.suffix != ".new"
+    ]  # fmt: skip
+    spec = table("decisions")
+    found = [
+        arrays(read_parquet(each, spec, ("decision_id",)))["decision_id"] for each in files
+    ]  # fmt: skip
+    return np.sort(np.concatenate([np.empty(0, np.int64), *found]))
 
 
 def kept_flow(folder: Path | str, mark: str) -> Flow:

@@ -72,6 +72,8 @@ def vector(flow: Flow, request: Request, day: date, parameters: Parameters) -> t
     """The inputs as stored, in the flow's order; an input nobody needs and nobody gave is NaN."""
     problems: list[UsanceError] = []
     made = _from_records(flow, request, day, problems)
+    # With records that cannot be read, what they would have given is not missing besides.
+    awaited = set(flow.features.names) if problems and flow.features else set()
     for name in request.inputs:
         if name not in flow.inputs:
             wrong = unknown("input", name, flow.inputs)
@@ -79,6 +81,8 @@ def vector(flow: Flow, request: Request, day: date, parameters: Parameters) -> t
     needed = flow.needed(request.kind)
     found = []
     for name, declared in flow.inputs.items():
+        if name in awaited and name not in request.inputs:
+            continue
         try:
             found.append(_value(declared, request, made, name in needed, day, parameters))
         except UsanceError as error:

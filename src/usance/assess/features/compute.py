@@ -67,6 +67,7 @@ def features(definitions: Definitions, records: Records, moments: Moments) -> di
     found: dict[str, Longs] = {}
     problems: list[UsanceError] = []
     spans = {name: rows.spans(moments.user_id) for name, rows in records.items()}
+    unseen: dict[str, NDArray[np.bool_]] = {}
     for feature in definitions.features:
         if feature.take in _SCALES:
             found[feature.name] = _share(feature, found, definitions)
@@ -74,7 +75,9 @@ def features(definitions: Definitions, records: Records, moments: Moments) -> di
         values, seen = _taken(definitions, feature, records[feature.source], spans, moments)
         absent = seen == 0
         if feature.take in (Take.COUNT, Take.SUM, Take.DISTINCT):
-            absent = _unseen(feature, records, spans, moments)
+            if feature.needs not in unseen:
+                unseen[feature.needs] = _unseen(feature.needs, records, spans, moments)
+            absent = unseen[feature.needs]
         problems += _required(feature, absent, moments)
         if feature.missing is not None:
             values[absent] = feature.missing
@@ -114,14 +117,14 @@ def _run(
 
 
 def _unseen(
-    feature: Feature, records: Records, spans: dict[str, tuple[Longs, Longs]], moments: Moments
+    source: str, records: Records, spans: dict[str, tuple[Longs, Longs]], moments: Moments
 ) -> NDArray[np.bool_]:
     """Where nothing at all is known of the source whose presence makes 'no rows' mean zero."""
-    if not feature.needs:
+    if not source:
         return np.zeros(len(moments.user_id), np.bool_)
-    rows = records[feature.needs]
+    rows = records[source]
     keep = np.ones(len(rows.booked_at), np.bool_)
-    starts, stops = spans[feature.needs]
+    starts, stops = spans[source]
     _, seen = _run(Take.COUNT, 1 << 30, starts, stops, rows, keep, rows.booked_at, moments)
     return np.asarray(seen == 0)
 

@@ -4,7 +4,8 @@ InputError
 ├── FlowError        assess.flow        422
 ├── WrongInput       assess.input       422
 ├── FeatureError     assess.feature     422
-└── LogError         assess.log         409
+├── LogError         assess.log         409
+└── HandoverError    assess.handover    422
 """
 
 from __future__ import annotations
@@ -38,3 +39,10 @@ class LogError(InputError):
 
     code = "assess.log"
     http_status = 409
+
+
+class HandoverError(InputError):
+    """A decision cannot be handed on as a line or a request."""
+
+    code = "assess.handover"
+    http_status = 422

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date
-from functools import partial
+from functools import cached_property, partial
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -99,13 +99,26 @@ class Flow:
 
     def needed(self, kind: DecisionKind) -> frozenset[str]:
         """The inputs that the stages of one kind of decision read."""
-        return frozenset(
-            name for stage in self.stages_for(kind) for name in stage.names if name in self.inputs
-        )
+        return self._needed[kind]
 
     def stages_for(self, kind: DecisionKind) -> tuple[Stage, ...]:
         """The stages one kind of decision walks through."""
-        return tuple(stage for stage in self.stages if kind in stage.kinds)
+        return self._stages[kind]
+
+    # Asked for at every decision, so worked out once.
+    @cached_property
+    def _needed(self) -> Mapping[DecisionKind, frozenset[str]]:
+        return {
+            kind: frozenset(name for stage in stages for name in stage.names & self.inputs.keys())
+            for kind, stages in self._stages.items()
+        }
+
+    @cached_property
+    def _stages(self) -> Mapping[DecisionKind, tuple[Stage, ...]]:
+        return {
+            kind: tuple(stage for stage in self.stages if kind in stage.kinds)
+            for kind in DecisionKind
+        }
 
 
 def model_part(name: str) -> str | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from usance.assess.flow.errors import FlowError
@@ -57,7 +58,7 @@ class Graph:
     nodes: tuple[Node, ...]
     document: Mapping[str, Any] = field(repr=False)
 
-    @property
+    @cached_property
     def names(self) -> frozenset[str]:
         """Every name that a table or formula reads."""
         found: set[str] = set()
@@ -69,7 +70,7 @@ class Graph:
                 found |= {n for rule in node.rules for each in rule.gives for n in names_in(each)}
         return frozenset(found)
 
-    @property
+    @cached_property
     def tables(self) -> tuple[TableNode, ...]:
         """Its tables, in order."""
         return tuple(node for node in self.nodes if isinstance(node, TableNode))

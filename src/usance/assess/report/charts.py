@@ -7,25 +7,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import floor, log10
 
 WIDTH, HEIGHT, MARGIN = 460, 240, 34
-GOOD, BAD, INK, GRID = "#2a7f78", "#c8553d", "#44505c", "#e3e7ea"
+GOOD, BAD, INK, SOFT, GRID = "#2a7f78", "#c8553d", "#44505c", "#9aa5ad", "#e9edef"
 
 
 def calibration(points: Sequence[tuple[float, float]]) -> str:
     """Stated against observed bad rates; a true model lies on the diagonal."""
     most = max(0.01, *(max(pair) for pair in points)) * 1.05
+    marks = ticks(most)
     place = [(_x(said / most), _y(seen / most)) for said, seen in points]
     line = " ".join(f"{x:.1f},{y:.1f}" for x, y in place)
     dots = "".join(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4" fill="{GOOD}"/>' for x, y in place)
-    diagonal = _line((_x(0), _y(0)), (_x(1), _y(1)), GRID, 2)
-    ticks = "".join(
-        _text(_x(share), HEIGHT - 12, f"{share * most:.0%}")
-        + _text(4, _y(share) + 4, f"{share * most:.0%}", "start")
-        for share in (0.25, 0.5, 0.75, 1.0)
-    )
+    diagonal = _line((_x(0), _y(0)), (_x(1), _y(1)), SOFT, 1)
+    across = "".join(_text(_x(mark / most), HEIGHT - 12, _share(mark)) for mark in marks)
     path = f'<polyline points="{line}" fill="none" stroke="{GOOD}" stroke-width="2"/>'
-    return _svg(_axes() + diagonal + path + dots + ticks, "Stated and observed bad rates")
+    return _svg(_grid(most) + _axes() + diagonal + path + dots + across, "Stated and observed")
 
 
 def bars(goods: Sequence[int], bads: Sequence[int], labels: Sequence[str]) -> str:
@@ -43,12 +41,12 @@ def bars(goods: Sequence[int], bads: Sequence[int], labels: Sequence[str]) -> st
                 'fill-opacity="0.55"/>'
             )
     every = max(1, len(labels) // 6)
-    ticks = "".join(
+    below = "".join(
         _text(MARGIN + at * step, HEIGHT - 12, label)
         for at, label in enumerate(labels)
         if at % every == 0
     )
-    return _svg(_axes() + drawn + ticks, "Scores of goods and bads")
+    return _svg(_grid(most) + drawn + _axes() + below, "Scores of goods and bads")
 
 
 def lines(series: Sequence[tuple[str, Sequence[float]]], labels: Sequence[str]) -> str:
@@ -62,12 +60,36 @@ def lines(series: Sequence[tuple[str, Sequence[float]]], labels: Sequence[str]) 
         drawn += f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="2"/>'
     every = max(1, len(labels) // 5)
     last = max(1, len(labels) - 1)
-    ticks = "".join(
+    below = "".join(
         _text(_x(at / last), HEIGHT - 12, label)
         for at, label in enumerate(labels)
         if at % every == 0
     )
-    return _svg(_axes() + drawn + ticks + _text(4, _y(1) + 4, f"{most:.0%}", "start"), "By month")
+    return _svg(_grid(most) + _axes() + drawn + below, "By month")
+
+
+def ticks(most: float) -> list[float]:
+    """Three to six round marks up to a value.
+
+    >>> ticks(0.69), ticks(0.042)
+    ([0.2, 0.4, 0.6], [0.01, 0.02, 0.03, 0.04])
+    """
+    size = 10.0 ** floor(log10(most))
+    step = next(unit * size for unit in (0.1, 0.2, 0.5, 1.0, 2.0) if most / (unit * size) <= 6)
+    return [round(at * step, 6) for at in range(1, int(most / step + 1e-9) + 1)]
+
+
+def _share(value: float) -> str:
+    return f"{value:.3g}%" if (value := value * 100) < 1 else f"{value:.0f}%"
+
+
+def _grid(most: float) -> str:
+    """Faint lines across with their shares at the left."""
+    return "".join(
+        _line((MARGIN, _y(mark / most)), (WIDTH - MARGIN, _y(mark / most)), GRID, 1)
+        + _text(MARGIN - 5, _y(mark / most) + 4, _share(mark), "end")
+        for mark in ticks(most)
+    )
 
 
 def _svg(inside: str, title: str) -> str:

@@ -25,13 +25,13 @@ _FIGURES = (
 def model_card(model: Model) -> str:
     """The whole page."""
     sections = "\n".join(f"<section>{part}</section>" for part in _sections(model))
-    title = f"Model card: {escape(model.info['data']['file'])}"
+    name = escape(model.info["data"]["file"])
     style = STYLE.read_text(encoding="utf-8")
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{title}</title><style>\n{style}</style></head>\n<body><main>\n"
-        f"<h1>{title}</h1>\n{sections}\n</main></body></html>\n"
+        f"<title>Model card: {name}</title><style>\n{style}</style></head>\n<body><main>\n"
+        f"<header><p>Model card</p><h1>{name}</h1></header>\n{sections}\n</main></body></html>\n"
     )
 
 
@@ -167,7 +167,8 @@ def _variable(variable: Variable) -> str:
     ]  # fmt: skip
     head = ["bin", "rows", "bads", "bad rate", "weight of evidence", "points"]
     value = f"information value {variable.information:.3f}"
-    return f"<h3>{escape(variable.name)} <small>{value}</small></h3>" + _table(head, rows)
+    title = f"<h3>{escape(variable.name)} <small>{value}</small></h3>"
+    return f"<div class=variable>{title}{_table(head, rows)}</div>"
 
 
 def _inputs(model: Model) -> str:

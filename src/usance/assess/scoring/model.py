@@ -26,15 +26,14 @@ from usance.assess.columns import Column, matrix, unseen
 from usance.assess.errors import ModelError
 from usance.assess.scoring.applicant import encode_row
 from usance.assess.scoring.calibration import bend
+from usance.assess.scoring.forest import Forest
 from usance.assess.scoring.scorecard import Scale, Scorecard, sigmoid
 from usance.assess.scoring.single import SingleRow
 from usance.assess.table import Floats, Table
 from usance.assess.training.trees import tree_inputs
-from usance.base.compiled import in_threads
 
 FORMAT, VERSION = "usance-model", 1
 PARTS_PER_MILLION = 1_000_000
-PIECE = 1 << 11  # rows that one thread scores at a time
 
 
 @dataclass(frozen=True)
@@ -94,18 +93,9 @@ class Model:
         """The scores of encoded rows."""
         raw = np.zeros(len(inputs))
         if self.kind != "scorecard":
-            raw = self._leaves(tree_inputs(self.columns, inputs))
+            rows = np.ascontiguousarray(tree_inputs(self.columns, inputs), np.float64)
+            raw = self._forest.sums(rows)
         return self._scores(inputs, raw)
-
-    def _leaves(self, inputs: Floats) -> Floats:
-        """The sum of leaves of each row, in pieces side by side."""
-        booster = self.booster
-
-        def part(start: int, stop: int) -> Floats:
-            said = booster.predict(inputs[start:stop], raw_score=True, num_threads=1)
-            return np.asarray(said, np.float64)
-
-        return np.concatenate(in_threads(part, len(inputs), chunk=PIECE))
 
     def score_one(self, applicant: Mapping[str, Any]) -> Scored:
         """The score of one applicant; an input that is not given is an error, not a default."""
@@ -143,6 +133,10 @@ class Model:
         import lightgbm
 
         return lightgbm.Booster(model_str=self.trees)
+
+    @cached_property
+    def _forest(self) -> Forest:
+        return Forest.read(self.trees)
 
     @cached_property
     def _single(self) -> SingleRow:
@@ -191,9 +185,17 @@ def load_model(folder: Path | str) -> Model:
     if not isinstance(read, dict) or (read.get("format"), read.get("version")) != (FORMAT, VERSION):
         fix = f"Train it again; this version reads {FORMAT} {VERSION}"
         raise ModelError("is not a model of this version", where=str(folder), fix=fix)
+    fix = "Restore the file, or train the model again"
+    try:
+        model = _read(read, trees)
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+        raise ModelError("model.json is damaged", where=str(folder), fix=fix) from error
     if read["trees"]["sha256"] != _sha256(trees):
-        fix = "Restore the file, or train the model again"
         raise ModelError("trees.txt does not belong to model.json", where=str(folder), fix=fix)
+    return model
+
+
+def _read(read: Mapping[str, Any], trees: str) -> Model:
     start, of_card, of_trees = read["blend"]
     return Model(
         tuple(Column.from_dict(each) for each in read["columns"]), Scale(**read["scale"]),

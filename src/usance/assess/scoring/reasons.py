@@ -17,7 +17,6 @@ import numpy as np
 
 from usance.assess.columns import Column
 from usance.assess.scoring.model import Model
-from usance.assess.scoring.scorecard import mean_points
 from usance.assess.table import Floats
 
 TEXTS = Path(__file__).resolve().parents[1] / "texts" / "reasons.yaml"
@@ -52,7 +51,7 @@ def contributions(model: Model, inputs: Floats) -> Floats:
 
 def _card_shares(model: Model, inputs: Floats) -> tuple[Floats, float]:
     card = model.scorecard
-    average = np.array([mean_points(each) for each in card.variables])
+    average = np.array([each.mean_points for each in card.variables])
     points = card.points(model.columns, inputs)
     shares = np.zeros((len(inputs), len(model.columns)))
     places = [each.at for each in card.variables]

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from itertools import pairwise
 from math import log
 from typing import Any
@@ -91,13 +92,34 @@ class Variable:
         last = len(self.bins) - 1
         if column.kind == "category":
             codes = np.nan_to_num(values, nan=-1.0).astype(np.int64)
-            found = np.asarray((*self.groups, last - 1), np.int64)[codes]
+            found = self._places[codes]
         else:
-            found = np.searchsorted(np.asarray(self.cuts), values, side="right").astype(np.int64)
+            found = np.searchsorted(self._edges, values, side="right").astype(np.int64)
             for place, (_, code) in enumerate(column.specials):
                 found[values == code] = len(self.cuts) + 1 + place
         found[np.isnan(values)] = last
         return found
+
+    # A single score asks for these at every call, so they are made once.
+    @cached_property
+    def _places(self) -> Ints:
+        """The bin of each level; the last place is that of a level training never saw."""
+        return np.asarray((*self.groups, len(self.bins) - 2), np.int64)
+
+    @cached_property
+    def _edges(self) -> Floats:
+        return np.asarray(self.cuts, np.float64)
+
+    @cached_property
+    def points(self) -> Ints:
+        """The points of each bin."""
+        return np.array([one.points for one in self.bins], np.int64)
+
+    @cached_property
+    def mean_points(self) -> float:
+        """The points an average applicant of the training rows has here."""
+        rows = sum(each.rows for each in self.bins)
+        return sum(each.points * each.rows for each in self.bins) / rows
 
     @property
     def information(self) -> float:
@@ -106,12 +128,6 @@ class Variable:
         bads = np.array([each.bads for each in self.bins], np.float64)
         woe = np.array([each.woe for each in self.bins])
         return float(((goods / goods.sum() - bads / bads.sum()) * woe).sum())
-
-
-def mean_points(variable: Variable) -> float:
-    """The points an average applicant of the training rows has here."""
-    rows = sum(each.rows for each in variable.bins)
-    return sum(each.points * each.rows for each in variable.bins) / rows
 
 
 @dataclass(frozen=True)
@@ -125,8 +141,7 @@ class Scorecard:
         """The points of each variable, a row for each applicant."""
         table = np.empty((len(inputs), len(self.variables)), np.int64)
         for place, each in enumerate(self.variables):
-            points = np.array([one.points for one in each.bins], np.int64)
-            table[:, place] = points[each.index(columns[each.at], inputs[:, each.at])]
+            table[:, place] = each.points[each.index(columns[each.at], inputs[:, each.at])]
         return table
 
     def as_dict(self) -> dict[str, Any]:

@@ -16,7 +16,7 @@ import numpy as np
 from usance.assess.columns import Column, encode, learn, with_trend
 from usance.assess.errors import DataError
 from usance.assess.metrics import auc
-from usance.assess.table import Floats, Table
+from usance.assess.table import Floats, Table, is_number
 from usance.assess.training.card import bin_column
 from usance.base.errors import UsanceError, raise_all
 
@@ -55,18 +55,20 @@ def choose_inputs(
         if name in left_out:
             continue
         try:
-            column = learn(name, table.column(name), least=LEAST_LEVEL_ROWS)
+            column = learn(name, table.column(name), least=LEAST_LEVEL_ROWS, file=table.file)
             why = _unusable(column, table)
             if why:
                 warnings.append(f"column '{name}' is left out: {why}")
                 continue
+            if column.kind == "category" and name in trends:
+                raise _no_direction(table, name)
             column = with_trend(column, trends.get(name, 0))
             values = encode(column, table.column(name), file=table.file)
         except UsanceError as error:
             wrong.append(error)
             continue
         notes, use = leaks(column, values, bad, kept=name in kept)
-        warnings += notes
+        warnings += [*notes, *(_rare_codes(column, values) if use else ())]
         if use:
             columns.append(column)
             encoded.append(values)
@@ -75,6 +77,22 @@ def choose_inputs(
         fix = "Give at least one column that differs between rows"
         raise DataError("no column can be used", where=table.file, fix=fix)
     return Inputs(tuple(columns), np.column_stack(encoded), warnings)
+
+
+def _no_direction(table: Table, name: str) -> DataError:
+    fix = "Leave it out of --monotone, or give it as a number"
+    where = f"{table.file}: column '{name}'"
+    return DataError("is a category, so risk neither rises nor falls with it", where=where, fix=fix)
+
+
+def _rare_codes(column: Column, values: Floats) -> list[str]:
+    """Texts among numbers that stand in so few rows that they may be mistakes."""
+    counted = {label: int((values == code).sum()) for label, code in column.specials}
+    return [
+        f"column '{column.name}' has '{label}' among its numbers (rows: {rows}), taken as a code"
+        for label, rows in counted.items()
+        if rows < LEAST_LEVEL_ROWS and not is_number(label)
+    ]
 
 
 def _unusable(column: Column, table: Table) -> str:

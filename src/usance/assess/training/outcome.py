@@ -26,7 +26,9 @@ def outcomes(table: Table, name: str, *, least: int = 0) -> Floats:
     wrong = np.flatnonzero(~np.isin(bad, (0.0, 1.0)))
     if len(wrong):
         cell = table.column(name)[int(wrong[0])].as_py()
-        what = f"row {wrong[0] + 1} is '{'' if cell is None else cell}', and {len(wrong) - 1} more"
+        said_here = "empty" if cell is None else f"'{cell}'"
+        more = f", and {len(wrong) - 1} more" if len(wrong) > 1 else ""
+        what = f"row {wrong[0] + 1} is {said_here}{more}"
         raise DataError(what, where=where, fix="Write 1 for bad and 0 for good in every row")
     bads = int(bad.sum())
     if bads in (0, len(bad)):

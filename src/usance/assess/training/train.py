@@ -48,6 +48,8 @@ from usance.base.publish import replace
 def train(data: Path | str, recipe: Recipe, out: Path | str, *, threads: int = 0) -> Model:
     """Train on a file and write the model folder."""
     folder = Path(out)
+    if folder.exists() and not folder.is_dir():
+        raise ModelError("is a file", where=str(out), fix="Name a folder for the model")
     if (folder / "approvals.json").exists():
         fix = "Give another folder; an approved model is never replaced"
         raise ModelError("holds a model with an approval", where=str(out), fix=fix)
@@ -125,7 +127,8 @@ def _why(chosen: str, losses: dict[str, float]) -> str:
     told = ", ".join(f"{name} {loss:.5f}" for name, loss in losses.items())
     least = min(losses, key=lambda name: losses[name])
     reason = "the least" if chosen == least else f"as good as {least} and simpler"
-    return f"The {chosen} is used: its held-out log loss is {reason} ({told})."
+    named = "set of trees" if chosen == "trees" else chosen
+    return f"The {named} is used: its held-out log loss is {reason} ({told})."
 
 
 def write_model(model: Model, folder: Path) -> None:
