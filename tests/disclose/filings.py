@@ -53,3 +53,8 @@ def text_of(rows: Iterable[Sequence[str]]) -> str:
     out = StringIO()
     csv.writer(out, lineterminator="\n").writerows(rows)
     return out.getvalue()
+
+
+def table_rows(path: Path) -> list[dict[str, str]]:
+    """The rows of a fact table."""
+    return list(csv.DictReader(path.read_text(encoding="utf-8").splitlines()))

@@ -6,14 +6,16 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from usance.base.book import Book
-from usance.base.dates import parse_month
+from usance.base.book import Book, Step
+from usance.base.columns import make
+from usance.base.dates import parse_month, to_day
 from usance.books.close import close
 from usance.books.group.documents import parse_facts
 from usance.books.group.facts import table_of_facts
 from usance.books.periods import parse_close_period
 from usance.books.sample import sample_book
 
+MICROSECONDS = 86_400_000_000
 QUARTERS = ("2023Q4", "2024Q1", "2024Q2", "2024Q3", "2024Q4")
 ENTITIES = """\
 currency: CNY
@@ -68,11 +70,14 @@ facts:
 
 
 def release_book(
-    folder: Path, periods: Sequence[str] = QUARTERS, facts: str = FACTS, entities: str = ENTITIES
-) -> Book:
+    folder: Path, periods: Sequence[str] = QUARTERS, facts: str = FACTS, entities: str = ENTITIES,
+    *, people: bool = True,
+) -> Book:  # fmt: skip
     """The book, closed for some periods one after another."""
     book = sample_book(folder)
     with book.writing() as step:
+        if people:
+            add_people(step, book)
         step.add("group_facts", table_of_facts(parse_facts(facts)), month=parse_month("2023-12"))
     policies = folder.parent / f"{folder.name}-policies"
     policies.mkdir()
@@ -80,6 +85,28 @@ def release_book(
     for period in periods:
         close(book, parse_close_period(period), policies=policies, clock=time.perf_counter)
     return book
+
+
+def add_people(step: Step, book: Book) -> None:
+    """The users behind the loans, what was decided about them, and one institution."""
+    loans = book.read("loans").to_pylist()
+    drawn = [to_day(loan["disbursed_on"]) for loan in loans]
+    ids, ones, zeros = [loan["loan_id"] for loan in loans], [1] * len(loans), [0] * len(loans)
+    users = [loan_id >> 14 for loan_id in ids]
+    step.add("users", make("users", user_id=users, registered_on=[day - 9 for day in drawn],
+                           channel=ones, region=ones, kind=zeros))  # fmt: skip
+    step.add("decisions", make(
+        "decisions", decision_id=ids, booked_at=[(day - 1) * MICROSECONDS for day in drawn],
+        kind=zeros, approved=ones, score=[600] * len(ids), pd_ppm=[20_000] * len(ids), grade=ones,
+        line_minor=[5_000_000] * len(ids), rate_ppm=[180_000] * len(ids), flow_no=ones,
+        model_no=ones, reason_1=zeros, reason_2=zeros, reason_3=zeros, reason_4=zeros,
+        latency_us=[900] * len(ids),
+    ))  # fmt: skip
+    names = ("entity", "model", "coupon_ppm", "fee_ppm", "trigger_days", "guarantor",
+             "co_share_ppm", "settlement_lag")  # fmt: skip
+    step.add("sources", make("sources", source=[1], version=[1], valid_from=[min(drawn) - 30],
+                             valid_to=[30_000], institution=[7],
+                             **{name: [0] for name in names}))  # fmt: skip
 
 
 def in_two_currencies() -> tuple[str, str]:

@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 import json
+import time
 from decimal import Decimal
+from math import prod
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 
+from tests.disclose.random_books import random_book
 from usance.base.book import Book
 from usance.books.group.kinds import GroupKind
 from usance.books.journal import JournalKind
 from usance.books.periods import parse_close_period
+from usance.books.rules import load_rules
+from usance.books.tape_run import run_tape
 from usance.cli import main
 from usance.disclose import load_profile
 from usance.disclose.drill import Drill, Drilling
 from usance.disclose.release.filer import Filer
 from usance.disclose.release.publication import release_of
+from usance.measure.expressions import Amount
 
 RECEIVED = (
     "to_institution", "principal_received", "interest_received", "slices_received",
@@ -56,10 +63,12 @@ def test_two_hundred_random_cells_reach_their_facts(drilling: dict[str, Drilling
 def follow(drilling: Drilling, address: str) -> Drill:
     """One cell to its facts: by entries if it is an amount, else over the figures it is made of."""
     found = drilling.at(address)
+    if found.metric is not None:
+        assert_adds_up(found)
     if found.made is None:
         for term, _ in found.made_from:
             follow(drilling, term)
-        assert found.made_from or found.fact.unit in ("shares", "rmb_per_usd", "date"), address
+        assert found.made_from or found.metric or found.stated or found.fact.text == "no data"
         return found
     assert found.translation_minor == 0
     assert sum(each.amount_minor for each in found.accounts) == found.exact_minor
@@ -76,6 +85,30 @@ def follow(drilling: Drilling, address: str) -> Drill:
         limit = 50_000_00 if found.fact.unit == "million" else 10 * step
         assert abs(found.printed_minor - (found.exact_minor or 0)) <= limit
     return found
+
+
+def assert_adds_up(found: Drill) -> None:
+    """The rows behind a metric are its numerator and denominator."""
+    assert found.metric is not None
+    whole, one = found.metric.measurement, found.metric.results[0].definition
+    parts = [(one.numerator, whole.numerator, "numerator")]
+    if one.denominator is not None and not found.metric.results[0].by:
+        parts.append((one.denominator, whole.denominator, "denominator"))
+    for part, wanted, name in parts:
+        rows = found.metric.rows(name)
+        if part.distinct:
+            assert len({row[part.distinct] for row in rows}) == wanted
+        elif not part.amount:
+            assert len(rows) == wanted
+        else:
+            assert sum(_amount(part.amount, row) for row in rows) == wanted
+
+
+def _amount(terms: Amount, row: dict[str, Any]) -> int:
+    return sum(
+        factor * prod(row[part] if isinstance(part, str) else part for part in parts)
+        for factor, parts in terms
+    )
 
 
 def test_a_total_is_its_lines_and_its_accounts(drilling: dict[str, Drilling]) -> None:
@@ -95,18 +128,16 @@ def test_what_borrowers_paid_is_what_the_entries_of_their_loans_hold(
     posted: dict[int, int] = {}
     lent: dict[int, int] = {}
     for close in each.release.closed.closes:
-        lines, ids = shares._lines(close.close_no)
-        names = each.journals._amounts
-        for rule, row, amount, tag in zip(
-            lines.rule.tolist(), lines.row.tolist(), lines.amount.tolist(), lines.tag.tolist(),
-            strict=True,
-        ):  # fmt: skip
-            if tag == 0 and amount > 0 and names[rule] in RECEIVED:
-                loan = int(ids[row])
-                posted[loan] = posted.get(loan, 0) + amount
-            if tag == 0 and amount > 0 and names[rule] == "disbursed":
-                loan = int(ids[row])
-                lent[loan] = lent.get(loan, 0) + amount
+        for rule in load_rules():
+            if rule.amount not in (*RECEIVED, "disbursed"):
+                continue
+            lines, ids = shares.lines(close.close_no, rule.number)
+            kept = lent if rule.amount == "disbursed" else posted
+            for row, amount, tag in zip(
+                lines.row.tolist(), lines.amount.tolist(), lines.tag.tolist(), strict=True
+            ):
+                if tag == 0 and amount > 0:
+                    kept[int(ids[row])] = kept.get(int(ids[row]), 0) + amount
     found = each.at("2024Q4/balance_sheet/total-assets/2024-12-31")
     assert len(found.loan_facts) == 5
     for loan, known in found.loan_facts.items():
@@ -145,3 +176,64 @@ def test_the_command(closed_book: Path, capsys: pytest.CaptureFixture[str]) -> N
     shown = capsys.readouterr().out
     assert "account financing_income (us_gaap)" in shown
     assert "loan ln_" in shown
+
+
+def test_a_metric_reaches_its_loans_and_their_decisions(drilling: dict[str, Drilling]) -> None:
+    address = "2024Q2/business_highlights/90-day+-delinquency-rate/2024-06-30"
+    found = drilling["2024Q2"].at(address).as_dict()
+    metric = found["metric"]
+    assert found["printed"] == f"{100 * metric['numerator'] / metric['denominator']:.2f}"
+    assert metric["definition"].startswith("Principal of loans 91 to 180")
+    late = {row["loan_id"] for row in metric["rows"]["numerator"]}
+    assert late
+    assert {int(each) for each in found["loans"]} == late
+    for loan in found["loans"].values():
+        assert loan["facts"][0]["kind"] == "disbursed"
+        assert loan["decision"]["approved"] == 1
+
+
+def test_a_point_of_a_curve_reaches_its_rows(drilling: dict[str, Drilling]) -> None:
+    found = drilling["2024Q2"].at("2024Q2/vintage_30:2023Q4/month-on-book-5/2024-06-30")
+    assert found.metric is not None
+    assert_adds_up(found)
+    assert {row["mob"] for row in found.metric.rows()} == {5}
+
+
+def test_shares_come_from_the_register(drilling: dict[str, Drilling]) -> None:
+    address = next(
+        address
+        for address, fact in drilling["2024Q2"].by_address.items()
+        if fact.unit == "shares" and fact.currency == "n/a"
+    )
+    found = drilling["2024Q2"].at(address)
+    assert found.stated == "the share register"
+    assert found.group_facts[4]["quantity"] == 1_000_000
+    assert any("shares_issued" in line for line in found.lines())
+
+
+@pytest.mark.slow
+def test_books_of_a_tape_reach_its_months(tmp_path: Path) -> None:
+    tape = Path(__file__).parents[2] / "demo" / "files" / "books" / "tape.csv"
+    run_tape(tape, out=tmp_path / "book", every="quarter", clock=time.perf_counter)
+    book = Book.open(tmp_path / "book")
+    filer = Filer(rate=Decimal("7.2672"), unit="unit", decimals=2)
+    each = Drilling(release_of(book, parse_close_period("2024Q1"), load_profile(), filer))
+    found = each.at("2024Q1/operations/financing-income/2024Q1")
+    assert sum(account.amount_minor for account in found.accounts) == found.exact_minor != 0
+    loans = found.as_dict()["loans"].values()
+    assert {loan["ref"] for loan in loans} == {"B1", "B2"}
+    assert all(loan["tape"][-1]["month"] == "2024-03" for loan in loans)
+    assert any("months of the tape B1" in line for line in found.lines())
+    balance = each.at("2024Q1/business_highlights/total-outstanding-loan-balance/2024-03-31")
+    assert_adds_up(balance)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [3])
+def test_random_books_with_co_funders_in_two_shards(tmp_path: Path, seed: int) -> None:
+    book = random_book(tmp_path, seed)
+    filer = Filer(rate=Decimal("7.2672"), unit="unit")
+    each = Drilling(release_of(book, parse_close_period("2024Q2"), load_profile(), filer))
+    chosen = Random(seed).sample(sorted(each.by_address), 60)
+    followed = [follow(each, address) for address in chosen]
+    assert sum(bool(one.loans) for one in followed) > 10

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.disclose.filings import SMALL
 from tests.disclose.release_book import in_two_currencies, release_book
 from tests.disclose.workbook import Workbook
 from usance.base.book import Book
@@ -137,8 +138,7 @@ def test_in_thousands_leaves_are_rounded_and_one_line_takes_the_rest(
 
 def test_comparatives_are_there_where_the_books_tell_them(closed_book: Path) -> None:
     def periods(period: str) -> set[str]:
-        figures = made(closed_book, period).figures
-        return {each.period for each in figures if each.statement == "operations"}
+        return {span.name for span, _ in made(closed_book, period).told}
 
     assert periods("2024Q4") == {"2023Q4", "2024Q4", "FY2024"}
     assert periods("2024Q2") == {"2024Q2", "2024H1"}
@@ -278,6 +278,29 @@ def test_refusals(
     told = refused(*arguments, "--book", str(closed_book), capsys=capsys)
     assert message in told
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_garbled_table_is_refused_whole(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """All of its problems by row, and nothing is written."""
+    rows = SMALL.splitlines()
+    rows[1] = rows[1].replace(",700,", ",7OO,")
+    rows[3] = rows[3].replace("2024-03-31", "2024-13-31")
+    rows[5] = rows[5].replace("thousand", "million").replace("balance_sheet", "balance_shet")
+    path, out = tmp_path / "given.csv", tmp_path / "out"
+    path.write_text("\n".join(rows) + "\n", encoding="utf-8")
+    told = refused("release", "--table", str(path), "--out", str(out), capsys=capsys)
+    for wrong in ("row 2: '7OO' is not a number", "row 4: unknown period", "row 6: unknown"):
+        assert wrong in told
+    assert not out.exists()
+    two = tmp_path / "two.csv"
+    two.write_text(SMALL + SMALL.partition("\n")[2].replace("A,", "B,"), encoding="utf-8")
+    told = refused("release", "--table", str(two), "--out", str(out), capsys=capsys)
+    assert "holds 2 documents: A, B" in told
+    arguments = ("--table", str(path), "--announcement", str(path), "--out", str(out))
+    assert "goes with a book" in refused("release", *arguments, capsys=capsys)
+    assert not out.exists()
 
 
 def test_no_book_and_no_rate(

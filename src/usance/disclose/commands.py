@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -23,6 +23,14 @@ BookFolder = Annotated[Path, typer.Option("--book", metavar="DIR", help="The boo
 FilerFile = Annotated[
     Path | None, typer.Option("--filer", metavar="FILE", help="Name, unit, rate and own texts.")
 ]
+AnnouncementFile = Annotated[
+    Path | None,
+    typer.Option("--announcement", metavar="FILE", help="The day, the outlook, the capital."),
+]
+Formats = Annotated[
+    str, typer.Option("--formats", metavar="LIST", help="Some of csv,html,xlsx,pdf.")
+]
+Out = Annotated[Path, typer.Option("--out", metavar="DIR", help="Where to write.")]
 Rate = Annotated[
     str | None, typer.Option(metavar="RATE", help="Of the convenience translation, as 7.2672.")
 ]
@@ -68,9 +76,7 @@ def release(
         str | None, typer.Argument(metavar="PERIOD", help="2024-06, 2024Q2, 2024H1 or 2024.")
     ] = None,
     book: BookFolder = Path(),
-    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Where to write.")] = Path(
-        "release"
-    ),
+    out: Out = Path("release"),
     table: Annotated[
         Path | None,
         typer.Option("--table", metavar="FILE", help="Print this fact table instead of a book."),
@@ -78,9 +84,8 @@ def release(
     filer: FilerFile = None,
     rate: Rate = None,
     profile: ProfileFile = None,
-    formats: Annotated[
-        str, typer.Option("--formats", metavar="LIST", help="Some of csv,html,xlsx,pdf.")
-    ] = "csv,html,xlsx,pdf",
+    announcement: AnnouncementFile = None,
+    formats: Formats = "csv,html,xlsx,pdf",
     as_json: AsJson = False,
 ) -> None:
     """Publish a closed period, or a fact table, as CSV, HTML, XLSX and PDF."""
@@ -88,12 +93,40 @@ def release(
 
     made = published(
         period, book=book, table=table, out=out, filer=filer, rate=rate, profile=profile,
-        formats=formats,
+        announcement=announcement, formats=formats,
     )  # fmt: skip
+    _written(made, "figures", as_json)
+
+
+@app.command()
+def form(
+    dividend: Annotated[
+        str, typer.Argument(metavar="DIVIDEND", help="The name of a dividend, as 2023H2.")
+    ],
+    book: BookFolder = Path(),
+    capital: Annotated[
+        Path | None,
+        typer.Option("--capital", metavar="FILE", help="A capital document instead of a book."),
+    ] = None,
+    out: Out = Path("release"),
+    filer: FilerFile = None,
+    formats: Formats = "csv,html,pdf",
+    as_json: AsJson = False,
+) -> None:
+    """Fill in the exchange's form for a cash dividend."""
+    from usance.disclose.release.command import filled_form
+
+    made = filled_form(
+        dividend, book=book, capital=capital, out=out, filer=filer, formats=formats
+    )  # fmt: skip
+    _written(made, "fields", as_json)
+
+
+def _written(made: dict[str, Any], what: str, as_json: bool) -> None:
     if as_json:
         print_json(made)
         return
-    print_line(f"{made['document']}: {made['figures']:,} figures")
+    print_line(f"{made['document']}: {made['figures']:,} {what}")
     for path in made["files"].values():
         print_line(path)
 
@@ -107,12 +140,15 @@ def drill(
     filer: FilerFile = None,
     rate: Rate = None,
     profile: ProfileFile = None,
+    announcement: AnnouncementFile = None,
     as_json: AsJson = False,
 ) -> None:
     """Follow a figure of a release to accounts, journals, loans and facts."""
     from usance.disclose.release.command import drilled
 
-    found = drilled(address, book=book, filer=filer, rate=rate, profile=profile)
+    found = drilled(
+        address, book=book, filer=filer, rate=rate, profile=profile, announcement=announcement
+    )
     if as_json:
         print_json(found.as_dict())
     else:

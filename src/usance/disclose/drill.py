@@ -8,7 +8,7 @@ other printed figures (a translation, a margin, a figure per share) says from wh
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cached_property
@@ -19,9 +19,12 @@ from usance.base.dates import to_month
 from usance.base.ids import print_id
 from usance.books.closes import known_at_of
 from usance.books.periods import ClosePeriod
+from usance.disclose.drill_facts import facts_of_loans
 from usance.disclose.drill_journals import Journal, Journals, tag_name
 from usance.disclose.drill_lines import Made, Part, made_of, told_of
-from usance.disclose.drill_loans import LoanShares, facts_of_loans
+from usance.disclose.drill_loans import LoanShares
+from usance.disclose.drill_metrics import MetricDrill, metric_of
+from usance.disclose.drill_stated import stated_of, told
 from usance.disclose.errors import AddressError
 from usance.disclose.facts import NO_CURRENCY, Fact
 from usance.disclose.periods import parse_period
@@ -60,6 +63,10 @@ class Drill:
     rule: str
     made: Made | None
     accounts: tuple[AccountDrill, ...]
+    metric: MetricDrill | None = None
+    stated: str = ""
+    """Where it is stated, for a figure that is neither posted, measured nor made from others."""
+    stated_ids: tuple[int, ...] = ()
 
     @property
     def currency(self) -> str:
@@ -87,6 +94,8 @@ class Drill:
     @cached_property
     def loans(self) -> list[int]:
         """The loans behind it."""
+        if self.metric is not None:
+            return self.metric.loans()
         shares = (share.loan_id for account in self.accounts for journal in account.journals
                   for share in journal.loans)  # fmt: skip
         return sorted(set(shares))
@@ -94,33 +103,28 @@ class Drill:
     @cached_property
     def loan_facts(self) -> dict[int, dict[str, Any]]:
         """Their facts, as known at the release's close."""
+        return self.facts_of(self.loans)
+
+    def facts_of(self, loans: Sequence[int]) -> dict[int, dict[str, Any]]:
+        """The facts of some loans, as known at the release's close."""
         closed = self.release.closed
         last = closed.closes[-1]
         day = self.made.parts[0].day if self.made and self.made.parts else last.day
-        known_at = known_at_of(closed.book, last)
-        return dict(facts_of_loans(closed.book, self.loans, day, known_at))
+        return facts_of_loans(closed.book, loans, day, known_at_of(closed.book, last))
 
     @cached_property
     def group_facts(self) -> dict[int, dict[str, Any]]:
         """The facts of the group behind it."""
-        known = {each.fact_id: each for each in self.release.closed.facts}
-        wanted = sorted({journal.fact_id for account in self.accounts
-                         for journal in account.journals if journal.fact_id})  # fmt: skip
-        return {
-            number: {
-                "kind": known[number].kind.label, "effective_on": known[number].effective_on,
-                "amount_minor": known[number].amount_minor,
-                "currency": known[number].currency.label, "entity": known[number].entity,
-            }
-            for number in wanted
-            if number in known
-        }  # fmt: skip
+        wanted = {journal.fact_id for account in self.accounts for journal in account.journals}
+        if self.stated_ids:
+            return dict(told(self.release.stated, self.stated_ids))
+        return dict(told(self.release.closed.facts, wanted))
 
     def as_dict(self, most: int = MOST_LOANS) -> dict[str, Any]:
         """The answer for programs."""
         fact = self.fact
-        shown = sorted({share.loan_id for account in self.accounts for journal in account.journals
-                        for share in _largest(journal, most)})  # fmt: skip
+        shown = self._shown_loans(most)
+        facts = self.facts_of(shown)
         return {
             "address": self.address, "statement": fact.statement, "line": fact.line,
             "parent": fact.parent, "period": fact.period.name, "currency": fact.currency,
@@ -132,10 +136,18 @@ class Drill:
                 {"address": address, "printed": each.text} for address, each in self.made_from
             ]},
             "accounts": [_account(each, most) for each in self.accounts],
-            "loans": {str(loan_id): self.loan_facts[loan_id] for loan_id in shown
-                      if loan_id in self.loan_facts},
+            "metric": self.metric.as_dict(most) if self.metric else None,
+            "stated": self.stated,
+            "loans": {str(loan_id): facts[loan_id] for loan_id in shown},
             "group_facts": {str(number): each for number, each in self.group_facts.items()},
         }  # fmt: skip
+
+    def _shown_loans(self, most: int) -> list[int]:
+        """Those that are listed: the largest of every journal, or the first of a metric."""
+        if self.metric is not None:
+            return self.metric.loans(most)
+        return sorted({share.loan_id for account in self.accounts for journal in account.journals
+                       for share in _largest(journal, most)})  # fmt: skip
 
     def lines(self) -> Iterator[str]:
         """The answer for people."""
@@ -145,6 +157,14 @@ class Drill:
             yield f"made from printed figures: {self.rule}"
             for address, each in self.made_from:
                 yield f"  {each.text:>20}  {address}"
+        if self.metric is not None:
+            yield from self.metric.lines(MOST_LOANS)
+        if self.stated:
+            yield f"stated: {self.stated}"
+        for fact_id, known in self.group_facts.items() if self.stated_ids else ():
+            amount = f"{number(known['amount_minor'], known['currency'])} {known['currency']}"
+            what = f"{known['kind']} on {known['effective_on']}"
+            yield f"  {amount:>20}  group fact {fact_id}: {what}, quantity {known['quantity']:,}"
         if self.made is None:
             return
         yield f"before rounding {number(self.made.exact_minor, self.currency)} {self.currency}"
@@ -156,6 +176,10 @@ class Drill:
         if self.translation_minor:
             amount = number(self.translation_minor, self.currency)
             yield f"  {amount:>20}  entries in other currencies, and what rates did to them"
+
+    @cached_property
+    def _counted(self) -> dict[int, dict[str, Any]]:
+        return self.facts_of(self._shown_loans(MOST_LOANS))
 
     def _journal_lines(self, account: AccountDrill, journal: Journal) -> Iterator[str]:
         amount = number(account.part.sign * journal.amount_minor, self.currency)
@@ -169,8 +193,11 @@ class Drill:
         shown = _largest(journal, MOST_LOANS)
         for share in shown:
             part = number(account.part.sign * share.amount_minor, self.currency)
-            count = len(self.loan_facts.get(share.loan_id, {"facts": ()})["facts"])
-            yield f"      {part:>20}  loan {print_id('ln', share.loan_id)}, {count} facts"
+            known = self._counted[share.loan_id]
+            count = f"{len(known['facts'])} facts"
+            if "tape" in known:
+                count = f"{len(known['tape'])} months of the tape {known['ref']}".rstrip()
+            yield f"      {part:>20}  loan {print_id('ln', share.loan_id)}, {count}"
         rest = sum(each.amount_minor for each in journal.loans) - sum(s.amount_minor for s in shown)
         if len(journal.loans) > len(shown):
             part = number(account.part.sign * rest, self.currency)
@@ -189,7 +216,7 @@ class Drilling:
         self.release = release
         profile = release.profile
         table = as_csv(release.document, release.figures, profile.reporting)
-        self.facts = facts_of_text(table, profile, release.document)
+        self.facts = facts_of_text(table, profile, release.document, signs=False)
         self.addresses = Addresses(release.document, self.facts, profile.reporting)
         self.by_address = {self.addresses.of(fact): fact for fact in self.facts}
         closed = release.closed
@@ -218,7 +245,12 @@ class Drilling:
             for part in (made.parts if made else ())
             if (drilled := AccountDrill(part, tuple(self.journals.of(part)))).journals
         )
-        return Drill(self.release, address, fact, terms, tie.rule if tie else "", made, accounts)
+        metric = metric_of(self.release, fact)
+        stated = ("", ()) if tie or made or metric else stated_of(self.release, fact)
+        return Drill(
+            self.release, address, fact, terms, tie.rule if tie else "", made, accounts, metric,
+            *stated,
+        )  # fmt: skip
 
     def _made(self, fact: Fact) -> Made | None:
         if not fact.is_money or fact.currency == NO_CURRENCY:

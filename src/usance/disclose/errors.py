@@ -1,9 +1,10 @@
-"""What can be wrong with a fact table, a rounding profile, a filer or an address.
+"""What can be wrong with a fact table, a rounding profile, a filer, a form or an address.
 
 InputError
 ├── FactError       disclose.fact       422
 ├── ProfileError    disclose.profile    400
 ├── FilerError      disclose.filer      400
+├── FormError       disclose.form       422
 └── AddressError    disclose.address    400
 """
 
@@ -29,6 +30,13 @@ class FilerError(InputError):
     """What a filer gives for its release cannot be used, or something it needs is missing."""
 
     code = "disclose.filer"
+
+
+class FormError(InputError):
+    """A dividend lacks what the exchange's form asks for."""
+
+    code = "disclose.form"
+    http_status = 422
 
 
 class AddressError(InputError):

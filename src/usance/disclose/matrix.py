@@ -121,11 +121,16 @@ class Matrix:
             yield Tie(BEFORE_TAX, pretax, rest, check_only=True, over=period)
 
     def _other_equity(self, column: str, start: str, end: str) -> tuple[Term, ...]:
-        """Equity lines that an adjustment moves without income: premiums, reserves."""
+        """Equity lines that an adjustment moves without income: premiums, reserves.
+
+        Retained earnings and outside holders are where its income goes.
+        """
+        outside = self.table.profile.concepts["noncontrolling"].line
         terms: list[Term] = []
         for (line, where, period), fact in self.cells["balance_sheet"].items():
             name, _, parent = line.partition("|")
-            if where != column or fact.is_total or "retained" in name:
+            earned = "retained" in name or outside.fullmatch(fact.line)
+            if where != column or fact.is_total or earned:
                 continue
             if "equity" in parent and "liabilities" not in parent and period in (start, end):
                 terms.append((fact, -1 if period == end else 1))

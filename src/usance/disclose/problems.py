@@ -21,10 +21,13 @@ _POSITIVE = ("rmb_per_usd", "rate")
 _ASSETS = re.compile(r"TOTAL ASSETS|Total (non-?)?current assets", re.IGNORECASE)
 
 
-def problems(facts: Sequence[Fact], profile: Profile) -> Iterator[UsanceError]:
-    """Everything wrong between rows."""
+def problems(
+    facts: Sequence[Fact], profile: Profile, *, signs: bool = True
+) -> Iterator[UsanceError]:  # fmt: skip
+    """Everything wrong between rows, and below zero where nothing can be."""
     yield from _two_values(facts)
-    yield from _wrong_signs(facts)
+    if signs:
+        yield from _wrong_signs(facts)
     yield from _mixed_units(facts, profile)
     yield from _missing(facts, profile)
     yield from _lost_parents(facts, profile)

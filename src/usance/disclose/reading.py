@@ -56,14 +56,19 @@ def read_facts(paths: Sequence[Path | str], profile: Profile) -> list[Fact]:
     return _facts(texts, profile, wrong, ", ".join(str(path) for path in paths))
 
 
-def facts_of_text(text: str, profile: Profile, name: str) -> list[Fact]:
-    """The facts of a table that is already read, or everything that is wrong with it."""
-    return _facts([(name, text)], profile, [], name)
+def facts_of_text(text: str, profile: Profile, name: str, *, signs: bool = True) -> list[Fact]:
+    """The facts of a table that is already read, or everything that is wrong with it.
+
+    Without `signs`, amounts that no page should show below zero are taken as they are: books
+    that lack their funding have less than no cash, and can still be followed.
+    """
+    return _facts([(name, text)], profile, [], name, signs=signs)
 
 
 def _facts(
-    texts: Sequence[tuple[str, str]], profile: Profile, wrong: list[UsanceError], where: str
-) -> list[Fact]:
+    texts: Sequence[tuple[str, str]], profile: Profile, wrong: list[UsanceError], where: str,
+    *, signs: bool = True,
+) -> list[Fact]:  # fmt: skip
     from usance.disclose.problems import problems
 
     facts: list[Fact] = []
@@ -76,7 +81,7 @@ def _facts(
                 facts.append(found)
             else:
                 wrong += found
-    wrong += problems(facts, profile)
+    wrong += problems(facts, profile, signs=signs)
     raise_all(sorted(wrong, key=_by_row), where=where)
     return _once(facts)
 

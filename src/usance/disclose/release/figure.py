@@ -16,9 +16,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from io import StringIO
 
+from usance.base.codes import Currency
 from usance.disclose.facts import COLUMNS, NO_CURRENCY, Fact
 
 ADDRESS = "address"
+_LABELS = {Currency.CNY: "RMB"}
+"""What a filing calls a currency, where that is not its code."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +36,15 @@ class Figure:
     unit: str
     text: str
     is_total: bool = False
+
+
+def printed_currency(code: str) -> str:
+    """A currency as filings name it.
+
+    >>> printed_currency("CNY"), printed_currency("USD")
+    ('RMB', 'USD')
+    """
+    return _LABELS.get(Currency[code], code)
 
 
 def slug(name: str) -> str:

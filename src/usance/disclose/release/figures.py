@@ -3,31 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from datetime import date, timedelta
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
 
 from usance.base.codes import Currency
 from usance.base.errors import UsanceError
+from usance.books.closes import known_at_of
+from usance.books.group.facts import GroupFact, facts_of_table, visible
 from usance.books.periods import ClosePeriod
 from usance.disclose.errors import FilerError
 from usance.disclose.facts import NO_CURRENCY, UNITS
+from usance.disclose.periods import parse_period
 from usance.disclose.profile import Profile
+from usance.disclose.release.actions import ActionFigures, Actions
+from usance.disclose.release.announcement import Announcement
+from usance.disclose.release.business import Business, wanted_metrics
 from usance.disclose.release.closed import Closed
 from usance.disclose.release.exact import CASH_FLOWS, COMPREHENSIVE, OPERATIONS, Exact
-from usance.disclose.release.figure import Figure
+from usance.disclose.release.figure import Figure, printed_currency
 from usance.disclose.release.filer import Filer
-from usance.disclose.release.per_share import PerShare
+from usance.disclose.release.measured import Measured, inputs_of
+from usance.disclose.release.outlook import outlook_figures
+from usance.disclose.release.per_share import NET, PerShare
 from usance.disclose.release.printed import Printed, year_start
 from usance.disclose.release.quoted import Quoted
 from usance.disclose.release.spans import Span, Spans, spans_of
 from usance.disclose.release.tables import Tables
 from usance.disclose.release.translated import Translated
-
-LABELS = {Currency.CNY: "RMB"}
-"""What a filing calls a currency, where that is not its code."""
+from usance.disclose.release.vintages import vintage_figures
 
 
 @dataclass(frozen=True)
@@ -38,6 +44,59 @@ class Release:
     period: ClosePeriod
     profile: Profile
     filer: Filer
+    announcement: Announcement = field(default_factory=Announcement)
+
+    @cached_property
+    def as_of(self) -> date:
+        """The day it speaks: that of its announcement, else the last of the period."""
+        return max(self.announcement.on or self.period.last_day, self.period.last_day)
+
+    @cached_property
+    def known_at(self) -> datetime:
+        """Up to which moment it knows what happened outside the books."""
+        spoken = datetime.combine(self.as_of + timedelta(days=1), time(), UTC)
+        return max(spoken, known_at_of(self.closed.book, self.closed.closes[-1]))
+
+    @cached_property
+    def stated(self) -> list[GroupFact]:
+        """The facts of the group by the day it speaks."""
+        facts = facts_of_table(self.closed.book.read("group_facts"))
+        return visible(facts, self.as_of, self.known_at)
+
+    @cached_property
+    def actions(self) -> Actions:
+        """Dividends and repurchases: of the announcement's capital document, else of the facts."""
+        capital = self.announcement.capital
+        return Actions.of_capital(capital) if capital else Actions.of_facts(self.stated)
+
+    @cached_property
+    def measured(self) -> Measured:
+        """The metrics of the book."""
+        inputs = inputs_of(self.closed, self.period.last_day, self.as_of, self.known_at)
+        return Measured(inputs, self.as_of, wanted_metrics())
+
+    @cached_property
+    def business(self) -> Business:
+        """The highlights those metrics make."""
+        return Business(self)
+
+    def net_income_minor(self, period: str) -> int | None:
+        """Net income of a period, before rounding; none where the books do not tell it."""
+        known = parse_period(period)
+        if known is None or known.instant or not self.closed.tells(known.start, known.end):
+            return None
+        exact = self.tables.printed.exact.flow(OPERATIONS, known.opens_on, known.end)
+        return next(minor for (line, _), minor in exact.items() if line == NET)
+
+    def in_reporting(self, minor: int, currency: Currency) -> Fraction | None:
+        """An amount of one of the two currencies in minor units of the reporting one."""
+        own = self.closed.books.entities.currency
+        if currency is own:
+            return Fraction(minor)
+        if currency.label != self.profile.translated or not self.tables.translated:
+            return None
+        scale = Fraction(10**own.exponent, 10**currency.exponent)
+        return minor * Fraction(self.rate) * scale
 
     @cached_property
     def document(self) -> str:
@@ -58,7 +117,7 @@ class Release:
     def tables(self) -> Tables:
         """Its printed columns."""
         currency = self.closed.books.entities.currency
-        if LABELS.get(currency, currency.label) != self.profile.reporting:
+        if printed_currency(currency.label) != self.profile.reporting:
             what = f"the books are in {currency.label}, the profile in {self.profile.reporting}"
             raise FilerError(what, fix="Give a profile of the books' currency with --profile")
         minor = UNITS[self.filer.unit] * 10**currency.exponent // 10**self.filer.decimals
@@ -108,7 +167,13 @@ class Release:
     @cached_property
     def figures(self) -> list[Figure]:
         """Every figure, once."""
-        return [*self._tables(), *self._note(), *self._matrices(), *Quoted(self).figures()]
+        quoted = Quoted(self)
+        return [
+            *self.business.figures(), *quoted.figures(),
+            *vintage_figures(self.measured, self.profile, self.spans.now),
+            *ActionFigures(self).figures(), *outlook_figures(self, quoted), *self._note(),
+            *self._tables(), *self._matrices(),
+        ]  # fmt: skip
 
     def _tables(self) -> Iterator[Figure]:
         tables = self.tables

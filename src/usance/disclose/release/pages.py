@@ -1,18 +1,30 @@
-"""Facts laid out as people read them: sentences, tables and definitions; whoever made the facts."""
+"""Facts laid out as people read them: sentences, tables, charts, notes; whoever made the facts."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from usance.disclose.facts import NO_CURRENCY, Fact
+from usance.disclose.periods import Period
 from usance.disclose.profile import Profile
+from usance.disclose.release.charts import chart_of
 from usance.disclose.release.figure import Addresses
-from usance.disclose.release.wording import filled, said
+from usance.disclose.release.sentences import Sentence, Words
+from usance.disclose.release.wording import Labels, filled, grouped, said
 
 COLUMN = tuple[str, str, str]
 """Column of a matrix (or nothing), period, currency."""
+SPOKEN = (
+    "business_highlights", "release_highlights", "management_quote", "release_results", "dividend",
+    "share_repurchase", "outlook", "convenience_translation",
+)  # fmt: skip
+"""Statements that are told in sentences, in the order they are told."""
+CURVES = ("vintage_30", "vintage_180")
+"""Tables that are drawn too; they stand before the others."""
+FORM = "dividend_form"
+"""The exchange's form: a table of words, with headings of its own."""
 
 
 @dataclass(frozen=True)
@@ -28,21 +40,33 @@ class Row:
 
 @dataclass(frozen=True)
 class Sheet:
-    """One table."""
+    """One table, and its drawing if it has one."""
 
     name: str
     title: str
     columns: tuple[COLUMN, ...]
     headings: tuple[tuple[str, ...], ...]
     rows: tuple[Row, ...]
+    chart: str = ""
+
+    @property
+    def is_form(self) -> bool:
+        """Whether its cells are words, not figures under each other."""
+        return self.name == FORM
+
+    @property
+    def labels(self) -> set[str]:
+        """The lines it has; a parent that is none of them is a heading."""
+        return {row.line for row in self.rows}
 
 
 @dataclass(frozen=True)
 class Section:
-    """Sentences under a title, each with the definitions it needs by number."""
+    """Sentences under a title."""
 
+    name: str
     title: str
-    sentences: tuple[tuple[str, tuple[int, ...]], ...]
+    sentences: tuple[Sentence, ...]
 
 
 @dataclass(frozen=True)
@@ -54,116 +78,56 @@ class Page:
     opening: tuple[str, ...]
     sections: tuple[Section, ...]
     sheets: tuple[Sheet, ...]
-    footnotes_title: str
     footnotes: tuple[str, ...]
     language: str
+    texts: Mapping[str, Any] = field(repr=False)
+    quoted: tuple[Fact, ...] = field(repr=False)
+    """The facts of its sentences, by the number of their marks."""
     address: Mapping[Fact, str] = field(repr=False)
+
+    def shown(self, fact: Fact) -> str:
+        """A figure as it stands in a table: separators, and brackets below zero."""
+        if fact.statement == FORM:
+            return self._in_form(fact)
+        if not fact.is_number or fact.unit in ("rmb_per_usd", "rate"):
+            return fact.text
+        number = grouped(fact.text.lstrip("-"), self.texts["numbers"])
+        percent = "%" if fact.unit == "percent" else ""
+        return f"({number}{percent})" if fact.text.startswith("-") else f"{number}{percent}"
+
+    def _in_form(self, fact: Fact) -> str:
+        """A field of the exchange's form, with the words around its amounts."""
+        template = self.texts["form"].get(fact.unit)
+        if template is None:
+            return fact.text
+        of = fact.line.rpartition(" ")[2]
+        words = {"currency": fact.currency, "value": fact.text, "of": of}
+        return filled(template, "texts.form", **words)
 
 
 def page_of(
     facts: Sequence[Fact], profile: Profile, texts: Mapping[str, Any], company: str,
-    language: str = "en",
+    language: str = "en", definitions: Mapping[str, str] | None = None,
 ) -> Page:  # fmt: skip
-    """The page of one document's facts."""
-    document = facts[0].document
+    """The page of one document's facts; `definitions` are those of its metrics, by line."""
+    document, groups = facts[0].document, _by_statement(facts)
     addresses = Addresses(document, facts, profile.reporting)
-    spoken = (*profile.statements["text"], *profile.statements["figures"])
-    words = _Words(texts, profile)
+    known = {**(definitions or {}), **texts["metrics"], **texts["definitions"]}
+    words = Words(texts, profile, known)
     sections = tuple(
-        Section(texts["sections"].get(name, name), tuple(words.sentences(group)))
-        for name, group in _by_statement(facts).items()
-        if name in spoken
+        Section(name, texts["sections"].get(name, name), tuple(words.sentences(name, groups[name])))
+        for name in SPOKEN
+        if name in groups
     )
-    sheets = tuple(
-        _sheet(name, group, texts, profile)
-        for name, group in _by_statement(facts).items()
-        if name not in spoken
-    )
+    ordered = sorted((name for name in groups if name not in SPOKEN), key=_after_curves)
+    sheets = tuple(_sheet(name, groups[name], texts, profile) for name in ordered)
+    if len(sheets) == 1 and sheets[0].is_form and not sections:
+        sheets = (replace(sheets[0], title=""),)  # the headline says it
     return Page(
         document, _headline(facts, texts, company), _opening(facts, texts, profile), sections,
-        sheets, texts["footnotes_title"], tuple(words.footnotes), language,
+        sheets, tuple(words.footnotes), language, texts, tuple(words.facts),
         {fact: addresses.of(fact) for fact in facts},
     )  # fmt: skip
-
-
-def shown(fact: Fact) -> str:
-    """A figure as it stands in a table: separators, and brackets below zero.
-
-    >>> grouped("-1234567.80"), grouped("0")
-    ('(1,234,567.80)', '0')
-    """
-    if not fact.is_number:
-        return fact.text
-    percent = "%" if fact.unit == "percent" else ""
-    return grouped(fact.text) + percent if fact.unit not in ("rmb_per_usd", "rate") else fact.text
-
-
-def grouped(text: str) -> str:
-    """A number with separators, in brackets if it is below zero."""
-    whole, point, rest = text.lstrip("-").partition(".")
-    number = f"{int(whole):,}{point}{rest}"
-    return f"({number})" if text.startswith("-") else number
-
-
-class _Words:
-    """Sentences made from templates; definitions are numbered as they are first needed."""
-
-    def __init__(self, texts: Mapping[str, Any], profile: Profile) -> None:
-        self.texts, self.profile = texts, profile
-        self.footnotes: list[str] = []
-        self._numbers: dict[str, int] = {}
-
-    def sentences(self, facts: Iterable[Fact]) -> Iterable[tuple[str, tuple[int, ...]]]:
-        """One sentence for each line."""
-        lines: dict[tuple[str, str], list[Fact]] = {}
-        for fact in facts:
-            lines.setdefault((fact.line, fact.parent), []).append(fact)
-        for (line, parent), own in lines.items():
-            yield self._sentence(line, parent, own), self._notes(line)
-
-    def _notes(self, line: str) -> tuple[int, ...]:
-        definition = self.texts["definitions"].get(line)
-        if definition is None:
-            return ()
-        if line not in self._numbers:
-            self.footnotes.append(f"{line}: {definition}")
-            self._numbers[line] = len(self.footnotes)
-        return (self._numbers[line],)
-
-    def _sentence(self, line: str, parent: str, facts: Sequence[Fact]) -> str:
-        texts = self.texts
-        end = max(fact.period.end for fact in facts)
-        latest = [fact for fact in facts if fact.period.end == end]
-        now, *others = sorted(latest, key=lambda fact: fact.currency == self.profile.translated)
-        translated = "".join(f" ({self._value(fact)})" for fact in others)
-        name = f"{line} ({parent})" if parent else line
-        template = texts["share"] if now.unit == "percent" else texts["sentence"]
-        said_ = filled(
-            template, "texts.sentence", line=name, now=self._value(now), translated=translated
-        )
-        earlier = [
-            filled(
-                texts["compared"]["year_ago" if self._is_year_ago(fact, now) else "prior"],
-                "texts.compared", value=self._value(fact), period=said(fact.period, texts),
-            )
-            for fact in facts
-            if fact.period.end < end
-        ]  # fmt: skip
-        tail = filled(texts["against"], "texts.against", list=texts["and"].join(earlier))
-        return f"{said_}{tail if earlier else ''}."
-
-    @staticmethod
-    def _is_year_ago(fact: Fact, now: Fact) -> bool:
-        return fact.period.end == now.period.year_before()
-
-    def _value(self, fact: Fact) -> str:
-        if not fact.is_number:
-            return fact.text
-        sign = self.texts["currencies"].get(fact.currency, fact.currency)
-        money = fact.currency != NO_CURRENCY and fact.unit not in ("shares", "ads")
-        unit = self.texts["units"].get(fact.unit, "")
-        minus = "-" if fact.text.startswith("-") else ""
-        return f"{minus}{sign if money else ''}{grouped(fact.text.lstrip('-'))}{unit}"
 
 
 def _by_statement(facts: Iterable[Fact]) -> dict[str, list[Fact]]:
@@ -174,9 +138,14 @@ def _by_statement(facts: Iterable[Fact]) -> dict[str, list[Fact]]:
     return found
 
 
+def _after_curves(name: str) -> int:
+    return CURVES.index(name) if name in CURVES else len(CURVES)
+
+
 def _sheet(
     name: str, facts: Sequence[Fact], texts: Mapping[str, Any], profile: Profile
 ) -> Sheet:  # fmt: skip
+    labels = Labels(texts["lines"])
     cells: dict[tuple[str, str], dict[COLUMN, Fact]] = {}
     for fact in facts:
         # The plain name of a matrix column or table; counts stand under the reporting currency.
@@ -184,21 +153,66 @@ def _sheet(
         column = fact.statement.partition(":")[2], fact.period.name, currency
         cells.setdefault((fact.line, fact.parent), {})[column] = fact
     columns = tuple(dict.fromkeys(column for row in cells.values() for column in row))
-    parents = dict(cells)
+    above = dict(cells.keys())
     rows = tuple(
-        Row(line, parent, any(fact.is_total for fact in own.values()), _depth(parent, parents), own)
-        for (line, parent), own in cells.items()
-    )
-    headings = tuple(
-        tuple(part for part in (texts["columns"].get(matrix, matrix), period, currency) if part)
-        for matrix, period, currency in columns
-    )
-    return Sheet(name, texts["statements"].get(name, name), columns, headings, rows)
+        Row(labels.of(line),
+            _form_heading(line, texts) if name == FORM else labels.of(parent),
+            any(fact.is_total for fact in own.values()), _depth(parent, above), own)
+        for (line, parent), own in ((key, cells[key]) for key in _footed(list(cells)))
+    )  # fmt: skip
+    periods = {fact.period.name: fact.period for fact in facts}
+    headings = tuple(_heading(name, column, periods[column[1]], texts, facts) for column in columns)
+    title = texts["statements"].get(name, name)
+    chart = chart_of(facts, texts) if name in CURVES else ""
+    return Sheet(name, title, columns, headings, rows, chart)
 
 
-def _depth(parent: str, rows: Mapping[tuple[str, str], object]) -> int:
+def _footed(keys: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Lines in order, every total right after the lines it is the sum of.
+
+    >>> _footed([("A", "T"), ("D", "U"), ("T", ""), ("U", "")])
+    [('A', 'T'), ('T', ''), ('D', 'U'), ('U', '')]
+    """
+    above, under = dict(keys), {parent: [k for k in keys if k[1] == parent] for _, parent in keys}
+    done: dict[tuple[str, str], None] = {}
+
+    def put(key: tuple[str, str], path: tuple[str, ...]) -> None:
+        for child in under.get(key[0], ()) if key[0] not in path else ():
+            put(child, (*path, key[0]))
+        done.setdefault(key)
+
+    for line, parent in keys:
+        top, seen = (line, parent), {line}
+        while top[1] in above and top[1] not in seen:
+            seen.add(top[1])
+            top = top[1], above[top[1]]
+        put(top, ())
+        put((line, parent), ())
+    return list(done)
+
+
+def _form_heading(line: str, texts: Mapping[str, Any]) -> str:
+    """The part of the form a field stands in; an exchange rate names its currencies."""
+    parts = texts["form_parts"]
+    return next((str(part["title"]) for part in parts for start in part["lines"]
+                 if line == start or line.startswith(f"{start} ")), "")  # fmt: skip
+
+
+def _heading(
+    name: str, column: COLUMN, period: Period, texts: Mapping[str, Any], facts: Sequence[Fact]
+) -> tuple[str, ...]:
+    """What stands above a column: the matrix column, the period, the currency if there is one."""
+    matrix, _, currency = column
+    first = texts["columns"].get(matrix, matrix)
+    if name in CURVES or name == FORM:
+        return (first,) if first else ()
+    has_money = any(fact.currency != NO_CURRENCY for fact in facts)
+    parts = (first, said(period, texts, "short"), currency if has_money else "")
+    return tuple(part for part in parts if part)
+
+
+def _depth(parent: str, above: Mapping[str, str]) -> int:
     """How many totals stand above a line, as far as a page shows it."""
-    above = dict(rows.keys())
     depth = 0
     while parent and parent in above and depth < 2:
         parent, depth = above[parent], depth + 1
@@ -206,7 +220,10 @@ def _depth(parent: str, rows: Mapping[tuple[str, str], object]) -> int:
 
 
 def _headline(facts: Sequence[Fact], texts: Mapping[str, Any], company: str) -> str:
-    durations = [fact.period for fact in facts if not fact.period.instant]
+    if all(fact.statement == FORM for fact in facts):
+        return str(texts["statements"][FORM])
+    durations = [fact.period for fact in facts
+                 if not fact.period.instant and fact.statement != "outlook"]  # fmt: skip
     latest = min(
         (each for each in durations if each.end == max(other.end for other in durations)),
         key=lambda each: each.days, default=facts[0].period,
@@ -219,14 +236,8 @@ def _opening(
 ) -> tuple[str, ...]:  # fmt: skip
     tables = profile.statements["tables"]
     units = [fact.unit for fact in facts if fact.is_money and fact.statement in tables]
-    words = {"unit": f"{units[0]}s" if units else "units", "currency": profile.reporting}
-    opening = [filled(texts["opening"], "texts.opening", **words)]
-    rates = [fact for fact in facts if fact.unit == "rmb_per_usd"]
-    dates = [fact for fact in facts if fact.unit == "date" and fact.line == "Rate date"]
-    if rates:
-        opening.append(filled(
-            texts["opening_translated"], "texts.opening_translated", **words,
-            translated=profile.translated, rate=rates[0].text,
-            rate_on=dates[0].text if dates else rates[0].period.name,
-        ))  # fmt: skip
-    return tuple(opening)
+    if not units:
+        return ()
+    unit = texts["in_units"].get(units[0], units[0])
+    words = {"unit": unit, "currency": profile.reporting}
+    return (filled(texts["opening"], "texts.opening", **words),)

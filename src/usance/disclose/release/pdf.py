@@ -2,17 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from usance.disclose.release.pages import Page, Row, Sheet, shown
+from usance.disclose.release.pages import Page, Row, Sheet
+from usance.disclose.release.wording import filled
 
+WIDE = 6
+"""Columns from which on a table is set across the page."""
 _HEAD = """\
 #set document(title: {title}, date: none)
-#set page(paper: "a4", flipped: {flipped}, margin: 16mm, numbering: "1")
-#set text(size: 9pt, lang: {language})
-#set par(justify: false)
-#show heading: it => block(above: 1.4em, below: .7em, text(fill: rgb("#0b5c6b"), it.body))
-#show table.cell.where(y: 0): strong
+#set page(paper: "a4", margin: (x: 17mm, top: 18mm, bottom: 20mm), footer: context {{
+  set text(size: 7.5pt, fill: rgb("#667085"))
+  let (now, last) = (counter(page).get().first(), counter(page).final().first())
+  grid(columns: (1fr, auto), {title}, {page})
+}})
+#set text(font: ("Libertinus Serif", "New Computer Modern"), size: 9.5pt, lang: {language},
+  fill: rgb("#1b2330"))
+#set par(justify: false, leading: 0.6em)
+#set list(indent: 0pt, body-indent: 6pt, spacing: 0.75em, marker: text(fill: mark)[•])
+#set enum(spacing: 0.6em)
+#show heading.where(level: 1): it => block(below: 1em,
+  text(size: 19pt, weight: "bold", fill: mark, it.body))
+#show heading.where(level: 2): it => block(above: 1.7em, below: 0.8em, breakable: false,
+  width: 100%, stroke: (bottom: 1pt + mark), inset: (bottom: 4pt),
+  text(size: 12pt, weight: "bold", fill: mark, it.body))
+#show table.cell.where(y: 0): set text(weight: "bold", fill: rgb("#475467"))
 """
 
 
@@ -40,50 +54,72 @@ def quoted(text: str) -> str:
 
 
 def _lines(page: Page) -> Iterator[str]:
-    wide = max((len(sheet.columns) for sheet in page.sheets), default=0) > 6
+    yield '#let mark = rgb("#0b5c6b")'
     yield _HEAD.format(
-        title=quoted(page.headline), flipped=str(wide).lower(), language=quoted(page.language)
+        title=quoted(page.headline), language=quoted(page.language), page=_page_number(page)
     )
     yield f"#heading(level: 1, {quoted(page.headline)})"
     for text in page.opening:
-        yield f"#text(fill: gray, {quoted(text)})\n"
+        yield f'#text(fill: rgb("#667085"), {quoted(text)})\n'
     for section in page.sections:
         yield f"#heading(level: 2, {quoted(section.title)})"
-        items = (
-            f"[#{quoted(sentence)}#super({quoted(','.join(map(str, notes)))})]"
-            for sentence, notes in section.sentences
-        )
-        yield f"#list({', '.join(items)})"
+        for sentence in section.sentences:
+            marks = f"#super({quoted(','.join(map(str, sentence.notes)))})"
+            item = f"#list([#{quoted(sentence.plain)}{marks if sentence.notes else ''}])"
+            yield f"#pad(left: {sentence.depth * 12}pt)[{item}]"
     for sheet in page.sheets:
-        yield from _table(sheet)
+        yield from _table(page, sheet)
     if page.footnotes:
-        yield f"#heading(level: 2, {quoted(page.footnotes_title)})"
-        yield f"#enum({', '.join(f'[#{quoted(note)}]' for note in page.footnotes)})"
+        yield f"#heading(level: 2, {quoted(page.texts['footnotes_title'])})"
+        notes = ", ".join(f"[#{quoted(note)}]" for note in page.footnotes)
+        yield f'#text(size: 8pt, fill: rgb("#475467"), enum({notes}))'
 
 
-def _table(sheet: Sheet) -> Iterator[str]:
-    size = 6 if len(sheet.columns) > 6 else 8
-    yield f"#heading(level: 2, {quoted(sheet.title)})"
-    columns = ", ".join(["4fr", *["1fr"] * len(sheet.columns)])
-    yield f"#text(size: {size}pt, table(columns: ({columns}), stroke: none,"
-    yield "inset: (x: 3pt, y: 2pt),"
-    yield "align: (x, y) => if x == 0 { left } else { right },"
-    headings = [" ".join(heading) for heading in sheet.headings]
-    yield f"table.header({', '.join(quoted(each) for each in ['', *headings])}), table.hline(),"
-    above, lines = "", {row.line for row in sheet.rows}
+def _page_number(page: Page) -> str:
+    """The template of a page's number as an expression of typst."""
+    marks = {"number": "\ue000", "count": "\ue001"}
+    text = quoted(filled(page.texts["page"], "texts.page", **marks))
+    return text.replace("\ue000", '" + str(now) + "').replace("\ue001", '" + str(last) + "')
+
+
+def _table(page: Page, sheet: Sheet) -> Iterator[str]:
+    is_wide = len(sheet.columns) > WIDE
+    yield "#page(flipped: true)[" if is_wide else "#block(width: 100%)["
+    if sheet.title:
+        yield f"#heading(level: 2, {quoted(sheet.title)})"
+    if sheet.chart:
+        width = "62%" if is_wide else "100%"
+        yield f'#image(bytes({quoted(sheet.chart)}), format: "svg", width: {width})'
+    first = "2fr" if sheet.is_form else "auto" if is_wide else "4fr"
+    columns = ", ".join([first, *["3fr" if sheet.is_form else "1fr"] * len(sheet.columns)])
+    yield f"#text(size: {6.5 if is_wide else 8}pt, table(columns: ({columns}), stroke: none,"
+    yield "inset: (x: 3pt, y: 2.4pt),"
+    yield 'fill: (x, y) => if y > 0 and calc.even(y) { rgb("#f5f7f9") },'
+    side = "left" if sheet.is_form else "right"
+    yield f"align: (x, y) => if x == 0 {{ left }} else {{ {side} }},"
+    if any(sheet.headings):
+        headings = ", ".join(_stacked(heading) for heading in ((), *sheet.headings))
+        yield f"table.header({headings}), table.hline(stroke: 0.7pt),"
+    above, lines = "", sheet.labels
     for row in sheet.rows:
         if row.parent and row.parent not in lines and row.parent != above:
-            yield f"table.cell(colspan: {len(sheet.columns) + 1}, emph({quoted(row.parent)})),"
+            span = len(sheet.columns) + 1
+            yield f"table.cell(colspan: {span}, inset: (top: 7pt), emph({quoted(row.parent)})),"
         above = row.parent
-        yield _row(sheet, row)
-    yield "))"
+        yield _row(page, sheet, row)
+    yield "))]"
 
 
-def _row(sheet: Sheet, row: Row) -> str:
+def _row(page: Page, sheet: Sheet, row: Row) -> str:
     facts = (row.cells.get(column) for column in sheet.columns)
-    texts = [shown(fact) if fact else "" for fact in facts]
-    # Set in by a no-break space a level: typst drops ordinary ones.
-    cells = [quoted("\u2003" * row.depth + row.line), *map(quoted, texts)]
+    cells = [quoted(row.line), *(quoted(page.shown(fact) if fact else "") for fact in facts)]
     if row.is_total:
         cells = [f"strong({cell})" for cell in cells]
+    cells[0] = f"pad(left: {row.depth * 8}pt, {cells[0]})"
     return f"{', '.join(cells)},"
+
+
+def _stacked(heading: Sequence[str]) -> str:
+    """The parts of a heading, one under the other."""
+    new_line = " \\ "
+    return f"[{new_line.join(f'#{quoted(part)}' for part in heading)}]"

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from usance.base.book import Book
 from usance.base.errors import InputError
 from usance.books.periods import ClosePeriod
 from usance.disclose.errors import FactError
-from usance.disclose.facts import Fact, documents
+from usance.disclose.facts import documents
 from usance.disclose.profile import Profile
 from usance.disclose.reading import facts_of_text, read_facts
+from usance.disclose.release.announcement import Announcement
 from usance.disclose.release.closed import closed_books
 from usance.disclose.release.figure import Figure, as_csv
 from usance.disclose.release.figures import Release
@@ -25,19 +26,21 @@ from usance.disclose.release.xlsx import xlsx_of
 FORMATS = ("csv", "html", "xlsx", "pdf")
 
 
-def release_of(book: Book, period: ClosePeriod, profile: Profile, filer: Filer) -> Release:
+def release_of(
+    book: Book, period: ClosePeriod, profile: Profile, filer: Filer,
+    announcement: Announcement | None = None,
+) -> Release:  # fmt: skip
     """The release of a closed period."""
-    return Release(closed_books(book, period), period, profile, filer)
+    said = announcement or Announcement()
+    return Release(closed_books(book, period), period, profile, filer, said)
 
 
 def publish(release: Release, out: Path, formats: Sequence[str] = FORMATS) -> dict[str, Path]:
-    """Write a release made from books; its table is read back as anyone else would read it."""
-    table = as_csv(release.document, release.figures, release.profile.reporting)
-    facts = facts_of_text(table, release.profile, f"{release.document}.csv")
-    path = _write(out, f"{release.document}.csv", table.encode())
-    return {"csv": path} | print_facts(
-        facts, release.profile, release.filer, release.company, out, formats
-    )
+    """Write a release made from books."""
+    return publish_figures(
+        release.document, release.figures, release.profile, release.filer, release.company, out,
+        formats, release.business.definitions(),
+    )  # fmt: skip
 
 
 def publish_table(
@@ -56,27 +59,28 @@ def publish_table(
                fact.text, fact.is_total)
         for fact in facts
     ]  # fmt: skip
-    text = as_csv(document, figures, profile.reporting)
-    path = _write(out, f"{document}.csv", text.encode())
     company = filer.name or document
-    return {"csv": path} | print_facts(facts, profile, filer, company, out, formats)
+    return publish_figures(document, figures, profile, filer, company, out, formats)
 
 
-def print_facts(
-    facts: Sequence[Fact], profile: Profile, filer: Filer, company: str, out: Path,
-    formats: Sequence[str],
+def publish_figures(
+    document: str, figures: Sequence[Figure], profile: Profile, filer: Filer, company: str,
+    out: Path, formats: Sequence[str] = FORMATS, definitions: Mapping[str, str] | None = None,
 ) -> dict[str, Path]:  # fmt: skip
-    """Write the page of one document's facts in some formats."""
+    """Write a document; its table is read back as anyone else would read it."""
+    table = as_csv(document, figures, profile.reporting)
+    facts = facts_of_text(table, profile, f"{document}.csv")
+    files = {"csv": table.encode()}
     texts = load_texts(filer.language, filer.texts)
-    page = page_of(facts, profile, texts, company, filer.language)
-    made = {}
+    page = page_of(facts, profile, texts, company, filer.language, definitions)
     if "html" in formats:
-        made["html"] = _write(out, f"{page.document}.html", html_of(page).encode())
+        files["html"] = html_of(page).encode()
     if "xlsx" in formats:
-        made["xlsx"] = _write(out, f"{page.document}.xlsx", xlsx_of(page, facts, profile))
+        files["xlsx"] = xlsx_of(page, facts, profile)
     if "pdf" in formats:
-        made["pdf"] = _write(out, f"{page.document}.pdf", pdf_of(page))
-    return made
+        files["pdf"] = pdf_of(page)
+    # All of it is made before any of it is written: what fails leaves nothing behind.
+    return {kind: _write(out, f"{document}.{kind}", content) for kind, content in files.items()}
 
 
 def _write(folder: Path, name: str, content: bytes) -> Path:

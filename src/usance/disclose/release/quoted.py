@@ -6,9 +6,11 @@ from collections.abc import Iterator
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+from usance.books.statements import cash
 from usance.disclose.facts import NO_CURRENCY, UNITS
 from usance.disclose.release.exact import ADJUSTED, OPERATIONS
 from usance.disclose.release.figure import Figure, decimal
+from usance.disclose.release.printed import CASH_LINES
 from usance.disclose.release.spans import Span
 from usance.disclose.ties import round_to
 
@@ -18,7 +20,11 @@ if TYPE_CHECKING:
 HIGHLIGHTS, RESULTS = "release_highlights", "release_results"
 IN_TEXT = {"thousand": "million", "million": "billion", "unit": "unit"}
 COMPANY = "Net income attributed to the Company"
+ADJUSTED_COMPANY = "Non-GAAP net income attributed to the Company"
 TAX = "Income tax expense"
+ALL_CASH = "Total cash and cash equivalent (incl. restricted cash and security deposit)"
+OWN_CASH = "Cash from operations"
+DEPOSIT = "Security deposit prepaid to third-party guarantee companies"
 _MARGINS = {
     "GAAP operating margin": "Operating margin",
     "Non-GAAP operating margin": "Non-GAAP operating margin",
@@ -52,12 +58,16 @@ class Quoted:
         lines = {line: (line, "") for line in _HIGHLIGHTS}
         for line, parent in lines.values():
             yield from self._line(HIGHLIGHTS, line, parent, years)
-        yield from self._margins(now)
+        yield from self._margins(HIGHLIGHTS, now)
+        yield from self._per_ads(HIGHLIGHTS, years)
+        yield from self._cash()
         for line, parent in self._result_lines():
             # A charge is told by its size; only a table beside it says which sign it had.
             yield from self._line(RESULTS, line, parent, years if line == TAX else self.spans)
+        yield from self._margins(RESULTS, now)
         yield from self._tax_rate()
-        yield from self._per_ads(years)
+        yield from self._per_ads(RESULTS, [now])
+        yield from self._weighted(now)
 
     def _result_lines(self) -> Iterator[tuple[str, str]]:
         lines = self.tables.printed.lines(OPERATIONS)
@@ -70,6 +80,7 @@ class Quoted:
             elif line.line.startswith("Net income attributable"):
                 yield "Non-GAAP net income", ""
                 yield COMPANY, ""
+                yield ADJUSTED_COMPANY, ""
             else:
                 yield line.line, line.parent if names.count(line.line) > 1 else ""
             if line.line == "Income from operations":
@@ -78,18 +89,21 @@ class Quoted:
     def _line(
         self, statement: str, line: str, parent: str, spans: list[Span]
     ) -> Iterator[Figure]:  # fmt: skip
-        if statement == RESULTS and not any(self._value(line, parent, s, False) for s in spans):
+        if statement == RESULTS and not any(
+            self.value(line, parent, s, translated=False) for s in spans
+        ):
             return  # a line that has never been anything is not spoken of
         for span in spans:
             for translated in (False, True):
                 if translated and (not self.tables.translated or span != self.release.spans.now):
                     continue
-                value = self._value(line, parent, span, translated)
+                value = self.value(line, parent, span, translated=translated)
                 currency = self.profile.translated if translated else self.profile.reporting
                 shown = decimal(self._rounded(value), self.decimals)
                 yield Figure(statement, line, parent, span.name, currency, self.unit, shown)
 
-    def _value(self, line: str, parent: str, span: Span, translated: bool) -> int:
+    def value(self, line: str, parent: str, span: Span, *, translated: bool) -> int:
+        """The table's figure that a line of the text tells, in printed steps."""
         source = self.tables.translated if translated else self.tables.printed
         assert source is not None
         made = source.operations(span.before, span.day)
@@ -101,7 +115,8 @@ class Quoted:
             if self.tables.translated and translated:
                 pay = self.tables.translated.of(pay)
             name = line.removeprefix("Non-GAAP ")
-            return found[name[0].upper() + name[1:]] + pay
+            plain = name[0].upper() + name[1:]
+            return pay + self.value(plain, "", span, translated=translated)
         if line == COMPANY:
             return next(
                 v for name, v in found.items() if name.startswith("Net income attributable")
@@ -111,17 +126,39 @@ class Quoted:
             return -charge if charge < 0 else charge
         return found[line]
 
-    def _rounded(self, value: int) -> int:
+    def _rounded(self, value: int, decimals: int | None = None) -> int:
         """A printed figure in the text's unit, in its smallest step."""
         scale = Fraction(UNITS[self.tables.unit], UNITS[self.unit])
-        scale *= Fraction(10**self.decimals, 10**self.tables.decimals)
+        digits = self.decimals if decimals is None else decimals
+        scale *= Fraction(10**digits, 10**self.tables.decimals)
         return int(round_to(value * scale, Fraction(1), self.profile.rounding.method))
 
-    def _margins(self, span: Span) -> Iterator[Figure]:
+    def _margins(self, statement: str, span: Span) -> Iterator[Figure]:
         for each in self.release.per_share.adjusted([(span, False)]):
             if each.line in _MARGINS:
                 line = _MARGINS[each.line]
-                yield Figure(HIGHLIGHTS, line, "", each.period, each.currency, each.unit, each.text)
+                yield Figure(statement, line, "", each.period, each.currency, each.unit, each.text)
+
+    def _cash(self) -> Iterator[Figure]:
+        """What the company holds, and what its operations brought in."""
+        span, printed = self.release.spans.now, self.tables.printed
+        held = printed.sheet(span.day)
+        lines = [held[line, "Total current assets"] for line in (*CASH_LINES, DEPOSIT)]
+        flow = printed.cash(span.before, span.day)[cash.OPERATING]
+        money = self.profile.reporting
+        yield Figure(HIGHLIGHTS, ALL_CASH, "", span.day.isoformat(), money, self.unit,
+                     decimal(self._rounded(sum(lines), 2), 2))  # fmt: skip
+        yield Figure(HIGHLIGHTS, OWN_CASH, "", span.name, money, self.unit,
+                     decimal(self._rounded(flow), self.decimals))  # fmt: skip
+
+    def _weighted(self, span: Span) -> Iterator[Figure]:
+        """The ADSs that figures per ADS are made with."""
+        million = 10**6 * self.profile.rounding.ads_ratio
+        for line, shares in self.release.per_share.counts(span).items():
+            ads = round_to(Fraction(100 * shares, million), Fraction(1))
+            name = f"Weighted average {line.lower()} ADS"
+            yield Figure(RESULTS, name, "", span.name, NO_CURRENCY, "million_ads",
+                         decimal(int(ads), 2))  # fmt: skip
 
     def _tax_rate(self) -> Iterator[Figure]:
         span = self.release.spans.now
@@ -137,7 +174,7 @@ class Quoted:
             yield Figure(RESULTS, "Effective tax rate", "", span.name, NO_CURRENCY, "percent",
                          decimal(tenths, 1))  # fmt: skip
 
-    def _per_ads(self, spans: list[Span]) -> Iterator[Figure]:
+    def _per_ads(self, statement: str, spans: list[Span]) -> Iterator[Figure]:
         names = {
             "Net income per ADS": "Net income per fully diluted ADS",
             "Non-GAAP net income per ADS": "Non-GAAP net income per fully diluted ADS",
@@ -147,5 +184,5 @@ class Quoted:
             for start, line in names.items():
                 if each.statement == ADJUSTED and each.line.startswith(f"{start} "):
                     yield Figure(
-                        HIGHLIGHTS, line, "", each.period, each.currency, each.unit, each.text
+                        statement, line, "", each.period, each.currency, each.unit, each.text
                     )

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,9 @@ from usance.disclose.errors import FilerError
 from usance.disclose.periods import Period
 
 FOLDER = Path(__file__).resolve().parents[1] / "data"
+OPEN = ("lines", "metrics", "definitions", "plan_parts")
+"""Texts by names that are not the house's alone: anyone may add to them."""
+_NAME = re.compile(r"\\\{(\w+)\\\}")
 
 
 def languages() -> list[str]:
@@ -37,10 +42,10 @@ def _replaced(given: dict[str, Any], own: Mapping[str, Any], where: str) -> dict
         known = given.get(name)
         if isinstance(known, dict) and isinstance(value, Mapping):
             made[name] = _replaced(known, value, f"{where}.{name}")
-        elif known is not None and isinstance(known, dict) != isinstance(value, Mapping):
+        elif known is not None and type(known) is not type(value):
             fix = "Keep the shape of the house's texts"
             raise FilerError("is no text of its place", where=f"{where}.{name}", fix=fix)
-        elif known is None and where == "texts":
+        elif known is None and where.removeprefix("texts.") not in OPEN:
             raise unknown("text", str(name), given, where=where)
         else:
             made[name] = value
@@ -57,14 +62,62 @@ def filled(template: str, where: str, **words: str) -> str:
                          fix=fix) from None  # fmt: skip
 
 
-def said(period: Period, texts: Mapping[str, Any]) -> str:
-    """A period as a sentence names it."""
+def said(period: Period, texts: Mapping[str, Any], form: str = "periods") -> str:
+    """A period as a sentence names it, or in `short` as a table does."""
     if period.instant:
-        return period.name
-    words = texts["periods"]
+        return said_day(period.end, texts)
     months = period.end.month - period.start.month + 1
     kinds = {3: "quarter", 6: "half", 9: "nine", 12: "year"}
     if months not in kinds or period.end.year != period.start.year:
         return period.name
     number = str(period.end.month // months)
-    return filled(words[kinds[months]], "texts.periods", number=number, year=str(period.end.year))
+    words = {"number": number, "year": str(period.end.year)}
+    return filled(texts[form][kinds[months]], f"texts.{form}", **words)
+
+
+def said_day(day: date, texts: Mapping[str, Any]) -> str:
+    """A day in words.
+
+    >>> said_day(date(2024, 6, 30), load_texts("en", {}))
+    'June 30, 2024'
+    """
+    words = {"day": str(day.day), "month": texts["months"][day.month - 1], "year": str(day.year)}
+    return filled(texts["day"], "texts.day", **words)
+
+
+def grouped(text: str, numbers: Mapping[str, str]) -> str:
+    """A number with separators.
+
+    >>> grouped("-1234567.80", {"group": ",", "point": "."})
+    '-1,234,567.80'
+    """
+    whole, point, rest = text.lstrip("-").partition(".")
+    number = f"{int(whole):,}".replace(",", numbers["group"])
+    minus = "-" if text.startswith("-") else ""
+    return f"{minus}{number}{numbers['point'] if point else ''}{rest}"
+
+
+class Labels:
+    """What lines are called: as they stand, or as the texts name them.
+
+    >>> labels = Labels({"Net income": "Ergebnis", "Equity of {company}": "Kapital der {company}"})
+    >>> labels.of("Net income"), labels.of("Equity of A & B"), labels.of("Other")
+    ('Ergebnis', 'Kapital der A & B', 'Other')
+    """
+
+    def __init__(self, lines: Mapping[str, str]) -> None:
+        self._plain = {line: name for line, name in lines.items() if "{" not in line}
+        self._shapes = [
+            (re.compile(_NAME.sub(r"(?P<\1>.+)", re.escape(line))), name)
+            for line, name in lines.items()
+            if "{" in line
+        ]
+
+    def of(self, line: str) -> str:
+        """The name of a line."""
+        if line in self._plain:
+            return self._plain[line]
+        for shape, name in self._shapes:
+            if found := shape.fullmatch(line):
+                return filled(name, "texts.lines", **found.groupdict())
+        return line

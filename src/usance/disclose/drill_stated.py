@@ -1,0 +1,69 @@
+"""What a figure that is neither posted nor measured rests on: facts of the group, or a document."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from usance.books.group.facts import GroupFact
+from usance.books.group.kinds import GroupKind
+from usance.capital.dividends import Dividend
+from usance.disclose.facts import Fact
+from usance.disclose.release.actions import DIVIDEND, REPURCHASE, dividend_period
+from usance.disclose.release.figures import Release
+from usance.disclose.release.outlook import OUTLOOK
+
+Stated = tuple[str, tuple[int, ...]]
+"""Where it is stated, in words, and the facts of the group that state it."""
+_SHARES = (
+    GroupKind.SHARES_ISSUED, GroupKind.SHARES_REPURCHASED, GroupKind.SHARES_RETIRED,
+    GroupKind.SHARES_RESERVED, GroupKind.SHARES_REISSUED, GroupKind.UNITS_CHANGED,
+    GroupKind.GRANT, GroupKind.VESTING_ESTIMATE, GroupKind.SHARE_PRICE,
+)  # fmt: skip
+
+
+def stated_of(release: Release, fact: Fact) -> Stated:
+    """Where a figure is stated; nothing for one that is made from others."""
+    if fact.statement == OUTLOOK:
+        return "the announcement, beside the printed figure of the year before", ()
+    if fact.statement == DIVIDEND:
+        named = [each for each in release.actions.dividends if _is_for(release, each, fact)]
+        return _actions(release, [(each.name, each.where) for each in named])
+    if fact.statement == REPURCHASE:
+        plans = [each for each in release.actions.programmes
+                 if fact.line.startswith(f"{each.name} plan ")]  # fmt: skip
+        return _actions(release, [(each.name, each.where) for each in plans])
+    if fact.unit in ("shares", "ads", "million_ads"):
+        return "the share register", _ids(release.closed.facts, _SHARES)
+    if fact.statement == "convenience_translation":
+        given = release.filer.rate is not None
+        known = () if given else _ids(release.closed.facts, (GroupKind.EXCHANGE_RATE,))
+        return "the filer's rate" if given else "rates of the books", known
+    return "", ()
+
+
+def _is_for(release: Release, dividend: Dividend, fact: Fact) -> bool:
+    return fact.period.name == (dividend_period(dividend) or release.spans.now.name)
+
+
+def _actions(release: Release, named: Iterable[tuple[str, str]]) -> Stated:
+    listed = list(named)
+    ids = [number for name, _ in listed for number in release.actions.fact_ids.get(name, ())]
+    return ", ".join(where for _, where in listed if where), tuple(ids)
+
+
+def _ids(facts: Iterable[GroupFact], kinds: tuple[GroupKind, ...]) -> tuple[int, ...]:
+    return tuple(each.fact_id for each in facts if each.kind in kinds)
+
+
+def told(
+    facts: Iterable[GroupFact], wanted: Iterable[int]
+) -> Iterator[tuple[int, dict[str, object]]]:
+    """Some facts of the group by number, as a drill tells them."""
+    known = {each.fact_id: each for each in facts}
+    for number in sorted(set(wanted) & set(known)):
+        each = known[number]
+        yield number, {
+            "kind": each.kind.label, "effective_on": each.effective_on,
+            "amount_minor": each.amount_minor, "quantity": each.quantity,
+            "currency": each.currency.label, "entity": each.entity,
+        }  # fmt: skip

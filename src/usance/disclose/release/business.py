@@ -1,0 +1,167 @@
+"""The business highlights: metrics of the same book, beside those of a year ago."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from usance.base.documents import read_document
+from usance.disclose.facts import NO_CURRENCY, UNITS
+from usance.disclose.release.figure import Figure, decimal
+from usance.disclose.release.measured import Measurement, Where, segments
+from usance.disclose.release.spans import Span
+from usance.disclose.ties import round_to
+
+if TYPE_CHECKING:
+    from usance.disclose.release.figures import Release
+
+BUSINESS = "business_highlights"
+INCOMPLETE = " (incomplete)"
+"""Ends the line of a figure that can still change."""
+NO_DATA = "no data"
+TEN_MILLION = 10_000_000
+"""From here on counts of persons and amounts are told in millions."""
+_FILE = Path(__file__).resolve().parents[1] / "data" / "highlights.yaml"
+
+
+@dataclass(frozen=True, slots=True)
+class Highlight:
+    """A line of the highlights and the metric it is."""
+
+    line: str
+    metric: str
+    unit: str
+    parent: str = ""
+    where: Where = ()
+    decimals: int = 0
+    share: bool = False
+    change: bool = False
+
+
+@cache
+def load_highlights() -> tuple[Highlight, ...]:
+    """The lines in print order.
+
+    >>> [each.metric for each in load_highlights()][:2]
+    ['institutions', 'registered_users']
+    """
+    rows: list[dict[str, Any]] = read_document(_FILE)["highlights"]
+    return tuple(Highlight(**{**row, "where": segments(row.get("where", {}))}) for row in rows)
+
+
+@cache
+def load_vintages() -> Mapping[str, str]:
+    """Statements of vintage curves, each with its metric."""
+    found: dict[str, str] = read_document(_FILE)["vintages"]
+    return found
+
+
+def wanted_metrics() -> tuple[tuple[str, str], ...]:
+    """Every metric a release asks for, with the dimension it is divided by."""
+    listed = [(each.metric, each.where[0][0] if each.where else "") for each in load_highlights()]
+    return tuple(dict.fromkeys((*listed, *((name, "") for name in load_vintages().values()))))
+
+
+class Business:
+    """The highlights of one release."""
+
+    def __init__(self, release: Release) -> None:
+        self.release = release
+        self.measured = release.measured
+        self.spans = (release.spans.now, release.spans.year_ago)
+
+    def figures(self) -> Iterator[Figure]:
+        """Every line: this period, its share and change, and a year ago."""
+        for each in load_highlights():
+            yield from self._line(each)
+
+    def definitions(self) -> dict[str, str]:
+        """The sentence that defines each line, where a metric is told whole."""
+        now = self.spans[0]
+        return {
+            each.line: self.measured.at(each.metric, now).results[0].definition.sentence
+            for each in load_highlights()
+            if not each.where
+        }
+
+    def at(self, line: str, parent: str, span: Span) -> Measurement | None:
+        """The measurement behind a printed line."""
+        name = line.removesuffix(INCOMPLETE)
+        for each in load_highlights():
+            if (each.line, each.parent) == (name, parent):
+                return self.measured.at(each.metric, span, each.where)
+        return None
+
+    def _line(self, each: Highlight) -> Iterator[Figure]:
+        now, then = (self.measured.at(each.metric, span, each.where) for span in self.spans)
+        names = [self._period(each, span) for span in self.spans]
+        whole = self.measured.at(each.metric, self.spans[0])
+        if whole.value is None:
+            if not each.where:
+                place = each.line, each.parent, names[0]
+                yield Figure(BUSINESS, *place, NO_CURRENCY, "text", NO_DATA)
+            return
+        # What can still change is not set beside what cannot.
+        before = then.value if now.is_complete else None
+        values = [now.value or Fraction(0), *([before] if before is not None else [])]
+        unit = self._unit(each, values)
+        line = each.line if now.is_complete else f"{each.line}{INCOMPLETE}"
+        yield self._figure(each, line, names[0], values[0], unit)
+        yield from self._share(each, names[0], values[0])
+        if len(values) > 1:
+            if each.change and values[1]:
+                change = 100 * (values[0] / values[1] - 1)
+                yield self._percent(f"{each.line} - change vs {names[1]}", each.line, names[0],
+                                    change)  # fmt: skip
+            yield self._figure(each, each.line, names[1], values[1], unit)
+
+    def _share(self, each: Highlight, period: str, value: Fraction) -> Iterator[Figure]:
+        whole = self.measured.at(each.metric, self.spans[0]).value
+        if each.share and whole:
+            line = f"{each.line} - share of total"
+            yield self._percent(line, each.parent, period, 100 * value / whole)
+
+    def _percent(self, line: str, parent: str, period: str, value: Fraction) -> Figure:
+        shown = decimal(self._steps(value, 1), 1)
+        return Figure(BUSINESS, line, parent, period, NO_CURRENCY, "percent", shown)
+
+    def _figure(
+        self, each: Highlight, line: str, period: str, value: Fraction, unit: tuple[str, int]
+    ) -> Figure:
+        name, decimals = unit
+        base = value * 100 if each.unit == "percent" else value / self._minor(each)
+        shown = decimal(self._steps(base / UNITS[name], decimals), decimals)
+        currency = self.release.profile.reporting if each.unit == "money" else NO_CURRENCY
+        return Figure(BUSINESS, line, each.parent, period, currency, name, shown)
+
+    def _unit(self, each: Highlight, values: list[Fraction]) -> tuple[str, int]:
+        """The unit of all columns of a line, so fine that nothing is rounded to zero."""
+        least = min((value for value in values if value), default=Fraction(0))
+        large = least >= TEN_MILLION * self._minor(each)
+        tenths = self.release.profile.rounding.text_decimals.get("million", 1)
+        if each.unit == "money":
+            exponent = self.release.closed.books.entities.currency.exponent
+            return ("million", tenths) if large else ("unit", exponent)
+        if each.unit == "persons":
+            return ("million_persons", 1) if large else ("persons", 0)
+        return each.unit, each.decimals
+
+    def _minor(self, each: Highlight) -> int:
+        """Smallest units in one unit of a line."""
+        return 10**self.release.closed.books.entities.currency.exponent if (
+            each.unit == "money"
+        ) else 1  # fmt: skip
+
+    def _steps(self, value: Fraction, decimals: int) -> int:
+        step = Fraction(1, 10**decimals)
+        return int(round_to(value, step, self.release.profile.rounding.method) / step)
+
+    def _period(self, each: Highlight, span: Span) -> str:
+        """Figures of a period carry its name, balances and totals to date their day."""
+        (result, *_) = self.measured.at(each.metric, span, each.where).results
+        is_flow = result.definition.numerator.window == "period"
+        return span.name if is_flow else span.day.isoformat()

@@ -1,0 +1,133 @@
+"""Metrics of the book a release is made from, over the release's own periods.
+
+A book that holds loans and facts but no tape gets one here, in memory, as long as it is small;
+a large book brings its own, made month by month.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import date, datetime
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from usance.base.book import Book
+from usance.base.codes import code_lists
+from usance.base.dates import first_of_month, last_of_month, to_month
+from usance.disclose.release.closed import Closed
+from usance.disclose.release.spans import Span
+
+if TYPE_CHECKING:
+    from usance.measure.inputs import Inputs
+    from usance.measure.metrics import Result
+
+MOST_LOANS = 20_000
+"""Loans of a book whose tape is made here; a tape of more takes longer than a release should."""
+
+Where = tuple[tuple[str, tuple[int, ...]], ...]
+"""Segments by dimension; empty for all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """A metric over one period: its sums, and the results they were added from."""
+
+    numerator: int
+    denominator: int
+    is_complete: bool
+    results: tuple[Result, ...] = field(repr=False)
+
+    @property
+    def value(self) -> Fraction | None:
+        """The figure, exact; none where there is no data."""
+        return Fraction(self.numerator, self.denominator) if self.denominator else None
+
+
+@dataclass
+class Measured:
+    """The metrics of one book as of one day, each period measured once."""
+
+    inputs: Inputs
+    as_of: date
+    names: tuple[tuple[str, str], ...]
+    """Metrics that will be asked for, each with the dimension it is divided by, or none."""
+    _found: dict[tuple[str, date, date], list[Result]] = field(default_factory=dict)
+
+    def at(self, metric: str, span: Span, where: Where = ()) -> Measurement:
+        """A metric over a period, of some segments."""
+        by = where[0][0] if where else ""
+        found = [each for each in self._results(by, span) if each.definition.name == metric]
+        if where:
+            found = [each for each in found if dict(each.by).get(by, -1) in where[0][1]]
+            rows = sum(each.denominator for each in found)
+            # Sums of counts and amounts: a segment without rows adds nothing to the others.
+            return Measurement(
+                sum(each.numerator for each in found), min(rows, 1), _whole(found), tuple(found)
+            )
+        (one,) = found
+        return Measurement(one.numerator, one.denominator, one.complete, (one,))
+
+    def curves(self, metric: str, span: Span) -> list[Result]:
+        """The figures of a metric that runs along its own keys."""
+        return [each for each in self._results("", span) if each.definition.name == metric]
+
+    def _results(self, by: str, span: Span) -> list[Result]:
+        from usance.measure.metrics import AS_REPORTED, measure
+        from usance.measure.spans import Span as Measuring
+
+        key = by, span.first, span.day
+        if key not in self._found:
+            names = list(dict.fromkeys(name for name, along in self.names if along == by))
+            results = measure(
+                self.inputs, names, as_of=self.as_of, period=Measuring(span.first, span.day),
+                by=[by] if by else [],
+            )  # fmt: skip
+            self._found[key] = [each for each in results if each.series == AS_REPORTED]
+        return self._found[key]
+
+
+def inputs_of(closed: Closed, last: date, as_of: date, known_at: datetime) -> Inputs:
+    """The tables of a book to measure, with a tape and dues made from its facts if it has none."""
+    import pyarrow as pa
+
+    from usance.measure.dues_of_book import dues_between
+    from usance.measure.inputs import Inputs
+    from usance.measure.positions import Portfolio
+    from usance.measure.tape_of_book import cells_table, tape_month
+
+    book = closed.book
+    given = Inputs.of_book(book)
+    if not _needs_tape(book, given):
+        return given
+    loans = book.read("loans")
+    cells = book.read("cells") if "cells" in given else cells_table(loans)
+    portfolio = Portfolio.of(loans, book.read("facts"), known_at)
+    first = to_month(min(loans["disbursed_on"].to_pylist()))
+    tape = pa.concat_tables(
+        [tape_month(portfolio, month, cells) for month in range(first, to_month(last) + 1)]
+    )
+    end = last_of_month(to_month(last))
+    dues = dues_between(portfolio, first_of_month(first), end, cells, as_of)
+    made = {"tape": tape, "dues": dues, "cells": cells}
+    return Inputs({**given.tables, **made}, given.snapshot, given.time_zone)
+
+
+def _needs_tape(book: Book, given: Inputs) -> bool:
+    has = "loans" in given and "facts" in given and "tape" not in given
+    return has and 0 < book.rows("loans") <= MOST_LOANS
+
+
+def segments(given: dict[str, list[str]]) -> Where:
+    """Segments as data names them, by their numbers.
+
+    >>> segments({"model": ["ice", "tech_solutions"]})
+    (('model', (3, 4)),)
+    """
+    return tuple(
+        (name, tuple(code_lists()[name][label] for label in labels))
+        for name, labels in given.items()
+    )
+
+
+def _whole(found: list[Result]) -> bool:
+    return all(each.complete for each in found)

@@ -1,0 +1,50 @@
+"""The outlook: a stated range for a coming period, and the growth it means on the year before."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from decimal import Decimal
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from usance.base.dates import to_month
+from usance.capital.prices import rounded
+from usance.disclose.facts import NO_CURRENCY, UNITS
+from usance.disclose.release.announcement import Outlook
+from usance.disclose.release.figure import Figure
+from usance.disclose.release.quoted import Quoted
+from usance.disclose.release.spans import span_of
+
+if TYPE_CHECKING:
+    from usance.disclose.release.figures import Release
+
+OUTLOOK = "outlook"
+
+
+def outlook_figures(release: Release, quoted: Quoted) -> Iterator[Figure]:
+    """Low and high of every range, and where the books tell the year before, both as growth."""
+    for each in release.announcement.outlook:
+        ends = {"low": each.low, "high": each.high}
+        period, money = each.period.name, release.profile.reporting
+        for end, value in ends.items():
+            yield Figure(OUTLOOK, f"{each.line} - {end}", "", period, money, each.unit,
+                         each.text(value))  # fmt: skip
+        before = _year_before(release, quoted, each)
+        for end, value in ends.items() if before else ():
+            growth = _growth(value * UNITS[each.unit], before or Decimal(1))
+            yield Figure(OUTLOOK, f"{each.line} growth - {end}", "", period, NO_CURRENCY,
+                         "percent", growth)  # fmt: skip
+
+
+def _year_before(release: Release, quoted: Quoted, each: Outlook) -> Decimal | None:
+    """The printed figure a year before, in units of currency; none unless it is a gain."""
+    months = range(to_month(each.period.start) - 12, to_month(each.period.end) - 11)
+    span = span_of(months)
+    if not release.closed.tells(span.first, span.day):
+        return None
+    value = release.tables.base(quoted.value(each.line, "", span, translated=False))
+    return value if value > 0 else None
+
+
+def _growth(aim: Decimal, before: Decimal) -> str:
+    return str(rounded(100 * (Fraction(aim) / Fraction(before) - 1), 1))

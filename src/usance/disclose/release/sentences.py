@@ -1,0 +1,294 @@
+"""Facts in sentences: templates filled with figures that keep their fact with them.
+
+A figure stands in a sentence between marks that no text holds, with the number of its fact; a
+printer that can link turns them into an anchor, any other takes them out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from usance.disclose.facts import NO_CURRENCY, Fact
+from usance.disclose.highlights import CHANGE, GROWTH, SHARE
+from usance.disclose.periods import parse_period
+from usance.disclose.profile import Profile
+from usance.disclose.release.business import INCOMPLETE, NO_DATA
+from usance.disclose.release.wording import Labels, filled, grouped, said, said_day
+
+MARKED = re.compile("\ue000(\\d+)\ue001(.*?)\ue002", re.DOTALL)
+_PLAN = re.compile(r"(?P<plan>.+?) plan (?P<what>.+)")
+_RANGE = re.compile(r"(?P<line>.+?) - (?P<end>low|high)")
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """One sentence with its marks, the definitions it needs by number, and how far it is set in."""
+
+    text: str
+    notes: tuple[int, ...] = ()
+    depth: int = 0
+
+    @property
+    def plain(self) -> str:
+        """The words alone."""
+        return MARKED.sub(r"\2", self.text)
+
+
+class Words:
+    """Sentences made from templates; definitions are numbered as they are first needed."""
+
+    def __init__(
+        self, texts: Mapping[str, Any], profile: Profile, definitions: Mapping[str, str]
+    ) -> None:
+        self.texts, self.profile, self.definitions = texts, profile, definitions
+        self.labels = Labels(texts["lines"])
+        self.footnotes: list[str] = []
+        self.facts: list[Fact] = []
+        self._numbers: dict[str, int] = {}
+
+    def sentences(self, statement: str, facts: Sequence[Fact]) -> Iterator[Sentence]:
+        """Everything a statement says, in the order of its facts."""
+        tell: Callable[[Sequence[Fact]], Iterator[Sentence]] = {
+            "dividend": self._each, "share_repurchase": self._plans, "outlook": self._ranges,
+            "convenience_translation": self._translation, "business_highlights": self._highlights,
+            "management_quote": self._highlights,
+        }.get(statement, self._results)  # fmt: skip
+        yield from tell(facts)
+
+    def value(self, fact: Fact, text: str | None = None) -> str:
+        """A figure as a sentence shows it, marked with its fact."""
+        self.facts.append(fact)
+        return f"\ue000{len(self.facts) - 1}\ue001{text or self._shown(fact)}\ue002"
+
+    def _shown(self, fact: Fact) -> str:
+        texts = self.texts
+        if not fact.is_number:
+            first, _, clock = fact.text.partition(" ")
+            day = parse_period(first)
+            if day and day.instant:
+                return f"{said_day(day.end, texts)} {clock}".rstrip()
+            return str(texts["no_data"]) if fact.text == NO_DATA else fact.text
+        sign = texts["currencies"].get(fact.currency, fact.currency)
+        money = fact.currency != NO_CURRENCY and fact.unit not in ("shares", "ads", "rate")
+        number = grouped(fact.text.lstrip("-"), texts["numbers"])
+        minus = "-" if fact.text.startswith("-") else ""
+        unit = texts["units"].get(fact.unit, "")
+        return f"{minus}{sign if money else ''}{number}{unit}"
+
+    def _filled(self, name: str, **words: str) -> str:
+        return filled(self.texts[name], f"texts.{name}", **words)
+
+    def _notes(self, line: str) -> tuple[int, ...]:
+        name = line.removesuffix(INCOMPLETE)
+        definition = self.definitions.get(name)
+        if definition is None:
+            return ()
+        if name not in self._numbers:
+            words = {"line": self.labels.of(name), "definition": definition}
+            self.footnotes.append(self._filled("footnote", **words))
+            self._numbers[name] = len(self.footnotes)
+        return (self._numbers[name],)
+
+    # Results: this period, a year earlier, the period before.
+
+    def _results(self, facts: Iterable[Fact]) -> Iterator[Sentence]:
+        for (line, parent), own, named in self._spans(_by_line(facts)):
+            now, others = self._now(own)
+            earlier = [
+                filled(
+                    self.texts["compared"]["year_ago" if _is_year_ago(fact, now) else "prior"],
+                    "texts.compared", value=self.value(fact),
+                    period=said(fact.period, self.texts, "short"),
+                )
+                for fact in own
+                if fact.period.end < now.period.end
+            ]  # fmt: skip
+            tail = self._filled("against", list=self.texts["and"].join(earlier))
+            words = {
+                "line": f"{self._named(line, parent)}{named}", "now": self.value(now),
+                "against": tail if earlier else "",
+                "translated": "".join(f" ({self.value(each)})" for each in others),
+            }  # fmt: skip
+            name = "share" if now.unit == "percent" else "sentence"
+            yield Sentence(self._filled(name, **words), self._notes(line))
+
+    def _spans(
+        self, lines: Mapping[tuple[str, str], Sequence[Fact]]
+    ) -> Iterator[tuple[tuple[str, str], list[Fact], str]]:
+        """Facts of each line, quarters and years apart; the period is named where there are two."""
+        for key, facts in lines.items():
+            lengths = list(dict.fromkeys(_quarters(fact) for fact in facts))
+            for length in lengths:
+                own = [fact for fact in facts if _quarters(fact) == length]
+                period = said(self._now(own)[0].period, self.texts, "short")
+                yield key, own, f" ({period})" if len(lengths) > 1 else ""
+
+    def _now(self, facts: Sequence[Fact]) -> tuple[Fact, list[Fact]]:
+        """The latest figure, and the same in other currencies."""
+        end = max(fact.period.end for fact in facts)
+        latest = [fact for fact in facts if fact.period.end == end]
+        now, *others = sorted(latest, key=lambda fact: fact.currency == self.profile.translated)
+        return now, others
+
+    def _named(self, line: str, parent: str) -> str:
+        name = self.labels.of(line)
+        return f"{name} ({self.labels.of(parent)})" if parent else name
+
+    # Highlights: a figure with its share and its change.
+
+    def _highlights(self, facts: Sequence[Fact]) -> Iterator[Sentence]:
+        lines = _by_line(facts)
+        parents = dict(lines.keys())
+        beside: dict[str, list[Fact]] = {}
+        for (line, _), own in lines.items():
+            if found := CHANGE.fullmatch(line) or SHARE.fullmatch(line):
+                beside.setdefault(found["line"], []).extend(own)
+        ordered = {key: lines[key] for key in _in_tree(lines)}
+        for (line, parent), own, named in self._spans(ordered):
+            found = CHANGE.fullmatch(line) or SHARE.fullmatch(line)
+            if found and any(found["line"] == name for name, _ in lines):
+                continue
+            name = f"{self.labels.of(line)}{named}"
+            text = self._highlight(name, own, beside.get(line, []))
+            yield Sentence(text, self._notes(line), _depth(parent, parents))
+
+    def _highlight(self, name: str, own: Sequence[Fact], near: Sequence[Fact]) -> str:
+        now, others = self._now(own)
+        beside = [fact for fact in near if _quarters(fact) == _quarters(now)]
+        shares = [fact for fact in beside if SHARE.fullmatch(fact.line)]
+        told = [self._filled("share_of_total", value=self.value(fact)) for fact in shares]
+        earlier = [fact for fact in own if fact.period.end < now.period.end]
+        changes = {found["base"]: fact for fact in beside
+                   if (found := CHANGE.fullmatch(fact.line))}  # fmt: skip
+        since = [self._since(fact, changes.pop(fact.period.name, None)) for fact in earlier]
+        since += [self._changed(base, fact) for base, fact in changes.items()]
+        return self._filled(
+            "highlight", line=name, now=self.value(now),
+            translated="".join(f" ({self.value(each)})" for each in others),
+            share_of_total="".join(told), since="".join(since),
+        )  # fmt: skip
+
+    def _since(self, before: Fact, change: Fact | None) -> str:
+        words = {"value": self.value(before), "when": self._when(before), "change": ""}
+        name = "value"
+        if change is not None:
+            name = "down" if change.value < 0 else "up"
+            words["change"] = self.value(change, self._shown(change).lstrip("-"))
+        return filled(self.texts["since"][name], "texts.since", **words)
+
+    def _changed(self, base: str, change: Fact) -> str:
+        period = parse_period(base)
+        name = said(period, self.texts, "short") if period else base
+        template = self.texts["since"]["change"]
+        return filled(template, "texts.since", change=self.value(change), period=name)
+
+    def _when(self, fact: Fact) -> str:
+        kind = "day" if fact.period.instant else "period"
+        period = said(fact.period, self.texts, "short")
+        return filled(self.texts["when"][kind], "texts.when", period=period)
+
+    # Capital, outlook, exchange rates.
+
+    def _each(self, facts: Iterable[Fact]) -> Iterator[Sentence]:
+        given = list(facts)
+        several = len({fact.period.name for fact in given}) > 1
+        for fact in given:
+            period = said(fact.period, self.texts, "short")
+            words = {"line": self.labels.of(fact.line), "value": self.value(fact)}
+            name = "fact_of" if several or fact is given[0] else "fact"
+            yield Sentence(self._filled(name, period=period, **words), self._notes(fact.line))
+
+    def _plans(self, facts: Sequence[Fact]) -> Iterator[Sentence]:
+        plans: dict[str, list[str]] = {}
+        for fact in facts:
+            found = _PLAN.fullmatch(fact.line)
+            template = self.texts["plan_parts"].get(found["what"]) if found else None
+            if found is None or template is None:
+                yield from self._each([fact])
+                continue
+            words = {"value": self.value(fact), "day": said(fact.period, self.texts, "short")}
+            part = filled(template, "texts.plan_parts", **words)
+            plans.setdefault(found["plan"], []).append(part)
+        for plan, parts in plans.items():
+            yield Sentence(self._filled("plan", plan=plan, list=", ".join(parts)))
+
+    def _ranges(self, facts: Sequence[Fact]) -> Iterator[Sentence]:
+        ranges: dict[tuple[str, str], dict[str, Fact]] = {}
+        growths: dict[tuple[str, str], dict[str, Fact]] = {}
+        for fact in facts:
+            found = GROWTH.fullmatch(fact.line) or _RANGE.fullmatch(fact.line)
+            if found is None:
+                yield from self._each([fact])
+                continue
+            kept = growths if GROWTH.fullmatch(fact.line) else ranges
+            kept.setdefault((found["line"], fact.period.name), {})[found["end"]] = fact
+        for (line, period), ends in ranges.items():
+            if len(ends) < 2:
+                yield from self._each(list(ends.values()))
+                continue
+            known = growths.get((line, period), {})
+            growth = self._filled("growth", **self._ends(known)) if len(known) == 2 else ""
+            yield Sentence(self._filled(
+                "outlook", line=self.labels.of(line), growth=growth, **self._ends(ends),
+                period=said(ends["low"].period, self.texts, "short"),
+            ), self._notes(line))  # fmt: skip
+
+    def _ends(self, ends: Mapping[str, Fact]) -> dict[str, str]:
+        return {end: self.value(fact) for end, fact in ends.items()}
+
+    def _translation(self, facts: Sequence[Fact]) -> Iterator[Sentence]:
+        rates = [fact for fact in facts if fact.is_number]
+        days = [fact for fact in facts if fact.unit == "date"]
+        for rate in rates:
+            own = [self.value(fact) for fact in days if fact.period == rate.period]
+            source = self.texts["rate_source"]
+            yield Sentence(self._filled(
+                "translation", translated=self.profile.translated, currency=rate.currency,
+                rate=self.value(rate, grouped(rate.text, self.texts["numbers"])),
+                day=own[0] if own else said(rate.period, self.texts),
+                source=f", {source}" if source else "",
+            ))  # fmt: skip
+
+
+def _by_line(facts: Iterable[Fact]) -> dict[tuple[str, str], list[Fact]]:
+    lines: dict[tuple[str, str], list[Fact]] = {}
+    for fact in facts:
+        lines.setdefault((fact.line, fact.parent), []).append(fact)
+    return lines
+
+
+def _quarters(fact: Fact) -> int:
+    """How many quarters a figure is for; 0 of a day."""
+    return 0 if fact.period.instant else round(fact.period.days / 91)
+
+
+def _in_tree(lines: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+    """Lines, each followed by those that stand under it."""
+    listed = list(lines)
+    names = {line for line, _ in listed}
+
+    def under(parent: str) -> Iterator[tuple[str, str]]:
+        for line, above in listed:
+            if above == parent and line != parent:
+                yield line, above
+                yield from under(line)
+
+    for line, parent in listed:
+        if parent not in names or line == parent:
+            yield line, parent
+            yield from under(line)
+
+
+def _is_year_ago(fact: Fact, now: Fact) -> bool:
+    return fact.period.end == now.period.year_before()
+
+
+def _depth(parent: str, parents: Mapping[str, str]) -> int:
+    """How many lines of the same list stand above a line; two are shown."""
+    depth = 0
+    while parent and parent in parents and depth < 2:
+        parent, depth = parents[parent], depth + 1
+    return depth
