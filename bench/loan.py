@@ -15,7 +15,7 @@ from functools import partial
 import numpy as np
 
 from bench import peers
-from bench.portfolio import AFTER_ALL, in_another_order, months, payments, portfolio
+from bench.portfolio import AFTER_ALL, in_another_order, months, payments, portfolio, uneven
 from bench.report import Report, best_seconds
 from usance.base.codes import Kind
 from usance.base.dates import from_day
@@ -89,6 +89,11 @@ def replays(report: Report) -> None:
     other = in_another_order(terms)
     speed = loans / best_seconds(partial(replay_columns, other, facts, AFTER_ALL, out=views), 3)
     report.at_least("12 payments, another allocation order", speed / MILLION, 1.5, "m loans/s")
+    halves = uneven(facts, 12)
+    speed = loans / best_seconds(partial(replay_columns, terms, halves, AFTER_ALL, out=views))
+    report.line("12 uneven payments, with split fees", f"{speed / MILLION:.1f} m loans/s")
+    speed = loans / best_seconds(partial(replay_columns, other, halves, AFTER_ALL, out=views), 3)
+    report.at_least("12 uneven payments, another order", speed / MILLION, 1.5, "m loans/s")
     states, spare, took = start_columns(terms), start_columns(terms), []
     for month in months(facts, 13):
         until = int(month.day.max())

@@ -49,6 +49,15 @@ def payments(terms: TermColumns, count: int) -> FactColumns:
                        np.zeros(loans * width, np.int64))  # fmt: skip
 
 
+def uneven(facts: FactColumns, count: int) -> FactColumns:
+    """The same money, but every first payment of two is half and the second one and a half."""
+    amount = facts.amount_minor.reshape(-1, count + 1).copy()
+    held_back = amount[:, 1:count:2] // 2
+    amount[:, 1:count:2] -= held_back
+    amount[:, 2::2] += held_back
+    return replace(facts, amount_minor=amount.ravel())
+
+
 def months(facts: FactColumns, width: int) -> list[FactColumns]:
     """The same facts, one column of them at a time."""
     loans = len(facts.offsets) - 1

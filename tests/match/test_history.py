@@ -103,5 +103,5 @@ def test_an_empty_history_is_named(tmp_path: Path, capsys: pytest.CaptureFixture
     history, out = tmp_path / "HISTORY.csv", tmp_path / "DEMAND.csv"
     history.write_text("requested_at,loan_id,product,amount_minor,months,rate_ppm,grade,region\n")
     assert main(["match", "forecast", str(history), "--out", str(out)]) == 2
-    assert "holds no request" in capsys.readouterr().err
+    assert "no requests" in capsys.readouterr().err
     assert not out.exists()

@@ -85,6 +85,13 @@ def test_every_figure_leads_to_rows_that_add_up_to_it(
         assert sum(int(row[amount]) for row in rows) == each["numerator"]
 
 
+def test_rows_with_moments_are_listed(book: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["measure", "rows", str(book), *AS_OF, "--metric", "approval_rate"]) == 0
+    rows = list(csv.DictReader(capsys.readouterr().out.splitlines()))
+    assert rows
+    assert all(row["booked_at"].startswith("2024-") for row in rows)
+
+
 @pytest.mark.parametrize(
     ("words", "says"),
     [

@@ -31,7 +31,7 @@ from usance.loan.convention import DEFAULT_ALLOCATION
 from usance.loan.errors import BackdatedStep, ConventionNotInKernel, KernelRange
 from usance.loan.kernel import batch as kernel_batch
 from usance.loan.kernel.arrays import I32, I64
-from usance.loan.kernel.fold import SLOTS, work_row
+from usance.loan.kernel.fold import SLOTS, state_row, work_row
 from usance.loan.kernel.orders import order_row
 from usance.loan.refusals import named_refusal
 from usance.loan.views import FIELDS
@@ -105,7 +105,7 @@ def schedule_columns(
 
     def rows(start: int, stop: int, refused: I64) -> None:
         kernel_batch.schedule_rows(
-            start, stop, work_row(), terms.arrays, plan.offsets, plan.due_on, plan.principal,
+            start, stop, state_row(), terms.arrays, plan.offsets, plan.due_on, plan.principal,
             plan.interest, guarantees, services, refused,
         )  # fmt: skip
 
@@ -127,12 +127,13 @@ def replay_columns(
 
     def in_our_order(start: int, stop: int, refused: I64) -> None:
         kernel_batch.replay_rows(
-            start, stop, work_row(), terms.arrays, facts.arrays, days, stride, values, refused
-        )
+            start, stop, state_row(), work_row(), terms.arrays, facts.arrays, days, stride, values,
+            refused,
+        )  # fmt: skip
 
     def in_any_order(start: int, stop: int, refused: I64) -> None:
         kernel_batch.replay_rows_by_order(
-            start, stop, work_row(), order_row(longest), terms.arrays, order, facts.arrays, days,
+            start, stop, state_row(), order_row(longest), terms.arrays, order, facts.arrays, days,
             stride, values, refused,
         )  # fmt: skip
 
@@ -152,7 +153,7 @@ def start_columns(terms: TermColumns, *, workers: int | None = None) -> States:
     states = np.empty((len(terms), SLOTS), np.int64)
 
     def rows(start: int, stop: int, refused: I64) -> None:
-        kernel_batch.start_rows(start, stop, work_row(), terms.arrays, states, refused)
+        kernel_batch.start_rows(start, stop, terms.arrays, states, refused)
 
     _run(rows, len(terms), workers)
     return States(terms, states, np.full(len(terms), -1, np.int32))
@@ -198,7 +199,7 @@ def view_columns(
 
     def rows(start: int, stop: int, _: I64) -> None:
         kernel_batch.view_rows(
-            start, stop, work_row(), states.terms.arrays, states.values, days, stride, values
+            start, stop, states.terms.arrays, states.values, days, stride, values
         )
 
     _run(rows, len(states.terms), workers)

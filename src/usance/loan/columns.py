@@ -10,13 +10,22 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date
+from operator import attrgetter, gt
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from usance.base.dates import to_day
-from usance.loan.convention import DEFAULT_ALLOCATION, OWN, OWN_CODES, Allocation, Convention, When
+from usance.loan.convention import (
+    DEFAULT_ALLOCATION,
+    OWN,
+    OWN_CODES,
+    Allocation,
+    Convention,
+    Sweep,
+    When,
+)
 from usance.loan.errors import ConventionNotInKernel, FactError, KernelRange
 from usance.loan.facts import Fact
 from usance.loan.kernel.arrays import FactArrays, TermArrays
@@ -34,6 +43,7 @@ _BEYOND_KERNEL = (
     "rate_steps", "tranches", "down_payment_minor", "balloon_minor", "grace_principal",
     "grace_interest", "percent_fees", "late",
 )  # fmt: skip
+_values_beyond = attrgetter(*_BEYOND_KERNEL)  # all at once, for one loan in microseconds
 
 
 def convention_code(convention: Convention) -> int | None:
@@ -54,15 +64,16 @@ def why_not_in_kernel(terms: Terms) -> str:
     """What of these terms only the exact form knows; empty if nothing."""
     if convention_code(terms.convention) is None:
         return f"convention {terms.convention.name}"
-    for name in _BEYOND_KERNEL:
-        if getattr(terms, name):
-            return name
+    beyond = _values_beyond(terms)
+    if any(beyond):
+        return next(name for name, value in zip(_BEYOND_KERNEL, beyond, strict=True) if value)
     first_days = terms.first_due_on.toordinal() - terms.disbursed_on.toordinal()
     if first_days > MAX_KERNEL_FIRST_DAYS:
         return f"a first period of {first_days} days"
-    for name, _, highest in _RANGES[:4] + _RANGES[6:8]:
-        if getattr(terms, name) > highest:
-            return f"{name} above {highest}"
+    limited = _values_limited(terms)
+    if any(map(gt, limited, _HIGHEST)):
+        found = zip(_LIMITED, limited, _HIGHEST, strict=True)
+        return next(f"{name} above {top}" for name, value, top in found if value > top)
     return ""
 
 
@@ -153,6 +164,9 @@ _RANGES = (
 )
 
 
+_LIMITED, _, _HIGHEST = zip(*_RANGES[:4], *_RANGES[6:8], strict=True)
+_values_limited = attrgetter(*_LIMITED)
+
 _TERM_TYPES = (
     np.int64, np.int32, np.int32, np.int16, np.int32, np.int32, np.int64, np.int64, np.int16,
 )  # fmt: skip
@@ -232,4 +246,8 @@ class FactColumns:
 def order_codes(allocation: Allocation) -> NDArray[np.int8]:
     """An allocation order as the kernel reads it."""
     buckets = [12 if b is None else 4 * _WHEN[b[0]] + b[1] for b in allocation.order]
-    return np.array([*buckets, int(allocation.sweep == "by_instalment")], np.int8)
+    ahead = range(8, 12)
+    coming = next((at for at, bucket in enumerate(buckets) if bucket in ahead), 0)
+    due_first = all(bucket >= 8 for bucket in buckets[coming:])
+    by_instalment = allocation.sweep == Sweep.BY_INSTALMENT
+    return np.array([*buckets, by_instalment, coming if due_first else 0], np.int8)

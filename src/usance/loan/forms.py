@@ -5,6 +5,7 @@ every convention. Which one answered is said by the loan it returns (`form`), an
 they agree to the minor unit wherever both can answer.
 
 >>> from datetime import date
+>>> from usance.base.codes import Kind
 >>> terms = Terms(
 ...     principal_minor=10_000_00,
 ...     rate_ppm=180_000,
@@ -31,8 +32,8 @@ from typing import TYPE_CHECKING, Literal, Protocol, overload
 
 import numpy as np
 
-from usance.base.codes import Kind, Status
-from usance.base.dates import EPOCH, from_day, to_day
+from usance.base.codes import Status
+from usance.base.dates import from_day, to_day
 from usance.base.errors import UsanceError, unknown
 from usance.loan.columns import FactColumns, TermColumns, convention_code, why_not_in_kernel
 from usance.loan.convention import DEFAULT_ALLOCATION
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
 Form = Literal["auto", "kernel", "exact"]
 
 _STATUSES = tuple(Status)
+_new = tuple.__new__  # a named tuple's own is written in Python and takes three times as long
 
 
 class Loan(Protocol):
@@ -140,30 +142,14 @@ class KernelLoan:
     def view(self) -> LoanView:
         """Where the loan stands."""
         r = self._row
-        due, past_due = Parts(r[4], r[5], r[6], r[7]), Parts(r[8], r[9], r[10], r[11], r[12])
-        paid, waived = Parts(*r[13:18]), Parts(*r[18:23])
+        due, past_due = _new(Parts, (*r[4:8], 0)), _new(Parts, r[8:13])
+        paid, waived = _new(Parts, r[13:18]), _new(Parts, r[18:23])
         next_due_on = from_day(r[31]) if r[31] >= 0 else None
-        return LoanView(
-            self._as_of,
-            _STATUSES[r[0]],
-            r[1],
-            r[2],
-            r[3],
-            due,
-            past_due,
-            paid,
-            waived,
-            r[23],
-            r[24],
-            r[25],
-            r[26],
-            r[27],
-            r[28],
-            r[29],
-            r[30],
-            next_due_on,
-            r[32],
-        )
+        return _new(
+            LoanView,
+            (self._as_of, _STATUSES[r[0]], *r[1:4], due, past_due, paid, waived, *r[23:31],
+             next_due_on, r[32]),
+        )  # fmt: skip
 
     def rows(self) -> list[InstalmentState]:
         """Every instalment with what is due, paid (or waived) and outstanding; none before that."""
@@ -218,49 +204,43 @@ def _replay_in_kernel(
 
 def _attempt(terms: Terms, facts: list[Fact], as_of: date) -> KernelLoan | int:
     """The loan, or the kernel's refusal of its facts."""
-    replay_loan, work_row = _kernel()
-    arrays = _fact_arrays(facts) if facts else _NO_FACTS
-    if arrays is None:
+    replay_loan, loan_room = _kernel()
+    given = _fact_array(facts) if facts else np.empty(0, np.int64)
+    if given is None:
         return BAD_AMOUNT
-    state, out = work_row(), np.empty((1, len(FIELDS)), np.int64)
-    refusal = replay_loan(_scalars(terms), *arrays, to_day(as_of), state, out)
-    return refusal or KernelLoan(terms, as_of, state, out[0].tolist())
+    room, out = loan_room(), np.empty((1, len(FIELDS)), np.int64)
+    refusal = replay_loan(_scalars(terms), given, as_of.toordinal(), room, out)
+    return refusal or KernelLoan(terms, as_of, room, out.tolist()[0])
 
 
 @cache
 def _kernel() -> tuple[Callable[..., int], Callable[[], NDArray[np.int64]]]:
     """The compiled functions, imported when first needed: Numba takes a second to load."""
-    from usance.loan.kernel.fold import work_row
-    from usance.loan.kernel.single import replay_loan
+    from usance.loan.kernel.single import loan_room, replay_loan
 
-    return replay_loan, work_row
+    return replay_loan, loan_room
 
 
 def _scalars(terms: Terms) -> tuple[int, ...]:
     return (
         terms.principal_minor, terms.rate_ppm, terms.coupon_ppm, terms.instalments,
-        to_day(terms.disbursed_on), to_day(terms.first_due_on), terms.flat_fee_minor,
+        terms.disbursed_on.toordinal(), terms.first_due_on.toordinal(), terms.flat_fee_minor,
         terms.guarantee_fee_minor, convention_code(terms.convention) or 0,
     )  # fmt: skip
 
 
-def _fact_arrays(facts: list[Fact]) -> tuple[NDArray[np.int64], ...] | None:
-    """Day, kind, amount, arg and ref, or None where `visible` has to look at the facts first.
+def _fact_array(facts: list[Fact]) -> NDArray[np.int64] | None:
+    """Days, kinds, amounts, args and refs, or None where `visible` has to look at the facts first.
 
-    That is if a value is no 64-bit integer, a ref comes twice, or a fact is reversed: a reversal
-    counts whatever its own day, so the kernel must not pass it over.
+    That is if a value is no 64-bit integer or a ref comes twice.
     """
     kinds, dates, amounts, refs, args, _ = zip(*facts, strict=False)  # strict takes twice as long
-    days = [day.toordinal() - EPOCH for day in dates]
     n = len(facts)
-    if len(set(refs)) != n or Kind.REVERSED in kinds:
+    if len(set(refs)) != n:
         return None
+    given, days = np.empty(5 * n, np.int64), map(date.toordinal, dates)
     try:
-        packed = struct.pack(f"{5 * n}q", *days, *kinds, *amounts, *args, *refs)
+        struct.pack_into(f"{5 * n}q", given.data, 0, *days, *kinds, *amounts, *args, *refs)
     except struct.error:
         return None
-    flat = np.frombuffer(packed, np.int64)
-    return flat[:n], flat[n : 2 * n], flat[2 * n : 3 * n], flat[3 * n : 4 * n], flat[4 * n :]
-
-
-_NO_FACTS = (np.empty(0, np.int64),) * 5
+    return given

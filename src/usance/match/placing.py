@@ -68,14 +68,16 @@ def offer(router: Router, row: int, *, wait: timedelta = WAIT) -> Offer:
         Candidate((int(columns.source[column]),), _uses(router, row, column), wait)
         for column, _ in ranked
     )
-    scores = (worth * int(columns.approval[column]) // PPM for column, worth in ranked)
-    second, its_worth = ranked[1] if len(ranked) > 1 else (-1, 0)
+    scores = [
+        amount * (worth * int(columns.approval[column]) // PPM) // PPB for column, worth in ranked
+    ]
+    second = ranked[1][0] if len(ranked) > 1 else -1
     return Offer(
         Requested(_moment(router, row), str(loan), loan, candidates),
         amount,
-        tuple(amount * score // PPB for score in scores),
+        tuple(scores),
         int(columns.source[second]) if second >= 0 else 0,
-        amount * its_worth // PPB,
+        scores[1] if second >= 0 else 0,
         router.clockwork.plan_no,
     )
 

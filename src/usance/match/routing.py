@@ -18,9 +18,9 @@ Numbers = NDArray[np.int64]
 def routing_table(routed: Routed) -> Any:
     """The table `routing` of a run.
 
-    `score_minor` is approval × (margin − prices). The binding limit of an attempt is the one that
-    had the highest price at that moment, that of "no source" the one that kept out the source
-    with the highest margin.
+    `score_minor` and `runner_up_minor` are approval × (margin − prices). The binding limit of an
+    attempt is the one that had the highest price at that moment, that of "no source" the one that
+    kept out the source with the highest margin.
     """
     from usance.base.columns import make
 
@@ -41,6 +41,7 @@ def routing_table(routed: Routed) -> Any:
     approval = np.where(asked, columns.approval[column], 0)
     worth = answers.worth[row, attempt] * approval // PPM
     runner = answers.runner_up[row].astype(np.int64)
+    second = answers.runner_up_worth[row] * columns.approval[runner] // PPM
     return make(
         "routing",
         loan_id=requests.loan_id[row],
@@ -50,7 +51,7 @@ def routing_table(routed: Routed) -> Any:
         outcome=outcome,
         score_minor=_of_ppb(amount, worth),
         runner_up=np.where(runner >= 0, columns.source[runner], 0),
-        runner_up_minor=_of_ppb(amount, answers.runner_up_worth[row]),
+        runner_up_minor=np.where(runner >= 0, _of_ppb(amount, second), 0),
         binding_limit=answers.binding[row, attempt],
         plan_no=routed.plan_of[row],
     )

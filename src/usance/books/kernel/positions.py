@@ -40,8 +40,8 @@ from usance.books.positions import (
     WAIVED,
 )
 from usance.loan.kernel.arrays import I8, I32, I64, FactArrays, Plan, State, TermArrays, i64
-from usance.loan.kernel.batch import BEFORE_ALL, note, plan_at
-from usance.loan.kernel.days import fold_facts
+from usance.loan.kernel.batch import note, plan_at
+from usance.loan.kernel.days import BEFORE_ALL, fold_facts
 from usance.loan.kernel.facts import waived_of
 from usance.loan.kernel.fold import COMPENSATED as COMPENSATED_SLOT
 from usance.loan.kernel.fold import (
@@ -83,9 +83,11 @@ _YEAR_DAYS = 365
 
 
 @kernel
-def fold_part(plan: Plan, state: State, facts: FactArrays, first: int, last: int, day: int) -> int:
+def fold_part(
+    plan: Plan, state: State, work: I64, facts: FactArrays, first: int, last: int, day: int
+) -> int:
     """Facts of one loan from one position to another."""
-    return fold_facts(plan, state, facts, first, last, BEFORE_ALL, day)
+    return fold_facts(plan, state, work, facts, first, last, BEFORE_ALL, day)
 
 
 @kernel
@@ -164,12 +166,12 @@ def stand(plan: Plan, state: State, seen: I64, event: int, out: I64, row: int) -
 
 @kernel
 def standing(
-    plan: Plan, state: State, facts: FactArrays, first: int, last: int, model: int, day: int,
-    seen: I64, out: I64, row: int,
+    plan: Plan, state: State, work: I64, facts: FactArrays, first: int, last: int, model: int,
+    day: int, seen: I64, out: I64, row: int,
 ) -> int:  # fmt: skip
     """Fill what exposures look at: where the loan stands, not what it has earned or cleared."""
     _, event = find_event(facts, first, last, model, day)
-    refusal = fold_part(plan, state, facts, first, last, day)
+    refusal = fold_part(plan, state, work, facts, first, last, day)
     if refusal == OK and state[META] & IS_DISBURSED:
         view(plan, state, day, seen, 0)
         stand(plan, state, seen, event, out, row)
@@ -178,8 +180,8 @@ def standing(
 
 @kernel
 def position(
-    plan: Plan, state: State, facts: FactArrays, first: int, last: int, model: int, day: int,
-    cutoff: int, non_accrual: int, seen: I64, out: I64, row: int,
+    plan: Plan, state: State, work: I64, facts: FactArrays, first: int, last: int, model: int,
+    day: int, cutoff: int, non_accrual: int, seen: I64, out: I64, row: int,
 ) -> int:  # fmt: skip
     """Fill one row of a loan that has begun; `OK`, or why a fact is refused."""
     days = facts[1]
@@ -190,24 +192,24 @@ def position(
     event_cleared = event != NO_EVENT and after_event <= cleared
     at = first
     if event_cleared:
-        refusal = fold_part(plan, state, facts, at, after_event, day)
+        refusal = fold_part(plan, state, work, facts, at, after_event, day)
         if refusal != OK:
             return refusal
         earn(plan, state, i64(days[after_event - 1]), non_accrual, seen, out, row)
         at = after_event
-    refusal = fold_part(plan, state, facts, at, cleared, day)
+    refusal = fold_part(plan, state, work, facts, at, cleared, day)
     if refusal != OK:
         return refusal + 16 * (at - first)
     cash(state, out, row, CLEARED)
     out[row, CLEARED_OVERPAID] = state[OVERPAID_SLOT]
     at = cleared
     if event != NO_EVENT and not event_cleared:
-        refusal = fold_part(plan, state, facts, at, after_event, day)
+        refusal = fold_part(plan, state, work, facts, at, after_event, day)
         if refusal != OK:
             return refusal + 16 * (at - first)
         earn(plan, state, i64(days[after_event - 1]), non_accrual, seen, out, row)
         at = after_event
-    refusal = fold_part(plan, state, facts, at, last, day)
+    refusal = fold_part(plan, state, work, facts, at, last, day)
     if refusal != OK:
         return refusal + 16 * (at - first)
     if not state[META] & IS_DISBURSED:
@@ -224,9 +226,9 @@ def position(
 
 @kernel
 def position_rows(
-    start: int, stop: int, state: I64, seen: I64, terms: TermArrays, facts: FactArrays, models: I8,
-    upfront: I64, fee_ppm: I32, day: int, cutoffs: I32, stride: int, non_accrual: int, whole: bool,
-    out: I64, refused: I64,
+    start: int, stop: int, state: State, work: I64, seen: I64, terms: TermArrays,
+    facts: FactArrays, models: I8, upfront: I64, fee_ppm: I32, day: int, cutoffs: I32, stride: int,
+    non_accrual: int, whole: bool, out: I64, refused: I64,
 ) -> None:  # fmt: skip
     """Positions of rows `start … stop`, written to `out` from its first row on.
 
@@ -245,10 +247,10 @@ def position_rows(
         first, last = offsets[row], offsets[row + 1]
         if whole:
             refusal = position(
-                plan, state, facts, first, last, model, day, i64(cutoffs[row * stride]),
+                plan, state, work, facts, first, last, model, day, i64(cutoffs[row * stride]),
                 non_accrual, seen, out, to,
             )  # fmt: skip
         else:
-            refusal = standing(plan, state, facts, first, last, model, day, seen, out, to)
+            refusal = standing(plan, state, work, facts, first, last, model, day, seen, out, to)
         if not note(refused, row, refusal) and out[to, PRINCIPAL] > 0:
             out[to, UPFRONT] = upfront[row]

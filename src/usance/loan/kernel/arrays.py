@@ -37,5 +37,5 @@ FactArrays: TypeAlias = tuple[I64, I32 | I64, I8 | I64, I64, I64]
 """offsets (one more than loans), day, kind, amount, arg; of one loan all have 64 bits."""
 
 Order: TypeAlias = I8
-"""Thirteen buckets in order, `when * 4 + component` and 12 for penalties; last, 1 if swept by
-instalment."""
+"""Thirteen buckets in order, `when * 4 + component` and 12 for penalties; then 1 if swept by
+instalment; then the first bucket of coming instalments if what is due comes before it, else 0."""

@@ -8,8 +8,8 @@ the fact), and the loop goes on. Outputs are given, so that a caller can use the
 from __future__ import annotations
 
 from usance.base.compiled import kernel
-from usance.loan.kernel.arrays import I32, I64, FactArrays, Order, Plan, TermArrays, i64
-from usance.loan.kernel.days import fold_facts
+from usance.loan.kernel.arrays import I32, I64, FactArrays, Order, Plan, State, TermArrays, i64, u64
+from usance.loan.kernel.days import BEFORE_ALL, fold_facts
 from usance.loan.kernel.facts import scheduled
 from usance.loan.kernel.fold import (
     COVERED,
@@ -19,7 +19,6 @@ from usance.loan.kernel.fold import (
     LEVEL_MINOR,
     META,
     SLOTS,
-    WORK,
     begin,
 )
 from usance.loan.kernel.order_facts import fold_by_order, view_by_order
@@ -28,17 +27,15 @@ from usance.loan.kernel.plan import due_day, guaranteed, instalment, plan_of
 from usance.loan.kernel.refusals import OK
 from usance.loan.kernel.view import view
 
-BEFORE_ALL = -(2**31)
-"""A day before any fact: nothing is backdated."""
 
-
-@kernel
+@kernel(inline=True)
 def plan_at(terms: TermArrays, row: int) -> Plan:
     """The plan of one loan of a column; codes 1–3 are monthly, 4–6 daily, by amortisation."""
-    code = terms[8][row] - 1
+    at = u64(row)
+    code = u64(terms[8][at] - 1)
     return plan_of(
-        terms[0][row], terms[1][row], terms[2][row], terms[3][row], terms[4][row], terms[5][row],
-        terms[6][row], terms[7][row], code % 3, code // 3,
+        terms[0][at], terms[1][at], terms[2][at], terms[3][at], terms[4][at], terms[5][at],
+        terms[6][at], terms[7][at], code % u64(3), code // u64(3),
     )  # fmt: skip
 
 
@@ -55,7 +52,7 @@ def note(refused: I64, row: int, refusal: int) -> bool:
 
 @kernel
 def schedule_rows(
-    start: int, stop: int, state: I64, terms: TermArrays, offsets: I64, due: I32, principals: I64,
+    start: int, stop: int, state: State, terms: TermArrays, offsets: I64, due: I32, principals: I64,
     interests: I64, guarantees: I64, services: I64, refused: I64,
 ) -> None:  # fmt: skip
     """Due day and parts of every instalment; fees are left out where their columns are empty."""
@@ -82,8 +79,8 @@ def schedule_rows(
 
 @kernel
 def replay_rows(
-    start: int, stop: int, state: I64, terms: TermArrays, facts: FactArrays, as_of: I32,
-    stride: int, out: I64, refused: I64,
+    start: int, stop: int, state: State, work: I64, terms: TermArrays, facts: FactArrays,
+    as_of: I32, stride: int, out: I64, refused: I64,
 ) -> None:  # fmt: skip
     """A view of each loan from its terms and all its facts; no state is kept.
 
@@ -94,63 +91,50 @@ def replay_rows(
         plan, day = plan_at(terms, row), i64(as_of[row * stride])
         if note(refused, row, begin(plan, state)):
             continue
-        refusal = fold_facts(plan, state, facts, offsets[row], offsets[row + 1], BEFORE_ALL, day)
+        first, last = offsets[u64(row)], offsets[u64(row + 1)]
+        refusal = fold_facts(plan, state, work, facts, first, last, BEFORE_ALL, day)
         if not note(refused, row, refusal):
             view(plan, state, day, out, row)
 
 
 @kernel
-def start_rows(
-    start: int, stop: int, state: I64, terms: TermArrays, states: I64, refused: I64
-) -> None:
+def start_rows(start: int, stop: int, terms: TermArrays, states: I64, refused: I64) -> None:
     """The state of each loan before any fact."""
     for row in range(start, stop):
-        note(refused, row, begin(plan_at(terms, row), state))
-        for slot in range(SLOTS):
-            states[row, slot] = state[slot]
+        note(refused, row, begin(plan_at(terms, row), states[row]))
 
 
 @kernel
 def step_rows(
-    start: int, stop: int, state: I64, terms: TermArrays, states: I64, through: I32, until: int,
+    start: int, stop: int, work: I64, terms: TermArrays, states: I64, through: I32, until: int,
     facts: FactArrays, new_states: I64, new_through: I32, refused: I64,
 ) -> None:  # fmt: skip
     """Each state taken on to a later day; the old ones stay as they are."""
     offsets = facts[0]
     for row in range(start, stop):
+        old, state, after = states[row], new_states[row], i64(through[u64(row)])
         for slot in range(SLOTS):
-            state[slot] = states[row, slot]
-        first, last = offsets[row], offsets[row + 1]
+            state[slot] = old[slot]
+        first, last = offsets[u64(row)], offsets[u64(row + 1)]
         if first < last:
             plan = plan_at(terms, row)
-            refusal = fold_facts(plan, state, facts, first, last, through[row], until)
+            refusal = fold_facts(plan, state, work, facts, first, last, after, until)
             note(refused, row, refusal)
-        for slot in range(SLOTS):
-            new_states[row, slot] = state[slot]
-        new_through[row] = max(through[row], until)
+        new_through[u64(row)] = max(after, until)
 
 
 @kernel
 def view_rows(
-    start: int,
-    stop: int,
-    state: I64,
-    terms: TermArrays,
-    states: I64,
-    as_of: I32,
-    stride: int,
-    out: I64,
+    start: int, stop: int, terms: TermArrays, states: I64, as_of: I32, stride: int, out: I64
 ) -> None:
     """A view of each state."""
     for row in range(start, stop):
-        for slot in range(SLOTS):
-            state[slot] = states[row, slot]
-        view(plan_at(terms, row), state, i64(as_of[row * stride]), out, row)
+        view(plan_at(terms, row), states[row], i64(as_of[row * stride]), out, row)
 
 
 @kernel
 def replay_rows_by_order(
-    start: int, stop: int, state: I64, work: I64, terms: TermArrays, order: Order,
+    start: int, stop: int, state: State, work: I64, terms: TermArrays, order: Order,
     facts: FactArrays, as_of: I32, stride: int, out: I64, refused: I64,
 ) -> None:  # fmt: skip
     """As `replay_rows`, for any allocation order."""
@@ -167,20 +151,18 @@ def replay_rows_by_order(
 
 @kernel
 def cover_rows(
-    start: int, stop: int, state: I64, terms: TermArrays, states: I64, offsets: I64, due: I32,
+    start: int, stop: int, work: I64, terms: TermArrays, states: I64, offsets: I64, due: I32,
     asked: I64, met: I64,
 ) -> None:  # fmt: skip
     """Of every instalment its due day, what it asks and what is met of it, by component."""
     for row in range(start, stop):
-        for slot in range(SLOTS):
-            state[slot] = states[row, slot]
-        plan = plan_at(terms, row)
-        scheduled(plan, state)
+        plan, state = plan_at(terms, row), states[row]
+        scheduled(plan, state, work)
         for k in range(plan[3]):
             at = offsets[row] + k
             due[at] = due_day(plan, k)
             for c in range(4):
-                before, after = state[WORK + 4 * k + c], state[WORK + 4 * k + 4 + c]
+                before, after = work[4 * k + c], work[4 * k + 4 + c]
                 covered = min(after - before, max(0, state[COVERED + c] - before))
                 asked[at, c] = covered if state[META] & IS_SETTLED else after - before
                 met[at, c] = covered

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from usance.base.codes import Component, Kind
 from usance.base.compiled import kernel
-from usance.loan.kernel.arrays import Plan, State, i64
+from usance.loan.kernel.arrays import I64, Plan, State, i64
 from usance.loan.kernel.fold import (
     BALANCE,
     CHARGED_OFF,
@@ -30,7 +30,6 @@ from usance.loan.kernel.fold import (
     WAIVED_INTEREST,
     WAIVED_PENALTY_SHIFT,
     WAIVED_PRINCIPAL,
-    WORK,
     close_if_settled,
     receive,
 )
@@ -61,10 +60,18 @@ _PENALTY = int(Component.PENALTY)
 @kernel(inline=True)
 def refuse_amount(kind: int, amount: int) -> int:
     """Why a fact of this kind cannot have this amount, or `OK`."""
+    if 1 <= amount <= MAX_KERNEL_FACT_MINOR:
+        return OK
     may_be_zero = kind in (_TERMS_CHANGED, _INTEREST_PAUSED, _BOUGHT_OUT, _CHARGED_OFF, _REVERSED)
     if amount < (0 if may_be_zero else 1):
         return BAD_AMOUNT
-    return OK if amount <= MAX_KERNEL_FACT_MINOR else OUT_OF_RANGE
+    return OK if amount == 0 else OUT_OF_RANGE
+
+
+@kernel(inline=True)
+def can_disburse(plan: Plan, state: State, day: int, amount: int) -> bool:
+    """Whether a disbursement is the one of the terms, and the first."""
+    return not state[META] & IS_DISBURSED and amount == plan[P] and day == plan[DISBURSED]
 
 
 @kernel
@@ -86,26 +93,26 @@ def waived_of(state: State, component: int) -> int:
 
 
 @kernel
-def scheduled(plan: Plan, state: State) -> None:
+def scheduled(plan: Plan, state: State, work: I64) -> None:
     """Fill the work space with what the plan asks for up to each instalment, by component."""
     balance, interest_so_far, fees_so_far = plan[P], i64(0), i64(0)
     fees = state[FEES] >> 32
     for c in range(4):
-        state[WORK + c] = 0
+        work[c] = 0
     for k in range(plan[COUNT]):
         principal, interest, fee = instalment(plan, k, balance, state[LEVEL_MINOR])
         balance -= principal
         interest_so_far += interest
         fees_so_far += fee
-        at = WORK + 4 * (k + 1)
-        state[at] = plan[P] - balance
-        state[at + 1] = interest_so_far
-        state[at + 2] = guaranteed(plan, fees_so_far, fees)
-        state[at + 3] = fees_so_far - state[at + 2]
+        at = 4 * (k + 1)
+        work[at] = plan[P] - balance
+        work[at + 1] = interest_so_far
+        work[at + 2] = guaranteed(plan, fees_so_far, fees)
+        work[at + 3] = fees_so_far - work[at + 2]
 
 
 @kernel
-def charge_back(plan: Plan, state: State, amount: int) -> int:
+def charge_back(plan: Plan, state: State, work: I64, amount: int) -> int:
     """Take money back: over-payment, then the youngest covered instalments, then penalties."""
     cash = state[OVERPAID] + state[PENALTY_PAID]
     for c in range(4):
@@ -117,10 +124,10 @@ def charge_back(plan: Plan, state: State, amount: int) -> int:
     amount -= taken
     if amount == 0:
         return OK
-    scheduled(plan, state)
+    scheduled(plan, state, work)
     for k in range(plan[COUNT] - 1, -1, -1):
         for c in (3, 2, 0, 1):
-            covered = max(0, state[COVERED + c] - state[WORK + 4 * k + c])
+            covered = max(0, state[COVERED + c] - work[4 * k + c])
             taken = min(amount, covered, state[COVERED + c] - waived_of(state, c))
             state[COVERED + c] -= taken
             amount -= taken
@@ -131,7 +138,7 @@ def charge_back(plan: Plan, state: State, amount: int) -> int:
 
 
 @kernel
-def waive(plan: Plan, state: State, day: int, amount: int, component: int) -> int:
+def waive(plan: Plan, state: State, work: I64, day: int, amount: int, component: int) -> int:
     """Cover a component without cash."""
     if component == _PENALTY:
         if amount > state[PENALTY_OPEN]:
@@ -144,8 +151,8 @@ def waive(plan: Plan, state: State, day: int, amount: int, component: int) -> in
         return OK
     if not 0 <= component < 4:
         return BAD_ARG
-    scheduled(plan, state)
-    total = state[WORK + 4 * plan[COUNT] + component]
+    scheduled(plan, state, work)
+    total = work[4 * plan[COUNT] + component]
     if state[META] & IS_SETTLED or amount > total - state[COVERED + component]:
         return WAIVER_TOO_LARGE
     state[COVERED + component] += amount
@@ -160,7 +167,9 @@ def waive(plan: Plan, state: State, day: int, amount: int, component: int) -> in
 
 
 @kernel
-def apply_fact(plan: Plan, state: State, day: int, kind: int, amount: int, arg: int) -> int:
+def apply_fact(
+    plan: Plan, state: State, work: I64, day: int, kind: int, amount: int, arg: int
+) -> int:
     """One fact; `OK`, or why it is refused (the state is then of no use)."""
     if kind == _PAID:  # nine facts of ten
         refusal = refuse_amount(kind, amount)
@@ -169,17 +178,19 @@ def apply_fact(plan: Plan, state: State, day: int, kind: int, amount: int, arg: 
         if not state[META] & IS_DISBURSED:
             return NOT_DISBURSED
         return receive(plan, state, day, amount, False)
-    return apply_rare_fact(plan, state, day, kind, amount, arg)
+    return apply_rare_fact(plan, state, work, day, kind, amount, arg)
 
 
 @kernel
-def apply_rare_fact(plan: Plan, state: State, day: int, kind: int, amount: int, arg: int) -> int:
+def apply_rare_fact(
+    plan: Plan, state: State, work: I64, day: int, kind: int, amount: int, arg: int
+) -> int:
     """Any fact but a payment."""
     refusal = refuse_amount(kind, amount)
     if refusal != OK:
         return refusal
     if kind == _DISBURSED:
-        if state[META] & IS_DISBURSED or amount != plan[P] or day != plan[DISBURSED]:
+        if not can_disburse(plan, state, day, amount):
             return BAD_DISBURSEMENT
         state[META] |= IS_DISBURSED
         return OK
@@ -195,9 +206,9 @@ def apply_rare_fact(plan: Plan, state: State, day: int, kind: int, amount: int, 
             return REFUND_TOO_LARGE
         state[OVERPAID] -= amount
     elif kind == _CHARGED_BACK:
-        return charge_back(plan, state, amount)
+        return charge_back(plan, state, work, amount)
     elif kind == _WAIVED:
-        return waive(plan, state, day, amount, arg)
+        return waive(plan, state, work, day, amount, arg)
     else:
         return move_claim(state, kind, amount)
     return OK

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from usance.base.compiled import kernel
-from usance.loan.kernel.arrays import Plan, State, i64
+from usance.loan.kernel.arrays import I64, Plan, State, i64
 from usance.loan.kernel.level import level_minor
 from usance.loan.kernel.plan import (
     AMORT,
@@ -31,8 +31,6 @@ from usance.loan.kernel.refusals import DOES_NOT_SETTLE, GUARANTEE_TOO_LARGE, OK
 from usance.loan.limits import MAX_KERNEL_INSTALMENTS
 
 SLOTS = 18
-WORK = SLOTS
-"""Behind the state's own slots, the array has work space for one schedule (see `work_row`)."""
 META, BALANCE, LEVEL_MINOR, FEES, INTEREST_BEFORE = 0, 1, 2, 3, 4
 COVERED = 5  # principal, interest, guarantee fee, service fee: cash and waivers
 PENALTY_PAID, PENALTY_OPEN, OVERPAID = 9, 10, 11
@@ -51,9 +49,14 @@ MAX_WAIVED_PENALTY_MINOR = 2**38
 LOW = 0xFFFFFFFF
 
 
-def work_row() -> State:
-    """A row for one state with work space behind it; each thread needs its own."""
-    return np.empty(SLOTS + 4 * (MAX_KERNEL_INSTALMENTS + 1), np.int64)
+def state_row() -> State:
+    """Room for one state."""
+    return np.empty(SLOTS, np.int64)
+
+
+def work_row() -> I64:
+    """Room for one schedule, up to each instalment by component; each thread needs its own."""
+    return np.empty(4 * (MAX_KERNEL_INSTALMENTS + 1), np.int64)
 
 
 @kernel(inline=True)

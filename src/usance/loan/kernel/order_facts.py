@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from usance.base.codes import Component, Kind, Status
 from usance.base.compiled import kernel
-from usance.loan.kernel.arrays import I64, FactArrays, Order, Plan, State, i64
+from usance.loan.kernel.arrays import I64, FactArrays, Order, Plan, State, i64, u64
 from usance.loan.kernel.facts import move_claim, refuse_amount
 from usance.loan.kernel.fold import (
     CHARGED_OFF,
@@ -29,12 +29,12 @@ from usance.loan.kernel.orders import (
     WAIVED_PENALTY,
     WIDTH,
     close_if_quoted_nil,
-    is_met,
+    left_of,
     meet_oldest,
     pay_by_order,
     quote,
     settle_or_recover,
-    target,
+    targets,
 )
 from usance.loan.kernel.plan import COUNT, DISBURSED, P
 from usance.loan.kernel.refusals import (
@@ -105,7 +105,7 @@ def forgive(plan: Plan, work: State, day: int, amount: int, c: int) -> int:
     return OK
 
 
-@kernel
+@kernel(inline=True)
 def apply_by_order(
     plan: Plan, work: State, order: Order, day: int, kind: int, amount: int, arg: int
 ) -> int:
@@ -145,7 +145,7 @@ def apply_by_order(
     return OK
 
 
-@kernel
+@kernel(inline=True)
 def fold_by_order(
     plan: Plan, work: State, order: Order, facts: FactArrays, first: int, last: int, until: int
 ) -> int:
@@ -155,12 +155,12 @@ def fold_by_order(
         return OUT_OF_RANGE
     before, rank = i64(-(2**31)), i64(-1)
     for at in range(first, last):
-        day, kind = i64(days[at]), i64(kinds[at])
+        day, kind = i64(days[u64(at)]), i64(kinds[u64(at)])
         if day < before or (day == before and kind < rank):
             return OUT_OF_ORDER + 16 * (at - first)
         if day > until:
             break
-        refusal = apply_by_order(plan, work, order, day, kind, amounts[at], args[at])
+        refusal = apply_by_order(plan, work, order, day, kind, amounts[u64(at)], args[u64(at)])
         if refusal != OK:
             return refusal + 16 * (at - first)
         before, rank = day, kind
@@ -183,7 +183,7 @@ def view_by_order(plan: Plan, work: State, day: int, out: I64, at: int) -> None:
     out[at, 2] = plan[COUNT]
     if not meta & IS_SETTLED:
         view_instalments(plan, work, day, out, at)
-    earned = target(plan, work, day, 1)
+    earned = targets(plan, work, day)[1]
     for c in range(4):
         if meta & IS_SETTLED:
             out[at, 4 + c] = work[MET + c]
@@ -205,18 +205,16 @@ def view_instalments(plan: Plan, work: State, day: int, out: I64, at: int) -> No
     leading = True
     for k in range(plan[COUNT]):
         row = ROWS + WIDTH * k
-        met = is_met(work, k)
-        leading = leading and met
+        left = left_of(work, k)
+        leading = leading and left == 0
         if leading:
             out[at, 2] = k + 1
         if work[row] <= day:
             for c in range(4):
                 out[at, 4 + c] += work[row + ASKED + c]
                 out[at, 8 + c] += work[row + ASKED + c] - work[row + COVERED + c]
-            if not met and out[at, 1] == 0:
+            if left > 0 and out[at, 1] == 0:
                 out[at, 1] = day - work[row]
-        elif not met:
-            out[at, 31] = work[row]
-            for c in range(4):
-                out[at, 32] += work[row + ASKED + c] - work[row + COVERED + c]
+        elif left > 0:
+            out[at, 31], out[at, 32] = work[row], left
             return

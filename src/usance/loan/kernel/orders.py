@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from usance.base.compiled import kernel
-from usance.loan.kernel.arrays import Order, Plan, State, i64
+from usance.loan.kernel.arrays import Order, Plan, State, i64, u64
 from usance.loan.kernel.fold import (
     IS_SETTLED,
     META,
@@ -17,9 +17,18 @@ from usance.loan.kernel.fold import (
     PENALTY_OPEN,
     PENALTY_PAID,
 )
-from usance.loan.kernel.plan import COUNT, DISBURSED, P, due_day, guaranteed, instalment
+from usance.loan.kernel.plan import (
+    COUNT,
+    DISBURSED,
+    P,
+    divide_half_up,
+    due_day,
+    guaranteed,
+    instalment,
+)
 
 BUCKETS, PENALTY_BUCKET = 13, 12
+BY_INSTALMENT, COMING = 13, 14  # behind the buckets of an order, see `arrays`
 
 # The head of the work space: as in the fold where named there, else totals over the instalments.
 MET, WAIVED, WAIVED_PENALTY, OPEN = 1, 5, 15, 16
@@ -32,7 +41,7 @@ def order_row(size: int) -> State:
     return np.empty(ROWS + WIDTH * size, np.int64)
 
 
-@kernel
+@kernel(inline=True)
 def lay_out(plan: Plan, level: int, fees: int, work: State) -> None:
     """The plan, row by row, and nothing met."""
     for slot in range(ROWS):
@@ -43,13 +52,13 @@ def lay_out(plan: Plan, level: int, fees: int, work: State) -> None:
         fees_before += fee
         after = guaranteed(plan, fees_before, fees)
         row = ROWS + WIDTH * k
-        work[row] = due_day(plan, k)
-        work[row + ASKED] = principal
-        work[row + ASKED + 1] = interest
-        work[row + ASKED + 2] = after - before
-        work[row + ASKED + 3] = fee - after + before
+        work[u64(row)] = due_day(plan, k)
+        work[u64(row + ASKED)] = principal
+        work[u64(row + ASKED + 1)] = interest
+        work[u64(row + ASKED + 2)] = after - before
+        work[u64(row + ASKED + 3)] = fee - after + before
         for c in range(4):
-            work[row + COVERED + c] = 0
+            work[u64(row + COVERED + c)] = 0
         balance -= principal
         before = after
 
@@ -58,9 +67,9 @@ def lay_out(plan: Plan, level: int, fees: int, work: State) -> None:
 def meet(work: State, k: int, c: int, amount: int) -> int:
     """Meet a component of an instalment as far as the money goes; what was taken."""
     row = ROWS + WIDTH * k + c
-    taken = min(amount, work[row + ASKED] - work[row + COVERED])
-    work[row + COVERED] += taken
-    work[MET + c] += taken
+    taken = min(amount, work[u64(row + ASKED)] - work[u64(row + COVERED)])
+    work[u64(row + COVERED)] += taken
+    work[u64(MET + c)] += taken
     return taken
 
 
@@ -73,34 +82,34 @@ def meet_oldest(plan: Plan, work: State, c: int, amount: int) -> None:
         amount -= meet(work, k, c, amount)
 
 
-@kernel
-def target(plan: Plan, work: State, day: int, c: int) -> int:
-    """What settles a component: fallen due, and of interest also what has accrued since."""
+@kernel(inline=True)
+def targets(plan: Plan, work: State, day: int) -> tuple[int, int, int, int]:
+    """What settles each component: fallen due, and of interest also what has accrued since."""
     if work[META] & IS_SETTLED:
-        return work[MET + c]
-    if c == 0:
-        return plan[P]
-    total, begun = i64(0), plan[DISBURSED]
+        return work[MET], work[MET + 1], work[MET + 2], work[MET + 3]
+    interest, guarantee, service, begun = i64(0), i64(0), i64(0), plan[DISBURSED]
     for k in range(plan[COUNT]):
         row = ROWS + WIDTH * k
-        asked, due = work[row + ASKED + c], work[row]
+        asked, due = work[u64(row + ASKED + 1)], work[u64(row)]
         if due > day:
-            if c == 1:
-                total += (2 * asked * (day - begun) + due - begun) // (2 * (due - begun))
+            interest += divide_half_up(asked * (day - begun), due - begun)
             break
-        total += asked
+        interest += asked
+        guarantee += work[u64(row + ASKED + 2)]
+        service += work[u64(row + ASKED + 3)]
         begun = due
-    return total
+    return plan[P], interest, guarantee, service
 
 
-@kernel
+@kernel(inline=True)
 def needs(plan: Plan, work: State, day: int) -> tuple[int, int, int, int]:
     """By component, what is still needed to settle."""
+    principal, interest, guarantee, service = targets(plan, work, day)
     return (
-        target(plan, work, day, 0) - work[MET],
-        max(0, target(plan, work, day, 1) - work[MET + 1]),
-        max(0, target(plan, work, day, 2) - work[MET + 2]),
-        max(0, target(plan, work, day, 3) - work[MET + 3]),
+        principal - work[MET],
+        max(0, interest - work[MET + 1]),
+        max(0, guarantee - work[MET + 2]),
+        max(0, service - work[MET + 3]),
     )
 
 
@@ -134,53 +143,80 @@ def settle_or_recover(plan: Plan, work: State, day: int, amount: int, recovery: 
         taken = min(amount, wanted[c])
         meet_oldest(plan, work, c, taken)
         amount -= taken
-    taken = min(amount, work[PENALTY_OPEN])
-    work[PENALTY_OPEN] -= taken
-    work[PENALTY_PAID] += taken
-    work[OVERPAID] += amount - taken
+    amount -= pay_penalties(work, amount)
+    work[OVERPAID] += amount
     return True
 
 
 @kernel(inline=True)
-def is_met(work: State, k: int) -> bool:
-    """Whether an instalment is wholly covered."""
+def pay_penalties(work: State, amount: int) -> int:
+    """Meet penalties as far as the money goes; what was taken."""
+    taken = min(amount, work[PENALTY_OPEN])
+    work[PENALTY_OPEN] -= taken
+    work[PENALTY_PAID] += taken
+    return taken
+
+
+@kernel(inline=True)
+def left_of(work: State, k: int) -> int:
+    """What is uncovered of an instalment."""
     row = ROWS + WIDTH * k
     left = i64(0)
     for c in range(4):
-        left += work[row + ASKED + c] - work[row + COVERED + c]
-    return left == 0
+        left += work[u64(row + ASKED + c)] - work[u64(row + COVERED + c)]
+    return left
 
 
-@kernel
+@kernel(inline=True)
+def pay_all_due(work: State, order: Order, due: int, amount: int) -> int:
+    """If the money is enough for all before the order's coming instalments, pay that; what it was.
+
+    The order of claims decides nothing then.
+    """
+    if order[COMING] == 0:
+        return i64(-1)
+    total = work[PENALTY_OPEN] if order[COMING] > 8 else i64(0)  # the ninth are the penalties
+    for k in range(work[OPEN], due):
+        total += left_of(work, k)
+    if amount < total:
+        return i64(-1)
+    for k in range(work[OPEN], due):
+        for c in range(4):
+            meet(work, k, c, amount)
+    if order[COMING] > 8:
+        pay_penalties(work, amount)
+    return total
+
+
+@kernel(inline=True)
 def pay_by_order(plan: Plan, work: State, order: Order, day: int, amount: int) -> None:
     """Money through the buckets in their order."""
     count = plan[COUNT]
-    while work[OPEN] < count and is_met(work, work[OPEN]):
+    while work[OPEN] < count and left_of(work, work[OPEN]) == 0:
         work[OPEN] += 1
     past = work[OPEN]
-    while past < count and work[ROWS + WIDTH * past] < day:
+    while past < count and work[u64(ROWS + WIDTH * past)] < day:
         past += 1
     due = past
-    while due < count and work[ROWS + WIDTH * due] == day:
+    while due < count and work[u64(ROWS + WIDTH * due)] == day:
         due += 1
-    at = 0
+    at, paid = i64(0), pay_all_due(work, order, due, amount)
+    if paid >= 0:
+        at, amount = i64(order[COMING]), amount - paid
     while at < BUCKETS and amount > 0:
-        if order[at] == PENALTY_BUCKET:
-            taken = min(amount, work[PENALTY_OPEN])
-            work[PENALTY_OPEN] -= taken
-            work[PENALTY_PAID] += taken
-            amount -= taken
+        if order[u64(at)] == PENALTY_BUCKET:
+            amount -= pay_penalties(work, amount)
             at += 1
             continue
-        when = order[at] >> 2
+        when = order[u64(at)] >> 2
         end = at + 1
-        while order[BUCKETS] == 1 and end < BUCKETS and order[end] >> 2 == when:
+        while order[BY_INSTALMENT] == 1 and end < BUCKETS and order[u64(end)] >> 2 == when:
             end += 1
         first = work[OPEN] if when == 0 else (past if when == 1 else due)
         last = past if when == 0 else (due if when == 1 else count)
         k = first
         while k < last and amount > 0:
             for bucket in range(at, end):
-                amount -= meet(work, k, order[bucket] & 3, amount)
+                amount -= meet(work, k, order[u64(bucket)] & 3, amount)
             k += 1
         at = end

@@ -35,9 +35,9 @@ def divide_half_up(numerator: int, denominator: int) -> int:
 def month_of(day: int) -> int:
     """The month number a day lies in: a guess by the mean month, then the table."""
     month = (day * 2153) >> 16
-    while STARTS[month + 1] <= day:
+    while STARTS[u64(month + 1)] <= day:
         month += 1
-    while STARTS[month] > day:
+    while STARTS[u64(month)] > day:
         month -= 1
     return month
 
@@ -45,8 +45,8 @@ def month_of(day: int) -> int:
 @kernel(inline=True)
 def day_in_month(month: int, anchor: int) -> int:
     """The anchor day in a month, or its last day."""
-    first = STARTS[month]
-    return first + min(anchor, STARTS[month + 1] - first) - 1
+    first = i64(STARTS[u64(month)])
+    return first + min(anchor, STARTS[u64(month + 1)] - first) - 1
 
 
 @kernel(inline=True)
@@ -57,9 +57,9 @@ def plan_of(
     """The terms of a loan with what follows from its dates."""
     month = month_of(first)
     drawn_in = month_of(disbursed)
-    drawn_day = disbursed - STARTS[drawn_in] + 1
+    drawn_day = disbursed - STARTS[u64(drawn_in)] + 1
     regular = month == drawn_in + 1 and first == day_in_month(month, drawn_day)
-    due_day = first - STARTS[month] + 1
+    due_day = first - STARTS[u64(month)] + 1
     stub = 30
     if not regular:  # 30E/360: every month has thirty days
         stub = 30 * (month - drawn_in) + min(due_day, 30) - min(drawn_day, 30)
