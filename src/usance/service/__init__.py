@@ -1,0 +1,25 @@
+"""Service: what falls due by rule while a loan lives.
+
+`due_facts` says of one loan or a column of them what the days after a state bring if nobody pays:
+late fees, compensation at the trigger, buy-out and charge-off. Names are imported when first used.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from usance.service.falling_due import DueFacts, Holders, due_facts
+    from usance.service.rules import Rules
+
+__all__ = ["DueFacts", "Holders", "Rules", "due_facts"]
+
+_HOMES = {"falling_due": ("DueFacts", "Holders", "due_facts"), "rules": ("Rules",)}
+
+
+def __getattr__(name: str) -> object:
+    for home, names in _HOMES.items():
+        if name in names:
+            return getattr(import_module(f"usance.service.{home}"), name)
+    raise AttributeError(f"module 'usance.service' has no attribute {name!r}")

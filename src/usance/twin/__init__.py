@@ -1,0 +1,1 @@
+"""Twin: the whole life of a portfolio on columns."""

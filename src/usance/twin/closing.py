@@ -1,0 +1,73 @@
+"""Quarters of a run: what the group states, the close, the metrics, and at last the release."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from usance.base.book import Book
+from usance.base.dates import format_month, last_of_month
+from usance.books.close import close
+from usance.books.closes import OPEN
+from usance.books.periods import ClosePeriod, parse_close_period
+from usance.disclose.profile import DEFAULT, load_profile
+from usance.disclose.release.filer import parse_filer, read_filer
+from usance.disclose.release.publication import publish, release_of
+from usance.measure.inputs import Inputs
+from usance.measure.metrics import measure, metrics_table
+from usance.measure.spans import Span
+from usance.twin.moments import end_of_month
+from usance.world.scenario import Scenario
+from usance.world.scenario_file import write_policies
+
+RELEASE_FORMATS = ("csv", "html")
+FILER = "filer.yaml"
+"""Beside the policies of a scenario: how its company files."""
+
+
+def period_of(month: int, opening: int) -> ClosePeriod | None:
+    """What is closed at the end of a month: the opening by itself, then quarters."""
+    if month == opening:
+        return parse_close_period(format_month(month))
+    if month % 3 != 2:
+        return None
+    return parse_close_period(f"{1970 + month // 12}Q{month % 12 // 3 + 1}")
+
+
+def is_open(book: Book, period: ClosePeriod) -> bool:
+    """Whether a period is still to be closed."""
+    found = book.manifest.periods.get(format_month(period.last_month))
+    return found is None or found.state == OPEN
+
+
+def close_period(
+    book: Book, scenario: Scenario, period: ClosePeriod, clock: Callable[[], float]
+) -> dict[str, float]:
+    """Close a period with the scenario's policies; seconds of each step."""
+    known_at = end_of_month(period.last_month, scenario.time_zone)
+    with TemporaryDirectory() as folder:
+        policies = write_policies(scenario, Path(folder))
+        made = close(book, period, policies=policies, known_at=known_at, actor="twin", clock=clock)
+    return made.seconds
+
+
+def measure_quarter(book: Book, period: ClosePeriod) -> int:
+    """Measure the whole pack of metrics of a closed quarter; how many figures there are."""
+    as_of = last_of_month(period.last_month)
+    results = measure(Inputs.of_book(book), as_of=as_of, period=Span.of(period.label))
+    with book.writing() as step:
+        step.add("metrics", metrics_table(results), month=period.last_month, instead=True)
+    return len(results)
+
+
+def publish_release(
+    book: Book, scenario: Scenario, period: ClosePeriod, folder: Path
+) -> dict[str, str]:
+    """The release of the last quarter, as a table and a page, by the scenario's filer if any."""
+    written = scenario.group.policies.get(FILER)
+    filer = parse_filer(written) if written else replace(read_filer(None), translated=False)
+    made = release_of(book, period, load_profile(DEFAULT), filer)
+    files = publish(made, folder, RELEASE_FORMATS)
+    return {name: path.relative_to(book.path).as_posix() for name, path in files.items()}

@@ -1,0 +1,103 @@
+"""`usance twin`: run a scenario from registration to release."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from usance.base.command_line import Session, print_json, print_line, print_pairs, show_help
+
+app = typer.Typer(rich_markup_mode=None, add_completion=False, invoke_without_command=True)
+
+
+@app.callback()
+def twin(ctx: typer.Context) -> None:
+    """The whole platform on columns: a simulated economy from registration to release."""
+    show_help(ctx)
+
+
+@app.command()
+def run(
+    ctx: typer.Context,
+    scenario: Annotated[
+        str, typer.Argument(metavar="SCENARIO", help="A packaged scenario, or a .yaml file.")
+    ],
+    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="The run's folder.")],
+    scale: Annotated[
+        str, typer.Option(metavar="S", help="Counts and budgets against full size.")
+    ] = "1",
+    first: Annotated[
+        str | None, typer.Option("--from", metavar="MONTH", help="First month; the scenario's.")
+    ] = None,
+    last: Annotated[
+        str | None, typer.Option("--to", metavar="MONTH", help="Last month; the scenario's.")
+    ] = None,
+    workers: Annotated[
+        int | None, typer.Option(metavar="N", help="Threads; as many as there are cores.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Run a scenario, or go on with the run that is in the folder."""
+    from usance.base.dates import parse_month
+    from usance.twin.plan import Plan
+    from usance.twin.run import no_progress
+    from usance.twin.run import run as runs
+    from usance.world.scenario_file import read_scenario
+
+    session: Session = ctx.obj
+    economy = read_scenario(scenario)
+    begin = parse_month(first, where="--from") if first else economy.first_month
+    end = parse_month(last, where="--to") if last else economy.last_month
+    plan = Plan(economy, _scale(scale), begin, end)
+    shown = sys.stderr.isatty() and not as_json
+    if not as_json and plan.scale > 0:
+        print_line(f"about {plan.loans:,} loans; needs {plan.bytes_needed / 1e9:,.2f} GB of disk")
+    made = runs(
+        economy, out, scale=plan.scale, first=begin, last=end, workers=workers,
+        progress=_Shown(session.seconds) if shown else no_progress, clock=session.seconds,
+    )  # fmt: skip
+    if as_json:
+        print_json(made.figures)
+        return
+    print_pairs(_told(made.figures))
+
+
+def _told(figures: dict[str, Any]) -> list[tuple[str, str]]:
+    counts = [(name.replace("_", " "), f"{n:,}") for name, n in figures["figures"].items()]
+    files = list(figures["release"].items())
+    return [*counts, ("seconds", f"{figures['seconds']:,.1f}"), *files]
+
+
+def _scale(text: str) -> Fraction:
+    from usance.twin.errors import RunError
+
+    try:
+        return Fraction(text)
+    except (ValueError, ZeroDivisionError):
+        fix = "Give a number such as 0.01"
+        raise RunError(f"{text!r} is no number", where="--scale", fix=fix) from None
+
+
+class _Shown:
+    """One line on a terminal: what is done, how far it is, and the time left."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self.clock, self.begun, self.share, self.first = clock, clock(), 0.0, -1
+
+    def __call__(self, what: str, done: int, whole: int) -> None:
+        if whole:
+            self.first = done if self.first < 0 else self.first
+            self.share = done / whole
+        left = ""
+        made = self.share * whole - self.first if whole else 0
+        if made > 0:
+            seconds = (self.clock() - self.begun) * (whole - done) / made
+            left = f", {seconds // 60:.0f} min {seconds % 60:.0f} s left"
+        end = "\n" if what == "done" else ""
+        sys.stderr.write(f"\r\x1b[K{what} {self.share:.0%}{left}{end}")
+        sys.stderr.flush()

@@ -1,0 +1,156 @@
+"""A run beside published figures: each metric and line of its statements, with the relative error.
+
+The run's own figures are those of its releases, made from its closed books; amounts and counts are
+divided by the scale of the run before they are compared, rates and means are not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from usance.base.book import Book
+from usance.base.dates import to_month
+from usance.base.errors import InputError
+from usance.books.closes import standing
+from usance.books.periods import parse_close_period
+from usance.disclose.facts import MONEY, NO_CURRENCY, UNITS, Fact
+from usance.disclose.profile import Profile, load_profile
+from usance.disclose.reading import read_facts
+from usance.disclose.release.business import INCOMPLETE
+from usance.disclose.release.filer import Filer
+from usance.disclose.release.publication import release_of
+from usance.twin.compare_tolerances import Rules, Tolerance, load_rules
+
+STATEMENTS = (
+    "business_highlights", "management_quote", "balance_sheet", "operations", "cash_flows",
+)  # fmt: skip
+SCALED = frozenset({*MONEY, "shares", "ads", "persons", "million_persons", "count"})
+"""Units of figures that grow with the size of a run."""
+
+Key = tuple[str, str, str, str]
+"""Statement, line, parent line, period."""
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """One figure: what was published, and what the run says at full size."""
+
+    document: str
+    statement: str
+    line: str
+    parent: str
+    period: str
+    unit: str
+    published: Fraction
+    found: Fraction
+    tolerance: Tolerance | None
+
+    @property
+    def error(self) -> Fraction | None:
+        """The difference as a share of what was published."""
+        return (self.found - self.published) / abs(self.published) if self.published else None
+
+    @property
+    def is_near(self) -> bool | None:
+        """Whether it lies within its tolerance, none where it has none."""
+        return self.tolerance.allows(self.published, self.found) if self.tolerance else None
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON; figures in base units of the published unit."""
+        scale = UNITS[self.unit]
+        return {
+            "document": self.document, "statement": self.statement, "line": self.line,
+            "parent_line": self.parent, "period": self.period, "unit": self.unit,
+            "published": float(self.published / scale), "found": float(self.found / scale),
+            "error": None if self.error is None else float(self.error),
+            "tolerance": None if self.tolerance is None else str(self.tolerance),
+            "within": self.is_near,
+        }  # fmt: skip
+
+
+def compare(
+    book: Book, facts: Sequence[Path], scale: Fraction, *, profile: Profile | None = None,
+    rules: Rules | None = None,
+) -> list[Compared]:  # fmt: skip
+    """Every published figure that the run tells too."""
+    if scale <= 0:
+        raise InputError(f"a scale of {scale}", where="--scale", fix="Give one above zero")
+    printing, known = profile or load_profile(), rules or load_rules()
+    published = [fact for fact in read_facts(facts, printing) if _wanted(fact, printing)]
+    own: dict[Key, Fraction] = {}
+    for ends in sorted(set(_last_days(published).values())):
+        own |= own_figures(book, ends, printing)
+    if not own:
+        fix = "Give figures of periods that the run has closed"
+        raise InputError("the run tells none of these periods", where=str(book.path), fix=fix)
+    rows = list(_rows(published, own, scale, known))
+    return [*rows, *_sums(rows, known)]
+
+
+def own_figures(book: Book, quarter: str, profile: Profile) -> dict[Key, Fraction]:
+    """What a run says in its release of a quarter; nothing if that is not closed."""
+    period = parse_close_period(quarter)
+    if period.last_month not in {each.month for each in standing(book)}:
+        return {}
+    exact = Filer(unit="unit", decimals=2, translated=False)
+    release = release_of(book, period, profile, exact)
+    return {
+        (each.statement, each.line.removesuffix(INCOMPLETE), each.parent, each.period):
+            Fraction(each.text) * UNITS[each.unit]
+        for each in release.figures
+        if each.unit in UNITS and each.currency in (profile.reporting, NO_CURRENCY)
+    }  # fmt: skip
+
+
+def _wanted(fact: Fact, profile: Profile) -> bool:
+    counted = fact.is_number and fact.currency in (profile.reporting, NO_CURRENCY)
+    return counted and fact.statement in STATEMENTS and " - change vs " not in fact.line
+
+
+def _last_days(facts: Iterable[Fact]) -> dict[str, str]:
+    """By document, the quarter of its latest day: its release tells the earlier ones too."""
+    latest: dict[str, Any] = {}
+    for fact in facts:
+        day = fact.period.end
+        if fact.document not in latest or latest[fact.document] < day:
+            latest[fact.document] = day
+    return {name: f"{day.year}Q{(to_month(day) % 12) // 3 + 1}" for name, day in latest.items()}
+
+
+def _rows(
+    published: Sequence[Fact], own: Mapping[Key, Fraction], scale: Fraction, rules: Rules
+) -> Iterator[Compared]:
+    for fact in published:
+        statement = rules.printed_in.get(fact.line, fact.statement)
+        found = own.get((statement, fact.line, fact.parent, fact.period.name))
+        if found is None:
+            continue
+        grows = fact.unit in SCALED and fact.line not in rules.unscaled
+        tolerance = rules.tolerance(statement, fact.line, fact.period.name)
+        yield Compared(
+            fact.document, statement, fact.line, fact.parent, fact.period.name, fact.unit,
+            fact.value, found / scale if grows else found, tolerance,
+        )  # fmt: skip
+
+
+def _sums(rows: Sequence[Compared], rules: Rules) -> Iterator[Compared]:
+    for each in rules.sums:
+        for document in dict.fromkeys(row.document for row in rows):
+            for period in each.periods:
+                parts = {
+                    row.line: row
+                    for row in rows
+                    if (row.document, row.statement, row.period)
+                    == (document, each.statement, period) and row.line in each.of
+                }  # fmt: skip
+                if len(parts) == len(each.of):
+                    yield Compared(
+                        document, each.statement, each.line, "", period,
+                        next(iter(parts.values())).unit,
+                        sum((row.published for row in parts.values()), Fraction(0)),
+                        sum((row.found for row in parts.values()), Fraction(0)), each.tolerance,
+                    )  # fmt: skip

@@ -1,0 +1,49 @@
+"""Moments of business days, as whole microseconds in UTC.
+
+>>> moments(np.array([19_904]), END_OF_DAY, "Asia/Shanghai").tolist()
+[1719763199000000]
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, time, timedelta
+from functools import lru_cache
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import numpy as np
+from numpy.typing import NDArray
+
+from usance.base.dates import from_day, last_of_month
+
+DAY_SECONDS, MICROSECONDS = 86_400, 1_000_000
+END_OF_DAY = DAY_SECONDS - 1
+
+
+@lru_cache(maxsize=1 << 12)
+def _offset_seconds(day: int, zone: str) -> int:
+    """How far the zone's noon of a day is ahead of UTC."""
+    noon = datetime.combine(from_day(day), time(12), ZoneInfo(zone))
+    ahead = noon.utcoffset()
+    assert ahead is not None
+    return int(ahead.total_seconds())
+
+
+def moments(days: NDArray[Any], seconds: Any, zone: str) -> NDArray[np.int64]:
+    """Seconds after the beginning of business days."""
+    known, place = np.unique(days, return_inverse=True)
+    offsets = np.array([_offset_seconds(int(each), zone) for each in known], np.int64)
+    ahead = offsets[place.ravel()] if len(known) else np.zeros(0, np.int64)
+    local = days.astype(np.int64) * DAY_SECONDS + np.asarray(seconds, np.int64)
+    return np.asarray((local - ahead) * MICROSECONDS)
+
+
+def end_of_month(month: int, zone: str) -> datetime:
+    """The last moment of a month's last business day."""
+    last = datetime.combine(last_of_month(month), time(23, 59, 59, 999_999), ZoneInfo(zone))
+    return last.astimezone(UTC)
+
+
+def microseconds(moment: datetime) -> int:
+    """A moment as a whole number."""
+    return (moment - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)

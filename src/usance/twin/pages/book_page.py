@@ -1,0 +1,50 @@
+"""The book itself: its closes with their controls, its tables with their digests."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from usance.books.closes import controls_of
+from usance.twin.pages.markup import Html, joined, tag
+from usance.twin.pages.numbers import grouped
+from usance.twin.pages.page import Page, missing
+from usance.twin.pages.plan_again import run_of
+from usance.twin.pages.shown import Shown
+from usance.twin.pages.tables import cell, number, pairs, table, tr
+
+
+def book_page(shown: Shown) -> Page:
+    """The page of the book."""
+    manifest, run = shown.book.manifest, run_of(shown.book)
+    told = [("currency", manifest.currency), ("time zone", manifest.time_zone)]
+    told += [(name, str(run[name])) for name in ("scenario", "seed", "scale", "from", "to")
+             if name in run]  # fmt: skip
+    body = joined([
+        pairs(told), tag("h2", "Closes"), _closes(shown), tag("h2", "Tables"), _tables(shown),
+    ])  # fmt: skip
+    lead = "Two books with the same digests hold the same rows."
+    return Page("book.html", "Book", body, lead=lead)
+
+
+def _closes(shown: Shown) -> Html:
+    if not shown.all_periods:
+        return missing("No period is closed.")
+    rows = []
+    for period in shown.all_periods:
+        controls: list[dict[str, Any]] = controls_of(shown.book, period.close).get("controls", [])
+        failed = [each["name"] for each in controls if not each.get("holds", True)]
+        held = f"{len(controls) - len(failed)} of {len(controls)} hold"
+        rows.append(tr([
+            cell(period.close.name), cell(period.label), cell(str(period.day)),
+            cell(held, class_="bad" if failed else "good"), cell(", ".join(failed)),
+        ]))  # fmt: skip
+    return table(["close", "period", "balance sheet", "controls", ""], rows)
+
+
+def _tables(shown: Shown) -> Html:
+    rows = [
+        tr([cell(name), number(grouped(entry.digest.rows)), number(grouped(len(entry.files))),
+            cell(tag("code", str(entry.digest)))])
+        for name, entry in sorted(shown.book.manifest.tables.items())
+    ]  # fmt: skip
+    return table(["table", "rows", "files", "digest"], rows, numbers=[1, 2])

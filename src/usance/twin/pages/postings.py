@@ -1,0 +1,265 @@
+"""Accounts and the journals behind them: a page for each account, each close and rule.
+
+A close posts one journal for each rule, entity and cell. The page of a rule at a close lists them,
+and below the loans of the sample that are part of them; what the others make is told as one sum,
+so every column adds up to what the journals posted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+
+from usance.base.codes import Currency, Tag
+from usance.base.ids import print_id
+from usance.books.closes import CloseRef
+from usance.books.group.facts import GroupFact
+from usance.books.group.rules import OPENING
+from usance.books.journal import JournalKind
+from usance.books.statements.matrix import COLUMNS
+from usance.twin.pages.markup import Html, joined, link, tag
+from usance.twin.pages.numbers import grouped, money, words
+from usance.twin.pages.page import Page, missing
+from usance.twin.pages.shown import I64, Shown
+from usance.twin.pages.statements import COLUMN_NAMES, NO_BOOKS
+from usance.twin.pages.tables import cell, number, section, table, tr
+
+_MOST_FACTS = 40
+"""Facts of the group listed on one page; of more the number is told."""
+_TAGS = {tags[0]: COLUMN_NAMES[name] for name, tags in COLUMNS.items() if len(tags) == 1}
+
+
+def journal_path(close: CloseRef, rule: int) -> str:
+    """The page of what a rule posted at a close."""
+    return f"/journals/{close.name}-{rule}.html"
+
+
+def posting_pages(shown: Shown) -> Iterator[Page]:
+    """The list of accounts, every account, and every rule at every close."""
+    if shown.closed is None:
+        yield Page("accounts.html", "Accounts", missing(NO_BOOKS))
+        return
+    yield _accounts(shown)
+    for account in shown.chart:
+        yield _account(shown, account.number)
+    yield from _journals(shown)
+
+
+# Accounts
+
+
+def _sums(shown: Shown, rows: I64) -> dict[tuple[int, int], int]:
+    """Amounts in the book's currency by rule and period; the opening has a period of its own."""
+    own = rows & (shown.postings["currency"] == int(shown.currency))
+    pairs = np.stack([shown.postings["rule"][own], shown.postings["period"][own]])
+    found, place = np.unique(pairs, axis=1, return_inverse=True)
+    totals = np.zeros(found.shape[1], np.int64)
+    np.add.at(totals, place.ravel(), shown.postings["amount_minor"][own])
+    keys = [(rule, period) for rule, period in found.T.tolist()]
+    return dict(zip(keys, totals.tolist(), strict=True))
+
+
+def _accounts(shown: Shown) -> Page:
+    """Trial balance of the last close: what every account holds, by tag."""
+    tags = list(_TAGS)
+    columns = shown.postings
+    rows = []
+    kind = None
+    own = columns["currency"] == int(shown.currency)
+    for account in sorted(shown.chart, key=lambda each: each.number):
+        of_account = own & (columns["account"] == account.number)
+        values = [int(columns["amount_minor"][of_account & (columns["tag"] == int(each))].sum())
+                  for each in tags]  # fmt: skip
+        if not of_account.any():
+            continue
+        if account.kind is not kind:
+            rows.append(section(account.kind.value.capitalize(), 3 + len(tags)))
+            kind = account.kind
+        to = f"/accounts/{account.name}.html"
+        cells = [number(shown.money(value) if value else "\N{EN DASH}", minor=value, to=to)
+                 for value in values]  # fmt: skip
+        rows.append(tr([cell(account.number), cell(link(words(account.name), to)),
+                        cell(account.line, class_="quiet"), *cells]))  # fmt: skip
+    body = table(["no.", "account", "line", *_TAGS.values()], rows, numbers=3)
+    lead = f"All entries up to {shown.periods[-1].day}, debit positive, in {shown.currency.label}."
+    return Page("accounts.html", "Accounts", body, lead=lead)
+
+
+def _account(shown: Shown, number_: int) -> Page:
+    account, columns = shown.chart.by_number[number_], shown.postings
+    of_account = columns["account"] == number_
+    parts = []
+    for which in Tag:
+        rows = of_account & (columns["tag"] == int(which))
+        if rows.any():
+            title = tag("h2", _TAGS[which], id=f"tag-{which.label}")
+            parts += [title, _movements(shown, _sums(shown, rows))]
+    # Links from statements lead to every tag, also where nothing is posted.
+    empty = [tag("span", "", id=f"tag-{each.label}") for each in Tag
+             if not (of_account & (columns["tag"] == int(each))).any()]  # fmt: skip
+    foreign = of_account & (columns["currency"] != int(shown.currency))
+    note = missing("No close has posted anything to this account.") if not parts else None
+    other = _foreign(shown, foreign) if foreign.any() else None
+    inside = " It sums to zero over the group." if account.within_group else ""
+    lead = f"Account {account.number}, {account.kind.value}: {account.line}.{inside}"
+    body = joined([note, *parts, other, *empty])
+    crumbs = (("Accounts", "/accounts.html"),)
+    name = words(account.name).capitalize()
+    return Page(f"accounts/{account.name}.html", name, body, crumbs, lead=lead)
+
+
+def _movements(shown: Shown, sums: Mapping[tuple[int, int], int]) -> Html:
+    """An account from its opening to its end by rule and period."""
+    periods = shown.periods
+    closes = {each.close.month: each.close for each in shown.all_periods}
+    first = periods[0].close.month
+    before = sum(minor for (rule, period), minor in sums.items()
+                 if rule == OPENING or period < first)  # fmt: skip
+    opening, rows = [], []
+    running = before
+    for each in periods:
+        opening.append(running)
+        running += sum(minor for (rule, period), minor in sums.items()
+                       if rule != OPENING and period == each.close.month)  # fmt: skip
+    rows.append(_balance(shown, "opening", opening, _opened(shown, sums)))
+    for rule in sorted({rule for rule, period in sums if rule != OPENING and period >= first}):
+        cells = []
+        for each in periods:
+            minor = sums.get((rule, each.close.month))
+            to = journal_path(closes[each.close.month], rule)
+            cells.append(number("\N{EN DASH}") if minor is None
+                         else number(shown.money(minor), to=to, minor=minor))  # fmt: skip
+        name = words(shown.amount_of_rule.get(rule, ""))
+        rows.append(tr([cell(f"rule {rule}", class_="quiet"), cell(name), *cells]))
+    rows.append(_balance(shown, "closing", [*opening[1:], running]))
+    return table(["", "what moved", *(each.label for each in periods)], rows, numbers=2)
+
+
+def _balance(shown: Shown, name: str, values: Sequence[int], to: str | None = None) -> Html:
+    cells = [
+        number(shown.money(value), minor=value, to=None if place else to)
+        for place, value in enumerate(values)
+    ]
+    return tr([cell(name), cell(""), *cells], total=True)
+
+
+def _opened(shown: Shown, sums: Mapping[tuple[int, int], int]) -> str | None:
+    """The page of the balances an account began with, if it began with any."""
+    closes = {each.close.month: each.close for each in shown.all_periods}
+    months = [period for rule, period in sums if rule == OPENING]
+    return journal_path(closes[months[0]], OPENING) if months else None
+
+
+def _foreign(shown: Shown, rows: I64) -> Html:
+    """What is held in other currencies, each by itself."""
+    columns = shown.postings
+    listed = []
+    for code in np.unique(columns["currency"][rows]).tolist():
+        own = Currency(code)
+        minor = int(columns["amount_minor"][rows & (columns["currency"] == code)].sum())
+        listed.append(tr([cell(own.label), number(money(minor, own.exponent), minor=minor)]))
+    made = table(["currency", "held"], listed, numbers=1, class_="narrow")
+    return joined([tag("h2", "In other currencies"), made])
+
+
+# Journals
+
+
+def _journals(shown: Shown) -> Iterator[Page]:
+    columns = shown.postings
+    for period in shown.all_periods:
+        of_close = columns["period"] == period.close.month
+        for rule in np.unique(columns["rule"][of_close]).tolist():
+            rows = np.flatnonzero(of_close & (columns["rule"] == rule))
+            yield _rule(shown, period.close, rule, rows)
+
+
+def _rule(shown: Shown, close: CloseRef, rule: int, rows: I64) -> Page:
+    columns = shown.postings
+    kinds = {JournalKind(int(each) >> 24 & 15) for each in columns["journal_id"][rows].tolist()}
+    name = words(shown.amount_of_rule.get(rule, "")).capitalize() or "Entries"
+    parts = [tag("h2", "Journals"), _lines(shown, rows)]
+    if JournalKind.LOANS in kinds:
+        parts += [tag("h2", "Loans behind them", id="loans"), _loans(shown, close, rule, rows)]
+    facts = set(columns["fact_id"][rows].tolist()) - {0}
+    if facts:
+        parts += [tag("h2", "Facts of the group behind them"), _facts(shown, facts)]
+    lead = f"What rule {rule} posted at close {close.name}, debit positive."
+    crumbs = (("Accounts", "/accounts.html"),)
+    path = journal_path(close, rule).lstrip("/")
+    return Page(path, f"{name}, {close.name}", joined(parts), crumbs, lead=lead)
+
+
+def _lines(shown: Shown, rows: I64) -> Html:
+    columns, entities = shown.postings, shown.need_closed.books.entities
+    made, last = [], None
+    for row in rows.tolist():
+        journal = int(columns["journal_id"][row])
+        currency = Currency(int(columns["currency"][row]))
+        minor = int(columns["amount_minor"][row])
+        account = shown.chart.by_number[int(columns["account"][row])]
+        entity = entities.by_number.get(int(columns["entity"][row]))
+        of_cell = shown.cells.get(int(columns["cell"][row]), "")
+        made.append(tr([
+            cell(print_id("jr", journal) if journal != last else "", class_="quiet"),
+            cell(entity.name if entity else str(columns["entity"][row])),
+            cell(of_cell if journal != last else ""),
+            cell(_TAGS[Tag(int(columns["tag"][row]))], class_="quiet"),
+            cell(link(words(account.name), f"/accounts/{account.name}.html")),
+            number(money(minor, currency.exponent), minor=minor),
+            cell(currency.label, class_="quiet"),
+        ], name=f"j{journal}" if journal != last else None))  # fmt: skip
+        last = journal
+    heads = ["journal", "entity", "cell", "framework", "account", "amount", ""]
+    return table(heads, made, numbers=[5])
+
+
+def _loans(shown: Shown, close: CloseRef, rule: int, rows: I64) -> Html:
+    """Loans of the sample by account, the others as one, and the sum of all."""
+    lines, ids = shown.shares.lines(close.close_no, rule)
+    accounts = np.unique(shown.postings["account"][rows]).tolist()
+    owner = ids[lines.row] if len(ids) else ids
+    listed, told = [], np.zeros(len(accounts), np.int64)
+    for loan in shown.loans:
+        own = owner == loan
+        if own.any():
+            amounts = [int(lines.amount[own & (lines.account == each)].sum()) for each in accounts]
+            told += np.array(amounts, np.int64)
+            name = print_id("ln", loan)
+            listed.append(_amounts(shown, link(name, f"/loans/{name}.html"), amounts))
+    totals = [int(lines.amount[lines.account == each].sum()) for each in accounts]
+    others = len(np.unique(owner)) - len(listed)
+    if others:
+        rest = [total - int(part) for total, part in zip(totals, told, strict=True)]
+        listed.append(_amounts(shown, f"{grouped(others)} other loans", rest))
+    listed.append(_amounts(shown, "all loans", totals, total=True))
+    names = [words(shown.chart.by_number[each].name) for each in accounts]
+    return table(["loan", *names], listed, numbers=1)
+
+
+def _amounts(
+    shown: Shown, name: str | Html, amounts: Sequence[int], *, total: bool = False
+) -> Html:
+    cells = [number(shown.money(each), minor=each) for each in amounts]
+    return tr([cell(name), *cells], total=total)
+
+
+def _facts(shown: Shown, wanted: set[int]) -> Html:
+    known: dict[int, GroupFact] = {each.fact_id: each for each in shown.need_closed.facts}
+    entities = shown.need_closed.books.entities
+    rows = []
+    for fact_id in sorted(wanted & set(known))[:_MOST_FACTS]:
+        fact = known[fact_id]
+        entity = entities.by_number.get(fact.entity)
+        rows.append(tr([
+            cell(fact_id), cell(fact.effective_on.isoformat()), cell(words(fact.kind.label)),
+            cell(entity.name if entity else str(fact.entity)),
+            number(money(fact.amount_minor, fact.currency.exponent), minor=fact.amount_minor),
+            cell(fact.currency.label, class_="quiet"),
+            cell(tag("code", fact.written) if fact.written not in ("", "{}") else ""),
+        ]))  # fmt: skip
+    rest = len(wanted) - len(rows)
+    note = tag("p", f"{grouped(rest)} more.", class_="note") if rest > 0 else None
+    heads = ["fact", "on", "what", "entity", "amount", "", "detail"]
+    return joined([table(heads, rows, numbers=[4]), note])

@@ -1,0 +1,154 @@
+"""What was published, copied beside the pages, with every figure a link down."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from html import unescape
+from pathlib import Path
+
+from usance.books.statements import cash
+from usance.books.statements.matrix import COLUMNS
+from usance.books.statements.primary import ATTRIBUTABLE
+from usance.disclose.release import exact as e
+from usance.disclose.release.business import BUSINESS, load_highlights, load_vintages
+from usance.disclose.release.figure import slug
+from usance.twin.pages.markup import Html, joined, link, tag
+from usance.twin.pages.metrics import Measured
+from usance.twin.pages.page import Page, missing
+from usance.twin.pages.shown import Shown
+from usance.twin.pages.statements import lines_in, told_statements
+from usance.twin.pages.tables import cell, number, table, tr
+
+FOLDER = "release"
+KINDS = {
+    ".html": "the page, made to be read and printed",
+    ".pdf": "the same on paper",
+    ".xlsx": "a workbook in which totals are formulas",
+    ".csv": "the fact table: one row a figure, with its address",
+}
+_FIGURE = re.compile(r'(<(td|b)(?: id="[^"]*")? title="([^"]*)"[^>]*>)([^<]*)(</\2>)')
+TOLD = ("release_highlights", "release_results")
+"""Statements of a release that tell lines of others in words."""
+_SAME = {
+    "net-income-attributed-to-the-company": (e.OPERATIONS, slug(ATTRIBUTABLE)),
+    "income-tax-expense": (e.OPERATIONS, "income-taxes-expense"),
+    "cash-from-operations": (e.CASH_FLOWS, slug(cash.OPERATING)),
+}
+NONE = (
+    "This book has no release. Make one into its folder: usance disclose release PERIOD --book "
+    "BOOK --out BOOK/release."
+)
+
+
+def release_files(shown: Shown) -> list[Path]:
+    """The published files of a book, youngest document first."""
+    folder = shown.book.path / FOLDER
+    found = [file for file in folder.glob("*") if file.suffix in KINDS] if folder.is_dir() else []
+    order = list(KINDS)
+    by_kind = sorted(found, key=lambda file: order.index(file.suffix))
+    return sorted(by_kind, key=lambda file: file.stem, reverse=True)
+
+
+def release_page(shown: Shown) -> Page:
+    """The list of what was published."""
+    files = release_files(shown)
+    if not files:
+        return Page("release.html", "Release", missing(NONE))
+    rows = [
+        tr([cell(file.stem), cell(link(file.name, f"/release/{file.name}")),
+            cell(KINDS[file.suffix], class_="quiet"),
+            number(f"{file.stat().st_size / 1024:,.0f} KiB")])
+        for file in files
+    ]  # fmt: skip
+    read = next((file for file in files if file.suffix == ".html"), None)
+    lead = "Made from the closed books alone. On the page, figures lead down to accounts."
+    main = tag("p", link(f"Read {read.stem}", f"/release/{read.name}")) if read else None
+    body = joined([main, table(["document", "file", "", "size"], rows, numbers=[3])])
+    return Page("release.html", "Release", body, lead=lead)
+
+
+def copied(shown: Shown, measured: Measured) -> Iterator[tuple[str, bytes]]:
+    """Each published file under its path in the site; pages get their links."""
+    targets = Targets(_places(shown, measured), _business(measured))
+    for file in release_files(shown):
+        content = file.read_bytes()
+        if file.suffix == ".html":
+            content = linked(content.decode(), targets.of).encode()
+        yield f"{FOLDER}/{file.name}", content
+
+
+class Targets:
+    """Where figures lead, by the statement and line of their address.
+
+    >>> places = {"operations/net-income": "/lines/net.html"}
+    >>> targets = Targets(places, {"c-m2": "/metrics/c_m2.html"})
+    >>> targets.of("release_results", "net-income"), targets.of(BUSINESS, "c-m2-incomplete")
+    ('/lines/net.html', '/metrics/c_m2.html')
+    """
+
+    def __init__(self, places: Mapping[str, str], business: Mapping[str, str]) -> None:
+        self.places, self.business = places, business
+
+    def of(self, statement: str, line: str) -> str | None:
+        """The page of a figure, if there is one for it."""
+        if statement == BUSINESS:
+            # A line is followed by what is told of it: that it is incomplete, its change.
+            known = [each for each in self.business if line.startswith(each)]
+            return self.business[max(known, key=len)] if known else None
+        if statement in (*TOLD, e.ADJUSTED):
+            statement, line = _SAME.get(line, (e.OPERATIONS, line))
+        return self.places.get(f"{statement}/{line}")
+
+
+def linked(page: str, to: Callable[[str, str], str | None]) -> str:
+    """A published page whose figures lead to the pages of their lines.
+
+    >>> linked('<td title="2024Q1/operations/net-income/2024Q1">7</td>', lambda *_: "/a.html")
+    '<td title="2024Q1/operations/net-income/2024Q1"><a href="../a.html" \
+style="color:inherit">7</a></td>'
+    """
+
+    def follow(found: re.Match[str]) -> str:
+        _, statement, line, *_ = [*unescape(found[3]).split("/"), "", ""]
+        target = to(statement, line)
+        if target is None or not found[4].strip():
+            return found[0]
+        inner = tag("a", Html(found[4]), href=f"..{target}", style="color:inherit")
+        return f"{found[1]}{inner}{found[5]}"
+
+    return _FIGURE.sub(follow, page)
+
+
+def _business(measured: Measured) -> dict[str, str]:
+    """The metrics behind the business highlights."""
+    return {
+        slug(each.line): f"/metrics/{each.metric}.html"
+        for each in load_highlights()
+        if each.metric in measured.names
+    }
+
+
+def _places(shown: Shown, measured: Measured) -> dict[str, str]:
+    """Statement and line of an address, and the page that tells of it."""
+    found: dict[str, str] = {}
+    for statement in told_statements(shown):
+        for line in lines_in(shown, statement):
+            for column in _columns(statement):
+                place = f"{statement}{column}/{slug(line.line)}"
+                found.setdefault(place, line.path)
+                found[f"{place}~{slug(line.parent)}"] = line.path
+    for statement, metric in load_vintages().items():
+        if metric in measured.names:
+            for row in measured.of(metric):
+                keys = dict(part.split("=") for part in row["dimensions"].split(",") if part)
+                if "cohort" in keys:
+                    place = f"{statement}:{keys['cohort']}/{slug('Month on book ' + keys['mob'])}"
+                    found[place] = f"/metrics/{metric}.html"
+    return found
+
+
+def _columns(statement: str) -> list[str]:
+    if statement in (e.SHEET_MATRIX, e.OPERATIONS_MATRIX):
+        return [f":{column}" for column in COLUMNS]
+    return [""]

@@ -1,0 +1,226 @@
+"""What the pages look at: a book, its closes one after another, and the sample of its loans."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from usance.base.book import Book
+from usance.base.codes import Currency, Model, Product, parse
+from usance.base.columns import arrays
+from usance.base.dates import first_of_month, format_month, last_of_month, to_month
+from usance.base.parameters import Parameters
+from usance.books.chart import Chart, load_chart
+from usance.books.close_group import GroupClose
+from usance.books.closes import CloseRef, known_at_of, postings_of, standing
+from usance.books.group.rules import load_group_rules
+from usance.books.loan_books import cell_index
+from usance.books.policy_files import read_policies
+from usance.books.rules import load_rules
+from usance.disclose.drill_loans import LoanShares
+from usance.disclose.release.closed import Closed
+from usance.disclose.release.exact import SHEET, Exact
+from usance.twin.pages.numbers import Unit, money, words
+from usance.twin.pages.rows import Rows, by, rows_of
+from usance.twin.pages.sample import chosen
+
+I64 = NDArray[np.int64]
+COLUMNS = 6
+"""Periods side by side on a page."""
+_POSTING = (
+    "journal_id", "entity", "tag", "account", "period", "rule", "cell", "loan_id",
+    "amount_minor", "currency", "fact_id",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Period:
+    """What one close closed."""
+
+    label: str
+    before: date
+    """The evening it begins from."""
+    day: date
+    close: CloseRef
+
+    @property
+    def flows(self) -> bool:
+        """Whether anything can have moved in it; an opening balance sheet has no flows."""
+        return self.before < self.day
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A book and what of it is shown."""
+
+    book: Book
+    count: int
+    """How many loans are told in full."""
+    amounts: dict[tuple[str, Period], Mapping[tuple[str, str], int]] = field(
+        default_factory=dict, compare=False, repr=False
+    )
+    """Lines of statements by period, kept once they are made: many pages ask for them."""
+
+    @cached_property
+    def loans(self) -> tuple[int, ...]:
+        """The sample of loans, in order of their numbers."""
+        return chosen(self.book, self.count, self.shares if self.closed else None)
+
+    @cached_property
+    def currency(self) -> Currency:
+        """The currency of the book."""
+        return parse(Currency, self.book.manifest.currency)
+
+    @cached_property
+    def closed(self) -> Closed | None:
+        """The closed books, if any period is closed."""
+        book, closes = self.book, tuple(standing(self.book))
+        if not closes:
+            return None
+        day = closes[-1].day
+        entities = read_policies(book, None, day).entities
+        known_at = known_at_of(book, closes[-1])
+        group = GroupClose.of(book, entities, day, known_at, Parameters.load())
+        postings = postings_of(book, closes)
+        return Closed(book, closes, group.books(postings), tuple(group.seen), postings)
+
+    @property
+    def need_closed(self) -> Closed:
+        """The closed books of a book that has them."""
+        assert self.closed is not None
+        return self.closed
+
+    @cached_property
+    def all_periods(self) -> tuple[Period, ...]:
+        """Every close that stands, with the period it closed."""
+        if self.closed is None:
+            return ()
+        closes, opening = self.closed.closes, self.closed.opening
+        befores = [opening, *(close.day for close in closes[:-1])]
+        first = "" if self.closed.is_carried_over else "until "
+        labels = [
+            period_label(before, close.day, first if place == 0 else "")
+            for place, (before, close) in enumerate(zip(befores, closes, strict=True))
+        ]
+        return tuple(map(Period, labels, befores, (close.day for close in closes), closes))
+
+    @property
+    def periods(self) -> tuple[Period, ...]:
+        """The latest periods, oldest first."""
+        return self.all_periods[-COLUMNS:]
+
+    @property
+    def flow_periods(self) -> tuple[Period, ...]:
+        """Those of them in which something moved."""
+        return tuple(each for each in self.periods if each.flows)
+
+    @cached_property
+    def exact(self) -> Exact:
+        """Every line of the statements, to the minor unit."""
+        return Exact(self.need_closed.books, self.need_closed.opening)
+
+    @cached_property
+    def unit(self) -> Unit:
+        """What amounts of statements are shown in."""
+        held = self.exact.sheet(SHEET, self.periods[-1].day) if self.periods else {}
+        return Unit.fitting(max(map(abs, held.values()), default=0), self.currency.exponent)
+
+    @property
+    def unit_name(self) -> str:
+        """The unit in words, such as `CNY thousand`."""
+        return f"{self.currency.label} {self.unit.name}".strip()
+
+    def money(self, minor: int) -> str:
+        """An exact amount."""
+        return money(minor, self.currency.exponent)
+
+    @cached_property
+    def name(self) -> str:
+        """Who lends: the parent of the group, or the folder where there are no entities."""
+        return self.closed.books.entities.parent.name if self.closed else self.book.path.name
+
+    @cached_property
+    def chart(self) -> Chart:
+        """The chart of accounts."""
+        return load_chart()
+
+    @cached_property
+    def postings(self) -> Mapping[str, I64]:
+        """The postings of all closes that stand, as columns."""
+        found = arrays(self.need_closed.postings.select(list(_POSTING)))
+        return {name: values.astype(np.int64) for name, values in found.items()}
+
+    @cached_property
+    def posted(self) -> set[tuple[int, int]]:
+        """Month of the close and rule of every journal; what nets to zero in a cell has none."""
+        return set(zip(self.postings["period"].tolist(), self.postings["rule"].tolist(),
+                       strict=True))  # fmt: skip
+
+    @cached_property
+    def shares(self) -> LoanShares:
+        """Each loan's part of journals."""
+        closed = self.need_closed
+        return LoanShares(self.book, closed.closes, closed.books.entities)
+
+    @cached_property
+    def amount_of_rule(self) -> dict[int, str]:
+        """The posting amount behind each rule."""
+        rules: Sequence[Any] = [*load_rules(), *load_group_rules()]
+        return {rule.number: rule.amount for rule in rules}
+
+    @cached_property
+    def cells(self) -> dict[int, str]:
+        """What each cell of postings holds, in words."""
+        declared = self.book.read("cells").to_pylist()
+        if declared:
+            return {
+                row["cell"]: f"{words(Model(row['model']).label)} · "
+                f"{words(Product(row['product']).label)} · source {row['source']}"
+                for row in declared
+            }
+        found = cell_index(self.book).cells
+        pairs = zip(found.cell.tolist(), found.model.tolist(), strict=True)
+        return {cell: words(Model(model).label) for cell, model in pairs}
+
+    def model_of_cell(self) -> dict[int, int]:
+        """The funding model of every cell."""
+        found = cell_index(self.book).cells
+        return dict(zip(found.cell.tolist(), found.model.tolist(), strict=True))
+
+    @cached_property
+    def tape(self) -> dict[int, Rows]:
+        """The rows of the tape of every loan of the sample."""
+        return by(rows_of(self.book, "tape", "loan_id", self.loans), "loan_id")
+
+    def has(self, name: str) -> bool:
+        """Whether the book has rows of a table."""
+        return self.book.rows(name) > 0
+
+
+def period_label(before: date, day: date, first: str = "") -> str:
+    """The name of the months after one day up to another.
+
+    >>> (
+    ...     period_label(date(2024, 3, 31), date(2024, 6, 30)),
+    ...     period_label(date(2024, 5, 31), date(2024, 6, 30)),
+    ...     period_label(date(2023, 10, 31), date(2023, 12, 31)),
+    ... )
+    ('2024Q2', '2024-06', '2023-11 to 2023-12')
+    """
+    if first:
+        return f"{first}{format_month(to_month(day))}"
+    begin, end = to_month(before) + 1, to_month(day)
+    count, year = end - begin + 1, 1970 + begin // 12
+    whole = before == last_of_month(begin - 1) and begin <= end
+    if not whole or count == 1:
+        return format_month(end)
+    if begin % 12 % count == 0 and count in (3, 6, 12):
+        part = begin % 12 // count + 1
+        return {3: f"{year}Q{part}", 6: f"{year}H{part}", 12: f"{year}"}[count]
+    return f"{format_month(to_month(first_of_month(begin)))} to {format_month(end)}"

@@ -1,0 +1,215 @@
+"""The statements of the group over its latest periods, and their reconciliation to IFRS."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from usance.books.statements import cash
+from usance.books.statements.matrix import COLUMNS
+from usance.disclose.release import exact as e
+from usance.disclose.release.exact import Key, lines_of
+from usance.disclose.release.figure import slug
+from usance.twin.pages.drawings import columns, lines
+from usance.twin.pages.markup import Html, joined, link, tag
+from usance.twin.pages.numbers import grouped
+from usance.twin.pages.page import Page, missing
+from usance.twin.pages.shown import Period, Shown
+from usance.twin.pages.tables import cell, number, table, tr
+
+TITLES = {
+    e.OPERATIONS: "Statement of operations",
+    e.SHEET: "Balance sheet",
+    e.COMPREHENSIVE: "Comprehensive income",
+    e.CASH_FLOWS: "Cash flows",
+}
+MATRICES = {
+    e.OPERATIONS_MATRIX: "Statement of operations",
+    e.SHEET_MATRIX: "Balance sheet",
+}
+COLUMN_NAMES = {
+    "us_gaap": "US GAAP",
+    "ecl_net_of_tax": "Expected losses",
+    "effective_interest_net_of_tax": "Effective interest",
+    "share_based_compensation": "Share-based pay",
+    "financial_guarantee_net_of_tax": "Guarantees",
+    "ifrs": "IFRS",
+}
+NO_BOOKS = "This book has no closed period, so it has no statements. Close one: usance close."
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line of a statement as a page shows it."""
+
+    statement: str
+    line: str
+    parent: str
+    is_total: bool
+
+    @property
+    def key(self) -> Key:
+        """Line and parent."""
+        return self.line, self.parent
+
+    @property
+    def path(self) -> str:
+        """The page of this line."""
+        return f"/lines/{slug(self.statement)}-{slug(self.line)}{self._apart}.html"
+
+    @property
+    def _apart(self) -> str:
+        """Two lines may share a name; their totals tell them apart."""
+        return f"~{slug(self.parent)}" if self.parent else ""
+
+
+def lines_in(shown: Shown, statement: str) -> list[Line]:
+    """The lines of a statement, or of a matrix, in print order."""
+    if statement == e.CASH_FLOWS:
+        period = shown.periods[-1]
+        rows = cash.cash_flows(shown.exact.books, period.before, period.day).rows("")
+        return [Line(statement, row.line, row.parent, row.is_total) for row in rows]
+    first = f"{statement}:us_gaap" if statement in MATRICES else statement
+    found = lines_of(first, shown.exact.books.entities)
+    return [Line(statement, each.line, each.parent, each.is_total) for each in found]
+
+
+def amounts_of(shown: Shown, statement: str, period: Period) -> Mapping[Key, int]:
+    """Every line of a statement in one period, to the minor unit."""
+    place = statement, period
+    if place not in shown.amounts:
+        shown.amounts[place] = _amounts(shown, statement, period)
+    return shown.amounts[place]
+
+
+def _amounts(shown: Shown, statement: str, period: Period) -> Mapping[Key, int]:
+    exact = shown.exact
+    if statement.partition(":")[0] in (e.SHEET, e.SHEET_MATRIX):
+        return exact.sheet(statement, period.day)
+    if statement == e.CASH_FLOWS:
+        rows = cash.cash_flows(exact.books, max(period.before, exact.begins), period.day).rows("")
+        return {(row.line, row.parent): row.amount_minor for row in rows}
+    return exact.flow(statement, period.before, period.day)
+
+
+def periods_of(shown: Shown, statement: str) -> Sequence[Period]:
+    """The periods a statement is shown for; balances also for an opening."""
+    return shown.periods if statement == e.SHEET else shown.flow_periods
+
+
+def told_statements(shown: Shown) -> list[str]:
+    """The statements and matrices that a book has a period for."""
+    if shown.closed is None:
+        return []
+    there = [each for each in TITLES if periods_of(shown, each)]
+    return [*there, *(MATRICES if shown.flow_periods else ())]
+
+
+def heading(statement: str, period: Period) -> str:
+    """What stands above a column."""
+    return period.day.isoformat() if statement == e.SHEET else period.label
+
+
+def statement_pages(shown: Shown) -> Iterator[Page]:
+    """The page of each framework."""
+    if shown.closed is None:
+        yield Page("statements.html", "Statements", missing(NO_BOOKS))
+        yield Page("ifrs.html", "From US GAAP to IFRS", missing(NO_BOOKS))
+        return
+    told = f"US GAAP, in {shown.unit_name}. Every figure leads to its accounts and journals."
+    parts = joined(_statement(shown, each) for each in TITLES)
+    yield Page("statements.html", "Statements", joined([_contents(), parts]), lead=told)
+    yield _ifrs(shown)
+
+
+def _contents() -> Html:
+    links = joined((link(title, f"/statements.html#{each}") for each, title in TITLES.items()),
+                   " · ")  # fmt: skip
+    return tag("p", links, class_="note")
+
+
+def _statement(shown: Shown, statement: str) -> Html:
+    periods = periods_of(shown, statement)
+    title = tag("h2", TITLES[statement], id=statement)
+    if not periods:
+        return joined([title, missing("The book has no period in which anything moved.")])
+    amounts = [amounts_of(shown, statement, each) for each in periods]
+    rows = _rows(shown, statement, amounts)
+    heads = ["", *(heading(statement, each) for each in periods)]
+    return joined([title, table(heads, rows, numbers=1)])
+
+
+def _rows(
+    shown: Shown, statement: str, amounts: Sequence[Mapping[Key, int]]
+) -> Iterator[Html]:  # fmt: skip
+    """The lines that hold anything, and every total."""
+    for line in lines_in(shown, statement):
+        values = [each.get(line.key, 0) for each in amounts]
+        if line.is_total or any(values):
+            yield _row(shown, line, values)
+
+
+def _row(shown: Shown, line: Line, values: Sequence[int]) -> Html:
+    cells = [
+        number(shown.unit.shown(value), to=line.path, minor=value, title=shown.money(value))
+        for value in values
+    ]
+    name = cell(link(line.line, line.path), depth=0 if line.is_total else 1)
+    return tr([name, *cells], total=line.is_total)
+
+
+def _ifrs(shown: Shown) -> Page:
+    periods = shown.flow_periods
+    if not periods:
+        return Page("ifrs.html", "From US GAAP to IFRS", missing("Nothing has moved yet."))
+    period = periods[-1]
+    told = (
+        f"{period.label}, in {shown.unit_name}. Both frameworks are the same journals; an "
+        "adjustment is what its tag posted."
+    )
+    body = joined([
+        tag("div", profit_chart(shown), class_="pair"),
+        *(_matrix(shown, each, period) for each in MATRICES),
+    ])  # fmt: skip
+    return Page("ifrs.html", "From US GAAP to IFRS", body, lead=told)
+
+
+def profit_chart(shown: Shown) -> Html:
+    """Net income under both frameworks, period by period."""
+    periods = shown.flow_periods
+    curves: dict[str, list[tuple[float, float]]] = {"US GAAP": [], "IFRS": []}
+    for at, period in enumerate(periods):
+        for name, column in (("US GAAP", "us_gaap"), ("IFRS", "ifrs")):
+            found = amounts_of(shown, f"{e.OPERATIONS_MATRIX}:{column}", period)
+            minor = next(value for (line, _), value in found.items() if line == "Net income")
+            curves[name].append((at, minor / shown.unit.minor))
+    labels = [each.label for each in periods]
+    if len(periods) < 2:  # a line needs two points
+        return Html("")
+    return lines(curves, shown=lambda y: grouped(round(y)), along=lambda x: labels[round(x)],
+                 caption="Net income under both frameworks", note=shown.unit_name)  # fmt: skip
+
+
+def _matrix(shown: Shown, statement: str, period: Period) -> Html:
+    amounts = [amounts_of(shown, f"{statement}:{column}", period) for column in COLUMNS]
+    rows = _rows(shown, statement, amounts)
+    at = period.day.isoformat() if statement == e.SHEET_MATRIX else period.label
+    title = tag("h2", f"{MATRICES[statement]}, {at}", id=statement)
+    return joined([title, table(["", *(COLUMN_NAMES[each] for each in COLUMNS)], rows, numbers=1)])
+
+
+def revenue_chart(shown: Shown) -> Html:
+    """Revenue by line over the latest periods."""
+    periods = shown.flow_periods
+    parts = ("Credit driven services", "Platform services")
+    found = [amounts_of(shown, e.OPERATIONS, each) for each in periods]
+    series = {
+        line.line + (" (platform)" if line.parent == parts[1] else ""): [
+            each[line.key] / shown.unit.minor for each in found
+        ]
+        for line in lines_in(shown, e.OPERATIONS)
+        if line.parent in parts and any(each[line.key] for each in found)
+    }
+    labels = [each.label for each in periods]
+    return columns(labels, series, shown=lambda y: grouped(round(y)), caption="Revenue",
+                   note=shown.unit_name)  # fmt: skip

@@ -1,0 +1,104 @@
+"""A run before it begins: checked, named by its key, with the disk it needs."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, is_dataclass
+from enum import IntEnum
+from fractions import Fraction
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from usance.base.dates import format_month
+from usance.base.errors import UsanceError, raise_all
+from usance.base.tables import TABLES
+from usance.twin.errors import NoRoom, RunError
+from usance.world.scenario import Scenario
+
+BYTES_A_LOAN, BYTES_A_USER, BYTES_FIXED = 420, 30, 60_000_000
+"""On disk: tables, the subledgers of every close and two checkpoints, measured on `2024`."""
+MOST_SCALE = 4
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is to be run."""
+
+    scenario: Scenario
+    scale: Fraction
+    first: int
+    last: int
+
+    @property
+    def key(self) -> str:
+        """A hash of everything the result depends on; the last month is not part of it."""
+        schemas = {name: each.number for name, each in TABLES.items()}
+        content = [_plain(asdict(self.scenario)), str(self.scale), self.first, schemas]
+        return sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+    @property
+    def months(self) -> range:
+        """The months that are simulated."""
+        return range(self.first, self.last + 1)
+
+    @property
+    def loans(self) -> int:
+        """How many loans the run will hold, roughly."""
+        requests = sum(n for month, n in self.scenario.demand.requests.items()
+                       if self.first <= month <= self.last)  # fmt: skip
+        users = self.scenario.users
+        opening = users.opening * users.opening_approved_ppm * users.opening_borrowers_ppm
+        return int((requests + opening * 2 // 10**12) * self.scale)
+
+    @property
+    def bytes_needed(self) -> int:
+        """Disk the finished run takes, roughly."""
+        users = self.scenario.users.opening + sum(self.scenario.users.registered.values())
+        return self.loans * BYTES_A_LOAN + int(users * self.scale) * BYTES_A_USER + BYTES_FIXED
+
+    def check(self, folder: Path) -> None:
+        """Raise everything that stands against the run."""
+        raise_all(list(self._problems(folder)), where="twin run")
+
+    def _problems(self, folder: Path) -> Iterator[UsanceError]:
+        if not 0 < self.scale <= MOST_SCALE:
+            fix = f"Give a number above 0 and at most {MOST_SCALE}, such as 0.01"
+            yield RunError(f"the scale is {float(self.scale):g}", where="--scale", fix=fix)
+            return
+        scenario = self.scenario
+        if self.first > self.last:
+            what = f"{format_month(self.first)} comes after {format_month(self.last)}"
+            yield RunError(what, where="--from", fix="Give the earlier month first")
+        if self.first != scenario.first_month:
+            begins = format_month(scenario.first_month)
+            fix = f"Begin with {begins}: its opening book stands on the eve of it"
+            yield RunError(f"{scenario.name} begins with {begins}", where="--from", fix=fix)
+        if self.last > scenario.last_month:
+            ends = format_month(scenario.last_month)
+            yield RunError(f"{scenario.name} ends with {ends}", where="--to", fix="End there")
+        yield from self._room(folder)
+
+    def _room(self, folder: Path) -> Iterator[UsanceError]:
+        there = next(each for each in (folder, *folder.absolute().parents) if each.exists())
+        free, needed = shutil.disk_usage(there).free, self.bytes_needed
+        held = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
+        if free + held < needed:
+            what = f"needs about {needed / 1e9:,.1f} GB, and {free / 1e9:,.1f} GB are free"
+            fix = "Choose another disk, or a smaller --scale"
+            yield NoRoom(what, where=str(folder), fix=fix)
+
+
+def _plain(value: Any) -> Any:
+    """Dataclasses, codes and mappings as JSON knows them, keys in order."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return _plain(asdict(value))
+    if isinstance(value, Mapping):
+        return {str(_plain(key)): _plain(each) for key, each in value.items()}
+    if isinstance(value, IntEnum):
+        return int(value)
+    if isinstance(value, list | tuple):
+        return [_plain(each) for each in value]
+    return value

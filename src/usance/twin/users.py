@@ -1,0 +1,58 @@
+"""The users of a shard as the platform knows them: lines, grades and how often they borrowed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from usance.world.asking import Eligible
+
+COLUMNS: dict[str, Any] = {
+    "line_minor": np.int64, "grade": np.int8, "decided": np.int16, "asked": np.int16,
+    "borrowed": np.int16, "repaid": np.int16, "worst": np.int16,
+}  # fmt: skip
+"""The line, 0 without one; the grade; decisions, requests and loans so far; the month a loan was
+last repaid; the most days past due a loan ever had, -1 before the first loan."""
+
+
+@dataclass
+class Users:
+    """Users by position; the first has the number `first`."""
+
+    first: int
+    columns: dict[str, NDArray[Any]]
+
+    @classmethod
+    def none(cls, first: int) -> Users:
+        """No users yet."""
+        return cls(first, {name: np.empty(0, kind) for name, kind in COLUMNS.items()})
+
+    def __len__(self) -> int:
+        return len(self.columns["grade"])
+
+    def __getitem__(self, name: str) -> NDArray[Any]:
+        return self.columns[name]
+
+    def grow(self, count: int) -> NDArray[np.int64]:
+        """Add users who have nothing yet; their numbers."""
+        at = self.first + len(self)
+        for name, kind in COLUMNS.items():
+            fill = np.full(count, -1 if name == "worst" else 0, kind)
+            self.columns[name] = np.concatenate((self.columns[name], fill))
+        return np.arange(at, at + count, dtype=np.int64)
+
+    def rows(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The positions of user numbers."""
+        return numbers - self.first
+
+    def eligible(self, overdue: NDArray[np.int8], month: int) -> Eligible:
+        """Who may ask next month, counted at the end of this one."""
+        may = (self["line_minor"] > 0) & (overdue == 0)
+        borrowed = may & (self["borrowed"] > 0)
+        repaid = borrowed & (self["repaid"] == month)
+        return Eligible(
+            int(may.sum() - borrowed.sum()), int(borrowed.sum() - repaid.sum()), int(repaid.sum())
+        )

@@ -1,0 +1,1 @@
+"""World: the simulated economy, deterministic from one seed; it talks through ports alone."""

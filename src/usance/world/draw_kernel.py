@@ -1,0 +1,65 @@
+"""Draws of one stream over many entities: the stream's part of the mixing is done once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from usance.base.compiled import in_threads, kernel
+from usance.base.draws import GOLDEN, MASK, mix
+from usance.base.draws_kernel import mix_kernel
+from usance.loan.kernel.arrays import I64, i64
+from usance.world.streams import Stream
+
+Bits = NDArray[np.uint64]
+_GOLDEN, _ONE = np.uint64(GOLDEN), np.uint64(1)
+_S11 = np.uint64(11)
+
+
+def prefix(seed: int, *streams: Stream) -> Bits:
+    """What seed and stream give a draw, for each stream."""
+    first = mix(GOLDEN * (seed + 1) & MASK)
+    return np.array([mix((first + GOLDEN * (each + 1)) & MASK) for each in streams], np.uint64)
+
+
+@kernel(inline=True)
+def draw_from(begun: np.uint64, entity: int, counter: int) -> np.uint64:
+    """The draw of an entity and a counter, from the prefix of its stream."""
+    z = mix_kernel(begun + _GOLDEN * (np.uint64(entity) + _ONE))
+    return mix_kernel(z + _GOLDEN * (np.uint64(counter) + _ONE))
+
+
+@kernel(inline=True)
+def chance(drawn: np.uint64) -> int:
+    """The 53 bits that are compared with a threshold."""
+    return i64(drawn >> _S11)
+
+
+@kernel
+def fill_draws(start: int, stop: int, begun: Bits, entity: I64, counter: I64, out: Bits) -> None:
+    """One draw for each entity; one counter for all, or one each."""
+    stride = 0 if len(counter) == 1 else 1
+    for row in range(start, stop):
+        out[row] = draw_from(begun[0], entity[row], counter[row * stride])
+
+
+def draws(
+    seed: int, stream: Stream, entity: Any, counter: Any = 0, *, workers: int | None = None
+) -> Bits:
+    """A column of draws; `counter` is one number or one each.
+
+    >>> from usance.base.draws import draw
+    >>> int(draws(1, Stream.REGION, [3], 4)[0]) == draw(1, 2, 3, 4)
+    True
+    """
+    entities = np.ascontiguousarray(entity, np.int64)
+    counters = np.atleast_1d(np.ascontiguousarray(counter, np.int64))
+    out = np.empty(len(entities), np.uint64)
+    begun = prefix(seed, stream)
+    in_threads(
+        lambda start, stop: fill_draws(start, stop, begun, entities, counters, out),
+        len(entities), workers,
+    )  # fmt: skip
+    return out

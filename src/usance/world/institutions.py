@@ -1,0 +1,123 @@
+"""Funding sources of a scenario and the mandates they give for a month."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+
+from usance.base.codes import Model
+from usance.base.dates import first_of_month, last_of_month
+from usance.base.draws import draw
+from usance.base.rates import PPM
+from usance.match.mandate import (
+    MAX_BUDGET_MINOR,
+    Budgets,
+    Eligibility,
+    Guarantee,
+    Mandate,
+    Mandates,
+    Structure,
+)
+from usance.world.scenario import Funding, ProductMix, Scenario
+from usance.world.shapes import log_normal_median
+from usance.world.shocks import factor_ppm
+
+LEAST_BUDGET_MINOR = 100_000
+ELIGIBILITY, SPREAD = 1_000_001, 1_000_002
+"""Streams of the sources' own draws, far from those of users and loans."""
+COUPON_SPREAD_PPM = 60_000
+"""Sources of one model differ a little in what their money costs."""
+
+
+@dataclass(frozen=True)
+class Institutions:
+    """Every source of a scenario, numbered from 1 in the order of its funding."""
+
+    scenario: Scenario
+    scale: Fraction
+
+    @cached_property
+    def funding(self) -> tuple[Funding, ...]:
+        """The funding of each source, by number less one."""
+        return tuple(each for each in self.scenario.funding for _ in range(each.sources))
+
+    def funding_of(self, month: int) -> tuple[Funding, ...]:
+        """The funding of each source on the terms of a month."""
+        return tuple(self.scenario.terms(each.model, month) for each in self.funding)
+
+    def mandates(self, month: int, revolved: Mapping[int, int]) -> Mandates:
+        """The mandates of a month; `revolved` is what came back to each source the month before."""
+        period = first_of_month(month), last_of_month(month)
+        volume = self.volume_minor(month)
+        mix = self.scenario.demand.model_ppm.get(month, {})
+        rows = [
+            self._mandate(number, each, period, volume, mix.get(each.model, 0), month, revolved)
+            for number, each in enumerate(self.funding_of(month), start=1)
+        ]
+        return Mandates(
+            tuple(rows), currency=self.scenario.currency, time_zone=self.scenario.time_zone,
+            period=period, where="scenario",
+        )  # fmt: skip
+
+    def volume_minor(self, month: int) -> int:
+        """What is expected to be asked for in a month."""
+        demand = self.scenario.demand
+        mean = sum(mean_ticket_minor(each, demand.ticket_ppm.get(month, PPM)) * each.request_ppm
+                   for each in demand.mix(month)) // PPM  # fmt: skip
+        wanted = demand.requests.get(month, 0) * factor_ppm(self.scenario, "demand", month) // PPM
+        return int(wanted * self.scale) * mean
+
+    def _mandate(
+        self, number: int, funding: Funding, period: tuple[date, date], volume: int, share: int,
+        month: int, revolved: Mapping[int, int],
+    ) -> Mandate:  # fmt: skip
+        own = volume * share // PPM * funding.head_room_ppm // PPM // funding.sources
+        own = own * factor_ppm(self.scenario, "funding", month, funding.model) // PPM
+        is_own = funding.model is Model.ON_BALANCE_SHEET
+        room = max(own - revolved.get(number, 0), own // 5) if is_own else own
+        budget = min(max(room, LEAST_BUDGET_MINOR), MAX_BUDGET_MINOR)
+        return Mandate(
+            source=number, name=f"{funding.model.label} {number}", institution=number,
+            entity=funding.entity, valid_from=period[0], valid_to=period[1],
+            approved_by=("world", "scenario"), model=funding.model,
+            coupon_ppm=self.coupon_ppm(number, month), fee_ppm=funding.fee_ppm,
+            approval_ppm=funding.approval_ppm,
+            guarantee=Guarantee(trigger_days=max(funding.trigger_days, 1)),
+            eligibility=self._eligibility(number, funding), budgets=Budgets(total_minor=budget),
+            structure=Structure(revolving_until=period[1]) if is_own else None,
+        )  # fmt: skip
+
+    def coupon_ppm(self, number: int, month: int) -> int:
+        """The coupon of a source: its model's, a little higher or lower."""
+        coupon = self.scenario.terms(self.funding[number - 1].model, month).coupon_ppm
+        drawn = draw(self.scenario.seed, SPREAD, number, 0)
+        return coupon * int(log_normal_median(COUPON_SPREAD_PPM)[drawn >> 52]) // PPM // 100 * 100
+
+    def _eligibility(self, number: int, funding: Funding) -> Eligibility:
+        """Regions and grades a source takes: most of both, so that pairs come to its share."""
+        if funding.eligible_ppm >= PPM:
+            return Eligibility()
+        side = int(np.sqrt(funding.eligible_ppm / PPM) * PPM)
+        regions = range(1, len(self.scenario.users.region_ppm) + 1)
+        grades = range(1, len(self.scenario.pricing.rate_ppm) + 1)
+        return Eligibility(
+            regions=self._some(number, list(regions), 0, side),
+            grades=self._some(number, list(grades), len(regions) + 1, side),
+        )
+
+    def _some(self, number: int, all_of: list[int], at: int, side_ppm: int) -> frozenset[int]:
+        drawn = (draw(self.scenario.seed, ELIGIBILITY, number, at + each) for each in all_of)
+        taken = [each for each, bits in zip(all_of, drawn, strict=True)
+                 if (bits >> 11) * PPM >> 53 < side_ppm]  # fmt: skip
+        return frozenset(taken or all_of)
+
+
+def mean_ticket_minor(mix: ProductMix, level_ppm: int) -> int:
+    """The mean amount of a product's requests."""
+    table = log_normal_median(mix.ticket_spread_ppm)
+    return mix.ticket_minor * int(table.mean()) // PPM * level_ppm // PPM

@@ -1,0 +1,162 @@
+"""The book at the opening: drawn, not simulated, so that balances and buckets come out.
+
+A loan of `n` instalments is as likely found at every age; one that is `k` months behind is that
+much older. Together with how much of its principal is then left, this says how many loans of each
+kind make up the balance of each bucket.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from math import exp
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from usance.base.rates import PPM
+from usance.loan.convention import OWN_CODES
+from usance.world.applicants import income_minor
+from usance.world.asking import tickets
+from usance.world.draw_kernel import draws
+from usance.world.institutions import Institutions, mean_ticket_minor
+from usance.world.population import Population
+from usance.world.shapes import Choice, happened, threshold_ppm, within
+from usance.world.streams import Stream
+
+I64 = NDArray[np.int64]
+MOST_LOANS = 12
+"""Open loans of one user at the opening."""
+LINE_TENTHS = (40, 35, 28, 20, 14, 8)
+"""Lines of opening users as tenths of monthly income, by grade."""
+LEAST_LINE_MINOR, MOST_LINE_MINOR = 100_000, 20_000_000
+WEIGHT = 10**12
+
+
+class Standing(NamedTuple):
+    """What opening users have: approved, borrowed before, grade and line."""
+
+    approved: NDArray[np.bool_]
+    borrowed: NDArray[np.bool_]
+    grade: I64
+    line_minor: I64
+
+
+class OpeningLoans(NamedTuple):
+    """Columns of opening loans, in order of user and number; `age` is months since it was drawn."""
+
+    user: I64
+    number: I64
+    product: I64
+    convention: I64
+    months: I64
+    amount_minor: I64
+    age: I64
+    behind: I64
+    day: I64
+    """Day of the month it was drawn on, from 1."""
+    source: I64
+
+
+@dataclass(frozen=True)
+class Opening:
+    """How the opening book of a scenario is drawn."""
+
+    population: Population
+    institutions: Institutions
+
+    @cached_property
+    def kinds(self) -> tuple[NDArray[np.int64], Choice, int]:
+        """Kinds of loans (product, months, age, behind), how often each, and their mean balance."""
+        demand, buckets = self.population.scenario.demand, self.population.scenario.opening
+        rows, weights, balance, count = [], [], 0.0, 0.0
+        for behind, share in enumerate(buckets.bucket_ppm):
+            found = [
+                (n, months, age, mix.request_ppm * part,
+                 mean_ticket_minor(mix, PPM) * (months - age + behind) // months)
+                for n, mix in enumerate(demand.products)
+                for months, part in sorted(mix.months_ppm.items())
+                for age in range(behind, months + behind)
+            ]  # fmt: skip
+            total = sum(weight * left for *_, weight, left in found)
+            for n, months, age, weight, left in found:
+                own = share * weight / total if total else 0.0
+                rows.append((n, months, age, behind))
+                weights.append(own)
+                balance += own * left
+                count += own
+        scaled = [round(WEIGHT * each / count) for each in weights]
+        mean = round(balance / count)
+        return np.array(rows), Choice.weighted(np.arange(len(rows)), scaled), mean
+
+    @cached_property
+    def loans_per_borrower(self) -> Choice:
+        """How many open loans a borrower has."""
+        users = self.population.scenario.users
+        borrowers = users.opening * users.opening_approved_ppm * users.opening_borrowers_ppm
+        wanted = sum(self.population.scenario.opening.balance_minor.values()) / self.kinds[2]
+        mean = wanted / max(borrowers / PPM**2, 1e-9)
+        chance, chances = exp(-mean), []
+        for n in range(MOST_LOANS + 1):
+            chances.append(round(WEIGHT * chance))
+            chance *= mean / (n + 1)
+        return Choice.weighted(np.arange(MOST_LOANS + 1), chances)
+
+    def standing(self, users: I64) -> Standing:
+        """What each opening user has."""
+        scenario, seed = self.population.scenario, self.population.scenario.seed
+        drawn = [draws(seed, Stream.LINE, users, place) for place in range(4)]
+        approved = happened(drawn[0], threshold_ppm(scenario.users.opening_approved_ppm))
+        borrowed = approved & happened(
+            drawn[1], threshold_ppm(scenario.users.opening_borrowers_ppm)
+        )
+        # Half of the grades follow the hazard, half say nothing: what a scorecard achieves.
+        follows = happened(drawn[3], threshold_ppm(PPM // 2))
+        hazard = self.population.hazard_step(users).astype(np.uint64) << np.uint64(52)
+        shares = scenario.pricing.grade_share_ppm
+        grades = Choice.of(dict(enumerate(shares, start=1)))
+        grade = grades.of_draws(np.where(follows, hazard, drawn[2]))
+        tenths = np.array([LINE_TENTHS[min(n, len(LINE_TENTHS) - 1)] for n in range(len(shares))])
+        line = income_minor(self.population, users) * tenths[grade - 1] // 10 // 10_000 * 10_000
+        line = np.clip(line, LEAST_LINE_MINOR, MOST_LINE_MINOR)
+        return Standing(approved, borrowed, grade, np.where(approved, line, 0))
+
+    def loans(self, borrowers: I64) -> OpeningLoans:
+        """The opening loans of borrowers; one without an open loan has one that is long repaid."""
+        seed = self.population.scenario.seed
+        many = self.loans_per_borrower.of_draws(draws(seed, Stream.OPENING, borrowers, 0))
+        count = np.maximum(many, 1)
+        user = np.repeat(borrowers, count)
+        number = np.arange(len(user)) - np.repeat(np.cumsum(count) - count, count) + 1
+        is_past = np.repeat(many == 0, count)
+        loan = user * 16_384 + number
+        drawn = [draws(seed, Stream.OPENING, loan, place) for place in range(1, 6)]
+        rows, choice, _ = self.kinds
+        kind = rows[choice.of_draws(drawn[0])]
+        mixes = self.population.scenario.demand.products
+        amount = np.zeros(len(user), np.int64)
+        for n, mix in enumerate(mixes):
+            own = kind[:, 0] == n
+            amount[own] = tickets(mix, PPM, drawn[1][own])
+        months, age = kind[:, 1], kind[:, 2]
+        age = np.where(is_past, months + 2 + within(drawn[0], 12), age)
+        return OpeningLoans(
+            user, number, np.array([int(each.product) for each in mixes])[kind[:, 0]],
+            np.array([OWN_CODES[each.convention] for each in mixes])[kind[:, 0]], months, amount,
+            age, np.where(is_past, 0, kind[:, 3]), 1 + within(drawn[2], 31),
+            self._sources(drawn[3], drawn[4]),
+        )  # fmt: skip
+
+    def _sources(self, model: NDArray[np.uint64], source: NDArray[np.uint64]) -> I64:
+        """Who funds each loan: the model by balance, any of its sources alike."""
+        balance = self.population.scenario.opening.balance_minor
+        weights = {int(each): balance[each] for each in sorted(balance)}
+        models = Choice.of(weights).of_draws(model)
+        funding = self.institutions.funding
+        found = np.zeros(len(models), np.int64)
+        for each in weights:
+            own = np.array([n for n, f in enumerate(funding, start=1) if int(f.model) == each])
+            rows = models == each
+            found[rows] = own[within(source[rows], len(own))]
+        return found

@@ -1,0 +1,117 @@
+"""Users and what they are like: everything about a user follows from seed and number."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from usance.base.dates import first_of_month, last_of_month, to_day
+from usance.base.rates import PPM
+from usance.world.draw_kernel import draws
+from usance.world.scenario import Scenario
+from usance.world.shapes import Choice, happened, log_normal, step_of, threshold_ppm
+from usance.world.shocks import factor_ppm
+from usance.world.streams import Stream
+
+I64 = NDArray[np.int64]
+HISTORY_MONTHS = 72
+"""Opening users registered over the six years before the opening."""
+MOST_HAZARD_PPM = 12_000_000
+CONSUMER, BUSINESS = 0, 1
+
+
+@dataclass(frozen=True)
+class Population:
+    """The users of a scenario at a scale; ids rise with registration, without gaps."""
+
+    scenario: Scenario
+    scale: Fraction
+
+    def registered_by(self, month: int) -> int:
+        """How many users there are at the end of a month."""
+        users = self.scenario.users
+        later = sum(n for each, n in users.registered.items() if each <= month)
+        return int((users.opening + later) * self.scale)
+
+    def months_of(self, first: int, last: int) -> I64:
+        """For ids from one to another: the month of registration, -1 before the opening."""
+        ids = np.arange(first, last + 1, dtype=np.int64)
+        months = sorted(self.scenario.users.registered)
+        ends = np.array([self.registered_by(each) for each in months], np.int64)
+        opening = self.registered_by(min(months, default=0) - 1)
+        found = np.searchsorted(ends, ids).clip(0, max(len(months) - 1, 0))
+        return np.where(ids <= opening, -1, np.array(months or [0], np.int64)[found])
+
+    def registered_on(self, first: int, last: int, month: int) -> NDArray[np.int32]:
+        """Days of registration of ids that come in one month, in order over its days."""
+        begin, end = self._span(month)
+        before = self.registered_by(month - 1) if month >= self.scenario.first_month else 0
+        count = max(self.registered_by(month) - before, 1)
+        place = np.arange(first, last + 1, dtype=np.int64) - before - 1
+        return (begin + place * (end - begin + 1) // count).astype(np.int32)
+
+    def _span(self, month: int) -> tuple[int, int]:
+        if month >= self.scenario.first_month:
+            return to_day(first_of_month(month)), to_day(last_of_month(month))
+        opening = self.scenario.first_month - 1
+        begin = first_of_month(opening - HISTORY_MONTHS + 1)
+        return to_day(begin), to_day(last_of_month(opening))
+
+    @cached_property
+    def _regions(self) -> Choice:
+        shares = self.scenario.users.region_ppm
+        return Choice.of(dict(enumerate(shares, start=1)))
+
+    @cached_property
+    def _channels(self) -> Choice:
+        return Choice.of({each.number: each.share_ppm for each in self.scenario.users.channels})
+
+    def region(self, users: I64) -> NDArray[np.int16]:
+        """The home region of each user."""
+        return self._regions.of_draws(self._draws(Stream.REGION, users)).astype(np.int16)
+
+    def channel(self, users: I64) -> NDArray[np.int16]:
+        """The channel each user came through."""
+        return self._channels.of_draws(self._draws(Stream.CHANNEL, users)).astype(np.int16)
+
+    def kind(self, users: I64) -> NDArray[np.int8]:
+        """Consumer or business."""
+        drawn = self._draws(Stream.USER_KIND, users)
+        business = happened(drawn, threshold_ppm(self.scenario.users.business_ppm))
+        return np.where(business, BUSINESS, CONSUMER).astype(np.int8)
+
+    def applies(self, users: I64) -> NDArray[np.bool_]:
+        """Who applies for a line in the month of registration."""
+        drawn = self._draws(Stream.APPLIES, users)
+        return happened(drawn, threshold_ppm(self.scenario.users.applies_ppm))
+
+    def hazard_step(self, users: I64) -> I64:
+        """Where each user stands among all by hazard, in steps of `shapes.STEPS`."""
+        return step_of(self._draws(Stream.HAZARD, users))
+
+    def hazard_ppm(self, users: I64, first_loan: NDArray[np.bool_], month: int) -> I64:
+        """How likely each loan is late against the average one; -1 for a ring that never pays."""
+        behaviour = self.scenario.behaviour
+        own = log_normal(behaviour.hazard_spread_ppm)[self.hazard_step(users)]
+        own = np.where(first_loan, own * behaviour.first_loan_hazard_ppm // PPM, own)
+        fraud = behaviour.fraud_ppm * factor_ppm(self.scenario, "fraud", month) // PPM
+        ring = happened(self._draws(Stream.FRAUD, users), threshold_ppm(fraud)) & first_loan
+        return np.where(ring, -1, np.minimum(own, MOST_HAZARD_PPM))
+
+    def _draws(self, stream: Stream, users: I64) -> NDArray[np.uint64]:
+        return draws(self.scenario.seed, stream, users)
+
+
+def month_days(month: int) -> tuple[int, int]:
+    """First and last day of a month, as day numbers."""
+    return to_day(first_of_month(month)), to_day(last_of_month(month))
+
+
+def month_end(month: int) -> date:
+    """The last day of a month."""
+    return last_of_month(month)

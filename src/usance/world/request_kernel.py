@@ -1,0 +1,28 @@
+"""Which users ask for money in a month, compiled."""
+
+from __future__ import annotations
+
+from usance.base.compiled import kernel
+from usance.loan.kernel.arrays import I8, I16, I64
+from usance.world.draw_kernel import Bits, chance, draw_from
+
+NEVER_BORROWED, BORROWED, JUST_REPAID = range(3)
+"""The places of the chances to ask."""
+
+
+@kernel
+def ask_rows(
+    start: int, stop: int, begun: Bits, first_user: int, month: int, line: I64, borrowed: I16,
+    overdue: I8, repaid: I16, chances: I64, out: I8,
+) -> None:  # fmt: skip
+    """1 for each user with a line and nothing overdue who asks in the month."""
+    for row in range(start, stop):
+        out[row] = 0
+        if line[row] == 0 or overdue[row] != 0:
+            continue
+        place = NEVER_BORROWED
+        if borrowed[row] > 0:
+            place = JUST_REPAID if repaid[row] == month - 1 else BORROWED
+        u = chance(draw_from(begun[0], first_user + row, month * 256))
+        if u < chances[place]:
+            out[row] = 1

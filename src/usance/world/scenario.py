@@ -1,0 +1,246 @@
+"""A scenario: everything the simulated economy is made of, as data.
+
+Counts and budgets are those of the full size; a run multiplies them by its scale. Shares are parts
+per million, money is minor units, months are numbers. `scenario_file` reads scenarios as people
+write them and names every contradiction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from usance.base.codes import Model, Product
+
+
+@dataclass(frozen=True, slots=True)
+class Channel:
+    """Where users come from: the own app, a partner's app, an agent or a campaign."""
+
+    number: int
+    name: str
+    kind: str
+    share_ppm: int
+    cost_minor: int
+    """Paid for each user approved with a line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Users:
+    """Who is registered at the opening and who comes; regions are numbered from 1."""
+
+    opening: int
+    opening_approved_ppm: int
+    """Of those registered."""
+    opening_borrowers_ppm: int
+    """Of those approved."""
+    registered: Mapping[int, int]
+    """New users by month."""
+    applies_ppm: int
+    """Of new users, who apply in the month they register."""
+    business_ppm: int
+    region_ppm: tuple[int, ...]
+    channels: tuple[Channel, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ProductMix:
+    """One product's share of requests, its tickets and its tenors."""
+
+    product: Product
+    request_ppm: int
+    ticket_minor: int
+    """Median amount asked for."""
+    ticket_spread_ppm: int
+    """Standard deviation of the logarithm of the amount."""
+    months_ppm: Mapping[int, int]
+    """Share of requests by number of monthly instalments."""
+    convention: str
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """What is asked for: loans by month, first-time borrowers among them, and by product."""
+
+    requests: Mapping[int, int]
+    """Drawdown requests by month."""
+    first_time_ppm: int
+    """Of requests, those by users who never borrowed."""
+    ticket_ppm: Mapping[int, int]
+    """By month: amounts against the product's median, 1,000,000 where none is given."""
+    products: tuple[ProductMix, ...]
+    model_ppm: Mapping[int, Mapping[Model, int]]
+    """By month: how volume is to be split over the models; each month's shares sum to a million."""
+    products_from: Mapping[int, tuple[ProductMix, ...]] = field(default_factory=dict)
+    """By first month: the products from then on, where they are no longer those above."""
+
+    def mix(self, month: int) -> tuple[ProductMix, ...]:
+        """The products of a month."""
+        since = max((each for each in self.products_from if each <= month), default=None)
+        return self.products if since is None else self.products_from[since]
+
+
+@dataclass(frozen=True, slots=True)
+class Funding:
+    """The institutions of one model: how many, on which terms, how they behave."""
+
+    model: Model
+    sources: int
+    coupon_ppm: int
+    """A year, what the money costs. Of guaranteed and served loans (`capital_heavy`,
+    `capital_light`) it is the coupon in the borrower's rate, and the rest of the rate is fees;
+    under the other models the whole rate is interest."""
+    fee_ppm: int
+    """Of volume, what the institution pays the platform at the drawdown."""
+    guarantee_fee_ppm: int
+    """A year, of the balance as if principal were repaid in equal parts: of a loan of n monthly
+    instalments, principal × fee × (n + 1) / 24. It is part of the fees, never on top of them."""
+    service_fee_ppm: int
+    """Of principal, over the whole life, in equal parts."""
+    upfront_fee_ppm: int
+    """Of principal, withheld from the disbursement."""
+    trigger_days: int
+    approval_ppm: int
+    head_room_ppm: int
+    """Budgets against the volume the model is to take; 1,100,000 leaves a tenth free."""
+    eligible_ppm: int
+    """Share of region × grade pairs that a mandate takes."""
+    entity: int
+
+
+@dataclass(frozen=True, slots=True)
+class Shock:
+    """Something that happens to the economy from one month to another."""
+
+    kind: str
+    """`hazard`, `collection`, `funding`, `fraud` or `demand`."""
+    first_month: int
+    last_month: int
+    factor_ppm: int
+    """What it multiplies: 1,500,000 is half as much again."""
+    models: tuple[Model, ...] = ()
+    """For `funding`: whose budgets; all if empty."""
+
+
+@dataclass(frozen=True, slots=True)
+class Macro:
+    """Prices and work by month, and the shocks of the scenario."""
+
+    cpi_ppm: Mapping[int, int]
+    unemployment_ppm: Mapping[int, int]
+    shocks: tuple[Shock, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Behaviour:
+    """How borrowers pay: the fitted values. Only calibration writes them for scenario `2024`."""
+
+    late_ppm: int
+    """Of instalments of loans with nothing overdue, unpaid at the end of their due day."""
+    collected30_ppm: int
+    """Of those, paid within 30 days."""
+    cure_ppm: tuple[int, ...]
+    """Chance in a month that a loan 31–60, 61–90, … 151–180 days past due pays all that is due."""
+    partial_ppm: int
+    """Chance in a month that such a loan pays one instalment instead."""
+    recovery_ppm: int
+    """Chance in a month that a charged-off loan pays something."""
+    recovered_share_ppm: int
+    """How much of its claim it pays then."""
+    prepay_ppm: int
+    """Chance in a month that a loan with nothing overdue is settled in whole."""
+    repeat_ppm: int
+    """How much likelier than others a user who has just repaid a loan borrows again."""
+    hazard_spread_ppm: int
+    """Standard deviation of the logarithm of a user's hazard."""
+    first_loan_hazard_ppm: int
+    """How much likelier a first loan is late."""
+    season_ppm: tuple[int, ...]
+    """Late payment by calendar month, twelve numbers around 1,000,000."""
+    fraud_ppm: int
+    """Of first loans, taken by rings that never pay."""
+    early_ppm: int = 0
+    """How much likelier than the average one the first due of a loan is late, the last one as much
+    less: of the k-th of n dues by 1 + early × (n + 1 − 2k) / (n − 1), 1 where n is 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class Providers:
+    """Payment providers: how often a notice is late, lost for a day, or sent twice."""
+
+    providers: int
+    late_notice_ppm: int
+    late_notice_days: int
+    failed_ppm: int
+    """Debits that fail on their day and succeed on the next."""
+    duplicate_ppm: int
+
+
+@dataclass(frozen=True, slots=True)
+class OpeningBook:
+    """The loans at the opening, drawn and not simulated."""
+
+    balance_minor: Mapping[Model, int]
+    """Unpaid principal not more than 180 days past due."""
+    bucket_ppm: tuple[int, ...]
+    """Share of balance current and in buckets 1 to 6."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pricing:
+    """The borrower's nominal annual rate by grade, 1 the best."""
+
+    rate_ppm: tuple[int, ...]
+    grade_share_ppm: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """What the group does beside its loans; costs are shares of volume or amounts by month."""
+
+    policies: Mapping[str, str]
+    """The policies of the closes: text by file name, as a folder of policies holds them."""
+    facts: str
+    """Group facts that are stated as such: opening balances, shares, rates, dividends; a text."""
+    cost_of_volume_ppm: Mapping[str, int]
+    """By function, such as `sales_and_marketing`: cost against origination volume."""
+    cost_minor: Mapping[str, int]
+    """By function: cost of a month whatever the volume."""
+    funding_cost_ppm: Mapping[int, int]
+    """By month: annual cost of what funds the loans on the balance sheet."""
+    leverage_ppm: int
+    """Part of those loans that is funded by others."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """A whole economy; `first_month` is the first one simulated, the opening is its eve."""
+
+    name: str
+    text: str
+    currency: str
+    time_zone: str
+    seed: int
+    first_month: int
+    last_month: int
+    users: Users
+    demand: Demand
+    funding: tuple[Funding, ...]
+    macro: Macro
+    behaviour: Behaviour
+    providers: Providers
+    opening: OpeningBook
+    pricing: Pricing
+    group: Group
+    funding_from: Mapping[int, tuple[Funding, ...]] = field(default_factory=dict)
+    """By first month: funding on terms that are no longer those above; number, approval, room,
+    eligibility and entity of the institutions stay."""
+
+    def terms(self, model: Model, month: int) -> Funding:
+        """The funding of a model on the terms of a month's new loans."""
+        found = next(each for each in self.funding if each.model is model)
+        for since in sorted(self.funding_from):
+            if since <= month:
+                later = (each for each in self.funding_from[since] if each.model is model)
+                found = next(later, found)
+        return found

@@ -1,0 +1,48 @@
+"""The sample book with a group around it: closed quarters without a simulated economy."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from time import perf_counter
+
+from usance.base.book import Book
+from usance.base.codes import Model
+from usance.books.close import close
+from usance.books.periods import parse_close_period
+from usance.books.sample import sample_book
+from usance.twin.group import income_tax_owed, month_facts, opening_facts
+from usance.world.scenario import Scenario
+from usance.world.scenario_file import read_scenario, write_policies
+
+SCALE_PPB = 10**7
+"""A hundredth of calm: the sample has five loans."""
+OWN = {Model.ON_BALANCE_SHEET: 18_000_00}
+PERIODS = ("2022-12", "2023", "2024Q1")
+
+
+def closed_book(folder: Path, scenario: Scenario | None = None) -> Book:
+    """A book with the facts of every month, closed to the end of March 2024."""
+    economy = scenario or read_scenario("calm")
+    book = sample_book(folder / "book")
+    policies = write_policies(economy, folder / "policies")
+    before = opening_facts(economy, SCALE_PPB)
+    with book.writing() as step:
+        step.add("group_facts", before, month=economy.first_month - 1)
+    next_id = 1000
+    for label in PERIODS:
+        period = parse_close_period(label)
+        owed = None
+        for month in period.months:
+            if month < economy.first_month:
+                continue
+            volumes = OWN if month == economy.first_month + 11 else {}
+            balances = OWN if month >= economy.first_month + 11 else {}
+            before = month_facts(
+                economy, month, volumes, balances, {1: 3, 2: 4}, SCALE_PPB, next_id, before, owed
+            )
+            next_id, owed = next_id + before.num_rows, None
+            with book.writing() as step:
+                step.add("group_facts", before, month=month)
+        close(book, period, policies=policies, clock=perf_counter)
+        owed = income_tax_owed(book)
+    return book

@@ -1,0 +1,204 @@
+"""Calibration: one answer from any start, an expected book that adds up, and what it writes."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from usance.base.errors import InputError, UsanceError
+from usance.base.rates import PPM
+from usance.cli import main
+from usance.twin.calibrate import (
+    Fit,
+    calibrate,
+    fitted_values,
+    least_squares,
+    read_targets,
+    targets_of,
+    with_fitted,
+)
+from usance.twin.calibrate_model import SELECTED, ExpectedBook, Fitted
+from usance.world.scenario import Behaviour, Scenario
+from usance.world.scenario_file import PACKAGED, read_scenario
+
+
+@pytest.fixture(scope="module")
+def scenario() -> Scenario:
+    return read_scenario("2024")
+
+
+def off_by(behaviour: Behaviour, factor: float) -> Behaviour:
+    def times(ppm: int) -> int:
+        return min(int(ppm * factor), PPM * 99 // 100)
+
+    return replace(
+        behaviour, late_ppm=times(behaviour.late_ppm), prepay_ppm=times(behaviour.prepay_ppm),
+        collected30_ppm=times(behaviour.collected30_ppm),
+        cure_ppm=tuple(map(times, behaviour.cure_ppm)),
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def fits(scenario: Scenario) -> list[Fit]:
+    targets = read_targets(targets_of("2024"), scenario)
+    return [
+        calibrate(replace(scenario, behaviour=off_by(scenario.behaviour, factor)), targets)
+        for factor in (0.7, 1.3)
+    ]
+
+
+def test_a_start_off_by_thirty_percent_gives_the_same_answer(fits: list[Fit]) -> None:
+    assert fitted_values(fits[0].fitted) == fitted_values(fits[1].fitted)
+    assert fits[0].objective == fits[1].objective
+
+
+def test_the_packaged_scenario_holds_what_calibration_writes(
+    fits: list[Fit], scenario: Scenario
+) -> None:
+    assert fits[0].fitted == Fitted.of(scenario.behaviour)
+
+
+def test_every_target_is_met_within_its_tolerance(fits: list[Fit]) -> None:
+    for target, expected in fits[0].rows:
+        assert abs(expected / target.value - 1) <= target.tolerance, target
+
+
+def test_the_answer_is_a_minimum(fits: list[Fit], scenario: Scenario) -> None:
+    targets = read_targets(targets_of("2024"), scenario)
+    book = ExpectedBook(scenario, targets.volume_minor)
+    best = fits[0].fitted
+
+    def objective(fitted: Fitted) -> float:
+        months = book.months(fitted)
+        return sum(each.miss(months) ** 2 for each in targets.targets)
+
+    assert objective(best) == pytest.approx(fits[0].objective)
+    for name in ("late", "collected30", "prepay"):
+        for factor in (0.99, 1.005):
+            assert objective(best._replace(**{name: getattr(best, name) * factor})) > objective(
+                best
+            )
+
+
+def test_least_squares_finds_a_known_answer() -> None:
+    x = np.linspace(0, 1, 9)
+    found, _ = least_squares(
+        lambda place: np.exp(-place[0] * x) * place[1] - np.exp(-2 * x) * 3, np.array([1.0, 1.0])
+    )
+    assert found == pytest.approx([2.0, 3.0], abs=1e-9)
+
+
+# The expected book
+
+
+def quiet(scenario: Scenario) -> Scenario:
+    """No opening book, no season, no shocks, everyone alike."""
+    behaviour = replace(
+        scenario.behaviour, hazard_spread_ppm=0, season_ppm=(PPM,) * 12, early_ppm=0,
+        first_loan_hazard_ppm=PPM, partial_ppm=0,
+    )  # fmt: skip
+    none = dict.fromkeys(scenario.opening.balance_minor, 0)
+    return replace(
+        scenario, behaviour=behaviour, opening=replace(scenario.opening, balance_minor=none),
+        macro=replace(scenario.macro, shocks=()),
+    )  # fmt: skip
+
+
+def test_without_lateness_the_book_runs_off_by_its_schedules(scenario: Scenario) -> None:
+    calm = quiet(scenario)
+    book = ExpectedBook(calm, {636: 10**9, **dict.fromkeys(range(637, 654), 0)})
+    months = book.months(Fitted(0.0, 1.0, 0.0, (0.0,) * 5))
+    for month in range(636, 654):
+        left = sum(
+            each.minor * book.left[each.tenor, min(month - 636, each.tenor)]
+            for each in book.cohorts
+            if each.month == 636
+        )
+        assert months[month].balance == pytest.approx(left)
+    assert all(sum(each.behind) == 0 for each in months.values())
+
+
+def test_what_misses_for_good_grows_old_and_leaves(scenario: Scenario) -> None:
+    calm = quiet(scenario)
+    lent = {636: 10**9, **dict.fromkeys(range(637, 654), 0)}
+    always = 1 / (1 - 2 * SELECTED)  # in the month of the first due
+    months = ExpectedBook(calm, lent).months(Fitted(always, 0.0, 0.0, (0.0,) * 5))
+    scope = months[636].balance_in_scope
+    # Nobody ever pays: all of it falls behind in the first month and is gone after six more.
+    assert [months[637 + k].behind[k] for k in range(5)] == pytest.approx([scope] * 5)
+    assert months[641].late_90 == pytest.approx(scope)
+    assert months[643].balance == pytest.approx(0, abs=1e-3)
+
+
+def test_arrears_that_are_cured_are_current_again(scenario: Scenario) -> None:
+    calm = quiet(scenario)
+    lent = {636: 10**9, **dict.fromkeys(range(637, 654), 0)}
+    book = ExpectedBook(calm, lent)
+    months = book.months(Fitted(0.1, 0.0, 0.0, (1.0,) * 5))
+    assert all(each.late_90 == 0 for each in months.values())
+    never = book.months(Fitted(0.1, 0.0, 0.0, (0.0,) * 5))
+    assert months[640].balance < never[640].balance
+
+
+def test_day_one_and_collection_are_what_they_are_set_to(scenario: Scenario) -> None:
+    calm = quiet(scenario)
+    months = ExpectedBook(calm, {}).months(Fitted(0.05, 0.8, 0.1, (0.1,) * 5))
+    month = months[650]
+    assert month.overdue / month.due == pytest.approx(0.05 / 0.9 * (1 - 15 * SELECTED))
+    assert month.collected / month.overdue == pytest.approx(0.8)
+
+
+# What is written
+
+
+def test_the_fitted_block_alone_is_written_anew(fits: list[Fit]) -> None:
+    text = "# mine\na: 1\nfitted:\n  late: 1%\n  # old\n\nlast: 2  # kept\n"
+    written = with_fitted(text, fits[0])
+    assert written.startswith("# mine\na: 1\nfitted:\n  late: ")
+    assert written.endswith("last: 2  # kept\n")
+    assert "old" not in written
+    assert with_fitted(written, fits[0]) == written
+
+
+def test_a_scenario_without_a_fitted_block_is_refused(fits: list[Fit]) -> None:
+    with pytest.raises(InputError, match="has no fitted values"):
+        with_fitted("behaviour: {late: 1%}\n", fits[0])
+
+
+def test_the_command_writes_the_same_file_again(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "again.yaml"
+    assert main(["twin", "calibrate", "2024", "--out", str(out), "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert out.read_text() == (PACKAGED / "2024.yaml").read_text()
+    assert {"objective", "residuals", "fitted"} <= told.keys()
+
+
+def test_a_scenario_without_targets_is_refused() -> None:
+    with pytest.raises(InputError, match="has no targets"):
+        targets_of("calm")
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ("targets: []", "no target is listed"),
+        ("targets: [{figure: ballance, period: 2023Q1, value: 1, tolerance: 5%}]", "Did you mean"),
+        ("targets: [{figure: day_1, period: 2022Q1, value: 5%, tolerance: 5%}]", "outside"),
+        ("targets: [{figure: day_1, period: 2023Q5, value: 5%, tolerance: 5%}]", "no period"),
+        ("targets: [{figure: day_1, period: 2023Q1, value: 5%}]", "tolerance is missing"),
+        ("targets: [{figure: roll_31_60, period: 2023Q1, value: 9%, tolerance: 5%}]", "outside"),
+    ],
+)
+def test_targets_that_cannot_be_met_are_named(
+    tmp_path: Path, scenario: Scenario, text: str, what: str
+) -> None:
+    path = tmp_path / "targets.yaml"
+    path.write_text(text)
+    with pytest.raises(UsanceError, match=what):
+        read_targets(path, scenario)

@@ -1,0 +1,136 @@
+"""A run beside published figures: errors, scale, tolerances, and what cannot be compared."""
+
+from __future__ import annotations
+
+import csv
+import json
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from tests.twin.small_run import closed_book
+from usance.base.book import Book
+from usance.base.errors import InputError, UsanceError
+from usance.cli import main
+from usance.disclose.facts import COLUMNS
+from usance.disclose.profile import load_profile
+from usance.twin.compare import Compared, Key, compare, own_figures
+from usance.twin.compare_command import scale_of
+from usance.twin.compare_tolerances import Tolerance, load_rules
+
+
+@pytest.fixture(scope="module")
+def book(tmp_path_factory: pytest.TempPathFactory) -> Book:
+    return closed_book(tmp_path_factory.mktemp("run"))
+
+
+@pytest.fixture(scope="module")
+def own(book: Book) -> dict[Key, Fraction]:
+    return own_figures(book, "2024Q1", load_profile())
+
+
+def published(own: dict[Key, Fraction], folder: Path, factor: Fraction = Fraction(1)) -> Path:
+    """A table of figures as large as those of the book, times a factor."""
+    path = folder / "facts.csv"
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(COLUMNS)
+        for (statement, line, parent, period), value in own.items():
+            if statement == "operations" and parent != "" and "share" not in parent.lower():
+                shown = f"{float(value * factor):.2f}"
+                writer.writerow(["X", statement, line, parent, period, "RMB", "unit", shown, "0"])
+    return path
+
+
+def test_a_run_beside_itself_has_no_error(
+    book: Book, own: dict[Key, Fraction], tmp_path: Path
+) -> None:
+    rows = compare(book, [published(own, tmp_path)], Fraction(1))
+    assert len(rows) > 20
+    assert {row.error for row in rows if row.published} == {0}
+    assert all(row.is_near for row in rows if row.tolerance)
+
+
+def test_amounts_are_set_at_full_size(book: Book, own: dict[Key, Fraction], tmp_path: Path) -> None:
+    path = published(own, tmp_path, Fraction(1000))
+    rows = compare(book, [path], Fraction(1, 1000))
+    # The table prints hundredths.
+    assert all(abs(row.found - row.published) <= 1 for row in rows)
+
+
+def test_a_figure_beyond_its_tolerance_is_outside(
+    book: Book, own: dict[Key, Fraction], tmp_path: Path
+) -> None:
+    near = compare(book, [published(own, tmp_path, Fraction(110, 100))], Fraction(1))
+    far = compare(book, [published(own, tmp_path, Fraction(130, 100))], Fraction(1))
+
+    def of_income(rows: list[Compared]) -> Compared:
+        return next(row for row in rows if row.line == "Financing income")
+
+    assert of_income(near).is_near
+    assert not of_income(far).is_near
+    assert float(of_income(far).error or 0) == pytest.approx(1 / 1.3 - 1, abs=1e-4)
+
+
+def test_filings_can_be_laid_beside_a_run(book: Book, shared: Path) -> None:
+    rows = compare(book, [shared / "filings" / "000.csv"], Fraction(1, 10**6))
+    lines = {(row.statement, row.line) for row in rows}
+    assert ("operations", "Financing income") in lines
+    assert ("balance_sheet", "Loans receivable, net") in lines
+    assert ("business_highlights", "Total outstanding loan balance") in lines
+
+
+def test_tolerances_are_twice_as_wide_out_of_sample() -> None:
+    rules = load_rules()
+    line = "Total outstanding loan balance"
+    assert rules.tolerance("business_highlights", line, "2024-03-31") == Tolerance(Fraction(1, 20))
+    assert rules.tolerance("business_highlights", line, "2024-06-30") == Tolerance(Fraction(1, 10))
+    points = rules.tolerance("business_highlights", "90 day+ delinquency rate", "2024-03-31")
+    assert points is not None
+    assert points.allows(Fraction("3.35"), Fraction("2.95"))
+    assert not points.allows(Fraction("3.35"), Fraction("2.94"))
+
+
+def test_the_command_prints_each_line(
+    book: Book, own: dict[Key, Fraction], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = published(own, tmp_path)
+    assert main(["twin", "compare", str(book.path), str(path), "--scale", "1", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["figures"] == len(told["compared"])
+    assert told["within"] == told["with_tolerance"] > 0
+    again = ["twin", "compare", str(book.path), str(path), "--scale", "1", "--only-tolerances"]
+    assert main(again) == 0
+    assert "lie within their tolerance" in capsys.readouterr().out
+
+
+def test_the_scale_is_that_of_the_run(tmp_path: Path) -> None:
+    (tmp_path / "run.json").write_text('{"scale": "1/250"}')
+    assert scale_of(tmp_path) == Fraction(1, 250)
+    assert scale_of(tmp_path, "0.5") == Fraction(1, 2)
+
+
+@pytest.mark.parametrize(("content", "what"), [("{}", "names no scale"), ("[]", "names no scale")])
+def test_a_run_without_a_scale_is_refused(tmp_path: Path, content: str, what: str) -> None:
+    (tmp_path / "run.json").write_text(content)
+    with pytest.raises(UsanceError, match=what):
+        scale_of(tmp_path)
+
+
+def test_what_is_no_run_or_no_scale_is_refused(tmp_path: Path, book: Book) -> None:
+    with pytest.raises(InputError, match=r"has no run\.json"):
+        scale_of(tmp_path)
+    with pytest.raises(InputError, match="is no scale"):
+        scale_of(tmp_path, "1/0")
+    with pytest.raises(InputError, match="a scale of 0"):
+        compare(book, [], Fraction(0))
+
+
+def test_periods_that_are_not_closed_are_refused(
+    book: Book, own: dict[Key, Fraction], tmp_path: Path
+) -> None:
+    path = published(own, tmp_path)
+    path.write_text(path.read_text().replace("2024Q1", "2025Q1").replace("2023", "2025"))
+    with pytest.raises(InputError, match="tells none of these periods"):
+        compare(book, [path], Fraction(1))

@@ -1,0 +1,167 @@
+"""What a group states in a run: it adds up month by month, and its books close on it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import date
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.twin.small_run import closed_book
+from usance.base.codes import Model
+from usance.base.rates import PPB, PPM
+from usance.books.closes import controls_of, standing
+from usance.books.group.documents import parse_facts
+from usance.books.group.entries import unbalanced
+from usance.books.group.facts import GroupFact, facts_of_table
+from usance.books.group.kinds import GroupKind
+from usance.twin.group import month_facts, opening_facts
+from usance.twin.group_scale import scaled_facts
+from usance.world.scenario import Scenario
+from usance.world.scenario_file import names, read_scenario
+
+JANUARY, FEBRUARY = 636, 637
+
+
+@pytest.fixture(scope="module")
+def calm() -> Scenario:
+    return read_scenario("calm")
+
+
+def of_kind(rows: pa.Table, kind: GroupKind) -> list[GroupFact]:
+    return [each for each in facts_of_table(rows) if each.kind is kind]
+
+
+def total(rows: pa.Table, kind: GroupKind) -> int:
+    return sum(each.amount_minor for each in of_kind(rows, kind))
+
+
+@settings(max_examples=25)
+@given(
+    amounts=st.lists(st.integers(-(10**12), 10**12), min_size=1, max_size=6),
+    scale=st.integers(1, 2 * PPB),
+)
+def test_an_entry_balances_at_every_scale(amounts: list[int], scale: int) -> None:
+    lines = [*amounts, -sum(amounts)]
+    rows = ", ".join(f"{{account: cash, amount: {each / 100:.2f}}}" for each in lines)
+    text = f"facts: [{{id: 1, kind: opening_balance, entity: 1, on: 2022-12-31, lines: [{rows}]}}]"
+    (found,) = parse_facts(scaled_facts(text, scale, "CNY"))
+    assert not any(unbalanced(found).values())
+    for before, after in zip(lines[:-1], found.detail["lines"], strict=False):
+        assert abs(after.minor - before * scale / PPB) <= 1
+
+
+def test_prices_keep_their_size() -> None:
+    text = """
+facts:
+  - {id: 1, kind: exchange_rate, entity: 1, on: 2022-12-31, currency: USD, rate: 6.9}
+  - {id: 2, kind: shares_issued, entity: 1, on: 2022-12-31, quantity: 1000, amount: 5.00}
+"""
+    rate, issued = parse_facts(scaled_facts(text, PPB // 10, "CNY"))
+    assert str(rate.detail["rate"]) == "6.9"
+    assert (issued.quantity, issued.amount_minor) == (100, 50)
+
+
+def test_the_opening_is_funded_at_the_scale_of_the_run(calm: Scenario) -> None:
+    whole, tenth = opening_facts(calm, PPB), opening_facts(calm, PPB // 10)
+    balance = calm.opening.balance_minor[Model.ON_BALANCE_SHEET]
+    assert total(whole, GroupKind.FUNDING_RAISED) == balance * calm.group.leverage_ppm // PPM
+    assert total(tenth, GroupKind.FUNDING_RAISED) * 10 == total(whole, GroupKind.FUNDING_RAISED)
+    given_ = total(whole, GroupKind.FUNDING_RAISED) + total(whole, GroupKind.CAPITAL_CONTRIBUTED)
+    assert given_ > balance
+    assert {each.effective_on for each in facts_of_table(whole)} == {date(2022, 12, 31)}
+
+
+@pytest.mark.parametrize("name", names())
+def test_every_packaged_scenario_states_its_group(name: str) -> None:
+    scenario = read_scenario(name)
+    assert facts_of_table(opening_facts(scenario, PPB // 1000))
+
+
+@pytest.mark.parametrize("name", ["calm", "2024"])
+def test_each_stated_fact_is_stated_once(name: str) -> None:
+    scenario = read_scenario(name)
+    written = [
+        (each.kind, each.effective_on)
+        for each in parse_facts(scaled_facts(scenario.group.facts, PPB, "CNY"))
+        if each.effective_on <= date(2024, 6, 30)
+    ]
+    tables = [opening_facts(scenario, PPB)]
+    tables += [
+        month_facts(scenario, month, {}, {}, {}, PPB, 1 + 1000 * month)
+        for month in range(scenario.first_month, scenario.last_month + 1)
+    ]
+    said = [(each.kind, each.effective_on) for rows in tables for each in facts_of_table(rows)]
+    for each in written:
+        assert said.count(each) >= written.count(each)
+
+
+def test_what_is_raised_is_repaid_with_its_interest(calm: Scenario) -> None:
+    own = {Model.ON_BALANCE_SHEET: 1_000_000_00}
+    january = month_facts(calm, JANUARY, {}, own, {}, PPB, 100, opening_facts(calm, PPB))
+    february = month_facts(calm, FEBRUARY, {}, {}, {}, PPB, 200, january)
+    (raised,) = of_kind(january, GroupKind.FUNDING_RAISED)
+    (repaid,) = of_kind(february, GroupKind.FUNDING_REPAID)
+    (interest,) = of_kind(february, GroupKind.FUNDING_INTEREST_PAID)
+    assert raised.amount_minor == repaid.amount_minor == 800_000_00
+    assert repaid.detail["deal"] == raised.detail["deal"]
+    # 28 days of February at 4.5 % on actual days of 365.
+    assert interest.amount_minor == round(800_000_00 * 0.045 * 28 / 365)
+    assert not of_kind(february, GroupKind.FUNDING_RAISED)
+
+
+def test_costs_follow_volume_lines_and_months_and_are_paid(calm: Scenario) -> None:
+    volumes = {Model.ICE: 300_000_00, Model.CAPITAL_HEAVY: 700_000_00}
+    rows = month_facts(calm, JANUARY, volumes, {}, {1: 10, 2: 5, 9: 99}, PPB // 2, 1)
+    by_function = {
+        each.detail["function"]: each.amount_minor
+        for each in of_kind(rows, GroupKind.COST_INCURRED)
+    }
+    servicing = 1_000_000_00 * calm.group.cost_of_volume_ppm["servicing_cost"] // PPM
+    servicing += calm.group.cost_minor["servicing_cost"] // 2
+    assert by_function["servicing_cost"] == servicing
+    assert by_function["administration"] == calm.group.cost_minor["administration"] // 2
+    drivers = {each.party: each.quantity for each in of_kind(rows, GroupKind.COST_DRIVER)}
+    assert drivers == {1: 10, 2: 5}
+    channels = {each.number: each.cost_minor for each in calm.users.channels}
+    paid = sum(by_function.values()) + 10 * channels[1] + 5 * channels[2]
+    assert total(rows, GroupKind.COST_PAID) == paid
+
+
+def test_fees_are_invoiced_on_the_terms_of_the_month_and_received_in_the_next(
+    calm: Scenario,
+) -> None:
+    (ice,) = (each for each in calm.funding if each.model is Model.ICE)
+    changed = replace(calm, funding_from={FEBRUARY: (replace(ice, fee_ppm=10_000),)})
+    volumes = {Model.ICE: 100_000_00}
+    january = month_facts(changed, JANUARY, volumes, {}, {}, PPB, 1)
+    february = month_facts(changed, FEBRUARY, volumes, {}, {}, PPB, 100, january)
+    assert total(january, GroupKind.REFERRAL_INVOICED) == 2_700_00
+    assert total(february, GroupKind.REFERRAL_INVOICED) == 1_000_00
+    assert total(february, GroupKind.FEES_RECEIVED) == 2_700_00
+
+
+def test_numbers_follow_each_other(calm: Scenario) -> None:
+    rows = month_facts(calm, JANUARY, {Model.ICE: 10**7}, {}, {1: 1}, PPB, 41)
+    assert rows["fact_id"].to_pylist() == list(range(41, 41 + rows.num_rows))
+
+
+def test_tax_owed_is_paid(calm: Scenario) -> None:
+    rows = month_facts(calm, JANUARY, {}, {}, {}, PPB, 1, None, {1: 500, 3: 0})
+    (paid,) = of_kind(rows, GroupKind.TAX_PAID)
+    assert (paid.entity, paid.amount_minor) == (1, 500)
+
+
+def test_the_books_close_on_what_the_group_states(tmp_path: Path) -> None:
+    book = closed_book(tmp_path)
+    closes = standing(book)
+    assert [each.name for each in closes] == ["2022-12.1", "2023-12.1", "2024-03.1"]
+    for each in closes:
+        found = controls_of(book, each)
+        assert all(control["holds"] for control in found["controls"])
+    names_of = [control["name"] for control in controls_of(book, closes[-1])["controls"]]
+    assert "cash flows tie to the balance sheet" in names_of

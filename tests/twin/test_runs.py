@@ -1,0 +1,168 @@
+"""Runs that are cut off, cut into shards or made with more threads come to the same tables."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.twin.runs import FIRST, LAST, SCALE, digests, faulty, run_into, ticking
+from usance.base.book import Book
+from usance.base.errors import CorruptFile, Problems
+from usance.cli import main
+from usance.twin.errors import NoRoom, OtherRun, RunError
+from usance.twin.plan import Plan
+from usance.twin.run import run
+
+MONTHS = FIRST + 2
+
+
+class Killed(Exception):
+    """The process ends here."""
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Book:
+    return run_into(tmp_path_factory.mktemp("twin") / "whole", faulty(), last=MONTHS).book
+
+
+@pytest.mark.parametrize("stages", [1, 2, 5])
+def test_a_killed_run_goes_on_to_the_same_tables(whole: Book, tmp_path: Path, stages: int) -> None:
+    calls = 0
+
+    def kill(_what: str, _done: int, whole_: int) -> None:
+        nonlocal calls
+        calls += bool(whole_)
+        if calls > stages:
+            raise Killed
+
+    with pytest.raises(Killed):
+        run_into(tmp_path / "run", faulty(), last=MONTHS, progress=kill)
+    again = run_into(tmp_path / "run", faulty(), last=MONTHS)
+    assert digests(again.book) == digests(whole)
+    kept = json.loads((whole.path / "run.json").read_text())
+    assert again.figures["figures"] == kept["figures"]
+
+
+def test_a_run_killed_while_it_writes_leaves_nothing_half(whole: Book, tmp_path: Path) -> None:
+    def kill(what: str, _done: int, whole_: int) -> None:
+        if not whole_ and what.startswith("2023-02"):
+            raise Killed
+
+    with pytest.raises(Killed):
+        run_into(tmp_path / "run", faulty(), last=MONTHS, progress=kill)
+    half = Book.open(tmp_path / "run")
+    assert half.files("tape", month=FIRST + 1) == ()
+    assert half.check() == []
+    assert digests(run_into(tmp_path / "run", faulty(), last=MONTHS).book) == digests(whole)
+
+
+def test_a_run_may_be_made_longer(whole: Book, tmp_path: Path) -> None:
+    run_into(tmp_path / "run", faulty(), last=FIRST)
+    longer = run_into(tmp_path / "run", faulty(), last=MONTHS)
+    assert digests(longer.book) == digests(whole)
+    with pytest.raises(OtherRun, match="has come to 2023-03"):
+        run_into(tmp_path / "run", faulty(), last=FIRST)
+
+
+@pytest.mark.parametrize(("workers", "shard_bits"), [(2, 22), (1, 11), (2, 10)])
+def test_neither_threads_nor_shards_decide_anything(
+    whole: Book, tmp_path: Path, workers: int, shard_bits: int
+) -> None:
+    made = run_into(
+        tmp_path / "run", faulty(), last=MONTHS, workers=workers, shard_bits=shard_bits
+    ).book
+    shards = {file.shard for file in made.files("users")}
+    assert len(shards) == {22: 1, 11: 2, 10: 4}[shard_bits]
+    assert digests(made) == digests(whole)
+
+
+def test_another_seed_is_another_run(whole: Book, tmp_path: Path) -> None:
+    other = replace(faulty(), seed=7)
+    made = run_into(tmp_path / "run", other, last=FIRST).book
+    assert made.digest("facts") != whole.digest("facts")
+    with pytest.raises(OtherRun, match="another run"):
+        run_into(tmp_path / "run", faulty(), last=FIRST)
+
+
+def test_a_damaged_checkpoint_is_named(tmp_path: Path) -> None:
+    run_into(tmp_path / "run", faulty(), last=FIRST)
+    kept = tmp_path / "run" / "run" / str(FIRST % 2) / "s0000"
+    kept.write_bytes(kept.read_bytes()[:-1])
+    with pytest.raises(CorruptFile, match="s0000"):
+        run_into(tmp_path / "run", faulty(), last=MONTHS)
+
+
+def test_it_refuses_what_cannot_be_run(tmp_path: Path) -> None:
+    def refused(**more: object) -> Exception:
+        given = {"scale": SCALE, "first": FIRST, "last": LAST} | more
+        with pytest.raises((RunError, Problems, NoRoom)) as error:
+            run(faulty(), tmp_path / "run", clock=ticking(), **given)  # type: ignore[arg-type]
+        assert not (tmp_path / "run").exists()
+        return error.value
+
+    assert "scale is 0" in str(refused(scale=Fraction(0)))
+    assert "comes after" in str(refused(first=FIRST, last=FIRST - 1))
+    assert "begins with 2023-01" in str(refused(first=FIRST + 1))
+    assert "ends with 2024-06" in str(refused(last=660))
+
+
+def test_it_says_how_much_disk_it_needs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = Plan(faulty(), Fraction(1), FIRST, LAST)
+    assert plan.bytes_needed > 10_000_000
+    usage = type("Usage", (), {"free": 1_000})
+    monkeypatch.setattr("shutil.disk_usage", lambda _path: usage)
+    with pytest.raises(NoRoom, match="GB are free"):
+        plan.check(tmp_path)
+
+
+def test_the_key_knows_every_number() -> None:
+    plan = Plan(faulty(), SCALE, FIRST, LAST)
+    late = replace(faulty().behaviour, late_ppm=1)
+    others = [
+        replace(plan, scale=SCALE / 2),
+        replace(plan, scenario=replace(faulty(), seed=1)),
+        replace(plan, scenario=replace(faulty(), behaviour=late)),
+    ]
+    assert len({plan.key, *(each.key for each in others)}) == 4
+    assert replace(plan, last=LAST - 1).key == plan.key
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["nowhere"], "unknown scenario"),
+        (["calm", "--scale", "0"], "scale is 0"),
+        (["calm", "--scale", "half"], "is no number"),
+        (["calm", "--to", "2022-12"], "comes after"),
+        (["calm", "--from", "2023-13"], "2023-13"),
+    ],
+)
+def test_the_command_refuses_with_a_message(
+    words: list[str], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["twin", "run", *words, "--out", str(tmp_path / "run")]) == 2
+    assert said in capsys.readouterr().err
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.slow
+def test_the_command_runs_from_registration_to_release(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["twin", "run", "calm", "--scale", "0.25", "--to", "2023-03", "--json"]
+    assert main([*words, "--out", str(tmp_path / "run")]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["figures"]["loans"] > 1_000
+    book = Book.open(tmp_path / "run")
+    assert {period.state for period in book.manifest.periods.values()} == {"closed"}
+    assert (tmp_path / "run" / told["release"]["html"]).stat().st_size > 10_000
+    metrics = book.read("metrics").to_pylist()
+    registered = [each for each in metrics if each["metric"] == "registered_users"]
+    assert registered
+    assert np.isfinite(registered[0]["value"])
+    assert registered[0]["numerator"] == book.rows("users")

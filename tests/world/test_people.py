@@ -1,0 +1,129 @@
+"""Users come in order, ask as often as wished, and open with the book that was asked for."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from usance.base.codes import Model
+from usance.base.rates import PPM
+from usance.match.mandate import Mandates
+from usance.world.asking import Eligible, Wishes, chances, targets, who_asks
+from usance.world.institutions import Institutions
+from usance.world.opening import Opening
+from usance.world.population import Population, month_days
+from usance.world.scenario import Scenario, Shock
+from usance.world.scenario_file import read_scenario
+
+MONTH = 636
+
+
+@pytest.fixture(scope="module")
+def calm() -> Scenario:
+    return read_scenario("calm")
+
+
+def test_registration_has_no_gaps_and_is_in_order(calm: Scenario) -> None:
+    world = Population(calm, Fraction(1, 3))
+    before = world.registered_by(MONTH - 1)
+    assert before == calm.users.opening // 3
+    for month in range(MONTH, MONTH + 18):
+        now = world.registered_by(month)
+        days = world.registered_on(before + 1, now, month)
+        assert (np.diff(days) >= 0).all()
+        first, last = month_days(month)
+        assert first <= days[0] <= days[-1] <= last
+        before = now
+    assert before == (calm.users.opening + sum(calm.users.registered.values())) // 3
+
+
+def test_traits_have_the_shares_of_the_scenario(calm: Scenario) -> None:
+    world, users = Population(calm, Fraction(1)), np.arange(1, 60_001)
+    region = np.bincount(world.region(users), minlength=12)[1:11] / 60_000
+    assert np.abs(region - np.array(calm.users.region_ppm) / PPM).max() < 0.01
+    assert abs(world.kind(users).mean() - calm.users.business_ppm / PPM) < 0.01
+    first = np.ones(len(users), np.bool_)
+    hazard = world.hazard_ppm(users, first, MONTH)
+    assert abs((hazard < 0).mean() - calm.behaviour.fraud_ppm / PPM) < 0.002
+    again = world.hazard_ppm(users, ~first, MONTH)
+    assert abs(again.mean() / PPM - 1) < 0.03
+
+
+def test_requests_come_to_the_demand(calm: Scenario) -> None:
+    users = 400_000
+    line = np.full(users, 1_000_000, np.int64)
+    borrowed = (np.arange(users) % 2).astype(np.int16)
+    overdue = (np.arange(users) % 10 == 9).astype(np.int8)
+    repaid = np.where(np.arange(users) % 8 == 1, MONTH - 1, 0).astype(np.int16)
+    may = overdue == 0
+    eligible = Eligible(
+        int((may & (borrowed == 0)).sum()),
+        int((may & (borrowed > 0) & (repaid == 0)).sum()),
+        int((may & (borrowed > 0) & (repaid > 0)).sum()),
+    )
+    scale = Fraction(20)
+    found = chances(calm, scale, MONTH, eligible)
+    rows = who_asks(calm.seed, MONTH, 1, line, borrowed, overdue, repaid, found, workers=2)
+    first, repeat = targets(calm, scale, MONTH)
+    asked_first, asked_again = (borrowed[rows] == 0).sum(), (borrowed[rows] > 0).sum()
+    assert abs(asked_first - first) < 5 * first**0.5
+    assert abs(asked_again - repeat) < 5 * repeat**0.5
+    assert not overdue[rows].any()
+    alone = who_asks(calm.seed, MONTH, 1, line, borrowed, overdue, repaid, found, workers=1)
+    assert (alone == rows).all()
+    just = (repaid[rows] > 0).sum() / max(eligible.repaid, 1)
+    others = ((repaid[rows] == 0) & (borrowed[rows] > 0)).sum() / max(eligible.borrowed, 1)
+    assert abs(just / others - calm.behaviour.repeat_ppm / PPM) < 0.12
+
+
+def test_wishes_follow_the_products(calm: Scenario) -> None:
+    asked = Wishes(calm).of(np.arange(1, 40_001), MONTH)
+    first, last = month_days(MONTH)
+    assert (asked.amount_minor % 10_000 == 0).all()
+    assert (first, last) == (asked.day.min(), asked.day.max())
+    for mix in calm.demand.products:
+        own = asked.product == int(mix.product)
+        assert abs(own.mean() - mix.request_ppm / PPM) < 0.01
+        assert abs(np.median(asked.amount_minor[own]) / mix.ticket_minor - 1) < 0.05
+        assert set(asked.months[own]) == set(mix.months_ppm)
+
+
+def test_the_opening_book_has_its_balances_and_buckets(calm: Scenario) -> None:
+    scale = Fraction(8)
+    world = Population(calm, scale)
+    opening = Opening(world, Institutions(calm, scale))
+    users = np.arange(1, world.registered_by(MONTH - 1) + 1)
+    standing = opening.standing(users)
+    assert abs(standing.approved.mean() - calm.users.opening_approved_ppm / PPM) < 0.01
+    loans = opening.loans(users[standing.borrowed])
+    left = (loans.months - loans.age + loans.behind).clip(0)
+    owed = loans.amount_minor * left // loans.months
+    model = np.array([int(f.model) for f in opening.institutions.funding])[loans.source - 1]
+    for each, minor in calm.opening.balance_minor.items():
+        assert abs(owed[model == int(each)].sum() / (minor * 8) - 1) < 0.06
+    shares = np.bincount(loans.behind, owed, 7) / owed.sum()
+    assert np.abs(shares - np.array(calm.opening.bucket_ppm) / PPM).max() < 0.006
+    assert set(np.unique(loans.user)) == set(users[standing.borrowed])
+
+
+def test_mandates_have_room_for_the_demand(calm: Scenario) -> None:
+    banks = Institutions(calm, Fraction(1))
+    mandates = banks.mandates(MONTH, {})
+    assert isinstance(mandates, Mandates)
+    assert [each.source for each in mandates.mandates] == list(range(1, len(banks.funding) + 1))
+    volume = banks.volume_minor(MONTH)
+    for funding in calm.funding:
+        room = sum(each.budgets.total_minor for each in mandates.mandates
+                   if each.model is funding.model)  # fmt: skip
+        share = calm.demand.model_ppm[MONTH][funding.model]
+        wanted = volume * share // PPM * funding.head_room_ppm // PPM
+        assert abs(room / wanted - 1) < 0.01
+    frozen = Shock("funding", MONTH, MONTH, 500_000, (Model.CAPITAL_HEAVY,))
+    less = replace(calm, macro=replace(calm.macro, shocks=(frozen,)))
+    half = Institutions(less, Fraction(1)).mandates(MONTH, {})
+    for one, other in zip(mandates.mandates, half.mandates, strict=True):
+        ratio = other.budgets.total_minor / one.budgets.total_minor
+        assert abs(ratio - (0.5 if one.model is Model.CAPITAL_HEAVY else 1)) < 0.01
