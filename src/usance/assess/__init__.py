@@ -9,7 +9,7 @@ when first used.
 >>> from usance.base.codes import DecisionKind
 >>> flow = read_flow("consumer")
 >>> sorted(flow.needed(DecisionKind.DRAWDOWN))[:3]
-['age_years', 'bank_inflow_ppm', 'bureau_debt_minor']
+['age_years', 'bank_inflow_ppm', 'bureau_inquiries_90d']
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ app = typer.Typer(rich_markup_mode=None, add_completion=False, invoke_without_co
 
 @app.callback()
 def twin(ctx: typer.Context) -> None:
-    """The whole platform on columns: a simulated economy from registration to release."""
+    """Run a simulated economy from registration to release."""
     show_help(ctx)
 
 

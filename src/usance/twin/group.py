@@ -23,9 +23,9 @@ platform, and what the loans earn beyond their losses goes back to it.
 ... )
 >>> for each in facts_of_table(made)[:3]:
 ...     print(each.fact_id, each.kind.label, each.amount_minor)
-100 cost_incurred 980000
-101 cost_incurred 600000
-102 cost_incurred 3000000
+100 cost_incurred 460000
+101 cost_incurred 150000
+102 cost_incurred 900000
 """
 
 from __future__ import annotations
