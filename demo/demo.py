@@ -17,6 +17,7 @@ from time import perf_counter
 import numpy as np
 from numpy.typing import NDArray
 
+from demo import lender
 from usance.base.codes import Kind
 from usance.base.command_line import number
 from usance.base.compiled import available_cores
@@ -29,6 +30,7 @@ from usance.books.sample import sample_book
 from usance.books.statements.matrix import COLUMNS
 from usance.loan import OWN, Fact, FactColumns, TermColumns, Terms, replay, replay_columns
 from usance.loan.batch import schedule_columns
+from usance.loan.table_rows import view_values
 
 FILES = Path(__file__).parent / "files"
 LOANS = 1_000_000
@@ -63,6 +65,8 @@ def main() -> None:
     other_peoples_files()
     with tempfile.TemporaryDirectory() as folder:
         books(Path(folder))
+    say("11. A lender of 20,000 users over 18 months, from registration to the release, as pages.")
+    lender.main()
 
 
 def one_loan(folder: Path) -> None:
@@ -218,14 +222,7 @@ def exactly(terms: TermColumns, facts: FactColumns, row: int) -> list[int]:
     span = range(int(facts.offsets[row]), int(facts.offsets[row + 1]))
     happened = [Fact(Kind(int(facts.kind[at])), from_day(int(facts.day[at])),
                      int(facts.amount_minor[at]), ref=at) for at in span]  # fmt: skip
-    view = replay(own, happened, AS_OF, form="exact").view()
-    next_due_on = to_day(view.next_due_on) if view.next_due_on else -1
-    return [
-        int(view.status), view.days_past_due, view.instalments_paid, view.principal_outstanding,
-        *view.due[:4], *view.past_due, *view.paid, *view.waived, view.interest_earned,
-        view.accrued_interest, view.settlement, view.overpaid, view.disbursed, view.compensated,
-        view.charged_off, view.recovered, next_due_on, view.next_due,
-    ]  # fmt: skip
+    return view_values(replay(own, happened, AS_OF, form="exact").view())
 
 
 if __name__ == "__main__":
