@@ -44,6 +44,13 @@ def test_an_entry_into_a_closed_period_is_refused() -> None:
     assert "Date it after 2024-03-31" in problems[0].fix
 
 
+def test_an_entry_that_claims_to_have_been_known_and_was_not_posted_is_refused() -> None:
+    facts = [entry(5, date(2024, 2, 10)), entry(6, date(2024, 2, 11))]
+    (problem,) = group_fact_problems(facts, MARCH, CLOSED_AT, posted={6})
+    assert problem.where == "group fact 5"
+    assert isinstance(problem, PeriodError)
+
+
 def test_an_unbalanced_entry_is_refused() -> None:
     (problem,) = group_fact_problems([entry(7, date(2024, 4, 1), LATE, LINES[:1])], None, None)
     assert isinstance(problem, Unbalanced)

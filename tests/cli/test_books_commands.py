@@ -380,3 +380,17 @@ def test_a_close_knows_what_its_facts_know(book: Path) -> None:
     """Without `--known-at`, everything the book holds is known."""
     made = close(Book.open(book), parse_close_period("2024-04"), clock=time.perf_counter)
     assert made.known_at == datetime(2024, 11, 15, tzinfo=UTC)
+
+
+def test_what_was_not_closed_is_neither_reopened_nor_called_closed(usance: Usance) -> None:
+    usance("books sample book")
+    usance("close 2023Q4 --book book --json")
+    before = usance("close 2023Q3 --book book").err
+    assert "lies before 2023-12.1" in before
+    assert "not closed" in usance("books reopen 2023Q3 --book book --by Ann --by Bo").err
+    one = "books reopen 2023Q4 --book book --by Ann --by ann"
+    assert "two people" in usance(one).err
+    early = usance("close 2024Q1 --book book --known-at 2020-04-01T00:00:00Z").err
+    assert "not even 2023-12.1 was over" in early
+    usance("books reopen 2023Q4 --book book --by Ann --by Bo")
+    assert "was reopened" in usance("close 2024-04 --book book").err

@@ -38,6 +38,7 @@ from usance.books.closes import (
     standing,
 )
 from usance.books.controls import Control, failed, ledger_controls, loan_controls
+from usance.books.errors import PeriodError
 from usance.books.expectations import NAME, by_month, lost_shares
 from usance.books.expected_lives import expected_lives, life_rows
 from usance.books.flux import flux_notes
@@ -132,6 +133,10 @@ def close(
     """
     ref, before = begin(book, period)
     moment = known_at or latest_booking(book)
+    if before is not None and moment.date() < before.day:
+        what = f"at {moment.isoformat()} not even {before.name} was over, which is closed"
+        fix = f"Close as known at a moment after {before.day}"
+        raise PeriodError(what, where="--known-at", fix=fix)
     made = Closing(
         book, period, ref, before, moment, actor, read_policies(book, policies, period.last_day),
         parameters or Parameters.load(), clock, progress,

@@ -71,16 +71,35 @@ def standing(book: Book) -> list[CloseRef]:
     ]
 
 
+def closed_months(book: Book, period: ClosePeriod) -> list[str]:
+    """The months of a period that are closed or locked."""
+    states = book.manifest.periods
+    months = map(format_month, period.months)
+    return [month for month in months if month in states and states[month].state != OPEN]
+
+
 def begin(book: Book, period: ClosePeriod) -> tuple[CloseRef, CloseRef | None]:
     """The close to be made and the one before it, or why the period cannot be closed."""
     chain = standing(book)
     later = [close for close in chain if close.month >= period.months[0]]
+    if later and not closed_months(book, period):
+        fix = f"The books begin later; to begin with {period.label}, reopen every close"
+        what = f"{period.label} lies before {later[0].name}, which is closed"
+        raise PeriodError(what, where=str(book.path), fix=fix)
     if later:
         raise PeriodError(
             f"{period.label} is closed ({later[0].name})",
             where=str(book.path),
             fix=f"Reopen it first: usance books reopen {format_month(later[-1].month)}",
         )
+    reopened = [
+        month
+        for month, found in sorted(book.manifest.periods.items())
+        if found.state == OPEN and parse_month(month) < period.months[0]
+    ]
+    if reopened:
+        fix = f"Close it again before {period.label}"
+        raise PeriodError(f"{reopened[0]} was reopened", where=str(book.path), fix=fix)
     before = chain[-1] if chain else None
     if before and before.month != period.months[0] - 1:
         missing = format_month(before.month + 1)
@@ -135,11 +154,11 @@ def _before(book: Book, close: CloseRef) -> CloseRef | None:
 def reopen(book: Book, period: ClosePeriod, people: Sequence[str]) -> list[CloseRef]:
     """Open a period and all after it; what they closed stays beside what they will close."""
     named = sorted({person.strip() for person in people if person.strip()})
-    if len(named) < REOPENERS:
+    if len({person.casefold() for person in named}) < REOPENERS:
         fix = "Give --by twice, with two names"
         raise PeriodError("two people reopen a period together", where=period.label, fix=fix)
     chain = [close for close in standing(book) if close.month >= period.months[0]]
-    if not chain:
+    if not chain or not closed_months(book, period):
         fix = "See the periods with: usance books periods"
         raise PeriodError(f"{period.label} is not closed", where=str(book.path), fix=fix)
     states = book.manifest.periods

@@ -8,7 +8,7 @@ not exist, periods that are locked.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from datetime import date, datetime
 
 from usance.base.codes import Currency
@@ -60,20 +60,28 @@ def list_problems(facts: Iterable[GroupFact]) -> Iterator[UsanceError]:
 
 
 def locked_problems(
-    facts: Iterable[GroupFact], locked_through: date, locked_at: datetime
-) -> Iterator[UsanceError]:
-    """Entries people wrote into a period after it was closed or locked."""
+    facts: Iterable[GroupFact], locked_through: date, locked_at: datetime,
+    posted: Collection[int] | None = None,
+) -> Iterator[UsanceError]:  # fmt: skip
+    """Entries people wrote into a period after it was closed or locked.
+
+    `posted` are the facts that the closes posted: an entry that says it was known by then and is
+    not among them was written afterwards.
+    """
     for each in facts:
-        late = each.effective_on <= locked_through and each.booked_at > locked_at
-        if late and each.kind in _WRITTEN:
+        late = each.booked_at > locked_at or (posted is not None and each.fact_id not in posted)
+        if late and each.effective_on <= locked_through and each.kind in _WRITTEN:
             what = f"{each.kind.label} on {each.effective_on}: the period is closed"
-            fix = f"Date it after {locked_through}, or have the period reopened"
+            fix = (
+                f"Date it after {locked_through}; or have the period reopened, if it is not locked"
+            )
             yield PeriodError(what, where=each.where, fix=fix)
 
 
 def group_fact_problems(
-    facts: Iterable[GroupFact], locked_through: int | None, locked_at: datetime | None
-) -> list[UsanceError]:
+    facts: Iterable[GroupFact], locked_through: int | None, locked_at: datetime | None,
+    posted: Collection[int] | None = None,
+) -> list[UsanceError]:  # fmt: skip
     """What a close refuses before it looks at the group: numbers, balance, and closed periods.
 
     `locked_through` is the last month that is closed, `locked_at` the moment up to which its close
@@ -85,7 +93,7 @@ def group_fact_problems(
     kept = [each for each in given if each.fact_id not in gone]
     problems = [*list_problems(given), *(found for each in kept for found in _unbalanced(each))]
     if locked_through is not None and locked_at is not None:
-        problems += locked_problems(kept, last_of_month(locked_through), locked_at)
+        problems += locked_problems(kept, last_of_month(locked_through), locked_at, posted)
     return problems
 
 
