@@ -41,6 +41,10 @@ WRONG: dict[str, tuple[Callable[[Rows], object], str]] = {
         put(3, paid_service="5.00"),
         "row 3: loan A-1: paid_service falls from 10.60 to 5.00",
     ),
+    "rising principal": (
+        put(3, principal="899.00"),
+        "row 3: loan A-1: paid_principal falls from",
+    ),
     "model": (put(2, model="capital_lite"), "row 2: model: unknown model 'capital_lite'. Did you"),
     "status": (put(3, status="fine"), "row 3: status: unknown status 'fine'"),
     "model number": (put(2, model=9), "row 2: model: unknown model '9'"),

@@ -176,6 +176,8 @@ def _amounts(tape: GivenTape, money: Shown) -> Iterator[Check]:
     )
     waived = tape.get("waived_principal", 0)
     paid = tape.get("paid_principal", whole - waived - unpaid)
+    if "paid_principal" not in columns:
+        yield _falls("paid_principal", paid, follows & (unpaid <= whole), money)
     differs = (unpaid <= whole) & (whole - paid - waived != unpaid)
     yield Check(
         np.flatnonzero(differs | ((unpaid <= whole) & (paid < 0))),
