@@ -29,6 +29,9 @@ from usance.measure.queries import CannotDivide
 from usance.measure.spans import Span
 
 END = date(2024, 6, 30)
+needs_java = pytest.mark.skipif(
+    shutil.which("java") is None, reason="Spark needs Java: install openjdk-17-jre-headless"
+)
 
 
 def by_key(results: Sequence[Result], name: str) -> dict[tuple[int, ...], tuple[int, int]]:
@@ -202,7 +205,7 @@ def test_files_give_what_tables_give(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(shutil.which("java") is None, reason="Spark needs Java, which is not here")
+@needs_java
 def test_spark_gives_what_duckdb_gives(tmp_path: Path) -> None:
     inputs = _written(random_book(8), tmp_path)
     names = ["delinquency_90", "borrowers", "approved_users"]
@@ -212,7 +215,7 @@ def test_spark_gives_what_duckdb_gives(tmp_path: Path) -> None:
 
 
 @pytest.mark.nightly
-@pytest.mark.skipif(shutil.which("java") is None, reason="Spark needs Java, which is not here")
+@needs_java
 @pytest.mark.parametrize("by", [[], ["model"], ["institution"], ["channel"]])
 def test_spark_gives_what_duckdb_gives_for_every_metric(by: list[str]) -> None:
     inputs = Inputs.of_tables(random_book(9))
@@ -245,10 +248,8 @@ def test_of_closes_only_those_that_stand_are_measured(tmp_path: Path) -> None:
     assert found.value is None
 
 
-@pytest.mark.parametrize("engine", ["duckdb", "spark"])
+@pytest.mark.parametrize("engine", ["duckdb", pytest.param("spark", marks=needs_java)])
 def test_files_from_before_a_column_was_added_have_its_default(engine: str, tmp_path: Path) -> None:
-    if engine == "spark" and shutil.which("java") is None:
-        pytest.skip("Spark needs Java: install openjdk-17-jre-headless")
     postings = random_book(3)["postings"]
     last = ["currency", "fact_id", "activity"]
     older = postings.slice(0, 40).drop_columns(last)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, datetime, timedelta
 from itertools import groupby
 from typing import Any
 
@@ -12,19 +12,14 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from usance.base.codes import Kind, Model
+from usance.base.codes import Model
 from usance.base.dates import to_month
-from usance.books.errors import TapeError
 from usance.books.exact_positions import position_of
 from usance.books.expected_lives import Expected
 from usance.books.loan_books import CellIndex, Sources
 from usance.books.policies import Policies
 from usance.books.positions import FIELDS
-from usance.loan.convention import OWN, OWN_CODES
-from usance.loan.facts import Fact
-from usance.loan.terms import Change, Terms
-
-_CONVENTIONS = {code: OWN[name] for name, code in OWN_CODES.items()}
+from usance.loan.table_rows import fact_of_row, terms_of_row
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +78,8 @@ def _positions(
         yield (
             loan_id,
             position_of(
-                [_terms(row) for row in rows],
-                [_fact(row) for row in by_loan.get(loan_id, [])],
+                [terms_of_row(row) for row in rows],
+                [fact_of_row(row) for row in by_loan.get(loan_id, [])],
                 Model(rows[0]["model"]),
                 day,
                 day - timedelta(days=int(lag[0])),
@@ -104,26 +99,3 @@ def _expected(
         return None
     place = np.searchsorted(segments, [row["model"] * 8 + row["product"]])
     return policies.lives.of(place.clip(0, len(segments) - 1).astype(np.int64), drawn)
-
-
-def _terms(row: Mapping[str, Any]) -> Terms:
-    if row["convention"] not in _CONVENTIONS:
-        raise TapeError(
-            f"its convention {row['convention']} is none of the platform's own",
-            where=f"loan {row['loan_id']}",
-            fix=f"Give one of {', '.join(map(str, _CONVENTIONS))}",
-        )
-    same = (
-        "principal_minor", "rate_ppm", "coupon_ppm", "instalments", "disbursed_on", "first_due_on",
-        "guarantee_fee_minor", "flat_fee_minor", "upfront_fee_minor", "terms_no",
-    )  # fmt: skip
-    change = Change.NONE if row["terms_no"] == 1 else Change.RESCHEDULED
-    convention = _CONVENTIONS[row["convention"]]
-    return Terms(convention=convention, change=change, **{name: row[name] for name in same})
-
-
-def _fact(row: Mapping[str, Any]) -> Fact:
-    return Fact(
-        Kind(row["kind"]), row["effective_on"], row["amount_minor"], row["ref"], row["arg"],
-        row["booked_at"].astimezone(UTC),
-    )  # fmt: skip

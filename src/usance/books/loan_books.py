@@ -16,7 +16,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from usance.base.book import Book
-from usance.base.codes import Kind, Model
+from usance.base.codes import Model
 from usance.base.columns import arrays
 from usance.base.dates import to_day
 from usance.books.chart import load_chart
@@ -25,14 +25,13 @@ from usance.books.errors import TapeError
 from usance.books.measurement import LoanColumns
 from usance.books.postings import Cells
 from usance.loan.known import fact_columns, term_columns
+from usance.loan.table_rows import EXACT_KINDS
 from usance.measure.triangles import model_and_product
 
 I32 = NDArray[np.int32]
 I64 = NDArray[np.int64]
 PLATFORM = 1
 """The entity of cells that name none, and of the platform where no entity is declared."""
-
-_EXACT_KINDS = [int(Kind.TERMS_CHANGED), int(Kind.INTEREST_PAUSED)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,7 +206,7 @@ def _set_apart(loans: pa.Table, facts: pa.Table) -> tuple[pa.Table, pa.Table, pa
     ids = arrays(loans.select(["loan_id"]))["loan_id"]
     owner, kind = (arrays(facts.select([name]))[name] for name in ("loan_id", "kind"))
     changed = np.unique(
-        np.concatenate([ids[1:][np.diff(ids) == 0], owner[np.isin(kind, _EXACT_KINDS)]])
+        np.concatenate([ids[1:][np.diff(ids) == 0], owner[np.isin(kind, EXACT_KINDS)]])
     )
     if len(changed) == 0:
         return loans, facts, loans.slice(0, 0), facts.slice(0, 0)

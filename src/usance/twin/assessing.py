@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 import usance.assess
 from usance.assess.decision.columns import Decided, decide_columns
+from usance.assess.decision.handover import LineState, decision_rows
 from usance.assess.flow.files import Flow, read_flow
 from usance.base.codes import DecisionKind, Product
 from usance.base.columns import make
@@ -25,7 +26,6 @@ from usance.world.population import Population
 I64 = NDArray[np.int64]
 Inputs = dict[str, Any]
 FLOW = Path(usance.assess.__file__).parent / "flows" / "consumer"
-ACTIVE = 1
 REVIEW_DAYS = 365
 """A line is looked at again every year, so none is older than that."""
 
@@ -96,16 +96,8 @@ class Assessor:
         self, kind: DecisionKind, ids: I64, day: I64, second: Any, decided: Decided, zone: str
     ) -> pa.Table:
         """The declared table of decisions; the twin takes no time to decide."""
-        values = decided.values
-        zeros = np.zeros(len(ids), np.int64)
-        return make(
-            "decisions", decision_id=ids, booked_at=moments(day, second, zone),
-            kind=np.full(len(ids), int(kind)), approved=decided.approved.astype(np.int8),
-            **{name: values.get(name, zeros) for name in
-               ("score", "pd_ppm", "grade", "line_minor", "rate_ppm")},
-            flow_no=np.full(len(ids), self.flow.number), model_no=zeros,
-            **{f"reason_{n + 1}": decided.reasons[n] for n in range(4)}, latency_us=zeros,
-        )  # fmt: skip
+        booked = moments(day, second, zone)
+        return decision_rows(self.flow, kind, decided, decision_id=ids, booked_at=booked)
 
 
 def granted_table(
@@ -130,7 +122,7 @@ def lines_table(
     return make(
         "lines", line_id=ids, effective_on=day.astype(np.int32),
         booked_at=moments(day, second, zone), product=np.full(len(ids), int(Product.INSTALMENT)),
-        limit_minor=limit_minor, rate_ppm=rate_ppm, state=np.full(len(ids), ACTIVE),
+        limit_minor=limit_minor, rate_ppm=rate_ppm, state=np.full(len(ids), int(LineState.ACTIVE)),
     )  # fmt: skip
 
 

@@ -62,6 +62,11 @@ class Pricer:
 
     institutions: Institutions
 
+    def rate_ppm(self, grade: I64) -> I64:
+        """The nominal rate of each grade; one beyond the list is the nearest on it."""
+        rates = np.array(self.institutions.scenario.pricing.rate_ppm, np.int64)
+        return np.asarray(rates[np.clip(grade, 1, len(rates)) - 1])
+
     def columns(
         self, *, source: I64, grade: I64, amount_minor: I64, months: I64, convention: I64,
         disbursed_on: I64, month: int,
@@ -69,8 +74,7 @@ class Pricer:
         """The columns of new loans on a month's terms, with upfront fee, model and trigger."""
         funding = self.institutions.funding_of(month)
         at = source - 1
-        rates = np.array(self.institutions.scenario.pricing.rate_ppm, np.int64)
-        rate = rates[np.clip(grade, 1, len(rates)) - 1]
+        rate = self.rate_ppm(grade)
         coupons = [self.institutions.coupon_ppm(n, month) for n in range(1, len(funding) + 1)]
         model = np.array([int(each.model) for each in funding])[at]
         # Who lends its own money earns all of the rate; of a trust the coupon is the investors'.

@@ -66,9 +66,8 @@ def _people(setting: Setting, ids: I64, users: Users, month: int) -> dict[str, p
     days = world.registered_on(int(ids[0]), int(ids[-1]), month) if len(ids) else np.zeros(0)
     approved = np.flatnonzero(users["line_minor"] > 0)
     own = ids[approved] * PER_USER + 1
-    rates = np.array(setting.scenario.pricing.rate_ppm, np.int64)
     grade = users["grade"][approved].astype(np.int64)
-    line, rate = users["line_minor"][approved], rates[np.clip(grade, 1, len(rates)) - 1]
+    line, rate = users["line_minor"][approved], setting.pricer.rate_ppm(grade)
     when = days[approved].astype(np.int64)
     return {
         "users": users_table(setting, ids, days),

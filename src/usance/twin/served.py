@@ -132,8 +132,7 @@ def _arrivals(setting: Setting, shard: Shard, month: int, made: Made) -> None:
         users["line_minor"][rows] = line
         users["grade"][rows] = decided.values["grade"]
         yes = np.flatnonzero(line > 0)
-        rates = np.array(setting.scenario.pricing.rate_ppm, np.int64)
-        rate = rates[np.clip(decided.values["grade"], 1, len(rates)) - 1]
+        rate = setting.pricer.rate_ppm(decided.values["grade"])
         made.setdefault("lines", []).append(lines_table(
             own[yes] * PER_USER + 1, when[yes], noon, line[yes], rate[yes], setting.zone
         ))  # fmt: skip
@@ -181,14 +180,16 @@ def _requests(
         kind = DecisionKind.DRAWDOWN
         decided = _decide(setting, kind, decision, wish.day, wish.second, inputs, made)
         approved = decided.approved
-    rates = np.array(setting.scenario.pricing.rate_ppm, np.int64)
-    grade = np.clip(users["grade"][rows].astype(np.int64), 1, len(rates))
+    grades = len(setting.scenario.pricing.rate_ppm)
+    grade = np.clip(users["grade"][rows].astype(np.int64), 1, grades)
     columns = {
         "requested_at": moments(wish.day, wish.second, setting.zone),
         "loan_id": ids * PER_USER + users["asked"][rows], "decision_id": decision,
         "product": wish.product, "amount_minor": amount, "months": wish.months,
-        "rate_ppm": rates[grade - 1], "grade": grade, "region": world.region(ids).astype(np.int64),
-        "channel": world.channel(ids).astype(np.int64), "convention": wish.convention,
-        "day": wish.day, "user_loan_no": users["borrowed"][rows].astype(np.int64) + 1,
+        "rate_ppm": setting.pricer.rate_ppm(grade), "grade": grade,
+        "region": world.region(ids).astype(np.int64),
+        "channel": world.channel(ids).astype(np.int64),
+        "convention": wish.convention, "day": wish.day,
+        "user_loan_no": users["borrowed"][rows].astype(np.int64) + 1,
     }  # fmt: skip
     return {name: values[approved] for name, values in columns.items()}
