@@ -12,8 +12,10 @@ from pathlib import Path
 from bench.books import LAST_DAY, PERIOD, make_book
 from bench.report import Report, best_seconds
 from usance.base.book import Book
-from usance.base.dates import to_month
+from usance.base.dates import parse_month, to_month
 from usance.books.close import close
+from usance.books.group.documents import parse_facts
+from usance.books.group.facts import table_of_facts
 from usance.books.periods import parse_close_period
 from usance.disclose import check, load_profile, rebuild
 from usance.disclose.drill import drill
@@ -24,6 +26,12 @@ from usance.measure import Portfolio, cells_table, tape_month
 
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "filings"
 LOANS = 200_000
+CAPITAL = """\
+facts:
+  - {id: 1, kind: opening_balance, entity: 1, on: 2024-03-31, lines: [
+     {account: cash, amount: 9000000000}, {account: retained_earnings, amount: -9000000000}]}
+  - {id: 2, kind: shares_issued, entity: 2, on: 2023-01-01, quantity: 1000000, amount: 500}
+"""
 HEADER = "document,statement,line,parent_line,period_or_date,currency,unit,value,is_total"
 
 
@@ -73,6 +81,7 @@ def closed_book(path: Path) -> None:
     cells, month = cells_table(loans), to_month(LAST_DAY)
     with book.writing() as step:
         step.add("cells", cells)
+        step.add("group_facts", table_of_facts(parse_facts(CAPITAL)), month=parse_month("2024-03"))
         portfolio = Portfolio.of(loans, book.read("facts"))
         step.add("tape", tape_month(portfolio, month, cells), month=month)
     close(book, parse_close_period(PERIOD), clock=time.perf_counter)

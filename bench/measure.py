@@ -64,7 +64,7 @@ def _timed(
     seconds = best_seconds(ask, repeats=2)
     report.line(what, f"{seconds / rows * 1e9:,.1f} ns a row")
     # Some tenths of a second go into making the query, whatever the size.
-    report.at_most(f"{what}, seconds", seconds, aim + 0.5, "s")
+    report.at_most(f"{what}, seconds", seconds, max(aim, 1), "s")
 
 
 def tape_folder(rows: int) -> Path:

@@ -29,6 +29,7 @@ from usance.books.loan_journal import loan_journal
 from usance.books.periods import parse_close_period
 from usance.cli import main
 from usance.loan import Fact
+from usance.measure import cells_table
 
 PERIOD = parse_close_period("2024Q1")
 
@@ -176,6 +177,14 @@ def test_reopening_keeps_both_versions(tmp_path: Path) -> None:
     lock(book, parse_close_period("2024-01"))
     with pytest.raises(PeriodError, match="is locked"):
         reopen(book, PERIOD, ["Ann", "Bo"])
+
+
+def test_a_cell_that_states_no_entity_is_the_platforms(tmp_path: Path, closed: Book) -> None:
+    book = make_book(tmp_path / "book", worked_loans())
+    with book.writing() as step:
+        step.add("cells", cells_table(book.read("loans")))
+    close_all(book)
+    assert trial_balance(book) == trial_balance(closed)
 
 
 def test_a_period_cannot_be_skipped(tmp_path: Path) -> None:

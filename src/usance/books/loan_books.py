@@ -71,9 +71,8 @@ def cell_index(book: Book) -> CellIndex:
     cash = load_chart()["cash"].number
     cells = Cells(
         declared["cell"].astype(np.int64), declared["model"].astype(np.int64),
-        declared["entity"].astype(np.int64), declared["related"] == 1,
-        *(np.where(declared[name] == 0, cash, declared[name]).astype(np.int64)
-          for name in ("fund_cash", "payout_cash")),
+        _or_else(declared["entity"], PLATFORM), declared["related"] == 1,
+        *(_or_else(declared[name], cash) for name in ("fund_cash", "payout_cash")),
     )  # fmt: skip
     keys = _cell_key(declared["model"], declared["product"], declared["source"])
     order = np.argsort(keys, kind="stable")
@@ -83,6 +82,11 @@ def cell_index(book: Book) -> CellIndex:
         raise TapeError("has the model, product and source of another", where=f"cell {cell}",
                         fix="Leave one of them out")  # fmt: skip
     return CellIndex(cells, keys[order], order.astype(np.int64))
+
+
+def _or_else(numbers: NDArray[Any], usual: int) -> I64:
+    """The numbers a cell states; where it states none, the usual one."""
+    return np.where(numbers == 0, usual, numbers).astype(np.int64)
 
 
 def _found_cells(book: Book) -> dict[str, NDArray[Any]]:

@@ -17,7 +17,8 @@ from collections.abc import Callable, Mapping, Sequence
 from usance.twin.pages.markup import Html, joined, tag
 
 WIDTH, HEIGHT = 560, 230
-LEFT, RIGHT, TOP, BOTTOM = 58, 8, 10, 24
+RIGHT, TOP, BOTTOM = 24, 10, 24
+LETTER, GAP = 6.6, 7
 COLOURS = 10
 Shown = Callable[[float], str]
 
@@ -44,16 +45,16 @@ def lines(
     if not points:
         return Html("")
     first, last = min(x for x, _ in points), max(x for x, _ in points)
-    scale = _Scale(min(0.0, *(y for _, y in points)), max(y for _, y in points))
-    wide = (WIDTH - LEFT - RIGHT) / ((last - first) or 1)
+    scale = _Scale(min(0.0, *(y for _, y in points)), max(y for _, y in points), shown)
+    wide = scale.wide / ((last - first) or 1)
     drawn = []
     for place, (name, curve) in enumerate(series.items()):
-        at = [(LEFT + wide * (x - first), scale.y(y)) for x, y in curve]
+        at = [(scale.left + wide * (x - first), scale.y(y)) for x, y in curve]
         title = tag("title", f"{name}: {along(curve[-1][0])}, {shown(curve[-1][1])}")
         mark = tag("circle", title, cx=_at(at[-1][0]), cy=_at(at[-1][1]), r="2.6")
         drawn.append(tag("g", _path(at), mark, class_=_colour(place)))
-    below = joined(_label(LEFT + wide * (x - first), along(x)) for x in _marks(first, last))
-    return _figure(joined([scale.grid(shown), *drawn, below]), list(series), caption, note)
+    below = joined(_label(scale.left + wide * (x - first), along(x)) for x in _marks(first, last))
+    return _figure(joined([scale.grid(), *drawn, below]), list(series), caption, note)
 
 
 def columns(
@@ -65,8 +66,8 @@ def columns(
         return Html("")
     ups = [sum(max(v[at], 0) for v in series.values()) for at in range(len(labels))]
     downs = [sum(min(v[at], 0) for v in series.values()) for at in range(len(labels))]
-    scale = _Scale(min(0.0, *downs), max(0.0, *ups))
-    wide = (WIDTH - LEFT - RIGHT) / len(labels)
+    scale = _Scale(min(0.0, *downs), max(0.0, *ups), shown)
+    wide = scale.wide / len(labels)
     stacks = [[0.0, 0.0] for _ in labels]
     bars = []
     for place, (name, values) in enumerate(series.items()):
@@ -79,18 +80,16 @@ def columns(
                 title = tag("title", f"{name}, {labels[at]}: {shown(value)}")
                 bars.append(tag(
                     "rect", title, class_=f"bar {_colour(place)}", height=_at(foot - top),
-                    width=_at(wide * 0.72), x=_at(LEFT + wide * (at + 0.14)), y=_at(top),
+                    width=_at(wide * 0.72), x=_at(scale.left + wide * (at + 0.14)), y=_at(top),
                 ))  # fmt: skip
     every = math.ceil(len(labels) / 9)
     below = joined(
-        _label(LEFT + wide * (at + 0.5), label)
+        _label(scale.left + wide * (at + 0.5), label)
         for at, label in enumerate(labels)
         if (len(labels) - 1 - at) % every == 0
     )
-    zero = _rule(scale.y(0), "base")
-    return _figure(
-        joined([scale.grid(shown), *bars, zero, below]), list(series), caption, note
-    )  # fmt: skip
+    zero = scale.rule(0, "base")
+    return _figure(joined([scale.grid(), *bars, zero, below]), list(series), caption, note)
 
 
 def ticks(low: float, high: float, wanted: int = 4) -> list[float]:
@@ -103,23 +102,30 @@ def ticks(low: float, high: float, wanted: int = 4) -> list[float]:
 
 
 class _Scale:
-    """From values to heights."""
+    """From values to heights, right of the words that name them."""
 
-    def __init__(self, low: float, high: float) -> None:
+    def __init__(self, low: float, high: float, shown: Shown) -> None:
         self.ticks = ticks(low, high)
         self.low, self.high = self.ticks[0], self.ticks[-1]
+        self.words = [shown(each) for each in self.ticks]
+        self.left = max(RIGHT, GAP + math.ceil(LETTER * max(map(len, self.words))))
+        self.wide = WIDTH - self.left - RIGHT
 
     def y(self, value: float) -> float:
         reach = HEIGHT - TOP - BOTTOM
         return TOP + reach * (self.high - value) / (self.high - self.low)
 
-    def grid(self, shown: Shown) -> Html:
+    def rule(self, value: float, kind: str) -> Html:
+        y = _at(self.y(value))
+        return tag("line", x1=self.left, x2=WIDTH - RIGHT, y1=y, y2=y, class_=kind)
+
+    def grid(self) -> Html:
         return joined(
             joined((
-                _rule(self.y(each), "grid"),
-                tag("text", shown(each), x=LEFT - 7, y=_at(self.y(each) + 3.5), text_anchor="end"),
+                self.rule(each, "grid"),
+                tag("text", word, x=self.left - GAP, y=_at(self.y(each) + 3.5), text_anchor="end"),
             ))
-            for each in self.ticks
+            for each, word in zip(self.ticks, self.words, strict=True)
         )  # fmt: skip
 
 
@@ -139,10 +145,6 @@ def _figure(drawn: Html, names: Sequence[str], caption: str, note: str) -> Html:
 def _path(points: Sequence[tuple[float, float]]) -> Html:
     steps = "L".join(f"{_at(x)},{_at(y)}" for x, y in points)
     return tag("path", d=f"M{steps}" if steps else "M0,0", class_="line")
-
-
-def _rule(y: float, kind: str) -> Html:
-    return tag("line", x1=LEFT, x2=WIDTH - RIGHT, y1=_at(y), y2=_at(y), class_=kind)
 
 
 def _label(x: float, text: str) -> Html:
