@@ -11,9 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.match.mandates import mandates, source
+from tests.match.mandates import document, mandates, source
 from usance.base.errors import InputError, Problems
-from usance.match.demand import read_demand
+from usance.cli import main
+from usance.match.demand import demand_of, read_demand
+from usance.match.explanation import explain_limit
 from usance.match.requests import Requests, read_requests
 
 HEADER = "requested_at,loan_id,product,amount_minor,months,rate_ppm,grade,region,channel"
@@ -156,3 +158,28 @@ def test_a_forecast_without_demand_or_with_nonsense(tmp_path: Path) -> None:
     file.write_text(f"{head}\nsme,1,3,12,500000,240000,many\n", encoding="utf-8")
     (found,) = refused(lambda: read_demand(file, mandates()))
     assert "requests" in found.what
+
+
+def test_a_place_that_cannot_be_written_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "m.yaml").write_text(document(), encoding="utf-8")
+    files = [str(stream(tmp_path, *ROWS)), str(tmp_path / "m.yaml")]
+    lost, size = str(tmp_path / "none" / "x"), ["--requests", "9", "--sources", "1"]
+    for words, why in (
+        (["replay", *files, "--routing", lost], "does not exist"),
+        (["replay", *files, "--routing", str(tmp_path)], "is a folder"),
+        (["forecast", files[0], "--out", lost], "does not exist"),
+        (["stream", "steady", *size, "--out", files[0]], "cannot be written: File exists"),
+    ):
+        assert main(["match", *words]) == 2
+        assert why in capsys.readouterr().err
+
+
+def test_mandates_without_a_limit_have_none_to_explain() -> None:
+    demand = demand_of(
+        product=[2], region=[1], grade=[3], months=[12], amount_minor=[500_000],
+        rate_ppm=[240_000], requests=[9],
+    )  # fmt: skip
+    (found,) = refused(lambda: explain_limit(demand, mandates(), 1))
+    assert "have no limit" in found.fix

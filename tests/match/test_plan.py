@@ -151,3 +151,15 @@ def test_the_large_solver_agrees_with_the_exact_one(stream, monkeypatch) -> None
     first_order = plan(demand, replace(book))
     assert first_order.solved.solver == "pdlp"
     assert first_order.worth == pytest.approx(exact.worth, rel=2e-3)
+
+
+def test_a_minimum_take_does_not_blur_the_prices_of_others() -> None:
+    """Cheap limits and free ones: planning again earns what the price says, to a minor unit."""
+    made = make_stream(StreamKind.STEADY, seed=5, requests=2_000, sources=16, segments=40)
+    taken = [each for each in made.mandates.mandates if each.minimum_take]
+    prices = plan(made.demand, made.mandates).prices_ppb
+    assert taken
+    for number in {int(np.argmin(prices)) + 1, int(np.argmin(np.where(prices, prices, 10**9))) + 1}:
+        found = explain_limit(made.demand, made.mandates, number)
+        gain = found["gain_by_planning_again_minor"]
+        assert gain == pytest.approx(found["expected_gain_minor"], rel=0.01, abs=1)

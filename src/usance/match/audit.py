@@ -106,7 +106,7 @@ def _hard(mandate: Mandate, mandates: Mandates, routed: Routed, here: Numbers) -
         "hours": (rows.second[here] < own.opens) | (rows.second[here] >= own.cut_off),
         "dates": (rows.day[here] < to_day(mandate.valid_from))
         | (rows.day[here] > to_day(mandate.valid_to)),
-        "left": _gone(mandate, mandates, requests, here),
+        "left": gone(mandate, mandates, requests, here),
     }
     yield from (name for name, mask in wrong.items() if mask.any())
     limited = own.borrower_minor != NO_LIMIT and len(here)
@@ -133,7 +133,7 @@ def _outside(values: Numbers, allowed: frozenset[Any]) -> NDArray[np.bool_]:
     return ~inside
 
 
-def _gone(
+def gone(
     mandate: Mandate, mandates: Mandates, requests: Requests, here: Numbers
 ) -> NDArray[np.bool_]:
     """Loans placed while the source had left."""

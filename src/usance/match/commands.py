@@ -40,6 +40,7 @@ def stream(
 ) -> None:
     """Write STREAM.csv, MANDATES.yaml and DEMAND.csv of a made-up stream."""
     from usance.base.errors import unknown
+    from usance.match.outputs import written
     from usance.match.streams import StreamKind, make_stream
 
     names = {each.value: each for each in StreamKind}
@@ -48,7 +49,8 @@ def stream(
     made = make_stream(
         names[kind], seed=seed, requests=requests, sources=sources, segments=segments
     )
-    made.write(out)
+    with written(out):
+        made.write(out)
     print_line(f"{len(made.requests)} requests and {sources} sources in {out}")
 
 
@@ -136,8 +138,11 @@ def replay(
     as_json: AsJson = False,
 ) -> None:
     """Replay a stream by this engine and four other rules, against the bound of hindsight."""
+    from usance.match.outputs import check_place, written
     from usance.match.replays import replay_files
 
+    if routing is not None:
+        check_place(routing)
     done = replay_files(
         stream_file, mandates_file, demand_file, seed=seed, attempts=attempts, clock=_clock(ctx),
         releases_file=releases,
@@ -145,7 +150,8 @@ def replay(
     if routing is not None:
         from usance.match.routing import write_routing
 
-        write_routing(routing, done.runs[0].routed)
+        with written(routing):
+            write_routing(routing, done.runs[0].routed)
     answer = done.as_dict()
     if as_json:
         print_json(answer)

@@ -12,15 +12,19 @@ from typing import Any
 
 import numpy as np
 
+from usance.base.dates import to_day
 from usance.base.ids import print_id
 from usance.base.rates import PPB, PPM
+from usance.match.audit import gone
 from usance.match.demand import Demand
 from usance.match.errors import NotFound
+from usance.match.limit_weights import NO_MOST
+from usance.match.limits import PLATFORM_ROOMS, LimitKind
 from usance.match.linear import solve
 from usance.match.live_state import ENGINE
-from usance.match.mandate import Mandate, Mandates
+from usance.match.mandate import NO_LIMIT, Mandate, Mandates
 from usance.match.planner import Plan, plan
-from usance.match.rank_kernel import mix_weight
+from usance.match.rank_kernel import held, mix_weight
 from usance.match.requests import Requests
 from usance.match.router import Routed, Router
 
@@ -135,6 +139,15 @@ def _excluded(routed: Routed, mandates: Mandates, row: int, column: int) -> str:
             return f"{name}: {int(budget[column])} left"
     if amount > int(live.room[column]):
         return "budgets"
+    if (most := mandate.eligibility.borrower_minor) != NO_LIMIT:
+        has = int(live.borrowed[held(live.borrowed_keys, rows.user[row], column)])
+        if has + amount > most:
+            return f"{LimitKind.BORROWER}: {most - has} left"
+    for kind, part, room in zip(PLATFORM_ROOMS, columns.rooms, live.platform_room, strict=True):
+        if amount * int(part[column]) // PPM > room:
+            return f"{kind}: {room} left"
+    if live.model_state[mandate.model] > 0:
+        return f"{LimitKind.MODEL_MOST}: {mandate.model.label}"
     for k in range(columns.mix_start[column], columns.mix_start[column + 1]):
         if live.mix_state[k] > 0 and mix_weight(rows, row, columns, k) > 0:
             return f"mix: {mandate.mix[k - columns.mix_start[column]].measure}"
@@ -162,6 +175,9 @@ def _rules(mandate: Mandate, mandates: Mandates, requests: Requests, rows: Any) 
         "attributes": (requests.attributes & needs != needs) | (requests.attributes & refuses != 0),
         "blacklist": np.isin(requests.user_id, sorted(own.blacklist)),
         "hours": (rows.second < own.opens) | (rows.second >= own.cut_off),
+        "not in force": (rows.day < to_day(mandate.valid_from))
+        | (rows.day > to_day(mandate.valid_to))
+        | gone(mandate, mandates, requests, np.arange(len(requests))),
     }
 
 
@@ -218,7 +234,8 @@ def explain_limit(demand: Demand, mandates: Mandates, number: int) -> dict[str, 
     made = plan(demand, mandates)
     place = [position for position, limit in enumerate(made.limits) if limit.number == number]
     if not place:
-        fix = f"Give 1 to {len(made.limits)}; 'match plan' lists them"
+        fix = f"Give 1 to {len(made.limits)}; 'match plan --json' lists them"
+        fix = fix if made.limits else "These mandates have no limit; ask about a source instead"
         raise NotFound(f"limit {number} does not exist", fix=fix)
     limit, price = made.limits[place[0]], int(made.prices_ppb[place[0]])
     nudge, again = _nudged(made, place[0])
@@ -234,7 +251,9 @@ def explain_limit(demand: Demand, mandates: Mandates, number: int) -> dict[str, 
 
 def _nudged(made: Plan, place: int) -> tuple[float, float]:
     """How much the limit was raised, and what the plan earns then."""
-    problem, count = made.problem, len(made.problem.bound)
+    count = len(made.problem.bound)
+    # As the plan was solved: no limit may be bought off, else the two sums differ by other things.
+    problem = replace(made.problem, most_price=np.full(count, NO_MOST))
     if place < count:
         bound = problem.bound.copy()
         nudge = max(abs(bound[place]) * NUDGE, 1.0)

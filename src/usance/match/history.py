@@ -31,6 +31,7 @@ from usance.match.errors import ForecastError
 from usance.match.forecast import Ints, daily, forecast
 from usance.match.mandate import Mandates
 from usance.match.mandate_file import read_mandates
+from usance.match.outputs import check_place, written
 from usance.match.requests import DAY_SECONDS, Requests, read_requests
 from usance.match.rows import local_seconds
 
@@ -67,13 +68,15 @@ def expect_file(
     history: Path, out: Path, *, days: int, mandates_file: Path | None = None
 ) -> Expected:
     """Read a history, write the demand to expect; names are those of the mandates, if given."""
+    check_place(out)
     mandates = read_mandates(mandates_file) if mandates_file else Mandates(())
     requests = read_requests(history, mandates)
     if not len(requests):
         fix = "Give at least one day of requests"
         raise ForecastError("holds no request", where=str(history), fix=fix)
     made = expect(requests, mandates.time_zone, days=days)
-    write_demand(out, made.demand)
+    with written(out):
+        write_demand(out, made.demand)
     return made
 
 

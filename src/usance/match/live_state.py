@@ -53,7 +53,7 @@ def _remaining(use: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 ENGINE = Policy(
-    "engine", "this engine", plans=True, follows=True, step=90_000, learn_until=10_000,
+    "engine", "this engine", plans=True, follows=True, step=300_000, learn_until=10_000,
 )  # fmt: skip
 GREEDY = Policy("greedy", "greedy by margin")
 CAPACITY = Policy(

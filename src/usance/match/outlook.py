@@ -80,6 +80,11 @@ class Outlook:
                     self._by_day = counts.astype(np.float64)
             self._segments = make_rows(demand.segments, columns, zone)
 
+    @property
+    def blind(self) -> bool:
+        """Whether there is no forecast."""
+        return self._demand is None
+
     def state(self, requests: Requests, rows: Rows, seen: int) -> dict[str, NDArray[Any]]:
         """What was seen, as named arrays: the latest requests, the rest as counts."""
         before, here = self._latest(rows, seen, int(rows.day[seen - 1]) if seen else self.first_day)
