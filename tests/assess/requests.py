@@ -30,6 +30,8 @@ BASE: dict[str, Any] = {
         "device": [
             {"effective_on": "2024-06-30", "booked_at": "2024-06-30T07:58:00Z", "age_days": 400}
         ],
+        "bank_month": [],
+        "platform_loan": [],
     },
     "inputs": {
         "list_hit": "none", "applications_24h": 1, "device_users_30d": 1, "link_size": 1,

@@ -60,7 +60,7 @@ def test_an_ordinary_applicant_is_approved(decider: Decider, flow: Flow) -> None
         ({"face_match_ppm": 799_999}, "identity", [115]),
         ({"age_years": 17}, "identity", [117]),
         ({"monthly_income_minor": 130_000}, "line", [130]),
-        ({"funding_cost_ppm": 149_000}, "price", [140, 208, 207, 204]),
+        ({"funding_cost_ppm": 149_000}, "price", [140, 212, 211, 204]),
     ],
 )  # fmt: skip
 def test_declines_name_their_reasons(
@@ -78,15 +78,31 @@ def test_a_decline_by_score_tells_the_points_that_were_lost(decider: Decider) ->
     made["records"]["bureau_file"][0]["worst_days_24m"] = 45
     answer = decided(decider, records=made["records"]).answer
     assert (answer.approved, answer.stage) == (False, "score")
-    assert answer.reasons == (206, 208, 203, 201)
+    assert answer.reasons == (206, 212, 203, 201)
     assert answer.number("score") == 611
+
+
+def test_nobody_is_told_of_something_that_is_not_known(decider: Decider) -> None:
+    """Without a file, statements and loans there was no late payment, no inquiry, no inflow."""
+    records = document()["records"] | {"bureau_file": [], "bureau_inquiry": []}
+    answer = decided(decider, records=records, requested_minor=5_000_000).answer
+    assert answer.reasons == (131, 212, 210, 211)
+    assert answer.number("score") == 380 + 45 + 48 + 44 + 25 + 25 + 28 + 24 + 26 + 36
+
+
+def test_a_source_that_is_left_out_decides_nothing(decider: Decider) -> None:
+    """Who forgets the loans of a user would find nothing overdue."""
+    for name in document()["records"]:
+        records = {key: rows for key, rows in document()["records"].items() if key != name}
+        with pytest.raises(UsanceError, match=rf"records\.{name}: {name} is missing"):
+            decided(decider, records=records)
 
 
 def test_a_smaller_line_is_a_counter_offer_with_reasons(decider: Decider) -> None:
     answer = decided(decider, requested_minor=5_000_000).answer
     assert answer.approved
     assert answer.reasons[0] == 131
-    assert answer.reasons[1:] == (208, 207, 204)
+    assert answer.reasons[1:] == (212, 211, 204)
 
 
 def test_a_drawdown_is_checked_again(decider: Decider) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from dataclasses import replace
 from datetime import UTC, date, datetime
@@ -135,6 +136,68 @@ def test_a_model_decides_live_only_if_approved(flow: Flow, tmp_path: Path) -> No
     with pytest.raises(NotApproved):
         Decider(read_flow(folder))
     assert Decider(read_flow(folder), live=False).flow.number == 3
+    with pytest.raises(NotApproved):
+        decide_columns(read_flow(folder), DecisionKind.APPLICATION, codes())
+    tried = decide_columns(read_flow(folder), DecisionKind.APPLICATION, codes(), live=False)
+    assert len(tried.approved) == 2
+
+
+def codes() -> dict[str, Any]:
+    """Two applicants as columns."""
+    return {"age": [30, -1], "use": [0.2, 0.9], "late": [0, 2], "debt": [900.0, 0.0],
+            "job": [1, 0], "town": [3, 14]}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "told"),
+    [
+        ("use", [0.2, float("nan")], "use: row 2 has nan"),
+        ("use", [0.2, float("inf")], "use: row 2 has inf"),
+        ("use", [7.0, -0.1], "use: row 1 has 7.0, and 1 more rows"),
+        ("age", [30, 17], "age: row 2 has 17"),
+        ("age", [30.5, 31.0], "age: is float64"),
+        ("job", [1, -1], "job: row 2 has -1"),
+        ("job", [5, 0], "job: row 1 has 5"),
+        ("use", ["0.2", "0.3"], "use: is <U3"),
+        ("use", None, "use is missing"),
+        ("use", [0.2], "columns differ in length"),
+    ],
+)
+def test_a_column_a_model_cannot_take_is_refused(
+    flow: Flow, name: str, values: Any, told: str
+) -> None:
+    columns = {**codes(), name: values}
+    if values is None:
+        del columns[name]
+    with pytest.raises(UsanceError, match=re.escape(told)):
+        decide_columns(flow, DecisionKind.APPLICATION, columns)
+
+
+def test_a_score_outside_what_the_flow_declares_is_refused_in_columns_too(
+    flow: Flow, tmp_path: Path
+) -> None:
+    folder = tmp_path / "flow"
+    shutil.copytree(flow.folder, folder)
+    text = (folder / "flow.yaml").read_text()
+    (folder / "flow.yaml").write_text(text.replace("from: 0, to: 2000", "from: 0, to: 10"))
+    narrow = read_flow(folder)
+    person = {**applicants(1)[0]}
+    with pytest.raises(UsanceError, match=r"a_score\.score"):
+        Decider(narrow).decide(request(1, person), ticking())
+    with pytest.raises(UsanceError, match=r"a_score\.score"):
+        decide_columns(narrow, DecisionKind.APPLICATION, codes())
+
+
+@pytest.mark.parametrize("use", [10**400, float("nan"), float("inf"), True, "0.2", None, 1.5])
+def test_a_real_input_that_is_no_number_in_range_is_refused(flow: Flow, use: Any) -> None:
+    person = applicants(1)[0] | {"use": use}
+    with pytest.raises(UsanceError, match=r"inputs\.use"):
+        Decider(flow).decide(request(1, person), ticking())
+
+
+def test_no_columns_are_no_batch(flow: Flow) -> None:
+    with pytest.raises(UsanceError, match="age is missing"):
+        decide_columns(flow, DecisionKind.APPLICATION, {})
 
 
 def test_a_model_that_needs_more_than_the_flow_reads_is_refused(flow: Flow, tmp_path: Path) -> None:

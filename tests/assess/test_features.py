@@ -16,6 +16,7 @@ from usance.assess.flow.errors import FeatureError, WrongInput
 from usance.base.errors import Problems, UsanceError
 
 DAY_US = 86_400_000_000
+NONE: dict[str, list[object]] = {"bureau_file": [], "inquiries": []}
 
 TEXT = """
 sources:
@@ -205,7 +206,14 @@ def test_a_required_feature_that_is_not_there_fails_loudly() -> None:
     text = TEXT.replace(", missing: {0: no bureau file}", "")
     definitions = parse_features(text)
     with pytest.raises(FeatureError, match="job of user 7 is not there"):
-        features(definitions, records_of(definitions, {}, 7, "r"), Moments.of([7], [100], [100]))
+        features(definitions, records_of(definitions, NONE, 7, "r"), Moments.of([7], [100], [100]))
+
+
+def test_a_source_that_nobody_asked_is_not_one_without_records(definitions: Definitions) -> None:
+    with pytest.raises(WrongInput, match=r"r\.inquiries: inquiries is missing.*'inquiries: \[\]'"):
+        records_of(definitions, {"bureau_file": []}, 7, "r")
+    with pytest.raises(Problems, match="2 problems"):
+        records_of(definitions, {}, 7, "r")
 
 
 @pytest.mark.parametrize(
@@ -226,14 +234,14 @@ def test_a_wrong_record_is_named(
     row = {"effective_on": "2024-05-01", "booked_at": "2024-05-02T00:00:00Z",
            "debt_minor": 5, "job": "clerk"}  # fmt: skip
     with pytest.raises(UsanceError) as caught:
-        records_of(definitions, {"bureau_file": [row | change]}, 1, "records")
+        records_of(definitions, NONE | {"bureau_file": [row | change]}, 1, "records")
     assert named in str(caught.value)
 
 
 def test_a_column_without_a_value_is_missing(definitions: Definitions) -> None:
     row = {"effective_on": "2024-05-01", "booked_at": "2024-05-02T00:00:00Z", "job": "clerk"}
     with pytest.raises(WrongInput, match="debt_minor is missing"):
-        records_of(definitions, {"bureau_file": [row]}, 1, "records")
+        records_of(definitions, NONE | {"bureau_file": [row]}, 1, "records")
 
 
 def test_codes_out_of_range_in_columns_are_named(definitions: Definitions) -> None:
@@ -252,6 +260,8 @@ def test_codes_out_of_range_in_columns_are_named(definitions: Definitions) -> No
         ("parts: [loan_inquiries_90d, inquiries_30d]", "parts: [x, y]", "unknown feature 'x'"),
         ("missing: {-1: never}", "missing: -1", "no code with its meaning"),
         ("missing: -9}", "missing: -8}", "missing is -8, which is not declared"),
+        ("special: {-9: not", "special: {7: x, -9: not", "special code 7 is also a value"),
+        ("{type: whole, from: 0, to: 100000000, special", "{type: truth, special", "no numbers"),
     ],
 )
 def test_a_wrong_definition_is_named_with_its_line(old: str, new: str, named: str) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from tests.assess.applicants import rows, write
 from usance.assess.commands import app
-from usance.assess.errors import NotApproved
+from usance.assess.errors import ModelError, NotApproved
 from usance.assess.monitoring.approval import approvals, approve, live_model
 from usance.assess.monitoring.monitor import monitor
 from usance.assess.scoring.model import Model
@@ -88,6 +88,16 @@ def test_a_model_decides_live_only_with_its_approver(model_folder: Path, tmp_pat
         live_model(folder)
     with pytest.raises(UsanceError, match="no name"):
         approve(folder, " ", DAY)
+
+
+@pytest.mark.parametrize("text", ["[1]", '["a"]', "5", "null", "{", "{}"])
+def test_approvals_that_are_none_approve_nothing(
+    model_folder: Path, tmp_path: Path, text: str
+) -> None:
+    folder = copytree(model_folder, tmp_path / "model")
+    (folder / "approvals.json").write_text(text)
+    with pytest.raises(ModelError, match=r"approvals\.json"):
+        live_model(folder)
 
 
 def test_every_command_says_what_it_does() -> None:

@@ -3,23 +3,33 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Mapping
+import json
+import re
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from datetime import UTC, date, datetime
+from decimal import Decimal
 from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import duckdb
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.assess.applicants import JOBS, rows, write
+from usance.assess.columns import encode, learn
 from usance.assess.errors import ModelError
+from usance.assess.scoring.applicant import encode_row
 from usance.assess.scoring.model import Model, load_model
-from usance.assess.scoring.reasons import contributions, reasons
+from usance.assess.scoring.reasons import contributions, read_texts, reasons
+from usance.assess.scoring.scorecard import Bin, Scorecard, Variable
+from usance.assess.scoring.sql import scorecard_sql
 from usance.assess.table import NOTHING, table_of
+from usance.base.errors import UsanceError
 from usance.cli import main
 
 AMOUNTS = st.floats(allow_nan=False, allow_infinity=False) | st.integers(-5, 100)
@@ -132,6 +142,80 @@ def test_paper_and_query_add_the_same_points(
         assert by_query(query, columns) == found
 
 
+# Cells as programs hold them, not only as a file writes them.
+ODD_CELLS: list[tuple[str, Any]] = [
+    *(("age", each) for each in (
+        30, 30.0, True, np.bool_(True), np.int32(30), np.float32(30.1), Decimal("30.5"), 10**18,
+        2**53 + 1, -(2**63), " 30 ", "\t30\r\n", "30\xa0", "1e3", ".5", "5.", "+5", "--5", "0x1A",
+        "1_000", "٣٠", "inf", "-Infinity", "1e999", float("inf"), -float("inf"), float("nan"),
+        "NAN", "-nan", "nan", "true", "3,0", "", " ", "NULL", "None", date(2024, 1, 1),
+        datetime(2024, 1, 1, tzinfo=UTC),
+    )),
+    *(("late", each) for each in (98, "98", "98.0", "+98", "9.8e1", "9_8", 97.99999)),
+    *(("debt", each) for each in ("Unknown", " Unknown\t", "unknown", "UNKNOWN", None)),
+    *(("job", each) for each in (
+        "clerk", "\tclerk", "clerk\n", "clerk\xa0", "CLERK", "cl'erk", "", "NaN", None, True, 1,
+    )),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "cell"), ODD_CELLS)
+def test_odd_cells_are_the_same_on_every_path_or_refused_on_every_path(
+    model: Model, model_folder: Path, name: str, cell: Any
+) -> None:
+    """No score of a query, and an error of a file and of a call, are one answer."""
+    usual = {"age": 30, "use": 0.2, "late": 0, "debt": 900.0, "job": "clerk"}
+    applicant = {**usual, name: cell}
+    table = pa.table({key: pa.array([value]) for key, value in applicant.items()})
+    query = (model_folder / "scorecard.sql").read_text(encoding="utf-8")
+    with duckdb.connect() as connection:
+        connection.register("applicants", table)
+        ((by_sql,),) = connection.execute(f"SELECT score FROM ({query})").fetchall()
+    own = replace(model, kind="scorecard")
+    assert _points(lambda: own.score_one(applicant).score) == by_sql
+    assert _points(lambda: int(own.score(table_of(as_columns(applicant))).score[0])) == by_sql
+
+
+def as_columns(applicant: Mapping[str, Any]) -> dict[str, list[Any]]:
+    return {name: [cell] for name, cell in applicant.items()}
+
+
+def _points(ask: Callable[[], int]) -> int | None:
+    try:
+        return ask()
+    except UsanceError:
+        return None
+
+
+@pytest.mark.parametrize("cell", [10**400, 2**64, [1], {"a": 1}, 3j, b"30", Decimal("sNaN")])
+@pytest.mark.parametrize("name", ["age", "job"])
+def test_what_is_no_cell_is_never_scored_as_one(model: Model, name: str, cell: Any) -> None:
+    applicant = {"age": 30, "use": 0.2, "late": 0, "debt": 900.0, "job": "clerk", name: cell}
+    one, many = (
+        _points(lambda: model.score_one(applicant).points),
+        _points(lambda: int(model.score(table_of(as_columns(applicant))).points[0])),
+    )
+    assert many in (None, one)
+
+
+def test_a_number_is_the_level_that_a_file_would_write() -> None:
+    level = learn("code", pa.array(["1", "2", "a", "1"]), least=1)
+    for cell in (1, 1.0, np.float64(1), Decimal(1)):
+        assert encode_row((level,), {"code": cell})[0].tolist() == [[0.0]]
+        assert encode(level, pa.array([cell])).tolist() == [0.0]
+
+
+def test_a_column_name_cannot_end_a_comment_of_the_query() -> None:
+    age = learn("age\nin years", pa.array(["1", "2", "3"]), least=1)
+    variable = Variable(0, age.name, (2.0,), (), (Bin("", 1, 0, 0.0, 5), Bin("", 1, 0, 0.0, 7)))
+    bins = (*variable.bins, Bin("missing", 0, 0, 0.0, 0))
+    query = scorecard_sql((age,), Scorecard(100, (replace(variable, bins=bins),)))
+    with duckdb.connect() as connection:
+        connection.register("applicants", pa.table({age.name: [1, 2, None]}))
+        found = [row[-1] for row in connection.execute(query).fetchall()]
+    assert found == [105, 107, 100]
+
+
 def test_a_scorecard_model_scores_its_points(model: Model) -> None:
     card = replace(model, kind="scorecard")
     found = card.score(table_of(columns_of(rows(50, seed=9))))
@@ -205,3 +289,32 @@ def test_a_damaged_model_is_refused(model_folder: Path, tmp_path: Path) -> None:
         (tmp_path / "trees.txt").write_bytes((model_folder / "trees.txt").read_bytes())
         with pytest.raises(ModelError):
             load_model(tmp_path)
+
+
+def test_a_model_that_training_would_not_write_is_refused(
+    model_folder: Path, tmp_path: Path
+) -> None:
+    text = (model_folder / "model.json").read_text(encoding="utf-8")
+    (tmp_path / "trees.txt").write_bytes((model_folder / "trees.txt").read_bytes())
+    changes: list[dict[str, Any]] = [{"kind": "magic"}, {"info": {}}, {"columns": []}]
+    for change in changes:
+        (tmp_path / "model.json").write_text(json.dumps(json.loads(text) | change))
+        with pytest.raises(ModelError, match=r"model\.json is damaged"):
+            load_model(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("columns: 5", "columns is 5"),
+        ("columns: {use: high}", "use is 'high'"),
+        ("states: {high: '{labl} is high'}", "high is '{labl} is high'. Leave only the gaps"),
+        ("states: {high: 'a {'}", "high is 'a {'"),
+        ("states: {hihg: up}", "unknown state 'hihg'. Did you mean 'high'?"),
+    ],
+)
+def test_words_that_could_not_be_told_are_refused(tmp_path: Path, text: str, told: str) -> None:
+    file = tmp_path / "words.yaml"
+    file.write_text(text)
+    with pytest.raises(UsanceError, match=re.escape(told)):
+        read_texts(file)

@@ -19,7 +19,7 @@ from typing import Any, Literal
 import numpy as np
 
 from usance.assess.errors import DataError
-from usance.assess.table import Floats, parts
+from usance.assess.table import BLANKS, NOTHING, Floats, parts
 from usance.base.errors import UsanceError
 
 Kind = Literal["number", "category", "date"]
@@ -100,7 +100,9 @@ def with_trend(column: Column, trend: int) -> Column:
 
 
 def _levels(array: Any, least: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    counted = {pair["values"]: pair["counts"] for pair in _texts(array).value_counts().to_pylist()}
+    counted = {
+        pair["values"]: pair["counts"] for pair in texts_of(array).value_counts().to_pylist()
+    }
     counted.pop(None, None)
     levels = sorted(level for level, count in counted.items() if count >= least)
     return tuple(levels), tuple(sorted(set(counted) - set(levels)))
@@ -117,14 +119,12 @@ def _special_numbers(values: Floats) -> list[float]:
     return codes
 
 
-def _texts(array: Any) -> Any:
+def texts_of(array: Any) -> Any:
     """Every cell as text, nothing as null."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    from usance.assess.table import NOTHING
-
-    text = pc.utf8_trim_whitespace(array.cast(pa.string()))
+    text = pc.utf8_trim(array.cast(pa.string()), characters=BLANKS)
     return pc.if_else(pc.is_in(text, pa.array(NOTHING)), pa.scalar(None, pa.string()), text)
 
 
@@ -134,9 +134,9 @@ def encode(column: Column, array: Any, *, file: str = "") -> Floats:
     import pyarrow.compute as pc
 
     if column.kind == "category":
-        place = pc.index_in(_texts(array), pa.array(column.levels, pa.string()))
+        place = pc.index_in(texts_of(array), pa.array(column.levels, pa.string()))
         codes = np.asarray(place.fill_null(-1).to_numpy(zero_copy_only=False), np.float64)
-        codes[np.asarray(_texts(array).is_null())] = np.nan
+        codes[np.asarray(texts_of(array).is_null())] = np.nan
         return codes
     numbers, texts = parts(array)
     if texts.null_count < len(texts):
@@ -221,7 +221,7 @@ def _new_cells(column: Column, table: Any, values: Floats) -> int:
 
     if column.kind == "category":
         known = pa.array([*column.levels, *column.rare], pa.string())
-        texts = _texts(table.column(column.name)).drop_null()
+        texts = texts_of(table.column(column.name)).drop_null()
         return len(texts) - int(pc.sum(pc.is_in(texts, known)).as_py() or 0)
     codes = [code for _, code in column.specials]
     outside = (values < column.low) | (values > column.high)

@@ -27,7 +27,11 @@ Floats = NDArray[np.float64]
 NOTHING = ["", "NA", "N/A", "#N/A", "NaN", "nan", "null", "NULL"]
 """How files write that a cell is empty."""
 
-_NUMBER = r"^\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*$"
+BLANKS = " \t\r\n"
+"""What may stand around a cell; the same few in a file, a single call and a query."""
+
+NUMBER = r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?"
+"""How a number is written, in the digits that every program reads."""
 
 
 @dataclass(frozen=True)
@@ -104,14 +108,19 @@ def _check_types(schema: Any, file: str) -> None:
 
 def is_number(text: str) -> bool:
     """Whether a text is written as a number."""
-    return re.fullmatch(_NUMBER, text) is not None
+    return re.fullmatch(NUMBER, text.strip(BLANKS)) is not None
 
 
 def table_of(columns: Mapping[str, Any], name: str = "columns") -> Table:
     """A table from columns in memory: Arrow or NumPy arrays, or lists."""
     import pyarrow as pa
 
-    arrays = {key: pa.array(column, from_pandas=True) for key, column in columns.items()}
+    try:
+        arrays = {key: pa.array(column, from_pandas=True) for key, column in columns.items()}
+    except (pa.ArrowException, OverflowError, TypeError) as error:
+        fix = "Give numbers or texts"
+        raise DataError(f"cannot be read: {error}", where=name, fix=fix) from error
+    _check_types(pa.schema([(key, array.type) for key, array in arrays.items()]), name)
     lengths = {len(array) for array in arrays.values()}
     if len(lengths) != 1:
         raise DataError("columns differ in length", where=name, fix="Give one value for each row")
@@ -149,8 +158,8 @@ def parts(array: Any) -> tuple[Floats, Any]:
             return parts(array.cast(pa.string()))
         numbers = array.cast(pa.float64(), safe=False)
         return _floats(numbers), pa.nulls(len(array), pa.string())
-    text = pc.utf8_trim_whitespace(array.cast(pa.string()))
-    is_number = pc.match_substring_regex(text, _NUMBER)
+    text = pc.utf8_trim(array.cast(pa.string()), characters=BLANKS)
+    is_number = pc.match_substring_regex(text, f"^{NUMBER}$")
     nothing = pa.scalar(None, pa.string())
     numbers = pc.if_else(is_number, text, nothing).cast(pa.float64())
     empty = pc.or_(is_number, pc.is_in(text, pa.array(NOTHING)))

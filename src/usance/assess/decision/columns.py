@@ -15,13 +15,14 @@ from numpy.typing import NDArray
 
 from usance.assess.decision.explain import MOST, best_points
 from usance.assess.decision.kernel import BESIDE, INSTEAD, told_kernel
-from usance.assess.decision.model_inputs import cells_of
-from usance.assess.features.declared import Declared, ValueType
+from usance.assess.decision.model_inputs import cells_of, check_columns, model_of
+from usance.assess.features.declared import Declared, ValueType, out_of_range
 from usance.assess.flow.columns import Answers, Longs, run_columns
 from usance.assess.flow.files import OWN, Flow, Stage, model_part
 from usance.assess.flow.reasons import HIGHEST_CODE
 from usance.base.codes import DecisionKind
 from usance.base.compiled import in_threads
+from usance.base.errors import raise_all
 
 _MONEY = ("line_minor", "rate_ppm")
 _NUMBERS = ("score", "pd_ppm", "grade", *_MONEY)
@@ -42,15 +43,17 @@ class Decided:
 
 def decide_columns(
     flow: Flow, kind: DecisionKind, columns: Mapping[str, Any], *, workers: int | None = None,
-    shares: bool = True,
+    shares: bool = True, live: bool = True,
 ) -> Decided:  # fmt: skip
     """Decide every row; inputs are codes as `usance.assess.flow.columns` takes them.
 
-    Without `shares` a model's own reasons are left out; for trees they take most of the time.
+    Without `shares` a model's own reasons are left out; for trees they take most of the time. A
+    model without an approver decides only if the batch is not `live`.
     """
     stages = flow.stages_for(kind)
-    rows = len(next(iter(columns.values())))
-    batch = _Batch(flow, dict(columns), rows, workers)
+    check_columns(flow, stages, columns)
+    rows = len(next(iter(columns.values()), ()))
+    batch = _Batch(flow, dict(columns), rows, workers, live)
     for group in _groups(stages):
         batch.run(group)
     if not shares:
@@ -69,25 +72,24 @@ def _groups(stages: tuple[Stage, ...]) -> list[tuple[Stage, ...]]:
     return [tuple(group) for group in found]
 
 
-_MODELS: dict[tuple[str, str], Any] = {}
+_MODELS: dict[tuple[str, str, bool], Any] = {}
 
 
-def _loaded(flow: Flow, stage: Stage) -> Any:
-    """The model of a stage; the flow's hash covers its files, so it is read once."""
-    from usance.assess.scoring.model import load_model
-
-    key = (flow.sha256, stage.name)
+def _loaded(flow: Flow, stage: Stage, live: bool) -> Any:
+    """The model of a stage; the flow's hash covers its files and approvals: it is read once."""
+    key = (flow.sha256, stage.name, live)
     if key not in _MODELS:
-        assert stage.model is not None
-        _MODELS[key] = load_model(stage.model)
+        _MODELS[key] = model_of(stage, live=live)
     return _MODELS[key]
 
 
 class _Batch:
     """What gathers while the groups of stages run, whole columns at a time."""
 
-    def __init__(self, flow: Flow, columns: dict[str, Any], rows: int, workers: int | None) -> None:
-        self.flow, self.columns, self.workers = flow, columns, workers
+    def __init__(
+        self, flow: Flow, columns: dict[str, Any], rows: int, workers: int | None, live: bool
+    ) -> None:
+        self.flow, self.columns, self.workers, self.live = flow, columns, workers, live
         self.known: dict[str, Declared] = {}
         self.values: dict[str, Longs] = {}
         self.declined = np.full(rows, -1, np.int8)
@@ -130,7 +132,7 @@ class _Batch:
     def _model(self, stage: Stage) -> None:
         from usance.assess.table import table_of
 
-        model = _loaded(self.flow, stage)
+        model = _loaded(self.flow, stage, self.live)
         plain = {
             each.name: cells_of(self.flow.inputs[each.name], each, self.columns[each.name])
             for each in model.columns
@@ -141,7 +143,9 @@ class _Batch:
             self.asked = (model, inputs, self.at)
         offered = {"score": scores.score, "pd_ppm": scores.pd_ppm}
         for name, declared in stage.gives.items():
-            self._know(name, declared, offered[str(model_part(name))], self.declined < 0)
+            values = offered[str(model_part(name))]
+            raise_all(out_of_range(declared, values, f"{stage.name}.{name}"), where=stage.name)
+            self._know(name, declared, values, self.declined < 0)
         self.spoken.append(np.zeros(len(self.declined), np.int64))
         self.at += 1
 

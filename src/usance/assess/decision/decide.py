@@ -15,7 +15,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from usance.assess.decision.explain import best_points, by_points, by_shares, is_explained, told
-from usance.assess.decision.model_inputs import cell_of
+from usance.assess.decision.model_inputs import cell_of, model_of
 from usance.assess.decision.request import Request, vector
 from usance.assess.flow.engine import Engine, lookup
 from usance.assess.flow.errors import FlowError
@@ -109,7 +109,9 @@ class Decider:
         self._given_parameters = parameters
         self._engine = Engine(flow)
         self._best = best_points(flow)
-        self._models = {stage.name: _model(stage, live) for stage in flow.stages if stage.model}
+        self._models = {
+            stage.name: model_of(stage, live=live) for stage in flow.stages if stage.model
+        }
 
     @cached_property
     def _parameters(self) -> Parameters:
@@ -202,16 +204,3 @@ class _Run:
     notes: list[str]
     asked: tuple[Any, Any] | None = None
     """The last model and what it was given; its shares are worked out only if they are told."""
-
-
-def _model(stage: Stage, live: bool) -> Any:
-    from usance.assess.monitoring.approval import live_model
-    from usance.assess.scoring.model import load_model
-
-    assert stage.model is not None
-    model = live_model(stage.model) if live else load_model(stage.model)
-    lacking = sorted({column.name for column in model.columns} - set(stage.reads))
-    if lacking:
-        fix = f"Add {', '.join(lacking)} to the inputs and to what the stage reads"
-        raise FlowError(f"its model needs {lacking[0]}", where=stage.name, fix=fix)
-    return model

@@ -1,16 +1,55 @@
-"""What a model is handed of a flow's inputs: the same cell for one applicant and for a column.
+"""The model of a stage and what it is handed: the same cell for one applicant and for a column.
 
 A value that is not there is nothing to a model, unless training knew the flow's own code for it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from usance.assess.columns import Column
-from usance.assess.features.declared import Declared, ValueType
+from usance.assess.features.declared import Declared, ValueType, out_of_range
+from usance.assess.flow.errors import FlowError, WrongInput
+from usance.assess.flow.files import Flow, Stage
+from usance.base.errors import UsanceError, raise_all
+
+
+def model_of(stage: Stage, *, live: bool) -> Any:
+    """The model of a stage; a live one needs an approver, and all it asks for must be read."""
+    from usance.assess.monitoring.approval import live_model
+    from usance.assess.scoring.model import load_model
+
+    assert stage.model is not None
+    model = live_model(stage.model) if live else load_model(stage.model)
+    lacking = sorted({column.name for column in model.columns} - set(stage.reads))
+    if lacking:
+        fix = f"Add {', '.join(lacking)} to the inputs and to what the stage reads"
+        raise FlowError(f"its model needs {lacking[0]}", where=stage.name, fix=fix)
+    return model
+
+
+def check_columns(flow: Flow, stages: Sequence[Stage], columns: Mapping[str, Any]) -> None:
+    """Refuse columns that a model must not score: missing, of another kind, or out of range."""
+    read = dict.fromkeys(name for stage in stages if stage.model for name in stage.reads)
+    problems: list[UsanceError] = []
+    for name in read:
+        declared = flow.inputs[name]
+        if name not in columns:
+            problems.append(WrongInput(f"{name} is missing", where=name, fix=f"Give {name}"))
+            continue
+        array = np.asarray(columns[name])
+        if array.dtype.kind not in ("iubf" if declared.type is ValueType.REAL else "iub"):
+            fix = "Give numbers: values, positions of names, 0 and 1"
+            problems.append(WrongInput(f"is {array.dtype}", where=name, fix=fix))
+        else:
+            problems += out_of_range(declared, array, name)
+    if len({len(values) for values in columns.values()}) > 1:
+        fix = "Give one value for each row"
+        problems.append(WrongInput("columns differ in length", where="columns", fix=fix))
+    raise_all(problems, where="columns")
 
 
 def cell_of(declared: Declared, column: Column, value: Any) -> Any:

@@ -25,6 +25,9 @@ from enum import Enum
 from math import isfinite
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from usance.assess.flow.errors import WrongInput
 from usance.base.errors import DocumentError, unknown
 from usance.base.fields import Fields, one_of, text, whole, whole_of
@@ -103,8 +106,8 @@ class Declared:
                 raise WrongInput(f"{given!r} is not a whole number", where=where, fix=self._fix)
         elif isinstance(given, bool) or not isinstance(given, int | float | Decimal):
             raise WrongInput(f"{given!r} is not a number", where=where, fix="Give a number")
-        elif not isfinite(given):
-            raise WrongInput(f"{given} is not finite", where=where, fix="Give a number")
+        elif not _is_finite(given):
+            raise WrongInput("is not finite", where=where, fix="Give a number")
         number = int(given) if self.type is ValueType.WHOLE else float(given)  # type: ignore[call-overload,arg-type]
         if number in self.special:
             return int(number)
@@ -120,6 +123,28 @@ class Declared:
 
 
 _TRUTH = "Write true or false"
+
+
+def _is_finite(number: Any) -> bool:
+    try:
+        return isfinite(number)
+    except OverflowError:  # a whole number beyond what a float can hold
+        return False
+
+
+def out_of_range(declared: Declared, codes: NDArray[Any], where: str) -> list[WrongInput]:
+    """The error for a column of codes with one that is not declared; NaN never is."""
+    low, high = declared.lowest, declared.highest
+    if declared.type is ValueType.NAME:
+        low, high = 0, len(declared.names) - 1
+    inside = ((codes >= low) & (codes <= high)) | np.isin(codes, list(declared.special))
+    wrong = np.flatnonzero(~inside)
+    if not len(wrong):
+        return []
+    more = f", and {len(wrong) - 1} more rows" if len(wrong) > 1 else ""
+    what = f"row {wrong[0] + 1} has {codes[wrong[0]]}{more}"
+    fix = f"Give {low} to {high}, or a declared special code"
+    return [WrongInput(what, where=where, fix=fix)]
 
 
 def read_declared(name: str, given: Fields) -> Declared | None:
@@ -148,9 +173,20 @@ def read_declared(name: str, given: Fields) -> Declared | None:
         name, kind, -EXACT if low is None else low, EXACT if high is None else high, names,
         special, None, meaning, parameter,
     )  # fmt: skip
+    if wrong := _strange_codes(declared):
+        given.wrong(wrong, "Give codes to numbers alone, outside from and to", "special")
+        return None
     if raw_missing is None:
         return declared
     return _with_missing(declared, raw_missing, given)
+
+
+def _strange_codes(declared: Declared) -> str:
+    """What is wrong with the special codes: one must never be taken for a value."""
+    if declared.special and declared.type in (ValueType.NAME, ValueType.TRUTH):
+        return f"{declared.name} has special codes, and its values are no numbers"
+    inside = [code for code in declared.special if declared.lowest <= code <= declared.highest]
+    return f"special code {inside[0]} is also a value of {declared.name}" if inside else ""
 
 
 def _with_missing(declared: Declared, missing: object, given: Fields) -> Declared | None:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from usance.assess.features.declared import Declared, ValueType
+from usance.assess.features.declared import Declared, out_of_range
 from usance.assess.features.definition import RESERVED, Definitions, Source
 from usance.assess.flow.errors import FeatureError, WrongInput
 from usance.base.dates import to_day
@@ -44,7 +44,7 @@ Records = Mapping[str, Rows]
 
 
 def records_of(definitions: Definitions, given: object, user_id: int, where: str) -> Records:
-    """The records of one user as people write them: lists of mappings by source."""
+    """The records of one user as people write them: a list of mappings for every source."""
     problems: list[UsanceError] = []
     if not isinstance(given, Mapping):
         fix = "Write a list of records under each source's name"
@@ -53,6 +53,10 @@ def records_of(definitions: Definitions, given: object, user_id: int, where: str
         if name not in definitions.sources:
             wrong = unknown("source", str(name), definitions.sources)
             problems.append(WrongInput(wrong.what, where=f"{where}.{name}", fix=wrong.fix))
+    # A source nobody asked is not one that has nothing.
+    for name in (each for each in definitions.sources if each not in given):
+        fix = f"Give its records; '{name}: []' says that it was asked and has none"
+        problems.append(WrongInput(f"{name} is missing", where=f"{where}.{name}", fix=fix))
     found = {
         name: _rows(source, given.get(name) or (), user_id, f"{where}.{name}", problems)
         for name, source in definitions.sources.items()
@@ -172,19 +176,5 @@ def _column_problems(source: Source, columns: Mapping[str, NDArray[Any]]) -> lis
             fix = "Give whole numbers: codes, days and microseconds"
             found.append(FeatureError(f"is {columns[name].dtype}", where=where, fix=fix))
         elif name in source.columns:
-            found += _range_problem(source.columns[name], columns[name], where)
+            found += out_of_range(source.columns[name], columns[name], where)
     return found
-
-
-def _range_problem(declared: Declared, values: NDArray[Any], where: str) -> list[UsanceError]:
-    low, high = declared.lowest, declared.highest
-    if declared.type is ValueType.NAME:
-        low, high = 0, len(declared.names) - 1
-    wrong = (values < low) | (values > high)
-    wrong &= ~np.isin(values, list(declared.special))
-    if not wrong.any():
-        return []
-    row = int(np.argmax(wrong))
-    fix = f"Give {low} to {high}, or a declared special code"
-    what = f"row {row + 1} has {values[row]}, and {int(wrong.sum()) - 1} more are out of range"
-    return [WrongInput(what, where=where, fix=fix)]

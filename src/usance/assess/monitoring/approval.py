@@ -39,7 +39,9 @@ def approvals(folder: Path | str) -> list[dict[str, Any]]:
         read = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
         raise ModelError(f"is no JSON: {error}", where=str(path), fix="Restore it") from error
-    return list(read)
+    if not isinstance(read, list) or not all(isinstance(entry, dict) for entry in read):
+        raise ModelError("is no list of approvals", where=str(path), fix="Restore it")
+    return read
 
 
 def live_model(folder: Path | str) -> Model:

@@ -8,20 +8,18 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
-from math import isinf, nan
+from math import inf, isinf, nan
 from typing import Any
 
 import numpy as np
 
-from usance.assess.columns import Column
+from usance.assess.columns import Column, texts_of
 from usance.assess.errors import DataError
-from usance.assess.table import NOTHING, Floats
+from usance.assess.table import BLANKS, NOTHING, Floats, is_number, table_of
 from usance.base.errors import UsanceError, raise_all
 
-_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 _NOTHING = frozenset(NOTHING)
 
 
@@ -48,28 +46,39 @@ def _cell(column: Column, applicant: Mapping[str, Any]) -> tuple[float, str | No
         raise DataError(f"'{column.name}' is not given", where="applicant", fix=fix)
     value = applicant[column.name]
     if isinstance(value, str):
-        value = value.strip()
+        value = value.strip(BLANKS)
         value = None if value in _NOTHING else value
-    if value is None or value != value:
+    if value is None or _is_nan(value):
         return nan, None
     if column.kind == "category":
-        if isinstance(value, bool):
-            value = "true" if value else "false"
-        text = str(value)
+        text = value if isinstance(value, str) else _text(column, value)
         return float(column.codes.get(text, -1)), text
     return _number(column, value), None
+
+
+def _is_nan(value: Any) -> bool:
+    return value.is_nan() if isinstance(value, Decimal) else bool(value != value)
+
+
+def _text(column: Column, value: Any) -> str:
+    """What is no text as a file would write it: true, 1 and not 1.0, 2024-06-30."""
+    array = table_of({column.name: [value]}, "applicant").column(column.name)
+    return str(texts_of(array)[0])
 
 
 def _number(column: Column, value: Any) -> float:
     if isinstance(value, str):
         for label, code in column.specials:
-            if value == label and not _NUMBER.fullmatch(label):
+            if value == label and not is_number(label):
                 return code
-        if not _NUMBER.fullmatch(value):
+        if not is_number(value):
             raise _wrong(column, f"'{value}' is not a number")
-    elif not isinstance(value, int | float | Decimal | np.integer | np.floating):
+    elif not isinstance(value, int | float | Decimal | np.integer | np.floating | np.bool_):
         raise _wrong(column, f"{type(value).__name__} is not a number")
-    number = float(value)
+    try:
+        number = float(value)
+    except OverflowError:
+        number = inf
     if isinf(number):
         raise _wrong(column, "an infinite number")
     return number

@@ -33,6 +33,8 @@ from usance.assess.table import Floats, Table
 from usance.assess.training.trees import tree_inputs
 
 FORMAT, VERSION = "usance-model", 1
+KINDS = ("scorecard", "trees", "blend")
+_TOLD = {"recipe", "reference", "held_out", "data"}  # read after training
 PARTS_PER_MILLION = 1_000_000
 
 
@@ -197,6 +199,11 @@ def load_model(folder: Path | str) -> Model:
 
 def _read(read: Mapping[str, Any], trees: str) -> Model:
     start, of_card, of_trees = read["blend"]
+    inside = range(len(read["columns"]))
+    if read["kind"] not in KINDS or not read["info"].keys() >= _TOLD:
+        raise ValueError("not what training writes")
+    if not all(each["at"] in inside for each in read["scorecard"]["variables"]):
+        raise ValueError("a variable without its column")
     return Model(
         tuple(Column.from_dict(each) for each in read["columns"]), Scale(**read["scale"]),
         Scorecard.from_dict(read["scorecard"]), read["kind"], read["trees"]["intercept"],

@@ -7,7 +7,7 @@ shares and the average add up to the log odds that were scored.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -18,9 +18,11 @@ import numpy as np
 from usance.assess.columns import Column
 from usance.assess.scoring.model import Model
 from usance.assess.table import Floats
+from usance.base.errors import DocumentError, UsanceError, raise_all, unknown
 
 TEXTS = Path(__file__).resolve().parents[1] / "texts" / "reasons.yaml"
 MOST_REASONS = 4
+STATES = ("high", "low", "level", "other", "code", "missing")
 
 
 @dataclass(frozen=True)
@@ -103,14 +105,32 @@ def default_texts() -> Mapping[str, Any]:
 def read_texts(path: Path) -> Mapping[str, Any]:
     """Words from a YAML file: `states` for all columns, `columns` for one."""
     from usance.base.documents import read_document
-    from usance.base.errors import DocumentError
 
     read = read_document(path)
     if not isinstance(read, dict) or not set(read) <= {"states", "columns"}:
         fix = "Give the keys states and columns"
         raise DocumentError("is no file of reasons", where=str(path), fix=fix)
-    house = read_document(TEXTS) if path != TEXTS else read
-    return {
-        "states": {**house["states"], **read.get("states", {})},
-        "columns": read.get("columns", {}),
-    }
+    columns, states = read.get("columns") or {}, read.get("states") or {}
+    own = columns if isinstance(columns, dict) else {"columns": columns}
+    words = {"states": states, **own}.items()
+    raise_all(
+        [each for name, texts in words for each in _wrong(name, texts, path)], where=str(path)
+    )
+    house = read_document(TEXTS)["states"] if path != TEXTS else {}
+    return {"states": {**house, **states}, "columns": own}
+
+
+def _wrong(name: str, texts: Any, path: Path) -> Iterator[UsanceError]:
+    """Texts that could not be told: of an unknown state, or with a gap that nothing fills."""
+    if not isinstance(texts, dict):
+        fix = "Write a text for each of " + ", ".join(STATES)
+        yield DocumentError(f"{name} is {texts!r}", where=str(path), fix=fix)
+        return
+    for state, text in texts.items():
+        if state not in (*STATES, "label"):
+            yield unknown("state", str(state), STATES, where=f"{path}: {name}")
+        try:
+            str(text).format(label="", value="")
+        except (KeyError, IndexError, ValueError):
+            fix = "Leave only the gaps {label} and {value}"
+            yield DocumentError(f"{state} is '{text}'", where=f"{path}: {name}", fix=fix)

@@ -2,6 +2,7 @@
 
 It adds the same whole points as the card on paper. A number column may hold its special codes as
 text, so it is read with `TRY_CAST`; cells are compared as double precision, like everywhere here.
+What is no number where one is due, an infinite one too, gives no score: `NULL`.
 """
 
 from __future__ import annotations
@@ -10,7 +11,9 @@ from collections.abc import Iterator
 
 from usance.assess.columns import Column
 from usance.assess.scoring.scorecard import Scorecard, Variable
-from usance.assess.table import NOTHING
+from usance.assess.table import BLANKS, NOTHING, NUMBER, is_number
+
+_BLANKS = "E'" + BLANKS.encode("unicode_escape").decode() + "'"
 
 
 def scorecard_sql(columns: tuple[Column, ...], card: Scorecard) -> str:
@@ -22,12 +25,12 @@ def scorecard_sql(columns: tuple[Column, ...], card: Scorecard) -> str:
 
 def _case(column: Column, variable: Variable) -> str:
     lines = "\n".join(f"    {line}" for line in _lines(column, variable))
-    return f"CASE  -- {variable.name}\n{lines}\n    END"
+    return f"CASE  -- {' '.join(variable.name.split())}\n{lines}\n    END"
 
 
 def _lines(column: Column, variable: Variable) -> Iterator[str]:
     points = [each.points for each in variable.bins]
-    cell = f"trim(CAST({_name(column.name)} AS VARCHAR))"
+    cell = f"trim(CAST({_name(column.name)} AS VARCHAR), {_BLANKS})"
     empty = ", ".join(_text(each) for each in NOTHING)
     yield f"WHEN {cell} IS NULL OR {cell} IN ({empty}) THEN {points[-1]}"
     if column.kind == "category":
@@ -37,9 +40,16 @@ def _lines(column: Column, variable: Variable) -> Iterator[str]:
         return
     number = f"TRY_CAST({_name(column.name)} AS DOUBLE)"
     ranges = len(variable.cuts) + 1
-    for place, (label, code) in enumerate(column.specials):
-        test = f"{cell} = {_text(label)}" if not _is_number(label) else f"{number} = {code!r}e0"
-        yield f"WHEN {test} THEN {points[ranges + place]}"
+    codes = list(zip(column.specials, points[ranges:], strict=False))
+    for (label, _), worth in codes:
+        if not is_number(label):
+            yield f"WHEN {cell} = {_text(label)} THEN {worth}"
+    # DuckDB casts more than is a number here, such as 1_000 and inf.
+    plain = f"regexp_full_match({cell}, {_text(f'{NUMBER}|true|false')})"
+    yield f"WHEN NOT {plain} OR isinf({number}) THEN NULL"
+    for (label, code), worth in codes:
+        if is_number(label):
+            yield f"WHEN {number} = {_double(code)} THEN {worth}"
     for cut, worth in zip(variable.cuts, points, strict=False):
         yield f"WHEN {number} < {_double(cut)} THEN {worth}"
     yield f"WHEN {number} IS NOT NULL THEN {points[ranges - 1]}"
@@ -48,14 +58,6 @@ def _lines(column: Column, variable: Variable) -> Iterator[str]:
 def _double(value: float) -> str:
     text = repr(value)
     return text if "e" in text else f"{text}e0"
-
-
-def _is_number(label: str) -> bool:
-    try:
-        float(label)
-    except ValueError:
-        return False
-    return True
 
 
 def _name(name: str) -> str:
