@@ -5,7 +5,19 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 
-from bench import assess, books, decide, disclose, effective, loan, match, measure, migration, twin
+from bench import (
+    assess,
+    books,
+    decide,
+    disclose,
+    effective,
+    loan,
+    match,
+    measure,
+    migration,
+    twin,
+    twin_spark,
+)
 from bench.report import Report
 
 ROOMS: dict[str, Callable[[Report], None]] = {
@@ -19,6 +31,7 @@ ROOMS: dict[str, Callable[[Report], None]] = {
     "effective": effective.run,
     "books": books.run,
     "twin": twin.run,
+    "twin_spark": twin_spark.run,
 }
 
 

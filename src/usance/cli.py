@@ -48,7 +48,7 @@ ROOMS = {
     "twin": (
         (
             "usance.twin.commands usance.twin.compare_command usance.twin.calibrate_command "
-            "usance.twin.pages.commands"
+            "usance.twin.what_if_command usance.twin.pages.commands"
         ),
         "Run a simulated economy from registration to release.",
     ),

@@ -165,3 +165,21 @@ def test_a_number_outside_its_closed_set_is_refused() -> None:
 def test_every_type_has_an_arrow_type() -> None:
     kinds = {column.type for spec in TABLES.values() for column in spec.columns}
     assert kinds - {"inputs"} == set(ARROW)
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_many_rows_of_files_in_order_are_merged(late: bool) -> None:
+    """Files in order, one after the other, as a plain sort has them; also where keys are long."""
+    parts = []
+    for month in range(5):
+        loan = np.sort(np.random.default_rng(month).integers(1, 40_000, 70_000)) * 16_384 + 1
+        day = np.full(len(loan), 20_000 + (31 * month if not late else -month))
+        ref = np.arange(len(loan)) + (1 << 40)
+        parts.append(make("facts", loan_id=loan, effective_on=day.astype(np.int32),
+                          kind=np.full(len(loan), 4), ref=ref, amount_minor=ref, arg=ref,
+                          booked_at=ref))  # fmt: skip
+    whole = pa.concat_tables(parts)
+    keys = [arrays(whole)[name] for name in table("facts").key]
+    found = sort(whole, table("facts"))
+    assert found.equals(whole.take(pa.array(np.lexsort(keys[::-1]))))
+    check_keys(found, table("facts"))

@@ -24,7 +24,7 @@ from usance.disclose import commands as disclose
 from usance.loan import commands, conform
 from usance.match import commands as match
 from usance.measure import commands as measure
-from usance.twin import calibrate_command, compare_command
+from usance.twin import calibrate_command, compare_command, what_if_command
 from usance.twin import commands as twin
 from usance.twin.pages import commands as pages
 
@@ -90,7 +90,7 @@ def test_a_close_is_a_command_of_its_own(capsys: pytest.CaptureFixture[str]) -> 
 def test_rooms_are_where_the_table_says() -> None:
     rooms = (commands, conform, acquire, assess, decisions, accounting, measure, books,
              close_command, match, disclose, twin, compare_command, calibrate_command,
-             pages)  # fmt: skip
+             what_if_command, pages)  # fmt: skip
     named = {module for modules, _ in cli.ROOMS.values() for module in modules.split()}
     assert named == {room.__name__ for room in rooms}
 

@@ -192,6 +192,15 @@ def test_a_metric_reaches_its_loans_and_their_decisions(drilling: dict[str, Dril
         assert loan["decision"]["approved"] == 1
 
 
+def test_day_1_reaches_the_loans_behind_its_days(drilling: dict[str, Drilling]) -> None:
+    found = drilling["2024Q1"].at("2024Q1/business_highlights/day-1-delinquency-rate/2024Q1")
+    assert found.metric is not None
+    assert "loan_id" not in found.metric.rows("denominator")[0]
+    loans = found.as_dict()["loans"]
+    assert loans
+    assert all(loan["facts"][0]["kind"] == "disbursed" for loan in loans.values())
+
+
 def test_a_point_of_a_curve_reaches_its_rows(drilling: dict[str, Drilling]) -> None:
     found = drilling["2024Q2"].at("2024Q2/vintage_30:2023Q4/month-on-book-5/2024-06-30")
     assert found.metric is not None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -34,6 +35,63 @@ def test_nine_months_tie_out_like_six(shared: Path, tmp_path: Path) -> None:
     assert (counts["broken"], counts["plug"]) == (8, 1)
     report = rebuild(tmp_path / "00X.csv")
     assert 100 * report.equal >= 97 * report.derived
+
+
+def test_findings_name_a_period_as_the_table_does(shared: Path, tmp_path: Path) -> None:
+    findings = check([later(shared, tmp_path)]).as_dict()["findings"]
+    assert {"9M2023", "9M2024"} <= {each["period"] for each in findings}
+
+
+def either_sign(text: str) -> str:
+    """Names of a line that is also known by its other sign."""
+    return text.replace("Net income", "Net income (loss)").replace(
+        "Income from", "(Loss) income from"
+    )
+
+
+WORDINGS: dict[str, tuple[Callable[[str], str], Callable[[str], str]]] = {
+    "case": (str.upper, str.title),
+    "spaces": (lambda text: text.replace(" ", " \u00a0"), str),
+    "dashes": (lambda text: text.replace("-", "\u2013"), str),
+    "footnotes": (lambda text: f"{text} (1)", str),
+    "marks": (lambda text: f"{text}\u00b9*", lambda text: f"{text}:"),
+    "the company": (lambda text: text.replace("Qifu Technology, Inc.", "the Company"),) * 2,
+    "other sign": (either_sign, either_sign),
+    "ampersand": (lambda text: text.replace(" and ", " & "), str),
+}
+
+
+def worded(shared: Path, folder: Path, name: str, wording: str) -> Path:
+    line, parent = WORDINGS[wording]
+    rows = rows_of(paths(shared, name)[0])
+    for row in rows[1:]:
+        if row[6] not in ("text", "date") and row[1] != "management_quote":
+            row[2], row[3] = line(row[2]), parent(row[3]) if row[3] else ""
+    file = folder / f"{name}.csv"
+    file.write_text(text_of(rows), encoding="utf-8")
+    return file
+
+
+@pytest.mark.parametrize("wording", WORDINGS)
+@pytest.mark.parametrize("name", ["000", "002"])
+def test_other_wording_of_the_same_lines(
+    shared: Path, tmp_path: Path, name: str, wording: str
+) -> None:
+    file = worded(shared, tmp_path, name, wording)
+    found, known = check([file]).as_dict(), check(paths(shared, name)).as_dict()
+    assert [found[key] for key in ("counts", "ties", "covered")] == [
+        known[key] for key in ("counts", "ties", "covered")
+    ]
+    made, before = rebuild(file), rebuild(paths(shared, name)[0])
+    assert (made.derived, made.equal) == (before.derived, before.equal)
+
+
+def test_thousands_a_program_wrote_with_a_point(shared: Path, tmp_path: Path) -> None:
+    rows = rows_of(paths(shared, "000")[0])
+    for row in rows:
+        row[7] += ".0" if row[6] == "thousand" else ""
+    (tmp_path / "000.csv").write_text(text_of(rows), encoding="utf-8")
+    assert check([tmp_path / "000.csv"]).counts == check(paths(shared, "000")).counts
 
 
 def restated(shared: Path, folder: Path, *, note: bool) -> Path:

@@ -99,4 +99,5 @@ def test_spark_without_java_is_one_clear_line(monkeypatch: pytest.MonkeyPatch) -
         engines.opened(Inputs.of_tables({}), "spark"),
     ):
         pass
-    assert "duckdb" in raised.value.fix
+    assert "openjdk-17-jre-headless" in raised.value.fix
+    assert "another --engine" in raised.value.fix

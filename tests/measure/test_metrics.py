@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import date
@@ -15,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.java import needs_java
 from tests.measure import metric_oracle as oracle
 from tests.measure.books import random_book
 from usance.base.book import Book
@@ -29,9 +29,6 @@ from usance.measure.queries import CannotDivide
 from usance.measure.spans import Span
 
 END = date(2024, 6, 30)
-needs_java = pytest.mark.skipif(
-    shutil.which("java") is None, reason="Spark needs Java: install openjdk-17-jre-headless"
-)
 
 
 def by_key(results: Sequence[Result], name: str) -> dict[tuple[int, ...], tuple[int, int]]:

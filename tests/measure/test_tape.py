@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.measure.tape_oracle import Oracle, Row
+from usance.base.errors import UsanceError
 from usance.measure.states import chain
 from usance.measure.tape import Pack, measure_tape
 from usance.measure.tape_map import TapeMap, parse_map
@@ -249,6 +250,35 @@ def test_parquet_gives_what_csv_gives(tmp_path: Path) -> None:
     assert {n: t.to_pylist() for n, t in one.tables.items()} == {
         n: t.to_pylist() for n, t in other.tables.items()
     }
+
+
+@pytest.mark.parametrize(
+    ("separator", "amounts", "written"),
+    [
+        (";", "1.234,56", "1.600,00"),
+        ("\t", "1,234.56", "$1,600.00"),
+        ("|", "1234,56", "1600,00"),
+        (";", "1 234,56", "1 600,00"),
+    ],
+)
+def test_other_separators_and_other_ways_to_write_amounts(
+    tmp_path: Path, separator: str, amounts: str, written: str
+) -> None:
+    columns = "rows: loan_month\ncolumns: {loan: a, month: m, days_past_due: d, balance: b}\n"
+    text = f'{columns}months: "%Y%m"\ncurrency: USD\namounts: "{amounts}"\n'
+    rows = (("a", "m", "d", "b"), ("1", "202401", "0", written), ("1", "202402", "31", "50"))
+    (tmp_path / "tape.txt").write_text("\n".join(separator.join(row) for row in rows))
+    pack = measure_tape(tmp_path / "tape.txt", parse_map(text))
+    closing = {row["month"]: row["closing"] for row in pack.records("waterfall")}
+    assert list(closing.values()) == [160_000, 5_000]
+
+
+def test_amounts_that_are_written_otherwise_are_named(tmp_path: Path) -> None:
+    columns = "rows: loan_month\ncolumns: {loan: a, month: m, days_past_due: d, balance: b}\n"
+    text = f'{columns}months: "%Y%m"\namounts: "1,234.56"\n'
+    (tmp_path / "tape.txt").write_text("a;m;d;b\n1;202401;0;1,00\n")
+    with pytest.raises(UsanceError, match="row 1: balance is '1,00'"):
+        measure_tape(tmp_path / "tape.txt", parse_map(text))
 
 
 def test_the_pack_is_files_and_one_page_that_asks_nobody(tmp_path: Path) -> None:

@@ -17,7 +17,9 @@ from usance.base.dates import last_of_month, to_day, to_month
 from usance.base.errors import SchemaError
 from usance.base.tables import table
 from usance.loan import Fact, Loan, LoanView, Terms, replay
+from usance.measure.drill import loans_behind
 from usance.measure.dues_of_book import dues_between
+from usance.measure.inputs import Inputs
 from usance.measure.positions import Portfolio
 from usance.measure.tape_of_book import cells_of_loans, cells_table, tape_month
 
@@ -186,3 +188,36 @@ def test_a_loan_without_a_cell_is_refused() -> None:
     with pytest.raises(SchemaError, match="no cell"):
         cells_of_loans(columns | {"source": np.array([4])}, others)
     assert to_day(loans.column("disbursed_on")[0].as_py()) == to_day(date(2024, 1, 10))
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_the_loans_behind_the_dues_add_up_to_them(seed: int) -> None:
+    versions, facts = random_portfolio(seed, 40)
+    portfolio, cells = portfolio_of(versions, facts)
+    tables = {
+        "loans": loans_table(
+            {loan: each[0] for loan, each in versions.items()},
+            source=[loan % 3 for loan in sorted(versions)],
+        ),
+        "facts": facts_table(facts), "cells": cells,
+    }  # fmt: skip
+    first, as_of = date(2023, 1, 1), date(2025, 12, 31)
+    dues = dues_between(portfolio, first, as_of, cells, as_of)
+    names, rows = loans_behind(
+        Inputs.of_tables(tables), dues.column_names,
+        [tuple(row.values()) for row in dues.to_pylist()][:30], as_of,
+    )  # fmt: skip
+    assert "loan_id" in names
+    sums: Counter[tuple[object, ...]] = Counter()
+    for row in rows:
+        told = dict(zip(names, row, strict=True))
+        sums.update(
+            {(told["due_on"], told["cell"], name): told[name] for name in names if "_minor" in name}
+        )
+    expected = {
+        (row["due_on"], row["cell"], name): value
+        for row in dues.to_pylist()[:30]
+        for name, value in row.items()
+        if name.endswith("_minor") and value
+    }
+    assert expected == {key: value for key, value in sums.items() if value}

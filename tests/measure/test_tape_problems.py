@@ -125,3 +125,33 @@ def test_the_command_says_it_without_a_trace(
     (tmp_path / "map.yaml").write_text(MAP + "bad_rows: leave_out\n")
     assert main(call) == 0
     assert "rows not used           6" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("form", ["%Q", "YYYY-MM", "%Y-%"])
+def test_a_month_nobody_can_read_is_refused(form: str) -> None:
+    with pytest.raises(UsanceError, match="is no way to write a date") as raised:
+        parse_map(MAP.replace("%Y-%m", form), "map.yaml")
+    assert raised.value.where == "map.yaml line 3, months"
+
+
+@pytest.mark.parametrize(
+    ("content", "what"),
+    [
+        (bytes(range(256)) * 20, "cannot be read"),
+        (b"id,month,s,b,c\n1,2024-01,C,1,2024-01\0\n", "this is no text"),
+        (b"id,month,s,b,c\n1,2024-01,C,99999999999999999999,2024-01\n", "row 1: balance is '9999"),
+        (b"id,month,s,b,c\n" + b"".join(
+            b"%d,2024-01,C,900000000000000,2024-01\n" % n for n in range(300)
+        ), "add up to too much"),
+    ],
+)  # fmt: skip
+def test_what_is_no_tape_is_refused_without_a_trace(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], content: bytes, what: str
+) -> None:
+    (tmp_path / "map.yaml").write_text(MAP)
+    (tmp_path / "tape.csv").write_bytes(content)
+    command = ["measure", "tape", str(tmp_path / "tape.csv"), "--map", str(tmp_path / "map.yaml")]
+    assert main(command) == 2
+    said = capfd.readouterr().err
+    assert what in said
+    assert "Traceback" not in said

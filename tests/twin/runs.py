@@ -9,6 +9,7 @@ from itertools import count
 from pathlib import Path
 
 from usance.base.book import Book
+from usance.twin.engine import Engine
 from usance.twin.run import Run, run
 from usance.twin.setting import SHARD_BITS
 from usance.world.scenario import Group, Scenario
@@ -45,12 +46,13 @@ def ticking() -> Callable[[], float]:
 def run_into(
     folder: Path, scenario: Scenario, *, workers: int = 1, shard_bits: int = SHARD_BITS,
     last: int = LAST, progress: Callable[[str, int, int], None] | None = None,
+    engine: Engine | None = None,
 ) -> Run:  # fmt: skip
     """A run of a scenario's first months."""
     said = progress or (lambda _what, _done, _whole: None)
     return run(
         scenario, folder, scale=SCALE, first=FIRST, last=last, workers=workers, progress=said,
-        clock=ticking(), shard_bits=shard_bits,
+        clock=ticking(), shard_bits=shard_bits, engine=engine,
     )  # fmt: skip
 
 

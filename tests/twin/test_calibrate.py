@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from usance.base.columns import arrays
 from usance.base.errors import InputError, UsanceError
 from usance.base.rates import PPM
 from usance.cli import main
@@ -22,6 +24,8 @@ from usance.twin.calibrate import (
     with_fitted,
 )
 from usance.twin.calibrate_model import SELECTED, ExpectedBook, Fitted
+from usance.twin.opened import open_shard
+from usance.twin.setting import Setting
 from usance.world.scenario import Behaviour, Scenario
 from usance.world.scenario_file import PACKAGED, read_scenario
 
@@ -150,6 +154,37 @@ def test_day_one_and_collection_are_what_they_are_set_to(scenario: Scenario) -> 
     month = months[650]
     assert month.overdue / month.due == pytest.approx(0.05 / 0.9 * (1 - 15 * SELECTED))
     assert month.collected / month.overdue == pytest.approx(0.8)
+
+
+def test_the_opening_book_has_the_balance_that_is_stated() -> None:
+    calm, scale = read_scenario("calm"), Fraction(4)
+    setting = Setting(calm, scale)
+    tape = arrays(open_shard(setting, 0, workers=1).tables["tape"])
+    there = int(tape["principal_minor"][tape["dpd"] <= 180].sum())
+    stated = sum(calm.opening.balance_minor.values()) * scale
+    # Chance alone moves it by one part in a hundred.
+    assert float(there / stated) == pytest.approx(1, abs=0.025)
+
+
+def test_the_expected_book_opens_with_the_balance_that_is_stated(scenario: Scenario) -> None:
+    book, eve = ExpectedBook(scenario, {}), scenario.first_month - 1
+    held = sum(
+        each.minor * book.left[each.tenor, eve - each.month - each.behind]
+        for each in book.cohorts
+        if each.month <= eve
+    )
+    assert held == pytest.approx(sum(scenario.opening.balance_minor.values()), rel=1e-9)
+
+
+def test_a_scenario_may_charge_late_fees_of_its_own(tmp_path: Path) -> None:
+    path = tmp_path / "dear.yaml"
+    path.write_text("based_on: calm\nname: dear\ntext: Dear.\npricing: {late_fee: {2023H1: 7%}}\n")
+    own, usual = (
+        Setting(read_scenario(path), Fraction(1)),
+        Setting(read_scenario("calm"), Fraction(1)),
+    )
+    assert own.rules(641).late_fee_ppm == 70_000
+    assert own.rules(642) == usual.rules(642)
 
 
 # What is written

@@ -14,9 +14,11 @@ from tests.twin.runs import FIRST, LAST, SCALE, digests, faulty, run_into, ticki
 from usance.base.book import Book
 from usance.base.errors import CorruptFile, Problems
 from usance.cli import main
+from usance.twin.commands import Shown
 from usance.twin.errors import NoRoom, OtherRun, RunError
 from usance.twin.plan import Plan
 from usance.twin.run import run
+from usance.world.scenario_file import read_scenario
 
 MONTHS = FIRST + 2
 
@@ -30,14 +32,14 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Book:
     return run_into(tmp_path_factory.mktemp("twin") / "whole", faulty(), last=MONTHS).book
 
 
-@pytest.mark.parametrize("stages", [1, 2, 5])
-def test_a_killed_run_goes_on_to_the_same_tables(whole: Book, tmp_path: Path, stages: int) -> None:
+@pytest.mark.parametrize("steps", [1, 2, 5, 8])
+def test_a_killed_run_goes_on_to_the_same_tables(whole: Book, tmp_path: Path, steps: int) -> None:
     calls = 0
 
-    def kill(_what: str, _done: int, whole_: int) -> None:
+    def kill(_what: str, _done: int, _whole: int) -> None:
         nonlocal calls
-        calls += bool(whole_)
-        if calls > stages:
+        calls += 1
+        if calls > steps:
             raise Killed
 
     with pytest.raises(Killed):
@@ -49,8 +51,8 @@ def test_a_killed_run_goes_on_to_the_same_tables(whole: Book, tmp_path: Path, st
 
 
 def test_a_run_killed_while_it_writes_leaves_nothing_half(whole: Book, tmp_path: Path) -> None:
-    def kill(what: str, _done: int, whole_: int) -> None:
-        if not whole_ and what.startswith("2023-02"):
+    def kill(what: str, _done: int, _whole: int) -> None:
+        if what.startswith("2023-02 serve, shard"):
             raise Killed
 
     with pytest.raises(Killed):
@@ -137,17 +139,76 @@ def test_the_key_knows_every_number() -> None:
     [
         (["nowhere"], "unknown scenario"),
         (["calm", "--scale", "0"], "scale is 0"),
+        (["calm", "--scale", "-1"], "scale is -1"),
         (["calm", "--scale", "half"], "is no number"),
         (["calm", "--to", "2022-12"], "comes after"),
         (["calm", "--from", "2023-13"], "2023-13"),
+        (["calm", "--to", "2031-01"], "ends with 2024-06"),
+        (["calm", "--engine", "steam"], "unknown engine"),
+        (["calm", "--workers", "0"], "workers"),
     ],
 )
-def test_the_command_refuses_with_a_message(
+def test_the_command_refuses_before_it_says_anything_else(
     words: list[str], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["twin", "run", *words, "--out", str(tmp_path / "run")]) == 2
-    assert said in capsys.readouterr().err
+    told = capsys.readouterr()
+    assert said in told.err
+    assert told.out == ""
     assert not (tmp_path / "run").exists()
+
+
+def test_the_command_refuses_what_is_no_folder_of_a_run(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").write_text("mine")
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "mine").write_text("mine")
+    for name in ("file", "full"):
+        assert main(["twin", "run", "calm", "--out", str(tmp_path / name)]) == 2
+        told = capsys.readouterr()
+        assert "is not an empty folder" in told.err
+        assert told.out == ""
+    assert (tmp_path / "file").read_text() == (tmp_path / "full" / "mine").read_text() == "mine"
+
+
+def test_progress_rises_to_the_end_and_knows_the_time_left(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    told: list[tuple[str, int, int]] = []
+    run_into(
+        tmp_path / "run", faulty(), last=FIRST, shard_bits=11,
+        progress=lambda what, done, whole: told.append((what, done, whole)),
+    )  # fmt: skip
+    shares = [done / whole for _, done, whole in told]
+    assert shares == sorted(shares)
+    assert told[0] == ("2022-12 open", 0, told[0][2])
+    assert told[-1] == ("done", told[0][2], told[0][2])
+    assert "2023-01 serve, shard 2 of 2" in {what for what, _, _ in told}
+    shown = Shown(iter(range(10, 100, 10)).__next__)
+    for each in (("a", 4, 10), ("b", 5, 10), ("done", 10, 10)):
+        shown(*each)
+    # Ten seconds for each of what is left; the four that were there took none.
+    assert [part.strip() for part in capsys.readouterr().err.split("\r\x1b[K")] == [
+        "", "a 40%", "b 50%, 0 min 50 s left", "done 100%",
+    ]  # fmt: skip
+
+
+@pytest.mark.slow
+def test_figures_are_kept_when_the_release_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_given: object) -> dict[str, str]:
+        raise Killed
+
+    monkeypatch.setattr("usance.twin.closing.publish_release", fails)
+    calm = read_scenario("calm")
+    with pytest.raises(Killed):
+        run(calm, tmp_path / "run", scale=Fraction(1, 50), first=FIRST, last=MONTHS,
+            clock=ticking())  # fmt: skip
+    kept = json.loads((tmp_path / "run" / "run.json").read_text())
+    assert kept["figures"]["loans"] > 10
+    assert kept["release"] == {}
 
 
 @pytest.mark.slow

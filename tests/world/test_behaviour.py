@@ -31,7 +31,7 @@ def calm() -> Scenario:
 def pays(
     scenario: Scenario, oldest: int, due: int, *, flags: int = 0, hazard: int = PPM,
     month: int = MONTH, loans: I64 = LOANS, workers: int = 1,
-) -> tuple[I64, I64]:  # fmt: skip
+) -> tuple[NDArray[np.int8], NDArray[np.int32]]:  # fmt: skip
     first, last = month_days(month)
     same = np.ones(len(loans), np.int64)
     return payments(

@@ -36,8 +36,8 @@ def test_columns_are_single_draws(seed: int, stream: Stream, ids: list[int], at:
 
 def test_streams_keep_their_numbers() -> None:
     """Only ever appended to: another number would be another world."""
-    assert [int(each) for each in Stream] == list(range(1, 17))
-    assert (Stream.HAZARD, Stream.PAYMENT, Stream.DUPLICATE) == (1, 11, 16)
+    assert [int(each) for each in Stream] == list(range(1, 20))
+    assert (Stream.HAZARD, Stream.PAYMENT, Stream.DUPLICATE, Stream.LIFE) == (1, 11, 16, 19)
 
 
 def test_chances_are_kept() -> None:

@@ -42,6 +42,7 @@ from usance.base.errors import (
 )
 from usance.base.manifest import PERIOD_STATES, FileEntry, Manifest, Period, TableEntry
 from usance.base.parquet import (
+    as_declared,
     check_sha256,
     check_unchanged,
     parquet_writer,
@@ -236,17 +237,15 @@ class Step:
         """Add sorted rows as a file; `instead` drops the files of the same month and shard."""
         spec = table(declared) if isinstance(declared, str) else declared
         temporary = self._path / "tmp" / f"{len(self._moves)}.parquet"
-        write_parquet(data, spec, temporary)
-        # Read back, so that what is published is what a reader will find.
-        written = read_parquet(temporary, spec, rows=data.num_rows)
-        mark = sha256_of(temporary)
-        folder = format_month(month) if month is not None else "all"
-        path = f"tables/{spec.name}/{folder}/s{shard:04}-{mark[:12]}.parquet"
-        ends = _key(written, spec, 0), _key(written, spec, -1)
-        entry = FileEntry(
-            path, written.num_rows, mark, str(digest(written, spec)), shard, month, *ends
-        )
+        entry = written(data, spec, temporary, month=month, shard=shard)
         self._name(spec, entry, temporary, instead=instead)
+
+    def take(
+        self, declared: Table | str, entry: FileEntry, file: Path, *, instead: bool = False
+    ) -> None:
+        """Take a file that was `written` elsewhere on the same disk."""
+        spec = table(declared) if isinstance(declared, str) else declared
+        self._name(spec, entry, file, instead=instead)
 
     def add_to_close(
         self, close: str, declared: Table | str, parts: Iterable[pa.Table], *, shard: int = 0,
@@ -300,8 +299,11 @@ class Step:
         """Keep a small file under a path of the book, named in the manifest by its SHA-256."""
         temporary = self._path / "tmp" / f"{len(self._moves)}.kept"
         temporary.write_bytes(content)
-        self._moves.append((temporary, self._path / path))
-        mark = sha256(content).hexdigest()
+        self.take_kept(path, temporary, sha256(content).hexdigest())
+
+    def take_kept(self, path: str, file: Path, mark: str) -> None:
+        """Keep a file that was written elsewhere on the same disk and has that SHA-256."""
+        self._moves.append((file, self._path / path))
         self._manifest = replace(self._manifest, versions={**self._manifest.versions, path: mark})
 
     def period(self, month: str, state: str, close_no: int) -> None:
@@ -318,6 +320,24 @@ class Step:
             publish(temporary, final)
         replace_file(self._path / MANIFEST, self._manifest.to_bytes())
         return self._manifest
+
+
+def written(
+    data: pa.Table, declared: Table | str, file: Path, *, month: int | None = None, shard: int = 0
+) -> FileEntry:
+    """Write sorted rows to a file that no book names yet; the entry that one can name it by."""
+    spec = table(declared) if isinstance(declared, str) else declared
+    rows = as_declared(data, spec)
+    with ThreadPoolExecutor(1) as other:
+        # The digest is made meanwhile; pages carry checksums, so nothing is read back.
+        total = other.submit(digest, rows, spec)
+        write_parquet(rows, spec, file)
+        made = str(total.result())
+    mark = sha256_of(file)
+    folder = format_month(month) if month is not None else "all"
+    path = f"tables/{spec.name}/{folder}/s{shard:04}-{mark[:12]}.parquet"
+    ends = _key(rows, spec, 0), _key(rows, spec, -1)
+    return FileEntry(path, rows.num_rows, mark, made, shard, month, *ends)
 
 
 def _ahead(parts: Iterable[pa.Table]) -> Iterator[pa.Table]:

@@ -8,7 +8,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -32,6 +33,9 @@ ARROW = {
     "moment": pa.timestamp("us", "UTC"),
     "text": pa.string(),
 }
+# Key columns together, as one number that cannot be negative.
+_PACKED_BITS = 62
+_MANY, _FEW_RUNS, _THREADS = 1 << 18, 64, 2
 # What kernels see: the same buffer as plain integers.
 _PLAIN = {"day": pa.int32(), "moment": pa.int64()}
 
@@ -96,22 +100,30 @@ def check_keys(data: pa.Table, spec: Table, *, where: str = "") -> None:
     if data.num_rows < 2:
         return
     views = arrays(data.select(list(spec.key)))
-    rising = np.zeros(data.num_rows - 1, np.bool_)
-    equal = ~rising
-    for values in views.values():
-        before, after = values[:-1], values[1:]
-        rising |= equal & (before < after)
-        equal &= before == after
-    if rising.all():
+    row = _first_not_rising(list(views.values()))
+    if row is None:
         return
-    row = int(np.argmin(rising)) + 1
     shown = shown_key(data, spec, row)
-    what, fix = ("repeats the key", "Keep one") if equal[row - 1] else ("is out of order", "Sort")
+    repeats = all(values[row] == values[row - 1] for values in views.values())
+    what, fix = ("repeats the key", "Keep one") if repeats else ("is out of order", "Sort")
     raise DuplicateKey(
         f"row {row} {what} ({shown})",
         where=where or spec.name,
         fix=f"{fix}; rows are sorted by {', '.join(spec.key)}",
     )
+
+
+def _first_not_rising(keys: list[NDArray[Any]]) -> int | None:
+    """The first row whose key is not above the one before; later columns only decide ties."""
+    ties, wrong = np.arange(0), []
+    for place, values in enumerate(keys):
+        before = values[:-1] if place == 0 else values[ties]
+        after = values[1:] if place == 0 else values[ties + 1]
+        falls, equal = np.flatnonzero(before > after), np.flatnonzero(before == after)
+        wrong += (falls if place == 0 else ties[falls])[:1].tolist()
+        ties = equal if place == 0 else ties[equal]
+    wrong += ties[:1].tolist()
+    return min(wrong) + 1 if wrong else None
 
 
 def shown_key(data: pa.Table, spec: Table, row: int) -> str:
@@ -122,7 +134,57 @@ def shown_key(data: pa.Table, spec: Table, row: int) -> str:
 
 def sort(data: pa.Table, spec: Table) -> pa.Table:
     """The rows in key order."""
-    return data.sort_by([(name, "ascending") for name in spec.key])
+    if any(spec.column(name).type == "text" for name in spec.key):
+        return data.sort_by([(name, "ascending") for name in spec.key])
+    keys = list(arrays(data.select(list(spec.key))).values())
+    if _first_not_rising(keys) is None:
+        return data
+    order = pa.array(order_of(keys))
+    with ThreadPoolExecutor(_THREADS) as pool:
+        taken = pool.map(lambda column: column.combine_chunks().take(order), data.columns)
+        return pa.table(list(taken), schema=data.schema)
+
+
+def order_of(keys: list[NDArray[Any]]) -> NDArray[np.int64]:
+    """The places of rows in the order of their keys.
+
+    As many columns as fit are packed into one number, so that files in order, one after the other,
+    are merged; only where that does not tell rows apart all columns are looked at.
+    """
+    (numbers,), used = packed([(values,) for values in keys])
+    order = _places(numbers)
+    if used < len(keys) and _first_not_rising([numbers[order], *(k[order] for k in keys[used:])]):
+        return np.lexsort(keys[::-1])
+    return order
+
+
+def packed(
+    keys: Sequence[tuple[NDArray[Any], ...]],
+) -> tuple[list[NDArray[np.int64]], int]:
+    """Key columns of some tables, each row's as one number, and how many columns fit in it."""
+    numbers = [np.zeros(len(values), np.int64) for values in keys[0]]
+    bits, used = 0, 0
+    for column in keys:
+        least = min(int(values.min()) for values in column)
+        width = (max(int(values.max()) for values in column) - least).bit_length()
+        if bits + width > _PACKED_BITS:
+            break
+        bits, used = bits + width, used + 1
+        numbers = [
+            (before << width) + (values.astype(np.int64) - least)
+            for before, values in zip(numbers, column, strict=True)
+        ]
+    return numbers, used
+
+
+def _places(numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The places of numbers in rising order; many in few runs are merged, compiled."""
+    falls = np.flatnonzero(numbers[1:] < numbers[:-1]) + 1
+    if len(numbers) < _MANY or len(falls) > _FEW_RUNS:
+        return np.argsort(numbers, kind="stable")
+    from usance.base.merge_kernel import merged_places
+
+    return merged_places(numbers, [0, *falls.tolist(), len(numbers)])
 
 
 def arrays(data: pa.Table) -> dict[str, NDArray[Any]]:

@@ -118,8 +118,11 @@ def _usable_folder(root: Path) -> Path | None:
 
 
 def available_cores() -> int:
-    """Cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    """Cores this process may use; `USANCE_THREADS` says that it shall use fewer."""
+    own = hasattr(os, "sched_getaffinity")
+    cores = len(os.sched_getaffinity(0)) if own else os.cpu_count() or 1
+    asked = os.environ.get("USANCE_THREADS", "")
+    return min(max(int(asked), 1), cores) if asked.isdecimal() else cores
 
 
 def in_threads(

@@ -15,6 +15,7 @@ the sum of their hashes modulo 2^64: sums of digests are digests of unions.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any
@@ -28,6 +29,8 @@ from usance.base.draws import GOLDEN, MASK, MULTIPLIERS
 from usance.base.schemas import Column, Table
 
 Bits = NDArray[np.uint64]
+Fold = Callable[[Bits, Bits], None]
+FoldOptional = Callable[[Bits, Bits, np.uint64, np.uint64], None]
 
 # Rows hashed at a time: small enough to stay in the processor's cache.
 _PIECE = 1 << 15
@@ -62,13 +65,23 @@ class Digest:
 def digest(data: pa.Table, spec: Table) -> Digest:
     """The digest of a whole declared table."""
     total = 0
+    fold, fold_optional = _folds(data.num_rows)
     for start in range(0, data.num_rows, _PIECE):
-        hashes = row_hashes(data.slice(start, _PIECE), spec)
+        hashes = row_hashes(data.slice(start, _PIECE), spec, fold, fold_optional)
         total += int(np.add.reduce(hashes))
     return Digest(data.num_rows, total & MASK)
 
 
-def row_hashes(data: pa.Table, spec: Table) -> Bits:
+def _folds(rows: int) -> tuple[Fold, FoldOptional]:
+    """What folds a column in: compiled where rows are many, for the compiler takes its time."""
+    if rows <= _PIECE:
+        return _fold_into, _fold_optional
+    from usance.base.digest_kernel import fold_column, fold_optional
+
+    return fold_column, fold_optional
+
+
+def row_hashes(data: pa.Table, spec: Table, fold: Fold, fold_optional: FoldOptional) -> Bits:
     """The hash of each row."""
     z = np.zeros(data.num_rows, np.uint64)
     for position, column in enumerate(spec.columns):
@@ -76,16 +89,23 @@ def row_hashes(data: pa.Table, spec: Table) -> Bits:
         if column.type == "inputs":
             flat = _bits_of(values.combine_chunks().flatten().to_numpy())
             for each in flat.reshape(data.num_rows, -1).T:
-                z = _fold(z, each)
+                fold(z, np.ascontiguousarray(each))
         elif column.optional:
-            bits = _bits(column, values)
             absent = np.uint64((column.default or 0) & MASK)
-            there = bits != absent
-            folded = _fold(_fold(z, np.full_like(z, position)), bits)
-            z = np.where(there, folded, z)
+            fold_optional(z, _bits(column, values), np.uint64(position), absent)
         else:
-            z = _fold(z, _bits(column, values))
+            fold(z, _bits(column, values))
     return z
+
+
+def _fold_into(hashes: Bits, values: Bits) -> None:
+    hashes[:] = _fold(hashes, values)
+
+
+def _fold_optional(hashes: Bits, values: Bits, position: np.uint64, absent: np.uint64) -> None:
+    there = values != absent
+    folded = _fold(_fold(hashes, np.full_like(hashes, position)), values)
+    hashes[:] = np.where(there, folded, hashes)
 
 
 def _fold(z: Bits, k: Bits) -> Bits:
@@ -102,9 +122,10 @@ def _bits(column: Column, values: pa.ChunkedArray) -> Bits:
 
 
 def _bits_of(plain: NDArray[Any]) -> Bits:
-    # Integers are widened with their sign, so that a column's width does not matter.
-    wide = plain if plain.dtype == np.float64 else plain.astype(np.int64)
-    return wide.view(np.uint64)
+    # Integers are widened with their sign, so that a column's width does not matter. All are
+    # copied, so that kernels see memory of one kind.
+    kind = np.float64 if plain.dtype == np.float64 else np.int64
+    return plain.astype(kind).view(np.uint64)
 
 
 def _text_bits(values: pa.ChunkedArray) -> Bits:

@@ -30,6 +30,12 @@ def write_parquet(data: pa.Table, spec: Table, path: Path) -> None:
         write(data)
 
 
+def as_declared(data: pa.Table, spec: Table) -> pa.Table:
+    """A table as its file will give it back: columns in their order, defaults filled."""
+    columns = {name: data.column(name) for name in data.column_names}
+    return conform(columns, spec, rows=data.num_rows, where=spec.name)
+
+
 @contextmanager
 def parquet_writer(spec: Table, path: Path) -> Iterator[Callable[[pa.Table], None]]:
     """A file to write part by part inside the block; rows rise by key from part to part."""
@@ -41,8 +47,7 @@ def parquet_writer(spec: Table, path: Path) -> Iterator[Callable[[pa.Table], Non
     before: list[pa.Table] = []
 
     def write(data: pa.Table) -> None:
-        columns = {name: data.column(name) for name in data.column_names}
-        checked = conform(columns, spec, rows=data.num_rows, where=spec.name)
+        checked = as_declared(data, spec)
         check_keys(pa.concat_tables([*before, checked]) if before else checked, spec)
         before[:] = [checked.slice(checked.num_rows - 1)] if checked.num_rows else before
         if not held:

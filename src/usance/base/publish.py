@@ -29,10 +29,10 @@ def lock(path: Path) -> Iterator[None]:
 
 def publish(temporary: Path, final: Path) -> None:
     """Move a finished file to its place, durably."""
-    _sync(temporary)
+    sync(temporary)
     _make_folders(final.parent)
     temporary.rename(final)
-    _sync(final.parent)
+    sync(final.parent)
 
 
 def replace(path: Path, content: bytes) -> None:
@@ -47,10 +47,11 @@ def _make_folders(folder: Path) -> None:
         return
     _make_folders(folder.parent)
     folder.mkdir(exist_ok=True)
-    _sync(folder.parent)
+    sync(folder.parent)
 
 
-def _sync(path: Path) -> None:
+def sync(path: Path) -> None:
+    """Make a file or a folder durable."""
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)

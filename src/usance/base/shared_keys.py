@@ -10,7 +10,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from usance.base.columns import shown_key, sort
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from usance.base.columns import as_numpy, packed, shown_key, sort
 from usance.base.manifest import FileEntry
 from usance.base.parquet import opened
 from usance.base.schemas import Table
@@ -34,9 +38,41 @@ def shared_key(one: Path, other: Path, spec: Table) -> str:
         if not mine:
             return ""
         key = list(spec.key)
-        keys = left.read_row_groups(mine, columns=key)
-        both = keys.join(right.read_row_groups(theirs, columns=key), key, join_type="inner")
+        here = left.read_row_groups(mine, columns=key)
+        there = right.read_row_groups(theirs, columns=key)
+    if all(spec.column(name).type != "text" for name in key):
+        here, there = _near(here, there, spec)
+    both = here.join(there, key, join_type="inner")
     return shown_key(sort(both, spec), spec, 0) if both.num_rows else ""
+
+
+def _near(one: pa.Table, other: pa.Table, spec: Table) -> tuple[pa.Table, pa.Table]:
+    """Of two tables of sorted keys the rows that may be in both: few, where a join reads all."""
+    for name in spec.key:
+        a, b = as_numpy(one.column(name)), as_numpy(other.column(name))
+        if not len(a) or not len(b):
+            break
+        least, most = max(a.min(), b.min()), min(a.max(), b.max())
+        one, other = _between(one, a, least, most), _between(other, b, least, most)
+    few, many = sorted((one, other), key=len)
+    if not len(few):
+        return few, few
+    (leading, wanted), _ = packed(
+        [(as_numpy(many.column(name)), as_numpy(few.column(name))) for name in spec.key]
+    )
+    asked = few.filter(pa.array(_among(wanted, leading)))
+    return asked, many.filter(pa.array(_among(leading, wanted))) if len(asked) else asked
+
+
+def _among(numbers: NDArray[np.int64], others: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Which rising numbers are also among other rising ones."""
+    places = np.searchsorted(others, numbers).clip(0, len(others) - 1)
+    return np.asarray(others[places] == numbers)
+
+
+def _between(keys: pa.Table, values: NDArray[Any], least: Any, most: Any) -> pa.Table:
+    inside = (values >= least) & (values <= most)
+    return keys if inside.all() else keys.filter(pa.array(inside))
 
 
 def _ranges(file: Any, spec: Table) -> list[Ranges]:

@@ -100,6 +100,10 @@ def _found_cells(book: Book) -> dict[str, NDArray[Any]]:
     }  # fmt: skip
 
 
+_DAY_BITS = 20
+"""Room for a day beside the number of a source: until the year 4840."""
+
+
 @dataclass(frozen=True, slots=True)
 class Sources:
     """What the close needs to know of funding sources: fees by version, and days to settle."""
@@ -119,14 +123,16 @@ class Sources:
 
     def terms_of(self, source: NDArray[Any], drawn: NDArray[Any], lag_days: int) -> tuple[I32, I32]:
         """The fee in force when each loan was drawn, and its days to settlement."""
-        fee = np.zeros(len(source), np.int32)
-        lag = np.full(len(source), lag_days, np.int32)
-        for number, begun, ended, fee_ppm, days in zip(
-            self.source, self.valid_from, self.valid_to, self.fee_ppm, self.lag_days, strict=True
-        ):
-            rows = (source == number) & (drawn >= begun) & (drawn <= ended)
-            fee[rows], lag[rows] = fee_ppm, days
-        return fee, lag
+        if not len(self.source):
+            return np.zeros(len(source), np.int32), np.full(len(source), lag_days, np.int32)
+        begins = (self.source << _DAY_BITS) + self.valid_from
+        order = np.argsort(begins, kind="stable")
+        asked = (source.astype(np.int64) << _DAY_BITS) + drawn
+        found = order[np.maximum(np.searchsorted(begins[order], asked, side="right") - 1, 0)]
+        is_so = (self.source[found] == source) & (self.valid_from[found] <= drawn)
+        is_so &= drawn <= self.valid_to[found]
+        fee = np.where(is_so, self.fee_ppm[found], 0).astype(np.int32)
+        return fee, np.where(is_so, self.lag_days[found], lag_days).astype(np.int32)
 
 
 @dataclass(frozen=True, slots=True)

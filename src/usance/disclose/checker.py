@@ -142,18 +142,18 @@ def _shown(value: Any, like: Fact) -> str | None:
 def _lines(root: Root) -> Iterator[str]:
     cell = root.cell
     heading = f" ({cell.parent})" if cell.parent else ""
-    yield f"{root.kind.value}: {cell.line}{heading}, {cell.period.name} {cell.currency}"
+    yield f"{root.kind.value}: {cell.line}{heading}, {cell.period.written} {cell.currency}"
     yield f"  where     {cell.where}, document {cell.document}, {cell.statement}"
     yield f"  rule      {root.tie.rule}" + (f", over {root.tie.over}" if root.tie.over else "")
     expected = _shown(root.expected, cell) or "nothing: it would divide by zero"
     hint = hint_of(root)
     yield f"  expected  {expected}, found {cell.text}" + (f" ({hint})" if hint else "")
     for fact in root.suspects:
-        yield f"  suspect   {fact.line}, {fact.period.name} {fact.currency} ({fact.where})"
+        yield f"  suspect   {fact.line}, {fact.period.written} {fact.currency} ({fact.where})"
     shown_ties = root.dependants[:8]
     for tie in shown_ties:
         fact = tie.target
-        column = f"{fact.period.name} {fact.currency}"
+        column = f"{fact.period.written} {fact.currency}"
         yield f"  with it   {fact.line}, {column} ({fact.where}): {tie.rule}"
     if len(root.dependants) > len(shown_ties):
         yield f"  with it   and {len(root.dependants) - len(shown_ties)} more"

@@ -13,11 +13,10 @@ from usance.disclose.release.figures import Release
 from usance.disclose.release.measured import Measurement
 from usance.disclose.release.spans import Span
 from usance.disclose.release.vintages import vintage_at
+from usance.measure.drill import ALL, loans_behind
 from usance.measure.metrics import Result, rows_behind
 
 PARTS = ("numerator", "denominator")
-ALL = 2**31 - 1
-"""More rows than any metric has."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +43,13 @@ class MetricDrill:
 
     def loans(self, most: int = ALL) -> list[int]:
         """The loans among the first rows of its numerator, as far as those name one."""
-        return sorted({row["loan_id"] for row in self.rows(limit=most) if "loan_id" in row})
+        rows, inputs = self.rows(limit=most), self.release.measured.inputs
+        told = all(name in inputs for name in ("loans", "facts", "cells"))
+        if told and rows and {"due_on", "cell"} <= rows[0].keys():
+            given = [tuple(row.values()) for row in rows]
+            names, found = loans_behind(inputs, list(rows[0]), given, self.release.as_of)
+            return sorted({row[names.index("loan_id")] for row in found})[:most]
+        return sorted({row["loan_id"] for row in rows if "loan_id" in row})
 
     def as_dict(self, most: int) -> dict[str, Any]:
         """The answer for programs."""

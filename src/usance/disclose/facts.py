@@ -27,6 +27,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date
 from fractions import Fraction
+from functools import lru_cache
 
 from usance.disclose.periods import Period
 
@@ -45,6 +46,13 @@ UNITS = {
 WORDS = ("text", "date")
 MONEY = ("thousand", "million", "billion", "unit")
 NO_CURRENCY = "n/a"
+
+# Signs that look like another, and what refers to a footnote at the end of a name.
+_LOOKS = str.maketrans(dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2212", "-") | {"\u2019": "'"})
+_NOTE = re.compile(
+    r"(\s*([\u00b9\u00b2\u00b3\u2070-\u2079*\u2020\u2021]+|[(\[](notes? )?\d{1,2}[)\]]|:))+$",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -84,7 +92,7 @@ class Fact:
         """Where it stands, for a finding."""
         return {
             "document": self.document, "statement": self.statement, "line": self.line,
-            "parent": self.parent, "period": self.period.name, "currency": self.currency,
+            "parent": self.parent, "period": self.period.written, "currency": self.currency,
             "row": self.row,
         }  # fmt: skip
 
@@ -122,6 +130,24 @@ def shown(value: Fraction, like: Fact) -> str:
     return f"{sign}{digits[:-decimals]}.{digits[-decimals:]}" if decimals else f"{sign}{digits}"
 
 
+# What a line is called in years of the other sign: one line, whichever name stands in brackets.
+_OTHERWISE = re.compile(
+    r"\((loss|income|gain|decrease|increase|used in|provided by|expenses?|benefits?)\)",
+    re.IGNORECASE,
+)
+
+
+@lru_cache(maxsize=4096)
+def label(name: str) -> str:
+    """A line's name as patterns are matched with it: one kind of dash and space, no footnote.
+
+    >>> label("Non\u2013GAAP  net income\u00b9"), label("(Loss) income from operations (note 3):")
+    ('Non-GAAP net income', 'income from operations')
+    """
+    text = _OTHERWISE.sub(" ", name.translate(_LOOKS).replace("&", " and "))
+    return _NOTE.sub("", " ".join(text.split()))
+
+
 def plain(name: str, synonyms: Sequence[tuple[re.Pattern[str], str]] = ()) -> str:
     """A line's name without case, punctuation and the ways one name is written twice.
 
@@ -131,7 +157,7 @@ def plain(name: str, synonyms: Sequence[tuple[re.Pattern[str], str]] = ()) -> st
     ... )
     ('total equity inc', 'sales and marketing')
     """
-    text = " ".join(re.sub(r"[^a-z0-9+%]+", " ", name.lower()).split())
+    text = " ".join(re.sub(r"[^a-z0-9+%]+", " ", label(name).lower()).split())
     for pattern, replacement in synonyms:
         text = pattern.sub(replacement, text)
     return " ".join(text.split())

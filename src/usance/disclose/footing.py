@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
-from usance.disclose.facts import Fact
+from usance.disclose.facts import Fact, label
 from usance.disclose.table import Column, Table
 from usance.disclose.ties import Kind, Tie
 
@@ -21,33 +21,36 @@ Signs = dict[tuple[str, str, str], int]
 def footings(table: Table) -> Iterator[Tie]:
     """A tie for each total that has parts, in each column."""
     parts = _parts(table)
-    signs, widths = _signs(table, parts), _widths(parts)
+    signs, widths = _signs(table, parts), _widths(table, parts)
     for total, children in parts:
         if not _is_complete(table, total, children):
             continue
-        terms = tuple((child, signs[_sign_key(total, child)]) for child in children)
+        terms = tuple((child, signs[_sign_key(table, total, child)]) for child in children)
         tie = Tie(rule_of(table, total), total, terms, check_only=not total.is_total)
         # A part that the document's other columns have and this one lacks may be nil or lost.
-        if widths[_place(total)] <= {child.line for child in children} or tie.judge() is Kind.EXACT:
+        missing = widths[_place(table, total)] - {table.name(child.line) for child in children}
+        if not missing or tie.judge() is Kind.EXACT:
             yield tie
 
 
 def totals(table: Table) -> set[Fact]:
     """Every total that has parts in some column of its document."""
-    widths = _widths(_parts(table))
+    widths = _widths(table, _parts(table))
     return {
         fact
         for column, facts in table.columns.items()
         if _foots(table, column)
         for fact in facts
-        if fact.is_total and _place(fact) in widths
+        if fact.is_total and _place(table, fact) in widths
     }
 
 
-def _widths(parts: Sequence[tuple[Fact, list[Fact]]]) -> dict[tuple[str, ...], set[str]]:
+def _widths(
+    table: Table, parts: Sequence[tuple[Fact, list[Fact]]]
+) -> dict[tuple[str, ...], set[str]]:
     widths: dict[tuple[str, ...], set[str]] = defaultdict(set)
     for total, children in parts:
-        widths[_place(total)] |= {child.line for child in children}
+        widths[_place(table, total)] |= {table.name(child.line) for child in children}
     return widths
 
 
@@ -65,10 +68,14 @@ def _parts(table: Table) -> list[tuple[Fact, list[Fact]]]:
             continue
         children: dict[str, list[Fact]] = defaultdict(list)
         for fact in facts:
-            children[fact.parent].append(fact)
+            children[table.name(fact.parent)].append(fact)
         for total in facts:
-            below = [child for child in children.get(total.line, ()) if child.unit == total.unit]
-            summed = any(pattern.fullmatch(total.line) for pattern in table.profile.summed)
+            below = [
+                child
+                for child in children.get(table.name(total.line), ())
+                if child.unit == total.unit
+            ]
+            summed = any(pattern.fullmatch(label(total.line)) for pattern in table.profile.summed)
             if below and (total.is_total or summed) and total not in below:
                 found.append((total, below))
     return found
@@ -95,41 +102,42 @@ def _is_complete(table: Table, total: Fact, children: Sequence[Fact]) -> bool:
     return bool(wanted) and wanted <= names
 
 
-def _place(total: Fact) -> tuple[str, ...]:
-    return total.document, total.statement, total.line, total.parent
+def _place(table: Table, total: Fact) -> tuple[str, ...]:
+    return total.document, *table.key(total)
 
 
-def _sign_key(total: Fact, child: Fact) -> tuple[str, str, str]:
-    return total.statement, total.line, child.line
+def _sign_key(table: Table, total: Fact, child: Fact) -> tuple[str, str, str]:
+    return total.statement, table.name(total.line), table.name(child.line)
 
 
 def _signs(table: Table, parts: Sequence[tuple[Fact, list[Fact]]]) -> Signs:
     signs: Signs = {}
     groups: dict[tuple[str, str], list[tuple[Fact, list[Fact]]]] = defaultdict(list)
     for total, children in parts:
-        groups[total.statement, total.line].append((total, children))
+        groups[total.statement, table.name(total.line)].append((total, children))
         for child in children:
-            off = any(pattern.fullmatch(child.line) for pattern in table.profile.subtracted)
-            signs[_sign_key(total, child)] = -1 if off else 1
+            taken_off = (each.fullmatch(label(child.line)) for each in table.profile.subtracted)
+            signs[_sign_key(table, total, child)] = -1 if any(taken_off) else 1
     for columns in groups.values():
-        _believe(columns, signs)
+        _believe(table, columns, signs)
     return signs
 
 
-def _believe(columns: Sequence[tuple[Fact, list[Fact]]], signs: Signs) -> None:
+def _believe(table: Table, columns: Sequence[tuple[Fact, list[Fact]]], signs: Signs) -> None:
     """Turn one part's sign if most columns of at least two foot only that way."""
-    if len(columns) < 2 or 2 * _footing(columns, signs) >= len(columns):
+    if len(columns) < 2 or 2 * _footing(table, columns, signs) >= len(columns):
         return
-    for key in {_sign_key(total, child) for total, children in columns for child in children}:
+    for key in {_sign_key(table, total, part) for total, parts in columns for part in parts}:
         turned = {**signs, key: -signs[key]}
-        if 2 * _footing(columns, turned) > len(columns):
+        if 2 * _footing(table, columns, turned) > len(columns):
             signs.update(turned)
             return
 
 
-def _footing(columns: Sequence[tuple[Fact, list[Fact]]], signs: Signs) -> int:
-    return sum(
-        total.value
-        == sum((child.value * signs[_sign_key(total, child)] for child in children), Fraction(0))
-        for total, children in columns
-    )
+def _footing(table: Table, columns: Sequence[tuple[Fact, list[Fact]]], signs: Signs) -> int:
+    def footed(total: Fact, parts: Sequence[Fact]) -> Fraction:
+        return sum(
+            (part.value * signs[_sign_key(table, total, part)] for part in parts), Fraction(0)
+        )
+
+    return sum(total.value == footed(total, parts) for total, parts in columns)

@@ -12,28 +12,29 @@ from datetime import date, timedelta
 from fractions import Fraction
 from typing import Any
 
-from usance.disclose.facts import Fact
+from usance.disclose.facts import Fact, label
 from usance.disclose.periods import parse_period
 from usance.disclose.table import Table
 from usance.disclose.text import Text
 from usance.disclose.ties import Kind, Tie
 
-CHANGE = re.compile(r"(?P<line>.+?) - change vs (?P<base>\S+)")
-SHARE = re.compile(r"(?P<line>.+?) - share of (?P<of>.+)")
-GROWTH = re.compile(r"(?P<line>.+?) growth - (?P<end>low|high)")
-PRICE = re.compile(r"(?P<plan>.+?) average price")
+CHANGE = re.compile(r"(?P<line>.+?) - change vs (?P<base>\S+)", re.IGNORECASE)
+SHARE = re.compile(r"(?P<line>.+?) - share of (?P<of>.+)", re.IGNORECASE)
+GROWTH = re.compile(r"(?P<line>.+?) growth - (?P<end>low|high)", re.IGNORECASE)
+PRICE = re.compile(r"(?P<plan>.+?) average price", re.IGNORECASE)
 
 
 def highlight_ties(table: Table, text: Text) -> Iterator[Tie]:
     """Every tie of the highlights, the outlook and the share repurchases."""
     for fact in table.numbers:
-        if found := CHANGE.fullmatch(fact.line):
+        line = label(fact.line)
+        if found := CHANGE.fullmatch(line):
             yield from _change(table, fact, found["line"], found["base"])
-        elif found := SHARE.fullmatch(fact.line):
+        elif found := SHARE.fullmatch(line):
             yield from _ratio(table, fact, found["line"], fact.parent)
-        elif found := GROWTH.fullmatch(fact.line):
+        elif found := GROWTH.fullmatch(line):
             yield from _growth(table, text, fact, found["line"], found["end"])
-        elif found := PRICE.fullmatch(fact.line):
+        elif found := PRICE.fullmatch(line):
             yield from _price(table, fact, found["plan"])
 
 
@@ -51,7 +52,7 @@ def _lines(table: Table, like: Fact, name: str, period: str) -> list[Fact]:
 
 
 def _change(table: Table, fact: Fact, line: str, base: str) -> Iterator[Tie]:
-    period = parse_period(base)
+    period = parse_period(base.upper())
     now = _lines(table, fact, line, fact.period.name)
     then = _lines(table, fact, line, period.name) if period else []
     for one in now[:1]:
@@ -147,4 +148,4 @@ def _weekday(day: date) -> date:
 
 
 def _matches(pattern: str, line: str) -> bool:
-    return re.fullmatch(pattern, line, re.IGNORECASE) is not None
+    return re.fullmatch(pattern, label(line), re.IGNORECASE) is not None

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 
-from usance.disclose.facts import Fact
+from usance.disclose.facts import Fact, label
 from usance.disclose.periods import Period
 from usance.disclose.table import Table
 from usance.disclose.ties import Kind, Term, Tie
@@ -129,7 +129,7 @@ class Matrix:
         terms: list[Term] = []
         for (line, where, period), fact in self.cells["balance_sheet"].items():
             name, _, parent = line.partition("|")
-            earned = "retained" in name or outside.fullmatch(fact.line)
+            earned = "retained" in name or outside.fullmatch(label(fact.line))
             if where != column or fact.is_total or earned:
                 continue
             if "equity" in parent and "liabilities" not in parent and period in (start, end):
@@ -150,7 +150,7 @@ class Matrix:
         for name in concepts:
             pattern = self.table.profile.concepts[name].line
             for fact in self.by_column[base, column, period]:
-                if pattern.fullmatch(fact.line):
+                if pattern.fullmatch(label(fact.line)):
                     return fact
         return None
 
@@ -167,8 +167,8 @@ def balances(table: Table) -> Iterator[Tie]:
     assets, claims = sides
     for (_, statement, _, _), facts in table.columns.items():
         if ":" in statement and "balance_sheet" in statement:
-            left = [fact for fact in facts if assets.fullmatch(fact.line)]
-            right = [fact for fact in facts if claims.fullmatch(fact.line)]
+            left = [fact for fact in facts if assets.fullmatch(label(fact.line))]
+            right = [fact for fact in facts if claims.fullmatch(label(fact.line))]
             if left and right:
                 terms = ((left[0], 1),)
                 yield Tie("balance sheet balances", right[0], terms, check_only=True)

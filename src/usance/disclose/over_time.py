@@ -94,7 +94,7 @@ def same_instants(table: Table) -> Iterator[Tie]:
         for fact in table.all_of(concept):
             opens = concept.endswith("begin")
             day = fact.period.start if opens else fact.period.end
-            groups[fact.document, fact.currency, fact.line, day].append(fact)
+            groups[fact.document, fact.currency, table.name(fact.line), day].append(fact)
         for first, *rest in groups.values():
             for fact in rest:
                 yield Tie("one balance for one day", fact, ((first, 1),), check_only=True)

@@ -5,15 +5,15 @@
 ('2024-01-01', '2024-06-30', 182)
 >>> half.opens_on == parse_period("2023-12-31").end
 True
->>> parse_period("9M2024").name, parse_period("2024Q5")
-('2024M9', None)
+>>> parse_period("9M2024").name, parse_period("2024").name, parse_period("2024Q5")
+('2024M9', 'FY2024', None)
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date, timedelta
 from functools import lru_cache
 
@@ -40,12 +40,19 @@ _RANGE = re.compile(r"(\d{4}-\d{2}-\d{2})(?:/|\.\.| to )(\d{4}-\d{2}-\d{2})")
 
 @dataclass(frozen=True, slots=True)
 class Period:
-    """A day, or the days from `start` to `end`; for an instant both are the same."""
+    """A day, or the days from `start` to `end`; for an instant both are the same.
+
+    `name` is one for all ways to write it, `written` is how the cell was.
+    """
 
     name: str
     start: date
     end: date
     instant: bool
+    written: str = field(default="", compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "written", self.written or self.name)
 
     @property
     def days(self) -> int:
@@ -85,8 +92,8 @@ def _duration(text: str) -> Period | None:
             year = int(parts.get("year") or parts["late"])
             first, last = _months(kind, parts)
             end = date(year, 12, 31) if last == 12 else date(year, last + 1, 1) - _DAY
-            name = f"{year}M9" if kind == "nine" else text
-            return Period(name, date(year, first, 1), end, instant=False)
+            name = {"nine": f"{year}M9", "year": f"FY{year}"}.get(kind, text)
+            return Period(name, date(year, first, 1), end, instant=False, written=text)
     return None
 
 

@@ -12,6 +12,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 
+from usance.disclose.facts import label
 from usance.disclose.profile import Profile
 from usance.disclose.table import Column, Table
 from usance.disclose.ties import Kind, Read, Tie
@@ -48,7 +49,8 @@ class Plugs:
         rule = next((each for each in self.profile.plugs if each["statement"] == column[1]), None)
         if rule is None or (rule["lines"] != "all" and len(ties) > int(rule["lines"])):
             return False
-        named = all(re.fullmatch(rule["line"], tie.target.line, re.IGNORECASE) for tie in ties)
+        lines = (label(tie.target.line) for tie in ties)
+        named = all(re.fullmatch(rule["line"], line, re.IGNORECASE) for line in lines)
         # Each leaf is off by at most half a step, so the residue is at most half of their number.
         small = all(
             abs(read(tie.target) - (tie.expected(read) or Fraction(0)))

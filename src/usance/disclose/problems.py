@@ -9,7 +9,7 @@ from difflib import SequenceMatcher
 
 from usance.base.errors import UsanceError
 from usance.disclose.errors import FactError
-from usance.disclose.facts import MONEY, Fact
+from usance.disclose.facts import MONEY, Fact, label
 from usance.disclose.profile import Profile
 
 # Counts, rates and prices are never below zero; nor is what a company owns.
@@ -18,6 +18,8 @@ _NEVER_NEGATIVE = (
     "million_persons", "persons", "count", "months", "days", "rmb_per_usd", "rate",
 )  # fmt: skip
 _POSITIVE = ("rmb_per_usd", "rate")
+# Letters that a scanner gets wrong in one name, of names long enough to tell.
+_MISREAD, _LONG = 2, 8
 _ASSETS = re.compile(r"TOTAL ASSETS|Total (non-?)?current assets", re.IGNORECASE)
 
 
@@ -38,7 +40,7 @@ def _wrong(fact: Fact, what: str, fix: str) -> FactError:
 
 
 def _place(fact: Fact) -> str:
-    return f"'{fact.line}' in {fact.statement}, {fact.period.name} {fact.currency}"
+    return f"'{fact.line}' in {fact.statement}, {fact.period.written} {fact.currency}"
 
 
 def _two_values(facts: Sequence[Fact]) -> Iterator[UsanceError]:
@@ -64,7 +66,7 @@ def _wrong_signs(facts: Sequence[Fact]) -> Iterator[UsanceError]:
 
 
 def _is_asset(fact: Fact) -> bool:
-    named = _ASSETS.fullmatch(fact.line) or _ASSETS.fullmatch(fact.parent)
+    named = _ASSETS.fullmatch(label(fact.line)) or _ASSETS.fullmatch(label(fact.parent))
     return fact.statement == "balance_sheet" and named is not None
 
 
@@ -119,21 +121,29 @@ def _missing_rate(facts: Sequence[Fact], profile: Profile) -> Iterator[UsanceErr
 def _lost_parents(facts: Sequence[Fact], profile: Profile) -> Iterator[UsanceError]:
     """A parent that is almost, but not quite, a line of its statement."""
     tables = profile.statements["tables"]
-    lines: dict[tuple[str, str], set[str]] = defaultdict(set)
+    written = {text for fact in facts for text in (fact.line, fact.parent)}
+    names = {text: profile.name_of(text) for text in written}
+    lines: dict[tuple[str, str], dict[str, str]] = defaultdict(dict)
     for fact in facts:
-        lines[fact.document, fact.statement].add(fact.line)
+        lines[fact.document, fact.statement].setdefault(names[fact.line], fact.line)
     said: set[tuple[str, str, str]] = set()
     for fact in facts:
         known = lines[fact.document, fact.statement]
-        place = fact.document, fact.statement, fact.parent
-        if fact.statement not in tables or not fact.parent or fact.parent in known or place in said:
+        parent = names[fact.parent]
+        place = fact.document, fact.statement, parent
+        if fact.statement not in tables or not parent or parent in known or place in said:
             continue
         said.add(place)
-        near = [line for line in sorted(known) if _alike(line, fact.parent)]
+        near = [known[name] for name in sorted(known) if _alike(name, parent)]
         if near:
             what = f"parent_line '{fact.parent}' is no line of {fact.statement}"
             yield _wrong(fact, what, f"Did you mean '{near[0]}'?")
 
 
 def _alike(one: str, other: str) -> bool:
-    return SequenceMatcher(None, one, other).ratio() > 0.9
+    """Whether a scanner could have made one of the other: a letter or two, no whole word."""
+    if max(len(one), len(other)) < _LONG or abs(len(one) - len(other)) > _MISREAD:
+        return False
+    parts = SequenceMatcher(None, one, other, autojunk=False).get_opcodes()
+    wrong = sum(max(a2 - a1, b2 - b1) for tag, a1, a2, b1, b2 in parts if tag != "equal")
+    return wrong <= _MISREAD

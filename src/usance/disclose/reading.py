@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
 from fractions import Fraction
@@ -81,9 +81,26 @@ def _facts(
                 facts.append(found)
             else:
                 wrong += found
+    facts = _whole(facts)
     wrong += problems(facts, profile, signs=signs)
     raise_all(sorted(wrong, key=_by_row), where=where)
     return _once(facts)
+
+
+def _whole(facts: Sequence[Fact]) -> list[Fact]:
+    """Thousands are printed whole; where all of a document end in `.0`, a program wrote them so."""
+    printed = {
+        fact.document
+        for fact in facts
+        if fact.unit == "thousand" and fact.text.partition(".")[2].strip("0")
+    }
+    one = Fraction(UNITS["thousand"])
+    return [
+        replace(fact, step=one)
+        if fact.unit == "thousand" and fact.document not in printed and fact.step != one
+        else fact
+        for fact in facts
+    ]
 
 
 def _by_row(error: UsanceError) -> tuple[str, int]:

@@ -7,7 +7,7 @@ made again from what was made before it, never from what is printed.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -75,7 +75,7 @@ def rebuild_facts(facts: Sequence[Fact], profile: Profile) -> Rebuilt:
     ties = all_ties(table)
     search = Search(ties, Plugs(ties, profile))
     search.roots()
-    makers = _makers(ties, _given(search))
+    makers = first_makers(ties, _given(search))
     values = Values(makers)
     differences = []
     for fact, tie in makers.items():
@@ -93,7 +93,7 @@ def makers_of(facts: Sequence[Fact], profile: Profile) -> dict[Fact, Tie]:
     ties = all_ties(Table(facts, profile))
     search = Search(ties, Plugs(ties, profile))
     search.roots()
-    return _makers(ties, _given(search))
+    return first_makers(ties, _given(search))
 
 
 class Values:
@@ -132,7 +132,8 @@ class Values:
         return "slip"
 
 
-def _makers(ties: Sequence[Tie], given: set[Fact]) -> dict[Fact, Tie]:
+def first_makers(ties: Sequence[Tie], given: Collection[Fact] = ()) -> dict[Fact, Tie]:
+    """The first tie of each figure that may make it, but for those that are given."""
     makers: dict[Fact, Tie] = {}
     for tie in ties:
         if not tie.check_only and tie.target.is_number and tie.target not in given:
@@ -152,6 +153,6 @@ def _line(each: Difference) -> str:
     fact = each.fact
     rebuilt = "nothing" if each.rebuilt is None else shown(each.rebuilt, fact)
     return (
-        f"{each.kind}: {fact.line}, {fact.period.name} {fact.currency} ({fact.where}): "
+        f"{each.kind}: {fact.line}, {fact.period.written} {fact.currency} ({fact.where}): "
         f"rebuilt {rebuilt}, printed {fact.text}; {each.rule}"
     )

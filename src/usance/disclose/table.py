@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from datetime import date
 
-from usance.disclose.facts import NO_CURRENCY, Fact
+from usance.disclose.facts import NO_CURRENCY, Fact, label
 from usance.disclose.periods import Period
 from usance.disclose.profile import Profile
 
@@ -42,7 +42,7 @@ class Table:
     def _in_order(self) -> list[str]:
         latest: dict[str, date] = {}
         for fact in self.facts:
-            if fact.statement != "outlook" and not fact.period.name.isdigit():
+            if fact.statement != "outlook" and not fact.period.written.isdigit():
                 known = latest.get(fact.document, fact.period.end)
                 latest[fact.document] = max(known, fact.period.end)
         names = dict.fromkeys(fact.document for fact in self.facts)
@@ -79,8 +79,8 @@ class Table:
                 for name, concept in self.profile.concepts.items()
                 if (concept.unit in ("", fact.unit) or (concept.unit == "money" and fact.is_money))
                 and concept.statement.fullmatch(fact.statement)
-                and concept.line.fullmatch(fact.line)
-                and concept.parent.fullmatch(fact.parent)
+                and concept.line.fullmatch(label(fact.line))
+                and concept.parent.fullmatch(label(fact.parent))
             )
         return self._concepts[place]
 

@@ -156,7 +156,7 @@ class Router:
 
     def _in_stretch(self, standing: Standing) -> bool:
         """Whether the first request is in the stretch that ended the stream before."""
-        if self.changed or _hours(self.rows)[0] != standing["hour"]:
+        if self.changed or _hour(self.rows, 0) != standing["hour"]:
             return False
         now = int(self.done.requests.requested_at[0])
         return sum(_micro(event) <= now for event in self.mandates.events) == self.events
@@ -196,7 +196,7 @@ class Router:
         if state.since:
             follow_use(self.columns, self.live, state.since)
             state.since = 0
-        state.hour = int(_hours(self.rows)[start])
+        state.hour = _hour(self.rows, start)
         if self.rows.day[start] != state.today:
             self._new_day(int(self.rows.day[start]))
         reason = self._happen(now, state.today) or self.changed
@@ -339,6 +339,10 @@ def route(
 def _hours(rows: Rows) -> Numbers:
     hour: Numbers = rows.day * 24 + rows.second // HOUR
     return hour
+
+
+def _hour(rows: Rows, row: int) -> int:
+    return int(rows.day[row]) * 24 + int(rows.second[row]) // HOUR
 
 
 def _micro(event: Event) -> int:

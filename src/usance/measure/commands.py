@@ -141,6 +141,7 @@ def rows(
     part: Annotated[str, typer.Option("--part", help="numerator or denominator.")] = "numerator",
     period: Period = None,
     limit: Annotated[int, typer.Option("--limit", help="At most so many rows.")] = 100,
+    loans: Annotated[bool, typer.Option("--loans", help="Go on to the loans of each row.")] = False,
     roles: Roles = None,
 ) -> None:
     """List the rows behind a figure, as CSV."""
@@ -149,7 +150,7 @@ def rows(
 
     day, span = _when(as_of, period)
     names, found = rows_of_figure(
-        book_folder, metric, day, span, where or (), part, limit, _roles(roles)
+        book_folder, metric, day, span, where or (), part, limit, _roles(roles), loans=loans
     )
     print_csv(names, found)
 

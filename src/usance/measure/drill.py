@@ -9,17 +9,21 @@ from typing import Any
 
 from usance.base.documents import read_document
 from usance.base.errors import InputError, unknown
+from usance.measure.dues_of_book import loans_due
 from usance.measure.inputs import Inputs, Role, parse_roles
 from usance.measure.metrics import Result, measure, rows_behind
 from usance.measure.queries import DIMENSIONS, CannotDivide
 from usance.measure.spans import Span
 
+ALL = 2**31 - 1
+"""More rows than any metric has."""
+
 
 def rows_of_figure(
     folder: Path, metric: str, as_of: date, period: Span | None, where: Sequence[str],
-    part: str, limit: int, roles: Mapping[str, Role] | None,
+    part: str, limit: int, roles: Mapping[str, Role] | None, *, loans: bool = False,
 ) -> tuple[list[str], list[Any]]:  # fmt: skip
-    """The rows behind the figure of a segment, given as `key=number` words."""
+    """The rows behind the figure of a segment, given as `key=number` words; or its loans."""
     if part not in ("numerator", "denominator"):
         raise unknown("part", part, ("numerator", "denominator"), where="--part")
     wanted = dict(_pair(each) for each in where)
@@ -32,8 +36,31 @@ def rows_of_figure(
         results = measure(inputs, [metric], as_of=as_of, period=period, roles=roles)
     for result in results:
         if dict(result.by) == wanted:
-            return rows_behind(inputs, result, part, limit=limit, roles=roles)
+            if not loans:
+                return rows_behind(inputs, result, part, limit=limit, roles=roles)
+            names, rows = loans_behind(inputs, *rows_behind(inputs, result, part, limit=ALL), as_of)
+            return names, rows[:limit]
     raise _no_such(metric, wanted, results)
+
+
+def loans_behind(
+    inputs: Inputs, names: Sequence[str], rows: Sequence[Any], as_of: date
+) -> tuple[list[str], list[Any]]:
+    """Rows by loan: as they are if they name one, else the loans of the days and cells they sum."""
+    if "loan_id" in names:
+        return list(names), list(rows)
+    missing = [name for name in ("loans", "facts", "cells") if name not in inputs]
+    if not {"due_on", "cell"} <= set(names) or missing:
+        fix = "Leave --loans out"
+        lacks = f"the book has no {' and no '.join(missing)}" if missing else "they name none"
+        raise InputError(f"these rows lead to no loans: {lacks}", where="--loans", fix=fix)
+    places = [names.index(name) for name in ("due_on", "cell")]
+    days = {(row[places[0]], row[places[1]]) for row in rows}
+    if not days:
+        return list(names), []
+    loans, facts, cells = (inputs.read(name) for name in ("loans", "facts", "cells"))
+    found = loans_due(loans, facts, cells, days, as_of)
+    return found.column_names, [tuple(row.values()) for row in found.to_pylist()]
 
 
 def read_roles(path: Path) -> dict[str, Role]:

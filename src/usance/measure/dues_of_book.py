@@ -6,13 +6,16 @@ principal due that day and what of it is unpaid at its end. What was paid early 
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from datetime import date
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from usance.base.columns import make
+from usance.base.columns import arrays, make, sort
 from usance.base.dates import to_day
+from usance.base.tables import table
 from usance.loan.batch import Views
 from usance.measure.positions import I64, Portfolio
 from usance.measure.tape_of_book import cells_of_loans
@@ -27,6 +30,48 @@ def dues_between(
     portfolio: Portfolio, first: date, last: date, cells: pa.Table, as_of: date
 ) -> pa.Table:
     """The sums of every day and cell with something due; known up to `as_of`."""
+    loans, days, amounts = _dues_of_loans(portfolio, first, last, as_of)
+    cell = cells_of_loans(portfolio.columns, cells)[loans].astype(np.int64)
+    keys, places = np.unique(np.stack((days, cell), 1), axis=0, return_inverse=True)
+    sums = {name: np.zeros(len(keys), np.int64) for name in amounts}
+    for name, values in amounts.items():
+        np.add.at(sums[name], places.ravel(), values)
+    return make("dues", due_on=keys[:, 0].astype(np.int32), cell=keys[:, 1], **sums)
+
+
+def loans_due(
+    loans: pa.Table, facts: pa.Table, cells: pa.Table, days: Collection[tuple[date, int]],
+    as_of: date,
+) -> pa.Table:  # fmt: skip
+    """The loans behind some rows of `dues`, given as days and cells: a row for each that counts."""
+    wanted = sorted({cell for _, cell in days})
+    there = np.isin(cells_of_loans(arrays(loans), cells), wanted)
+    chosen = loans.filter(pc.is_in(loans["loan_id"], loans["loan_id"].filter(pa.array(there))))
+    theirs = facts.filter(pc.is_in(facts["loan_id"], chosen["loan_id"]))
+    # A book's files follow each other by date, a portfolio's rows by loan.
+    portfolio = Portfolio.of(sort(chosen, table("loans")), sort(theirs, table("facts")))
+    span = min(day for day, _ in days), max(day for day, _ in days)
+    owners, due_on, amounts = _dues_of_loans(portfolio, *span, as_of)
+    cell = cells_of_loans(portfolio.columns, cells)[owners].astype(np.int64)
+    known = {(to_day(day), number) for day, number in days}
+    counted = np.any([values != 0 for values in amounts.values()], axis=0)
+    kept = [
+        n for n in np.flatnonzero(counted) if (int(due_on[n]), int(cell[n])) in known
+    ]  # fmt: skip
+    return pa.table(
+        {
+            "due_on": pa.array(due_on[kept].astype(np.int32), pa.date32()),
+            "cell": cell[kept],
+            "loan_id": portfolio.columns["loan_id"][owners[kept]],
+            **{name: values[kept] for name, values in amounts.items()},
+        }
+    )
+
+
+def _dues_of_loans(
+    portfolio: Portfolio, first: date, last: date, as_of: date
+) -> tuple[I64, I64, dict[str, I64]]:
+    """Of each due in a span: the loan's place, its day, and its amounts."""
     plan = portfolio.dues()
     owners = np.repeat(np.arange(len(portfolio)), np.diff(plan.offsets))
     end = min(to_day(last), to_day(as_of))
@@ -39,12 +84,7 @@ def dues_between(
         **_day_1(portfolio, loans, days, then, plan.principal[at], to_day(as_of)),
         **_first_payment(portfolio, loans, days, at == plan.offsets[loans], to_day(as_of)),
     }
-    cell = cells_of_loans(portfolio.columns, cells)[loans].astype(np.int64)
-    keys, places = np.unique(np.stack((days, cell), 1), axis=0, return_inverse=True)
-    sums = {name: np.zeros(len(keys), np.int64) for name in amounts}
-    for name, values in amounts.items():
-        np.add.at(sums[name], places.ravel(), values)
-    return make("dues", due_on=keys[:, 0].astype(np.int32), cell=keys[:, 1], **sums)
+    return loans, days, amounts
 
 
 def _day_1(

@@ -5,11 +5,14 @@ An engine is handed Ibis expressions over unbound tables and gives rows of whole
 
 from __future__ import annotations
 
+import os
 import shutil
+import sys
 import tempfile
 import warnings
-from collections.abc import Sequence
-from contextlib import AbstractContextManager, ExitStack
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Protocol
@@ -24,6 +27,8 @@ from usance.measure.errors import EngineError
 from usance.measure.inputs import Inputs
 
 ENGINES = ("duckdb", "spark")
+MASTER = "USANCE_SPARK_MASTER"
+"""The variable that names a Spark master, such as `spark://host:7077`."""
 
 _IBIS = {
     "i8": "int8", "i16": "int16", "i32": "int32", "i64": "int64", "f64": "float64", "day": "date",
@@ -120,6 +125,9 @@ class _Spark:
                 pq.write_table(given, paths[0])
             late = {} if isinstance(given, pa.Table) else _late_columns(name, given)
             reader = self._session.read.option("mergeSchema", bool(late))
+            if not late:
+                # Said beforehand: to look for it in the files is a job of Spark's for each table.
+                reader = reader.schema(_spark_schema(paths[0]))
             self._filled(reader.parquet(*paths), late).createOrReplaceTempView(name)
         return self
 
@@ -161,29 +169,57 @@ def _late_columns(name: str, files: Sequence[Path]) -> dict[str, tuple[str, int]
     }
 
 
-def spark_session() -> Any:
-    """The Spark session of this process, on this machine; made at the first call."""
+def _spark_schema(file: str) -> Any:
+    with without_pandas():
+        from pyspark.sql.pandas.types import from_arrow_schema
+
+    return from_arrow_schema(pq.read_schema(file))
+
+
+def check_spark() -> None:
+    """Raise what Spark lacks on this machine, if anything."""
     if shutil.which("java") is None:
-        fix = "Install Java 17, or use --engine duckdb"
+        fix = "Install Java 17 or newer (openjdk-17-jre-headless), or use another --engine"
         raise EngineError("Spark needs Java, which is not here", where="--engine", fix=fix)
-    try:
-        with warnings.catch_warnings():
-            # Spark warns of a pandas it does not know yet; no pandas is used here.
-            warnings.simplefilter("ignore", FutureWarning)
-            from pyspark.sql import SparkSession
-    except ImportError:
+    if find_spec("pyspark") is None:
         fix = "Install usance with its extra: usance[spark]"
-        raise EngineError("Spark is not installed", where="--engine", fix=fix) from None
+        raise EngineError("Spark is not installed", where="--engine", fix=fix)
+
+
+@contextmanager
+def without_pandas() -> Iterator[None]:
+    """Inside the block Spark does not warn of a pandas that it does not know yet."""
+    with warnings.catch_warnings():
+        # No pandas is used here, but Spark looks for it.
+        warnings.simplefilter("ignore", FutureWarning)
+        yield
+
+
+def spark_session(cores: int = 2) -> Any:
+    """The Spark session of this process, made at the first call.
+
+    It has so many cores of this machine, or runs where `USANCE_SPARK_MASTER` says.
+    """
+    check_spark()
+    with without_pandas():
+        from pyspark.sql import SparkSession
+    # Workers get the Python that runs here, unless a cluster has its own.
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     settings = {
         "spark.sql.session.timeZone": "UTC",
         "spark.ui.enabled": "false",
         "spark.sql.shuffle.partitions": "2",
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.driver.host": "127.0.0.1",
         "spark.ui.showConsoleProgress": "false",
         "spark.log.level": "ERROR",
+        # Spark has a worker for each core: threads inside one would only get in each other's way.
+        "spark.executorEnv.USANCE_THREADS": "1",
+        "spark.executorEnv.PYTHONWARNINGS": "ignore::FutureWarning",
     }
-    builder = SparkSession.builder.master("local[2]").appName("usance")
+    master = os.environ.get(MASTER, f"local[{cores}]")
+    if master.startswith("local"):
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+        settings |= dict.fromkeys(("spark.driver.bindAddress", "spark.driver.host"), "127.0.0.1")
+    builder = SparkSession.builder.master(master).appName("usance")
     for key, value in settings.items():
         builder = builder.config(key, value)
     return builder.getOrCreate()

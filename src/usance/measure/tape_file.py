@@ -1,11 +1,14 @@
 """A file of a tape as text columns under our names, with the number of every row.
 
-CSV, `.csv.gz` and Parquet are read alike. Row 1 is the first row under the header.
+CSV, `.csv.gz` and Parquet are read alike, and so is text whose header is parted by semicolons,
+tabs or bars. Row 1 is the first row under the header.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import csv as plain_csv
+import gzip
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,6 +18,8 @@ from usance.base.errors import UsanceError, raise_all, unknown
 from usance.measure.errors import TapeError
 
 _MOST_PROBLEMS = 1_000  # a file with more is of another kind; the rest would not help
+_HEAD = 1 << 16  # bytes that are enough for a header and to tell text from other files
+_SEPARATORS = (",", ";", "\t", "|")
 
 
 class Given(NamedTuple):
@@ -37,7 +42,10 @@ def read_rows(
     `dates` says in which format a column that holds real dates is written out as text.
     """
     file = Path(path)
-    data, broken, problems = _parquet(file) if file.suffix == ".parquet" else _csv(file)
+    if file.suffix == ".parquet":
+        data, broken, problems = _parquet(file)
+    else:
+        data, broken, problems = _csv(file, columns.values())
     raise_all(
         [
             unknown("column", name, data.column_names, where=places.get(key, str(path)))
@@ -64,7 +72,7 @@ def read_rows(
     return Given(pa.table(made), broken, problems)
 
 
-def _csv(file: Path) -> Given:
+def _csv(file: Path, wanted: Collection[str]) -> Given:
     from pyarrow import csv
 
     problems: list[UsanceError] = []
@@ -81,8 +89,10 @@ def _csv(file: Path) -> Given:
 
     # Rows are numbered only when read in order.
     reading = csv.ReadOptions(use_threads=False)
-    parsing = csv.ParseOptions(invalid_row_handler=refuse, newlines_in_values=True)
     try:
+        parsing = csv.ParseOptions(
+            invalid_row_handler=refuse, newlines_in_values=True, delimiter=_separator(file, wanted)
+        )
         head = csv.open_csv(file, reading, parsing).schema.names
         broken.clear()
         problems.clear()
@@ -102,6 +112,23 @@ def _csv(file: Path) -> Given:
         numbers = [n for n in range(1, len(data) + len(gone) + 1) if n not in gone]
         data = data.append_column("", pa.array(numbers))
     return Given(data, len(broken), problems)
+
+
+def _separator(file: Path, wanted: Collection[str]) -> str:
+    """The sign that parts the header into the most of the columns that are asked for."""
+    with gzip.open(file) if file.suffix == ".gz" else file.open("rb") as opened:
+        head = opened.read(_HEAD)
+    # The last character may be cut in two.
+    text = head[: head.rfind(b"\n") + 1 or None].decode("utf-8-sig")
+    if "\0" in text:
+        raise UnicodeDecodeError("utf-8", head, 0, 1, "this is no text")
+    header = text.partition("\n")[0].rstrip("\r")
+
+    def found(separator: str) -> int:
+        names = next(plain_csv.reader([header], delimiter=separator), [])
+        return sum(name in wanted for name in names)
+
+    return max(_SEPARATORS, key=found)
 
 
 def _parquet(file: Path) -> Given:

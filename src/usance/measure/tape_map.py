@@ -20,6 +20,7 @@ usance.base.errors.Problems: map.yaml: 2 problems
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import date
@@ -31,6 +32,7 @@ from usance.base.dates import parse_month
 from usance.base.documents import parse_json, parse_yaml, read_text
 from usance.base.errors import UsanceError, raise_all, unknown
 from usance.base.fields import Fields, day, document_places, text, whole_of
+from usance.measure.errors import TapeError
 from usance.measure.states import BY_DAYS, State
 
 LOAN_MONTH = {
@@ -52,6 +54,10 @@ PAYMENTS = {"loan": True, "paid_on": True, "amount": True}
 COHORTS = {"month": 1, "quarter": 3, "half_year": 6, "year": 12}
 ROWS = {"loan_month": LOAN_MONTH, "loan": LOAN}
 RELATIVE = "relative"
+AMOUNTS = {"1234.56": ("", "."), "1,234.56": (",", "."), "1234,56": ("", ","),
+           "1.234,56": (".", ","), "1 234,56": (" ", ",")}  # fmt: skip
+"""How amounts are written: what groups their digits, and what stands before the decimals."""
+_PART = re.compile(r"%(-?[dmyHIMSj]|[aAbBwYpgfzZUWcxXn%])")
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +80,7 @@ class TapeMap:
     month: int | None = None
     as_of: date | None = None
     currency: Currency = Currency.CNY
+    amounts: str = "1234.56"
     cohorts: str = "quarter"
     vintages: tuple[int, ...] = (30, 180)
     ever: tuple[int, ...] = (60, 90)
@@ -116,7 +123,8 @@ def parse_map(given: str, where: str = "map") -> TapeMap:
     fields = Fields(read(given, where=where), document_places(where, lambda: given), problems)
     rows = fields.need("rows", _choice("rows", ROWS)) or "loan_month"
     parts: dict[str, Any] = {"rows": rows}
-    _take(fields, parts, "months", text)
+    _take(fields, parts, "months", _months)
+    _take(fields, parts, "amounts", _choice("amounts", AMOUNTS))
     _take(fields, parts, "dates", _formats)
     _take(fields, parts, "title", text)
     _take(fields, parts, "month", lambda value, at: parse_month(str(value), where=at))
@@ -164,7 +172,20 @@ def _days(given: Any, where: str) -> tuple[int, ...]:
 
 
 def _formats(given: Any, where: str) -> tuple[str, ...]:
-    return tuple(text(each, where) for each in (given if isinstance(given, list) else [given]))
+    return tuple(_format(each, where) for each in (given if isinstance(given, list) else [given]))
+
+
+def _months(given: Any, where: str) -> str:
+    return RELATIVE if given == RELATIVE else _format(given, where)
+
+
+def _format(given: Any, where: str) -> str:
+    """A way to write dates, such as `%d.%m.%Y`."""
+    form = text(given, where)
+    if not _PART.search(form) or "%" in _PART.sub("", form):
+        fix = "Write %Y, %m, %d for year, month, day (%y, %b for 24, Jan), as in %d.%m.%Y"
+        raise TapeError(f"'{form}' is no way to write a date", where=where, fix=fix)
+    return form
 
 
 def _columns(fields: Fields, key: str, known: Mapping[str, bool]) -> dict[str, str]:

@@ -7,6 +7,7 @@ oldest due that is not covered.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -18,7 +19,7 @@ from usance.base.errors import UsanceError, raise_all
 from usance.measure.errors import TapeError
 from usance.measure.states import BY_DAYS
 from usance.measure.tape_file import read_rows
-from usance.measure.tape_map import LOAN, LOAN_MONTH, PAYMENTS, TapeMap
+from usance.measure.tape_map import AMOUNTS, LOAN, LOAN_MONTH, PAYMENTS, TapeMap
 from usance.measure.tape_sql import (
     LOAN_CELLS,
     LOAN_MONTH_CELLS,
@@ -29,9 +30,11 @@ from usance.measure.tape_sql import (
     PAYMENT_CELLS,
     PAYMENT_PROBLEMS,
     REFS,
+    SUMS,
     UNUSED,
 )
 
+_MOST_MONEY = 1 << 62  # minor units, what sums of whole numbers hold with room to spare
 _MOST_PROBLEMS = 1_000  # a file with more is of another kind; the rest would not help
 
 
@@ -62,6 +65,9 @@ def tape_rows(path: Path | str, mapped: TapeMap) -> Rows:
         if not made.num_rows:
             fix = "Correct the mapping or the file"
             raise_all([*problems, TapeError("has no row to measure", where=str(path), fix=fix)])
+        if (engine.sql(SUMS).fetchall()[0][0] or 0) >= _MOST_MONEY:
+            fix = "Give amounts in units of the currency, or a part of the loans"
+            raise TapeError("its amounts add up to too much", where=str(path), fix=fix)
         refs = engine.sql(REFS).to_arrow_table()
         unused = engine.sql(UNUSED).fetchall()[0][0]
     return Rows(made, refs, unused + broken, tuple(problems))
@@ -74,7 +80,7 @@ _Made: TypeAlias = tuple[list[UsanceError], int, pa.Table]
 def _loan_months(engine: Any, path: Path | str, mapped: TapeMap) -> _Made:
     formats = {"month": mapped.months, "cohort": mapped.months}
     given, broken, problems = read_rows(path, mapped.columns, LOAN_MONTH, formats, mapped.places)
-    engine.register("given", given)
+    engine.register("given", _amounts(given, mapped))
     engine.sql(LOAN_MONTH_CELLS, params=_parameters(mapped)).create("cells")
     problems += _problems(engine.sql(MONTH_PROBLEMS, params=_named(mapped)), path)
     rows = engine.sql(LOAN_MONTH_ROWS, params={"by_status": mapped.by_status}).to_arrow_table()
@@ -84,7 +90,7 @@ def _loan_months(engine: Any, path: Path | str, mapped: TapeMap) -> _Made:
 def _loans(engine: Any, path: Path | str, mapped: TapeMap) -> _Made:
     formats = dict.fromkeys(LOAN, mapped.dates[0])
     given, broken, problems = read_rows(path, mapped.columns, LOAN, formats, mapped.places)
-    engine.register("given", given)
+    engine.register("given", _amounts(given, mapped))
     units = 10**mapped.currency.exponent
     engine.sql(LOAN_CELLS, params={"dates": list(mapped.dates), "units": units}).create("cells")
     problems += _problems(engine.sql(LOAN_PROBLEMS, params=_named(mapped)), path)
@@ -94,7 +100,7 @@ def _loans(engine: Any, path: Path | str, mapped: TapeMap) -> _Made:
         formats = {"paid_on": mapped.dates[0]}
         paid, _, found = read_rows(file, mapped.payments.columns, PAYMENTS, formats, {})
         problems += found
-    engine.register("paid", paid)
+    engine.register("paid", _amounts(paid, mapped))
     engine.sql(PAYMENT_CELLS, params={"dates": list(mapped.dates), "units": units}).create(
         "payments"
     )
@@ -105,6 +111,28 @@ def _loans(engine: Any, path: Path | str, mapped: TapeMap) -> _Made:
     engine.register("days", _month_ends(engine, mapped))
     rows = engine.sql(LOAN_ROWS, params={"as_of": mapped.as_of, "scheduled": scheduled})
     return problems, broken, rows.to_arrow_table()
+
+
+_MONEY = ("balance", "principal", "total_due", "charged_off", "amount")
+
+
+def _amounts(given: pa.Table, mapped: TapeMap) -> pa.Table:
+    """Amounts with a point and no groups; what the mapping does not describe stays as it is."""
+    import pyarrow.compute as pc
+
+    group, point = AMOUNTS[mapped.amounts]
+    if (group, point) == ("", "."):
+        return given
+    groups = rf"\d+|\d{{1,3}}({re.escape(group)}\d{{3}})*" if group else r"\d+"
+    written = rf"^-?[$€£¥]? ?({groups})({re.escape(point)}\d+)?$"
+    for place, name in enumerate(given.column_names):
+        if name in _MONEY:
+            text = given.column(name)
+            digits = pc.replace_substring_regex(text, rf"[^0-9{point}-]", "")
+            made = pc.replace_substring(digits, point, ".")
+            fits = pc.match_substring_regex(text, written)
+            given = given.set_column(place, name, pc.if_else(fits, made, text))
+    return given
 
 
 _NO_ROWS = {"row": pa.nulls(0, pa.int64())}

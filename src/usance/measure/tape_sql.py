@@ -16,11 +16,11 @@ LOAN_MONTH_CELLS = """
         CASE WHEN $relative THEN try_cast(g.cohort AS INT)
              ELSE datediff('month', DATE '1970-01-01', try_strptime(g.cohort, $months))
         END AS cohort,
-        try_cast(g.balance AS DECIMAL(30, 9)) * $units AS balance,
-        try_cast(g.principal AS DECIMAL(30, 9)) * $units AS principal,
+        try_cast(g.balance AS DECIMAL(24, 9)) * $units AS balance,
+        try_cast(g.principal AS DECIMAL(24, 9)) * $units AS principal,
         try_cast(g.days_past_due AS INT) AS days,
         CASE WHEN $by_status THEN s.state
-             WHEN $has_balance AND try_cast(g.balance AS DECIMAL(30, 9)) = 0 THEN $closed::BIGINT
+             WHEN $has_balance AND try_cast(g.balance AS DECIMAL(24, 9)) = 0 THEN $closed::BIGINT
              WHEN try_cast(g.days_past_due AS INT) <= 0 THEN 0
              ELSE least(7, (try_cast(g.days_past_due AS INT) + 29) // 30) END AS state
     FROM given g LEFT JOIN states s ON s.label = g.status
@@ -78,14 +78,14 @@ LOAN_CELLS = """
         closed_on AS closed_text, charged_off_on AS charged_off_text,
         charged_off AS charged_off_amount_text,
         try_strptime(disbursed_on, $dates)::DATE AS disbursed_on,
-        try_cast(principal AS DECIMAL(30, 9)) * $units AS principal,
-        try_cast(total_due AS DECIMAL(30, 9)) * $units AS total_due,
+        try_cast(principal AS DECIMAL(24, 9)) * $units AS principal,
+        try_cast(total_due AS DECIMAL(24, 9)) * $units AS total_due,
         try_strptime(due_on, $dates)::DATE AS due_on,
         try_strptime(first_due_on, $dates)::DATE AS first_due_on,
         try_cast(try_cast(instalments AS DECIMAL(18, 3)) AS INT) AS instalments,
         try_strptime(closed_on, $dates)::DATE AS closed_on,
         try_strptime(charged_off_on, $dates)::DATE AS charged_off_on,
-        try_cast(charged_off AS DECIMAL(30, 9)) * $units AS charged_off
+        try_cast(charged_off AS DECIMAL(24, 9)) * $units AS charged_off
     FROM given
 """
 
@@ -133,7 +133,7 @@ LOAN_PROBLEMS = """
 PAYMENT_CELLS = """
     SELECT row, loan, paid_on AS paid_text, amount AS amount_text,
         try_strptime(paid_on, $dates)::DATE AS paid_on,
-        try_cast(amount AS DECIMAL(30, 9)) * $units AS amount
+        try_cast(amount AS DECIMAL(24, 9)) * $units AS amount
     FROM paid
 """
 
@@ -218,6 +218,10 @@ LOAN_ROWS = """
 
 REFS = """
     SELECT loan_id, any_value(loan_ref) AS loan_ref FROM made GROUP BY loan_id ORDER BY loan_id
+"""
+
+SUMS = """
+    SELECT greatest(sum(abs(balance)), sum(principal)) FROM made
 """
 
 UNUSED = """

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -17,11 +18,12 @@ from usance.assess.decision.handover import LineState, decision_rows
 from usance.assess.flow.files import Flow, read_flow
 from usance.base.codes import DecisionKind, Product
 from usance.base.columns import make
-from usance.base.dates import from_day
+from usance.base.dates import from_day, to_month
 from usance.base.parameters import Parameters
 from usance.twin.moments import moments
 from usance.world.applicants import application_inputs, score_inputs
 from usance.world.population import Population
+from usance.world.scenario_file import write_texts
 
 I64 = NDArray[np.int64]
 Inputs = dict[str, Any]
@@ -32,15 +34,19 @@ REVIEW_DAYS = 365
 
 @dataclass(frozen=True)
 class Assessor:
-    """The packaged flow, asked with what the world shows of users."""
+    """The flow of a scenario, asked with what the world shows of users."""
 
     population: Population
     funding_cost_ppm: int
 
     @cached_property
     def flow(self) -> Flow:
-        """The flow for consumers."""
-        return read_flow(FLOW)
+        """The scenario's own, or the packaged one for consumers."""
+        own = self.population.scenario.flow
+        if not own:
+            return read_flow(FLOW)
+        with TemporaryDirectory() as folder:
+            return read_flow(write_texts(own, Path(folder)))
 
     @cached_property
     def _parameters(self) -> Parameters:
@@ -48,22 +54,26 @@ class Assessor:
 
     def application_inputs(self, users: I64, day: int) -> Inputs:
         """What is known of new users who apply."""
+        month = to_month(from_day(day))
         return {
-            **score_inputs(self.population, users), **application_inputs(self.population, users),
+            **score_inputs(self.population, users, month),
+            **application_inputs(self.population, users, month),
             **self._outside(len(users), day),
             "platform_worst_days": np.full(len(users), -1), "platform_days_past_due": _zeros(users),
         }  # fmt: skip
 
     def drawdown_inputs(
-        self, users: I64, day: int, amount_minor: I64, available_minor: I64, worst_days: I64
-    ) -> Inputs:
-        """What is known of users with a line and nothing overdue who ask for money."""
-        application = application_inputs(self.population, users)
+        self, users: I64, day: int, amount_minor: I64, available_minor: I64, worst_days: I64,
+        overdue_days: I64,
+    ) -> Inputs:  # fmt: skip
+        """What is known of users with a line who ask for money."""
+        month = to_month(from_day(day))
+        application = application_inputs(self.population, users, month)
         columns = {
-            **score_inputs(self.population, users),
+            **score_inputs(self.population, users, month),
             **{name: application[name] for name in ("list_hit", "device_users_30d")},
             **self._outside(len(users), day),
-            "platform_worst_days": worst_days, "platform_days_past_due": _zeros(users),
+            "platform_worst_days": worst_days, "platform_days_past_due": overdue_days,
             "drawdown_minor": amount_minor, "line_available_minor": available_minor,
             "line_age_days": users % REVIEW_DAYS,
         }  # fmt: skip

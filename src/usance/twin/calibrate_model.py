@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from usance.base.codes import Model
 from usance.base.rates import PPM
 from usance.world.institutions import mean_ticket_minor
+from usance.world.opening import level_left, monthly_rate
 from usance.world.scenario import Behaviour, Scenario
 from usance.world.shocks import factor_ppm
 
@@ -122,14 +123,11 @@ class ExpectedBook:
     @cached_property
     def left(self) -> F64:
         """What of the principal is left by tenor and instalments paid, at the mean rate."""
-        pricing = self.scenario.pricing
-        pairs = zip(pricing.rate_ppm, pricing.grade_share_ppm, strict=True)
-        rate = sum(rate * share for rate, share in pairs) / PPM**2 / 12
+        rate = monthly_rate(self.scenario)
         longest = max(each.tenor for each in self.cohorts)
         table = np.zeros((longest + 1, longest + 1))
         for tenor in range(1, longest + 1):
-            growth = (1 + rate) ** np.arange(tenor + 1)
-            table[tenor, : tenor + 1] = (growth[-1] - growth) / (growth[-1] - 1)
+            table[tenor, : tenor + 1] = level_left(tenor, rate)
         return table
 
     def _lent(self) -> Iterator[Cohort]:
@@ -156,8 +154,9 @@ class ExpectedBook:
             for mix in self.scenario.demand.products
             for tenor, part in sorted(mix.months_ppm.items())
         ]
+        rate = monthly_rate(self.scenario)
+        whole = sum(weight * sum(level_left(tenor, rate)) for tenor, weight in mixes)
         for behind, share in enumerate(opening.bucket_ppm):
-            whole = sum(weight * (tenor + 1) / 2 for tenor, weight in mixes)
             for tenor, weight in mixes:
                 for age in range(behind, tenor + behind):
                     minor = total * share / PPM * weight / whole

@@ -7,12 +7,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from usance.base.compiled import in_threads
+from usance.loan.kernel.fold import SLOTS
 from usance.twin.dues import DueSums
 from usance.twin.fact_rows import FactRows
 from usance.twin.open_loans import OpenLoans
 from usance.twin.packed import pack, unpack
 from usance.twin.shard import Pending, Shard
 from usance.twin.users import Users
+from usance.twin.weave_kernel import NARROW, narrow_rows, widen_rows
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -54,12 +57,28 @@ def dues_of(arrays: Arrays) -> DueSums:
 
 def _of_loans(name: str, loans: OpenLoans) -> Arrays:
     columns = {f"{name}.{column}": values for column, values in loans.columns.items()}
-    return {**columns, f"{name}_states": loans.states, f"{name}_watches": loans.watches}
+    states = {f"{name}_states": _narrow(loans.states), f"{name}_watches": loans.watches}
+    return columns | states
 
 
 def _loans(arrays: Arrays, name: str) -> OpenLoans:
     columns = _named(arrays, name)
-    return OpenLoans(columns, arrays[f"{name}_states"], arrays[f"{name}_watches"])
+    return OpenLoans(columns, _wide(arrays[f"{name}_states"]), arrays[f"{name}_watches"])
+
+
+def _narrow(states: NDArray[np.int64]) -> NDArray[Any]:
+    """States of half the width, column by column, if all fit: a quarter of the work to pack."""
+    found = np.empty((NARROW, len(states)), np.int32)
+    fits = in_threads(lambda a, b: narrow_rows(a, b, states, found), len(states))
+    return found if all(fits) else states
+
+
+def _wide(kept: NDArray[Any]) -> NDArray[np.int64]:
+    if kept.dtype == np.int64:
+        return kept
+    states = np.empty((kept.shape[1], SLOTS), np.int64)
+    in_threads(lambda a, b: widen_rows(a, b, kept, states), len(states))
+    return states
 
 
 def _of_facts(name: str, facts: FactRows) -> Arrays:

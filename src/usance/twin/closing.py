@@ -53,10 +53,10 @@ def close_period(
     return made.seconds
 
 
-def measure_quarter(book: Book, period: ClosePeriod) -> int:
+def measure_quarter(book: Book, period: ClosePeriod, engine: str = "duckdb") -> int:
     """Measure the whole pack of metrics of a closed quarter; how many figures there are."""
-    as_of = last_of_month(period.last_month)
-    results = measure(Inputs.of_book(book), as_of=as_of, period=Span.of(period.label))
+    as_of, span = last_of_month(period.last_month), Span.of(period.label)
+    results = measure(Inputs.of_book(book), as_of=as_of, period=span, engine=engine)
     with book.writing() as step:
         step.add("metrics", metrics_table(results), month=period.last_month, instead=True)
     return len(results)

@@ -37,13 +37,15 @@ def run(
     last: Annotated[
         str | None, typer.Option("--to", metavar="MONTH", help="Last month; the scenario's.")
     ] = None,
+    engine: Annotated[str, typer.Option(metavar="ENGINE", help="local or spark.")] = "local",
     workers: Annotated[
-        int | None, typer.Option(metavar="N", help="Threads; as many as there are cores.")
+        int | None, typer.Option(metavar="N", min=1, help="Cores to use; all of them.")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Run a scenario, or go on with the run that is in the folder."""
     from usance.base.dates import parse_month
+    from usance.twin.engine import engine_of
     from usance.twin.plan import Plan
     from usance.twin.run import no_progress
     from usance.twin.run import run as runs
@@ -54,12 +56,14 @@ def run(
     begin = parse_month(first, where="--from") if first else economy.first_month
     end = parse_month(last, where="--to") if last else economy.last_month
     plan = Plan(economy, _scale(scale), begin, end)
+    plan.check(out)
+    worked_by = engine_of(engine, workers)
     shown = sys.stderr.isatty() and not as_json
-    if not as_json and plan.scale > 0:
+    if not as_json:
         print_line(f"about {plan.loans:,} loans; needs {plan.bytes_needed / 1e9:,.2f} GB of disk")
     made = runs(
-        economy, out, scale=plan.scale, first=begin, last=end, workers=workers,
-        progress=_Shown(session.seconds) if shown else no_progress, clock=session.seconds,
+        economy, out, scale=plan.scale, first=begin, last=end, engine=worked_by,
+        progress=Shown(session.seconds) if shown else no_progress, clock=session.seconds,
     )  # fmt: skip
     if as_json:
         print_json(made.figures)
@@ -83,21 +87,20 @@ def _scale(text: str) -> Fraction:
         raise RunError(f"{text!r} is no number", where="--scale", fix=fix) from None
 
 
-class _Shown:
+class Shown:
     """One line on a terminal: what is done, how far it is, and the time left."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
-        self.clock, self.begun, self.share, self.first = clock, clock(), 0.0, -1
+        self.clock, self.begun, self.first = clock, clock(), -1
 
     def __call__(self, what: str, done: int, whole: int) -> None:
-        if whole:
-            self.first = done if self.first < 0 else self.first
-            self.share = done / whole
+        """Say it, on the line that stands."""
+        # What an earlier run did took no time of this one.
+        self.first = done if self.first < 0 else self.first
         left = ""
-        made = self.share * whole - self.first if whole else 0
-        if made > 0:
-            seconds = (self.clock() - self.begun) * (whole - done) / made
+        if done > self.first:
+            seconds = (self.clock() - self.begun) * (whole - done) / (done - self.first)
             left = f", {seconds // 60:.0f} min {seconds % 60:.0f} s left"
         end = "\n" if what == "done" else ""
-        sys.stderr.write(f"\r\x1b[K{what} {self.share:.0%}{left}{end}")
+        sys.stderr.write(f"\r\x1b[K{what} {done / whole:.0%}{'' if end else left}{end}")
         sys.stderr.flush()

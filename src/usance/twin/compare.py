@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from usance.base.errors import InputError
 from usance.books.closes import standing
 from usance.books.periods import parse_close_period
 from usance.disclose.facts import MONEY, NO_CURRENCY, UNITS, Fact
+from usance.disclose.periods import Period
 from usance.disclose.profile import Profile, load_profile
 from usance.disclose.reading import read_facts
 from usance.disclose.release.business import INCOMPLETE
@@ -80,7 +82,12 @@ def compare(
     if scale <= 0:
         raise InputError(f"a scale of {scale}", where="--scale", fix="Give one above zero")
     printing, known = profile or load_profile(), rules or load_rules()
-    published = [fact for fact in read_facts(facts, printing) if _wanted(fact, printing)]
+    opening = min((each.day for each in standing(book)), default=date.min)
+    published = [
+        fact
+        for fact in read_facts(facts, printing)
+        if _wanted(fact, printing) and was_run(fact.period, opening)
+    ]
     own: dict[Key, Fraction] = {}
     for ends in sorted(set(_last_days(published).values())):
         own |= own_figures(book, ends, printing)
@@ -104,6 +111,17 @@ def own_figures(book: Book, quarter: str, profile: Profile) -> dict[Key, Fractio
         for each in release.figures
         if each.unit in UNITS and each.currency in (profile.reporting, NO_CURRENCY)
     }  # fmt: skip
+
+
+def was_run(period: Period, opening: date) -> bool:
+    """Whether a run can tell a period: what led to its opening book was drawn, not simulated.
+
+    >>> from usance.disclose.periods import parse_period
+    >>> eve = date(2022, 12, 31)
+    >>> [was_run(parse_period(name), eve) for name in ("2022Q4", "2022-12-31", "2023Q1")]
+    [False, True, True]
+    """
+    return period.instant or period.start > opening
 
 
 def _wanted(fact: Fact, profile: Profile) -> bool:

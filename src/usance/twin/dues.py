@@ -65,6 +65,18 @@ class DueSums:
                 sums = where.setdefault(each, _empty(self.cells))
                 np.add.at(sums[:, :, place], (days[rows] - first, cell[rows]), amounts[rows])
 
+    @staticmethod
+    def room(cells: int) -> I64:
+        """Sums of three months, the last one last, for a kernel to add to."""
+        return np.zeros((KEPT, DAYS, cells + 1, len(SUMS)), np.int64)
+
+    def take_in(self, sure: I64, still_open: I64, month: int) -> None:
+        """Take in the sums of three months up to one."""
+        for where, sums in ((self.sure, sure), (self.open, still_open)):
+            for place, each in enumerate(range(month - KEPT + 1, month + 1)):
+                if sums[place].any():
+                    where[each] = where[each] + sums[place] if each in where else sums[place]
+
     def join(self, other: DueSums) -> None:
         """Take in the sums of another shard."""
         for mine, theirs in ((self.sure, other.sure), (self.open, other.open)):

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from usance.base.columns import make
+from usance.base.columns import make, order_of
 from usance.loan.columns import FactColumns
 from usance.twin.moments import END_OF_DAY, moments
 
@@ -44,6 +44,17 @@ class FactRows(NamedTuple):
         """Some of the facts."""
         return FactRows(*(values[rows] for values in self))
 
+    def of_loans(self, loan_ids: I64) -> FactRows:
+        """The facts of some loans, if facts and loans are in order."""
+        starts = np.searchsorted(self.loan_id, loan_ids, side="left")
+        counts = np.searchsorted(self.loan_id, loan_ids, side="right") - starts
+        before = np.cumsum(counts) - counts
+        return self.where(np.arange(counts.sum()) + np.repeat(starts - before, counts))
+
+    def among(self, loan_ids: I64) -> FactRows:
+        """The facts of some loans in ascending order, the facts in any."""
+        return self.where(np.flatnonzero(np.isin(self.loan_id, loan_ids)))
+
     def and_also(self, *others: FactRows) -> FactRows:
         """These facts and others, by loan in canonical order."""
         parts = [each for each in (self, *others) if len(each.day)]
@@ -52,20 +63,9 @@ class FactRows(NamedTuple):
         joined = FactRows(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
         return joined.where(joined.in_order())
 
-    def in_order(self) -> NDArray[np.intp]:
-        """The places of the facts in canonical order, loan by loan.
-
-        Loan, day and kind of one shard fit one number, and parts that are sorted already are
-        merged; only where that does not tell facts apart all columns are looked at.
-        """
-        loan = self.loan_id - self.loan_id.min()
-        day = self.day.astype(np.int64) - int(self.day.min())
-        if int(loan.max()) < 1 << 43 and int(day.max()) < 1 << 16:
-            key = (loan << 20) + (day << 4) + self.kind
-            order = np.argsort(key, kind="stable")
-            if (np.diff(key[order]) > 0).all():
-                return order
-        return np.lexsort((self.ref, self.kind, self.day, self.loan_id))
+    def in_order(self) -> I64:
+        """The places of the facts in canonical order, loan by loan."""
+        return order_of([self.loan_id, self.day, self.kind, self.ref])
 
     def with_few(self, others: FactRows) -> FactRows:
         """These facts, in order, with a few more put in their places; a known one is dropped."""

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from usance.base.book import Book, Step
 from usance.base.codes import Model
@@ -15,19 +14,43 @@ from usance.twin.closing import period_of
 from usance.twin.group import income_tax_owed, month_facts, opening_facts
 from usance.twin.loan_terms import PRODUCTS
 from usance.twin.setting import Setting
+from usance.twin.shard import PER_USER
 
+I64 = NDArray[np.int64]
+MODELS = max(Model) + 1
 BEYOND = 7
 """The bucket of loans more than 180 days past due, which are no balance any more."""
 
 
-class GroupFacts:
-    """Gathers a month's volumes while loans are booked, then states the group's facts."""
+def owed_by_model(setting: Setting, tape: pa.Table) -> I64:
+    """Unpaid principal of the rows of a tape."""
+    models = np.array([int(each.model) for each in setting.institutions.funding])
+    rows = tape.select(["bucket", "cell", "principal_minor"])
+    kept = rows.filter(pc.less(rows["bucket"], BEYOND))
+    of_cell = models[(kept["cell"].to_numpy().astype(np.int64) - 1) // PRODUCTS]
+    return _sums(of_cell, kept["principal_minor"].to_numpy(), MODELS)
 
-    def __init__(self, setting: Setting, book: Book) -> None:
-        self.setting, self.book = setting, book
+
+def lent_by_model(loans: pa.Table) -> I64:
+    """What new loans were drawn for."""
+    return _sums(loans["model"].to_numpy(), loans["principal_minor"].to_numpy(), MODELS)
+
+
+def approved_by_channel(setting: Setting, lines: pa.Table | None) -> I64:
+    """Users given their first line."""
+    channels = max((each.number for each in setting.scenario.users.channels), default=0) + 1
+    if lines is None:
+        return np.zeros(channels, np.int64)
+    found = setting.population.channel(lines["line_id"].to_numpy() // PER_USER)
+    return np.bincount(found, minlength=channels).astype(np.int64)
+
+
+class GroupFacts:
+    """States the group's facts."""
+
+    def __init__(self, setting: Setting) -> None:
+        self.setting = setting
         self.scale_ppb = int(setting.scale * PPB)
-        self.volumes: dict[Model, int] = {}
-        self.balances: dict[Model, int] = {}
 
     @property
     def is_asked(self) -> bool:
@@ -40,61 +63,33 @@ class GroupFacts:
             rows = opening_facts(self.setting.scenario, self.scale_ppb)
             step.add("group_facts", rows, month=self.setting.opening_month)
 
-    def see(self, loans: pa.Table, tape: pa.Table) -> None:
-        """New loans of a shard."""
-        _add(self.volumes, loans, "principal_minor", loans["model"].to_numpy())
-        _add(self.balances, tape, "principal_minor", loans["model"].to_numpy())
-
-    def month(self, step: Step, month: int, book: Book) -> None:
-        """The facts of a month, after its loans are booked."""
-        volumes, balances = self.volumes, self.balances
-        self.volumes, self.balances = {}, {}
+    def month(
+        self, step: Step, month: int, book: Book, *, lent: I64, owed: I64, approved: I64
+    ) -> None:
+        """The facts of a month, after its loans are booked; `owed` is without them."""
         if not self.is_asked:
             return
-        for model, minor in self._balances(book, month).items():
-            balances[model] = balances.get(model, 0) + minor
         before = book.read("group_facts", month=month - 1)
         first_id = 1 + max(_last_ids(book), default=0)
         closed = period_of(month - 1, self.setting.opening_month)
-        owed = income_tax_owed(book) if closed is not None else None
+        tax = income_tax_owed(book) if closed is not None else None
         rows = month_facts(
-            self.setting.scenario, month, volumes, balances, self._approved(book, month),
-            self.scale_ppb, first_id, before, owed,
+            self.setting.scenario, month, _models(lent), _models(owed + lent),
+            dict(enumerate(approved.tolist())), self.scale_ppb, first_id, before, tax,
         )  # fmt: skip
         if rows.num_rows:
             step.add("group_facts", rows, month=month)
-
-    def _balances(self, book: Book, month: int) -> dict[Model, int]:
-        """Unpaid principal by model of loans that were there before the month."""
-        funding = self.setting.institutions.funding
-        found: dict[Model, int] = {}
-        for file in book.files("tape", month=month):
-            rows = book.read("tape", ["principal_minor", "bucket", "cell"], month=month,
-                             shard=file.shard)  # fmt: skip
-            kept = rows.filter(pc.less(rows["bucket"], BEYOND))
-            models = np.array([int(each.model) for each in funding])
-            of_cell = models[(kept["cell"].to_numpy().astype(np.int64) - 1) // PRODUCTS]
-            _add(found, kept, "principal_minor", of_cell)
-        return found
-
-    def _approved(self, book: Book, month: int) -> dict[int, int]:
-        """Users given their first line in the month, by channel."""
-        found: dict[int, int] = {}
-        for file in book.files("lines", month=month):
-            lines = book.read("lines", ["line_id"], month=month, shard=file.shard)
-            users = lines["line_id"].to_numpy() // 16_384
-            channels = self.setting.population.channel(users)
-            for channel, count in zip(*np.unique(channels, return_counts=True), strict=True):
-                found[int(channel)] = found.get(int(channel), 0) + int(count)
-        return found
 
 
 def _last_ids(book: Book) -> list[int]:
     return [int(file.last[0]) for file in book.files("group_facts") if file.rows]
 
 
-def _add(sums: dict[Model, int], rows: pa.Table, name: str, model: Any) -> None:
-    amounts = rows[name].to_numpy()
-    for each in np.unique(model):
-        own = int(amounts[model == each].sum())
-        sums[Model(int(each))] = sums.get(Model(int(each)), 0) + own
+def _models(sums: I64) -> dict[Model, int]:
+    return {model: int(sums[model]) for model in Model}
+
+
+def _sums(keys: NDArray[np.int64], amounts: I64, room: int) -> I64:
+    found = np.zeros(room, np.int64)
+    np.add.at(found, keys, amounts)
+    return found

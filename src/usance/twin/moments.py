@@ -31,9 +31,11 @@ def _offset_seconds(day: int, zone: str) -> int:
 
 def moments(days: NDArray[Any], seconds: Any, zone: str) -> NDArray[np.int64]:
     """Seconds after the beginning of business days."""
-    known, place = np.unique(days, return_inverse=True)
-    offsets = np.array([_offset_seconds(int(each), zone) for each in known], np.int64)
-    ahead = offsets[place.ravel()] if len(known) else np.zeros(0, np.int64)
+    if not len(days):
+        return np.zeros(0, np.int64)
+    first, last = int(days.min()), int(days.max())
+    offsets = np.array([_offset_seconds(day, zone) for day in range(first, last + 1)], np.int64)
+    ahead = offsets[days - first]
     local = days.astype(np.int64) * DAY_SECONDS + np.asarray(seconds, np.int64)
     return np.asarray((local - ahead) * MICROSECONDS)
 

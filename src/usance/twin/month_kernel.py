@@ -10,11 +10,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from usance.base.codes import Kind
+from usance.base.codes import Kind, Status
 from usance.base.compiled import kernel
 from usance.loan.kernel.arrays import (
     I16,
-    I32,
     I64,
     FactArrays,
     Plan,
@@ -27,16 +26,18 @@ from usance.loan.kernel.days import BEFORE_ALL, fold_facts
 from usance.loan.kernel.fold import (
     BALANCE,
     COVERED,
+    IS_CHARGED_OFF,
     IS_DISBURSED,
     IS_SETTLED,
     LEVEL_MINOR,
     META,
     PAID_MASK,
+    PENALTY_OPEN,
     RECOVERED,
     SLOTS,
+    fallen_due,
 )
 from usance.loan.kernel.plan import COUNT, MONTH, P, due_day, instalment
-from usance.loan.kernel.view import FIELD_COUNT, view
 from usance.service.due_kernel import NEVER, open_instalment
 
 DPD, STATUS, PRINCIPAL, PAST_DUE, PREPAID, RECOVERED_NOW, WORST = range(7)
@@ -57,16 +58,13 @@ first due, and whether that was unpaid after seven days (-1 not yet known)."""
 NOTE_WORST, NOTE_PREPAID = 0, 1
 AFTER_7, AFTER_30 = 7, 30
 _PAID = int(Kind.PAID)
+_ACTIVE, _CLOSED, _CHARGED_OFF = int(Status.ACTIVE), int(Status.CLOSED), int(Status.CHARGED_OFF)
 _OLD_7, _OLD_30, _EVE, _DUE, _NEW_7, _NEW_30 = range(6)
 
 
-def work() -> tuple[I64, I64, I64]:
-    """Work space of one thread: a view, notes and the days to stop at."""
-    return (
-        np.empty((1, FIELD_COUNT), np.int64),
-        np.zeros(2, np.int64),
-        np.empty(6, np.int64),
-    )
+def work() -> tuple[I64, I64]:
+    """Work space of one thread: notes, and the days to stop at."""
+    return np.zeros(2, np.int64), np.empty(6, np.int64)
 
 
 @kernel
@@ -259,12 +257,36 @@ def fold_month(
     return 0
 
 
+@kernel(inline=True)
+def stand(plan: Plan, state: State, day: int) -> tuple[int, int, int]:
+    """Status of a loan at the end of a day, its days past due, and what is past due."""
+    meta = state[META]
+    status = _CHARGED_OFF if meta & IS_CHARGED_OFF else _ACTIVE
+    if not meta & IS_DISBURSED:
+        return _ACTIVE, i64(0), i64(0)
+    if meta & IS_SETTLED:
+        return _CLOSED if state[PENALTY_OPEN] == 0 else status, i64(0), state[PENALTY_OPEN]
+    k, _ = open_instalment(plan, state)
+    if k == plan[COUNT] or due_day(plan, k) > day:  # all that has fallen due is paid
+        return status, i64(0), state[PENALTY_OPEN]
+    return status, day - due_day(plan, k), past_due(plan, state, day)
+
+
+@kernel
+def past_due(plan: Plan, state: State, day: int) -> int:
+    """All that has fallen due by a day and is not paid, penalties included."""
+    due = fallen_due(plan, state, day)
+    left = i64(state[PENALTY_OPEN])
+    for c in range(4):
+        left += max(0, due[c] - state[COVERED + c])
+    return left
+
+
 @kernel
 def month_rows(
-    start: int, stop: int, state: State, seen: I64, notes: I64, stops: I64, terms: TermArrays,
-    states: I64, worst: I16, facts: FactArrays, month: int, first: int, last: int, watches: I64,
-    source: I16, new_states: I64, new_through: I32, ends: I64, dues: I64, released: I64,
-    refused: I64,
+    start: int, stop: int, state: State, notes: I64, stops: I64, terms: TermArrays, states: I64,
+    worst: I16, facts: FactArrays, month: int, first: int, last: int, watches: I64, source: I16,
+    new_states: I64, ends: I64, dues: I64, released: I64, refused: I64,
 ) -> None:  # fmt: skip
     """Each loan taken to the month's end: its new state, where it stands, and its dues."""
     for row in range(start, stop):
@@ -278,16 +300,11 @@ def month_rows(
             dues[row], notes, stops, released[source[row]], first,
         )  # fmt: skip
         note(refused, row, refusal)
-        view(plan, state, last, seen, 0)
-        ends[row, DPD], ends[row, STATUS], ends[row, PRINCIPAL] = (
-            seen[0, 1],
-            seen[0, 0],
-            seen[0, 3],
-        )
-        ends[row, PAST_DUE] = seen[0, 8] + seen[0, 9] + seen[0, 10] + seen[0, 11] + seen[0, 12]
+        status, dpd, ends[row, PAST_DUE] = stand(plan, state, last)
+        ends[row, DPD], ends[row, STATUS] = dpd, status
+        ends[row, PRINCIPAL] = plan[P] - state[COVERED] if state[META] & IS_DISBURSED else 0
         ends[row, PREPAID] = notes[NOTE_PREPAID]
         ends[row, RECOVERED_NOW] = state[RECOVERED] - before
-        ends[row, WORST] = max(notes[NOTE_WORST], seen[0, 1])
+        ends[row, WORST] = max(notes[NOTE_WORST], dpd)
         for slot in range(SLOTS):
             new_states[row, slot] = state[slot]
-        new_through[row] = last

@@ -9,10 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from usance.base.compiled import in_threads
 from usance.loan.batch import States
 from usance.loan.columns import TermColumns
+from usance.loan.kernel.arrays import TermArrays
 from usance.loan.kernel.fold import SLOTS
 from usance.twin.month_kernel import W_DAY, WATCH
+from usance.twin.weave_kernel import weave_rows
 
 TERMS = {
     "principal_minor": np.int64, "rate_ppm": np.int32, "coupon_ppm": np.int32,
@@ -58,30 +61,59 @@ class OpenLoans:
     def __len__(self) -> int:
         return len(self.states)
 
+    def put(self, rows: NDArray[np.int64], others: OpenLoans) -> None:
+        """Some rows as they stand among others."""
+        for name, values in others.columns.items():
+            self.columns[name][rows] = values
+        self.states[rows], self.watches[rows] = others.states, others.watches
+
     def __getitem__(self, name: str) -> NDArray[Any]:
         return self.columns[name]
 
-    def take(self, rows: NDArray[Any]) -> OpenLoans:
+    def take(self, rows: NDArray[Any], *, workers: int | None = None) -> OpenLoans:
         """Some of the loans, by row or mask."""
-        columns = {name: values[rows] for name, values in self.columns.items()}
-        return OpenLoans(columns, self.states[rows], self.watches[rows])
+        places = np.flatnonzero(rows) if rows.dtype == np.bool_ else rows
+        return self._woven(self._none, places, workers)
 
-    def joined(self, other: OpenLoans) -> OpenLoans:
-        """These loans and others, in order of id."""
-        if not len(other):
+    def joined(
+        self, other: OpenLoans, kept: NDArray[np.bool_] | None = None, *, workers: int | None = None
+    ) -> OpenLoans:
+        """These loans, or those of them that are kept, and others, in order of id."""
+        if not len(other) and kept is None:
             return self
         order = np.argsort(np.concatenate((self["loan_id"], other["loan_id"])), kind="stable")
-        return OpenLoans(
-            {name: np.concatenate((self[name], other[name]))[order] for name in self.columns},
-            np.concatenate((self.states, other.states))[order],
-            np.concatenate((self.watches, other.watches))[order],
-        )
+        if kept is not None:
+            order = order[np.concatenate((kept, np.ones(len(other), np.bool_)))[order]]
+        return self._woven(other, order, workers)
 
-    def terms(self) -> TermColumns:
-        """Their terms as the kernel takes them."""
-        columns: dict[str, Any] = {name: self.columns[name] for name in TERMS}
-        return TermColumns(**columns)
+    @property
+    def _none(self) -> OpenLoans:
+        columns = {name: values[:0] for name, values in self.columns.items()}
+        return OpenLoans(columns, self.states[:0], self.watches[:0])
+
+    def _woven(self, other: OpenLoans, places: NDArray[np.int64], workers: int | None) -> OpenLoans:
+        """Loans from their places, those of another behind these; one pass over the memory."""
+        columns = {
+            name: (np.concatenate((values, other[name])) if len(other) else values).take(places)
+            for name, values in self.columns.items()
+        }
+        tables = ((self.states, other.states), (self.watches, other.watches))
+        woven = [np.empty((len(places), one.shape[1]), np.int64) for one, _ in tables]
+
+        def rows(start: int, stop: int) -> None:
+            for (one, behind), out in zip(tables, woven, strict=True):
+                weave_rows(start, stop, places, one, behind, out)
+
+        in_threads(rows, len(places), workers, 1 << 16)
+        return OpenLoans(columns, *woven)
 
     def states_at(self, day: int) -> States:
         """Their states, stepped to a day."""
-        return States(self.terms(), self.states, np.full(len(self), day, np.int32))
+        terms: dict[str, Any] = {name: self.columns[name] for name in TERMS}
+        return States(TermColumns(**terms), self.states, np.full(len(self), day, np.int32))
+
+    @property
+    def term_arrays(self) -> TermArrays:
+        """Their terms as kernels take them; they were checked when the loans were booked."""
+        columns: Any = tuple(self.columns[name] for name in TERMS)
+        return columns  # type: ignore[no-any-return]

@@ -138,7 +138,7 @@ def _facts(
     through = terms["disbursed_on"].copy()
     np.maximum.at(through, owner[rows], when)
     late = columns.take(behind)
-    owned = facts.where(np.isin(facts.loan_id, loan_id[behind]))
+    owned = facts.of_loans(loan_id[behind])
     states = step_columns(start_columns(late), owned.columns_for(loan_id[behind]), last)
     due = due_facts(
         States(late, states.values, through[behind]),
@@ -182,8 +182,9 @@ def _stand(
     folded = fold(loans, known, month, setting.sources, workers=workers)
     dues = DueSums(setting.cells)
     dues.add(folded.dues, loans["cell"], month)
-    tables["tape"] = tape_rows(loans, folded, month)
-    shard.loans = stood(folded).take(~is_closed(folded))
+    ends = folded.tape
+    tables["tape"] = tape_rows(loans, ends, month)
+    shard.loans = stood(folded).take(~is_closed(ends))
     note_worst(shard.users, shard.loans)
     eligible = shard.users.eligible(overdue_users(shard.users, shard.loans), month)
     figures = {"loans": len(table), "facts": len(facts.day), "loan_months": len(loans)}

@@ -8,19 +8,26 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, is_dataclass
 from enum import IntEnum
 from fractions import Fraction
+from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from usance.base.book import MANIFEST, Book
 from usance.base.dates import format_month
 from usance.base.errors import UsanceError, raise_all
+from usance.base.parameters import SHIPPED
 from usance.base.tables import TABLES
-from usance.twin.errors import NoRoom, RunError
+from usance.twin.errors import NoRoom, OtherRun, RunError
 from usance.world.scenario import Scenario
 
 BYTES_A_LOAN, BYTES_A_USER, BYTES_FIXED = 420, 30, 60_000_000
 """On disk: tables, the subledgers of every close and two checkpoints, measured on `2024`."""
 MOST_SCALE = 4
+FORMAT = 2
+"""Of marks and checkpoints: a run that has others cannot be gone on with."""
+MARKS = "run/done"
+"""Where a run keeps a mark for each finished stage."""
 
 
 @dataclass(frozen=True)
@@ -32,11 +39,14 @@ class Plan:
     first: int
     last: int
 
-    @property
+    @cached_property
     def key(self) -> str:
-        """A hash of everything the result depends on; the last month is not part of it."""
+        """A hash of everything the result depends on; last month and engine are no part of it."""
         schemas = {name: each.number for name, each in TABLES.items()}
-        content = [_plain(asdict(self.scenario)), str(self.scale), self.first, schemas]
+        rules = [sha256(file.read_bytes()).hexdigest() for file in sorted(SHIPPED.rglob("*.yaml"))]
+        content = [
+            _plain(asdict(self.scenario)), str(self.scale), self.first, schemas, rules, FORMAT,
+        ]  # fmt: skip
         return sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
     @property
@@ -79,7 +89,28 @@ class Plan:
         if self.last > scenario.last_month:
             ends = format_month(scenario.last_month)
             yield RunError(f"{scenario.name} ends with {ends}", where="--to", fix="End there")
+        yield from self._other(folder)
         yield from self._room(folder)
+
+    def _other(self, folder: Path) -> Iterator[UsanceError]:
+        """Whether the folder holds something else than this run."""
+        fix = "Choose another folder with --out"
+        if not (folder / MANIFEST).exists():
+            if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+                yield RunError("is not an empty folder", where=str(folder), fix=fix)
+            return
+        book = Book.open(folder)
+        marks = [path for path in book.manifest.versions if path.startswith(f"{MARKS}/")]
+        keys = {json.loads(book.kept(path))["key"] for path in marks}
+        if keys - {self.key} or (book.manifest.tables and not keys):
+            fix += ", or ask for the run that is in it"
+            yield OtherRun("holds another run or another book", where=str(folder), fix=fix)
+            return
+        reached = max((path.removeprefix(f"{MARKS}/")[:7] for path in marks), default="")
+        if reached > format_month(self.last):
+            what = f"holds a run that has come to {reached}"
+            fix = f"Give --to {reached} or a later month"
+            yield OtherRun(what, where=str(folder), fix=fix)
 
     def _room(self, folder: Path) -> Iterator[UsanceError]:
         there = next(each for each in (folder, *folder.absolute().parents) if each.exists())

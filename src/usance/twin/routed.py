@@ -10,13 +10,15 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from usance.base.columns import make, sort
+from usance.base.codes import RoutingOutcome
+from usance.base.columns import arrays, make, sort
 from usance.base.tables import table
 from usance.match.live_state import ENGINE
 from usance.match.releases import releases_of
-from usance.match.requests import from_columns
+from usance.match.requests import DAY_SECONDS, from_columns
 from usance.match.router import route
 from usance.match.routing import routing_table
+from usance.match.rows import local_seconds
 from usance.twin.loan_terms import loans_table
 from usance.twin.serving import MONTH_DAYS
 from usance.twin.setting import Setting
@@ -68,8 +70,21 @@ def route_month(
     routed = route(asked, mandates, POLICY, seed=setting.scenario.seed, releases=back)
     column = routed.column
     taken = np.where(column >= 0, routed.columns.source[np.maximum(column, 0)], 0)
-    attempts = sort(routing_table(routed), table("routing"))
+    attempts = sort(_unanswered(setting, routing_table(routed)), table("routing"))
     return Routing(requests, taken, attempts, len(routed.plans))
+
+
+def _unanswered(setting: Setting, attempts: pa.Table) -> pa.Table:
+    """Of a source that does not answer, attempts end with their time."""
+    turns = setting.institutions.turns
+    if not turns.by_source:
+        return attempts
+    found = arrays(attempts)
+    day = local_seconds(found["at"], setting.zone) // DAY_SECONDS
+    no = found["outcome"] == RoutingOutcome.DECLINED
+    silent = no & turns.silent(found["source"].astype(np.int64), day)
+    outcome = np.where(silent, RoutingOutcome.TIMED_OUT, found["outcome"])
+    return make("routing", **{**found, "outcome": outcome})
 
 
 class Booked(NamedTuple):
@@ -86,8 +101,7 @@ def book_shard(setting: Setting, routing: Routing, shard: int, month: int) -> Bo
     """The new loans of one shard: terms, disbursement and first row of the tape."""
     own = np.flatnonzero(routing.requests["loan_id"] // PER_USER >> setting.shard_bits == shard)
     asked = {name: values[own] for name, values in routing.requests.items()}
-    order = np.lexsort((asked["loan_id"], asked["requested_at"]))
-    requests = make("requests", **{name: asked[name][order] for name in _TABLE})
+    requests = make("requests", **{name: asked[name] for name in _TABLE})
     taken = np.flatnonzero(routing.source[own] > 0)
     taken = taken[np.argsort(asked["loan_id"][taken], kind="stable")]
     drawn = {name: values[taken] for name, values in asked.items()}

@@ -54,8 +54,8 @@ MOST_FACTS = 10
 
 _PAID, _RECOVERED = int(Kind.PAID), int(Kind.RECOVERED)
 
-Known = tuple[I32, I8, I64, I64, I64, I32, I32]
-"""Facts as they are told: effective day, kind, amount, arg, reference, day of booking, row."""
+Told = tuple[I32, I8, I64, I64, I64, I32, I64]
+"""Facts as they are told: effective day, kind, amount, arg, reference, day of booking, loan."""
 
 
 @kernel(inline=True)
@@ -76,14 +76,14 @@ def amount_of(plan: Plan, state: State, day: int, how: int, share_ppm: int) -> i
 
 @kernel
 def told(
-    plan: Plan, state: State, due: I64, found: int, row: int, facts: Known, arrays: FactArrays,
+    plan: Plan, state: State, due: I64, found: int, loan: int, facts: Told, arrays: FactArrays,
     at: int,
 ) -> int:  # fmt: skip
     """Facts of service are written, booked on their day, and known at once."""
     for n in range(found):
         facts[0][at], facts[1][at], facts[2][at] = due[n, 0], due[n, 1], due[n, 2]
         facts[3][at], facts[4][at], facts[5][at] = due[n, 3], due[n, 4], due[n, 0]
-        facts[6][at] = row
+        facts[6][at] = loan
         fold_facts(plan, state, state[SLOTS:], arrays, at, at + 1, BEFORE_ALL, NEVER)
         at += 1
     return at
@@ -93,7 +93,7 @@ def told(
 def serve_loan(
     plan: Plan, state: State, loan: int, model: int, trigger: int, hazard: int, month: int,
     first: int, last: int, rules: I64, begun: Bits, knobs: I64, days: I16, due: I64, pay: I64,
-    row: int, facts: Known, arrays: FactArrays, at: int,
+    facts: Told, arrays: FactArrays, at: int,
 ) -> int:  # fmt: skip
     """The facts of one loan in one month, in their order; the place after them."""
     oldest, _ = open_instalment(plan, state)
@@ -125,7 +125,7 @@ def serve_loan(
                 by,
                 due,
             )
-            at = told(plan, state, due, found, row, facts, arrays, at)
+            at = told(plan, state, due, found, loan, facts, arrays, at)
             fees_after, claims_after = day, by
         amount = amount_of(plan, state, day, pay[n, 1], knobs[2, SHARE_PPM])
         if amount <= 0:
@@ -138,7 +138,7 @@ def serve_loan(
         kind = _RECOVERED if state[META] & IS_RECOVERY else _PAID
         facts[0][at], facts[1][at], facts[2][at] = day, kind, amount
         facts[3][at], facts[4][at] = 1 + low % knobs[2, PROVIDERS], month * 256 + n
-        facts[5][at], facts[6][at] = booked, row
+        facts[5][at], facts[6][at] = booked, loan
         at += 1
         if booked > last:
             is_clear = False
@@ -152,14 +152,14 @@ def serve_loan(
     found = due_of_loan(
         plan, state, model, trigger, rules, fees_after, last, claims_after, last, due
     )
-    return told(plan, state, due, found, row, facts, arrays, at)
+    return told(plan, state, due, found, loan, facts, arrays, at)
 
 
 @kernel
 def serve_rows(
     start: int, stop: int, state: State, due: I64, pay: I64, terms: TermArrays, states: I64,
     loan: I64, model: I8, trigger: I16, hazard: I32, month: int, first: int, last: int,
-    rules: I64, begun: Bits, knobs: I64, days: I16, facts: Known, offsets: I64,
+    rules: I64, begun: Bits, knobs: I64, days: I16, facts: Told, offsets: I64,
 ) -> int:  # fmt: skip
     """The facts of some loans; how many there are."""
     arrays = (offsets, facts[0], facts[1], facts[2], facts[3])
@@ -169,6 +169,6 @@ def serve_rows(
             state[slot] = states[row, slot]
         at = serve_loan(
             plan_at(terms, row), state, loan[row], model[row], trigger[row], hazard[row], month,
-            first, last, rules, begun, knobs, days, due, pay, row, facts, arrays, at,
+            first, last, rules, begun, knobs, days, due, pay, facts, arrays, at,
         )  # fmt: skip
     return at

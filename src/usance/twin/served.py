@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -15,10 +15,12 @@ from usance.base.tables import table
 from usance.twin.assessing import Inputs, lines_table
 from usance.twin.dues import DueSums
 from usance.twin.fact_rows import FactRows
+from usance.twin.known import Month, known_at_requests
+from usance.twin.loan_terms import month_of
 from usance.twin.moments import moments
 from usance.twin.open_loans import OpenLoans
 from usance.twin.opened import users_table
-from usance.twin.serving import fold, serve
+from usance.twin.serving import MONTH_DAYS, Ends, fold, take_on, through, through_faults
 from usance.twin.setting import Setting
 from usance.twin.shard import (
     PER_USER,
@@ -28,12 +30,13 @@ from usance.twin.shard import (
     new_loans,
     note_worst,
     overdue_users,
-    used_minor,
+    owed_by,
 )
-from usance.twin.tape import is_closed, stood, tape_rows
-from usance.world.asking import TICKET_STEP_MINOR, who_asks
+from usance.twin.tape import is_closed, standing, stood, tape_rows
+from usance.twin.users import Users
+from usance.world.asking import TICKET_STEP_MINOR, Asked, who_asks
 from usance.world.population import month_days
-from usance.world.providers import duplicates
+from usance.world.providers import are_faulty, duplicates
 
 I64 = NDArray[np.int64]
 Made = dict[str, list[pa.Table]]
@@ -44,74 +47,136 @@ def serve_shard(
     workers: int | None = None,
 ) -> Served:  # fmt: skip
     """Take a shard through a month; `booked` are the loans drawn in the month before."""
-    loans = _with_booked(setting, shard, booked)
     dues = DueSums(setting.cells)
-    loans, late = _late_notices(setting, shard.pending, loans, month, dues, workers)
+    heard = _late_notices(setting, shard, month, dues, workers)
+    loans = _with_booked(setting, shard, booked, heard.kept, workers)
     users, overdue = shard.users, overdue_users(shard.users, loans)
-    used = used_minor(users, loans)
-    told = serve(setting.scenario, loans, month, setting.rules(month), workers=workers)
-    twice = duplicates(setting.scenario, told)
-    told = told.with_few(twice)
-    _, last = month_days(month)
-    is_known = told.booked <= last
-    known, coming = told.where(is_known), told.where(~is_known)
-    folded = fold(loans, known, month, setting.sources, workers=workers)
-    dues.add(folded.dues, loans["cell"], month)
-    tape = tape_rows(loans, folded, month)
-    closed = is_closed(folded)
-    pending = _pending(loans, known, coming, folded.dues)
-    after = stood(folded)
-    users["repaid"][users.rows(after["loan_id"][closed] // PER_USER)] = month
-    note_worst(users, after)
-    open_still = after.take(~closed | np.isin(after["loan_id"], coming.loan_id))
-    tables = {"facts": known.with_few(late).table(setting.zone), "tape": tape}
+    wishes = _wishes(setting, users, month, thresholds, overdue, loans, workers)
+    # As they stand on the first day: the month takes their states on in place.
+    asks = np.zeros(len(users), np.bool_)
+    asks[wishes.rows] = True
+    theirs = loans.take(asks[users.rows(loans["loan_id"] // PER_USER)])
+    went = _lived(setting, loans, month, workers)
+    dues.join(went.dues)
+    tape = tape_rows(loans, went.ends, month)
+    closed = is_closed(went.ends)
+    after = standing(loans, went.ends)
+    ended = after["loan_id"][closed] // PER_USER
+    closed[went.apart] = False
+    open_still = after.take(~closed, workers=workers)
+    facts = went.known.with_few(heard.late)
+    tables = {"facts": facts.table(setting.zone), "tape": tape}
     made: Made = {}
-    asked = _requests(setting, shard, month, thresholds, overdue, used, made, workers)
+    told = went.known.of_loans(theirs["loan_id"]).and_also(went.coming.among(theirs["loan_id"]))
+    lived = Month(theirs, heard.unheard, heard.late, told)
+    asked = _requests(setting, shard, month, wishes, lived, made, workers)
+    users["repaid"][users.rows(ended)] = month
+    note_worst(users, after)
     _arrivals(setting, shard, month, made)
     for name, parts in made.items():
         tables[name] = sort(pa.concat_tables(parts), table(name))
-    stays = Shard(shard.number, users, open_still, pending)
+    stays = Shard(shard.number, users, open_still, went.pending)
     figures = {
-        "loan_months": len(loans), "facts": len(known.day) + len(late.day),
-        "late_notices": len(coming.day), "duplicates": len(twice.day),
+        "loan_months": len(loans), "facts": len(went.known.day) + len(heard.late.day),
+        "late_notices": len(went.coming.day), "duplicates": went.duplicates,
         "requests": len(asked["loan_id"]),
     }  # fmt: skip
-    eligible = users.eligible(overdue_users(users, open_still), month)
-    return Served(stays, tables, asked, dues, folded.released, eligible, figures)
+    eligible = users.eligible(overdue_users(users, open_still), month, workers=workers)
+    return Served(stays, tables, asked, dues, went.released + heard.back, eligible, figures)
 
 
-def _with_booked(setting: Setting, shard: Shard, booked: pa.Table | None) -> OpenLoans:
+def _in_month(setting: Setting, loans: OpenLoans, month: int) -> OpenLoans:
+    """The loans with the hazards of a month: of the oldest due that is unpaid, else of its own."""
+    if not setting.scenario.behaviour.life_event_ppm:
+        return loans
+    first, _ = month_days(month)
+    late = loans["dpd"].astype(np.int64)
+    due = np.where(late > 0, month_of(first - 1 - late), month)
+    hazard = setting.population.hazard_in(loans["loan_id"] // PER_USER, loans["hazard"], due)
+    columns = {**loans.columns, "hazard": hazard.astype(np.int32)}
+    return OpenLoans(columns, loans.states, loans.watches)
+
+
+def _with_booked(
+    setting: Setting, shard: Shard, booked: pa.Table | None, kept: NDArray[np.bool_] | None,
+    workers: int | None,
+) -> OpenLoans:  # fmt: skip
     """The open loans and those drawn last month; their borrowers have one loan more."""
-    if booked is None or not booked.num_rows:
-        return shard.loans
-    fresh = new_loans(setting, booked)
+    has = booked is not None and booked.num_rows
+    fresh = new_loans(setting, booked) if has else OpenLoans.none()
     rows = shard.users.rows(fresh["loan_id"] // PER_USER)
     np.add.at(shard.users["borrowed"], rows, 1)
-    return shard.loans.joined(fresh)
+    return shard.loans.joined(fresh, kept, workers=workers)
+
+
+class Heard(NamedTuple):
+    """Payments of the month before that are known only now."""
+
+    late: FactRows
+    unheard: OpenLoans
+    """Their loans before."""
+    kept: NDArray[np.bool_] | None
+    """Which open loans are not over by that, if there are such payments."""
+    back: I64
+    """What they brought back, by source, on the first day."""
 
 
 def _late_notices(
-    setting: Setting, pending: Pending, loans: OpenLoans, month: int, dues: DueSums,
-    workers: int | None,
-) -> tuple[OpenLoans, FactRows]:  # fmt: skip
-    """Payments of the month before that are known only now: their loans are folded again."""
+    setting: Setting, shard: Shard, month: int, dues: DueSums, workers: int | None
+) -> Heard:
+    """Loans whose notices come now are folded again, and put back among the open ones."""
+    pending, loans = shard.pending, shard.loans
+    back = np.zeros((setting.sources + 1, MONTH_DAYS), np.int64)
     if not len(pending.loans):
-        return loans, FactRows.none()
+        return Heard(FactRows.none(), OpenLoans.none(), None, back)
     facts = pending.known.with_few(pending.late)
     again = fold(pending.loans, facts, month - 1, setting.sources, workers=workers)
+    before = fold(pending.loans, pending.known, month - 1, setting.sources, workers=workers)
+    back[:, 0] = (again.released - before.released).sum(axis=1)
     dues.add(pending.dues, pending.loans["cell"], month - 1, sign=-1)
     dues.add(again.dues, pending.loans["cell"], month - 1)
     dues.open = {}
-    fixed = stood(again)
-    others = loans.take(~np.isin(loans["loan_id"], fixed["loan_id"]))
-    return others.joined(fixed.take(~is_closed(again))), pending.late
+    rows = np.searchsorted(loans["loan_id"], pending.loans["loan_id"])
+    unheard = loans.take(rows)
+    loans.put(rows, stood(again))
+    kept = np.ones(len(loans), np.bool_)
+    kept[rows] = ~is_closed(again.tape)
+    return Heard(pending.late, unheard, kept, back)
 
 
-def _pending(loans: OpenLoans, known: FactRows, coming: FactRows, dues: I64) -> Pending:
-    """What has to be folded again when the notices come."""
-    rows = np.flatnonzero(np.isin(loans["loan_id"], coming.loan_id))
-    own = known.where(np.isin(known.loan_id, coming.loan_id))
-    return Pending(loans.take(rows), own, coming, dues[rows])
+class Lived(NamedTuple):
+    """A month of loans, with those whose payments are known only later."""
+
+    ends: Ends
+    known: FactRows
+    coming: FactRows
+    apart: I64
+    """The rows of loans with payments that are coming."""
+    pending: Pending
+    dues: DueSums
+    released: I64
+    duplicates: int
+
+
+def _lived(setting: Setting, loans: OpenLoans, month: int, workers: int | None) -> Lived:
+    """Loans through a month; notices that come twice are dropped, those that come late kept."""
+    scenario = setting.scenario
+    went = (through_faults if are_faulty(scenario.providers) else through)(
+        scenario, _in_month(setting, loans, month), month, setting.rules(month), setting.sources,
+        setting.cells, workers=workers,
+    )  # fmt: skip
+    twice = duplicates(scenario, went.known)
+    known = went.known.with_few(twice)
+    again = len(twice.day) + len(duplicates(scenario, went.coming).day)
+    rows, dues, released = went.apart, went.dues, went.released
+    apart, own = loans.take(rows), known.of_loans(loans["loan_id"][rows])
+    # What has to be folded again when the notices come is folded without them for now.
+    folded = fold(apart, own, month, setting.sources, workers=workers)
+    dues.add(folded.dues, apart["cell"], month)
+    take_on(loans, rows, folded, went.ends)
+    pending = Pending(apart, own, went.coming, folded.dues)
+    released = released + folded.released
+    return Lived(went.ends, known, went.coming, rows, pending, dues, released, again)
 
 
 def _arrivals(setting: Setting, shard: Shard, month: int, made: Made) -> None:
@@ -154,28 +219,51 @@ def _decide(
     return decided
 
 
-def _requests(
-    setting: Setting, shard: Shard, month: int, thresholds: I64, overdue: NDArray[np.int8],
-    used: I64, made: Made, workers: int | None,
-) -> dict[str, NDArray[Any]]:  # fmt: skip
-    """Requests that the drawdown check lets through; all of them are decided about."""
-    users, world = shard.users, setting.population
+class Asking(NamedTuple):
+    """Users who ask in a month, by row, and what for; settled on its first day."""
+
+    rows: I64
+    ids: I64
+    wish: Asked
+    amount_minor: I64
+
+
+def _wishes(
+    setting: Setting, users: Users, month: int, thresholds: I64, overdue: NDArray[np.int8],
+    loans: OpenLoans, workers: int | None,
+) -> Asking:  # fmt: skip
+    """Who asks for how much: no more than their lines have room for, if they have any."""
     rows = who_asks(
         setting.scenario.seed, month, users.first, users["line_minor"], users["borrowed"], overdue,
         users["repaid"], thresholds, workers=workers,
     )  # fmt: skip
     ids = users.first + rows
     wish = setting.wishes.of(ids, month)
-    room = np.maximum(users["line_minor"][rows] - used[rows], 0)
+    room = np.maximum(users["line_minor"][rows] - owed_by(loans, ids), 0)
     whole = room // TICKET_STEP_MINOR * TICKET_STEP_MINOR
     amount = np.where(whole > 0, np.minimum(wish.amount_minor, whole), wish.amount_minor)
+    return Asking(rows, ids, wish, amount)
+
+
+def _requests(
+    setting: Setting, shard: Shard, month: int, asking: Asking, lived: Month, made: Made,
+    workers: int | None,
+) -> dict[str, NDArray[Any]]:  # fmt: skip
+    """Requests that the drawdown check lets through; all of them are decided about.
+
+    What is asked for was settled on the first day; the check knows what was booked since.
+    """
+    users, world = shard.users, setting.population
+    rows, ids, wish, amount = asking
     users["decided"][rows] += 1
     users["asked"][rows] += 1
     decision = ids * PER_USER + users["decided"][rows]
     approved = np.zeros(len(rows), np.bool_)
     if len(rows):
+        known = known_at_requests(users, rows, wish.day, lived, workers=workers)
+        left = np.maximum(users["line_minor"][rows] - known.used_minor, 0)
         inputs = setting.assessor.drawdown_inputs(
-            ids, int(month_days(month)[0]), amount, room, users["worst"][rows].astype(np.int64)
+            ids, int(month_days(month)[0]), amount, left, known.worst_days, known.overdue_days
         )
         kind = DecisionKind.DRAWDOWN
         decided = _decide(setting, kind, decision, wish.day, wish.second, inputs, made)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import pickle
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from usance.base.dates import first_of_month
 from usance.base.parameters import Parameters
@@ -30,6 +31,10 @@ class Setting:
     scenario: Scenario
     scale: Fraction
     shard_bits: int = SHARD_BITS
+
+    def __reduce__(self) -> tuple[object, ...]:
+        # A worker gets what is given, not what follows, and makes that once for all its shards.
+        return _again, (pickle.dumps((self.scenario, self.scale, self.shard_bits)),)
 
     @cached_property
     def population(self) -> Population:
@@ -83,8 +88,10 @@ class Setting:
         return self.scenario.first_month - 1
 
     def rules(self, month: int) -> Rules:
-        """The rules of service in a month."""
-        return Rules.at(first_of_month(month), self._parameters)
+        """The rules of service in a month; a scenario may charge late fees of its own."""
+        rules = Rules.at(first_of_month(month), self._parameters)
+        own = self.scenario.pricing.late_fee_ppm.get(month)
+        return rules if own is None else replace(rules, late_fee_ppm=own)
 
     @cached_property
     def _parameters(self) -> Parameters:
@@ -104,3 +111,8 @@ class Setting:
     def keeps_inputs(self) -> bool:
         """Whether decision inputs are kept; of a large book they are made again from the seed."""
         return self.population.registered_by(self.scenario.last_month) < LARGE
+
+
+@lru_cache(maxsize=1)
+def _again(given: bytes) -> Setting:
+    return Setting(*pickle.loads(given))  # noqa: S301  # from the driver of the same run

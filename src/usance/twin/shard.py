@@ -78,12 +78,13 @@ def overdue_users(users: Users, loans: OpenLoans) -> NDArray[np.int8]:
     return found
 
 
-def used_minor(users: Users, loans: OpenLoans) -> I64:
-    """What each user owes of principal."""
-    rows = users.rows(loans["loan_id"] // PER_USER)
-    used = np.zeros(len(users), np.int64)
-    np.add.at(used, rows, loans["owed_minor"])
-    return used
+def owed_by(loans: OpenLoans, users: I64) -> I64:
+    """What each of these users owes of principal, from open loans in order of id."""
+    so_far = np.zeros(len(loans) + 1, np.int64)
+    np.cumsum(loans["owed_minor"], out=so_far[1:])
+    starts = np.searchsorted(loans["loan_id"], users * PER_USER)
+    stops = np.searchsorted(loans["loan_id"], (users + 1) * PER_USER)
+    return np.asarray(so_far[stops] - so_far[starts])
 
 
 def note_worst(users: Users, loans: OpenLoans) -> None:

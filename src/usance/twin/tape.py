@@ -9,29 +9,20 @@ from numpy.typing import NDArray
 from usance.base.codes import Status
 from usance.base.columns import make
 from usance.base.tables import table
-from usance.measure.tape_of_book import bucket
 from usance.twin import month_kernel as m
 from usance.twin.open_loans import OpenLoans
-from usance.twin.serving import Folded
+from usance.twin.serving import Ends, Folded
+from usance.twin.through_kernel import MOST_DAYS_PAST_DUE
 from usance.world.population import month_days
 
-_MOST = int(np.iinfo(np.int16).max)
 
-
-def tape_rows(before: OpenLoans, folded: Folded, month: int) -> pa.Table:
+def tape_rows(before: OpenLoans, ends: Ends, month: int) -> pa.Table:
     """One row for each loan; `before` holds where they stood a month earlier."""
-    ends = folded.ends
-    dpd, status, owed = ends[:, m.DPD], ends[:, m.STATUS], ends[:, m.PRINCIPAL]
-    late = (dpd > 0) | (status == Status.CHARGED_OFF)
-    worst = np.where(late, ends[:, m.WORST], 0)
-    cohort = before["cohort"]
     return make(
-        "tape", month=np.full(len(before), month), loan_id=before["loan_id"], mob=month - cohort,
-        dpd=np.minimum(dpd, _MOST), bucket=bucket(dpd, status), bucket_prev=before["bucket"],
-        status=status, principal_minor=owed, principal_prev_minor=before["owed_minor"],
-        past_due_minor=ends[:, m.PAST_DUE], net30_minor=np.where(worst > 30, owed, 0),
-        net180_minor=np.where(worst > 180, owed, 0), prepaid_minor=ends[:, m.PREPAID],
-        recovered_minor=ends[:, m.RECOVERED_NOW], cohort=cohort, cell=before["cell"],
+        "tape", month=np.full(len(before), month, np.int16), loan_id=before["loan_id"],
+        mob=month - before["cohort"], bucket_prev=before["bucket"],
+        principal_prev_minor=before["owed_minor"], cohort=before["cohort"], cell=before["cell"],
+        **ends._asdict(),
     )  # fmt: skip
 
 
@@ -46,18 +37,20 @@ def state_table(loans: OpenLoans, month: int) -> pa.Table:
 
 def stood(folded: Folded) -> OpenLoans:
     """The folded loans with where they stand, ready to be the month before the next."""
-    ends = folded.ends
-    dpd, status = ends[:, m.DPD], ends[:, m.STATUS]
+    worst = np.minimum(folded.ends[:, m.WORST], MOST_DAYS_PAST_DUE).astype(np.int16)
+    loans = folded.loans
+    kept = OpenLoans({**loans.columns, "worst": worst}, loans.states, loans.watches)
+    return standing(kept, folded.tape)
+
+
+def standing(loans: OpenLoans, ends: Ends) -> OpenLoans:
+    """Loans with where they stand at a month's end."""
     columns = {
-        **folded.loans.columns,
-        "worst": np.minimum(ends[:, m.WORST], _MOST).astype(np.int16),
-        "bucket": bucket(dpd, status).astype(np.int8),
-        "dpd": np.minimum(dpd, _MOST).astype(np.int16),
-        "owed_minor": np.ascontiguousarray(ends[:, m.PRINCIPAL]),
-    }
-    return OpenLoans(columns, folded.loans.states, folded.loans.watches)
+        **loans.columns, "bucket": ends.bucket, "dpd": ends.dpd, "owed_minor": ends.principal_minor,
+    }  # fmt: skip
+    return OpenLoans(columns, loans.states, loans.watches)
 
 
-def is_closed(folded: Folded) -> NDArray[np.bool_]:
+def is_closed(ends: Ends) -> NDArray[np.bool_]:
     """Which loans are over: their last row of zeros is written."""
-    return np.asarray(folded.ends[:, m.STATUS] == Status.CLOSED)
+    return np.asarray(ends.status == Status.CLOSED)

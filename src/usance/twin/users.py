@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from usance.base.compiled import in_threads
 from usance.world.asking import Eligible
+from usance.world.request_kernel import count_rows
 
 COLUMNS: dict[str, Any] = {
     "line_minor": np.int64, "grade": np.int8, "decided": np.int16, "asked": np.int16,
@@ -39,6 +41,8 @@ class Users:
     def grow(self, count: int) -> NDArray[np.int64]:
         """Add users who have nothing yet; their numbers."""
         at = self.first + len(self)
+        if count == 0:  # only the last shard grows
+            return np.arange(0, dtype=np.int64)
         for name, kind in COLUMNS.items():
             fill = np.full(count, -1 if name == "worst" else 0, kind)
             self.columns[name] = np.concatenate((self.columns[name], fill))
@@ -48,11 +52,18 @@ class Users:
         """The positions of user numbers."""
         return numbers - self.first
 
-    def eligible(self, overdue: NDArray[np.int8], month: int) -> Eligible:
+    def eligible(
+        self, overdue: NDArray[np.int8], month: int, *, workers: int | None = None
+    ) -> Eligible:
         """Who may ask next month, counted at the end of this one."""
-        may = (self["line_minor"] > 0) & (overdue == 0)
-        borrowed = may & (self["borrowed"] > 0)
-        repaid = borrowed & (self["repaid"] == month)
-        return Eligible(
-            int(may.sum() - borrowed.sum()), int(borrowed.sum() - repaid.sum()), int(repaid.sum())
-        )
+
+        def rows(start: int, stop: int) -> NDArray[np.int64]:
+            counts = np.zeros(3, np.int64)
+            count_rows(
+                start, stop, self["line_minor"], self["borrowed"], overdue, self["repaid"], month,
+                counts,
+            )  # fmt: skip
+            return counts
+
+        found = sum(in_threads(rows, len(self), workers, 1 << 18), np.zeros(3, np.int64))
+        return Eligible(*(int(each) for each in found))

@@ -15,6 +15,7 @@ from usance.base.rates import PPM
 from usance.world.draw_kernel import draws
 from usance.world.population import Population
 from usance.world.shapes import STEPS, Choice, log_normal_median, ppm_of, step_of, within
+from usance.world.shocks import income_ppm
 from usance.world.streams import Stream
 
 I64 = NDArray[np.int64]
@@ -24,29 +25,33 @@ OCCUPATIONS = Choice.of({1: 560, 2: 90, 3: 160, 4: 100, 5: 20, 6: 30, 7: 20, 0: 
 """By their places in the flow's list: employees, civil servants, self-employed …"""
 
 (AGE, OCCUPATION, INCOME, WISH, INQUIRIES, OPEN_LOANS, WORST, OVERDUE, DEBT, INFLOW, DEVICE, LIST,
- FACE, CARD, DOCUMENT, LINKS) = range(16)  # fmt: skip
+ FACE, CARD, DOCUMENT, LINKS, RING) = range(17)  # fmt: skip
+RING_DEVICE_USERS, RING_LINKS = 5, 12
+"""The fewest users on a device that a ring is seen to share, and the users linked by it."""
 
 
-def income_minor(population: Population, users: I64) -> I64:
-    """Monthly income, in whole hundreds."""
+def income_minor(population: Population, users: I64, month: int = 0) -> I64:
+    """Monthly income in a month, in whole hundreds."""
     step = step_of(_draw(population, users, INCOME))
     income = MEDIAN_INCOME_MINOR * log_normal_median(INCOME_SPREAD_PPM)[step] // PPM
+    income = income * income_ppm(population.scenario, month) // PPM
     return np.asarray(income // 10_000 * 10_000)
 
 
-def score_inputs(population: Population, users: I64) -> dict[str, Any]:
-    """What the scorecard reads, without the user's history on the platform."""
+def score_inputs(population: Population, users: I64, month: int = 0) -> dict[str, Any]:
+    """What the scorecard reads in a month, without the user's history on the platform."""
     risk = population.hazard_step(users) * PPM // STEPS
 
     def chance(place: int) -> I64:
         return ppm_of(_draw(population, users, place))
 
-    debt = income_minor(population, users) * chance(DEBT) * 3 // (2 * PPM)
+    income = income_minor(population, users, month)
+    debt = income * chance(DEBT) * 3 // (2 * PPM)
     worst, overdue = chance(WORST), chance(OVERDUE)
     return {
         "age_years": 18 + within(_draw(population, users, AGE), 45),
         "occupation": OCCUPATIONS.of_draws(_draw(population, users, OCCUPATION)),
-        "monthly_income_minor": income_minor(population, users),
+        "monthly_income_minor": income,
         "bureau_inquiries_90d": (chance(INQUIRIES) * (500_000 + risk) // PPM * 6) // PPM,
         "bureau_open_loans": (chance(OPEN_LOANS) * (700_000 + risk) // PPM * 4) // PPM,
         "bureau_worst_days_24m": np.where(
@@ -59,26 +64,32 @@ def score_inputs(population: Population, users: I64) -> dict[str, Any]:
     }
 
 
-def application_inputs(population: Population, users: I64) -> dict[str, Any]:
-    """What registration, identity and line stages read besides."""
+def application_inputs(population: Population, users: I64, month: int = 0) -> dict[str, Any]:
+    """What registration, identity and line stages read besides, in a month.
+
+    Rings hide, but some of them are seen to share devices and phones.
+    """
 
     def chance(place: int) -> I64:
         return ppm_of(_draw(population, users, place))
 
     listed, links = chance(LIST), chance(LINKS)
-    ring = population.hazard_ppm(users, np.ones(len(users), np.bool_), 0) < 0
+    ring = population.in_ring(users, month)
+    shares = chance(RING)
+    seen = ring & (shares < population.scenario.behaviour.ring_seen_ppm)
+    crowd = np.where(seen, RING_DEVICE_USERS + shares % 4, 1 + (links > 995_000) * 2)
     return {
         "list_hit": np.where(listed < 3_000, 2, np.where(listed < 10_000, 1, 0)),
         "applications_24h": 1 + (links > 998_000) * 6,
-        "device_users_30d": 1 + (links > 995_000) * 2,
-        "link_size": np.where(ring, 3, 1 + (links > 900_000)),
+        "device_users_30d": crowd,
+        "link_size": np.where(seen, RING_LINKS, np.where(ring, 3, 1 + (links > 900_000))),
         "bad_neighbours_ppm": np.where(ring & (links < 400_000), 350_000, -1),
         "consent_given": np.ones(len(users), np.int64),
         "document_valid": (chance(DOCUMENT) >= 5_000).astype(np.int64),
         "duplicate_identity": np.zeros(len(users), np.int64),
         "face_match_ppm": 760_000 + chance(FACE) * 24 // 100,
         "card_check": np.where(chance(CARD) < 8_000, 1, 0),
-        "requested_minor": income_minor(population, users) * 2,
+        "requested_minor": income_minor(population, users, month) * 2,
     }
 
 

@@ -18,7 +18,7 @@ from usance.world.population import month_days
 from usance.world.request_kernel import ask_rows
 from usance.world.scenario import ProductMix, Scenario
 from usance.world.shapes import Choice, log_normal_median, step_of, within
-from usance.world.shocks import factor_ppm
+from usance.world.shocks import factor_ppm, ticket_ppm
 from usance.world.streams import Stream
 
 I64 = NDArray[np.int64]
@@ -101,7 +101,7 @@ class Wishes:
         ]
         which = Choice.of({n: each.request_ppm for n, each in enumerate(mixes)}).of_draws(drawn[0])
         months, amount = np.zeros(len(users), np.int64), np.zeros(len(users), np.int64)
-        level = self.scenario.demand.ticket_ppm.get(month, PPM)
+        level = ticket_ppm(self.scenario, month)
         for n, mix in enumerate(mixes):
             rows = which == n
             months[rows] = Choice.of(dict(mix.months_ppm)).of_draws(drawn[1][rows])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -16,6 +18,9 @@ from usance.world.shocks import factor_ppm
 from usance.world.streams import Stream
 
 I64 = NDArray[np.int64]
+Whole = NDArray[Any]
+PIECE = 1 << 17
+"""Loans of one piece of work, some half a millisecond of it."""
 LATEST = 30
 """The last day a due is still paid late; later is arrears."""
 HALF_LIFE_DAYS = 5
@@ -66,23 +71,25 @@ def _month_knobs(scenario: Scenario, month: int) -> I64:
 
 
 def payments(
-    scenario: Scenario, month: int, first: int, last: int, loan: I64, hazard: I64, oldest: I64,
-    due: I64, flags: I64, *, workers: int | None = None,
-) -> tuple[I64, I64]:  # fmt: skip
+    scenario: Scenario, month: int, first: int, last: int, loan: I64, hazard: Whole, oldest: Whole,
+    due: Whole, flags: Whole, *, workers: int | None = None,
+) -> tuple[NDArray[np.int8], NDArray[np.int32]]:  # fmt: skip
     """How a column of loans pays in a month: payments of each, and their days and meanings.
 
     `flags` is 1 for a loan in recovery, 2 for one charged off, 3 for both.
     """
-    counts = np.zeros(len(loan), np.int64)
-    paid = np.zeros((len(loan), 2 * k.MOST_PAYMENTS), np.int64)
-    begun, own, days = prefixes(scenario.seed), knobs(scenario, month), days_late()
+    counts = np.zeros(len(loan), np.int8)
+    paid = np.zeros((len(loan), 2 * k.MOST_PAYMENTS), np.int32)
+    begun, own, late = prefixes(scenario.seed), knobs(scenario, month), days_late()
+    hazards, oldest_on, due_on = (np.ascontiguousarray(x, np.int32) for x in (hazard, oldest, due))
+    marks = np.ascontiguousarray(flags, np.int8)
 
     def rows(start: int, stop: int) -> None:
         out = np.zeros((k.MOST_PAYMENTS, 2), np.int64)
         k.decide_rows(
-            start, stop, begun, loan, hazard, oldest, due, flags, month, first, last, own, days,
-            out, counts, paid,
+            start, stop, begun, loan, hazards, oldest_on, due_on, marks, month, first, last, own,
+            late, out, counts, paid,
         )  # fmt: skip
 
-    in_threads(rows, len(loan), workers)
+    in_threads(rows, len(loan), workers, PIECE)
     return counts, paid

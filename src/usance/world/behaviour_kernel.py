@@ -8,7 +8,7 @@ to be remembered.
 from __future__ import annotations
 
 from usance.base.compiled import kernel
-from usance.loan.kernel.arrays import I16, I64, i64, u64
+from usance.loan.kernel.arrays import I8, I16, I32, I64, i64, u64
 from usance.loan.kernel.plan import month_of
 from usance.world.draw_kernel import Bits, chance, draw_from
 
@@ -157,15 +157,22 @@ def decide(
 
 @kernel
 def decide_rows(
-    start: int, stop: int, begun: Bits, loan: I64, hazard: I64, oldest: I64, due: I64, flags: I64,
-    month: int, first: int, last: int, knobs: I64, days: I16, out: I64, counts: I64, paid: I64,
+    start: int, stop: int, begun: Bits, loan: I64, hazard: I32, oldest: I32, due: I32, flags: I8,
+    month: int, first: int, last: int, knobs: I64, days: I16, out: I64, counts: I8, paid: I32,
 ) -> None:  # fmt: skip
     """`decide` for a column of loans: payments of each, by day and meaning."""
+    own = knobs[2]
     for row in range(start, stop):
-        found = decide(
-            begun, loan[row], hazard[row], hazard[row], oldest[row], due[row],
-            flags[row] & 1 != 0, flags[row] & 2 != 0, month, first, last, knobs, days, out,
-        )  # fmt: skip
+        if flags[row] == 0 and hazard[row] >= 0 and first <= oldest[row] == due[row] <= last:
+            # Most loans in most months have nothing overdue.
+            found = pay_due(
+                begun, loan[row], hazard[row], due[row], month, first, last, own, days, out, 0
+            )
+        else:
+            found = decide(
+                begun, loan[row], hazard[row], hazard[row], oldest[row], due[row],
+                flags[row] & 1 != 0, flags[row] & 2 != 0, month, first, last, knobs, days, out,
+            )  # fmt: skip
         counts[row] = found
         for n in range(found):
             paid[row, 2 * n], paid[row, 2 * n + 1] = out[n, 0], out[n, 1]

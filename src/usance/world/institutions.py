@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from datetime import date
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
 
 from usance.base.codes import Model
-from usance.base.dates import first_of_month, last_of_month
+from usance.base.dates import first_of_month, from_day, last_of_month
 from usance.base.draws import draw
 from usance.base.rates import PPM
 from usance.match.mandate import (
@@ -25,7 +24,8 @@ from usance.match.mandate import (
 )
 from usance.world.scenario import Funding, ProductMix, Scenario
 from usance.world.shapes import log_normal_median
-from usance.world.shocks import factor_ppm
+from usance.world.shocks import factor_ppm, ticket_ppm
+from usance.world.turns import Span, Turns
 
 LEAST_BUDGET_MINOR = 100_000
 ELIGIBILITY, SPREAD = 1_000_001, 1_000_002
@@ -46,6 +46,11 @@ class Institutions:
         """The funding of each source, by number less one."""
         return tuple(each for each in self.scenario.funding for _ in range(each.sources))
 
+    @cached_property
+    def turns(self) -> Turns:
+        """What its sources do that nobody was told before."""
+        return Turns(self.scenario)
+
     def funding_of(self, month: int) -> tuple[Funding, ...]:
         """The funding of each source on the terms of a month."""
         return tuple(self.scenario.terms(each.model, month) for each in self.funding)
@@ -53,43 +58,64 @@ class Institutions:
     def mandates(self, month: int, revolved: Mapping[int, int]) -> Mandates:
         """The mandates of a month; `revolved` is what came back to each source the month before."""
         period = first_of_month(month), last_of_month(month)
-        volume = self.volume_minor(month)
-        mix = self.scenario.demand.model_ppm.get(month, {})
+        budgets, funding = self.budgets(month, revolved), self.funding_of(month)
         rows = [
-            self._mandate(number, each, period, volume, mix.get(each.model, 0), month, revolved)
-            for number, each in enumerate(self.funding_of(month), start=1)
+            self._mandate(number, each, month, budgets[number], span, version)
+            for number, each in enumerate(funding, start=1)
+            for version, span in enumerate(
+                self.turns.spans(number, each, month), self.turns.first_version(number, each, month)
+            )
         ]
         return Mandates(
             tuple(rows), currency=self.scenario.currency, time_zone=self.scenario.time_zone,
-            period=period, where="scenario",
+            period=period, events=self.turns.events(funding, month), where="scenario",
         )  # fmt: skip
+
+    def budgets(self, month: int, revolved: Mapping[int, int]) -> dict[int, int]:
+        """What each source is to lend in a month, before any turn."""
+        volume, mix = self.volume_minor(month), self.scenario.demand.model_ppm.get(month, {})
+        return {
+            number: self._budget_minor(each, volume * mix.get(each.model, 0) // PPM, month,
+                                       revolved.get(number, 0))
+            for number, each in enumerate(self.funding_of(month), start=1)
+        }  # fmt: skip
 
     def volume_minor(self, month: int) -> int:
         """What is expected to be asked for in a month."""
         demand = self.scenario.demand
-        mean = sum(mean_ticket_minor(each, demand.ticket_ppm.get(month, PPM)) * each.request_ppm
+        level = ticket_ppm(self.scenario, month)
+        mean = sum(mean_ticket_minor(each, level) * each.request_ppm
                    for each in demand.mix(month)) // PPM  # fmt: skip
         wanted = demand.requests.get(month, 0) * factor_ppm(self.scenario, "demand", month) // PPM
         return int(wanted * self.scale) * mean
 
-    def _mandate(
-        self, number: int, funding: Funding, period: tuple[date, date], volume: int, share: int,
-        month: int, revolved: Mapping[int, int],
-    ) -> Mandate:  # fmt: skip
-        own = volume * share // PPM * funding.head_room_ppm // PPM // funding.sources
+    def _budget_minor(self, funding: Funding, volume: int, month: int, revolved: int) -> int:
+        own = volume * funding.head_room_ppm // PPM // funding.sources
         own = own * factor_ppm(self.scenario, "funding", month, funding.model) // PPM
+        # What comes back to the platform's own funds is lent again, and is no part of the budget.
         is_own = funding.model is Model.ON_BALANCE_SHEET
-        room = max(own - revolved.get(number, 0), own // 5) if is_own else own
-        budget = min(max(room, LEAST_BUDGET_MINOR), MAX_BUDGET_MINOR)
+        room = max(own - revolved, own // 5) if is_own else own
+        return min(max(room, LEAST_BUDGET_MINOR), MAX_BUDGET_MINOR)
+
+    def _mandate(
+        self, number: int, funding: Funding, month: int, budget: int, span: Span, version: int
+    ) -> Mandate:
+        """A mandate for a month, or for the part of it in which nothing changes."""
+        days = last_of_month(month).day
+        if span.days < days or span.budget_ppm != PPM:
+            budget = budget * span.budget_ppm // PPM * span.days // days
+        first, last = from_day(span.first_day), from_day(span.last_day)
+        eligible = replace(funding, eligible_ppm=span.eligible_ppm)
+        is_own = funding.model is Model.ON_BALANCE_SHEET
         return Mandate(
-            source=number, name=f"{funding.model.label} {number}", institution=number,
-            entity=funding.entity, valid_from=period[0], valid_to=period[1],
+            source=number, version=version, name=f"{funding.model.label} {number}",
+            institution=number, entity=funding.entity, valid_from=first, valid_to=last,
             approved_by=("world", "scenario"), model=funding.model,
             coupon_ppm=self.coupon_ppm(number, month), fee_ppm=funding.fee_ppm,
-            approval_ppm=funding.approval_ppm,
+            approval_ppm=self.turns.stated_ppm(number, funding, month),
             guarantee=Guarantee(trigger_days=max(funding.trigger_days, 1)),
-            eligibility=self._eligibility(number, funding), budgets=Budgets(total_minor=budget),
-            structure=Structure(revolving_until=period[1]) if is_own else None,
+            eligibility=self._eligibility(number, eligible), budgets=Budgets(total_minor=budget),
+            structure=Structure(revolving_until=last) if is_own else None,
         )  # fmt: skip
 
     def coupon_ppm(self, number: int, month: int) -> int:

@@ -8,7 +8,7 @@ kind make up the balance of each bucket.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from math import exp
 from typing import NamedTuple
 
@@ -22,6 +22,7 @@ from usance.world.asking import tickets
 from usance.world.draw_kernel import draws
 from usance.world.institutions import Institutions, mean_ticket_minor
 from usance.world.population import Population
+from usance.world.scenario import Scenario
 from usance.world.shapes import Choice, happened, threshold_ppm, within
 from usance.world.streams import Stream
 
@@ -59,6 +60,24 @@ class OpeningLoans(NamedTuple):
     source: I64
 
 
+def monthly_rate(scenario: Scenario) -> float:
+    """The mean rate that borrowers pay, a month."""
+    pricing = scenario.pricing
+    pairs = zip(pricing.rate_ppm, pricing.grade_share_ppm, strict=True)
+    return sum(rate * share for rate, share in pairs) / PPM**2 / 12
+
+
+@lru_cache(maxsize=256)
+def level_left(months: int, rate: float) -> tuple[float, ...]:
+    """What of the principal is left after 0, 1, … and all of so many level instalments.
+
+    >>> [round(each, 3) for each in level_left(3, 0.02)]
+    [1.0, 0.673, 0.34, 0.0]
+    """
+    parts = [(1 + rate) ** n for n in range(months)]
+    return tuple(sum(parts[paid:]) / sum(parts) for paid in range(months + 1))
+
+
 @dataclass(frozen=True)
 class Opening:
     """How the opening book of a scenario is drawn."""
@@ -70,11 +89,12 @@ class Opening:
     def kinds(self) -> tuple[NDArray[np.int64], Choice, int]:
         """Kinds of loans (product, months, age, behind), how often each, and their mean balance."""
         demand, buckets = self.population.scenario.demand, self.population.scenario.opening
+        rate = monthly_rate(self.population.scenario)
         rows, weights, balance, count = [], [], 0.0, 0.0
         for behind, share in enumerate(buckets.bucket_ppm):
             found = [
                 (n, months, age, mix.request_ppm * part,
-                 mean_ticket_minor(mix, PPM) * (months - age + behind) // months)
+                 mean_ticket_minor(mix, PPM) * level_left(months, rate)[age - behind])
                 for n, mix in enumerate(demand.products)
                 for months, part in sorted(mix.months_ppm.items())
                 for age in range(behind, months + behind)

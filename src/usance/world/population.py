@@ -99,9 +99,33 @@ class Population:
         behaviour = self.scenario.behaviour
         own = log_normal(behaviour.hazard_spread_ppm)[self.hazard_step(users)]
         own = np.where(first_loan, own * behaviour.first_loan_hazard_ppm // PPM, own)
-        fraud = behaviour.fraud_ppm * factor_ppm(self.scenario, "fraud", month) // PPM
-        ring = happened(self._draws(Stream.FRAUD, users), threshold_ppm(fraud)) & first_loan
+        ring = self.in_ring(users, month) & first_loan
         return np.where(ring, -1, np.minimum(own, MOST_HAZARD_PPM))
+
+    def shaken(self, users: I64, month: int) -> NDArray[np.bool_]:
+        """Whose income something shook in a month or so few months before that it still lasts."""
+        behaviour = self.scenario.behaviour
+        found = np.zeros(len(users), np.bool_)
+        chance = threshold_ppm(behaviour.life_event_ppm)
+        for back in range(behaviour.life_event_months):
+            drawn = draws(self.scenario.seed, Stream.LIFE, users, (month - back) * 256)
+            found |= happened(drawn, chance)
+        return found
+
+    def hazard_in(self, users: I64, hazard_ppm: I64, month: I64) -> I64:
+        """The hazard of loans for dues of a month each: more while a user's income is shaken."""
+        found = hazard_ppm.astype(np.int64)
+        more = self.scenario.behaviour.life_event_hazard_ppm
+        for each in np.unique(month).tolist() if self.scenario.behaviour.life_event_ppm else ():
+            rows = np.flatnonzero((month == each) & (found >= 0))
+            rows = rows[self.shaken(users[rows], each)]
+            found[rows] = np.minimum(found[rows] * more // PPM, MOST_HAZARD_PPM)
+        return found
+
+    def in_ring(self, users: I64, month: int) -> NDArray[np.bool_]:
+        """Who belongs to a ring that never pays, by how many of them there are in a month."""
+        fraud = self.scenario.behaviour.fraud_ppm * factor_ppm(self.scenario, "fraud", month) // PPM
+        return happened(self._draws(Stream.FRAUD, users), threshold_ppm(fraud))
 
     def _draws(self, stream: Stream, users: I64) -> NDArray[np.uint64]:
         return draws(self.scenario.seed, stream, users)

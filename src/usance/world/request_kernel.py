@@ -10,6 +10,14 @@ NEVER_BORROWED, BORROWED, JUST_REPAID = range(3)
 """The places of the chances to ask."""
 
 
+@kernel(inline=True)
+def place_of(borrowed: int, repaid: int, before: int) -> int:
+    """The place of a user's chance, by the month before."""
+    if borrowed == 0:
+        return NEVER_BORROWED
+    return JUST_REPAID if repaid == before else BORROWED
+
+
 @kernel
 def ask_rows(
     start: int, stop: int, begun: Bits, first_user: int, month: int, line: I64, borrowed: I16,
@@ -17,12 +25,20 @@ def ask_rows(
 ) -> None:  # fmt: skip
     """1 for each user with a line and nothing overdue who asks in the month."""
     for row in range(start, stop):
-        out[row] = 0
         if line[row] == 0 or overdue[row] != 0:
             continue
-        place = NEVER_BORROWED
-        if borrowed[row] > 0:
-            place = JUST_REPAID if repaid[row] == month - 1 else BORROWED
+        place = place_of(borrowed[row], repaid[row], month - 1)
         u = chance(draw_from(begun[0], first_user + row, month * 256))
         if u < chances[place]:
             out[row] = 1
+
+
+@kernel
+def count_rows(
+    start: int, stop: int, line: I64, borrowed: I16, overdue: I8, repaid: I16, month: int,
+    counts: I64,
+) -> None:  # fmt: skip
+    """How many users with a line and nothing overdue there are at the end of a month, by place."""
+    for row in range(start, stop):
+        if line[row] > 0 and overdue[row] == 0:
+            counts[place_of(borrowed[row], repaid[row], month)] += 1

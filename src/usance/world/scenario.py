@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from usance.base.codes import Model, Product
+from usance.base.rates import PPM
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +109,25 @@ class Funding:
     entity: int
 
 
+FOR_GOOD = 2**31 - 1
+"""The last day of what does not end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """What institutions do from one day to another that their mandates did not say before."""
+
+    kind: str
+    """`outage`: no answer comes; `leaves`; `approval`: says yes so often; `budget`: lends so much
+    of what it would have lent; `eligible`: takes so many of the region × grade pairs."""
+    model: Model
+    first_day: int
+    last_day: int = FOR_GOOD
+    value_ppm: int = 0
+    numbers: tuple[int, ...] = ()
+    """Which of the model's institutions, numbered from 1; all if empty."""
+
+
 @dataclass(frozen=True, slots=True)
 class Shock:
     """Something that happens to the economy from one month to another."""
@@ -127,8 +147,14 @@ class Macro:
     """Prices and work by month, and the shocks of the scenario."""
 
     cpi_ppm: Mapping[int, int]
+    """A year, by how much prices rise."""
     unemployment_ppm: Mapping[int, int]
     shocks: tuple[Shock, ...]
+    late_elasticity_ppm: int = 0
+    """By how many parts late payment rises when unemployment rises by one against the first
+    month; 1,000,000 is one for one. The others say the same of prices."""
+    ticket_elasticity_ppm: int = 0
+    income_elasticity_ppm: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +188,14 @@ class Behaviour:
     early_ppm: int = 0
     """How much likelier than the average one the first due of a loan is late, the last one as much
     less: of the k-th of n dues by 1 + early × (n + 1 − 2k) / (n − 1), 1 where n is 1."""
+    ring_seen_ppm: int = 0
+    """Of users in rings, whose shared devices and phones are seen when they register."""
+    life_event_ppm: int = 0
+    """Chance in a month that something shakes a user's income: work lost, illness, a parting."""
+    life_event_months: int = 0
+    """How long it lasts."""
+    life_event_hazard_ppm: int = PPM
+    """How much likelier the user is late meanwhile."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,6 +208,12 @@ class Providers:
     failed_ppm: int
     """Debits that fail on their day and succeed on the next."""
     duplicate_ppm: int
+    lost_ppm: int = 0
+    """Notices that get lost on the way; they come again with the next day's file."""
+    damaged_ppm: int = 0
+    """Lines of a file that cannot be read; they come again as well."""
+    crash_ppm: int = 0
+    """Files over which the platform goes down: the whole file comes again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,6 +232,9 @@ class Pricing:
 
     rate_ppm: tuple[int, ...]
     grade_share_ppm: tuple[int, ...]
+    late_fee_ppm: Mapping[int, int] = field(default_factory=dict)
+    """By month: what a late fee is of the instalment that is overdue; where none is given, the
+    parameter `servicing.late_fee`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,6 +278,11 @@ class Scenario:
     funding_from: Mapping[int, tuple[Funding, ...]] = field(default_factory=dict)
     """By first month: funding on terms that are no longer those above; number, approval, room,
     eligibility and entity of the institutions stay."""
+    flow: Mapping[str, str] = field(default_factory=dict)
+    """The decision flow: text by file name, as a folder of it holds them; empty for the one for
+    consumers that comes with the platform."""
+    turns: tuple[Turn, ...] = ()
+    """What institutions do that nobody was told before."""
 
     def terms(self, model: Model, month: int) -> Funding:
         """The funding of a model on the terms of a month's new loans."""

@@ -6,14 +6,15 @@ A check looks at the scenario and returns what it finds; `_CHECKS` lists them al
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import combinations
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from usance.base.codes import Model
-from usance.base.dates import format_month
+from usance.base.dates import first_of_month, format_month, last_of_month, to_day
 from usance.base.errors import CodeError, DateError, DocumentError, UsanceError
 from usance.base.fields import Places
 from usance.base.rates import PPM, Rate
-from usance.world.scenario import Funding, ProductMix, Scenario
+from usance.world.scenario import Funding, ProductMix, Scenario, Turn
 
 Check = Callable[[Scenario, Places], Iterator[UsanceError]]
 
@@ -176,6 +177,9 @@ def _behaviour(scenario: Scenario, places: Places) -> Iterator[UsanceError]:
             what = f"cure and partial payment together have a chance of {Rate(chance)}"
             where, fix = places(("behaviour", "cure", number)), "Lower one of them"
             yield DocumentError(what, where=where, fix=fix)
+    if bool(behaviour.life_event_ppm) != bool(behaviour.life_event_months):
+        what, where = "a life event has a chance and months", places(("behaviour", "life_event"))
+        yield DocumentError(what, where=where, fix="Give both, or neither")
     if behaviour.late_ppm + behaviour.prepay_ppm > PPM:
         where, fix = places(("behaviour", "late")), "Lower late or prepay"
         yield DocumentError("late and prepaid together exceed 100%", where=where, fix=fix)
@@ -184,6 +188,14 @@ def _behaviour(scenario: Scenario, places: Places) -> Iterator[UsanceError]:
             what = f"the {key} is {Rate(sum(values) // len(values))} on average"
             fix = "Scale it around 100%, and raise or lower late instead"
             yield DocumentError(what, where=places(("behaviour", key)), fix=fix)
+
+
+def _providers(scenario: Scenario, places: Places) -> Iterator[UsanceError]:
+    given = scenario.providers
+    chance = given.lost_ppm + given.damaged_ppm + given.crash_ppm
+    if chance > PPM // 2:
+        what = f"{Rate(chance)} of notices do not come through"
+        yield DocumentError(what, where=places(("providers",)), fix="Make it 50% at most")
 
 
 def _shocks(scenario: Scenario, places: Places) -> Iterator[UsanceError]:
@@ -196,6 +208,43 @@ def _shocks(scenario: Scenario, places: Places) -> Iterator[UsanceError]:
             yield DocumentError(what, where=where, fix="Name models for funding alone")
 
 
+def _turns(scenario: Scenario, places: Places) -> Iterator[UsanceError]:
+    for number, each in enumerate(scenario.turns, start=1):
+        yield from _turn(scenario, each, places(("institutions", number)))
+    for (n, one), (m, other) in combinations(enumerate(scenario.turns, start=1), 2):
+        same = one.kind == other.kind and one.model is other.model
+        theirs = not one.numbers or not other.numbers or {*one.numbers} & {*other.numbers}
+        if same and theirs and max(one.first_day, other.first_day) <= min(
+            one.last_day, other.last_day
+        ):  # fmt: skip
+            where, fix = places(("institutions", m)), "Let one end before the other begins"
+            yield DocumentError(f"meets entry {n}, the same kind at the same time", where=where,
+                                fix=fix)  # fmt: skip
+
+
+def _turn(scenario: Scenario, turn: Turn, where: str) -> Iterator[UsanceError]:
+    sources = sum(each.sources for each in scenario.funding if each.model is turn.model)
+    beyond = [number for number in turn.numbers if number > sources]
+    if not sources or beyond:
+        what = f"{turn.model.label} has {sources} institutions"
+        fix = f"Name some of 1 to {sources}" if sources else "Name a model of funding"
+        yield DocumentError(what, where=where, fix=fix)
+    if turn.last_day < turn.first_day:
+        yield DateError("ends before it begins", where=where, fix="Exchange the two days")
+    first = to_day(first_of_month(scenario.first_month))
+    if turn.first_day > to_day(last_of_month(scenario.last_month)) or turn.last_day < first:
+        yield DateError("is not within the scenario's months", where=where, fix="Move its days")
+    is_plain = turn.kind in ("outage", "leaves")
+    if is_plain and turn.value_ppm >= 0:
+        what, fix = f"{turn.kind} has no value", "Leave value out"
+        yield DocumentError(what, where=where, fix=fix)
+    if not is_plain and turn.value_ppm < 0:
+        yield DocumentError("value is missing", where=where, fix="Give value, such as 50%")
+    if turn.kind in ("approval", "eligible") and turn.value_ppm > PPM:
+        yield DocumentError("value is above 100%", where=where, fix="Give 0% to 100%")
+
+
 _CHECKS: tuple[Check, ...] = (
-    _months, _time_zone, _sums, _lengths, _users, _funding, _behaviour, _shocks,
+    _months, _time_zone, _sums, _lengths, _users, _funding, _behaviour, _providers, _shocks,
+    _turns,
 )  # fmt: skip

@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from usance.assess.flow.files import content_of, read_flow
 from usance.base.codes import Currency, parse
 from usance.base.documents import parse_yaml, read_text
 from usance.base.errors import DocumentError, UsanceError, raise_all, unknown
@@ -32,6 +33,7 @@ from usance.world.scenario_checks import contradictions
 from usance.world.scenario_file_sections import (
     built,
     needed,
+    optional,
     read_behaviour,
     read_demand,
     read_funding,
@@ -41,6 +43,7 @@ from usance.world.scenario_file_sections import (
     read_opening,
     read_pricing,
     read_providers,
+    read_turns,
     read_users,
 )
 from usance.world.scenario_file_values import month, with_texts
@@ -67,6 +70,12 @@ class _Beside:
             fix = f"Name a folder with any of {', '.join(POLICIES)}"
             raise DocumentError(f"{given} holds no policies", where=where, fix=fix)
         return texts
+
+    def flow(self, given: Any, where: str) -> Mapping[str, str]:
+        """The texts of a decision flow by name, once it reads as one."""
+        folder = self._found(given, where)
+        read_flow(folder)
+        return {name: read_text(folder / name) for name in content_of(folder)}
 
     def text(self, given: Any, where: str) -> str:
         """The text of a file."""
@@ -111,9 +120,16 @@ def read_scenario(name_or_path: str | Path) -> Scenario:
 
 def write_policies(scenario: Scenario, folder: Path) -> Path:
     """Put the policies of a scenario into a folder, as a close takes them."""
+    return write_texts(scenario.group.policies, folder)
+
+
+def write_texts(texts: Mapping[str, str], folder: Path) -> Path:
+    """Put the texts that a scenario carries into a folder, by name."""
     folder.mkdir(parents=True, exist_ok=True)
-    for name, content in scenario.group.policies.items():
-        (folder / name).write_text(content, encoding="utf-8")
+    for name, content in texts.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content, encoding="utf-8")
     return folder
 
 
@@ -203,12 +219,14 @@ def _scenario(given: Fields, path: Path) -> Scenario | None:
         "demand": lambda own: read_demand(own.inner("demand"), currency),
         "funding": lambda _: funding,
         "funding_from": lambda own: read_later_funding(own, funding),
+        "turns": read_turns,
         "macro": lambda own: read_macro(own.inner("macro")),
         "behaviour": lambda own: read_behaviour(own.inner("behaviour")),
         "providers": lambda own: read_providers(own.inner("providers")),
         "opening": lambda own: read_opening(own.inner("opening"), currency),
         "pricing": lambda own: read_pricing(own.inner("pricing")),
         "group": lambda own: read_group(own.inner("group"), currency, _Beside(path)),
+        "flow": optional("flow", _Beside(path).flow, {}),
     })  # fmt: skip
 
 

@@ -12,11 +12,13 @@ from typing import Any, Protocol, TypeVar
 
 from usance.acquire.channels import ChannelKind
 from usance.base.codes import Model, Product
+from usance.base.dates import to_day
 from usance.base.errors import DateError, unknown
-from usance.base.fields import Fields, Reader, one_of, rate_of, text, whole_of
+from usance.base.fields import Fields, Reader, day, one_of, rate_of, text, whole_of
 from usance.base.rates import PPM
 from usance.loan.convention import OWN
 from usance.world.scenario import (
+    FOR_GOOD,
     Behaviour,
     Channel,
     Demand,
@@ -28,6 +30,7 @@ from usance.world.scenario import (
     ProductMix,
     Providers,
     Shock,
+    Turn,
     Users,
 )
 from usance.world.scenario_file_values import (
@@ -51,7 +54,9 @@ T = TypeVar("T")
 Part = Callable[[Fields], Any]
 """Reads one field of a part from the part's mapping."""
 
+ELASTICITIES = ("late", "ticket", "income")
 SHOCKS = ("hazard", "collection", "funding", "fraud", "demand")
+TURNS = ("outage", "leaves", "approval", "budget", "eligible")
 FUNCTIONS = ("servicing_cost", "marketing", "administration")
 """Accounts of operating cost, as the facts of a group name them."""
 _MODEL = one_of(Model)
@@ -233,6 +238,23 @@ _INSTITUTIONS: Mapping[str, Part] = {
 }
 
 
+def read_turns(given: Fields) -> tuple[Turn | None, ...]:
+    """What institutions do, each with its days."""
+    turn = {
+        "kind": needed("kind", _choice("turn", TURNS)),
+        "model": needed("model", _MODEL),
+        "first_day": needed("from", _day_number),
+        "last_day": optional("to", _day_number, FOR_GOOD),
+        "value_ppm": optional("value", factor, -1),
+        "numbers": optional("numbers", list_of(whole_of(1, 2_000)), ()),
+    }
+    return tuple(built(Turn, each, turn) for each in given.each("institutions"))
+
+
+def _day_number(given: Any, where: str) -> int:
+    return to_day(day(given, where))
+
+
 def read_macro(given: Fields | None) -> Macro | None:
     """Prices, work and shocks."""
     shock = {
@@ -246,7 +268,23 @@ def read_macro(given: Fields | None) -> Macro | None:
         "cpi_ppm": _months("cpi", level(rate_of(-PPM, PPM))),
         "unemployment_ppm": _months("unemployment", level(share)),
         "shocks": _listed("shocks", lambda each: built(Shock, each, shock), default=True),
+        **{f"{name}_elasticity_ppm": _already(value)
+           for name, value in _elasticities(given).items()},
     })  # fmt: skip
+
+
+def _elasticities(given: Fields | None) -> dict[str, int]:
+    """How work and prices act on what people do; 0 where nothing is said."""
+    inner = given.inner("elasticities") if given is not None else None
+    if inner is None:
+        return {}
+    found = {name: inner.take(name, rate_of(-100 * PPM, 100 * PPM)) for name in ELASTICITIES}
+    inner.close()
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def _already(value: int) -> Part:
+    return lambda _: value
 
 
 BEHAVIOUR: Mapping[str, Part] = {
@@ -263,6 +301,10 @@ BEHAVIOUR: Mapping[str, Part] = {
     "season_ppm": needed("season", list_of(factor)),
     "fraud_ppm": needed("fraud", share),
     "early_ppm": optional("early", share, 0),
+    "ring_seen_ppm": optional("ring_seen", share, 0),
+    "life_event_ppm": optional("life_event", share, 0),
+    "life_event_months": optional("life_event_months", whole_of(0, 24), 0),
+    "life_event_hazard_ppm": optional("life_event_hazard", factor, PPM),
 }
 """Fields of the behaviour and how each is written."""
 
@@ -277,9 +319,12 @@ def read_providers(given: Fields | None) -> Providers | None:
     return built(Providers, given, {
         "providers": needed("providers", whole_of(1, 100)),
         "late_notice_ppm": needed("late_notice", share),
-        "late_notice_days": needed("late_notice_days", whole_of(0, 60)),
+        "late_notice_days": needed("late_notice_days", whole_of(0, 14)),
         "failed_ppm": needed("failed", share),
         "duplicate_ppm": needed("duplicate", share),
+        "lost_ppm": optional("lost", rate_of(0, PPM // 2), 0),
+        "damaged_ppm": optional("damaged", rate_of(0, PPM // 2), 0),
+        "crash_ppm": optional("crash", rate_of(0, PPM // 2), 0),
     })  # fmt: skip
 
 
@@ -296,6 +341,7 @@ def read_pricing(given: Fields | None) -> Pricing | None:
     return built(Pricing, given, {
         "rate_ppm": needed("rates", list_of(annual)),
         "grade_share_ppm": needed("grades", list_of(share)),
+        "late_fee_ppm": _months("late_fee", level(share), default=True),
     })  # fmt: skip
 
 

@@ -28,3 +28,6 @@ class Stream(Code):
     RECOVERY = 14  # loan; month × 256 + whether, day
     OPENING = 15  # user; 0 how many loans; loan; 1 plan, 2 amount, 3 day, 4 model, 5 source
     DUPLICATE = 16  # loan; reference of the payment
+    DELIVERY = 17  # loan; reference of the payment × 16 + times it was sent before
+    CRASH = 18  # provider; day
+    LIFE = 19  # user; month × 256

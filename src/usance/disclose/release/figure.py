@@ -79,7 +79,7 @@ class Addresses:
         line = slug(cell.line)
         if (cell.statement, line) in self._shared:
             line = f"{line}~{slug(cell.parent)}"
-        period = cell.period if isinstance(cell.period, str) else cell.period.name
+        period = cell.period if isinstance(cell.period, str) else cell.period.written
         parts = [self.document, cell.statement, line, period]
         if cell.currency not in (self.reporting, NO_CURRENCY):
             parts.append(cell.currency)

@@ -8,6 +8,7 @@ from pathlib import Path
 from usance.base.book import Book
 from usance.base.errors import InputError
 from usance.books.periods import ClosePeriod
+from usance.disclose.completion import completed
 from usance.disclose.errors import FactError
 from usance.disclose.facts import documents
 from usance.disclose.profile import Profile
@@ -54,12 +55,12 @@ def publish_table(
         what = f"holds {len(named)} documents: {', '.join(named)}"
         raise FactError(what, where=str(table), fix=fix)
     (document,) = named
-    figures = [
-        Figure(fact.statement, fact.line, fact.parent, fact.period.name, fact.currency, fact.unit,
-               fact.text, fact.is_total)
-        for fact in facts
-    ]  # fmt: skip
     company = filer.name or document
+    figures = [
+        Figure(fact.statement, fact.line, fact.parent, fact.period.written, fact.currency,
+               fact.unit, fact.text, fact.is_total)
+        for fact in completed(facts, profile, filer.name or "the Company")
+    ]  # fmt: skip
     return publish_figures(document, figures, profile, filer, company, out, formats)
 
 

@@ -206,7 +206,7 @@ class _Writer:
         known = set(rest)
         others = [fact for fact in facts if fact not in known]
         for down, fact in enumerate((*rest, *others), start=1):
-            cells = (fact.statement, fact.line, fact.parent, fact.period.name, fact.currency,
+            cells = (fact.statement, fact.line, fact.parent, fact.period.written, fact.currency,
                      fact.unit, self.page.address[fact])  # fmt: skip
             for across, text in enumerate(cells):
                 made.write_string(down, across, text)

@@ -1,0 +1,129 @@
+"""The month of a loan that is even with its plan and pays as planned, or settles early, compiled.
+
+Most loans in most months are like this: nothing is overdue, and one draw says that the month's
+instalment is paid on its day. What the general fold would do is then known beforehand. Whatever is
+not quite like this is left to `serve_kernel` and `month_kernel`, and a test takes the same loans
+both ways.
+"""
+
+from __future__ import annotations
+
+from usance.base.codes import Kind
+from usance.base.compiled import kernel
+from usance.loan.kernel.arrays import I16, I64, Plan, i64
+from usance.loan.kernel.fold import (
+    BALANCE,
+    COVERED,
+    FEES,
+    INTEREST_BEFORE,
+    IS_DISBURSED,
+    IS_SETTLED,
+    LEVEL_MINOR,
+    LOW,
+    META,
+    PENALTY_OPEN,
+    accrued_share,
+)
+from usance.loan.kernel.plan import COUNT, MONTH, P, due_day, guaranteed, instalment, period_start
+from usance.twin.serve_kernel import Told
+from usance.world.behaviour_kernel import (
+    BY_NOTICE,
+    BY_PAYMENT,
+    EARLY_PPM,
+    NOTICE,
+    PROVIDERS,
+    SETTLEMENT,
+    a_day,
+    at_due,
+    lateness,
+)
+from usance.world.draw_kernel import Bits, chance, draw_from
+
+_PAID = int(Kind.PAID)
+NOT_CALM, PAYS, SETTLES_EARLY, PAYS_LAST = range(4)
+"""What a loan does, if it is told here."""
+
+
+@kernel(inline=True)
+def is_even(plan: Plan, states: I64, row: int, nth: int) -> bool:
+    """Whether just the instalments before the month's own are paid, and nothing else is open."""
+    covered = (
+        states[row, COVERED] + states[row, COVERED + 1] + states[row, COVERED + 2]
+        + states[row, COVERED + 3]
+    )  # fmt: skip
+    return (
+        states[row, META] == IS_DISBURSED + nth
+        and 0 <= nth < plan[COUNT]
+        and states[row, PENALTY_OPEN] == 0
+        and covered
+        == plan[P] - states[row, BALANCE] + states[row, INTEREST_BEFORE] + (states[row, FEES] & LOW)
+    )
+
+
+@kernel(inline=True)
+def tell_payment(facts: Told, at: int, loan: int, day: int, amount: int, month: int, arg: int
+                 ) -> None:  # fmt: skip
+    """Write a payment that is known at once."""
+    facts[0][at], facts[1][at], facts[2][at], facts[3][at] = day, _PAID, amount, arg
+    facts[4][at], facts[5][at], facts[6][at] = month * 256, day, loan
+
+
+@kernel(inline=True)
+def pay_instalment(
+    plan: Plan, states: I64, row: int, nth: int, principal: int, interest: int, fee: int
+) -> None:
+    """The state after exactly the open instalment was paid on its day."""
+    fees, fees_met = states[row, FEES] >> 32, (states[row, FEES] & LOW) + fee
+    guarantee = guaranteed(plan, fees_met, fees)
+    states[row, COVERED] += principal
+    states[row, COVERED + 1] += interest
+    states[row, COVERED + 2] = guarantee
+    states[row, COVERED + 3] = fees_met - guarantee
+    if nth + 1 == plan[COUNT]:
+        states[row, META] |= IS_SETTLED
+        return
+    states[row, META] += 1
+    states[row, BALANCE] -= principal
+    states[row, INTEREST_BEFORE] = states[row, COVERED + 1]
+    states[row, FEES] = (fees << 32) | fees_met
+
+
+@kernel(inline=True)
+def calm_loan(
+    plan: Plan, states: I64, row: int, loan: int, hazard: int, month: int, first: int, begun: Bits,
+    knobs: I64, days: I16, facts: Told, at: int,
+) -> tuple[int, int, int, int]:  # fmt: skip
+    """What an even loan does, on which day, the principal of its due, and what came back early.
+
+    The state is taken on and the payment written; `NOT_CALM` leaves both as they were.
+    """
+    nth = month - plan[MONTH]
+    nothing = NOT_CALM, i64(0), i64(0), i64(0)
+    if hazard < 0 or not is_even(plan, states, row, nth):
+        return nothing
+    own = knobs[2]
+    late = lateness(begun, loan, month, at_due(hazard, nth, plan[COUNT], own[EARLY_PPM]), own, days)
+    if late > 0:
+        return nothing
+    z = draw_from(begun[BY_NOTICE], loan, month * 256)
+    if chance(z) < own[NOTICE]:
+        return nothing
+    balance, day = states[row, BALANCE], due_day(plan, nth)
+    arg = 1 + (i64(z) & 0x7FF) % own[PROVIDERS]
+    principal, interest, fee = instalment(plan, nth, balance, states[row, LEVEL_MINOR])
+    if late == SETTLEMENT:
+        settles = a_day(begun, BY_PAYMENT, loan, month * 256 + 2, first, day)
+        if settles == day or balance == 0:
+            return nothing
+        accrued = accrued_share(interest, settles, period_start(plan, nth), day)
+        tell_payment(facts, at, loan, settles, balance + accrued, month, arg)
+        states[row, META] |= IS_SETTLED
+        states[row, COVERED] = plan[P]
+        states[row, COVERED + 1] += accrued
+        return SETTLES_EARLY, settles, i64(0), balance
+    amount, is_last = principal + interest + fee, nth + 1 == plan[COUNT]
+    if amount <= 0 or (amount >= balance) != is_last:
+        return nothing
+    tell_payment(facts, at, loan, day, amount, month, arg)
+    pay_instalment(plan, states, row, nth, principal, interest, fee)
+    return PAYS_LAST if is_last else PAYS, day, principal, i64(0)

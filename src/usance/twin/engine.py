@@ -1,0 +1,60 @@
+"""Who does the work of shards: threads of this process, or Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Protocol
+
+from usance.base.compiled import available_cores
+from usance.base.errors import unknown
+from usance.twin.parts import Part
+from usance.twin.stages import Work
+
+ENGINES = ("local", "spark")
+
+
+class Engine(Protocol):
+    """Does a work for shards; the parts come in the order of the shards."""
+
+    name: str
+    workers: int
+    """Shards that are worked on at once."""
+    in_memory: bool
+    """Whether a shard may stay in memory from one stage to the next."""
+    relations: str
+    """The engine of `measure` that metrics are computed on."""
+
+    def parts(self, work: Work, numbers: Sequence[int]) -> Iterator[Part]:
+        """The part of each shard, in the order given."""
+
+
+class Local:
+    """Threads of this process."""
+
+    name, relations, in_memory = "local", "duckdb", True
+
+    def __init__(self, workers: int | None = None) -> None:
+        self.workers = workers or available_cores()
+
+    def parts(self, work: Work, numbers: Sequence[int]) -> Iterator[Part]:
+        """The part of each shard; never more are made at once than there are workers."""
+        if len(numbers) <= 1 or self.workers == 1:
+            yield from map(work.part, numbers)
+            return
+        pool = ThreadPoolExecutor(self.workers)
+        try:
+            yield from pool.map(work.part, numbers)
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+def engine_of(name: str, workers: int | None = None) -> Engine:
+    """The engine of that name, or why it cannot be had."""
+    if name == "local":
+        return Local(workers)
+    if name != "spark":
+        raise unknown("engine", name, ENGINES, where="--engine")
+    from usance.twin.spark_engine import Spark
+
+    return Spark(workers)

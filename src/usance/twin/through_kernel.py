@@ -1,0 +1,191 @@
+"""Loans taken through a month, compiled: facts, states, tape and dues in one pass, in place.
+
+A loan that pays as planned goes the short way of `calm_kernel`. Any other is served and folded as
+`serve_kernel` and `month_kernel` do it. One with a payment that is known only after the month is
+set apart: its state stays, because it has to be folded again when the notice comes.
+"""
+
+from __future__ import annotations
+
+from usance.base.codes import Status
+from usance.base.compiled import kernel
+from usance.loan.kernel.arrays import I8, I16, I32, I64, FactArrays, Plan, State, TermArrays
+from usance.loan.kernel.batch import note, plan_at
+from usance.loan.kernel.fold import COVERED, IS_DISBURSED, META, RECOVERED, SLOTS
+from usance.loan.kernel.plan import MONTH, STARTS, P, due_day, month_of
+from usance.twin import month_kernel as m
+from usance.twin.calm_kernel import NOT_CALM, SETTLES_EARLY, calm_loan
+from usance.twin.month_kernel import NOTE_PREPAID, NOTE_WORST, fold_month, stand
+from usance.twin.serve_kernel import Told, serve_loan
+from usance.world.draw_kernel import Bits
+
+Loans = tuple[I64, I8, I16, I32, I16, I16, I16]
+"""Loan, model, trigger, hazard, source, cell, and worst days past due, which grow."""
+Ends = tuple[I16, I8, I8, I64, I64, I64, I64, I64, I64]
+"""Days past due, bucket, status, unpaid principal, what is past due, principal of those ever beyond
+30 and 180 days, prepaid, recovered. All but the principal are zero before."""
+Room = tuple[State, I64, I64, I64, I64, I64]
+"""Work space of a thread: a state, due facts, payments, notes, stops, and the dues of one loan."""
+
+_CLOSED, _CHARGED_OFF = int(Status.CLOSED), int(Status.CHARGED_OFF)
+_DUE, _OVERDUE, _COLLECTED, _FIRST, _UNPAID7, _UNPAID30 = range(6)
+MONTHS = 3
+"""Dues are summed for a month and the two before it."""
+MOST_DAYS_PAST_DUE = 32_767
+
+
+@kernel
+def add_later(
+    day: int, dues: I64, place: int, cell: int, month: int, sure: I64, open_still: I64
+) -> None:
+    """What became of a missed due, among what is sure if its thirty days are over."""
+    if day < 0:
+        return
+    due_month = month_of(day)
+    back = due_month - month + MONTHS - 1
+    if back < 0:
+        return
+    sums = sure if dues[place + 3] == 1 else open_still
+    nth = day - STARTS[due_month]
+    sums[back, nth, cell, _COLLECTED] += dues[place]
+    sums[back, nth, cell, _UNPAID7] += dues[place + 1]
+    sums[back, nth, cell, _UNPAID30] += dues[place + 2]
+
+
+@kernel
+def add_dues(dues: I64, cell: int, month: int, first: int, sure: I64, open_still: I64) -> None:
+    """What one loan adds to the sums of dues."""
+    if dues[m.DUE_ON] >= 0:
+        own = sure[MONTHS - 1, dues[m.DUE_ON] - first, cell]
+        own[_DUE] += dues[m.DUE]
+        own[_OVERDUE] += dues[m.OVERDUE]
+        own[_FIRST] += dues[m.FIRST]
+    add_later(dues[m.OLD_DAY], dues, m.OLD_PAID, cell, month, sure, open_still)
+    add_later(dues[m.DUE_ON], dues, m.NEW_PAID, cell, month, sure, open_still)
+
+
+@kernel(inline=True)
+def copy_fact(facts: Told, at: int, to: Told, place: int) -> None:
+    """One fact from place to place."""
+    to[0][place], to[1][place], to[2][place] = facts[0][at], facts[1][at], facts[2][at]
+    to[3][place], to[4][place], to[5][place] = facts[3][at], facts[4][at], facts[5][at]
+    to[6][place] = facts[6][at]
+
+
+@kernel
+def set_apart(
+    known: Told, begun: int, at: int, last: int, coming: Told, found: int
+) -> tuple[int, int]:
+    """Facts of one loan that are known only later are taken out; the places after both kinds."""
+    kept = begun
+    for place in range(begun, at):
+        if known[5][place] > last:
+            copy_fact(known, place, coming, found)
+            found += 1
+        else:
+            copy_fact(known, place, known, kept)
+            kept += 1
+    return kept, found
+
+
+@kernel
+def write_end(
+    row: int, dpd: int, status: int, owed: int, past_due: int, worst: int, prepaid: int,
+    recovered: int, ends: Ends,
+) -> None:  # fmt: skip
+    """Where a loan stands at the month's end."""
+    ends[0][row] = min(dpd, MOST_DAYS_PAST_DUE)
+    ends[1][row] = 7 if status == _CHARGED_OFF else min((dpd + 29) // 30, 7)
+    ends[2][row], ends[3][row], ends[4][row] = status, owed, past_due
+    if dpd > 0 or status == _CHARGED_OFF:
+        ends[5][row] = owed if worst > 30 else 0
+        ends[6][row] = owed if worst > 180 else 0
+    ends[7][row], ends[8][row] = prepaid, recovered
+
+
+@kernel
+def fold_row(
+    plan: Plan, row: int, room: Room, states: I64, watches: I64, loans: Loans, arrays: FactArrays,
+    begun: int, at: int, month: int, first: int, last: int, ends: Ends, sure: I64,
+    open_still: I64, released: I64,
+) -> int:  # fmt: skip
+    """One loan's facts folded into its state, with all that is told of the month."""
+    state, _, _, notes, stops, dues = room
+    for slot in range(SLOTS):
+        state[slot] = states[row, slot]
+    notes[NOTE_WORST], notes[NOTE_PREPAID] = loans[6][row], 0
+    refusal = fold_month(
+        plan, state, arrays, begun, at, month, last, watches[row], dues, notes, stops,
+        released[loans[4][row]], first,
+    )  # fmt: skip
+    status, dpd, past_due = stand(plan, state, last)
+    owed = plan[P] - state[COVERED] if state[META] & IS_DISBURSED else 0
+    worst = max(notes[NOTE_WORST], dpd)
+    write_end(
+        row, dpd, status, owed, past_due, worst, notes[NOTE_PREPAID],
+        state[RECOVERED] - states[row, RECOVERED], ends,
+    )  # fmt: skip
+    loans[6][row] = min(worst, MOST_DAYS_PAST_DUE)
+    add_dues(dues, loans[5][row], month, first, sure, open_still)
+    for slot in range(SLOTS):
+        states[row, slot] = state[slot]
+    return refusal
+
+
+@kernel(inline=True)
+def write_calm(
+    plan: Plan, row: int, how: int, day: int, principal: int, early: int, states: I64,
+    loans: Loans, month: int, first: int, ends: Ends, sure: I64, released: I64,
+) -> None:  # fmt: skip
+    """What is told of a loan that went the short way."""
+    ends[3][row] = plan[P] - states[row, COVERED]
+    released[loans[4][row], day - first] += principal + early
+    if how >= SETTLES_EARLY:
+        ends[2][row], ends[7][row] = _CLOSED, early
+    nth = month - plan[MONTH]
+    if principal > 0 or nth == 0:
+        own = sure[MONTHS - 1, due_day(plan, nth) - first, loans[5][row]]
+        own[_DUE] += principal
+        own[_FIRST] += plan[P] if nth == 0 else 0
+
+
+@kernel
+def through_rows(
+    start: int, stop: int, room: Room, terms: TermArrays, states: I64, watches: I64, loans: Loans,
+    month: int, first: int, last: int, rules: I64, begun: Bits, knobs: I64, days: I16,
+    known: Told, coming: Told, apart: I64, offsets: I64, ends: Ends, sure: I64, open_still: I64,
+    released: I64, refused: I64,
+) -> tuple[int, int, int]:  # fmt: skip
+    """Loans through a month; facts that are known, facts that come later, and of how many loans."""
+    state, due, pay = room[0], room[1], room[2]
+    arrays = (offsets, known[0], known[1], known[2], known[3])
+    at = found = few = 0
+    for row in range(start, stop):
+        plan, loan, hazard = plan_at(terms, row), loans[0][row], loans[3][row]
+        if watches[row, m.W_DAY] < 0:
+            how, day, principal, early = calm_loan(
+                plan, states, row, loan, hazard, month, first, begun, knobs, days, known, at
+            )
+            if how != NOT_CALM:
+                at += 1
+                write_calm(plan, row, how, day, principal, early, states, loans, month, first,
+                           ends, sure, released)  # fmt: skip
+                continue
+        for slot in range(SLOTS):
+            state[slot] = states[row, slot]
+        before = at
+        at = serve_loan(
+            plan, state, loan, loans[1][row], loans[2][row], hazard, month, first, last, rules,
+            begun, knobs, days, due, pay, known, arrays, at,
+        )  # fmt: skip
+        at, more = set_apart(known, before, at, last, coming, found)
+        if more > found:
+            found = more
+            apart[few] = row
+            few += 1
+            continue
+        note(refused, row, fold_row(
+            plan, row, room, states, watches, loans, arrays, before, at, month, first, last, ends,
+            sure, open_still, released,
+        ))  # fmt: skip
+    return at, found, few

@@ -1,0 +1,153 @@
+"""A month on columns comes to what a life day by day comes to, row by row."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import date
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+from tests.twin.day_by_day import COMPARED, DayByDay
+from tests.twin.runs import faulty, ticking
+from usance.base.book import Book
+from usance.base.codes import Kind, Model, RoutingOutcome
+from usance.base.dates import last_of_month, to_day
+from usance.measure.inputs import Inputs
+from usance.measure.metrics import measure
+from usance.measure.spans import Span
+from usance.twin.run import run
+from usance.twin.setting import Setting
+from usance.world.scenario import Scenario, Turn
+
+SCALE = Fraction(1, 60)
+MONTHS = range(636, 639)
+BUCKETS = (500_000, 50_000, 200_000, 50_000, 50_000, 50_000, 100_000)
+UNKNOWN = {"decisions": {"latency_us"}, "routing": {"binding_limit"}}
+"""What the desk does not say as the router does: how long it took, and which limit was dearest."""
+
+
+def turn(kind: str, numbers: tuple[int, ...], first: date, last: date, value: int = -1) -> Turn:
+    return Turn(kind, Model.CAPITAL_HEAVY, to_day(first), to_day(last), value, numbers)
+
+
+def lively() -> Scenario:
+    """Many requests, little money, late payers, late notices, and institutions that change."""
+    given = faulty()
+    demand = given.demand
+    turns = (
+        turn("outage", (1, 2), date(2023, 1, 9), date(2023, 1, 25)),
+        turn("approval", (3,), date(2023, 2, 6), date(2023, 3, 12), 300_000),
+        turn("leaves", (4,), date(2023, 2, 10), date(2023, 3, 14)),
+        turn("eligible", (1,), date(2023, 2, 15), date(2023, 3, 10), 200_000),
+        turn("budget", (2,), date(2023, 3, 8), date(2023, 3, 31), 1_500_000),
+    )
+    return replace(
+        given,
+        seed=3,
+        turns=turns,
+        providers=replace(given.providers, late_notice_ppm=400_000, late_notice_days=12),
+        demand=replace(demand, requests={m: 6 * n for m, n in demand.requests.items()}),
+        funding=tuple(replace(each, head_room_ppm=550_000) for each in given.funding),
+        behaviour=replace(
+            given.behaviour,
+            early_ppm=500_000,
+            life_event_ppm=100_000,
+            life_event_months=2,
+            life_event_hazard_ppm=3_000_000,
+        ),
+        opening=replace(given.opening, bucket_ppm=BUCKETS),
+    )
+
+
+@pytest.fixture(scope="module")
+def book(tmp_path_factory: pytest.TempPathFactory) -> Book:
+    folder = tmp_path_factory.mktemp("twin") / "run"
+    return run(
+        lively(), folder, scale=SCALE, first=MONTHS[0], last=MONTHS[-1], workers=1, clock=ticking()
+    ).book
+
+
+def lived(book: Book, *, release_lag: int = 1) -> DayByDay:
+    made = DayByDay(Setting(lively(), SCALE), book, release_lag)
+    made.open()
+    for month in MONTHS:
+        made.live(month)
+    return made
+
+
+@pytest.fixture(scope="module")
+def days(book: Book) -> DayByDay:
+    return lived(book)
+
+
+def rows(name: str, given: list[dict[str, Any]]) -> list[list[tuple[str, Any]]]:
+    left_out = UNKNOWN.get(name, set())
+    return sorted(
+        [(column, value or 0) for column, value in sorted(row.items()) if column not in left_out]
+        for row in given
+    )
+
+
+def both(name: str, month: int, book: Book, days: DayByDay) -> tuple[list[Any], list[Any]]:
+    """The rows of a month as they were lived, and as they are in the book."""
+    written = book.read(name, month=month).to_pylist()
+    empty = dict.fromkeys(written[0] if written else {}, 0)
+    own = [{**empty, **row} for row in days.made.get((name, month), [])]
+    return rows(name, own), rows(name, written)
+
+
+@pytest.mark.parametrize("month", MONTHS)
+@pytest.mark.parametrize("name", COMPARED)
+def test_a_month_on_columns_is_a_life_day_by_day(
+    book: Book, days: DayByDay, name: str, month: int
+) -> None:
+    own, written = both(name, month, book, days)
+    assert own == written
+    assert len(written) > 1
+
+
+def test_money_that_may_be_lent_a_day_later_is_seen(book: Book) -> None:
+    late = lived(book, release_lag=2)
+    pairs = (both("routing", month, book, late) for month in MONTHS)
+    assert any(own != written for own, written in pairs)
+
+
+def test_what_is_compared_has_everything_in_it(days: DayByDay) -> None:
+    """Late notices over a month's end, users late at their moment, every answer and every fact."""
+    facts = [row for month in MONTHS for row in days.made["facts", month]]
+    kinds = {Kind(row["kind"]) for row in facts}
+    assert kinds == {Kind.DISBURSED, Kind.FEE_CHARGED, Kind.PAID, Kind.COMPENSATED,
+                     Kind.BOUGHT_OUT, Kind.CHARGED_OFF, Kind.RECOVERED}  # fmt: skip
+    known_later = [row for row in facts if row["booked_at"].month != row["effective_on"].month]
+    assert len(known_later) > 5
+    outcomes = {row["outcome"] for month in MONTHS for row in days.made["routing", month]}
+    assert outcomes == {RoutingOutcome.APPROVED, RoutingOutcome.DECLINED,
+                        RoutingOutcome.TIMED_OUT, RoutingOutcome.NO_SOURCE}  # fmt: skip
+    decisions = [row for month in MONTHS for row in days.made["decisions", month]]
+    assert any(row.get("reason_1") == 151 for row in decisions), "somebody is past due by then"
+
+
+def test_no_source_has_more_out_than_its_limits_say(book: Book) -> None:
+    """Limits are of the mandates in force; the metric finds those of its date."""
+    sources = {(row["source"], row["version"]): row for row in book.read("sources").to_pylist()}
+    cells = {row["cell"]: row["source"] for row in book.read("cells").to_pylist()}
+    for month in MONTHS:
+        out: dict[int, int] = {}
+        for row in book.read("tape", month=month).to_pylist():
+            source = cells[row["cell"]]
+            out[source] = out.get(source, 0) + row["principal_minor"]
+        limits = book.read("limits", month=month).to_pylist()
+        most = {row["source"]: row["amount_minor"] for row in limits}  # the last version's
+        assert sorted(most) == sorted({source for source, _ in sources})
+        assert all(out.get(source, 0) <= minor for source, minor in most.items())
+        begins = [sources[row["source"], row["version"]]["valid_from"] for row in limits]
+        assert {(each.year - 1970) * 12 + each.month - 1 for each in begins} == {month}
+    assert len(book.read("limits", month=MONTHS[1])) > len(book.read("limits", month=MONTHS[0]))
+    as_of = last_of_month(MONTHS[-1])
+    found, *_ = measure(
+        Inputs.of_book(book), ["mandate_utilisation"], as_of=as_of, period=Span.of("2023Q1")
+    )
+    assert found.denominator == sum(most.values())
+    assert 0.5 < found.numerator / found.denominator < 1
