@@ -16,7 +16,7 @@ from tests.assess.applicants import rows, write
 from usance.assess.columns import learn
 from usance.assess.scoring.model import Model, load_model
 from usance.assess.table import Table, parts, read_table, table_of
-from usance.assess.training.fit import HeldOut, choose, weigh
+from usance.assess.training.fit import choose
 from usance.assess.training.folds import folds, latest
 from usance.assess.training.guards import choose_inputs
 from usance.assess.training.logistic import fit
@@ -263,22 +263,6 @@ def test_the_simplest_of_equals_is_chosen() -> None:
     sure = np.where(BAD == 1, 1.0, -1.0)
     assert choose(BAD, {"scorecard": sure, "trees": sure, "blend": sure * 1.0001}) == "scorecard"
     assert choose(BAD, {"scorecard": sure, "trees": sure, "blend": sure * 1.5}) == "blend"
-
-
-def test_weights_are_those_of_one_model_and_not_of_a_mean_of_several() -> None:
-    """Three models that each add noise to the truth: one of them is to be believed half as much."""
-    draw = np.random.default_rng(3)
-    truth = draw.normal(0, 1, 6_000)
-    bad = (draw.random(6_000) < 1 / (1 + np.exp(-truth))).astype(float)
-    said = truth + draw.normal(0, 1, (3, 6_000))
-    fold = folds(bad, 5, seed=1, repeat=0)
-    held = HeldOut(said.ravel(), said.reshape(-1, 1), (1,), np.tile(fold, 3), 3)
-    weights, calibrated = weigh(held, bad)
-    alone = [fit(each[:, None], bad, ridge=0.0)[1] for each in said]
-    mean = fit(said.mean(axis=0)[:, None], bad, ridge=0.0)[1]
-    assert weights.card[1] == pytest.approx(np.mean(alone), abs=0.01)
-    assert mean > 1.3 * weights.card[1]
-    assert {len(values) for values in calibrated.values()} == {18_000}
 
 
 def test_columns_that_say_nothing_make_a_model_that_says_the_average() -> None:

@@ -37,7 +37,7 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class HeldOut:
-    """What each part says of rows it has not seen: all rows, once for each repeat."""
+    """What each part says of rows it has not seen."""
 
     card: Floats
     trees: Floats
@@ -78,8 +78,7 @@ def fit_models(
     grower = Grower(columns, inputs, bad)
     held = hold_out(grower, seed, threads)
     weights, said = weigh(held, bad)
-    chosen = choose(np.tile(bad, held.repeats), said)
-    said = {name: _by_row(held, values).mean(axis=0) for name, values in said.items()}
+    chosen = choose(bad, said)
     late = latest(months, bad) if months is not None else None
     late_said = None
     if late is not None:
@@ -117,32 +116,21 @@ def hold_out(grower: Grower, seed: int, threads: int) -> HeldOut:
         said = [grower.log_odds(booster, own, best) for booster, own in pairs]
         trees.append(_gathered(said, jobs, fold))
         rounds.append(best)
-    every = np.tile(fold[0], repeats)
-    return HeldOut(card, np.column_stack(trees), tuple(rounds), every, repeats)
+    return HeldOut(card, np.column_stack(trees), tuple(rounds), fold[0], repeats)
 
 
 def _gathered(
     said: Sequence[Floats], jobs: Sequence[tuple[int, int]], fold: Sequence[Ints]
 ) -> Floats:
-    """Fold by fold to row by row, one repeat behind the other.
-
-    Weights are fitted on each of them and not on their mean: the mean of several models is better
-    than the one that is kept, which would come out too sure of itself.
-    """
-    rows = np.empty((len(fold), len(fold[0])))
+    """Fold by fold to row by row, the mean over repeats."""
+    total = np.zeros(len(fold[0]))
     for (repeat, held), each in zip(jobs, said, strict=True):
-        rows[repeat, fold[repeat] == held] = each
-    return rows.ravel()
-
-
-def _by_row(held: HeldOut, values: Floats) -> Floats:
-    """A row of values for each repeat."""
-    return values.reshape(held.repeats, -1)
+        total[fold[repeat] == held] += each / len(fold)
+    return total
 
 
 def weigh(held: HeldOut, bad: Floats) -> tuple[Weights, dict[str, Floats]]:
     """The weights from all rows, and log odds of each row with weights from the other folds."""
-    bad = np.tile(bad, held.repeats)
     weights = _weights(held.card, held.trees, bad)
     said = {name: np.empty(len(bad)) for name in ("scorecard", "trees", "blend")}
     calibrated = np.empty(len(bad))
@@ -153,9 +141,8 @@ def weigh(held: HeldOut, bad: Floats) -> tuple[Weights, dict[str, Floats]]:
             said[name][~kept] = values
         assert own.beta is not None
         calibrated[~kept] = _linear(own.beta, beta_features(said["blend"][~kept]))
-    saved = log_loss(bad, said["blend"]) - log_loss(bad, calibrated)
-    gain = _by_row(held, saved).mean(axis=0)
-    if gain.mean() > 2 * gain.std() / np.sqrt(len(gain)):
+    gain = log_loss(bad, said["blend"]) - log_loss(bad, calibrated)
+    if gain.mean() > 2 * gain.std() / np.sqrt(len(bad)):
         said["blend"] = calibrated
         return weights, said
     return Weights(weights.card, weights.trees, weights.blend, None), said
