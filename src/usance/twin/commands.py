@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from usance.base.command_line import Session, print_json, print_line, print_pairs, show_help
+from usance.twin.run_options import First, Last, Scale, parse_scale, parse_span
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False, invoke_without_command=True)
 
@@ -28,15 +28,9 @@ def run(
         str, typer.Argument(metavar="SCENARIO", help="A packaged scenario, or a .yaml file.")
     ],
     out: Annotated[Path, typer.Option("--out", metavar="DIR", help="The run's folder.")],
-    scale: Annotated[
-        str, typer.Option(metavar="S", help="Counts and budgets against full size.")
-    ] = "1",
-    first: Annotated[
-        str | None, typer.Option("--from", metavar="MONTH", help="First month; the scenario's.")
-    ] = None,
-    last: Annotated[
-        str | None, typer.Option("--to", metavar="MONTH", help="Last month; the scenario's.")
-    ] = None,
+    scale: Scale = "1",
+    first: First = None,
+    last: Last = None,
     engine: Annotated[str, typer.Option(metavar="ENGINE", help="local or spark.")] = "local",
     workers: Annotated[
         int | None, typer.Option(metavar="N", min=1, help="Cores to use; all of them.")
@@ -44,7 +38,6 @@ def run(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Run a scenario, or go on with the run that is in the folder."""
-    from usance.base.dates import parse_month
     from usance.twin.engine import engine_of
     from usance.twin.plan import Plan
     from usance.twin.run import no_progress
@@ -53,9 +46,8 @@ def run(
 
     session: Session = ctx.obj
     economy = read_scenario(scenario)
-    begin = parse_month(first, where="--from") if first else economy.first_month
-    end = parse_month(last, where="--to") if last else economy.last_month
-    plan = Plan(economy, _scale(scale), begin, end)
+    begin, end = parse_span(economy, first, last)
+    plan = Plan(economy, parse_scale(scale), begin, end)
     plan.check(out)
     worked_by = engine_of(engine, workers)
     shown = sys.stderr.isatty() and not as_json
@@ -75,16 +67,6 @@ def _told(figures: dict[str, Any]) -> list[tuple[str, str]]:
     counts = [(name.replace("_", " "), f"{n:,}") for name, n in figures["figures"].items()]
     files = list(figures["release"].items())
     return [*counts, ("seconds", f"{figures['seconds']:,.1f}"), *files]
-
-
-def _scale(text: str) -> Fraction:
-    from usance.twin.errors import RunError
-
-    try:
-        return Fraction(text)
-    except (ValueError, ZeroDivisionError):
-        fix = "Give a number such as 0.01"
-        raise RunError(f"{text!r} is no number", where="--scale", fix=fix) from None
 
 
 class Shown:

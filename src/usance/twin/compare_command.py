@@ -11,6 +11,7 @@ import typer
 from usance.base.command_line import print_json, print_line, print_table, show_help
 from usance.base.documents import parse_json, read_text
 from usance.base.errors import DocumentError, InputError
+from usance.twin.run_options import parse_scale
 
 if TYPE_CHECKING:
     from usance.twin.compare import Compared
@@ -66,10 +67,7 @@ def scale_of(folder: Path, given: str = "") -> Fraction:
         given = str(said.get("scale", "")) if isinstance(said, dict) else ""
         if not given:
             raise DocumentError("names no scale", where=str(path), fix=fix)
-    try:
-        return Fraction(given)
-    except (ValueError, ZeroDivisionError):
-        raise InputError(f"{given!r} is no scale", where="--scale", fix=fix) from None
+    return parse_scale(given)
 
 
 def _counts(rows: list[Compared]) -> dict[str, int]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from usance.base.command_line import Session, print_json, print_line, print_table, show_help
+from usance.twin.run_options import First, Last, Scale, parse_scale, parse_span
 
 if TYPE_CHECKING:
     from usance.twin.what_if import Answer
@@ -28,15 +29,9 @@ def what_if_command(
     base: Annotated[str, typer.Argument(metavar="BASE", help="A scenario: a name or a file.")],
     other: Annotated[str, typer.Argument(metavar="OTHER", help="What is set beside it.")],
     out: Annotated[Path, typer.Option("--out", metavar="DIR", help="A folder for all runs.")],
-    scale: Annotated[
-        str, typer.Option(metavar="S", help="Counts and budgets against full size.")
-    ] = "1",
-    first: Annotated[
-        str | None, typer.Option("--from", metavar="MONTH", help="First month; the scenario's.")
-    ] = None,
-    last: Annotated[
-        str | None, typer.Option("--to", metavar="MONTH", help="Last month; the scenario's.")
-    ] = None,
+    scale: Scale = "1",
+    first: First = None,
+    last: Last = None,
     seeds: Annotated[int, typer.Option(metavar="N", help="Pairs of runs.")] = 5,
     workers: Annotated[
         int | None, typer.Option(metavar="N", help="Threads; as many as there are cores.")
@@ -44,9 +39,7 @@ def what_if_command(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Run two scenarios on the same seeds; every difference between them, with its noise."""
-    from usance.base.dates import parse_month
     from usance.twin.commands import Shown
-    from usance.twin.compare_command import scale_of
     from usance.twin.run import no_progress
     from usance.twin.what_if import WhatIf, what_if
     from usance.twin.what_if_page import write_files
@@ -55,9 +48,8 @@ def what_if_command(
 
     session: Session = ctx.obj
     economy, second = read_scenario(base), read_scenario(other)
-    begin = parse_month(first, where="--from") if first else economy.first_month
-    end = parse_month(last, where="--to") if last else economy.last_month
-    asked = WhatIf(economy, second, scale_of(out, scale), begin, end, seeds)
+    begin, end = parse_span(economy, first, last)
+    asked = WhatIf(economy, second, parse_scale(scale), begin, end, seeds)
     tells = sys.stderr.isatty() and not as_json
     answer = what_if(
         asked, out, workers=workers, clock=session.seconds,
