@@ -26,12 +26,14 @@ from usance.books.amounts import AMOUNTS
 from usance.books.chart import load_chart
 from usance.books.co_funding import parts_of
 from usance.books.controls import failed, ledger_controls, loan_controls
+from usance.books.exposure import exposure_of
 from usance.books.journal import CloseHead, loan_postings, unbalanced
 from usance.books.loan_books import Sources, cell_index
-from usance.books.loan_close import Pools, Scope, Sums, exposure_of, shares_of, subledger_parts
+from usance.books.loan_close import Sums, subledger_parts
 from usance.books.policies import Policies
 from usance.books.postings import Cells, Lines, post
 from usance.books.rules import load_rules
+from usance.books.scope import Pools, Scope, shares_of
 
 I64 = NDArray[np.int64]
 
@@ -62,7 +64,7 @@ class Measured:
 
 
 def measure(scope: Scope, shards: Iterable[int], policies: Policies) -> Measured:
-    sums = Sums(np.zeros((2 * len(scope.index.cells), len(AMOUNTS)), np.int64))
+    sums = Sums.of(scope, POOLS)
     parts = [
         part
         for number in shards

@@ -90,10 +90,10 @@ class Table:
             f"{self.name} has no column {name!r}", fix=f"Columns: {', '.join(self.names)}"
         )
 
-    def with_amounts(self, names: list[str]) -> Table:
+    def with_amounts(self, names: list[str], *more: Column) -> Table:
         """The same table with one more cumulative amount per name, as a subledger has them."""
         amounts = tuple(Column(name, "i64", "a cumulative posting amount") for name in names)
-        return replace(self, columns=self.columns + amounts)
+        return replace(self, columns=self.columns + amounts + more)
 
 
 def declare(name: str, number: int, doc: str, lines: str) -> Table:

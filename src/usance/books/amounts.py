@@ -10,7 +10,7 @@ amount moves is in the posting rules (`usance.books.rules`).
 
 from __future__ import annotations
 
-from usance.base.schemas import Table
+from usance.base.schemas import Column, Table
 from usance.base.tables import table
 
 MEANING = {
@@ -105,8 +105,13 @@ AMOUNTS = tuple(MEANING)
     IFRS_CONTRACT_LIABILITY, IFRS_ALLOWANCE, IFRS_ALLOWANCE_TAX, IFRS_NET_INTEREST,
 ) = range(len(AMOUNTS))  # fmt: skip
 
-SUBLEDGER: Table = table("subledger").with_amounts(list(AMOUNTS))
-"""The `subledger` table with a column per amount."""
+SUBLEDGER: Table = table("subledger").with_amounts(
+    list(AMOUNTS),
+    Column("is_over", "i8", "1 if no later close can change it", optional=True, default=0),
+)
+"""The `subledger` table with a column per amount: every loan that is not over at the close before.
+
+A loan is over when it is paid to the end and cleared; its last row stands until a fact comes."""
 
 SUMS: Table = table("sums").with_amounts(list(AMOUNTS))
 """The `sums` table likewise: what a close holds by cell, of new loans and of others."""

@@ -27,6 +27,7 @@ from usance.base.errors import raise_all
 from usance.base.parameters import Parameters, trace
 from usance.base.tables import table
 from usance.books.amounts import AMOUNTS, SUBLEDGER, SUMS
+from usance.books.carried import Carried, keep_over
 from usance.books.close_group import GroupClose, activity_codes, fees_of_loans, opening_day
 from usance.books.closes import (
     CLOSED,
@@ -41,21 +42,12 @@ from usance.books.controls import Control, failed, ledger_controls, loan_control
 from usance.books.errors import PeriodError
 from usance.books.expectations import NAME, by_month, lost_shares
 from usance.books.expected_lives import expected_lives, life_rows
+from usance.books.exposure import Exposure, exposure_of
 from usance.books.flux import flux_notes
 from usance.books.group.rules import load_group_rules
 from usance.books.journal import CloseHead, journal_heads, loan_postings, unbalanced
 from usance.books.loan_books import Sources, cell_index
-from usance.books.loan_close import (
-    Exposure,
-    Pools,
-    Progress,
-    Scope,
-    Sums,
-    exposure_of,
-    no_progress,
-    shares_of,
-    subledger_parts,
-)
+from usance.books.loan_close import Sums, subledger_parts
 from usance.books.loss_report import loss_review, provision_splits, splits_as_dict
 from usance.books.losses.estimate import estimate
 from usance.books.losses.estimates import Estimates
@@ -68,6 +60,7 @@ from usance.books.policy_files import PolicyFiles, read_policies
 from usance.books.postings import post
 from usance.books.recomputed import guarantee_notes, merged
 from usance.books.rules import load_rules
+from usance.books.scope import Pools, Progress, Scope, no_progress, shares_of
 from usance.books.statements.consolidation import GroupBooks
 from usance.books.tape_book import holds_tape, tape_moments
 from usance.books.tape_loans import TapeLoans
@@ -125,11 +118,12 @@ def close(
     book: Book, period: ClosePeriod, *, policies: Path | None = None,
     known_at: datetime | None = None, actor: str = "close", clock: Callable[[], float],
     progress: Progress = no_progress, parameters: Parameters | None = None,
-    tape: TapeLoans | None = None,
+    tape: TapeLoans | None = None, whole: bool = False,
 ) -> Closing:  # fmt: skip
     """Close a period of a book, or raise what stands against it; nothing is half done.
 
-    A book that keeps its loans as a tape is closed from it; `tape` spares reading it again.
+    A book that keeps its loans as a tape is closed from it; `tape` spares reading it again. Loans
+    that were over at the close before are not read again, unless the `whole` book is to be.
     """
     ref, before = begin(book, period)
     moment = known_at or latest_booking(book)
@@ -142,9 +136,9 @@ def close(
         parameters or Parameters.load(), clock, progress,
     )  # fmt: skip
     with trace() as reads, book.writing() as step:
-        with made.step("cut-off"):
-            scope = _scope(made, tape)
         base = Policies.at(period.last_day, made.parameters)
+        with made.step("cut-off"):
+            scope = _scope(made, tape, None if whole else Carried.of(book, before, base))
         with made.step("cohorts and exposures"):
             exposure = exposure_of(scope, base, progress)
         with made.step("expected losses"):
@@ -172,6 +166,9 @@ def close(
             made.notes += flux_notes(books, period)
         with made.step("books"):
             _write(made, step, postings, sums, scope, estimates)
+            if not holds_tape(book):
+                over = sums.left(scope, exposure.pools)
+                keep_over(step, book, ref, base, over)
             _finish(made, step, [read.name for read in reads])
     return made
 
@@ -187,12 +184,12 @@ def latest_booking(book: Book) -> datetime:
     return max(moments)
 
 
-def _scope(made: Closing, tape: TapeLoans | None) -> Scope:
+def _scope(made: Closing, tape: TapeLoans | None, carried: Carried | None) -> Scope:
     index = cell_index(made.book)
     lag = made.parameters.at("servicing.clearing_lag", made.period.last_day).integer
     scope = Scope(
         made.book, made.period.last_day, made.known_at, made.period.months, index,
-        Sources.of(made.book), lag, shares_of(made.book, index),
+        Sources.of(made.book), lag, shares_of(made.book, index), carried,
     )  # fmt: skip
     if not holds_tape(made.book):
         return scope
@@ -249,7 +246,7 @@ def _lost_rows(close_no: int, segments: I64, shares: I64) -> pa.Table:
 
 def _subledger(made: Closing, scope: Scope, pools: Pools, policies: Policies, step: Step) -> Sums:
     """The second pass over the loans; their subledger goes to the book piece by piece."""
-    sums = Sums(np.zeros((2 * len(scope.index.cells), len(AMOUNTS)), np.int64))
+    sums = Sums.of(scope, pools)
     for number in scope.shards():
         parts = subledger_parts(
             scope, number, made.ref.close_no, pools, policies, sums, made.progress

@@ -1,32 +1,19 @@
-"""The loans of a book as the close reads them: a shard's terms, facts, cells and pools.
-
-Loans of our own conventions go through the kernel; one whose terms have changed, or that another
-convention describes, is set aside for the exact form.
-"""
+"""What a close places loans by: the cells of a book, and the terms of its sources."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from datetime import date, datetime
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from usance.base.book import Book
-from usance.base.codes import Model
 from usance.base.columns import arrays
-from usance.base.dates import to_day
 from usance.books.chart import load_chart
-from usance.books.effective import effective_rates
 from usance.books.errors import TapeError
-from usance.books.measurement import LoanColumns
 from usance.books.postings import Cells
-from usance.loan.known import fact_columns, term_columns
-from usance.loan.table_rows import EXACT_KINDS
-from usance.measure.triangles import model_and_product
 
 I32 = NDArray[np.int32]
 I64 = NDArray[np.int64]
@@ -133,95 +120,3 @@ class Sources:
         is_so &= drawn <= self.valid_to[found]
         fee = np.where(is_so, self.fee_ppm[found], 0).astype(np.int32)
         return fee, np.where(is_so, self.lag_days[found], lag_days).astype(np.int32)
-
-
-@dataclass(frozen=True, slots=True)
-class Shard:
-    """One shard's loans: those for the kernel, and the ids of those for the exact form."""
-
-    loans: LoanColumns
-    cutoffs: I32
-    cohort: I32
-    rows: pa.Table
-    fact_rows: pa.Table
-    """All its loans and facts as they were read."""
-    exact: pa.Table
-    exact_facts: pa.Table
-
-    def __len__(self) -> int:
-        return len(self.loans)
-
-    @property
-    def size(self) -> int:
-        """Its facts: what it costs to keep."""
-        return int(self.loans.facts.offsets[-1] + self.exact_facts.num_rows)
-
-    def without_rows(self) -> Shard:
-        """The same without the tables as they were read, which only its triangle needs."""
-        rows, facts = (each.schema.empty_table() for each in (self.rows, self.fact_rows))
-        return replace(self, rows=rows, fact_rows=facts)
-
-
-_COLUMNS = (
-    "loan_id", "terms_no", "product", "convention", "model", "source", "disbursed_on",
-    "first_due_on", "instalments", "principal_minor", "rate_ppm", "coupon_ppm",
-    "guarantee_fee_minor", "eir_ppb", "flat_fee_minor", "upfront_fee_minor",
-)  # fmt: skip
-_FACTS = ("loan_id", "effective_on", "kind", "ref", "amount_minor", "arg", "booked_at")
-
-
-def shards_of(book: Book) -> list[int]:
-    """The shards that have loans."""
-    return sorted({file.shard for file in book.files("loans")})
-
-
-def read_shard(
-    book: Book, shard: int, index: CellIndex, sources: Sources, day: date, known_at: datetime,
-    lag_days: int,
-) -> Shard:  # fmt: skip
-    """The loans of a shard drawn by a day, with the facts known at a moment."""
-    loans = book.read("loans", _COLUMNS, shard=shard)
-    facts = book.read("facts", _FACTS, shard=shard)
-    rows, fact_rows = loans, facts
-    loans, facts, exact, exact_facts = _set_apart(loans, facts)
-    columns = arrays(loans)
-    terms = term_columns(loans)
-    fee_ppm, lag = sources.terms_of(columns["source"], columns["disbursed_on"], lag_days)
-    upfront = columns["upfront_fee_minor"]
-    cohort = _months(columns["disbursed_on"])
-    made = LoanColumns(
-        columns["loan_id"], terms, fact_columns(facts, columns["loan_id"], known_at),
-        columns["model"], upfront, fee_ppm, _effective(columns, terms, upfront), index.of(columns),
-        model_and_product(columns).astype(np.int32), np.zeros(len(terms), np.int32),
-    )  # fmt: skip
-    cutoffs = (to_day(day) - lag).astype(np.int32)
-    return Shard(made, cutoffs, cohort, rows, fact_rows, exact, exact_facts)
-
-
-def _effective(columns: Mapping[str, NDArray[Any]], terms: Any, upfront: I64) -> I64:
-    """The stored effective rate of our own loans, solved where it is not there."""
-    rates = columns["eir_ppb"].copy()
-    missing = np.flatnonzero((columns["model"] == Model.ON_BALANCE_SHEET) & (rates == 0))
-    if len(missing):
-        rates[missing] = effective_rates(terms.take(missing), upfront[missing])
-    return np.asarray(rates, np.int64)
-
-
-def _months(days: NDArray[Any]) -> I32:
-    return days.astype("datetime64[D]").astype("datetime64[M]").astype(np.int32)
-
-
-def _set_apart(loans: pa.Table, facts: pa.Table) -> tuple[pa.Table, pa.Table, pa.Table, pa.Table]:
-    """Loans and facts for the kernel, then those for the exact form."""
-    ids = arrays(loans.select(["loan_id"]))["loan_id"]
-    owner, kind = (arrays(facts.select([name]))[name] for name in ("loan_id", "kind"))
-    changed = np.unique(
-        np.concatenate([ids[1:][np.diff(ids) == 0], owner[np.isin(kind, EXACT_KINDS)]])
-    )
-    if len(changed) == 0:
-        return loans, facts, loans.slice(0, 0), facts.slice(0, 0)
-    apart, apart_facts = np.isin(ids, changed), np.isin(owner, changed)
-    return (
-        loans.filter(pa.array(~apart)), facts.filter(pa.array(~apart_facts)),
-        loans.filter(pa.array(apart)), facts.filter(pa.array(apart_facts)),
-    )  # fmt: skip

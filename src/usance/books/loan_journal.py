@@ -19,9 +19,9 @@ from usance.books.closes import CloseRef, standing
 from usance.books.co_funding import parts_of
 from usance.books.errors import TapeError
 from usance.books.loan_books import CellIndex, cell_index
-from usance.books.loan_close import shares_of
 from usance.books.postings import post
 from usance.books.rules import load_rules
+from usance.books.scope import shares_of
 from usance.books.tape_book import holds_tape, tape_cell
 
 
@@ -50,6 +50,8 @@ def loan_journal(book: Book, loan_id: int, platform: int) -> Iterator[LoanLine]:
     before = np.zeros((len(rows), len(AMOUNTS)), np.int64)
     for close in closes:
         now = _held(book, close, loan_id)
+        if now is None:
+            continue  # not there yet, or over: what a close does not hold has not moved
         if shares:
             weights = np.array(list(shares.values()), np.int64)
             now = parts_of(now, np.zeros(len(rows), np.int64), rows.astype(np.int64), weights)
@@ -78,8 +80,8 @@ def _cell(book: Book, loan_id: int, index: CellIndex) -> NDArray[np.intp]:
 
 def _held(
     book: Book, close: CloseRef, loan_id: int
-) -> np.ndarray[tuple[int, int], np.dtype[np.int64]]:
-    """The cumulative amounts of a loan at a close; nothing if it was not there yet."""
+) -> np.ndarray[tuple[int, int], np.dtype[np.int64]] | None:
+    """The cumulative amounts of a loan at a close, if that has a row of it."""
     for file in book.close_files("subledger", close.name):
         if not file.first or not int(file.first[1]) <= loan_id <= int(file.last[1]):
             continue
@@ -87,4 +89,4 @@ def _held(
         found = pq.read_table(book.path / file.path, filters=pc.field("loan_id") == loan_id)
         if found.num_rows:
             return np.array([[found[name][0].as_py() for name in AMOUNTS]], np.int64)
-    return np.zeros((1, len(AMOUNTS)), np.int64)
+    return None

@@ -5,6 +5,7 @@ The loans of a book come in pieces; a piece's positions live only as long as its
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date
@@ -13,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from usance.base.codes import Model
-from usance.base.compiled import in_threads
+from usance.base.compiled import CHUNK, in_threads
 from usance.base.dates import to_day
 from usance.books.amounts import AMOUNTS
 from usance.books.effective import effective_rates, fees_earned
@@ -139,3 +140,11 @@ def amounts(
 
     in_threads(piece, len(loans), workers)
     return out
+
+
+class Room(threading.local):
+    """Memory each thread uses again for every chunk: fresh pages cost more than the arithmetic."""
+
+    def __init__(self) -> None:
+        self.positions = np.empty((CHUNK, len(FIELDS)), np.int64)
+        self.amounts = np.empty((CHUNK, len(AMOUNTS)), np.int64)

@@ -20,11 +20,12 @@ from usance.base.columns import arrays, arrow_schema
 from usance.base.dates import first_of_month, from_day, last_of_month, to_day, to_month
 from usance.base.tables import table
 from usance.books import positions as p
+from usance.books.cohorts import Told
 from usance.books.exact_loans import ExactLoans
-from usance.books.loan_books import Shard
-from usance.books.loan_close import Pools, Scope
 from usance.books.measurement import LoanColumns
 from usance.books.policies import Policies
+from usance.books.scope import Pools, Scope
+from usance.books.shards import Shard
 from usance.books.tape_book import TAPE, tape_shards
 from usance.loan.columns import FactColumns, TermColumns
 from usance.measure.triangles import Triangle, model_and_product, triangle
@@ -116,8 +117,8 @@ class _ShardLoans:
 class TapeShard(Shard):
     """A shard that has positions and no terms."""
 
-    held: ExactLoans
-    found: Triangle
+    held: ExactLoans = field(kw_only=True)
+    found: Triangle = field(kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +144,7 @@ class TapeScope(Scope):
             held.loan_id, held.positions, rows.astype(np.int32), segments[place], held.cohort
         )
         found = _triangle(held, cells["cell"], segments, to_day(self.day))
-        return TapeShard(**_NO_TERMS, held=loans, found=found)
+        return TapeShard(self.day, self.known_at, **_NO_TERMS, held=loans, found=found)
 
     def triangle(self, shard: Shard) -> Triangle:
         """What became of its loans by cohort and age."""
@@ -190,8 +191,8 @@ def _nothing() -> dict[str, Any]:
     )  # fmt: skip
     terms, facts = (arrow_schema(table(name)).empty_table() for name in ("loans", "facts"))
     return {
-        "loans": loans, "cutoffs": few, "cohort": few, "rows": terms, "fact_rows": facts,
-        "exact": terms, "exact_facts": facts,
+        "loans": loans, "cutoffs": few, "cohort": few, "told": Told.nothing(), "exact": terms,
+        "exact_facts": facts,
     }  # fmt: skip
 
 

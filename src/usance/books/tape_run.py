@@ -14,9 +14,9 @@ from usance.base.parameters import Parameters
 from usance.books.close import Closing, close
 from usance.books.closes import standing
 from usance.books.errors import PeriodError, TapeError
-from usance.books.loan_close import Progress, no_progress
 from usance.books.periods import ClosePeriod, parse_close_period
 from usance.books.policy_files import read_policies
+from usance.books.scope import Progress, no_progress
 from usance.books.tape_book import file_portfolio, read_portfolio, tape_moments
 from usance.books.tape_loans import TapeLoans
 

@@ -6,7 +6,6 @@ amount, loan by loan, gives back each loan's share of a journal; only that amoun
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -16,14 +15,15 @@ from numpy.typing import NDArray
 from usance.base.book import Book
 from usance.base.codes import Tag
 from usance.base.columns import arrays
-from usance.books.amounts import AMOUNTS, SUBLEDGER
+from usance.books.amounts import AMOUNTS
 from usance.books.closes import CloseRef
 from usance.books.co_funding import parts_of
 from usance.books.group.entities import Entities
 from usance.books.loan_books import cell_index
-from usance.books.loan_close import shares_of
 from usance.books.postings import Lines, post
 from usance.books.rules import load_rules
+from usance.books.scope import shares_of
+from usance.books.subledger import held, written
 from usance.books.tape_book import holds_tape
 
 I64 = NDArray[np.int64]
@@ -83,10 +83,9 @@ class LoanShares:
         (rule,) = [each for each in load_rules() if each.number == number]
         # The parts of a co-funded loan depend on all of its amounts.
         names = AMOUNTS if self._co_funded else (rule.amount,)
-        ids, now = self._held(close, names)
-        then_ids, then = self._held(before, names) if before else (ids[:0], now[:0])
-        everyone = np.union1d(ids, then_ids)
-        amounts = [_spread(everyone, own, held) for own, held in ((ids, now), (then_ids, then))]
+        everyone, now = written(self.book, close, names)
+        then = held(self.book, before, names, everyone) if before else np.zeros_like(now)
+        amounts = [now, then]
         cells = self._cells(everyone)
         if not self._co_funded:
             moved = (amounts[0] - amounts[1])[:, 0]
@@ -101,12 +100,6 @@ class LoanShares:
         own_cells = cell_index(self.book).cells.take(cells.astype(np.intp))
         lines = post(movement, own_cells, [rule], self.entities.platform.number)
         return lines, everyone[loans]
-
-    def _held(self, close: CloseRef, names: Sequence[str]) -> tuple[I64, I64]:
-        table = arrays(self.book.read_close(SUBLEDGER, close.name, ["loan_id", *names]))
-        order = np.argsort(table["loan_id"], kind="stable")
-        columns = np.stack([table[name].astype(np.int64) for name in names], axis=1)
-        return table["loan_id"].astype(np.int64)[order], columns[order]
 
     def _cells(self, ids: I64) -> I64:
         """The row of each loan's cell."""
@@ -126,13 +119,6 @@ class LoanShares:
         known, first = np.unique(heads["loan_id"], return_index=True)
         some = {name: values[first] for name, values in heads.items()}
         return known.astype(np.int64), index.of(some).astype(np.int64)
-
-
-def _spread(everyone: I64, own: I64, held: I64) -> I64:
-    """Amounts of some loans as rows of all of them."""
-    found = np.zeros((len(everyone), held.shape[1]), np.int64)
-    found[np.searchsorted(everyone, own)] = held
-    return found
 
 
 def _split(

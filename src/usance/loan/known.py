@@ -22,6 +22,7 @@ from usance.loan.errors import FactError, ReversalError
 from usance.loan.facts import END_OF_TIME
 from usance.loan.kernel.known import FINE, OUT_OF_ORDER, keep_rows
 
+I64 = NDArray[np.int64]
 _TERMS = (
     "principal_minor", "rate_ppm", "coupon_ppm", "instalments", "disbursed_on", "first_due_on",
     "flat_fee_minor", "guarantee_fee_minor", "convention",
@@ -45,10 +46,22 @@ def fact_columns(
     day, kind, amount, arg = (
         columns[name] for name in ("effective_on", "kind", "amount_minor", "arg")
     )
-    keep = np.empty(len(owner), np.bool_)
+    made = FactColumns(offsets, day, kind, amount, arg)
+    return standing_rows(
+        made, columns["ref"], loan_ids, columns["booked_at"], microseconds(known_at)
+    )
+
+
+def standing_rows(
+    facts: FactColumns, ref: I64, loan_ids: I64, booked: I64 | None = None, moment: int = 0
+) -> FactColumns:
+    """Those of these facts that are known and not reversed; without `booked` all are known."""
+    if booked is None:
+        booked = np.zeros(len(ref), np.int64)
+    keep = np.empty(len(ref), np.bool_)
     verdict = np.zeros(len(loan_ids), np.int32)
-    ref, booked = columns["ref"], columns["booked_at"]
-    moment = _microseconds(known_at)
+    offsets, day, kind = facts.offsets, facts.day, facts.kind
+    amount, arg = facts.amount_minor, facts.arg
     in_threads(
         lambda start, stop: keep_rows(
             start, stop, offsets, day, kind, ref, arg, booked, moment, keep, verdict
@@ -57,14 +70,15 @@ def fact_columns(
     )
     bad = np.flatnonzero(verdict != FINE)
     if len(bad):
-        raise _refusal(int(loan_ids[bad[0]]), int(verdict[bad[0]]), len(bad))
+        raise refusal(int(loan_ids[bad[0]]), int(verdict[bad[0]]), len(bad))
     if keep.all():
-        return FactColumns(offsets, day, kind, amount, arg)
+        return facts
     kept = np.concatenate(([0], np.cumsum(keep)))[offsets]
     return FactColumns(kept, day[keep], kind[keep], amount[keep], arg[keep])
 
 
-def _microseconds(moment: datetime) -> int:
+def microseconds(moment: datetime) -> int:
+    """A moment as tables hold it, since 1970."""
     if moment is END_OF_TIME:
         return int(np.iinfo(np.int64).max)
     span = moment - datetime(1970, 1, 1, tzinfo=UTC)
@@ -93,7 +107,8 @@ def _refuse_strangers(
         )
 
 
-def _refusal(loan_id: int, verdict: int, count: int) -> UsanceError:
+def refusal(loan_id: int, verdict: int, count: int) -> UsanceError:
+    """What is wrong with the facts of a loan, and of how many."""
     where = f"loan {loan_id}" + (f" (and {count - 1} more)" if count > 1 else "")
     if verdict == OUT_OF_ORDER:
         return FactError(

@@ -29,7 +29,7 @@ cumulative along age. The triangle is regular: every month from the first cohort
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -91,6 +91,10 @@ class Triangle:
         known: NDArray[np.bool_] = np.arange(len(self.cohorts)) <= self.limits[:, None]
         return known
 
+    def taken_back(self) -> Triangle:
+        """The same triangle, to be subtracted."""
+        return replace(self, **{name: -getattr(self, name) for name in MEASURES})
+
     @classmethod
     def together(cls, parts: Sequence[Triangle]) -> Triangle:
         """The sum of triangles as of one day, such as those of a book's shards."""
@@ -138,10 +142,12 @@ def triangle(
         moment = _microseconds(known_at)
         _refuse(engine, moment, as_of)
         sums = engine.sql(_SUMS, params={"known_at": moment, "as_of": as_of}).to_arrow_table()
-    return _filled(arrays(sums), to_month(as_of))
+    return triangle_of_sums(arrays(sums), as_of)
 
 
-def _filled(sums: Mapping[str, NDArray[Any]], last: int) -> Triangle:
+def triangle_of_sums(sums: Mapping[str, NDArray[Any]], as_of: date) -> Triangle:
+    """The triangle of sums by `segment`, `cohort`, `kind` and `age`, as of a day."""
+    last = to_month(as_of)
     segments = np.unique(sums["segment"]).astype(np.int16)
     first = int(sums["cohort"].min()) if len(segments) else last + 1
     cohorts = np.arange(first, last + 1, dtype=np.int16)

@@ -1,0 +1,114 @@
+"""What a close carries over: the sums of loans that are over, so that no close begins at the start.
+
+A loan that is paid to the end and cleared has the same amounts at every later close. The close that
+finds it so marks it in its subledger and adds it to these sums; the next one reads the loans that
+are left and those that came. A fact that comes late wakes its loan: what is held of it is taken
+back, as the close before knew it, and it is closed like any other.
+
+Sums are carried only from a close whose files all stand and whose policies are today's; else every
+loan is read again, with the same result.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date, datetime
+from hashlib import sha256
+
+import numpy as np
+from numpy.typing import NDArray
+
+from usance import __version__
+from usance.base.book import Book, Step
+from usance.base.columns import arrays
+from usance.books.amounts import AMOUNTS, SUBLEDGER
+from usance.books.closes import CloseRef, known_at_of
+from usance.books.cohorts import Told
+from usance.books.policies import Policies
+
+I64 = NDArray[np.int64]
+_READ = ("loans", "facts", "shares", "cells")
+"""Tables that may grow; files that were read must still be there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Over:
+    """Sums of loans that are over."""
+
+    loans: int
+    cells: Mapping[int, I64]
+    """Amounts by cell."""
+    told: Told
+    """What became of them by cohort and age."""
+    slices: Mapping[int, I64]
+    """By segment: loans with service slices, those slices, and what was collected of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Carried:
+    """The sums that the close before has left, and what it knew."""
+
+    book: Book
+    close: CloseRef
+    known_at: datetime
+    over: Over
+    files: frozenset[str]
+    """The SHA-256 of every file it read."""
+
+    @property
+    def day(self) -> date:
+        """The day of its balance sheet."""
+        return self.close.day
+
+    def open_ids(self, shard: int) -> I64:
+        """The loans of a shard that were not over."""
+        columns = ["loan_id", "is_over"]
+        rows = arrays(self.book.read_close(SUBLEDGER, self.close.name, columns, shard=shard))
+        return np.asarray(rows["loan_id"][rows["is_over"] == 0], np.int64)
+
+    @classmethod
+    def of(cls, book: Book, before: CloseRef | None, policies: Policies) -> Carried | None:
+        """What can be carried over from the close before, if anything can."""
+        if before is None or _path(before) not in book.manifest.versions:
+            return None
+        content = json.loads(book.kept(_path(before)))
+        files = frozenset(content["files"])
+        if content["policies"] != _mark(book, policies) or not files <= _files(book):
+            return None
+        told = Told(**{name: np.array(rows, np.int64) for name, rows in content["told"].items()})
+        cells, slices = (
+            {int(key): np.array(held, np.int64) for key, held in content[part].items()}
+            for part in ("cells", "slices")
+        )
+        over = Over(content["loans"], cells, told, slices)
+        return cls(book, before, known_at_of(book, before), over, files)
+
+
+def keep_over(step: Step, book: Book, close: CloseRef, policies: Policies, over: Over) -> None:
+    """Keep what a close has found over for the next one."""
+    content = {
+        "cells": {str(cell): held.tolist() for cell, held in over.cells.items()},
+        "files": sorted(_files(book)),
+        "loans": over.loans,
+        "policies": _mark(book, policies),
+        "slices": {str(segment): held.tolist() for segment, held in over.slices.items()},
+        "told": {name: rows.tolist() for name, rows in over.told.columns.items()},
+    }
+    step.keep(_path(close), (json.dumps(content, sort_keys=True) + "\n").encode())
+
+
+def _path(close: CloseRef) -> str:
+    return f"closes/{close.name}/over.json"
+
+
+def _files(book: Book) -> frozenset[str]:
+    return frozenset(file.sha256 for name in _READ for file in book.files(name))
+
+
+def _mark(book: Book, policies: Policies) -> str:
+    """What the amounts of a settled loan depend on, in one word; estimates no longer matter."""
+    sources = [file.sha256 for file in book.files("sources")]
+    told = [__version__, *AMOUNTS, policies.numbers.tolist(), policies.non_accrual_days, *sources]
+    return sha256(json.dumps(told).encode()).hexdigest()

@@ -1,0 +1,93 @@
+"""What became of loans by cohort and age: the sums a triangle is filled with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from datetime import date
+
+import numpy as np
+from numpy.typing import NDArray
+
+from usance.base.dates import to_day, to_month
+from usance.books.kernel.cohorts import KINDS, add_told
+from usance.loan.columns import FactColumns
+from usance.loan.errors import FactError
+from usance.measure.triangles import Triangle, triangle_of_sums
+
+I32 = NDArray[np.int32]
+I64 = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """Sums of facts, one row for each segment, cohort, kind and age."""
+
+    segment: I64
+    cohort: I64
+    kind: I64
+    age: I64
+    amount_minor: I64
+
+    @classmethod
+    def nothing(cls) -> Told:
+        """Of no loans."""
+        return cls(*[np.empty(0, np.int64)] * 5)
+
+    def joined(self, other: Told) -> Told:
+        """The rows of both."""
+        both = {
+            name: np.concatenate([own, other.columns[name]]) for name, own in self.columns.items()
+        }
+        return Told(**both)
+
+    def summed(self) -> Told:
+        """One row for each segment, cohort, kind and age; none where nothing is left."""
+        keys = np.stack([self.segment, self.cohort, self.kind, self.age])
+        groups, place = np.unique(keys, axis=1, return_inverse=True)
+        sums = np.zeros(groups.shape[1], np.int64)
+        np.add.at(sums, place.reshape(-1), self.amount_minor)
+        some = sums != 0
+        segment, cohort, kind, age = groups[:, some]
+        return Told(segment, cohort, kind, age, sums[some])
+
+    def taken_back(self) -> Told:
+        """The same rows, to be subtracted."""
+        return replace(self, amount_minor=-self.amount_minor)
+
+    def triangle(self, as_of: date) -> Triangle:
+        """The triangle of these sums as of a day."""
+        return triangle_of_sums(self.columns, as_of)
+
+    @property
+    def columns(self) -> dict[str, I64]:
+        """The rows by column."""
+        return {each.name: getattr(self, each.name) for each in fields(self)}
+
+
+def told_of(
+    ids: I64, facts: FactColumns, segment: I32, cohort: I32, as_of: date,
+    chosen: NDArray[np.bool_] | None = None,
+) -> Told:  # fmt: skip
+    """What the facts of loans that stand tell by a day; refuses one before its loan began."""
+    if chosen is None:
+        chosen = np.ones(len(ids), np.bool_)
+    if not chosen.any():
+        return Told.nothing()
+    segments, place = np.unique(segment, return_inverse=True)
+    first, last = int(cohort.min()), max(int(cohort.max()), to_month(as_of))
+    ages = last - first + 1
+    sums = np.zeros((len(KINDS), len(segments), ages, ages), np.int64)
+    early = add_told(
+        facts.arrays, to_day(as_of), chosen, place.astype(np.int32), cohort, first, sums
+    )
+    if early >= 0:
+        raise FactError(
+            "a fact stands before the month of disbursement",
+            where=f"loan {ids[early]}",
+            fix="Correct effective_on, or disbursed_on in the terms",
+        )
+    kind, row, month, age = np.nonzero(sums)
+    return Told(
+        segments[row].astype(np.int64), month + first, np.array(KINDS, np.int64)[kind], age,
+        sums[kind, row, month, age],
+    )  # fmt: skip

@@ -1,0 +1,57 @@
+"""What became of loans by cohort and age: sums of the facts a triangle is made of."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from usance.base.codes import Kind
+from usance.base.compiled import kernel
+from usance.loan.kernel.arrays import I32, I64, FactArrays, i64
+from usance.loan.kernel.plan import month_of
+
+KINDS = (
+    int(Kind.DISBURSED),
+    int(Kind.COMPENSATED),
+    int(Kind.CHARGED_OFF),
+    int(Kind.RECOVERED),
+)
+_DISBURSED, _COMPENSATED, _CHARGED_OFF, _RECOVERED = KINDS
+
+
+@kernel
+def kind_place(kind: int) -> int:
+    """The place of a kind of fact among those that are told, or -1."""
+    if kind == _DISBURSED:
+        return 0
+    if kind == _COMPENSATED:
+        return 1
+    if kind == _CHARGED_OFF:
+        return 2
+    return 3 if kind == _RECOVERED else -1
+
+
+@kernel
+def add_told(
+    facts: FactArrays, until: int, chosen: NDArray[np.bool_], segments: I32, cohorts: I32,
+    first_cohort: int, told: I64,
+) -> int:  # fmt: skip
+    """Add facts of chosen loans by a day to `told` [kind, segment, cohort, age].
+
+    An early loan, or -1.
+    """
+    offsets, days, kinds, amounts, _ = facts
+    for loan in range(len(offsets) - 1):
+        if not chosen[loan]:
+            continue
+        for at in range(offsets[loan], offsets[loan + 1]):
+            if days[at] > until:
+                break
+            place = kind_place(kinds[at])
+            if place < 0:
+                continue
+            age = month_of(i64(days[at])) - cohorts[loan]
+            if age < 0:
+                return loan
+            told[place, segments[loan], cohorts[loan] - first_cohort, age] += amounts[at]
+    return -1
