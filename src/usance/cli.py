@@ -33,7 +33,10 @@ ROOMS = {
     "loan": ("usance.loan.commands", "Price, schedule and replay a loan."),
     "acquire": ("usance.acquire.commands", "Channels, funnel and cost of acquisition."),
     "assess": (
-        "usance.assess.commands usance.assess.decision.commands",
+        (
+            "usance.assess.commands usance.assess.decision.commands "
+            "usance.assess.offer.commands usance.assess.fraud.commands"
+        ),
         "Train and use credit models.",
     ),
     "conform": (

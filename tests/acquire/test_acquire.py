@@ -247,6 +247,9 @@ def test_a_user_counts_once_a_step(rows: list[tuple[int, int, Step, int]]) -> No
         ("4,0,click,2024-03-31,", "4,7,click,2024-03-31,", "line 2: click of user 7"),
         ("2,2,drawn,2024-06-01,", "2,2,drawn,2024-06-01,5", "drawn has an amount"),
         ("channel,user_id", "chanel,user_id", "has no column channel"),
+        ("2,2,approved,2024-05-31,", "2,2,approved,2024-05-29,", "Registered is on 2024-05-30"),
+        ("2,2,drawn,2024-06-01,", "2,2,drawn,2024-05-30,", "line 13, on: drawn of user 2 is on"),
+        (EVENTS.partition("\n")[2], "", "has no events"),
     ],
 )
 def test_wrong_events_are_named(

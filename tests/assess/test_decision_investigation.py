@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from fractions import Fraction
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 from tests.assess.requests import document
 from usance import cli
 from usance.assess.decision.investigation import SECTIONS, investigate, section_of, write_report
+from usance.assess.decision.investigation_page import page
 from usance.base.errors import UsanceError
 
 PURPOSES = ("credit_decision", "bureau_inquiry", "share_with_institution")
@@ -38,14 +40,47 @@ def test_every_content_is_there_with_its_source() -> None:
     assert report["versions"]["flow"]["number"] == 1
     bureau = section_of(report, "multi_lender_exposure")["bureau_open_loans"]
     assert (bureau["value"], bureau["source"], bureau["records"]) == (2, "bureau_file", 1)
-    assert bureau["last_booked_at"] == "2024-06-30T07:59:30Z"
+    assert bureau["last_booked_at"] == "2024-06-30T07:59:30+00:00"
     given = section_of(report, "device_and_links")["link_size"]
     assert given["source"] == "given with the request"
     derived = section_of(report, "income_and_occupation")["bank_inflow_ppm"]
     assert derived["means"] == "no bank records"
+    assert derived["from"] == ["application", "bank_month"]
     for figures in report["sections"].values():
         assert all(figure["source"] for figure in figures)
     assert "bank_inflow_ppm: no bank records" in report["warnings"]
+
+
+def test_a_record_booked_later_is_not_told() -> None:
+    """It was not known, so the figure is not from it and its source must not say so."""
+    made = whole()
+    late = made["records"]["bureau_file"][0] | {"booked_at": "2024-06-30T08:00:01Z"}
+    made["records"]["bureau_file"].append(late | {"open_loans": 9})
+    found = section_of(investigate(made, "request.json", "consumer"), "multi_lender_exposure")
+    bureau = found["bureau_open_loans"]
+    assert (bureau["value"], bureau["records"]) == (2, 1)
+    assert bureau["last_booked_at"] == "2024-06-30T07:59:30+00:00"
+    # The same moment written elsewhere in the world.
+    made["records"]["bureau_file"][1]["booked_at"] = "2024-06-30T15:59:40+08:00"
+    found = section_of(investigate(made, "request.json", "consumer"), "multi_lender_exposure")
+    assert (found["bureau_open_loans"]["value"], found["bureau_open_loans"]["records"]) == (9, 2)
+
+
+def test_what_was_not_assessed_is_not_a_zero() -> None:
+    report = investigate(whole(document_valid=False), "request.json", "consumer")
+    assert report["assessment"] == {"approved": False, "score": None, "grade": None, "pd_ppm": None}
+    assert report["suggested"] == {"line_minor": None, "rate_ppm": None, "months": 12}
+    assert report["capacity"]["debt_with_line_minor"] is None
+    assert report["reasons"]
+    assert "not known" in page(report)
+
+
+def test_capacity_says_what_the_whole_line_costs_a_month() -> None:
+    capacity = investigate(whole(), "request.json", "consumer")["capacity"]
+    rate = Fraction(135_000, 12 * 10**6)
+    level = 2_220_000 * rate / (1 - (1 + rate) ** -12)
+    assert abs(capacity["instalment_minor"] - level) <= 1
+    assert abs(capacity["instalment_of_income_ppm"] - level * 10**6 / 900_000) <= 2
 
 
 @pytest.mark.parametrize("purpose", PURPOSES)
@@ -93,7 +128,8 @@ def test_the_page_shows_it_and_escapes_everything(tmp_path: Path) -> None:
     reader.feed((tmp_path / "investigation.html").read_text())
     assert "script" not in reader.tags
     seen = " ".join(reader.words)
-    for word in ("Warnings", "on a list: watch", "Multi lender exposure", "2220000", "Versions",
+    for word in ("Warnings", "on a list: watch", "Multi lender exposure", "22200.00 CNY", "13.50 %",
+                 "no bank records", "Versions",
                  "<script>alert(1)</script>", report["versions"]["flow"]["sha256"]):  # fmt: skip
         assert word in seen
     assert json.loads((tmp_path / "investigation.json").read_text()) == report

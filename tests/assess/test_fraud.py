@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, date, datetime
+from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from usance import cli
 from usance.assess.flow.errors import WrongInput
+from usance.assess.flow.files import read_flow
 from usance.assess.fraud.links import Attribute, Link, LinkFeatures, LinkIndex, link_columns
 from usance.assess.fraud.lists import parse_lists, strongest
 from usance.assess.fraud.velocity import HOUR_US, VelocityLog, velocity_columns
@@ -109,6 +113,19 @@ def test_wrong_columns_of_links_are_named() -> None:
         link_columns(good, {"user_id": [1], "booked_at": [1]}, {"user_id": [], "booked_at": []})
     with pytest.raises(WrongInput, match="known_at is float64"):
         link_columns({"user_id": [1], "known_at": [0.5]}, {}, {})
+    links = {"user_id": [1, 2], "attribute": [1, 9], "value": [5, 5], "booked_at": [0, 0]}
+    nobody: dict[str, list[int]] = {"user_id": [], "booked_at": []}
+    with pytest.raises(WrongInput, match="no attribute 9"):
+        link_columns(good, links, nobody)
+    with pytest.raises(WrongInput, match="attribute has 1 rows and user_id 2"):
+        link_columns(good, links | {"attribute": [1]}, nobody)
+
+
+def test_velocity_of_what_is_not_whole_is_refused() -> None:
+    with pytest.raises(WrongInput, match="booked_at is float64"):
+        velocity_columns([1], [1.5], [1], [2], 24)
+    with pytest.raises(WrongInput, match="booked_at has 1 rows and key 2"):
+        velocity_columns([1, 2], [1], [1], [2], 24)
 
 
 @given(
@@ -159,8 +176,67 @@ def test_the_strongest_entry_in_force_counts(on: str, wanted: str | None) -> Non
     assert (found.list.label if found else None) == wanted
 
 
+def test_an_entry_that_ends_before_it_begins_is_refused() -> None:
+    with pytest.raises(UsanceError, match=r"line 4.*ends on 2023-03-31, before"):
+        parse_lists(LISTS.replace("to: 2024-03-31", "to: 2023-03-31"))
+
+
 def test_a_wrong_entry_is_named_with_its_line() -> None:
     with pytest.raises(UsanceError) as caught:
         parse_lists(LISTS.replace("list: block", "list: black"))
     assert "lists line 4" in str(caught.value)
     assert "Did you mean 'block'?" in str(caught.value)
+
+
+SEEN = """user_id,attribute,value,booked_at
+7,device,77,2024-06-30T07:58:00Z
+8,device,77,2024-06-12T10:00:00Z
+8,phone,5,2024-06-12T10:00:00Z
+9,phone,5,2024-06-30T08:30:00Z
+6,device,77,2024-05-01T00:00:00Z
+"""
+ASKING = "user_id,at,device\n7,2024-06-30T08:00:00Z,77\n9,2024-06-30T17:00:00+08:00,77\n"
+
+
+def found_by(folder: Path, *words: str, asking: str = ASKING, seen: str = SEEN) -> int:
+    """Write the files and call the command."""
+    (folder / "asking.csv").write_text(asking)
+    (folder / "seen.csv").write_text(seen)
+    (folder / "bads.csv").write_text("user_id,booked_at\n8,2024-06-30T08:30:00Z\n")
+    (folder / "lists.yaml").write_text(LISTS)
+    files = [str(folder / name) for name in ("asking.csv", "seen.csv")]
+    more = ["--bads", str(folder / "bads.csv"), "--lists", str(folder / "lists.yaml")]
+    return cli.main(["assess", "links", *files, *more, *words])
+
+
+def test_findings_of_files_are_as_known_then(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """User 8 turns out bad between the two; user 6 was on the device more than a month ago."""
+    assert found_by(tmp_path, "--json") == 0
+    first, second = json.loads(capsys.readouterr().out)
+    assert first == {"user_id": 7, "list_hit": "none", "applications_24h": 1,
+                     "device_users_30d": 2, "link_size": 3, "link_degree": 2,
+                     "bad_neighbours_ppm": 0}  # fmt: skip
+    assert second == {"user_id": 9, "list_hit": "watch", "applications_24h": 2,
+                      "device_users_30d": 3, "link_size": 4, "link_degree": 1,
+                      "bad_neighbours_ppm": 1_000_000}  # fmt: skip
+    flow = read_flow("consumer")
+    assert set(first) - {"user_id", "link_degree"} <= set(flow.inputs)
+
+
+@pytest.mark.parametrize(
+    ("files", "named"),
+    [
+        ({"seen": SEEN.replace("8,phone", "8,fone")}, "line 4, attribute: unknown attribute"),
+        ({"seen": SEEN.replace("T08:30:00Z", "T08:30:00")}, "line 5, booked_at"),
+        ({"seen": "user_id,attribute\n1,device\n"}, "has no column value"),
+        ({"asking": "user_id,at,device\n"}, "has no applications"),
+        ({"asking": ASKING.replace(",77", ",x")}, "line 3, device: 'x' is not a whole number"),
+    ],
+)
+def test_wrong_files_of_links_are_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], files: dict[str, str], named: str
+) -> None:
+    assert found_by(tmp_path, **files) == 2
+    assert named in capsys.readouterr().err

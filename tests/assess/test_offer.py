@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,8 +13,18 @@ from hypothesis import strategies as st
 from usance.assess.flow.errors import WrongInput
 from usance.assess.offer.choice import choose, choose_exactly
 from usance.assess.offer.menu import Segment, price_menu
-from usance.assess.offer.profit import Offers, expected, read_economics
+from usance.assess.offer.profit import (
+    MOST_MINOR,
+    MOST_MONTHS,
+    MOST_RATE_PPM,
+    SHIPPED,
+    Offers,
+    expected,
+    read_economics,
+)
+from usance.base.errors import UsanceError
 from usance.base.parameters import Parameters
+from usance.base.rates import PPM
 
 
 def test_profit_by_hand() -> None:
@@ -90,6 +101,32 @@ def test_a_large_case_comes_close_to_its_bound() -> None:
     assert found.profit >= 0.998 * found.bound
 
 
+@pytest.mark.parametrize("seed", range(12))
+def test_prices_are_found_whatever_the_size_of_the_numbers(
+    seed: int, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Yuan in fen beside limits of a few units: the programme of prices must stay solvable."""
+    draw = np.random.default_rng(seed)
+    people, options, limits = 25, 5, int(draw.integers(1, 4))
+    profit = draw.integers(-300, 3 * 10 ** int(draw.integers(3, 7)), (people, options))
+    uses = draw.integers(0, 10 ** int(draw.integers(2, 9)), (limits, people, options))
+    profit[:, 0], uses[:, :, 0] = 0, 0
+    most = uses.max(axis=2).sum(axis=1) * int(draw.integers(2, 60)) // 100
+    found = choose(profit, uses, most)
+    assert "No solution" not in capfd.readouterr().err
+    best = choose_exactly(profit, uses, most)
+    assert (found.used <= most).all()
+    assert 0.8 * best.profit <= found.profit <= best.profit <= found.bound * (1 + 1e-9)
+    assert found.bound <= 1.5 * best.profit
+
+
+def test_few_or_no_applicants() -> None:
+    nobody = choose(np.zeros((0, 3), np.int64), np.zeros((1, 0, 3), np.int64), np.array([5]))
+    assert (nobody.option.tolist(), nobody.profit, nobody.bound) == ([], 0, 0.0)
+    free = choose(np.array([[0, 5], [0, -5]]), np.zeros((0, 2, 2), np.int64), np.zeros(0, np.int64))
+    assert free.option.tolist() == [1, 0]
+
+
 def test_wrong_shapes_and_signs_are_refused() -> None:
     profit, uses = np.array([[0, 5]]), np.array([[[0, 5]]])
     with pytest.raises(WrongInput, match="shapes"):
@@ -98,6 +135,57 @@ def test_wrong_shapes_and_signs_are_refused() -> None:
         choose(np.array([[1, 5]]), uses, np.array([1]))
     with pytest.raises(WrongInput, match="negative"):
         choose(profit, -uses, np.array([1]))
+    with pytest.raises(WrongInput, match="not all whole"):
+        choose(profit * 0.5, uses, np.array([1]))  # type: ignore[arg-type]
+    with pytest.raises(WrongInput, match="too large"):
+        choose(profit * 10**15, uses, np.array([1]))
+
+
+@pytest.mark.parametrize(
+    ("changes", "what"),
+    [
+        ({"pd_ppm": [0.02]}, "pd_ppm is not whole"),
+        ({"pd_ppm": [float("nan")]}, "pd_ppm is not whole"),
+        ({"pd_ppm": [1_000_001]}, "pd_ppm is out of range"),
+        ({"funding_ppm": [-1]}, "funding_ppm is out of range"),
+        ({"grade": [1, 2]}, "grade has another number of rows"),
+    ],
+)
+def test_nothing_is_rounded_away_or_stretched(changes: dict[str, list[float]], what: str) -> None:
+    given = {"pd_ppm": [20_000], "grade": [3], "funding_ppm": [43_000]} | changes
+    with pytest.raises(WrongInput, match=what):
+        expected(read_economics(), Offers.of([10**6], [180_000], [12]), **given)
+
+
+def test_a_rate_of_a_fraction_is_not_a_rate_of_nothing() -> None:
+    with pytest.raises(WrongInput, match="rate_ppm is not whole"):
+        Offers.of([10**6], [0.18], [12])
+
+
+def test_the_largest_offer_does_not_overflow() -> None:
+    most = Offers.of([MOST_MINOR], [MOST_RATE_PPM], [MOST_MONTHS])
+    found = expected(read_economics(), most, [PPM], [8], [PPM]).parts()
+    drawn = Fraction(MOST_MINOR) * Fraction(33, 100) * Fraction(85, 100)
+    income = drawn * 361 / 24 * 2 / Fraction(106, 100)
+    assert abs(int(found["income_minor"][0]) - income) <= 2
+    assert int(found["loss_minor"][0]) <= int(found["drawn_minor"][0])
+    with pytest.raises(WrongInput, match="line_minor is out of range"):
+        Offers.of([MOST_MINOR + 1], [1], [1])
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "what"),
+    [
+        ("8%: 72%", "8%: 172%", "172% is too large"),
+        ("8%: 72%", "12.0%: 72%", "a rate is there twice"),
+        ("1: 42%", "1: x", "'x' is not a rate"),
+    ],
+)
+def test_wrong_economics_are_named(tmp_path: Path, old: str, new: str, what: str) -> None:
+    file = tmp_path / "economics.yaml"
+    file.write_text(SHIPPED.read_text().replace(old, new, 1))
+    with pytest.raises(UsanceError, match=f"economics.yaml line .*{what}"):
+        read_economics(file)
 
 
 SEGMENTS = [Segment("prime", 1, 4_000, 5_000_000), Segment("near", 4, 24_000, 2_000_000),
@@ -141,6 +229,8 @@ def test_a_dearer_fund_never_earns_more() -> None:
 def test_menus_name_what_is_missing() -> None:
     with pytest.raises(WrongInput, match="above the cap"):
         price_menu(read_economics(), SEGMENTS, [12], [300_000], {12: 1}, 240_000)
+    with pytest.raises(WrongInput, match="segment 'prime' is there twice"):
+        price_menu(read_economics(), [SEGMENTS[0]] * 2, [12], [200_000], {12: 1}, 240_000)
     with pytest.raises(WrongInput, match="no cost of funds for 6 months"):
         price_menu(read_economics(), SEGMENTS, [6], [200_000], {12: 1}, 240_000)
     with pytest.raises(WrongInput, match="no utilisation of grade 9"):

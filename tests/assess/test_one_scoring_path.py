@@ -37,7 +37,7 @@ CELLS = {
     "age": st.none() | AMOUNTS,
     "use": st.none() | AMOUNTS | st.floats(-1, 2),
     "late": st.none() | st.sampled_from([0, 1, 2, 3, 98, -1, 97]) | AMOUNTS,
-    "debt": st.none() | st.just("Unknown") | AMOUNTS,
+    "debt": st.none() | st.sampled_from(["Unknown", -1e12, -1_000_000_000_001]) | AMOUNTS,
     "job": st.none() | st.sampled_from([*JOBS, "pilot", " nurse ", "O'Neil", ""]) | st.text(),
 }
 APPLICANTS = st.lists(st.fixed_dictionaries(CELLS), min_size=1, max_size=20)

@@ -114,22 +114,22 @@ DRIVERS = Drivers(Decimal(1), Decimal("0.02"), Decimal("-6.7"), Decimal("0.85"))
 
 def test_the_economy_holds_over_the_horizon_and_fades_after() -> None:
     worse = Scenario("worse", 1_000_000, (20_000,), (830_000,))
-    moved = factors([worse], DRIVERS, horizon=3, reversion=4, months=9)
+    moved = factors((worse,), DRIVERS, horizon=3, reversion=4, months=9)
     assert moved == (
         1_134_000_000, 1_134_000_000, 1_134_000_000,
         1_100_500_000, 1_067_000_000, 1_033_500_000, PPB, PPB, PPB,
     )  # fmt: skip
-    assert factors([worse], DRIVERS, horizon=1, reversion=0, months=2) == (1_134_000_000, PPB)
-    assert factors([], DRIVERS, horizon=3, reversion=4, months=2) == (PPB, PPB)
+    assert factors((worse,), DRIVERS, horizon=1, reversion=0, months=2) == (1_134_000_000, PPB)
+    assert factors((), DRIVERS, horizon=3, reversion=4, months=2) == (PPB, PPB)
 
 
 def test_weights_mix_the_scenarios_and_no_month_goes_below_zero() -> None:
     good = Scenario("good", 250_000, (10_000, 20_000), (850_000,))
     bad = Scenario("bad", 750_000, (40_000, 20_000), (850_000,))
-    mixed = factors([good, bad], DRIVERS, horizon=2, reversion=1, months=2)
+    mixed = factors((good, bad), DRIVERS, horizon=2, reversion=1, months=2)
     assert mixed == (PPB - 2_500_000 + 15_000_000, PPB)
     boom = Scenario("boom", 1_000_000, (20_000,), (1_000_000,))
-    assert factors([boom], DRIVERS, horizon=1, reversion=1, months=1) == (0,)
+    assert factors((boom,), DRIVERS, horizon=1, reversion=1, months=1) == (0,)
 
 
 def test_weights_that_do_not_sum_to_one_are_refused() -> None:

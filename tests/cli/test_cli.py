@@ -16,6 +16,8 @@ from usance import __version__, cli
 from usance.acquire import commands as acquire
 from usance.assess import commands as assess
 from usance.assess.decision import commands as decisions
+from usance.assess.fraud import commands as fraud
+from usance.assess.offer import commands as offers
 from usance.base.errors import AmountError, Problems
 from usance.books import close_command
 from usance.books import commands as books
@@ -88,8 +90,8 @@ def test_a_close_is_a_command_of_its_own(capsys: pytest.CaptureFixture[str]) -> 
 
 
 def test_rooms_are_where_the_table_says() -> None:
-    rooms = (commands, conform, acquire, assess, decisions, accounting, measure, books,
-             close_command, match, disclose, twin, compare_command, calibrate_command,
+    rooms = (commands, conform, acquire, assess, decisions, offers, fraud, accounting, measure,
+             books, close_command, match, disclose, twin, compare_command, calibrate_command,
              what_if_command, pages)  # fmt: skip
     named = {module for modules, _ in cli.ROOMS.values() for module in modules.split()}
     assert named == {room.__name__ for room in rooms}

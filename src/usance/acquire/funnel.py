@@ -8,7 +8,7 @@ income has an amount. A user's cohort is the month of registration.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import date
 from enum import Enum
@@ -37,6 +37,16 @@ class Step(Enum):
     APPROVED = "approved"
     DRAWN = "drawn"
     INCOME = "income"
+
+
+_AFTER = {
+    Step.IDENTIFIED: (Step.REGISTERED,),
+    Step.APPLIED: (Step.REGISTERED,),
+    Step.APPROVED: (Step.REGISTERED, Step.APPLIED),
+    Step.DRAWN: (Step.REGISTERED, Step.APPROVED),
+    Step.INCOME: (Step.REGISTERED,),
+}
+"""What must have happened by the day of a step; whether it is in the file is not asked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +101,7 @@ class Funnel:
 def read_events(path: Path | str, channels: Channels) -> list[Event]:
     """The events of a CSV file, or everything that is wrong with them by line."""
     problems: list[UsanceError] = []
-    found: list[Event] = []
+    found: dict[int, Event] = {}
     for line, row in read_csv(path):
         where = f"{path} line {line}"
         lacking = [name for name in COLUMNS[:4] if name not in row]
@@ -99,11 +109,28 @@ def read_events(path: Path | str, channels: Channels) -> list[Event]:
             fix = f"Give the columns {', '.join(COLUMNS)}"
             raise ChannelError(f"has no column {lacking[0]}", where=str(path), fix=fix)
         try:
-            found.append(_event(row, channels, where))
+            found[line] = _event(row, channels, where)
         except UsanceError as error:
             problems.append(error)
-    raise_all(problems, where=str(path))
-    return found
+    if not found and not problems:
+        raise ChannelError("has no events", where=str(path), fix="Give a line for each event")
+    raise_all([*problems, *_too_early(found, str(path))], where=str(path))
+    return [*found.values()]
+
+
+def _too_early(found: Mapping[int, Event], path: str) -> Iterator[ChannelError]:
+    """Events of a user on a day before one that must come first."""
+    first: dict[tuple[int, Step], date] = {}
+    for event in found.values():
+        key = (event.user_id, event.step)
+        first[key] = min(first.get(key, event.on), event.on)
+    for line, event in found.items():
+        for before in _AFTER.get(event.step, ()):
+            on = first.get((event.user_id, before), event.on)
+            if event.on < on:
+                what = f"{event.step.value} of user {event.user_id} is on {event.on}"
+                fix = f"{before.value.capitalize()} is on {on}; correct one of the two days"
+                yield ChannelError(what, where=f"{path} line {line}, on", fix=fix)
 
 
 def _event(row: Mapping[str, str], channels: Channels, where: str) -> Event:

@@ -139,6 +139,7 @@ def encode(column: Column, array: Any, *, file: str = "") -> Floats:
         codes[np.asarray(texts_of(array).is_null())] = np.nan
         return codes
     numbers, texts = parts(array)
+    numbers = beside_codes(column, numbers)
     if texts.null_count < len(texts):
         place = pc.index_in(texts, pa.array([label for label, _ in column.specials], pa.string()))
         known, given = np.asarray(place.is_valid()), np.asarray(texts.is_valid())
@@ -150,6 +151,19 @@ def encode(column: Column, array: Any, *, file: str = "") -> Floats:
     if len(infinite):
         raise impossible(column.name, int(infinite[0]) + 1, len(infinite), file)
     return numbers
+
+
+def beside_codes(column: Column, numbers: Floats) -> Floats:
+    """The same numbers; one that happens to be the number of a text code moves by the least step.
+
+    >>> income = Column("income", "number", specials=(("Missing", -1e12),))
+    >>> beside_codes(income, np.array([-1e12, 5.0])).tolist()
+    [-999999999999.9999, 5.0]
+    """
+    taken = [code for _, code in column.specials if code <= _TEXT_CODE]
+    if not taken or not (numbers <= _TEXT_CODE).any():
+        return numbers
+    return np.where(np.isin(numbers, taken), np.nextafter(numbers, 0.0), numbers)
 
 
 def _not_numbers(column: Column, wrong: list[tuple[int, str]], file: str) -> DataError:

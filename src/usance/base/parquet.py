@@ -40,7 +40,9 @@ def as_declared(data: pa.Table, spec: Table) -> pa.Table:
 def parquet_writer(spec: Table, path: Path) -> Iterator[Callable[[pa.Table], None]]:
     """A file to write part by part inside the block; rows rise by key from part to part."""
     delta = [
-        column.name for column in spec.columns if column.type in {"i32", "i64", "day", "moment"}
+        column.name
+        for column in spec.columns
+        if column.type in {"i32", "i64", "day", "moment"} and not column.sparse
     ]
     codes = [column.name for column in spec.columns if column.type in {"i8", "i16", "text"}]
     held: list[Any] = []

@@ -50,6 +50,8 @@ class Column:
     optional: bool = False
     """A file may lack it; then every row has the default."""
     default: int | None = None
+    sparse: bool = False
+    """Mostly zero: differences from row to row would say more than the numbers do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +94,9 @@ class Table:
 
     def with_amounts(self, names: list[str], *more: Column) -> Table:
         """The same table with one more cumulative amount per name, as a subledger has them."""
-        amounts = tuple(Column(name, "i64", "a cumulative posting amount") for name in names)
+        amounts = tuple(
+            Column(name, "i64", "a cumulative posting amount", sparse=True) for name in names
+        )
         return replace(self, columns=self.columns + amounts + more)
 
 

@@ -229,11 +229,14 @@ def _losses(
     losses = made.files.losses
     at_risk = Exposures(models, exposure.minor.reshape(shape))
     assumptions = losses.assumptions(made.parameters, made.period.last_day)
-    made.losses = loss_review(found, at_risk, assumptions, losses.overlays, made.ref, earlier)
-    return estimate(
+    estimates = estimate(
         found, at_risk, assumptions, losses.overlays, as_of=made.period.last_day,
         close_no=made.ref.close_no,
     )  # fmt: skip
+    made.losses = loss_review(
+        estimates, found, at_risk, assumptions, losses.overlays, made.ref, earlier
+    )
+    return estimates
 
 
 def _lost_rows(close_no: int, segments: I64, shares: I64) -> pa.Table:

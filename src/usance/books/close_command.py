@@ -30,6 +30,9 @@ def close(
         str | None,
         typer.Option(metavar="MOMENT", help="Leave out what was booked after this."),
     ] = None,
+    whole: Annotated[
+        bool, typer.Option("--whole", help="Read loans again that were over before.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Close a period: every step is executed, timed and shown; a failed control stops it."""
@@ -43,7 +46,7 @@ def close(
         Book.open(book), parse_close_period(period), policies=policies,
         known_at=None if known_at is None else parse_moment(known_at, where="--known-at"),
         clock=session.seconds,
-        progress=_Shown() if sys.stderr.isatty() and not as_json else _silent,
+        progress=_Shown() if sys.stderr.isatty() and not as_json else _silent, whole=whole,
     )  # fmt: skip
     if as_json:
         print_json(made.as_dict())

@@ -125,7 +125,9 @@ class LoanFiles:
 
 
 def _unique(parts: Sequence[I64]) -> I64:
-    return np.unique(np.concatenate([NO_MOMENTS, *parts]))
+    """Ids of all parts, rising; sorted parts are merged, which is quicker than `np.unique`."""
+    every = np.sort(np.concatenate([NO_MOMENTS, *parts]), kind="stable")
+    return every[np.append(True, every[1:] != every[:-1])] if len(every) else every
 
 
 def among(ids: I64, some: I64) -> Mask:

@@ -15,6 +15,7 @@ from usance.base.dates import format_month
 from usance.books.amounts import AMOUNTS
 from usance.books.closes import CloseRef
 from usance.books.losses.assumptions import Assumptions, Claim
+from usance.books.losses.estimates import Estimates
 from usance.books.losses.exposures import Exposures
 from usance.books.losses.overlays import Overlay
 from usance.books.losses.review import Split, back_test, sensitivity
@@ -40,13 +41,13 @@ def provision_splits(cells: I64, before: I64) -> dict[str, Split]:
 
 
 def loss_review(
-    found: Triangle, exposures: Exposures, assumptions: Assumptions,
+    made: Estimates, found: Triangle, exposures: Exposures, assumptions: Assumptions,
     overlays: Sequence[Overlay], ref: CloseRef,
     earlier: Sequence[tuple[CloseRef, pa.Table]],
 ) -> dict[str, Any]:  # fmt: skip
     """Sensitivity of the estimates of a close, and earlier ones against what has become of them."""
     shifts = sensitivity(
-        found, exposures, assumptions, overlays, as_of=ref.day, close_no=ref.close_no
+        found, exposures, assumptions, overlays, as_of=ref.day, close_no=ref.close_no, base=made
     )
     claims = {
         int(number): Claim.PAYOUT if int(number) // 8 == Model.CAPITAL_HEAVY else Claim.CHARGE_OFF

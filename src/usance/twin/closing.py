@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from usance.base.book import Book
 from usance.base.dates import format_month, last_of_month
+from usance.base.parameters import Parameters
 from usance.books.close import close
 from usance.books.closes import OPEN
 from usance.books.periods import ClosePeriod, parse_close_period
@@ -49,8 +51,17 @@ def close_period(
     known_at = end_of_month(period.last_month, scenario.time_zone)
     with TemporaryDirectory() as folder:
         policies = write_policies(scenario, Path(folder))
-        made = close(book, period, policies=policies, known_at=known_at, actor="twin", clock=clock)
+        made = close(
+            book, period, policies=policies, known_at=known_at, actor="twin", clock=clock,
+            parameters=_shipped(),
+        )  # fmt: skip
     return made.seconds
+
+
+@cache
+def _shipped() -> Parameters:
+    """The parameters of all closes of a run."""
+    return Parameters.load()
 
 
 def measure_quarter(book: Book, period: ClosePeriod, engine: str = "duckdb") -> int:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from datetime import date
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,13 +19,20 @@ from usance.acquire.consent import Consent, Purpose, in_force, read_consents
 from usance.assess.decision.decide import Decider, Decision
 from usance.assess.decision.investigation_page import page
 from usance.assess.decision.request import Request, read_request
+from usance.assess.features.definition import Feature
 from usance.assess.flow.errors import WrongInput
 from usance.assess.flow.files import Flow, read_flow
+from usance.base.dates import add_months
 from usance.base.documents import read_text
 from usance.base.errors import unknown
-from usance.base.fields import document_places
+from usance.base.fields import document_places, moment
 from usance.base.ids import print_id
+from usance.base.money import half_up
 from usance.base.publish import replace
+from usance.base.rates import PPM
+from usance.loan.exact.charge import level_instalment
+from usance.loan.exact.dates import periods
+from usance.loan.terms import Terms
 
 SECTIONS: dict[str, tuple[str, ...]] = {
     "identity": ("document_valid", "face_match_ppm", "card_check", "duplicate_identity",
@@ -39,8 +47,13 @@ SECTIONS: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 """The inputs each section shows, where the flow has them."""
 
+ASSESSED = ("score", "grade", "pd_ppm")
+GRANTED = ("line_minor", "rate_ppm")
 
-def investigate(content: object, file: str, flow: Flow | str) -> dict[str, Any]:
+
+def investigate(
+    content: object, file: str, flow: Flow | str, *, currency: str = "CNY"
+) -> dict[str, Any]:
     """The report on a request that also lists `consents` and the offered `months`."""
     read = read_flow(flow) if isinstance(flow, str) else flow
     places = document_places(file, partial(read_text, file))
@@ -52,7 +65,7 @@ def investigate(content: object, file: str, flow: Flow | str) -> dict[str, Any]:
     if type(months) is not int or not 1 <= months <= 360:
         raise WrongInput(f"months is {months!r}", where=f"{file}, months", fix="Give 1 to 360")
     decision = Decider(read).decide(request, lambda: request.at)
-    return _report(read, request, decision, shown, months)
+    return {"currency": currency, **_report(read, request, decision, shown, months)}
 
 
 def write_report(report: Mapping[str, Any], folder: Path) -> list[str]:
@@ -87,6 +100,11 @@ def _report(
 ) -> dict[str, Any]:
     shown = decision.shown(flow)
     values, answer = shown["inputs"], decision.answer
+    # A stage that was not reached has said nothing: that is not a probability of 0.
+    reached = {name: answer.number(name) for name in ASSESSED if name in answer.values}
+    granted = {name: answer.number(name) for name in GRANTED if answer.approved}
+    assessed = {name: reached.get(name) for name in ASSESSED}
+    suggested = {name: granted.get(name) for name in GRANTED} | {"months": months}
     sections = {
         title: [_figure(flow, request, name, values[name]) for name in names if name in values]
         for title, names in SECTIONS.items()
@@ -98,13 +116,9 @@ def _report(
         "made_at": request.at.isoformat(),
         "consents": consents,
         "sections": sections,
-        "assessment": {
-            "approved": answer.approved, "score": answer.number("score"),
-            "grade": answer.number("grade"), "pd_ppm": answer.number("pd_ppm"),
-        },
-        "capacity": _capacity(values, answer.number("line_minor")),
-        "suggested": {"line_minor": answer.number("line_minor"),
-                      "rate_ppm": answer.number("rate_ppm"), "months": months},
+        "assessment": {"approved": answer.approved, **assessed},
+        "capacity": _capacity(values, suggested, request.at.date()),
+        "suggested": suggested,
         "reasons": shown["reasons"],
         "warnings": _warnings(flow, values, shown),
         "versions": {"flow": shown["flow"], "model_no": answer.model_no,
@@ -113,16 +127,34 @@ def _report(
     }  # fmt: skip
 
 
-def _capacity(values: Mapping[str, Any], line_minor: int) -> dict[str, Any]:
-    """What the user earns and owes, and what would be owed with the whole line drawn."""
-    income = values.get("monthly_income_minor")
-    debt = values.get("bureau_debt_minor")
-    known = debt is not None and debt >= 0
+def _capacity(
+    values: Mapping[str, Any], suggested: Mapping[str, int | None], on: date
+) -> dict[str, int | None]:
+    """What the user earns and owes, and would owe and pay with the whole line drawn."""
+    income, owed = values.get("monthly_income_minor"), values.get("bureau_debt_minor")
+    debt = owed if owed is not None and owed >= 0 else None
+    line, rate = suggested["line_minor"], suggested["rate_ppm"]
+    instalment = None
+    if line and rate is not None:
+        instalment = _instalment_minor(line, rate, suggested["months"] or 1, on)
     return {
         "monthly_income_minor": income,
-        "debt_minor": debt if known else None,
-        "debt_with_line_minor": int(debt) + line_minor if debt is not None and known else None,
+        "debt_minor": debt,
+        "debt_with_line_minor": None if debt is None or line is None else debt + line,
+        "instalment_minor": instalment,
+        "instalment_of_income_ppm": (
+            half_up(instalment * PPM, income) if instalment and income else None
+        ),
     }
+
+
+def _instalment_minor(line_minor: int, rate_ppm: int, months: int, on: date) -> int:
+    """The level instalment of the whole line, a month apart."""
+    terms = Terms(
+        principal_minor=line_minor, rate_ppm=rate_ppm, instalments=months,
+        disbursed_on=on, first_due_on=add_months(on, 1),
+    )  # fmt: skip
+    return level_instalment(terms, periods(terms), line_minor)
 
 
 def _figure(flow: Flow, request: Request, name: str, value: Any) -> dict[str, Any]:
@@ -133,21 +165,30 @@ def _figure(flow: Flow, request: Request, name: str, value: Any) -> dict[str, An
 
 def _provenance(flow: Flow, request: Request, name: str) -> dict[str, Any]:
     """Where a figure comes from: a source with the day of its last record known then, or given."""
-    feature = next((f for f in (flow.features.features if flow.features else ())
-                    if f.name == name), None)  # fmt: skip
-    if name in request.inputs or feature is None:
-        place = f"parameter {flow.inputs[name].parameter}" if flow.inputs[name].parameter else ""
-        return {"source": "given with the request" if name in request.inputs else place}
-    assert flow.features is not None
-    source = feature.source
+    made = {each.name: each for each in (flow.features.features if flow.features else ())}
+    if name in request.inputs:
+        return {"source": "given with the request"}
+    if name not in made:
+        return {"source": f"parameter {flow.inputs[name].parameter}"}
+    feature = made[name]
     if feature.parts[0]:
-        by_name = {each.name: each for each in flow.features.features}
-        sources = {by_name[part].source for part in feature.parts} - {""}
         named = f"{feature.take.value} of {' and '.join(feature.parts)}"
-        return {"source": named, "from": sorted(sources)}
-    rows = [row for row in request.records.get(source, ()) if isinstance(row, Mapping)]
-    last = max((str(row.get("booked_at")) for row in rows), default="")
-    return {"source": source, "records": len(rows), "last_booked_at": last}
+        return {"source": named, "from": sorted(_sources(made, name))}
+    booked = [
+        at
+        for row in request.records.get(feature.source, ())
+        if (at := moment(row["booked_at"], feature.source)) <= request.at
+    ]
+    last = max(booked).isoformat() if booked else ""
+    return {"source": feature.source, "records": len(booked), "last_booked_at": last}
+
+
+def _sources(made: Mapping[str, Feature], name: str) -> set[str]:
+    """The sources of records behind a feature, through all its parts."""
+    feature = made[name]
+    if not feature.parts[0]:
+        return {feature.source}
+    return {source for part in feature.parts for source in _sources(made, part)}
 
 
 def _warnings(flow: Flow, values: Mapping[str, Any], shown: Mapping[str, Any]) -> list[str]:

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping
 from html import escape
 from typing import Any
 
+from usance.base.command_line import number
+
 STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; max-width: 56rem; margin: 2rem auto; color: #1c2b2b; }
 h1 { font-size: 1.5rem; } h2 { font-size: 1.1rem; margin-top: 2rem; border-bottom: 1px solid #9cc; }
@@ -18,16 +20,17 @@ tr:nth-child(even) { background: #f2f7f7; } td.n { text-align: right; }
 
 def page(report: Mapping[str, Any]) -> str:
     """The whole page."""
-    title = "Pre-loan investigation report"
+    title, currency = "Pre-loan investigation report", report["currency"]
     body = "".join(
         [
             f"<h1>{title}</h1>",
             _about(report),
             _warnings(report["warnings"]),
-            _pairs("Assessment", {**report["assessment"], **report["suggested"]}),
+            _pairs("Assessment", report["assessment"], currency),
+            _pairs("Suggested", report["suggested"], currency),
             _reasons(report["reasons"]),
-            _pairs("Capacity", report["capacity"]),
-            *(_section(name, figures) for name, figures in report["sections"].items()),
+            _pairs("Capacity", report["capacity"], currency),
+            *(_section(name, figures, currency) for name, figures in report["sections"].items()),
             _rows("Consent", report["consents"]),
             _versions(report["versions"]),
             _rows("Path", [dict(zip(("stage", "table", "rule"), s, strict=True))
@@ -50,7 +53,19 @@ def _t(value: Any) -> str:
 
 
 def _title(name: str) -> str:
-    return escape(name.replace("_", " ").capitalize())
+    plain = name.removesuffix("_minor").removesuffix("_ppm").replace("_", " ")
+    return escape("Probability of default" if plain == "pd" else plain.capitalize())
+
+
+def _value(name: str, value: Any, currency: str) -> str:
+    """A figure as people read it: amounts in major units, parts per million in percent."""
+    if type(value) is bool:
+        return "yes" if value else "no"
+    if type(value) is int and name.endswith("_minor"):
+        return escape(f"{number(value, currency)} {currency}")
+    if type(value) is int and name.endswith("_ppm"):
+        return f"{value // 10_000}.{value // 100 % 100:02} %"
+    return _t(value)
 
 
 def _warnings(warnings: Iterable[str]) -> str:
@@ -58,9 +73,9 @@ def _warnings(warnings: Iterable[str]) -> str:
     return f'<div class="warn"><strong>Warnings</strong><ul>{items}</ul></div>' if items else ""
 
 
-def _pairs(title: str, pairs: Mapping[str, Any]) -> str:
+def _pairs(title: str, pairs: Mapping[str, Any], currency: str = "") -> str:
     rows = "".join(
-        f'<tr><th>{_title(name)}</th><td class="n">{_t(value)}</td></tr>'
+        f'<tr><th>{_title(name)}</th><td class="n">{_value(name, value, currency)}</td></tr>'
         for name, value in pairs.items()
     )
     return f"<h2>{_title(title)}</h2><table>{rows}</table>"
@@ -73,13 +88,22 @@ def _reasons(reasons: Iterable[Mapping[str, Any]]) -> str:
     return f"<h2>Reasons</h2><ol>{items}</ol>" if items else ""
 
 
-def _section(name: str, figures: Iterable[Mapping[str, Any]]) -> str:
+def _section(name: str, figures: Iterable[Mapping[str, Any]], currency: str) -> str:
     rows = "".join(
-        f'<tr><th>{_title(figure["name"])}</th><td class="n">{_t(figure["value"])}</td>'
-        f"<td>{_t(figure['means'])}</td><td><small>{_origin(figure)}</small></td></tr>"
+        f'<tr><th>{_title(figure["name"])}</th><td class="n">{_figure(figure, currency)}</td>'
+        f"<td><small>{_origin(figure)}</small></td></tr>"
         for figure in figures
     )
     return f"<h2>{_title(name)}</h2><table>{rows}</table>"
+
+
+def _figure(figure: Mapping[str, Any], currency: str) -> str:
+    """The value, or what a special code means."""
+    return (
+        _t(figure["means"])
+        if figure["means"]
+        else _value(figure["name"], figure["value"], currency)
+    )
 
 
 def _origin(figure: Mapping[str, Any]) -> str:

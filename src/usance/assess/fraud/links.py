@@ -30,6 +30,7 @@ from usance.base.rates import PPM
 
 HUB = 200
 NO_NEIGHBOUR = -1
+LARGEST = np.iinfo(np.int64).max
 
 Longs = NDArray[np.int64]
 
@@ -130,18 +131,25 @@ def link_columns(
         bads: `user_id` and `booked_at` of users who turned out bad.
         hub: how many users of one value are linked.
     """
-    asked, at = _longs(decisions, "user_id"), _longs(decisions, "known_at")
-    users, booked = _longs(links, "user_id"), _longs(links, "booked_at")
+    asked, at = longs("decisions", decisions, "user_id", "known_at")
+    users, attribute, said, booked = longs(
+        "links", links, "user_id", "attribute", "value", "booked_at"
+    )
+    bad_users, bad_booked = longs("bads", bads, "user_id", "booked_at")
+    strange = np.setdiff1d(attribute, [each.value for each in Attribute])
+    if len(strange):
+        fix = f"Give {', '.join(f'{each.value} {each.label}' for each in Attribute)}"
+        raise WrongInput(f"no attribute {strange[0]}", where="links", fix=fix)
     order = np.lexsort((np.arange(len(booked)), booked))
     everyone, compact = np.unique(np.concatenate([users, asked]), return_inverse=True)
-    pairs = np.stack([_longs(links, "attribute"), _longs(links, "value")])
+    pairs = np.stack([attribute, said])
     values, value = np.unique(pairs, axis=1, return_inverse=True)
     value = value.reshape(-1).astype(np.int64)
     bad_at = np.full(len(everyone), np.iinfo(np.int64).max)
-    place = np.searchsorted(everyone, _longs(bads, "user_id"))
+    place = np.searchsorted(everyone, bad_users)
     inside = place < len(everyone)
-    inside[inside] = everyone[place[inside]] == _longs(bads, "user_id")[inside]
-    np.minimum.at(bad_at, place[inside], _longs(bads, "booked_at")[inside])
+    inside[inside] = everyone[place[inside]] == bad_users[inside]
+    np.minimum.at(bad_at, place[inside], bad_booked[inside])
     rows = np.argsort(at, kind="stable")
     out = np.zeros((3, len(asked)), np.int64)
     count = values.shape[1] if len(value) else 0
@@ -170,11 +178,18 @@ def _starts(keys: Longs, count: int) -> Longs:
     return np.concatenate([np.zeros(1, np.int64), ends]).astype(np.int64)
 
 
-def _longs(table: Mapping[str, Any], name: str) -> Longs:
-    if name not in table:
-        raise WrongInput(f"{name} is missing", where="links", fix=f"Give the column {name}")
-    array = np.asarray(table[name])
-    if array.size and array.dtype.kind not in "iu":
-        fix = "Give whole numbers; moments as microseconds"
-        raise WrongInput(f"{name} is {array.dtype}", where="links", fix=fix)
-    return array.astype(np.int64)
+def longs(title: str, table: Mapping[str, Any], *names: str) -> list[Longs]:
+    """Columns of whole numbers, all of one length; what is wrong is named."""
+    found: list[Longs] = []
+    for name in names:
+        if name not in table:
+            raise WrongInput(f"{name} is missing", where=title, fix=f"Give the column {name}")
+        array = np.asarray(table[name])
+        if array.size and (array.dtype.kind not in "iu" or array.max() > LARGEST):
+            fix = "Give whole numbers of 64 bits; moments as microseconds"
+            raise WrongInput(f"{name} is {array.dtype}", where=title, fix=fix)
+        if found and len(array) != len(found[0]):
+            what = f"{name} has {len(array)} rows and {names[0]} {len(found[0])}"
+            raise WrongInput(what, where=title, fix="Give columns of one length")
+        found.append(array.astype(np.int64))
+    return found

@@ -95,4 +95,7 @@ def _entry(given: Fields) -> Entry | None:
         return None
     if first is None or booked is None or source is None:
         return None
+    if last is not None and last < first:
+        given.wrong(f"ends on {last}, before it begins", "Give a later day", "to")
+        return None
     return Entry(attribute, value, kind, first, booked, source, last)

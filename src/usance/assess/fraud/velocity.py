@@ -16,6 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from usance.assess.fraud.links import longs
+
 HOUR_US = 3_600_000_000
 
 
@@ -40,20 +42,21 @@ def velocity_columns(
     keys: Any, booked_at: Any, asked: Any, known_at: Any, hours: int
 ) -> NDArray[np.int64]:
     """The same for columns of events and of questions."""
-    events = np.asarray(keys, np.int64), np.asarray(booked_at, np.int64)
+    events = longs("events", {"key": keys, "booked_at": booked_at}, "key", "booked_at")
+    asked, known_at = longs("asked", {"key": asked, "known_at": known_at}, "key", "known_at")
     order = np.lexsort((events[1], events[0]))
     names, number = np.unique(events[0][order], return_inverse=True)
     # Rank keys and moments together, so one sorted search answers for all keys at once.
     moments = events[1][order]
     starts = np.searchsorted(number, np.arange(len(names) + 1))
     place = np.searchsorted(names, asked)
-    found = np.zeros(len(np.asarray(asked)), np.int64)
+    found = np.zeros(len(asked), np.int64)
     inside = place < len(names)
-    inside[inside] = names[place[inside]] == np.asarray(asked)[inside]
+    inside[inside] = names[place[inside]] == asked[inside]
     for key in np.unique(place[inside]):
         rows = np.flatnonzero(inside & (place == key))
         own = moments[starts[key] : starts[key + 1]]
-        until = np.asarray(known_at, np.int64)[rows]
+        until = known_at[rows]
         last = np.searchsorted(own, until, side="right")
         found[rows] = last - np.searchsorted(own, until - hours * HOUR_US, side="right")
     return found

@@ -3,7 +3,8 @@
 Each applicant gets one option (the first is "no offer"). Limits cap what the chosen options use in
 sum: balance, expected loss, capital. Prices of the limits (duals) are found by cutting planes: at
 given prices everyone takes the option that is worth most after paying for what it uses, and each
-such answer is a cut. What the last answer oversteps is taken back where it costs least.
+such answer is a cut. What the last answer oversteps is taken back where it costs least, and what
+room is left is filled; the best plan inside the limits that came up on the way is kept.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ Longs = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 ROUNDS = 200
+FEW = 200  # so few applicants can also be filled one by one from nothing
+LARGEST = 10**13  # a hundred thousand such numbers still have an exact sum
 
 
 @dataclass(frozen=True)
@@ -46,28 +49,45 @@ def choose(profit: Longs, uses: Longs, limits: Longs, rounds: int = ROUNDS) -> C
     _check(profit, uses, limits)
     # Offering nothing to anyone is the first cut.
     cuts: list[tuple[float, Floats]] = [(0.0, np.zeros(len(limits)))]
-    most = float(max(profit.max(), 0)) + 1.0
+    most = float(profit.max(initial=0)) + 1.0
     prices = np.zeros(len(limits))
     best_bound, best_prices = np.inf, prices
+    inside, most_inside = np.zeros(len(profit), np.int64), 0
     for _ in range(rounds):
         option = _answer(profit, uses, prices)
         earned, used = _totals(profit, uses, option)
+        if earned > most_inside and (used <= limits).all():
+            inside, most_inside = option, earned
         value = float(earned) + float(prices @ (limits - used))
         if value < best_bound:
             best_bound, best_prices = value, prices
         cuts.append((float(earned), used.astype(np.float64)))
-        prices, low = _master(cuts, limits, most)
+        found = _master(cuts, limits, most)
+        if found is None:  # every price so far gives a bound; the least of them is kept
+            break
+        prices, low = found
         if best_bound - low <= 1e-9 * max(1.0, abs(best_bound)):
             break
-    option = _within(profit, uses, limits, _answer(profit, uses, best_prices), best_prices)
+    starts = [_within(profit, uses, limits, _answer(profit, uses, best_prices), best_prices)]
+    if most_inside or len(profit) <= FEW:
+        starts.append(inside)
+    plans = [_filled(profit, uses, limits, start) for start in starts]
+    option = max(plans, key=lambda plan: _totals(profit, uses, plan)[0])
     earned, used = _totals(profit, uses, option)
     return Choice(option, int(earned), used, best_prices, best_bound)
 
 
 def _check(profit: Longs, uses: Longs, limits: Longs) -> None:
-    if profit.ndim != 2 or uses.shape != (len(limits), *profit.shape):
+    given = (profit, uses, limits)
+    if any(np.asarray(each).dtype.kind not in "iu" for each in given):
+        fix = "Give arrays of whole numbers, such as minor units"
+        raise WrongInput("profit, uses and limits are not all whole", where="choose", fix=fix)
+    shape = np.shape(profit)
+    if len(shape) != 2 or not shape[1] or np.shape(uses) != (len(limits), *shape):
         fix = "Give profit[applicant, option], uses[limit, applicant, option] and limits[limit]"
         raise WrongInput("shapes do not fit together", where="choose", fix=fix)
+    if any(float(np.abs(each.astype(np.float64)).max(initial=0)) > LARGEST for each in given[:2]):
+        raise WrongInput("a number is too large", where="choose", fix=f"Give at most {LARGEST}")
     if profit[:, 0].any() or uses[:, :, 0].any():
         raise WrongInput("option 0 is no offer", where="choose", fix="Let it earn and use nothing")
     if (uses < 0).any() or (limits < 0).any():
@@ -85,33 +105,40 @@ def _totals(profit: Longs, uses: Longs, option: Longs) -> tuple[int, Longs]:
     return int(profit[rows, option].sum()), uses[:, rows, option].sum(axis=1)
 
 
-def _master(cuts: list[tuple[float, Floats]], limits: Longs, most: float) -> tuple[Floats, float]:
+def _master(
+    cuts: list[tuple[float, Floats]], limits: Longs, most: float
+) -> tuple[Floats, float] | None:
     """Prices at which the cuts so far allow the least: a small linear programme.
 
-    Uses are whole, so at a price above the largest profit nobody uses anything.
+    Uses are whole, so at a price above the largest profit nobody uses anything. The programme
+    counts in whole limits and in the most any cut earns, so that its numbers are all of one size.
     """
     pywraplp = import_module("ortools.linear_solver.pywraplp")  # its stub lacks the name
 
+    size = np.maximum(limits, 1).astype(np.float64)
+    unit = max(1.0, *(abs(earned) for earned, _ in cuts))
     solver = pywraplp.Solver.CreateSolver("GLOP")
     infinity = solver.infinity()
     top = solver.NumVar(-infinity, infinity, "top")
-    prices = [solver.NumVar(0, most, f"price {at}") for at in range(len(limits))]
+    prices = [solver.NumVar(0, most * whole / unit, "price") for whole in size]
     for earned, used in cuts:
-        cut = solver.Constraint(earned, infinity)
+        cut = solver.Constraint(earned / unit, infinity)
         cut.SetCoefficient(top, 1)
-        for price, amount in zip(prices, used, strict=True):
+        for price, amount in zip(prices, used / size, strict=True):
             cut.SetCoefficient(price, float(amount))
     objective = solver.Objective()
     objective.SetCoefficient(top, 1)
-    for price, limit in zip(prices, limits, strict=True):
-        objective.SetCoefficient(price, float(limit))
+    for price, share in zip(prices, limits / size, strict=True):
+        objective.SetCoefficient(price, float(share))
     objective.SetMinimization()
-    solver.Solve()
-    return np.array([price.solution_value() for price in prices]), objective.Value()
+    if solver.Solve() != pywraplp.Solver.OPTIMAL:
+        return None
+    found = np.array([price.solution_value() for price in prices]) * unit / size
+    return np.maximum(found, 0.0), objective.Value() * unit
 
 
 def _within(profit: Longs, uses: Longs, limits: Longs, option: Longs, prices: Floats) -> Longs:
-    """The same choice, moved where it costs least until it is inside every limit, then filled."""
+    """The same choice, moved where it costs least until it is inside every limit."""
     chosen = option.copy()
     rows = np.arange(len(chosen))
     _, used = _totals(profit, uses, chosen)
@@ -131,22 +158,25 @@ def _within(profit: Longs, uses: Longs, limits: Longs, option: Longs, prices: Fl
         row, to = np.unravel_index(int(np.argmin(rate)), rate.shape)
         used = used - uses[:, row, chosen[row]] + uses[:, row, to]
         chosen[row] = to
-    return _filled(profit, uses, limits, chosen, used)
+    return chosen
 
 
-def _filled(profit: Longs, uses: Longs, limits: Longs, chosen: Longs, used: Longs) -> Longs:
+def _filled(profit: Longs, uses: Longs, limits: Longs, option: Longs) -> Longs:
     """Better options that still fit, the largest gain first, until none does."""
+    chosen = option.copy()
     rows = np.arange(len(chosen))
-    while True:
+    _, used = _totals(profit, uses, chosen)
+    while chosen.size:
         gain = profit - profit[rows, chosen][:, None]
         after = used[:, None, None] - uses[:, rows, chosen][:, :, None] + uses
         fits = (after <= limits[:, None, None]).all(axis=0)
         gain = np.where(fits, gain, 0)
         row, to = np.unravel_index(int(np.argmax(gain)), gain.shape)
         if gain[row, to] <= 0:
-            return chosen
+            break
         used = used - uses[:, row, chosen[row]] + uses[:, row, to]
         chosen[row] = to
+    return chosen
 
 
 def choose_exactly(profit: Longs, uses: Longs, limits: Longs) -> Choice:

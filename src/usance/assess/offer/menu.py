@@ -5,6 +5,7 @@ A price above the cap is refused, never trimmed: it is simply not on the menu.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -41,10 +42,11 @@ def price_menu(
     prices_ppm: Sequence[int], funding_ppm: Mapping[int, int], cap_ppm: int,
 ) -> list[Priced]:  # fmt: skip
     """The best price of each segment and tenor; `funding_ppm` is by tenor, from treasury."""
-    allowed = sorted(price for price in prices_ppm if price <= cap_ppm)
-    if not allowed:
-        fix = f"List a price of at most {cap_ppm} ppm"
-        raise WrongInput("every price is above the cap", where="prices", fix=fix)
+    named = Counter(segment.name for segment in segments)
+    if twice := [name for name, count in named.items() if count > 1]:
+        fix = "Give every segment its own name"
+        raise WrongInput(f"segment '{twice[0]}' is there twice", where="segments", fix=fix)
+    allowed = within_cap(prices_ppm, cap_ppm)
     lacking = [months for months in tenors if months not in funding_ppm]
     if lacking:
         fix = "Give the cost of funds of every tenor"
@@ -54,6 +56,15 @@ def price_menu(
         for segment in segments
         for months in tenors
     ]
+
+
+def within_cap(prices_ppm: Sequence[int], cap_ppm: int) -> list[int]:
+    """The prices that may be offered, lowest first."""
+    allowed = sorted(price for price in prices_ppm if price <= cap_ppm)
+    if not allowed:
+        fix = f"List a price of at most {cap_ppm} ppm"
+        raise WrongInput("every price is above the cap", where="prices", fix=fix)
+    return allowed
 
 
 def _priced(

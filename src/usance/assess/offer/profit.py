@@ -13,9 +13,10 @@ offer and a column of them give the same numbers.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,9 @@ from usance.base.fields import Fields, amount_of, document_places, rate_of, text
 from usance.base.rates import PPM
 
 SHIPPED = Path(__file__).parent / "economics.yaml"
-MOST_MINOR = 10**12
+# At these every product of the expectation still fits into 64 bits.
+MOST_MINOR, MOST_RATE_PPM, MOST_MONTHS = 10**11, 2 * PPM, 360
+MOST_GRADE = 127
 
 Longs = NDArray[np.int64]
 Curve = tuple[tuple[int, int], ...]
@@ -61,19 +64,11 @@ class Offers:
 
     @classmethod
     def of(cls, line_minor: Any, rate_ppm: Any, months: Any) -> Offers:
-        """From any arrays; impossible values are named."""
-        made = cls(*(np.asarray(each, np.int64) for each in (line_minor, rate_ppm, months)))
-        limits = ((made.line_minor, 0, MOST_MINOR, "line_minor"),
-                  (made.rate_ppm, 0, 10 * PPM, "rate_ppm"),
-                  (made.months, 1, 360, "months"))  # fmt: skip
-        raise_all(
-            [
-                WrongInput(f"{name} is out of range", where=name, fix=f"Give {low} to {high}")
-                for values, low, high, name in limits
-                if values.size and (values.min() < low or values.max() > high)
-            ]
-        )
-        return made
+        """From any arrays of whole numbers; impossible values are named."""
+        limits = {"line_minor": (0, MOST_MINOR), "rate_ppm": (0, MOST_RATE_PPM),
+                  "months": (1, MOST_MONTHS)}  # fmt: skip
+        given = {"line_minor": line_minor, "rate_ppm": rate_ppm, "months": months}
+        return cls(**_whole(given, limits))
 
 
 @dataclass(frozen=True)
@@ -103,13 +98,15 @@ def expected(
     economics: Economics, offers: Offers, pd_ppm: Any, grade: Any, funding_ppm: Any
 ) -> Expected:
     """The expectation of each offer; `pd_ppm` is over the life of the loan."""
-    pd, funding = np.asarray(pd_ppm, np.int64), np.asarray(funding_ppm, np.int64)
+    given = {"pd_ppm": pd_ppm, "grade": grade, "funding_ppm": funding_ppm}
+    limits = {"pd_ppm": (0, PPM), "grade": (0, MOST_GRADE), "funding_ppm": (0, PPM)}
+    pd, graded, funding = _whole(given, limits, rows=len(offers.line_minor)).values()
     take = along(economics.take_up, offers.rate_ppm)
-    used = _by_grade(economics.utilisation, np.asarray(grade, np.int64))
+    used = _by_grade(economics.utilisation, graded)
     drawn = part(part(offers.line_minor, take), used)
     # A level loan of n months owes on average (n + 1) / 2n of its principal, for n / 12 years.
     owed = _half_up(drawn * (offers.months + 1), np.full_like(drawn, 24))
-    risk = part(pd, along(economics.risk_by_price, offers.rate_ppm))
+    risk = np.minimum(part(pd, along(economics.risk_by_price, offers.rate_ppm)), PPM)
     income = part(owed, offers.rate_ppm)
     net = income - _half_up(
         income * economics.vat_ppm, np.full_like(income, PPM + economics.vat_ppm)
@@ -124,6 +121,28 @@ def expected(
         drawn, net, part(owed, funding), part(part(drawn, risk), np.int64(economics.loss_ppm)),
         capital, service,
     )  # fmt: skip
+
+
+def _whole(
+    given: Mapping[str, Any], limits: Mapping[str, tuple[int, int]], rows: int | None = None
+) -> dict[str, Longs]:
+    """Columns of whole numbers of one length; what is out of range or rounded away is named."""
+    arrays = {name: np.asarray(each) for name, each in given.items()}
+    length = rows if rows is not None else len(np.atleast_1d(next(iter(arrays.values()))))
+    problems: list[UsanceError] = []
+    for name, array in arrays.items():
+        low, high = limits[name]
+        if array.shape != (length,):
+            what, fix = f"{name} has another number of rows", f"Give {length} of them"
+        elif array.size and array.dtype.kind not in "iu":
+            what, fix = f"{name} is not whole", "Give minor units and parts per million"
+        elif array.size and (int(array.min()) < low or int(array.max()) > high):
+            what, fix = f"{name} is out of range", f"Give {low} to {high}"
+        else:
+            continue
+        problems.append(WrongInput(what, where=name, fix=fix))
+    raise_all(problems)
+    return {name: array.astype(np.int64) for name, array in arrays.items()}
 
 
 def part(amount: Longs, ppm: Any) -> Longs:
@@ -166,13 +185,16 @@ def read_economics(path: Path | str = SHIPPED) -> Economics:
     given = Fields(
         read_document(path), document_places(str(path), partial(read_text, path)), problems
     )
-    share, annual = rate_of(0, PPM), rate_of(0, 10 * PPM)
+    share = rate_of(0, PPM)
     currency = given.take("currency", text) or "CNY"
     vat, loss = given.need("vat", share), given.need("loss_given_default", share)
     service = given.need("service_cost", share)
-    capital, cost = given.need("capital", share), given.need("capital_cost", annual)
+    capital, cost = given.need("capital", share), given.need("capital_cost", share)
     taker = given.need("cost_per_taker", amount_of(currency, 0, MOST_MINOR))
-    take_up, risk = given.need("take_up", _curve), given.need("risk_by_price", _curve)
+    take_up, risk = (
+        given.need("take_up", _curve(PPM)),
+        given.need("risk_by_price", _curve(10 * PPM)),
+    )
     grades = given.need("utilisation", _grades)
     given.close()
     raise_all(problems, where=str(path))
@@ -181,16 +203,27 @@ def read_economics(path: Path | str = SHIPPED) -> Economics:
     return Economics(*found)  # type: ignore[arg-type]
 
 
-def _curve(given: Any, where: str) -> Curve:
-    if not isinstance(given, dict) or len(given) < 2:
-        raise DocumentError("is no curve", where=where, fix="Write 'rate: share' for two points")
-    read = rate_of(0, 10 * PPM)
-    return tuple(sorted((read(x, where), read(y, where)) for x, y in given.items()))
+def _curve(most_ppm: int) -> Callable[[Any, str], Curve]:
+    """A reader of curves that rise to so much at most."""
+
+    def read(given: Any, where: str) -> Curve:
+        if not isinstance(given, dict) or len(given) < 2:
+            fix = "Write 'rate: share' for two points"
+            raise DocumentError("is no curve", where=where, fix=fix)
+        rate, value = rate_of(0, 10 * PPM), rate_of(0, most_ppm)
+        points = tuple(sorted((rate(x, where), value(y, where)) for x, y in given.items()))
+        for (one, _), (two, _) in pairwise(points):
+            if one == two:
+                raise DocumentError("a rate is there twice", where=where, fix="Keep one of them")
+        return points
+
+    return read
 
 
 def _grades(given: Any, where: str) -> dict[int, int]:
     if not isinstance(given, dict) or not given:
         raise DocumentError("no grades", where=where, fix="Write 'grade: share' for each grade")
     return {
-        whole_of(0, 127)(key, where): rate_of(0, PPM)(each, where) for key, each in given.items()
+        whole_of(0, MOST_GRADE)(key, where): rate_of(0, PPM)(each, where)
+        for key, each in given.items()
     }

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from usance.assess.columns import Column, texts_of
+from usance.assess.columns import Column, beside_codes, texts_of
 from usance.assess.errors import DataError
 from usance.assess.table import BLANKS, NOTHING, Floats, is_number, table_of
 from usance.base.errors import UsanceError, raise_all
@@ -81,7 +81,7 @@ def _number(column: Column, value: Any) -> float:
         number = inf
     if isinf(number):
         raise _wrong(column, "an infinite number")
-    return number
+    return float(beside_codes(column, np.array([number]))[0])
 
 
 def _wrong(column: Column, what: str) -> DataError:

@@ -26,6 +26,9 @@ from usance.assess.training.logistic import fit, log_loss
 from usance.assess.training.trees import RECIPES, Grower, added, side_by_side
 
 FOLDS, LARGE_FOLDS, LARGE_ROWS = 5, 3, 40_000  # many rows need fewer folds
+# Weights are fitted on models of fewer rows than the one that is kept, and come out too timid.
+# Where rows are folded once only, more folds bring the two closer.
+SINGLE_FOLDS = 10
 STACK_RIDGE = 1e-3
 # Small files are folded several times, so that chance in the folds averages out.
 REPEATS_MOST, REPEATS_ROWS = 3, 24_000
@@ -94,7 +97,7 @@ def hold_out(grower: Grower, seed: int, threads: int) -> HeldOut:
     """Predictions for every row by models that were fitted without it."""
     columns, inputs, bad = grower.columns, grower.inputs, grower.bad
     repeats = max(1, min(REPEATS_MOST, REPEATS_ROWS // len(bad)))
-    count = FOLDS if len(bad) <= LARGE_ROWS else LARGE_FOLDS
+    count = fold_count(len(bad), repeats)
     fold = [folds(bad, count, seed=seed, repeat=repeat) for repeat in range(repeats)]
     jobs = list(product(range(repeats), range(count)))
 
@@ -117,6 +120,13 @@ def hold_out(grower: Grower, seed: int, threads: int) -> HeldOut:
         trees.append(_gathered(said, jobs, fold))
         rounds.append(best)
     return HeldOut(card, np.column_stack(trees), tuple(rounds), fold[0], repeats)
+
+
+def fold_count(rows: int, repeats: int) -> int:
+    """Into how many parts rows are folded."""
+    if rows > LARGE_ROWS:
+        return LARGE_FOLDS
+    return FOLDS if repeats > 1 else SINGLE_FOLDS
 
 
 def _gathered(

@@ -3,7 +3,7 @@
 >>> drivers = Drivers(Decimal(1), Decimal("0.02"), Decimal("-6.5"), Decimal("0.86"))
 >>> calm = Scenario("calm", 600_000, cpi_ppm=(20_000,), collection_ppm=(860_000,))
 >>> harsh = Scenario("harsh", 400_000, cpi_ppm=(20_000,), collection_ppm=(840_000, 850_000))
->>> factors([calm, harsh], drivers, horizon=2, reversion=2, months=5)
+>>> factors((calm, harsh), drivers, horizon=2, reversion=2, months=5)
 (1052000000, 1026000000, 1013000000, 1000000000, 1000000000)
 """
 
@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
+from functools import lru_cache
 
 from usance.base.errors import UsanceError
 from usance.base.rates import PPB, PPM, to_ppb
@@ -74,8 +75,9 @@ def scenario_problems(scenarios: Sequence[Scenario]) -> list[UsanceError]:
     return problems
 
 
+@lru_cache(maxsize=64)
 def factors(
-    scenarios: Sequence[Scenario], drivers: Drivers, *, horizon: int, reversion: int, months: int
+    scenarios: tuple[Scenario, ...], drivers: Drivers, *, horizon: int, reversion: int, months: int
 ) -> tuple[int, ...]:
     """The weighted factor of each month ahead, in parts per billion.
 

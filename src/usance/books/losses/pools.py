@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 
 from usance.base.rates import PPB
 from usance.books.losses.curves import Curve, at, increments, scale
@@ -51,6 +52,12 @@ class Vintage:
         """The exposure of all stages."""
         return sum(self.exposure_minor)
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether there never was anything in it."""
+        return not (self.originated_minor or self.defaulted_minor or self.recovered_minor
+                    or self.exposed_minor)  # fmt: skip
+
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
@@ -63,10 +70,11 @@ class Outlook:
     """By age, the share of that in the next twelve months."""
 
     @classmethod
+    @lru_cache(maxsize=256)
     def of(
         cls,
         curve: Curve,
-        macro: Sequence[int],
+        macro: tuple[int, ...],
         *,
         ages: int,
         multiple: Fraction = Fraction(1),
@@ -117,6 +125,8 @@ def expect(
     `highest` is the most that can be lost of an exposure; where none is left nothing more can
     default. `shift` moves the lifetime rate by as much of itself as is still to come.
     """
+    if vintage.is_empty:
+        return Pool(NONE, NONE, NONE, NONE, outlook.next_year[vintage.age], is_capped=False)
     to_date = loss_rate(vintage.defaulted_minor, vintage.originated_minor)
     stretch = scale(outlook.curve, to_date, vintage.age)
     end = outlook.curve[-1]

@@ -24,6 +24,7 @@ from usance.base.rates import to_ppb
 from usance.books.losses.assumptions import Assumptions, Claim
 from usance.books.losses.curves import at
 from usance.books.losses.estimate import estimate
+from usance.books.losses.estimates import Estimates
 from usance.books.losses.expectation import loss_rate
 from usance.books.losses.exposures import Exposures
 from usance.books.losses.overlays import Overlay
@@ -70,15 +71,20 @@ def sensitivity(
     *,
     as_of: date,
     close_no: int,
+    base: Estimates | None = None,
 ) -> list[Sensitivity]:
-    """Each target with lifetime default rates lower and higher by the standing shift."""
-    lower, base, higher = (
-        estimate(
+    """Each target with lifetime default rates lower and higher by the standing shift.
+
+    `base` is the estimate itself, where it is there already.
+    """
+
+    def shifted(sign: int) -> Estimates:
+        return estimate(
             triangle, exposures, assumptions, overlays, as_of=as_of, close_no=close_no,
             shift=sign * assumptions.sensitivity,
-        )
-        for sign in (-1, 0, 1)
-    )  # fmt: skip
+        )  # fmt: skip
+
+    lower, base, higher = shifted(-1), base or shifted(0), shifted(1)
     found = []
     for name in base.targets:
         sums = [int(each.target_minor(name).sum()) for each in (lower, base, higher)]

@@ -12,7 +12,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from usance.base.codes import Currency
-from usance.base.columns import arrays
+from usance.base.columns import arrays, order_of
 from usance.base.dates import from_day, to_day, to_month
 from usance.books.chart import Chart, load_chart
 from usance.books.group.entities import Entities
@@ -103,11 +103,13 @@ class Ledger:
         """Amounts summed by columns, zeros left out."""
         if not len(self):
             return {}
-        found, inverse = np.unique(np.stack(by(self)), axis=1, return_inverse=True)
+        columns = by(self)
+        order = order_of(columns)
+        keys = np.stack(columns)[:, order]
+        starts = np.flatnonzero(np.append(True, (keys[:, 1:] != keys[:, :-1]).any(axis=0)))
         # Sums in 64-bit integers: numpy's own weights would be floats.
-        totals = np.zeros(found.shape[1], np.int64)
-        np.add.at(totals, inverse.ravel(), self.amount)
-        rows = zip(found.T.tolist(), totals.tolist(), strict=True)
+        totals = np.add.reduceat(self.amount[order], starts)
+        rows = zip(keys[:, starts].T.tolist(), totals.tolist(), strict=True)
         return {tuple(key): total for key, total in rows if total}
 
     def balances(self) -> dict[Key, int]:

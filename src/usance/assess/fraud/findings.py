@@ -1,0 +1,122 @@
+"""What is known of applications at the door: lists, velocity and links, as a flow reads them.
+
+Applications are a CSV with `user_id`, `at` and `device`; links one with `user_id`, `attribute`,
+`value` and `booked_at`; users who turned out bad one with `user_id` and `booked_at`. Each
+application sees what was booked by its moment, and nothing later.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta, tzinfo
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from usance.assess.features.records import micros
+from usance.assess.flow.errors import WrongInput
+from usance.assess.fraud.links import Attribute, link_columns
+from usance.assess.fraud.lists import Entry, strongest
+from usance.assess.fraud.velocity import HOUR_US, velocity_columns
+from usance.base.documents import read_csv
+from usance.base.errors import UsanceError, raise_all
+from usance.base.fields import moment, one_of, whole_of
+from usance.base.ids import LIMIT, PER_USER
+
+DAY_HOURS, MONTH_HOURS = 24, 30 * 24
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+Longs = NDArray[np.int64]
+Columns = dict[str, Longs]
+Reader = Callable[[str, str], int]
+
+
+def _user(given: str, where: str) -> int:
+    return whole_of(1, LIMIT // PER_USER - 1)(given, where)
+
+
+def _value(given: str, where: str) -> int:
+    return whole_of(0, 2**63 - 2)(given, where)
+
+
+def _moment(given: str, where: str) -> int:
+    return int(micros(moment(given, where)))
+
+
+def _attribute(given: str, where: str) -> int:
+    return int(one_of(Attribute)(given, where))
+
+
+APPLICATIONS: Mapping[str, Reader] = {"user_id": _user, "at": _moment, "device": _value}
+LINKS: Mapping[str, Reader] = {
+    "user_id": _user, "attribute": _attribute, "value": _value, "booked_at": _moment,
+}  # fmt: skip
+BADS: Mapping[str, Reader] = {"user_id": _user, "booked_at": _moment}
+
+
+def read_columns(path: Path | str, readers: Mapping[str, Reader]) -> Columns:
+    """Columns of a CSV file, or everything that is wrong with its cells by line."""
+    problems: list[UsanceError] = []
+    found: dict[str, list[int]] = {name: [] for name in readers}
+    for line, row in read_csv(path):
+        for name, read in readers.items():
+            if name not in row:
+                fix = f"Give the columns {', '.join(readers)}"
+                raise WrongInput(f"has no column {name}", where=str(path), fix=fix)
+            try:
+                found[name].append(read(row[name], f"{path} line {line}, {name}"))
+            except UsanceError as error:
+                problems.append(error)
+    raise_all(problems, where=str(path))
+    return {name: np.array(cells, np.int64) for name, cells in found.items()}
+
+
+def findings(
+    applications: Columns, links: Columns, bads: Columns, lists: Sequence[Entry], zone: tzinfo
+) -> dict[str, Any]:
+    """The inputs of a flow's first stage for each application; `zone` has the days of lists."""
+    asked, at, device = (applications[name] for name in APPLICATIONS)
+    linked = link_columns({"user_id": asked, "known_at": at}, links, bads)
+    return {
+        "list_hit": _hits(applications, links, lists, zone),
+        "applications_24h": velocity_columns(device, at, device, at, DAY_HOURS),
+        "device_users_30d": _device_users(applications, links),
+        "link_size": linked["size"],
+        "link_degree": linked["degree"],
+        "bad_neighbours_ppm": linked["bad_neighbours_ppm"],
+    }
+
+
+def _device_users(applications: Columns, links: Columns) -> Longs:
+    """Users seen on the device of each application in 30 days, by links and by applications."""
+    on_device = links["attribute"] == Attribute.DEVICE
+    device = np.concatenate([links["value"][on_device], applications["device"]])
+    user = np.concatenate([links["user_id"][on_device], applications["user_id"]])
+    seen = np.concatenate([links["booked_at"][on_device], applications["at"]])
+    order = np.argsort(device, kind="stable")
+    device, user, seen = device[order], user[order], seen[order]
+    found = np.zeros(len(applications["at"]), np.int64)
+    for row, (own, at) in enumerate(zip(applications["device"], applications["at"], strict=True)):
+        start, end = np.searchsorted(device, [own, own + 1])
+        moments = seen[start:end]
+        inside = (moments > at - MONTH_HOURS * HOUR_US) & (moments <= at)
+        found[row] = len(np.unique(user[start:end][inside]))
+    return found
+
+
+def _hits(applications: Columns, links: Columns, lists: Sequence[Entry], zone: tzinfo) -> list[str]:
+    """The strongest list each applicant is on, by any attribute known by then."""
+    own: dict[int, list[tuple[int, Attribute, int]]] = {}
+    for user, kind, value, booked in zip(*(links[name].tolist() for name in LINKS), strict=True):
+        own.setdefault(user, []).append((booked, Attribute(kind), value))
+    hits = []
+    for user, at, device in zip(
+        *(applications[name].tolist() for name in APPLICATIONS), strict=True
+    ):
+        known = {(kind, value) for booked, kind, value in own.get(user, ()) if booked <= at}
+        now = (EPOCH + timedelta(microseconds=at)).astimezone(zone)
+        entry = strongest(lists, known | {(Attribute.DEVICE, device)}, now.date(), now)
+        hits.append(entry.list.label if entry else "none")
+    return hits

@@ -1,0 +1,100 @@
+"""The commands of offers: `usance assess menu` and `offer`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from usance.base.command_line import number, print_csv, print_json, print_table, print_warning
+
+app = typer.Typer(rich_markup_mode=None, add_completion=False)
+
+PlanFile = Annotated[
+    Path, typer.Argument(metavar="PLAN", help="Lines, prices, funding and limits: YAML.")
+]
+EconomicsFile = Annotated[
+    Path | None, typer.Option("--economics", metavar="FILE", help="Take-up, loss, costs.")
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+OFFER = ("user_id", "line_minor", "rate_ppm", "months", "profit_minor")
+
+
+@app.callback()
+def offers() -> None:
+    """Line and price."""
+
+
+@app.command()
+def menu(plan: PlanFile, economics: EconomicsFile = None, as_json: AsJson = False) -> None:
+    """Show the best price of each segment and tenor inside the rate cap."""
+    from dataclasses import asdict
+
+    from usance.assess.flow.errors import WrongInput
+    from usance.assess.offer.menu import price_menu
+    from usance.assess.offer.plan import read_plan
+
+    read = read_plan(plan)
+    if not read.segments:
+        fix = "List at least one under 'segments:'"
+        raise WrongInput("has no segments", where=str(plan), fix=fix)
+    cells = price_menu(
+        _economics(economics), read.segments, sorted(read.funding_ppm), read.prices_ppm,
+        read.funding_ppm, _cap_ppm(read.on),
+    )  # fmt: skip
+    if as_json:
+        print_json([asdict(cell) for cell in cells])
+        return
+    rows = [
+        [cell.segment, str(cell.months), _percent(cell.rate_ppm), _percent(cell.break_even_ppm),
+         number(cell.profit_minor, read.currency)]
+        for cell in cells
+    ]  # fmt: skip
+    print_table(["segment", "months", "price", "break even", "profit"], rows)
+
+
+@app.command()
+def offer(
+    applicants: Annotated[Path, typer.Argument(metavar="APPLICANTS", help="A CSV, a row each.")],
+    plan: PlanFile,
+    economics: EconomicsFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Choose line, price and tenor for each applicant under the limits of a plan."""
+    from usance.assess.offer.plan import offer_rows, planned, read_applicants, read_plan
+
+    read = read_plan(plan)
+    found = planned(_economics(economics), read, read_applicants(applicants), _cap_ppm(read.on))
+    limits = [
+        {"limit": name, "most_minor": read.limits[name], "used_minor": used, "price": price}
+        for name, used, price in zip(
+            found.limits, found.choice.used.tolist(), found.choice.prices.tolist(), strict=True
+        )
+    ]
+    if as_json:
+        rows = [dict(zip(OFFER, row, strict=True)) for row in offer_rows(found)]
+        print_json({"profit_minor": found.choice.profit, "bound_minor": found.choice.bound,
+                    "limits": limits, "offers": rows})  # fmt: skip
+        return
+    print_csv(OFFER, offer_rows(found))
+    for each in limits:
+        if each["price"]:
+            what = f"the limit of {each['limit']} binds: one more unit earns {each['price']:.4f}"
+            print_warning(what)
+
+
+def _percent(ppm: int) -> str:
+    return f"{ppm / 10_000:g} %" if ppm else "none"
+
+
+def _economics(file: Path | None) -> Any:
+    from usance.assess.offer.profit import SHIPPED, read_economics
+
+    return read_economics(file or SHIPPED)
+
+
+def _cap_ppm(on: Any) -> int:
+    from usance.base.parameters import Parameters
+
+    return Parameters.load().at("pricing.rate_cap", on).integer

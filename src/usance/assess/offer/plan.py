@@ -1,0 +1,219 @@
+"""A plan of offers: which lines, prices and tenors may be offered on a day, and the limits in sum.
+
+    on: 2024-06-30                        # the day gives the rate cap
+    lines: [5000.00, 20000.00]
+    prices: [12%, 18%, 24%]
+    funding: {6: 4.0%, 12: 4.3%}          # cost of funds by tenor, from treasury
+    limits: {drawn: 900000.00, loss: 15000.00, capital: 90000.00}
+    segments:
+      - {segment: prime, grade: 1, pd: 0.4%, line: 50000.00}
+
+Limits are on what is expected to be drawn, to be lost, and to be held as capital. Segments are for
+the price menu; single applicants come as a file beside the plan.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from usance.assess.flow.errors import WrongInput
+from usance.assess.offer.choice import Choice, choose
+from usance.assess.offer.menu import Segment, within_cap
+from usance.assess.offer.profit import (
+    MOST_GRADE,
+    MOST_MINOR,
+    MOST_MONTHS,
+    MOST_RATE_PPM,
+    Economics,
+    Offers,
+    expected,
+    part,
+)
+from usance.base.documents import read_csv, read_document, read_text
+from usance.base.errors import DocumentError, UsanceError, raise_all, unknown
+from usance.base.fields import (
+    Fields,
+    amount_of,
+    day,
+    document_places,
+    rate_of,
+    text,
+    whole_of,
+)
+from usance.base.ids import LIMIT, PER_USER
+from usance.base.rates import PPM
+
+LIMITS = ("drawn", "loss", "capital")
+COLUMNS = ("user_id", "grade", "pd_ppm", "largest_line_minor")
+MOST_LIMIT = 10**16
+
+Longs = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What may be offered on a day."""
+
+    on: date
+    currency: str
+    lines: tuple[int, ...]
+    prices_ppm: tuple[int, ...]
+    funding_ppm: Mapping[int, int]
+    limits: Mapping[str, int] = field(default_factory=dict)
+    segments: tuple[Segment, ...] = ()
+
+
+@dataclass(frozen=True)
+class Applicants:
+    """Who may be made an offer, a row each."""
+
+    user_id: Longs
+    grade: Longs
+    pd_ppm: Longs
+    largest_line_minor: Longs
+
+
+@dataclass(frozen=True)
+class Planned:
+    """The offer of each applicant, 0 for none, and the prices of the limits."""
+
+    applicants: Applicants
+    line_minor: Longs
+    rate_ppm: Longs
+    months: Longs
+    profit_minor: Longs
+    limits: tuple[str, ...]
+    choice: Choice
+
+
+def planned(economics: Economics, plan: Plan, applicants: Applicants, cap_ppm: int) -> Planned:
+    """The offers that earn most in sum inside the cap, the plan's limits and everyone's line."""
+    people = len(applicants.user_id)
+    prices = within_cap(plan.prices_ppm, cap_ppm)
+    grid = np.array(
+        [(line, price, months) for line in plan.lines for price in prices
+         for months in plan.funding_ppm], np.int64,
+    )  # fmt: skip
+    lines, rates, months = (np.tile(column, people) for column in grid.T)
+    pd, grade = (np.repeat(each, len(grid)) for each in (applicants.pd_ppm, applicants.grade))
+    funding = np.array([plan.funding_ppm[int(each)] for each in grid[:, 2]], np.int64)
+    found = expected(
+        economics, Offers.of(lines, rates, months), pd, grade, np.tile(funding, people)
+    )
+    used = {"drawn": found.drawn_minor, "loss": found.loss_minor,
+            "capital": part(found.drawn_minor, np.int64(economics.capital_ppm))}  # fmt: skip
+    allowed = lines <= np.repeat(applicants.largest_line_minor, len(grid))
+    profit = _with_none(np.where(allowed, found.profit_minor, -1), people)
+    names = tuple(name for name in LIMITS if name in plan.limits)
+    uses = np.zeros((len(names), *profit.shape), np.int64)
+    for at, name in enumerate(names):
+        uses[at] = _with_none(np.where(allowed, used[name], 0), people)
+    limits = np.array([plan.limits[name] for name in names], np.int64)
+    choice = choose(profit, uses, limits)
+    chosen = np.vstack([np.zeros((1, 3), np.int64), grid])[choice.option]
+    earned = profit[np.arange(people), choice.option]
+    return Planned(applicants, chosen[:, 0], chosen[:, 1], chosen[:, 2], earned, names, choice)
+
+
+def _with_none(values: Longs, people: int) -> Longs:
+    """Options of each applicant, a row each; the first is no offer."""
+    return np.hstack([np.zeros((people, 1), np.int64), values.reshape(people, -1)])
+
+
+def read_applicants(path: Path | str) -> Applicants:
+    """The applicants of a CSV file, or everything that is wrong with them by line."""
+    problems: list[UsanceError] = []
+    rows: dict[int, tuple[int, int, int, int]] = {}
+    for line, row in read_csv(path):
+        lacking = [name for name in COLUMNS[:3] if name not in row]
+        if lacking:
+            fix = f"Give the columns {', '.join(COLUMNS)}"
+            raise WrongInput(f"has no column {lacking[0]}", where=str(path), fix=fix)
+        where = f"{path} line {line}"
+        try:
+            one = _applicant(row, where)
+            if one[0] in rows:
+                fix = "Give every applicant one row"
+                raise WrongInput(f"user {one[0]} is there twice", where=where, fix=fix)
+            rows[one[0]] = one
+        except UsanceError as error:
+            problems.append(error)
+    if not rows and not problems:
+        raise WrongInput("has no applicants", where=str(path), fix="Give a line for each")
+    raise_all(problems, where=str(path))
+    return Applicants(*np.array([*rows.values()], np.int64).T)
+
+
+def _applicant(row: Mapping[str, str], where: str) -> tuple[int, int, int, int]:
+    user = whole_of(1, LIMIT // PER_USER - 1)(row["user_id"], f"{where}, user_id")
+    grade = whole_of(0, MOST_GRADE)(row["grade"], f"{where}, grade")
+    pd = whole_of(0, PPM)(row["pd_ppm"], f"{where}, pd_ppm")
+    largest = row.get("largest_line_minor") or str(MOST_MINOR)
+    return user, grade, pd, whole_of(0, MOST_MINOR)(largest, f"{where}, largest_line_minor")
+
+
+def read_plan(path: Path | str) -> Plan:
+    """The plan of a file, or everything that is wrong with it."""
+    problems: list[UsanceError] = []
+    places = document_places(str(path), partial(read_text, path))
+    given = Fields(read_document(path), places, problems)
+    on, currency = given.need("on", day), given.take("currency", text) or "CNY"
+    amount, rate = amount_of(currency, 1, MOST_MINOR), rate_of(0, MOST_RATE_PPM)
+    lines = given.need("lines", partial(_several, amount))
+    prices = given.need("prices", partial(_several, rate))
+    funding = given.need("funding", _funding)
+    limits = given.take("limits", partial(_limits, amount_of(currency, 0, MOST_LIMIT))) or {}
+    segments = [_segment(each, amount) for each in given.each("segments")]
+    given.close()
+    raise_all(problems, where=str(path))
+    assert on is not None, "without problems everything was read"
+    return Plan(
+        on, currency, lines or (), prices or (), funding or {}, limits,
+        tuple(each for each in segments if each is not None),
+    )  # fmt: skip
+
+
+def _segment(given: Fields, amount: Any) -> Segment | None:
+    name, grade = given.need("segment", text), given.need("grade", whole_of(0, MOST_GRADE))
+    pd, line = given.need("pd", rate_of(0, PPM)), given.need("line", amount)
+    given.close()
+    if name is None or grade is None or pd is None or line is None:
+        return None
+    return Segment(name, grade, pd, line)
+
+
+def _several(read: Any, given: Any, where: str) -> tuple[int, ...]:
+    if not isinstance(given, list) or not given:
+        raise DocumentError("is no list", where=where, fix="Write at least one in [ ]")
+    return tuple(sorted({int(read(each, where)) for each in given}))
+
+
+def _funding(given: Any, where: str) -> dict[int, int]:
+    if not isinstance(given, dict) or not given:
+        raise DocumentError("is no mapping", where=where, fix="Write 'months: rate' for each tenor")
+    months, rate = whole_of(1, MOST_MONTHS), rate_of(0, PPM)
+    return {months(tenor, where): rate(cost, where) for tenor, cost in given.items()}
+
+
+def _limits(read: Any, given: Any, where: str) -> dict[str, int]:
+    if not isinstance(given, dict):
+        raise DocumentError("is no mapping", where=where, fix=f"Write {', '.join(LIMITS)}")
+    for name in given:
+        if name not in LIMITS:
+            raise unknown("limit", str(name), LIMITS, where=where)
+    return {name: int(read(amount, where)) for name, amount in given.items()}
+
+
+def offer_rows(found: Planned) -> Sequence[tuple[int, ...]]:
+    """Applicant, line, price, tenor and expected profit, a row each."""
+    columns = (found.applicants.user_id, found.line_minor, found.rate_ppm, found.months,
+               found.profit_minor)  # fmt: skip
+    return [tuple(row) for row in np.column_stack(columns).tolist()]
