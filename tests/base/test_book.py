@@ -11,10 +11,12 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
+from numpy.typing import NDArray
 
 from tests.base.rows import facts
 from usance.base.book import Book
@@ -168,6 +170,27 @@ def test_overlapping_ranges_without_a_common_key_are_no_repeat(book: Book) -> No
         step.add("facts", later, month=655)
     assert book.read("facts").num_rows == 8
     assert book.check() == []
+
+
+@pytest.mark.parametrize(("rows", "extra"), [(10, 0), (40_000, 0), (10, 1), (40_000, 1)])
+def test_ids_of_two_files_that_lie_between_each_other(book: Book, rows: int, extra: int) -> None:
+    """Even ids, then odd ones: no repeat, unless one of the odd ones is even."""
+    even = np.arange(rows, dtype=np.int64) * 2 + 16_384
+    odd = even + 1
+    odd[-1] -= extra
+    with book.writing() as step:
+        step.add("shares", shares(even), month=654)
+    if not extra:
+        with book.writing() as step:
+            step.add("shares", shares(odd), month=655)
+        assert book.check() == []
+        return
+    with pytest.raises(DuplicateKey, match=f"loan_id {even[-1]}"), book.writing() as step:
+        step.add("shares", shares(odd), month=655)
+
+
+def shares(ids: NDArray[np.int64]) -> pa.Table:
+    return make("shares", loan_id=ids, source=np.ones(len(ids)).astype(int), principal_minor=ids)
 
 
 def test_only_row_groups_that_meet_in_every_key_column_are_read(

@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from usance.base.columns import make
 from usance.base.errors import Problems, UsanceError
 from usance.measure import engines
 from usance.measure.definitions import in_force, load_definitions
 from usance.measure.errors import EngineError
-from usance.measure.expressions import parse_amount
+from usance.measure.expressions import condition_expression, parse_amount
 from usance.measure.inputs import Inputs
 from usance.measure.views import COLUMNS, NEEDS, WHEN, view
 
@@ -101,3 +102,24 @@ def test_spark_without_java_is_one_clear_line(monkeypatch: pytest.MonkeyPatch) -
         pass
     assert "openjdk-17-jre-headless" in raised.value.fix
     assert "another --engine" in raised.value.fix
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        (),
+        (3,),
+        (3, 3),
+        (5, 1),
+        tuple(range(2, 40)),
+        (*range(20, 40), *range(9)),
+        (*range(0, 90, 3),),
+    ],
+)
+def test_many_values_asked_for_as_spans_are_those_values(values: tuple[int, ...]) -> None:
+    numbers = list(range(99))
+    shares = make("shares", loan_id=numbers, source=numbers, principal_minor=numbers)
+    asked = engines.unbound("shares")
+    chosen = asked.filter(condition_expression(asked.source, values)).select("source")
+    with engines.opened(Inputs.of_tables({"shares": shares})) as engine:
+        assert sorted(row[0] for row in engine.rows(chosen)) == sorted(set(values))

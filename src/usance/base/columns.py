@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from usance.base.codes import code_lists
@@ -273,8 +274,18 @@ def _type_findings(column: Column, values: Any, where: str) -> list[TableError]:
     return _code_findings(column, values, where) if column.codes else []
 
 
+def _in_one_span(values: Any, known: Iterable[int]) -> bool:
+    """Whether codes that have no gaps hold all values: their ends alone say it quickly."""
+    ends, numbers = pc.min_max(values).as_py(), sorted(known)
+    if ends["min"] is None or numbers[-1] - numbers[0] + 1 != len(numbers):
+        return False
+    return bool(numbers[0] <= ends["min"] and ends["max"] <= numbers[-1])
+
+
 def _code_findings(column: Column, values: Any, where: str) -> list[TableError]:
     known = code_lists()[column.codes]
+    if _in_one_span(values, known.values()):
+        return []
     strange = set(values.unique().to_pylist()) - {None, *known.values()}
     if not strange:
         return []

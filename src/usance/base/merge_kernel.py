@@ -25,6 +25,20 @@ def merge_pair(
             right += 1
 
 
+@kernel
+def has_shared(one: I64, other: I64) -> bool:
+    """Whether two columns of rising numbers have any in common."""
+    left = right = 0
+    while left < len(one) and right < len(other):
+        if one[left] == other[right]:
+            return True
+        if one[left] < other[right]:
+            left += 1
+        else:
+            right += 1
+    return False
+
+
 def merged_places(keys: I64, bounds: list[int]) -> I64:
     """The places of keys in rising order; `bounds` are where runs begin, and the end."""
     keys, places = keys.copy(), np.arange(len(keys), dtype=np.int64)

@@ -2,7 +2,8 @@
 
 Files of a month hold all loans, so the ranges of their whole keys overlap. The least and largest
 value of each key column stand in a file's footer by row group: only groups that meet in every
-column, such as those with back-dated facts, are read.
+column, such as those with back-dated facts, are read, and of these the first column comes first:
+months of loans, decisions and routing have no id in common.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from usance.base.manifest import FileEntry
 from usance.base.parquet import opened
 from usance.base.schemas import Table
 
+_MANY = 1 << 15
 Ranges = list[tuple[Any, Any] | None]
 """Least and largest value by key column, or None where the footer does not say."""
 
@@ -38,12 +40,29 @@ def shared_key(one: Path, other: Path, spec: Table) -> str:
         if not mine:
             return ""
         key = list(spec.key)
+        is_plain = all(spec.column(name).type != "text" for name in key)
+        if is_plain and not _meet_first(left, mine, right, theirs, key[0]):
+            return ""
         here = left.read_row_groups(mine, columns=key)
         there = right.read_row_groups(theirs, columns=key)
-    if all(spec.column(name).type != "text" for name in key):
+    if is_plain:
         here, there = _near(here, there, spec)
     both = here.join(there, key, join_type="inner")
     return shown_key(sort(both, spec), spec, 0) if both.num_rows else ""
+
+
+def _meet_first(one: Any, mine: list[int], other: Any, theirs: list[int], name: str) -> bool:
+    """Whether any value of the first key column is in both files, which alone may say no."""
+    here, there = (
+        as_numpy(file.read_row_groups(groups, columns=[name]).column(name))
+        for file, groups in ((one, mine), (other, theirs))
+    )
+    few, many = sorted((here, there), key=len)
+    if len(few) < _MANY or few.dtype != np.int64:
+        return bool(_among(few, many).any())
+    from usance.base.merge_kernel import has_shared
+
+    return has_shared(few, many)
 
 
 def _near(one: pa.Table, other: pa.Table, spec: Table) -> tuple[pa.Table, pa.Table]:

@@ -48,6 +48,9 @@ class Engine(Protocol):
     def rows(self, expression: Any) -> list[tuple[Any, ...]]:
         """The rows of an expression, every number whole."""
 
+    def kept(self, name: str, expression: Any) -> Any:
+        """An expression that several others are made of, computed once if the engine can."""
+
 
 def unbound(name: str, amounts: Sequence[str] = ()) -> Any:
     """A declared table as an Ibis table without data, with some of its posting amounts."""
@@ -72,7 +75,7 @@ class _Duck:
     def __init__(self, inputs: Inputs) -> None:
         import duckdb
 
-        self._engine = duckdb.connect()
+        self._engine, self._kept = duckdb.connect(), set[str]()
         for name, given in inputs.tables.items():
             if isinstance(given, pa.Table):
                 self._engine.register(name, given)
@@ -99,6 +102,15 @@ class _Duck:
         # Through Arrow: moments would otherwise need a library of time zones that nobody has.
         found = self._engine.sql(query).to_arrow_table()
         return list(zip(*(column.to_pylist() for column in found.columns), strict=True))
+
+    def kept(self, name: str, expression: Any) -> Any:
+        import ibis
+
+        own = f"kept_{name}"
+        if own not in self._kept:
+            self._engine.sql(str(ibis.to_sql(expression, dialect="duckdb"))).create(own)
+            self._kept.add(own)
+        return ibis.table(expression.schema(), name=own)
 
     def __enter__(self) -> _Duck:
         return self
@@ -148,6 +160,9 @@ class _Spark:
             value = f.coalesce(f.col(column), given) if column in frame.columns else given
             frame = frame.withColumn(column, value.cast(_SPARK[kind]))
         return frame
+
+    def kept(self, _name: str, expression: Any) -> Any:
+        return expression
 
     def rows(self, expression: Any) -> list[tuple[Any, ...]]:
         import ibis

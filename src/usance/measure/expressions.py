@@ -14,7 +14,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from functools import reduce
-from operator import and_, mul
+from itertools import pairwise
+from operator import and_, mul, or_
 from typing import Any, TypeAlias
 
 from usance.base.codes import code_lists
@@ -25,6 +26,8 @@ from usance.measure.errors import DefinitionError
 Amount: TypeAlias = tuple[tuple[int, tuple[str | int, ...]], ...]
 """Signed products of columns and numbers."""
 
+_LONG = 8
+"""Values from which on it is worth to ask for spans of neighbours."""
 _AMOUNT = re.compile(r"-?\s*[a-z0-9_]+(\s*[-+*]\s*[a-z0-9_]+)*")
 _TERM = re.compile(r"([-+]?)\s*([a-z0-9_]+(?:\s*\*\s*[a-z0-9_]+)*)")
 
@@ -95,8 +98,7 @@ def resolved(name: str, column: str, value: Any, *, where: str = "") -> Any:
 def condition_expression(column: Any, value: Any) -> Any:
     """A condition over an Ibis column."""
     if not isinstance(value, Mapping):
-        # No value at all is a condition nothing meets.
-        return column.isin(list(value) or [-1]) if len(value) != 1 else column == value[0]
+        return _among(column, sorted(set(value)))
     checks = []
     if "not" in value:
         checks.append(column.notin(list(value["not"])))
@@ -105,3 +107,16 @@ def condition_expression(column: Any, value: Any) -> Any:
     if "to" in value:
         checks.append(column <= value["to"])
     return reduce(and_, checks)
+
+
+def _among(column: Any, values: list[int]) -> Any:
+    """Whether a column has one of some values; hundreds of neighbours are asked for as spans."""
+    if len(values) < _LONG:
+        # No value at all is a condition nothing meets.
+        return column.isin(values or [-1]) if len(values) != 1 else column == values[0]
+    starts = [n for n, each in enumerate(values) if n == 0 or values[n - 1] != each - 1]
+    spans = [
+        (column >= values[first]) & (column <= values[last - 1])
+        for first, last in pairwise([*starts, len(values)])
+    ]
+    return reduce(or_, spans) if len(spans) < _LONG else column.isin(values)

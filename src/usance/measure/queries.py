@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, time, timedelta
 from typing import Any, NamedTuple
@@ -25,6 +25,8 @@ DIMENSIONS = (
 _BY_CELL = ("model", "product", "source", "institution")
 _BY_BORROWER = ("channel", "region", "grade")
 _QUARTER_MONTHS = 3
+ASKED_OFTEN = ("approvals",)
+"""Views that several metrics ask and that take long to make."""
 
 
 class Sum(NamedTuple):
@@ -144,7 +146,7 @@ class Asker:
         _, keys = self._keys(first)
         each_has = [self._conditions(name, asked) for asked in together]
         shared = [check for check in each_has[0] if all(check in has for has in each_has)]
-        table = _where(self._windowed(name, window, span), shared)
+        table = _where(self._windowed(name, window, span), [*shared, *_wanted(each_has, keys)])
         inside = bool(first.part.distinct)  # distinct values cannot be added up afterwards
         along = dict(first.along)
         groups: dict[str, Any] = {}
@@ -161,10 +163,13 @@ class Asker:
         folds = [None if inside else fold for _, _, fold in keys]
         return [_collected(rows, folds, place) for place in range(len(together))]
 
+    def _view(self, name: str) -> Any:
+        return self._engine.kept(name, view(name)) if name in ASKED_OFTEN else view(name)
+
     def _windowed(self, name: str, window: str, span: Span) -> Any:
         import ibis
 
-        table = view(name)
+        table = self._view(name)
         column, kind = table[WHEN[name]], COLUMNS[name][WHEN[name]]
         first, last = span.start, span.end
         if kind == "moment":
@@ -212,6 +217,18 @@ def _all(table: Any, checks: Sequence[tuple[str, Any]]) -> Any:
         check = condition_expression(table[column], value)
         made = check if made is None else made & check
     return made
+
+
+def _wanted(
+    each_has: Sequence[Sequence[tuple[str, Any]]], keys: Sequence[Any]
+) -> Iterator[tuple[str, Any]]:
+    """Of sums without keys: lists of values of which every one of them has its own."""
+    if keys or len(each_has) < 2:  # a key must be there also where all sums are zero
+        return
+    lists = [{column: v for column, v in has if isinstance(v, tuple)} for has in each_has]
+    for column in lists[0]:
+        if all(column in each for each in lists):
+            yield column, tuple({value for each in lists for value in each[column]})
 
 
 def _where(table: Any, checks: Sequence[tuple[str, Any]]) -> Any:

@@ -11,7 +11,7 @@ from usance.base.compiled import in_threads
 from usance.loan.kernel.fold import SLOTS
 from usance.twin.dues import DueSums
 from usance.twin.fact_rows import FactRows
-from usance.twin.open_loans import OpenLoans
+from usance.twin.open_loans import NO_WATCH, OpenLoans
 from usance.twin.packed import pack, unpack
 from usance.twin.shard import Pending, Shard
 from usance.twin.users import Users
@@ -57,27 +57,34 @@ def dues_of(arrays: Arrays) -> DueSums:
 
 def _of_loans(name: str, loans: OpenLoans) -> Arrays:
     columns = {f"{name}.{column}": values for column, values in loans.columns.items()}
-    states = {f"{name}_states": _narrow(loans.states), f"{name}_watches": loans.watches}
-    return columns | states
+    watched = np.flatnonzero((loans.watches != NO_WATCH).any(axis=1))
+    return {
+        **columns, **{f"{name}_states.{n}": slot for n, slot in enumerate(_narrow(loans.states))},
+        f"{name}_watched": watched, f"{name}_watches": loans.watches[watched],
+    }  # fmt: skip
 
 
 def _loans(arrays: Arrays, name: str) -> OpenLoans:
     columns = _named(arrays, name)
-    return OpenLoans(columns, _wide(arrays[f"{name}_states"]), arrays[f"{name}_watches"])
+    states = _wide(list(_named(arrays, f"{name}_states").values()))
+    watches = np.tile(NO_WATCH, (len(states), 1))
+    watches[arrays[f"{name}_watched"]] = arrays[f"{name}_watches"]
+    return OpenLoans(columns, states, watches)
 
 
 def _narrow(states: NDArray[np.int64]) -> NDArray[Any]:
-    """States of half the width, column by column, if all fit: a quarter of the work to pack."""
+    """States column by column, of half the width if all fit: a quarter of the work to pack."""
     found = np.empty((NARROW, len(states)), np.int32)
     fits = in_threads(lambda a, b: narrow_rows(a, b, states, found), len(states))
-    return found if all(fits) else states
+    return found if all(fits) else states.T
 
 
-def _wide(kept: NDArray[Any]) -> NDArray[np.int64]:
-    if kept.dtype == np.int64:
-        return kept
-    states = np.empty((kept.shape[1], SLOTS), np.int64)
-    in_threads(lambda a, b: widen_rows(a, b, kept, states), len(states))
+def _wide(kept: list[NDArray[Any]]) -> NDArray[np.int64]:
+    if len(kept) == SLOTS:
+        return np.ascontiguousarray(np.stack(kept, axis=1))
+    narrow = np.stack(kept)
+    states = np.empty((narrow.shape[1], SLOTS), np.int64)
+    in_threads(lambda a, b: widen_rows(a, b, narrow, states), len(states))
     return states
 
 

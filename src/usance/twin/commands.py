@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from usance.base.command_line import Session, print_json, print_line, print_pairs, show_help
+from usance.base.memory import keep_memory
 from usance.twin.run_options import First, Last, Scale, parse_scale, parse_span
+
+LARGE = Fraction(1, 200)
+"""The scale from which on a run keeps the memory it has had."""
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False, invoke_without_command=True)
 
@@ -38,6 +43,8 @@ def run(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Run a scenario, or go on with the run that is in the folder."""
+    if parse_scale(scale) >= LARGE:
+        keep_memory()  # before anything that has threads is imported
     from usance.twin.engine import engine_of
     from usance.twin.plan import Plan
     from usance.twin.run import no_progress

@@ -35,9 +35,10 @@ def moments(days: NDArray[Any], seconds: Any, zone: str) -> NDArray[np.int64]:
         return np.zeros(0, np.int64)
     first, last = int(days.min()), int(days.max())
     offsets = np.array([_offset_seconds(day, zone) for day in range(first, last + 1)], np.int64)
-    ahead = offsets[days - first]
-    local = days.astype(np.int64) * DAY_SECONDS + np.asarray(seconds, np.int64)
-    return np.asarray((local - ahead) * MICROSECONDS)
+    begins = (np.arange(first, last + 1) * DAY_SECONDS - offsets) * MICROSECONDS
+    if np.ndim(seconds) == 0:
+        return np.asarray((begins + int(seconds) * MICROSECONDS)[days - first])
+    return np.asarray(begins[days - first] + np.asarray(seconds, np.int64) * MICROSECONDS)
 
 
 def end_of_month(month: int, zone: str) -> datetime:

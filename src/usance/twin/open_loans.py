@@ -30,6 +30,8 @@ KEPT = {
 """`worst` is the most days past due ever, `bucket`, `dpd` and `owed_minor` those of the last month
 end; bucket -1 is a loan that was not on the book then."""
 
+NO_WATCH = np.array([-1 if place == W_DAY else 0 for place in range(WATCH)], np.int64)
+"""The watch of a loan that has missed no due."""
 Columns = Mapping[str, NDArray[Any]]
 
 
@@ -47,9 +49,7 @@ class OpenLoans:
         """Loans without a watch, from columns that may be wider."""
         kinds: dict[str, Any] = {**KEPT, **TERMS}
         exact = {name: np.ascontiguousarray(columns[name], kinds[name]) for name in kinds}
-        watches = np.zeros((len(states), WATCH), np.int64)
-        watches[:, W_DAY] = -1
-        return cls(exact, states, watches)
+        return cls(exact, states, np.tile(NO_WATCH, (len(states), 1)))
 
     @classmethod
     def none(cls) -> OpenLoans:

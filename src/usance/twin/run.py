@@ -56,6 +56,8 @@ from usance.world.scenario import Scenario
 
 Progress = Callable[[str, int, int], None]
 OPEN, SERVE, BOOK, CLOSE, MEASURE, STATES = "open", "serve", "book", "close", "measure", "states"
+MOST_HELD = 8
+"""Shards that stay in memory from stage to stage, at some 300 MB each; more are read again."""
 FULL = (ENOSPC, EDQUOT, EFBIG)
 """What a disk, a quota or a limit on files says when there is no more room."""
 
@@ -104,7 +106,7 @@ class Runner:
         self.setting = Setting(plan.scenario, plan.scale, shard_bits)
         self.group = GroupFacts(self.setting)
         self.driver = Driver.new(self.setting)
-        in_memory = engine.in_memory and len(self.setting.shards(plan.last)) <= engine.workers
+        in_memory = engine.in_memory and len(self.setting.shards(plan.last)) <= MOST_HELD
         self.held: dict[int, Shard] | None = {} if in_memory else None
         self.seconds: defaultdict[str, float] = defaultdict(float)
         self.figures: Counter[str] = Counter()

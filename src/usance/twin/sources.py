@@ -12,6 +12,7 @@ from usance.base.book import Book
 from usance.base.codes import Scope
 from usance.base.columns import make
 from usance.base.dates import first_of_month, last_of_month, to_day
+from usance.base.tables import table
 from usance.match.limits import LimitKind, list_limits
 from usance.twin.loan_terms import PRODUCTS
 from usance.twin.setting import Setting
@@ -80,8 +81,8 @@ def limits_table(setting: Setting, month: int, book: Book, released_before: I64)
 def _owed(setting: Setting, month: int, book: Book) -> I64:
     """Unpaid principal at a month's end by source."""
     owed = np.zeros(setting.sources + 1, np.int64)
-    for shard in sorted({file.shard for file in book.files("tape", month=month)}):
-        rows = book.read("tape", ["cell", "principal_minor"], month=month, shard=shard)
+    for file in book.files("tape", month=month):
+        rows = book.read_file(table("tape"), file, ["cell", "principal_minor"])
         source = (rows["cell"].to_numpy().astype(np.int64) - 1) // PRODUCTS + 1
         np.add.at(owed, source, rows["principal_minor"].to_numpy())
     return owed
