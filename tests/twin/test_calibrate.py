@@ -10,10 +10,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from usance.base.codes import Kind
 from usance.base.columns import arrays
 from usance.base.errors import InputError, UsanceError
 from usance.base.rates import PPM
 from usance.cli import main
+from usance.loan.batch import schedule_columns
+from usance.loan.known import term_columns
 from usance.twin.calibrate import (
     Fit,
     calibrate,
@@ -119,7 +122,7 @@ def test_without_lateness_the_book_runs_off_by_its_schedules(scenario: Scenario)
     for month in range(636, 654):
         left = sum(
             each.minor * book.left[each.tenor, min(month - 636, each.tenor)]
-            for each in book.cohorts
+            for each in book.cohorts(0.0)
             if each.month == 636
         )
         assert months[month].balance == pytest.approx(left)
@@ -166,11 +169,35 @@ def test_the_opening_book_has_the_balance_that_is_stated() -> None:
     assert float(there / stated) == pytest.approx(1, abs=0.025)
 
 
-def test_the_expected_book_opens_with_the_balance_that_is_stated(scenario: Scenario) -> None:
+def test_loans_settled_early_before_the_opening_are_closed_and_lost_fees() -> None:
+    setting = Setting(read_scenario("calm"), Fraction(2))
+    tables = open_shard(setting, 0, workers=1).tables
+    loans, facts = arrays(tables["loans"]), arrays(tables["facts"])
+    users = np.unique(loans["loan_id"] >> 14)
+    standing = setting.opening.standing(users)
+    settled = setting.opening.loans(users, standing.grade).settled
+    early = np.flatnonzero(settled >= 0)
+    assert len(early) > 100
+    assert not np.isin(loans["loan_id"][early], arrays(tables["tape"])["loan_id"]).any()
+    paid = np.isin(facts["loan_id"], loans["loan_id"][early]) & (facts["kind"] == int(Kind.PAID))
+    owner = np.searchsorted(loans["loan_id"], facts["loan_id"][paid])
+    many = np.bincount(owner, minlength=len(settled))[early]
+    assert (many == settled[early] + 1).all()
+    received = np.bincount(owner, facts["amount_minor"][paid], len(settled))[early]
+    plan = schedule_columns(term_columns(tables["loans"]))
+    whole = np.add.reduceat(plan.total, plan.offsets[:-1])[early]
+    assert (received >= loans["principal_minor"][early]).all()
+    assert (received < whole).all()
+
+
+@pytest.mark.parametrize("prepay", [0.0, 0.08])
+def test_the_expected_book_opens_with_the_balance_that_is_stated(
+    scenario: Scenario, prepay: float
+) -> None:
     book, eve = ExpectedBook(scenario, {}), scenario.first_month - 1
     held = sum(
         each.minor * book.left[each.tenor, eve - each.month - each.behind]
-        for each in book.cohorts
+        for each in book.cohorts(prepay)
         if each.month <= eve
     )
     assert held == pytest.approx(sum(scenario.opening.balance_minor.values()), rel=1e-9)

@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import csv
 import json
+from datetime import UTC, date, datetime
 from fractions import Fraction
 from pathlib import Path
+from shutil import copytree
 
+import numpy as np
 import pytest
 
 from tests.twin.small_run import closed_book
 from usance.base.book import Book
+from usance.base.codes import Model
+from usance.base.columns import arrays, make
 from usance.base.errors import InputError, UsanceError
 from usance.cli import main
 from usance.disclose.facts import COLUMNS
 from usance.disclose.profile import load_profile
+from usance.measure.positions import Portfolio
+from usance.measure.tape_of_book import cells_table, tape_month
 from usance.twin.compare import Compared, Key, compare, own_figures
 from usance.twin.compare_command import scale_of
 from usance.twin.compare_tolerances import Tolerance, load_rules
@@ -79,6 +86,30 @@ def test_filings_can_be_laid_beside_a_run(book: Book, shared: Path) -> None:
     assert ("operations", "Financing income") in lines
     assert ("balance_sheet", "Loans receivable, net") in lines
     assert ("business_highlights", "Total outstanding loan balance") in lines
+
+
+def test_a_rate_that_is_not_known_yet_is_taken_over_what_is(book: Book, tmp_path: Path) -> None:
+    folder = copytree(book.path, tmp_path / "book")
+    copied = Book.open(folder)
+    loans, facts = copied.read("loans"), copied.read("facts")
+    cells = cells_table(loans)
+    known = arrays(cells)
+    own = int(known["cell"][known["model"] == int(Model.ON_BALANCE_SHEET)][0])
+    none = np.zeros(2, np.int64)
+    dues = make(
+        "dues", due_on=[date(2024, 3, 1), date(2024, 3, 2)], cell=[own, own],
+        due_minor=[900, 900], overdue_minor=[80, 80], collected30_minor=[60, 10],
+        first_minor=none, first_unpaid7_minor=none, first_unpaid30_minor=none,
+    )  # fmt: skip
+    portfolio = Portfolio.of(loans, facts, datetime(2024, 4, 1, tzinfo=UTC))
+    with copied.writing() as step:
+        step.add("cells", cells)
+        step.add("tape", tape_month(portfolio, 650, cells), month=650)
+        step.add("dues", dues, month=650)
+    found = own_figures(copied, "2024Q1", load_profile())
+    # On the last of March, thirty days have passed since the first and not since the second.
+    key = "business_highlights", "30-day collection rate", "", "2024Q1"
+    assert found[key] == Fraction(75)
 
 
 def test_tolerances_are_twice_as_wide_out_of_sample() -> None:

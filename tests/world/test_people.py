@@ -11,7 +11,14 @@ import pytest
 from usance.base.codes import Model
 from usance.base.rates import PPM
 from usance.match.mandate import Mandates
-from usance.world.asking import Eligible, Wishes, chances, targets, who_asks
+from usance.world.asking import (
+    Eligible,
+    Wishes,
+    chances,
+    mean_ticket_minor,
+    targets,
+    who_asks,
+)
 from usance.world.institutions import Institutions
 from usance.world.opening import Opening
 from usance.world.population import Population, month_days
@@ -98,7 +105,7 @@ def test_the_opening_book_has_its_balances_and_buckets(calm: Scenario) -> None:
     users = np.arange(1, world.registered_by(MONTH - 1) + 1)
     standing = opening.standing(users)
     assert abs(standing.approved.mean() - calm.users.opening_approved_ppm / PPM) < 0.01
-    loans = opening.loans(users[standing.borrowed])
+    loans = opening.loans(users[standing.borrowed], standing.grade[standing.borrowed])
     left = (loans.months - loans.age + loans.behind).clip(0)
     owed = loans.amount_minor * left // loans.months
     model = np.array([int(f.model) for f in opening.institutions.funding])[loans.source - 1]
@@ -107,6 +114,72 @@ def test_the_opening_book_has_its_balances_and_buckets(calm: Scenario) -> None:
     shares = np.bincount(loans.behind, owed, 7) / owed.sum()
     assert np.abs(shares - np.array(calm.opening.bucket_ppm) / PPM).max() < 0.006
     assert set(np.unique(loans.user)) == set(users[standing.borrowed])
+
+
+def test_opening_loans_are_those_that_were_not_settled_early(calm: Scenario) -> None:
+    scale = Fraction(20)
+    world = Population(calm, scale)
+    opening = Opening(world, Institutions(calm, scale))
+    users = np.arange(1, world.registered_by(MONTH - 1) + 1)
+    standing = opening.standing(users)
+    loans = opening.loans(users[standing.borrowed], standing.grade[standing.borrowed])
+    past = loans.age >= loans.months + 2
+    stays = 1 - calm.behaviour.prepay_ppm / PPM
+    year = ~past & (loans.months == 12) & (loans.behind == 0)
+    many = np.bincount(loans.age[year], minlength=12)
+    young, old = many[:6].sum(), many[6:12].sum()
+    assert abs(old / young / stays**6 - 1) < 5 * (1 / young + 1 / old) ** 0.5
+    assert (loans.settled[~past] == -1).all()
+    assert (loans.settled[past] < loans.months[past]).all()
+    year = past & (loans.months == 12)
+    lived = (loans.settled[year] == -1).mean()
+    assert abs(lived - stays**12) < 5 * (lived / year.sum()) ** 0.5
+
+
+def test_every_desk_takes_its_part_of_every_model() -> None:
+    scenario = read_scenario("2024")
+    banks = Institutions(scenario, Fraction(1, 100))
+    rows = banks.mandates(MONTH, {}).mandates
+    asked = {months: 0 for group in scenario.desks.months for months in group}
+    for mix in scenario.demand.mix(MONTH):
+        for months, share in mix.months_ppm.items():
+            asked[months] += mix.request_ppm * share * mean_ticket_minor(mix, PPM)
+    for model in Model:
+        own = [each for each in rows if each.model is model]
+        whole = sum(each.budgets.total_minor for each in own)
+        wanted = scenario.demand.model_ppm[MONTH][model] * banks.volume_minor(MONTH) // PPM
+        room = next(each for each in scenario.funding if each.model is model).head_room_ppm
+        assert abs(whole / (wanted * room // PPM) - 1) < 0.001
+        if model is Model.TECH_SOLUTIONS:
+            assert all(not each.eligibility.months for each in own)
+            continue
+        for tenors in scenario.desks.months:
+            for grades, share in zip(scenario.desks.grades, scenario.desks.grade_ppm, strict=True):
+                at = [each for each in own if each.eligibility.months == frozenset(tenors)
+                      and each.eligibility.grades == frozenset(grades)]  # fmt: skip
+                part = sum(asked[each] for each in tenors) / sum(asked.values()) * share / PPM
+                assert abs(sum(each.budgets.total_minor for each in at) / whole / part - 1) < 0.001
+
+
+def test_opening_loans_stand_at_their_desks() -> None:
+    scenario = read_scenario("2024")
+    banks = Institutions(scenario, Fraction(1, 2000))
+    opening = Opening(Population(scenario, Fraction(1, 2000)), banks)
+    users = np.arange(1, 60_000)
+    standing = opening.standing(users)
+    grade = standing.grade[standing.borrowed]
+    loans = opening.loans(users[standing.borrowed], grade)
+    of_user = dict(zip(users[standing.borrowed].tolist(), grade.tolist(), strict=True))
+    seen = set()
+    columns = (each.tolist() for each in (loans.source, loans.months, loans.user))
+    for source, months, user in zip(*columns, strict=True):
+        desk = banks.desk[source - 1]
+        seen.add(desk)
+        if desk >= 0:
+            tenors, grades = banks.division.takes(desk)
+            assert months in tenors
+            assert of_user[user] in grades
+    assert seen == set(range(-1, len(banks.division)))
 
 
 def test_mandates_have_room_for_the_demand(calm: Scenario) -> None:

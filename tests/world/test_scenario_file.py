@@ -111,6 +111,30 @@ funding_from:
     assert later.mix(parse_month("2024-06"))[0].product is Product.V_POCKET
 
 
+@pytest.mark.parametrize(
+    ("desks", "what"),
+    [
+        ("{months: [[3], [6]], grades: [[1], [2, 3]], grade_shares: [50%, 50%]}", "into one group"),
+        ("{months: [[MONTHS]], grades: [[1, 1]], grade_shares: [100%]}", "the groups hold 1, 1"),
+        ("{months: [[MONTHS]], grades: [[GRADES]], grade_shares: [90%]}", "sum to 90%"),
+        ("{months: [[MONTHS]], grades: [[GRADES]], grade_shares: [50%, 50%]}", "2 values are list"),
+        ("{months: [[MONTHS]], grades: [[GRADES]]}", "grade_shares is missing"),
+        ("{months: [MONTHS], grades: [[GRADES]], grade_shares: [100%]}", "is no list"),
+        ("{months: [EACH], grades: [[GRADES]], grade_shares: [100%]}", "institutions of"),
+    ],
+)
+def test_desks_that_do_not_part_the_requests_are_refused(
+    tmp_path: Path, desks: str, what: str
+) -> None:
+    calm = read_scenario("calm")
+    tenors = sorted({n for each in calm.demand.products for n in each.months_ppm})
+    for name, values in (("MONTHS", tenors), ("GRADES", range(1, len(calm.pricing.rate_ppm) + 1))):
+        desks = desks.replace(name, ", ".join(map(str, values)))
+    desks = desks.replace("EACH", ", ".join(f"[{each}]" for each in tenors))
+    found = refusals(written(tmp_path, f"{CALM}\ndesks: {desks}\n"))
+    assert any(what in each for each in found), found
+
+
 def test_amounts_may_be_written_in_words(tmp_path: Path) -> None:
     path = changed(tmp_path, "ice: 1.8 million", "ice: 0.0018 billion")
     assert read_scenario(path) == read_scenario("calm")

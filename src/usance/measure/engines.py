@@ -23,6 +23,7 @@ import pyarrow.parquet as pq
 from usance.base.errors import unknown
 from usance.base.schemas import TYPES
 from usance.base.tables import table
+from usance.measure.duck import connect
 from usance.measure.errors import EngineError
 from usance.measure.inputs import Inputs
 
@@ -73,9 +74,7 @@ def opened(inputs: Inputs, engine: str = "duckdb") -> AbstractContextManager[Eng
 
 class _Duck:
     def __init__(self, inputs: Inputs) -> None:
-        import duckdb
-
-        self._engine, self._kept = duckdb.connect(), set[str]()
+        self._engine, self._kept = connect(), set[str]()
         for name, given in inputs.tables.items():
             if isinstance(given, pa.Table):
                 self._engine.register(name, given)

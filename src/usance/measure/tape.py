@@ -16,6 +16,7 @@ import pyarrow as pa
 from usance.base.dates import format_month
 from usance.base.errors import UsanceError
 from usance.measure import pack_sql
+from usance.measure.duck import connect
 from usance.measure.states import State, chain
 from usance.measure.tape_map import TapeMap, read_map
 from usance.measure.tape_rows import Rows, tape_rows
@@ -98,9 +99,7 @@ def measure_tape(path: Path | str, mapping: TapeMap | Path | str) -> Pack:
 
 def pack(rows: Rows, mapped: TapeMap) -> Pack:
     """The measures of clean rows."""
-    import duckdb
-
-    with duckdb.connect() as engine:
+    with connect() as engine:
         _register(engine, rows, mapped)
         parameters = {
             "has_balance": mapped.has_balance,

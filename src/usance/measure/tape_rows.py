@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from usance.base.dates import from_day, to_month
 from usance.base.errors import UsanceError, raise_all
+from usance.measure.duck import connect
 from usance.measure.errors import TapeError
 from usance.measure.states import BY_DAYS
 from usance.measure.tape_file import read_rows
@@ -50,9 +51,7 @@ class Rows:
 
 def tape_rows(path: Path | str, mapped: TapeMap) -> Rows:
     """The rows of a file by its mapping; problems are raised, or kept where rows are left out."""
-    import duckdb
-
-    with duckdb.connect() as engine:
+    with connect() as engine:
         states = [(place, each.label, each.kind) for place, each in enumerate(mapped.states)]
         engine.register("states", _table(states, ("state", "label", "kind")))
         if mapped.rows == "loan_month":

@@ -46,6 +46,7 @@ from usance.base.parquet import read_parquet
 from usance.base.tables import table
 from usance.loan.errors import FactError, ReversalError
 from usance.loan.facts import END_OF_TIME
+from usance.measure.duck import connect
 
 I16: TypeAlias = NDArray[np.int16]
 I64: TypeAlias = NDArray[np.int64]
@@ -130,9 +131,7 @@ def triangle(
     A loan's cohort is the month of `disbursed_on` in its first terms. Facts that a replay refuses
     (a reversal of nothing, a fact of an unknown loan) are refused here too.
     """
-    import duckdb
-
-    with duckdb.connect() as engine:
+    with connect() as engine:
         engine.register("cohorts", _cohorts(_whole(loans), segment))
         if isinstance(facts, pa.Table):
             engine.register("facts", facts)

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from usance.base.codes import Model
 from usance.base.rates import PPM
-from usance.world.institutions import mean_ticket_minor
+from usance.world.asking import mean_ticket_minor
 from usance.world.opening import level_left, monthly_rate
 from usance.world.scenario import Behaviour, Scenario
 from usance.world.shocks import factor_ppm
@@ -106,11 +106,10 @@ class ExpectedBook:
         below = np.array([0.0, *(normal.cdf(each) for each in ends), 1.0])
         return np.asarray(np.diff(below) * PARTS, np.float64)
 
-    @cached_property
-    def cohorts(self) -> list[Cohort]:
+    def cohorts(self, prepay: float) -> list[Cohort]:
         """Every cohort once: opening loans by age and arrears, then each month's by tenor."""
         found: dict[tuple[int, int, int], tuple[float, float]] = {}
-        for each in (*self._opening(), *self._lent()):
+        for each in (*self._opening(prepay), *self._lent):
             key = each.month, each.tenor, each.behind
             minor, scope = found.get(key, (0.0, 0.0))
             found[key] = minor + each.minor, scope + each.minor * each.scope
@@ -124,13 +123,20 @@ class ExpectedBook:
     def left(self) -> F64:
         """What of the principal is left by tenor and instalments paid, at the mean rate."""
         rate = monthly_rate(self.scenario)
-        longest = max(each.tenor for each in self.cohorts)
+        demand = self.scenario.demand
+        mixes = (demand.products, *demand.products_from.values())
+        longest = max(each for mix in mixes for product in mix for each in product.months_ppm)
         table = np.zeros((longest + 1, longest + 1))
         for tenor in range(1, longest + 1):
             table[tenor, : tenor + 1] = level_left(tenor, rate)
         return table
 
-    def _lent(self) -> Iterator[Cohort]:
+    @cached_property
+    def _lent(self) -> tuple[Cohort, ...]:
+        return tuple(self._new())
+
+    def _new(self) -> Iterator[Cohort]:
+        """What is lent, by month and tenor."""
         demand = self.scenario.demand
         for month in range(self.scenario.first_month, self.scenario.last_month + 1):
             level = demand.ticket_ppm.get(month, PPM)
@@ -144,8 +150,8 @@ class ExpectedBook:
                 for tenor, part in mix.months_ppm.items():
                     yield Cohort(month, tenor, lent * weight / total * part / PPM, scope, 0)
 
-    def _opening(self) -> Iterator[Cohort]:
-        """Opening loans as they are drawn: every age alike, a balance for each bucket."""
+    def _opening(self, prepay: float) -> Iterator[Cohort]:
+        """Opening loans as they are drawn: those not settled early, a balance for each bucket."""
         opening, eve = self.scenario.opening, self.scenario.first_month - 1
         total = sum(opening.balance_minor.values())
         scope = sum(opening.balance_minor.get(model, 0) for model in IN_SCOPE) / max(total, 1)
@@ -154,13 +160,17 @@ class ExpectedBook:
             for mix in self.scenario.demand.products
             for tenor, part in sorted(mix.months_ppm.items())
         ]
-        rate = monthly_rate(self.scenario)
-        whole = sum(weight * sum(level_left(tenor, rate)) for tenor, weight in mixes)
+        rate, stays = monthly_rate(self.scenario), 1 - prepay
+        whole = sum(
+            weight * stays**paid * level_left(tenor, rate)[paid]
+            for tenor, weight in mixes
+            for paid in range(tenor)
+        )
         for behind, share in enumerate(opening.bucket_ppm):
             for tenor, weight in mixes:
-                for age in range(behind, tenor + behind):
-                    minor = total * share / PPM * weight / whole
-                    yield Cohort(eve - age, tenor, minor, scope, behind)
+                for paid in range(tenor):
+                    minor = total * share / PPM * weight * stays**paid / whole
+                    yield Cohort(eve - paid - behind, tenor, minor, scope, behind)
 
 
 class _State:
@@ -169,7 +179,7 @@ class _State:
     def __init__(self, book: ExpectedBook, fitted: Fitted) -> None:
         self.book, self.fitted = book, fitted
         self.early = book.scenario.behaviour.early_ppm / PPM
-        columns = zip(*book.cohorts, strict=True)
+        columns = zip(*book.cohorts(fitted.prepay), strict=True)
         self.month, self.tenor = (np.array(next(columns)) for _ in range(2))
         self.minor, self.scope, behind = (np.array(next(columns)) for _ in range(3))
         size = len(self.month)

@@ -1,14 +1,15 @@
 """A run beside published figures: each metric and line of its statements, with the relative error.
 
 The run's own figures are those of its releases, made from its closed books; amounts and counts are
-divided by the scale of the run before they are compared, rates and means are not.
+divided by the scale of the run before they are compared, rates and means are not. A rate that takes
+some days to be known is taken over what has had those days.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, timedelta
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -22,9 +23,14 @@ from usance.disclose.facts import MONEY, NO_CURRENCY, UNITS, Fact
 from usance.disclose.periods import Period
 from usance.disclose.profile import Profile, load_profile
 from usance.disclose.reading import read_facts
-from usance.disclose.release.business import INCOMPLETE
+from usance.disclose.release.business import INCOMPLETE, load_highlights
+from usance.disclose.release.figures import Release
 from usance.disclose.release.filer import Filer
 from usance.disclose.release.publication import release_of
+from usance.measure.definitions import load_definitions
+from usance.measure.inputs import Inputs
+from usance.measure.metrics import measure
+from usance.measure.spans import Span
 from usance.twin.compare_tolerances import Rules, Tolerance, load_rules
 
 STATEMENTS = (
@@ -110,7 +116,24 @@ def own_figures(book: Book, quarter: str, profile: Profile) -> dict[Key, Fractio
             Fraction(each.text) * UNITS[each.unit]
         for each in release.figures
         if each.unit in UNITS and each.currency in (profile.reporting, NO_CURRENCY)
-    }  # fmt: skip
+    } | dict(_ripe(book, release))  # fmt: skip
+
+
+def _ripe(book: Book, release: Release) -> Iterator[tuple[Key, Fraction]]:
+    """Rates of a release that can still change, over the days of their period that cannot."""
+    known = max(each.day for each in standing(book))
+    for each in release.figures:
+        line = each.line.removesuffix(INCOMPLETE)
+        metric = next((one.metric for one in load_highlights() if one.line == line), "")
+        if line == each.line or not metric:
+            continue
+        span = Span.of(each.period)
+        waits = timedelta(days=max(one.complete_after_days for one in load_definitions()[metric]))
+        until = Span(span.start, min(span.end, known - waits))
+        for found in measure(Inputs.of_book(book), [metric], as_of=known, period=until):
+            if not found.dimensions and found.denominator:
+                share = 100 * Fraction(found.numerator, found.denominator)
+                yield (each.statement, line, each.parent, each.period), share
 
 
 def was_run(period: Period, opening: date) -> bool:

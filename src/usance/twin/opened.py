@@ -10,7 +10,15 @@ from numpy.typing import NDArray
 
 from usance.base.codes import Kind
 from usance.base.columns import make
-from usance.loan.batch import States, schedule_columns, start_columns, step_columns, view_columns
+from usance.loan.batch import (
+    ScheduleColumns,
+    States,
+    schedule_columns,
+    start_columns,
+    step_columns,
+    view_columns,
+)
+from usance.loan.columns import TermColumns
 from usance.loan.known import term_columns
 from usance.service.falling_due import Holders, due_facts
 from usance.twin.assessing import granted_table, lines_table
@@ -37,6 +45,8 @@ from usance.world.population import month_days
 
 I64 = NDArray[np.int64]
 NOON = 12 * 3600
+SETTLED_BEFORE_DUE = 15
+"""Days before its next due on which a loan was settled early, on average."""
 
 
 def open_shard(setting: Setting, number: int, *, workers: int | None = None) -> Served:
@@ -50,7 +60,7 @@ def open_shard(setting: Setting, number: int, *, workers: int | None = None) -> 
     users.columns["grade"] = standing.grade.astype(np.int8)
     users.columns["decided"] = standing.approved.astype(np.int16)
     tables = _people(setting, ids, users, month)
-    drawn = setting.opening.loans(ids[standing.borrowed])
+    drawn = setting.opening.loans(ids[standing.borrowed], standing.grade[standing.borrowed])
     loans, facts = _loans(setting, drawn, users, month, workers)
     tables |= {"loans": loans, "facts": facts.table(setting.zone)}
     count = np.bincount(users.rows(drawn.user), minlength=len(users)).astype(np.int16)
@@ -123,6 +133,7 @@ def _facts(
     _, last = month_days(month)
     plan = schedule_columns(columns, workers=workers)
     paid = np.minimum(drawn.age - drawn.behind, drawn.months)
+    paid = np.where(drawn.settled >= 0, drawn.settled, paid)
     owner = np.repeat(np.arange(len(loan_id)), np.diff(plan.offsets))
     nth = np.arange(len(owner)) - plan.offsets[owner]
     rows = np.flatnonzero(nth < paid[owner])
@@ -134,6 +145,7 @@ def _facts(
     )  # fmt: skip
     begun = disbursed(loan_id, terms["disbursed_on"], terms["principal_minor"], booked=last)
     facts = begun.and_also(money)
+    facts = facts.and_also(_settlements(columns, loan_id, facts, plan, drawn.settled, last))
     behind = np.flatnonzero(drawn.behind > 0)
     through = terms["disbursed_on"].copy()
     np.maximum.at(through, owner[rows], when)
@@ -151,6 +163,23 @@ def _facts(
         amount=due.facts.amount_minor, arg=due.facts.arg, booked=np.full(len(whose), last),
     )  # fmt: skip
     return facts.and_also(ruled)
+
+
+def _settlements(
+    terms: TermColumns, loan_id: I64, facts: FactRows, plan: ScheduleColumns, settled: I64,
+    booked: int,
+) -> FactRows:  # fmt: skip
+    """What closed loans that were settled early, half-way to the first due they did not pay."""
+    rows = np.flatnonzero(settled >= 0)
+    due = plan.due_on[plan.offsets[rows] + settled[rows]].astype(np.int32)
+    own, ids, zeros = terms.take(rows), loan_id[rows], np.zeros(len(rows), np.int64)
+    day = due - SETTLED_BEFORE_DUE
+    paid = step_columns(start_columns(own), facts.of_loans(ids).columns_for(ids), booked)
+    states = States(own, paid.values, day)
+    return FactRows.of(
+        loan_id=ids, day=day, kind=zeros + int(Kind.PAID), ref=settled[rows] + 2,
+        amount=view_columns(states, day).column("settlement"), arg=zeros + 1, booked=zeros + booked,
+    )  # fmt: skip
 
 
 def _stand(

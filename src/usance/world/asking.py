@@ -122,3 +122,9 @@ def tickets(mix: ProductMix, level_ppm: int, drawn: NDArray[np.uint64]) -> I64:
     # To the nearest hundred, so that the mean stays where it is.
     steps = (amount + TICKET_STEP_MINOR // 2) // TICKET_STEP_MINOR
     return np.maximum(steps, 1) * TICKET_STEP_MINOR
+
+
+def mean_ticket_minor(mix: ProductMix, level_ppm: int) -> int:
+    """The mean amount of a product's requests."""
+    table = log_normal_median(mix.ticket_spread_ppm)
+    return mix.ticket_minor * int(table.mean()) // PPM * level_ppm // PPM

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -22,7 +23,9 @@ from usance.match.mandate import (
     Mandates,
     Structure,
 )
-from usance.world.scenario import Funding, ProductMix, Scenario
+from usance.world.asking import mean_ticket_minor
+from usance.world.desks import NO_DESK, Division
+from usance.world.scenario import Funding, Scenario
 from usance.world.shapes import log_normal_median
 from usance.world.shocks import factor_ppm, ticket_ppm
 from usance.world.turns import Span, Turns
@@ -51,6 +54,20 @@ class Institutions:
         """What its sources do that nobody was told before."""
         return Turns(self.scenario)
 
+    @cached_property
+    def division(self) -> Division:
+        """What its sources specialise in."""
+        return Division(self.scenario)
+
+    @cached_property
+    def desk(self) -> tuple[int, ...]:
+        """The desk of each source, by number less one."""
+        return tuple(
+            self.division.of_source(each, place)
+            for each in self.scenario.funding
+            for place in range(each.sources)
+        )
+
     def funding_of(self, month: int) -> tuple[Funding, ...]:
         """The funding of each source on the terms of a month."""
         return tuple(self.scenario.terms(each.model, month) for each in self.funding)
@@ -74,11 +91,23 @@ class Institutions:
     def budgets(self, month: int, revolved: Mapping[int, int]) -> dict[int, int]:
         """What each source is to lend in a month, before any turn."""
         volume, mix = self.volume_minor(month), self.scenario.demand.model_ppm.get(month, {})
+        parts = self._parts(month)
         return {
-            number: self._budget_minor(each, volume * mix.get(each.model, 0) // PPM, month,
+            number: self._budget_minor(each, volume * mix.get(each.model, 0) // PPM, part, month,
                                        revolved.get(number, 0))
-            for number, each in enumerate(self.funding_of(month), start=1)
+            for number, (each, part) in enumerate(zip(self.funding_of(month), parts, strict=True),
+                                                  start=1)
         }  # fmt: skip
+
+    def _parts(self, month: int) -> list[Fraction]:
+        """The part of each source in its model's budget: its desk's, divided by those at it."""
+        shares = self.division.shares_ppm(month) if len(self.division) else []
+        at = list(zip(self.funding, self.desk, strict=True))
+        many = Counter((funding.model, desk) for funding, desk in at)
+        return [
+            Fraction(PPM if desk == NO_DESK else shares[desk], PPM * many[funding.model, desk])
+            for funding, desk in at
+        ]
 
     def volume_minor(self, month: int) -> int:
         """What is expected to be asked for in a month."""
@@ -89,8 +118,10 @@ class Institutions:
         wanted = demand.requests.get(month, 0) * factor_ppm(self.scenario, "demand", month) // PPM
         return int(wanted * self.scale) * mean
 
-    def _budget_minor(self, funding: Funding, volume: int, month: int, revolved: int) -> int:
-        own = volume * funding.head_room_ppm // PPM // funding.sources
+    def _budget_minor(
+        self, funding: Funding, volume: int, part: Fraction, month: int, revolved: int
+    ) -> int:
+        own = int(volume * funding.head_room_ppm // PPM * part)
         own = own * factor_ppm(self.scenario, "funding", month, funding.model) // PPM
         # What comes back to the platform's own funds is lent again, and is no part of the budget.
         is_own = funding.model is Model.ON_BALANCE_SHEET
@@ -125,15 +156,23 @@ class Institutions:
         return coupon * int(log_normal_median(COUPON_SPREAD_PPM)[drawn >> 52]) // PPM // 100 * 100
 
     def _eligibility(self, number: int, funding: Funding) -> Eligibility:
-        """Regions and grades a source takes: most of both, so that pairs come to its share."""
+        """Regions and grades a source takes: most of both, so that pairs come to its share.
+
+        At a desk it takes all grades of that, and its share of the regions.
+        """
         if funding.eligible_ppm >= PPM:
             return Eligibility()
-        side = int(np.sqrt(funding.eligible_ppm / PPM) * PPM)
         regions = range(1, len(self.scenario.users.region_ppm) + 1)
-        grades = range(1, len(self.scenario.pricing.rate_ppm) + 1)
+        desk = self.desk[number - 1]
+        if desk != NO_DESK:
+            some = self._some(number, list(regions), 0, funding.eligible_ppm)
+            months, grades = self.division.takes(desk)
+            return Eligibility(regions=some, months=months, grades=grades)
+        side = int(np.sqrt(funding.eligible_ppm / PPM) * PPM)
+        graded = range(1, len(self.scenario.pricing.rate_ppm) + 1)
         return Eligibility(
             regions=self._some(number, list(regions), 0, side),
-            grades=self._some(number, list(grades), len(regions) + 1, side),
+            grades=self._some(number, list(graded), len(regions) + 1, side),
         )
 
     def _some(self, number: int, all_of: list[int], at: int, side_ppm: int) -> frozenset[int]:
@@ -141,9 +180,3 @@ class Institutions:
         taken = [each for each, bits in zip(all_of, drawn, strict=True)
                  if (bits >> 11) * PPM >> 53 < side_ppm]  # fmt: skip
         return frozenset(taken or all_of)
-
-
-def mean_ticket_minor(mix: ProductMix, level_ppm: int) -> int:
-    """The mean amount of a product's requests."""
-    table = log_normal_median(mix.ticket_spread_ppm)
-    return mix.ticket_minor * int(table.mean()) // PPM * level_ppm // PPM

@@ -1,8 +1,8 @@
 """The book at the opening: drawn, not simulated, so that balances and buckets come out.
 
-A loan of `n` instalments is as likely found at every age; one that is `k` months behind is that
-much older. Together with how much of its principal is then left, this says how many loans of each
-kind make up the balance of each bucket.
+A loan of `n` instalments is found at every age, the less likely the more often it could have been
+settled before; one that is `k` months behind is that much older. Together with how much of its
+principal is then left, this says how many loans of each kind make up the balance of each bucket.
 """
 
 from __future__ import annotations
@@ -18,9 +18,10 @@ from numpy.typing import NDArray
 from usance.base.rates import PPM
 from usance.loan.convention import OWN_CODES
 from usance.world.applicants import income_minor
-from usance.world.asking import tickets
+from usance.world.asking import mean_ticket_minor, tickets
+from usance.world.desks import NO_DESK
 from usance.world.draw_kernel import draws
-from usance.world.institutions import Institutions, mean_ticket_minor
+from usance.world.institutions import Institutions
 from usance.world.population import Population
 from usance.world.scenario import Scenario
 from usance.world.shapes import Choice, happened, threshold_ppm, within
@@ -58,6 +59,8 @@ class OpeningLoans(NamedTuple):
     day: I64
     """Day of the month it was drawn on, from 1."""
     source: I64
+    settled: I64
+    """Instalments paid before it was settled early, -1 if it was not."""
 
 
 def monthly_rate(scenario: Scenario) -> float:
@@ -89,11 +92,11 @@ class Opening:
     def kinds(self) -> tuple[NDArray[np.int64], Choice, int]:
         """Kinds of loans (product, months, age, behind), how often each, and their mean balance."""
         demand, buckets = self.population.scenario.demand, self.population.scenario.opening
-        rate = monthly_rate(self.population.scenario)
+        rate, stays = monthly_rate(self.population.scenario), 1 - self._prepay
         rows, weights, balance, count = [], [], 0.0, 0.0
         for behind, share in enumerate(buckets.bucket_ppm):
             found = [
-                (n, months, age, mix.request_ppm * part,
+                (n, months, age, mix.request_ppm * part * stays ** (age - behind),
                  mean_ticket_minor(mix, PPM) * level_left(months, rate)[age - behind])
                 for n, mix in enumerate(demand.products)
                 for months, part in sorted(mix.months_ppm.items())
@@ -109,6 +112,25 @@ class Opening:
         scaled = [round(WEIGHT * each / count) for each in weights]
         mean = round(balance / count)
         return np.array(rows), Choice.weighted(np.arange(len(rows)), scaled), mean
+
+    @property
+    def _prepay(self) -> float:
+        return self.population.scenario.behaviour.prepay_ppm / PPM
+
+    @cached_property
+    def past_kinds(self) -> tuple[NDArray[np.int64], Choice]:
+        """Kinds of loans that have ended (product, months, paid before settled early or -1)."""
+        rows, weights = [], []
+        for n, mix in enumerate(self.population.scenario.demand.products):
+            for months, part in sorted(mix.months_ppm.items()):
+                weight = float(mix.request_ppm * part)
+                for paid in range(months):
+                    rows.append((n, months, paid))
+                    weights.append(weight * self._prepay)
+                    weight *= 1 - self._prepay
+                rows.append((n, months, -1))
+                weights.append(weight)
+        return np.array(rows), Choice.weighted(np.arange(len(rows)), [round(w) for w in weights])
 
     @cached_property
     def loans_per_borrower(self) -> Choice:
@@ -142,7 +164,7 @@ class Opening:
         line = np.clip(line, LEAST_LINE_MINOR, MOST_LINE_MINOR)
         return Standing(approved, borrowed, grade, np.where(approved, line, 0))
 
-    def loans(self, borrowers: I64) -> OpeningLoans:
+    def loans(self, borrowers: I64, grade: I64) -> OpeningLoans:
         """The opening loans of borrowers; one without an open loan has one that is long repaid."""
         seed = self.population.scenario.seed
         many = self.loans_per_borrower.of_draws(draws(seed, Stream.OPENING, borrowers, 0))
@@ -154,29 +176,36 @@ class Opening:
         drawn = [draws(seed, Stream.OPENING, loan, place) for place in range(1, 6)]
         rows, choice, _ = self.kinds
         kind = rows[choice.of_draws(drawn[0])]
+        ended, past = self.past_kinds
+        gone = ended[past.of_draws(drawn[0])]
+        kind[:, :2] = np.where(is_past[:, None], gone[:, :2], kind[:, :2])
         mixes = self.population.scenario.demand.products
         amount = np.zeros(len(user), np.int64)
         for n, mix in enumerate(mixes):
             own = kind[:, 0] == n
             amount[own] = tickets(mix, PPM, drawn[1][own])
         months, age = kind[:, 1], kind[:, 2]
-        age = np.where(is_past, months + 2 + within(drawn[0], 12), age)
+        age = np.where(is_past, months + 2 + within(draws(seed, Stream.OPENING, loan, 6), 12), age)
+        desks = self.institutions.division.of_loans(months, np.repeat(grade, count))
         return OpeningLoans(
             user, number, np.array([int(each.product) for each in mixes])[kind[:, 0]],
             np.array([OWN_CODES[each.convention] for each in mixes])[kind[:, 0]], months, amount,
             age, np.where(is_past, 0, kind[:, 3]), 1 + within(drawn[2], 31),
-            self._sources(drawn[3], drawn[4]),
+            self._sources(drawn[3], drawn[4], desks), np.where(is_past, gone[:, 2], -1),
         )  # fmt: skip
 
-    def _sources(self, model: NDArray[np.uint64], source: NDArray[np.uint64]) -> I64:
-        """Who funds each loan: the model by balance, any of its sources alike."""
+    def _sources(self, model: NDArray[np.uint64], source: NDArray[np.uint64], desks: I64) -> I64:
+        """Who funds each loan: the model by balance, any of its sources at the desk alike."""
         balance = self.population.scenario.opening.balance_minor
         weights = {int(each): balance[each] for each in sorted(balance)}
         models = Choice.of(weights).of_draws(model)
-        funding = self.institutions.funding
         found = np.zeros(len(models), np.int64)
-        for each in weights:
-            own = np.array([n for n, f in enumerate(funding, start=1) if int(f.model) == each])
-            rows = models == each
-            found[rows] = own[within(source[rows], len(own))]
+        at: dict[tuple[int, int], list[int]] = {}
+        for number, (funding, desk) in enumerate(
+            zip(self.institutions.funding, self.institutions.desk, strict=True), start=1
+        ):
+            at.setdefault((int(funding.model), desk), []).append(number)
+        for (own, desk), numbers in at.items():
+            rows = np.flatnonzero((models == own) & ((desks == desk) | (desk == NO_DESK)))
+            found[rows] = np.array(numbers)[within(source[rows], len(numbers))]
         return found

@@ -109,6 +109,22 @@ class Funding:
     entity: int
 
 
+@dataclass(frozen=True, slots=True)
+class Desks:
+    """What institutions specialise in: each takes one group of tenors and one of grades.
+
+    Budgets of a model are divided over the groups as requests are, so that no model is left with
+    the long loans or the good borrowers alone. Institutions that take everything have no desk.
+    """
+
+    months: tuple[tuple[int, ...], ...]
+    grades: tuple[tuple[int, ...], ...]
+    grade_ppm: tuple[int, ...]
+    """Of the volume asked for, the share of each group of grades."""
+
+
+NO_DESKS = Desks((), (), ())
+
 FOR_GOOD = 2**31 - 1
 """The last day of what does not end."""
 
@@ -283,6 +299,8 @@ class Scenario:
     consumers that comes with the platform."""
     turns: tuple[Turn, ...] = ()
     """What institutions do that nobody was told before."""
+    desks: Desks = NO_DESKS
+    """What institutions specialise in."""
 
     def terms(self, model: Model, month: int) -> Funding:
         """The funding of a model on the terms of a month's new loans."""

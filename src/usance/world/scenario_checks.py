@@ -208,6 +208,32 @@ def _shocks(scenario: Scenario, places: Places) -> Iterator[UsanceError]:
             yield DocumentError(what, where=where, fix="Name models for funding alone")
 
 
+def _desks(scenario: Scenario, places: Places) -> Iterator[UsanceError]:
+    desks = scenario.desks
+    if not desks.months:
+        return
+    mixes = (scenario.demand.products, *scenario.demand.products_from.values())
+    tenors = {each for mix in mixes for product in mix for each in product.months_ppm}
+    grades = set(range(1, len(scenario.pricing.rate_ppm) + 1))
+    for key, groups, wanted in (("months", desks.months, tenors), ("grades", desks.grades, grades)):
+        listed = [each for group in groups for each in group]
+        if sorted(listed) != sorted(wanted):
+            what = f"the groups hold {', '.join(map(str, sorted(listed)))}"
+            fix = f"Put each of {', '.join(map(str, sorted(wanted)))} into one group"
+            yield DocumentError(what, where=places(("desks", key)), fix=fix)
+    where = places(("desks", "grade_shares"))
+    yield from _sum(desks.grade_ppm, where)
+    if len(desks.grade_ppm) != len(desks.grades):
+        fix = f"Give {len(desks.grades)}: one for each group of grades"
+        yield DocumentError(f"{len(desks.grade_ppm)} values are listed", where=where, fix=fix)
+    many = len(desks.months) * len(desks.grades)
+    for number, each in enumerate(scenario.funding, start=1):
+        if each.eligible_ppm < PPM and each.sources < many:
+            what = f"{each.sources} institutions of {each.model.label} for {many} desks"
+            fix = "Give it more sources, or fewer groups"
+            yield DocumentError(what, where=places(("funding", number, "sources")), fix=fix)
+
+
 def _turns(scenario: Scenario, places: Places) -> Iterator[UsanceError]:
     for number, each in enumerate(scenario.turns, start=1):
         yield from _turn(scenario, each, places(("institutions", number)))
@@ -246,5 +272,5 @@ def _turn(scenario: Scenario, turn: Turn, where: str) -> Iterator[UsanceError]:
 
 _CHECKS: tuple[Check, ...] = (
     _months, _time_zone, _sums, _lengths, _users, _funding, _behaviour, _providers, _shocks,
-    _turns,
+    _turns, _desks,
 )  # fmt: skip

@@ -19,9 +19,11 @@ from usance.base.rates import PPM
 from usance.loan.convention import OWN
 from usance.world.scenario import (
     FOR_GOOD,
+    NO_DESKS,
     Behaviour,
     Channel,
     Demand,
+    Desks,
     Funding,
     Group,
     Macro,
@@ -236,6 +238,17 @@ _INSTITUTIONS: Mapping[str, Part] = {
     "eligible_ppm": needed("eligible", share),
     "entity": optional("entity", code, 1),
 }
+
+
+def read_desks(given: Fields) -> Desks | None:
+    """What institutions specialise in; nothing if none is given."""
+    if "desks" not in given:
+        return NO_DESKS
+    return built(Desks, given.inner("desks"), {
+        "months": needed("months", list_of(list_of(whole_of(1, 60)))),
+        "grades": needed("grades", list_of(list_of(whole_of(1, 100)))),
+        "grade_ppm": needed("grade_shares", list_of(share)),
+    })  # fmt: skip
 
 
 def read_turns(given: Fields) -> tuple[Turn | None, ...]:
