@@ -69,7 +69,7 @@ def measure(scope: Scope, shards: Iterable[int], policies: Policies) -> Measured
         part
         for number in shards
         if number in scope.shards()
-        for part in subledger_parts(scope, number, 1, POOLS, policies, sums)
+        for part in subledger_parts(scope, scope.shard(number), 1, POOLS, policies, sums)
     ]
     assert not failed(loan_controls(sums.findings))
     columns = arrays(pa.concat_tables(parts))

@@ -28,6 +28,7 @@ from zoneinfo import ZoneInfo
 
 import pyarrow as pa
 
+from usance.base.ahead import ahead
 from usance.base.codes import Currency, code_lists, parse
 from usance.base.columns import arrow_schema, as_numpy, check_keys, sort
 from usance.base.dates import format_month, parse_month
@@ -258,7 +259,7 @@ class Step:
         first: tuple[int | str, ...] = ()
         last = first
         with parquet_writer(spec, temporary) as write:
-            for part in _ahead(parts):
+            for part in ahead(parts):
                 write(part)
                 total += digest(part, spec)
                 first, last = first or _key(part, spec, 0), _key(part, spec, -1) or last
@@ -338,16 +339,6 @@ def written(
     path = f"tables/{spec.name}/{folder}/s{shard:04}-{mark[:12]}.parquet"
     ends = _key(rows, spec, 0), _key(rows, spec, -1)
     return FileEntry(path, rows.num_rows, mark, made, shard, month, *ends)
-
-
-def _ahead(parts: Iterable[pa.Table]) -> Iterator[pa.Table]:
-    """The same parts; while one is written, the next is already being made."""
-    source = iter(parts)
-    with ThreadPoolExecutor(1) as maker:
-        coming = maker.submit(next, source, None)
-        while (part := coming.result()) is not None:
-            coming = maker.submit(next, source, None)
-            yield part
 
 
 def _repeats(

@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from usance.base.ahead import ahead
 from usance.base.book import Book, Step
 from usance.base.codes import Currency, Model, parse
 from usance.base.columns import arrays, make, sort
@@ -250,9 +251,10 @@ def _lost_rows(close_no: int, segments: I64, shares: I64) -> pa.Table:
 def _subledger(made: Closing, scope: Scope, pools: Pools, policies: Policies, step: Step) -> Sums:
     """The second pass over the loans; their subledger goes to the book piece by piece."""
     sums = Sums.of(scope, pools)
-    for number in scope.shards():
+    numbers = scope.shards()
+    for number, shard in zip(numbers, ahead(map(scope.shard, numbers)), strict=True):
         parts = subledger_parts(
-            scope, number, made.ref.close_no, pools, policies, sums, made.progress
+            scope, shard, made.ref.close_no, pools, policies, sums, made.progress
         )
         step.add_to_close(made.ref.name, SUBLEDGER, parts, shard=number, month=made.ref.month)
     made.loans = sums.loans

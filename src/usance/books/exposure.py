@@ -8,6 +8,7 @@ from datetime import date
 import numpy as np
 from numpy.typing import NDArray
 
+from usance.base.ahead import ahead
 from usance.base.compiled import in_threads
 from usance.books.carried import Over
 from usance.books.kernel.sums import add_exposures, add_slices
@@ -41,13 +42,12 @@ def exposure_of(scope: Scope, policies: Policies, progress: Progress = no_progre
     """The first pass: the triangle, exposures and slices of all shards."""
     numbers = scope.shards()
     parts = []
-    for done, number in enumerate(numbers):
+    for done, shard in enumerate(ahead(map(scope.read, numbers))):
         progress("exposures", done, len(numbers))
-        shard = scope.read(number)
         parts.append(_exposure_of_shard(scope, shard, policies))
         if shard.then is not None:
             parts.append(_exposure_of_shard(scope, shard.then, policies).taken_back())
-        scope.keep(number, shard)
+        scope.keep(numbers[done], shard)
     if scope.carried is not None:
         parts.append(_exposure_over(scope.carried.over, scope.day))
     whole = Triangle.together([part.triangle for part in parts]) if parts else _NO_TRIANGLE

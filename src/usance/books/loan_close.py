@@ -89,11 +89,10 @@ class Sums:
 
 
 def subledger_parts(
-    scope: Scope, number: int, close_no: int, pools: Pools, policies: Policies, sums: Sums,
+    scope: Scope, shard: Shard, close_no: int, pools: Pools, policies: Policies, sums: Sums,
     progress: Progress = no_progress,
 ) -> Iterator[pa.Table]:  # fmt: skip
     """The second pass over one shard: its subledger, piece by piece; sums grow with it."""
-    shard = scope.shard(number)
     if shard.then is not None:
         _take_back(scope, shard.then, pools, policies, sums)
     loans, exact = pools.placed(shard.loans, shard.cohort), scope.exact(shard, policies, pools)

@@ -79,9 +79,20 @@ class LoanFiles:
                 came.append(facts.loan_id)
             elif len(facts.booked):
                 came.append(facts.loan_id[facts.booked > moment])
-        there, left = self.as_of(carried).ids, _unique(still)
-        over = among(self.ids, there) & ~among(self.ids, left)
+        over = self._among_earlier(carried) & ~among(self.ids, _unique(still))
         return over, among(self.ids, _unique(came))
+
+    def _among_earlier(self, carried: Carried) -> Mask:
+        """Which loans the close before has read."""
+        if self._have_one_file_each:
+            new = [ids for file, ids in self.term_files if file.sha256 not in carried.files]
+            return ~among(self.ids, _unique(new))
+        return among(self.ids, self.as_of(carried).ids)
+
+    @property
+    def _have_one_file_each(self) -> bool:
+        """Whether no loan has terms twice."""
+        return sum(len(ids) for _, ids in self.term_files) == len(self.ids)
 
     def apart(self) -> Mask:
         """Loans for the exact form: with several terms, or facts that only it knows."""
@@ -89,7 +100,7 @@ class LoanFiles:
             facts.loan_id[np.logical_or.reduce([facts.kind == kind for kind in EXACT_KINDS])]
             for _, facts in self.fact_files
         ]
-        if sum(len(ids) for _, ids in self.term_files) > len(self.ids):
+        if not self._have_one_file_each:
             every = np.sort(np.concatenate([ids for _, ids in self.term_files]))
             changed.append(every[1:][every[1:] == every[:-1]])
         return among(self.ids, _unique(changed))
