@@ -212,15 +212,18 @@ def found_by(folder: Path, *words: str, asking: str = ASKING, seen: str = SEEN) 
 def test_findings_of_files_are_as_known_then(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """User 8 turns out bad between the two; user 6 was on the device more than a month ago."""
+    """User 8 turns out bad between the two; user 6 was on the device more than a month ago.
+
+    The device of user 9 is known by the application alone, and links as any other.
+    """
     assert found_by(tmp_path, "--json") == 0
     first, second = json.loads(capsys.readouterr().out)
     assert first == {"user_id": 7, "list_hit": "none", "applications_24h": 1,
                      "device_users_30d": 2, "link_size": 3, "link_degree": 2,
                      "bad_neighbours_ppm": 0}  # fmt: skip
     assert second == {"user_id": 9, "list_hit": "watch", "applications_24h": 2,
-                      "device_users_30d": 3, "link_size": 4, "link_degree": 1,
-                      "bad_neighbours_ppm": 1_000_000}  # fmt: skip
+                      "device_users_30d": 3, "link_size": 4, "link_degree": 3,
+                      "bad_neighbours_ppm": 333_333}  # fmt: skip
     flow = read_flow("consumer")
     assert set(first) - {"user_id", "link_degree"} <= set(flow.inputs)
 

@@ -20,6 +20,7 @@ from usance.base.book import Book
 from usance.base.codes import Kind, Model
 from usance.base.columns import arrays, make, sort
 from usance.base.dates import to_day
+from usance.base.errors import CorruptFile
 from usance.base.tables import table
 from usance.books.amounts import AMOUNTS, SUBLEDGER, SUMS
 from usance.books.close import close
@@ -161,6 +162,20 @@ def _with(book: Book, folder: Path, content: dict[str, object]) -> Book:
     with copy.writing() as step:
         step.keep("closes/2024-06.1/over.json", json.dumps(content).encode())
     return copy
+
+
+@pytest.mark.parametrize("name", ["over.json", "subledger.parquet"])
+def test_what_is_damaged_is_named_with_the_way_out(name: str, tmp_path: Path) -> None:
+    book = make_book(tmp_path / "book", loans())
+    for quarter in QUARTERS[:3]:
+        close_quarter(book, quarter)
+    path = book.path / "closes" / "2024-06.1" / name
+    path.write_bytes(path.read_bytes() + b"x")
+    again = Book.open(book.path)
+    with pytest.raises(CorruptFile, match=f"{name}: .*changed.*--whole"):
+        close_quarter(again, "2024Q3")
+    close_quarter(again, "2024Q3", whole=True)
+    assert len(rows_of(again, "2024-09.1")) == len(loans())
 
 
 def test_a_close_again_begins_with_the_one_before_it(tmp_path: Path) -> None:

@@ -12,7 +12,8 @@ loan is read again, with the same result.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date, datetime
 from hashlib import sha256
@@ -23,6 +24,7 @@ from numpy.typing import NDArray
 from usance import __version__
 from usance.base.book import Book, Step
 from usance.base.columns import arrays
+from usance.base.errors import CorruptFile
 from usance.books.amounts import AMOUNTS, SUBLEDGER
 from usance.books.closes import CloseRef, known_at_of
 from usance.books.cohorts import Told
@@ -65,7 +67,8 @@ class Carried:
     def open_ids(self, shard: int) -> I64:
         """The loans of a shard that were not over."""
         columns = ["loan_id", "is_over"]
-        rows = arrays(self.book.read_close(SUBLEDGER, self.close.name, columns, shard=shard))
+        with _or_whole():
+            rows = arrays(self.book.read_close(SUBLEDGER, self.close.name, columns, shard=shard))
         return np.asarray(rows["loan_id"][rows["is_over"] == 0], np.int64)
 
     @classmethod
@@ -73,7 +76,8 @@ class Carried:
         """What can be carried over from the close before, if anything can."""
         if before is None or _path(before) not in book.manifest.versions:
             return None
-        content = json.loads(book.kept(_path(before)))
+        with _or_whole():
+            content = json.loads(book.kept(_path(before)))
         files = frozenset(content["files"])
         if content["policies"] != _mark(book, policies) or not files <= _files(book):
             return None
@@ -97,6 +101,16 @@ def keep_over(step: Step, book: Book, close: CloseRef, policies: Policies, over:
         "told": {name: rows.tolist() for name, rows in over.told.columns.items()},
     }
     step.keep(_path(close), (json.dumps(content, sort_keys=True) + "\n").encode())
+
+
+@contextmanager
+def _or_whole() -> Iterator[None]:
+    """What the close before has left is damaged: all of it can be made again from facts."""
+    try:
+        yield
+    except CorruptFile as error:
+        fix = "Restore it from a copy, or close with --whole, which does not need it"
+        raise CorruptFile(error.what, where=error.where, fix=fix) from None
 
 
 def _path(close: CloseRef) -> str:

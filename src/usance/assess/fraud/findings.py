@@ -2,7 +2,8 @@
 
 Applications are a CSV with `user_id`, `at` and `device`; links one with `user_id`, `attribute`,
 `value` and `booked_at`; users who turned out bad one with `user_id` and `booked_at`. Each
-application sees what was booked by its moment, and nothing later.
+application sees what was booked by its moment, and nothing later; its own device is a link of its
+user from that moment on.
 """
 
 from __future__ import annotations
@@ -78,6 +79,7 @@ def findings(
 ) -> dict[str, Any]:
     """The inputs of a flow's first stage for each application; `zone` has the days of lists."""
     asked, at, device = (applications[name] for name in APPLICATIONS)
+    links = _with_devices(applications, links)
     linked = link_columns({"user_id": asked, "known_at": at}, links, bads)
     return {
         "list_hit": _hits(applications, links, lists, zone),
@@ -89,14 +91,20 @@ def findings(
     }
 
 
+def _with_devices(applications: Columns, links: Columns) -> Columns:
+    """The links, and the devices that applications came from."""
+    device = np.full(len(applications["at"]), int(Attribute.DEVICE), np.int64)
+    told = (applications["user_id"], device, applications["device"], applications["at"])
+    return {
+        name: np.concatenate([links[name], more]) for name, more in zip(LINKS, told, strict=True)
+    }
+
+
 def _device_users(applications: Columns, links: Columns) -> Longs:
-    """Users seen on the device of each application in 30 days, by links and by applications."""
-    on_device = links["attribute"] == Attribute.DEVICE
-    device = np.concatenate([links["value"][on_device], applications["device"]])
-    user = np.concatenate([links["user_id"][on_device], applications["user_id"]])
-    seen = np.concatenate([links["booked_at"][on_device], applications["at"]])
-    order = np.argsort(device, kind="stable")
-    device, user, seen = device[order], user[order], seen[order]
+    """Users seen on the device of each application in 30 days."""
+    rows = np.flatnonzero(links["attribute"] == Attribute.DEVICE)
+    rows = rows[np.argsort(links["value"][rows], kind="stable")]
+    device, user, seen = (links[name][rows] for name in ("value", "user_id", "booked_at"))
     found = np.zeros(len(applications["at"]), np.int64)
     for row, (own, at) in enumerate(zip(applications["device"], applications["at"], strict=True)):
         start, end = np.searchsorted(device, [own, own + 1])
@@ -112,11 +120,10 @@ def _hits(applications: Columns, links: Columns, lists: Sequence[Entry], zone: t
     for user, kind, value, booked in zip(*(links[name].tolist() for name in LINKS), strict=True):
         own.setdefault(user, []).append((booked, Attribute(kind), value))
     hits = []
-    for user, at, device in zip(
-        *(applications[name].tolist() for name in APPLICATIONS), strict=True
-    ):
+    asked = (applications[name].tolist() for name in ("user_id", "at"))
+    for user, at in zip(*asked, strict=True):
         known = {(kind, value) for booked, kind, value in own.get(user, ()) if booked <= at}
         now = (EPOCH + timedelta(microseconds=at)).astimezone(zone)
-        entry = strongest(lists, known | {(Attribute.DEVICE, device)}, now.date(), now)
+        entry = strongest(lists, known, now.date(), now)
         hits.append(entry.list.label if entry else "none")
     return hits
