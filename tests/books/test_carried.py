@@ -23,8 +23,10 @@ from usance.base.dates import to_day
 from usance.base.errors import CorruptFile
 from usance.base.tables import table
 from usance.books.amounts import AMOUNTS, SUBLEDGER, SUMS
+from usance.books.carried import left_path
 from usance.books.close import close
 from usance.books.closes import reopen, standing
+from usance.books.known_loans import KnownLoans
 from usance.books.loan_journal import loan_journal
 from usance.books.periods import parse_close_period
 from usance.books.subledger import held, written
@@ -100,6 +102,19 @@ def told_under_an_old_date(book: Book) -> None:
     late(book, SETTLED, date(2024, 6, 2), Fact(Kind.PAID, date(2024, 6, 1), 12_00, ref=72))
 
 
+def changed(book: Book) -> None:
+    """Terms of a loan that is open change."""
+    heads = book.read("loans")
+    rows = arrays(heads)
+    own = int(np.flatnonzero(rows["loan_id"] == 2 * 16384 + 1)[0])
+    again = heads.slice(own, 1).set_column(
+        heads.column_names.index("terms_no"), heads.schema.field("terms_no"),
+        pa.array([2], heads.schema.field("terms_no").type),
+    )  # fmt: skip
+    with book.writing() as step:
+        step.add("loans", again, month=654)
+
+
 def paused(book: Book) -> None:
     """Interest of a loan that is over is paused: it goes through the exact form."""
     day = to_day(date(2024, 8, 2))
@@ -107,7 +122,9 @@ def paused(book: Book) -> None:
          Fact(Kind.INTEREST_PAUSED, date(2024, 8, 1), 0, ref=73, arg=day))  # fmt: skip
 
 
-@pytest.mark.parametrize("change", [nothing, paid_again, bounced, told_under_an_old_date, paused])
+@pytest.mark.parametrize(
+    "change", [nothing, paid_again, bounced, told_under_an_old_date, paused, changed]
+)
 def test_closes_say_what_they_say_if_every_loan_is_read(
     change: Callable[[Book], None], tmp_path: Path
 ) -> None:
@@ -169,6 +186,7 @@ def test_what_is_damaged_is_named_with_the_way_out(name: str, tmp_path: Path) ->
     book = make_book(tmp_path / "book", loans())
     for quarter in QUARTERS[:3]:
         close_quarter(book, quarter)
+    (book.path / left_path(0)).unlink()  # so that the subledger is asked which loans were open
     path = book.path / "closes" / "2024-06.1" / name
     path.write_bytes(path.read_bytes() + b"x")
     again = Book.open(book.path)
@@ -176,6 +194,55 @@ def test_what_is_damaged_is_named_with_the_way_out(name: str, tmp_path: Path) ->
         close_quarter(again, "2024Q3")
     close_quarter(again, "2024Q3", whole=True)
     assert len(rows_of(again, "2024-09.1")) == len(loans())
+
+
+@pytest.mark.parametrize("content", [None, b"", b"torn"])
+def test_open_loans_that_are_not_kept_are_read_from_files(
+    content: bytes | None, tmp_path: Path
+) -> None:
+    """A kill while a close was published may have left those of another one, or none."""
+
+    def spoilt(book: Book) -> None:
+        path = book.path / left_path(0)
+        path.unlink()
+        if content is not None:
+            path.write_bytes(content)
+
+    carried = closed(tmp_path / "carried", spoilt, whole=False)
+    assert told(carried) == told(closed(tmp_path / "whole", nothing, whole=True))
+
+
+def test_a_close_begins_with_the_open_loans_that_were_kept(tmp_path: Path) -> None:
+    """What is kept is what is believed: a payment left out of it is not seen again."""
+
+    def without_a_payment(book: Book) -> None:
+        path = left_path(0)
+        left = KnownLoans.of_bytes(book.kept(path))
+        facts = left.facts
+        first = int(np.flatnonzero(facts.kind == Kind.PAID)[0])
+        facts.amount_minor[first] -= 100
+        over = "closes/2024-06.1/over.json"
+        said = json.loads(book.kept(over))
+        with book.writing() as step:
+            step.keep(path, left.to_bytes())
+        said["left"] = {"0": book.manifest.versions[path]}
+        with book.writing() as step:
+            step.keep(over, json.dumps(said).encode())
+
+    carried = closed(tmp_path / "carried", without_a_payment, whole=False)
+    assert told(carried) != told(closed(tmp_path / "whole", nothing, whole=True))
+
+
+def test_open_loans_are_kept_as_they_are_known(tmp_path: Path) -> None:
+    book = closed(tmp_path / "book", paused, whole=False)
+    content = book.kept(left_path(0))
+    left = KnownLoans.of_bytes(content)
+    open_still = [loan for loan, over in rows_of(book, "2024-12.1").items() if not over]
+    assert left.ids.tolist() == open_still
+    assert left.to_bytes() == content
+    facts = book.read("facts", ["loan_id", "ref"]).to_pylist()
+    refs = [row["ref"] for row in facts if row["loan_id"] in open_still]
+    assert sorted(left.facts.ref.tolist()) == sorted(refs)
 
 
 def test_a_close_again_begins_with_the_one_before_it(tmp_path: Path) -> None:

@@ -1,16 +1,20 @@
-"""Work done ahead: while one thing is used, the next is already being made.
+"""Work done ahead: while one thing is used, the next ones are already being made.
 
 >>> list(ahead(number * 2 for number in range(3)))
 [0, 2, 4]
+>>> list(side_by_side(abs, [3, -1, 2], 2))
+[3, 1, 2]
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
 
 T = TypeVar("T")
+R = TypeVar("R")
 
 
 def ahead(things: Iterable[T]) -> Iterator[T]:
@@ -21,3 +25,17 @@ def ahead(things: Iterable[T]) -> Iterator[T]:
         while (thing := coming.result()) is not end:
             coming = maker.submit(next, source, end)
             yield thing  # type: ignore[misc]  # it is not the end
+
+
+def side_by_side(work: Callable[[T], R], jobs: Iterable[T], threads: int) -> Iterator[R]:
+    """The results of jobs in their order, some made at once; of what nobody takes few are held."""
+    pool, coming = ThreadPoolExecutor(threads), deque[Future[R]]()
+    try:
+        for job in jobs:
+            coming.append(pool.submit(work, job))
+            if len(coming) > threads:
+                yield coming.popleft().result()
+        while coming:
+            yield coming.popleft().result()
+    finally:
+        pool.shutdown(cancel_futures=True)

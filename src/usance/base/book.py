@@ -23,6 +23,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
 from hashlib import sha256
+from itertools import count
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
@@ -225,6 +226,7 @@ class Step:
         self._path = path
         self._manifest = manifest
         self._moves: list[tuple[Path, Path]] = []
+        self._numbers = count()
 
     def add(
         self,
@@ -237,7 +239,7 @@ class Step:
     ) -> None:
         """Add sorted rows as a file; `instead` drops the files of the same month and shard."""
         spec = table(declared) if isinstance(declared, str) else declared
-        temporary = self._path / "tmp" / f"{len(self._moves)}.parquet"
+        temporary = self.aside()
         entry = written(data, spec, temporary, month=month, shard=shard)
         self._name(spec, entry, temporary, instead=instead)
 
@@ -252,23 +254,14 @@ class Step:
         self, close: str, declared: Table | str, parts: Iterable[pa.Table], *, shard: int = 0,
         month: int | None = None,
     ) -> None:  # fmt: skip
-        """Add the rows of a close, such as `2024-06.1`, as they come: only one part is held."""
-        spec = table(declared) if isinstance(declared, str) else declared
-        temporary = self._path / "tmp" / f"{len(self._moves)}.parquet"
-        total = Digest()
-        first: tuple[int | str, ...] = ()
-        last = first
-        with parquet_writer(spec, temporary) as write:
-            for part in ahead(parts):
-                write(part)
-                total += digest(part, spec)
-                first, last = first or _key(part, spec, 0), _key(part, spec, -1) or last
-        name = spec.name if shard == 0 else f"{spec.name}/s{shard:04}"
-        entry = FileEntry(
-            f"closes/{close}/{name}.parquet", total.rows, sha256_of(temporary), str(total), shard,
-            month, first, last,
-        )  # fmt: skip
-        self._name(spec, entry, temporary)
+        """Add the rows of a close, such as `2024-06.1`, as they come."""
+        file = self.aside()
+        entry = written_to_close(close, declared, parts, file, shard=shard, month=month)
+        self.take(declared, entry, file)
+
+    def aside(self) -> Path:
+        """A place for a file that is still to be taken; any thread may ask for one."""
+        return self._path / "tmp" / str(next(self._numbers))
 
     def _name(
         self, spec: Table, entry: FileEntry, temporary: Path, *, instead: bool = False
@@ -290,7 +283,7 @@ class Step:
     def use(self, name: str, content: bytes) -> str:
         """Keep an input (parameters, rules, a model) as it was used; returns its SHA-256."""
         mark = sha256(content).hexdigest()
-        temporary = self._path / "tmp" / f"{len(self._moves)}.input"
+        temporary = self.aside()
         temporary.write_bytes(content)
         self._moves.append((temporary, self._path / "inputs" / mark))
         self._manifest = replace(self._manifest, versions={**self._manifest.versions, name: mark})
@@ -298,7 +291,7 @@ class Step:
 
     def keep(self, path: str, content: bytes) -> None:
         """Keep a small file under a path of the book, named in the manifest by its SHA-256."""
-        temporary = self._path / "tmp" / f"{len(self._moves)}.kept"
+        temporary = self.aside()
         temporary.write_bytes(content)
         self.take_kept(path, temporary, sha256(content).hexdigest())
 
@@ -339,6 +332,25 @@ def written(
     path = f"tables/{spec.name}/{folder}/s{shard:04}-{mark[:12]}.parquet"
     ends = _key(rows, spec, 0), _key(rows, spec, -1)
     return FileEntry(path, rows.num_rows, mark, made, shard, month, *ends)
+
+
+def written_to_close(
+    close: str, declared: Table | str, parts: Iterable[pa.Table], file: Path, *, shard: int = 0,
+    month: int | None = None,
+) -> FileEntry:  # fmt: skip
+    """Write rows of a close as they come; the entry that a book can name the file by."""
+    spec = table(declared) if isinstance(declared, str) else declared
+    total = Digest()
+    first: tuple[int | str, ...] = ()
+    last = first
+    with parquet_writer(spec, file) as write:
+        for part in ahead(parts):
+            write(part)
+            total += digest(part, spec)
+            first, last = first or _key(part, spec, 0), _key(part, spec, -1) or last
+    name = spec.name if shard == 0 else f"{spec.name}/s{shard:04}"
+    path = f"closes/{close}/{name}.parquet"
+    return FileEntry(path, total.rows, sha256_of(file), str(total), shard, month, first, last)
 
 
 def _repeats(

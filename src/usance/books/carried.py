@@ -1,9 +1,10 @@
 """What a close carries over: the sums of loans that are over, so that no close begins at the start.
 
 A loan that is paid to the end and cleared has the same amounts at every later close. The close that
-finds it so marks it in its subledger and adds it to these sums; the next one reads the loans that
-are left and those that came. A fact that comes late wakes its loan: what is held of it is taken
-back, as the close before knew it, and it is closed like any other.
+finds it so marks it in its subledger and adds it to these sums. The next one begins with the loans
+that are left, which are kept together with their facts, and reads what came since. A fact that
+comes late wakes its loan: what is held of it is taken back, as the close before knew it, and it is
+closed like any other.
 
 Sums are carried only from a close whose files all stand and whose policies are today's; else every
 loan is read again, with the same result.
@@ -28,6 +29,7 @@ from usance.base.errors import CorruptFile
 from usance.books.amounts import AMOUNTS, SUBLEDGER
 from usance.books.closes import CloseRef, known_at_of
 from usance.books.cohorts import Told
+from usance.books.known_loans import KnownLoans
 from usance.books.policies import Policies
 
 I64 = NDArray[np.int64]
@@ -58,6 +60,8 @@ class Carried:
     over: Over
     files: frozenset[str]
     """The SHA-256 of every file it read."""
+    left: Mapping[int, str]
+    """By shard, the SHA-256 of what it kept of loans that are not over."""
 
     @property
     def day(self) -> date:
@@ -70,6 +74,17 @@ class Carried:
         with _or_whole():
             rows = arrays(self.book.read_close(SUBLEDGER, self.close.name, columns, shard=shard))
         return np.asarray(rows["loan_id"][rows["is_over"] == 0], np.int64)
+
+    def left_open(self, shard: int) -> KnownLoans | None:
+        """The loans of a shard that were not over, with their facts, if they are still kept.
+
+        Files say the same, only more slowly; so what another close has written over is no loss.
+        """
+        path = self.book.path / left_path(shard)
+        content = path.read_bytes() if shard in self.left and path.exists() else b""
+        if sha256(content).hexdigest() != self.left.get(shard):
+            return None
+        return KnownLoans.of_bytes(content)
 
     @classmethod
     def of(cls, book: Book, before: CloseRef | None, policies: Policies) -> Carried | None:
@@ -87,14 +102,28 @@ class Carried:
             for part in ("cells", "slices")
         )
         over = Over(content["loans"], cells, told, slices)
-        return cls(book, before, known_at_of(book, before), over, files)
+        left = {int(shard): mark for shard, mark in content.get("left", {}).items()}
+        return cls(book, before, known_at_of(book, before), over, files, left)
 
 
-def keep_over(step: Step, book: Book, close: CloseRef, policies: Policies, over: Over) -> None:
-    """Keep what a close has found over for the next one."""
+def left_path(shard: int) -> str:
+    """Where the open loans of a shard are kept for the next close; the last one's stand there.
+
+    >>> left_path(7)
+    'left/s0007'
+    """
+    return f"left/s{shard:04}"
+
+
+def keep_over(
+    step: Step, book: Book, close: CloseRef, policies: Policies, over: Over,
+    left: Mapping[int, str],
+) -> None:  # fmt: skip
+    """Keep what a close has found over for the next one, and name what it has left open."""
     content = {
         "cells": {str(cell): held.tolist() for cell, held in over.cells.items()},
         "files": sorted(_files(book)),
+        "left": {str(shard): mark for shard, mark in left.items()},
         "loans": over.loans,
         "policies": _mark(book, policies),
         "slices": {str(segment): held.tolist() for segment, held in over.slices.items()},

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -19,16 +20,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from usance.base.ahead import ahead
-from usance.base.book import Book, Step
+from usance.base.ahead import side_by_side
+from usance.base.book import Book, Step, written_to_close
 from usance.base.codes import Currency, Model, parse
 from usance.base.columns import arrays, make, sort
+from usance.base.compiled import available_cores
 from usance.base.dates import first_of_month, format_month
 from usance.base.errors import raise_all
+from usance.base.manifest import FileEntry
 from usance.base.parameters import Parameters, trace
 from usance.base.tables import table
 from usance.books.amounts import AMOUNTS, SUBLEDGER, SUMS
-from usance.books.carried import Carried, keep_over
+from usance.books.carried import Carried, keep_over, left_path
 from usance.books.close_group import GroupClose, activity_codes, fees_of_loans, opening_day
 from usance.books.closes import (
     CLOSED,
@@ -88,6 +91,8 @@ class Closing:
     notes: list[str] = field(default_factory=list)
     controls: list[Control] = field(default_factory=list)
     loans: int = 0
+    left: dict[int, str] = field(default_factory=dict)
+    """By shard, the SHA-256 of what is kept of loans that are not over."""
     losses: dict[str, Any] = field(default_factory=dict)
 
     @contextmanager
@@ -169,7 +174,7 @@ def close(
             _write(made, step, postings, sums, scope, estimates)
             if not holds_tape(book):
                 over = sums.left(scope, exposure.pools)
-                keep_over(step, book, ref, base, over)
+                keep_over(step, book, ref, base, over, made.left)
             _finish(made, step, [read.name for read in reads])
     return made
 
@@ -250,19 +255,40 @@ def _lost_rows(close_no: int, segments: I64, shares: I64) -> pa.Table:
 
 def _subledger(made: Closing, scope: Scope, pools: Pools, policies: Policies, step: Step) -> Sums:
     """The second pass over the loans; their subledger goes to the book piece by piece."""
-    sums = Sums.of(scope, pools)
-    numbers = scope.shards()
-    for number, shard in zip(numbers, ahead(map(scope.shard, numbers)), strict=True):
+
+    def written(number: int) -> tuple[Sums, Path, FileEntry, Path, str]:
+        own, file, left = Sums.nothing(scope, pools), step.aside(), step.aside()
         parts = subledger_parts(
-            scope, shard, made.ref.close_no, pools, policies, sums, made.progress
+            scope, scope.shard(number), made.ref.close_no, pools, policies, own, made.progress
         )
-        step.add_to_close(made.ref.name, SUBLEDGER, parts, shard=number, month=made.ref.month)
+        entry = written_to_close(
+            made.ref.name, SUBLEDGER, parts, file, shard=number, month=made.ref.month
+        )
+        return own, file, entry, left, _left(own, left)
+
+    sums, numbers = Sums.of(scope, pools), scope.shards()
+    shards = side_by_side(written, numbers, available_cores())
+    for number, (own, file, entry, left, mark) in zip(numbers, shards, strict=True):
+        sums.add(own)
+        step.take(SUBLEDGER, entry, file)
+        if mark:
+            step.take_kept(left_path(number), left, mark)
+            made.left[number] = mark
     made.loans = sums.loans
     made.controls += loan_controls(sums.findings)
     made.controls += merged(iter(sums.sampled))
     made.notes += guarantee_notes(sums.implausible)
     raise_all(failed(made.controls), where=f"close {made.ref.name}")
     return sums
+
+
+def _left(sums: Sums, file: Path) -> str:
+    """The loans of a shard that are not over, written to a file; its SHA-256, if there is one."""
+    if sums.open_still is None:
+        return ""
+    content, sums.open_still = sums.open_still.to_bytes(), None
+    file.write_bytes(content)
+    return sha256(content).hexdigest()
 
 
 def _by_cell(sums: I64) -> I64:

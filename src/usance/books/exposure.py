@@ -8,8 +8,8 @@ from datetime import date
 import numpy as np
 from numpy.typing import NDArray
 
-from usance.base.ahead import ahead
-from usance.base.compiled import in_threads
+from usance.base.ahead import side_by_side
+from usance.base.compiled import available_cores, in_threads
 from usance.books.carried import Over
 from usance.books.kernel.sums import add_exposures, add_slices
 from usance.books.losses.stages import STAGES
@@ -41,12 +41,18 @@ class Exposure:
 def exposure_of(scope: Scope, policies: Policies, progress: Progress = no_progress) -> Exposure:
     """The first pass: the triangle, exposures and slices of all shards."""
     numbers = scope.shards()
-    parts = []
-    for done, shard in enumerate(ahead(map(scope.read, numbers))):
-        progress("exposures", done, len(numbers))
-        parts.append(_exposure_of_shard(scope, shard, policies))
+
+    def found(number: int) -> tuple[Shard, list[Exposure]]:
+        shard = scope.read(number)
+        own = [_exposure_of_shard(scope, shard, policies)]
         if shard.then is not None:
-            parts.append(_exposure_of_shard(scope, shard.then, policies).taken_back())
+            own.append(_exposure_of_shard(scope, shard.then, policies).taken_back())
+        return shard, own
+
+    parts = []
+    for done, (shard, own) in enumerate(side_by_side(found, numbers, available_cores())):
+        progress("exposures", done, len(numbers))
+        parts += own
         scope.keep(numbers[done], shard)
     if scope.carried is not None:
         parts.append(_exposure_over(scope.carried.over, scope.day))

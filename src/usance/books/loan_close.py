@@ -24,6 +24,7 @@ from usance.books.controls import Control
 from usance.books.exact_loans import ExactLoans
 from usance.books.kernel.over import over_rows
 from usance.books.kernel.sums import add_amounts, add_slices
+from usance.books.known_loans import KnownLoans
 from usance.books.loan_checks import LoanFindings
 from usance.books.measurement import LoanColumns, Room, amounts_of_positions, positions
 from usance.books.policies import Policies
@@ -57,14 +58,21 @@ class Sums:
     """Of each shard, what an auditor would recompute."""
     implausible: list[int] = field(default_factory=list)
     """Sampled loans whose guarantee is stated above what it can be worth."""
+    open_still: KnownLoans | None = None
+    """Of one shard, the loans that are not over."""
+
+    @classmethod
+    def nothing(cls, scope: Scope, pools: Pools) -> Sums:
+        """Of no loans."""
+        cells = np.zeros((2 * len(scope.index.cells), len(AMOUNTS)), np.int64)
+        return cls(
+            cells, cells.copy(), np.zeros((len(pools.segments), 3), np.int64), Told.nothing()
+        )
 
     @classmethod
     def of(cls, scope: Scope, pools: Pools) -> Sums:
         """Nothing yet but what is carried over."""
-        cells = np.zeros((2 * len(scope.index.cells), len(AMOUNTS)), np.int64)
-        made = cls(
-            cells, cells.copy(), np.zeros((len(pools.segments), 3), np.int64), Told.nothing()
-        )
+        made = cls.nothing(scope, pools)
         if scope.carried is None:
             return made
         over = scope.carried.over
@@ -76,6 +84,18 @@ class Sums:
         made.cells += made.over
         made.told, made.loans, made.loans_over = over.told, over.loans, over.loans
         return made
+
+    def add(self, shard: Sums) -> None:
+        """Add those of a shard."""
+        self.cells += shard.cells
+        self.over += shard.over
+        self.slices += shard.slices
+        self.told = self.told.joined(shard.told)
+        self.findings.add(shard.findings)
+        self.loans += shard.loans
+        self.loans_over += shard.loans_over
+        self.sampled += shard.sampled
+        self.implausible += shard.implausible
 
     def left(self, scope: Scope, pools: Pools) -> Over:
         """What the next close may begin with."""
@@ -112,6 +132,7 @@ def subledger_parts(
         sums.loans += len(ids)
         yield _part(ids, columns, ended, close_no)
     _add_over(shard, over, sums)
+    sums.open_still = shard.left_open(over)
 
 
 def _add_over(shard: Shard, over: NDArray[np.bool_], sums: Sums, sign: int = 1) -> None:

@@ -7,6 +7,7 @@ was paused, is set aside for the exact form.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any
@@ -22,10 +23,12 @@ from usance.base.dates import to_day
 from usance.books.carried import Carried
 from usance.books.cohorts import Told, told_of
 from usance.books.effective import effective_rates
+from usance.books.known_loans import KnownLoans
 from usance.books.loan_books import CellIndex, Sources
 from usance.books.loan_files import LoanFiles, among
 from usance.books.measurement import LoanColumns
 from usance.loan.columns import FactColumns
+from usance.loan.gathered import Strangers
 from usance.loan.known import term_columns
 from usance.measure.triangles import model_and_product
 
@@ -49,9 +52,17 @@ class Shard:
     exact_facts: pa.Table
     then: Shard | None = None
     """Loans among these that were over at the close before, as it knew them."""
+    known: KnownLoans | None = None
+    """All of them as they were read."""
 
     def __len__(self) -> int:
         return len(self.loans)
+
+    def left_open(self, over: Mask) -> KnownLoans | None:
+        """The loans for the next close: all but those of the kernel's that are over."""
+        if self.known is None:
+            return None
+        return self.known.of(~among(self.known.ids, self.loans.loan_id[over]))
 
     @property
     def size(self) -> int:
@@ -72,9 +83,15 @@ class ShardReader:
     def read(self, number: int, day: date, known_at: datetime) -> Shard:
         """The loans of a shard drawn by a day, with the facts known at a moment."""
         carried = self.carried
+        left = carried.left_open(number) if carried is not None else None
+        if carried is not None and left is not None:
+            # A fact of a loan that was over makes it necessary to look at all files.
+            with suppress(Strangers):
+                files = LoanFiles.since(self.book, number, known_at, carried, left)
+                return self._shard(files, _all(files), day, known_at)
         files = LoanFiles.of(self.book, number, known_at, carried)
         if carried is None:
-            return self._shard(files, np.ones(len(files.ids), np.bool_), day, known_at)
+            return self._shard(files, _all(files), day, known_at)
         over, woken = files.over(carried)
         then = None
         if (over & woken).any():
@@ -87,30 +104,21 @@ class ShardReader:
         self, files: LoanFiles, wanted: Mask, day: date, known_at: datetime,
         then: Shard | None = None,
     ) -> Shard:  # fmt: skip
-        apart = files.apart() & wanted
-        loans, exact = files.loans(wanted & ~apart), files.loans(apart)
-        facts = files.facts(wanted & ~apart, known_at)
-        columns = arrays(loans)
+        known, apart = files.known(wanted, known_at), files.apart()[wanted]
+        own, exact = known.of(~apart), known.of(apart)
+        facts = own.facts.standing(own.ids)
+        columns = arrays(own.terms)
         cohort = _months(columns["disbursed_on"])
         segment = model_and_product(columns).astype(np.int32)
-        told = told_of(columns["loan_id"], facts, segment, cohort, day)
-        if exact.num_rows:
-            told = told.joined(self._told_apart(files, exact, apart, day, known_at))
-        made, lag = self._columns(loans, columns, facts, segment)
+        told = told_of(own.ids, facts, segment, cohort, day)
+        if len(exact.ids):
+            told = told.joined(_told_apart(exact, day))
+        made, lag = self._columns(own.terms, columns, facts, segment)
         cutoffs = (to_day(day) - lag).astype(np.int32)
-        exact_facts = files.fact_rows(apart)
-        return Shard(day, known_at, made, cutoffs, cohort, told, exact, exact_facts, then)
-
-    def _told_apart(
-        self, files: LoanFiles, exact: pa.Table, apart: Mask, day: date, known_at: datetime
-    ) -> Told:
-        """What became of loans of the exact form, by the first of their terms."""
-        columns = arrays(exact)
-        ids, first = np.unique(columns["loan_id"], return_index=True)
-        heads = {name: values[first] for name, values in columns.items()}
-        segment = model_and_product(heads).astype(np.int32)
-        facts = files.facts(apart, known_at)
-        return told_of(ids, facts, segment, _months(heads["disbursed_on"]), day)
+        exact_facts = files.fact_rows(exact.ids)
+        return Shard(
+            day, known_at, made, cutoffs, cohort, told, exact.terms, exact_facts, then, known
+        )
 
     def _columns(
         self, loans: pa.Table, columns: Mapping[str, NDArray[Any]], facts: FactColumns, segment: I32
@@ -127,6 +135,20 @@ class ShardReader:
             np.zeros(len(terms), np.int32),
         )  # fmt: skip
         return made, lag
+
+
+def _all(files: LoanFiles) -> Mask:
+    return np.ones(len(files.ids), np.bool_)
+
+
+def _told_apart(exact: KnownLoans, day: date) -> Told:
+    """What became of loans of the exact form, by the first of their terms."""
+    columns = arrays(exact.terms)
+    _, first = np.unique(columns["loan_id"], return_index=True)
+    heads = {name: values[first] for name, values in columns.items()}
+    segment = model_and_product(heads).astype(np.int32)
+    facts = exact.facts.standing(exact.ids)
+    return told_of(exact.ids, facts, segment, _months(heads["disbursed_on"]), day)
 
 
 def _effective(columns: Mapping[str, NDArray[Any]], terms: Any, upfront: I64) -> I64:

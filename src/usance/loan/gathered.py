@@ -2,7 +2,7 @@
 
 Files are in order of loan and come month by month, so a loan's facts lie scattered over them. They
 are counted, given room and put in place: no sort of everything, and nothing of loans that are not
-asked for is ever copied. What stands afterwards is the same as `usance.loan.known` has it.
+asked for is ever copied. What stands of them is the same as `usance.loan.known` has it.
 """
 
 from __future__ import annotations
@@ -10,10 +10,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from usance.base.ahead import side_by_side
 from usance.base.codes import Kind
 from usance.base.compiled import in_threads
 from usance.loan.columns import FactColumns
@@ -24,9 +26,14 @@ from usance.loan.kernel.known import OUT_OF_ORDER
 from usance.loan.known import microseconds, refusal, standing_rows
 
 I64 = NDArray[np.int64]
+Mask = NDArray[np.bool_]
 NO_MOMENTS = np.empty(0, np.int64)
-_PIECE = 1 << 15
+_THREADS, _PIECE = 2, 1 << 15
 """Loans gathered at a time: their facts stay in the processor's cache meanwhile."""
+
+
+class Strangers(FactError):
+    """Facts of loans that are not among those given."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,12 +54,54 @@ class FactFile:
         """What is gathered of a fact."""
         return self.day, self.kind, self.ref, self.amount_minor, self.arg
 
+    def after(self, moment: int) -> FactFile:
+        """Those that were booked after a moment."""
+        rows = self.booked > moment
+        return FactFile(self.loan_id[rows], *_taken(self.told, rows), self.booked[rows])
+
+
+@dataclass(frozen=True, slots=True)
+class Gathered:
+    """The known facts of some loans, reversed ones too, each loan's in canonical order."""
+
+    offsets: I64
+    day: NDArray[np.int32]
+    kind: NDArray[np.int8]
+    ref: I64
+    amount_minor: I64
+    arg: I64
+
+    @property
+    def told(self) -> FactRows:
+        """What is told of each fact."""
+        return self.day, self.kind, self.ref, self.amount_minor, self.arg
+
+    def of(self, rows: Mask) -> Gathered:
+        """The facts of some of the loans."""
+        if rows.all():
+            return self
+        counts = np.diff(self.offsets)
+        places = np.flatnonzero(np.repeat(rows, counts))
+        offsets = np.append(0, np.cumsum(counts[rows]))
+        return Gathered(offsets, *_taken(self.told, places))
+
+    def standing(self, ids: I64) -> FactColumns:
+        """Those that are not reversed."""
+        made = FactColumns(self.offsets, self.day, self.kind, self.amount_minor, self.arg)
+        if not (self.kind == Kind.REVERSED).any():
+            return made
+        return standing_rows(made, self.ref, ids)
+
+    def as_file(self, ids: I64) -> FactFile:
+        """As if they stood in one file."""
+        return FactFile(np.repeat(ids, np.diff(self.offsets)), *self.told, NO_MOMENTS)
+
 
 def gathered(
-    files: Sequence[FactFile], ids: I64, wanted: NDArray[np.bool_] | None = None,
+    files: Sequence[FactFile], ids: I64, wanted: Mask | None = None,
     known_at: datetime = END_OF_TIME,
-) -> FactColumns:  # fmt: skip
-    """The facts of the wanted ones of these loans (rising ids) that are known and stand."""
+) -> Gathered:  # fmt: skip
+    """The facts of the wanted ones of these loans (rising ids) that are known."""
     target = _targets(ids, wanted)
     size = int(target.max(initial=-1)) + 1
     counts, moment = np.zeros(size, np.int64), microseconds(known_at)
@@ -86,13 +135,18 @@ def gathered(
         ]  # fmt: skip
 
     _refuse_repeats(files, in_threads(place, len(ids), chunk=_PIECE))
-    made = FactColumns(offsets, *room[:2], amount, arg)
-    if not (made.kind == Kind.REVERSED).any():
-        return made
-    return standing_rows(made, ref, ids if wanted is None else ids[wanted])
+    return Gathered(offsets, *room)
 
 
-def _targets(ids: I64, wanted: NDArray[np.bool_] | None) -> I64:
+def _taken(told: FactRows, places: NDArray[Any]) -> FactRows:
+    """Some of the facts."""
+    columns: Sequence[Any] = told
+    taken = side_by_side(lambda values: values[places], columns, _THREADS)
+    day, kind, ref, amount, arg = taken
+    return day, kind, ref, amount, arg
+
+
+def _targets(ids: I64, wanted: Mask | None) -> I64:
     """The row each loan's facts go to; below 0 if they are not asked for."""
     if wanted is None:
         return np.arange(len(ids), dtype=np.int64)
@@ -113,7 +167,7 @@ def _refuse_strangers(files: Sequence[FactFile], ids: I64) -> None:
     owners = [np.empty(0, np.int64), *(file.loan_id for file in files)]
     strangers = np.setdiff1d(np.concatenate(owners), ids)
     if len(strangers):
-        raise FactError(
+        raise Strangers(
             f"{len(strangers)} loans have facts and no terms, the first {strangers[0]}",
             where="loan_id",
             fix="Give the terms of every loan with facts",

@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from usance.base.compiled import in_threads
+from usance.base.packed import pack, unpack
 from usance.loan.kernel.fold import SLOTS
 from usance.twin.dues import DueSums
 from usance.twin.fact_rows import FactRows
 from usance.twin.open_loans import NO_WATCH, OpenLoans
-from usance.twin.packed import pack, unpack
 from usance.twin.shard import Pending, Shard
 from usance.twin.users import Users
 from usance.twin.weave_kernel import NARROW, narrow_rows, widen_rows

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import Protocol
 
+from usance.base.ahead import side_by_side
 from usance.base.compiled import available_cores
 from usance.base.errors import unknown
 from usance.twin.parts import Part
@@ -40,13 +40,8 @@ class Local:
     def parts(self, work: Work, numbers: Sequence[int]) -> Iterator[Part]:
         """The part of each shard; never more are made at once than there are workers."""
         if len(numbers) <= 1 or self.workers == 1:
-            yield from map(work.part, numbers)
-            return
-        pool = ThreadPoolExecutor(self.workers)
-        try:
-            yield from pool.map(work.part, numbers)
-        finally:
-            pool.shutdown(cancel_futures=True)
+            return map(work.part, numbers)
+        return side_by_side(work.part, numbers, self.workers)
 
 
 def engine_of(name: str, workers: int | None = None) -> Engine:

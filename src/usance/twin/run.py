@@ -23,6 +23,7 @@ import numpy as np
 
 from usance.base.book import MANIFEST, Book, Step
 from usance.base.dates import format_month
+from usance.base.packed import pack, unpack
 from usance.base.parquet import sha256_of
 from usance.base.publish import replace as replace_file
 from usance.books.periods import ClosePeriod
@@ -32,7 +33,6 @@ from usance.twin.engine import Engine, Local
 from usance.twin.errors import NoRoom, RunError
 from usance.twin.ledger_facts import GroupFacts
 from usance.twin.loan_terms import cells_table
-from usance.twin.packed import pack, unpack
 from usance.twin.parts import Part, Place, clear, shard_name, standing
 from usance.twin.plan import MARKS, Plan
 from usance.twin.routed import route_month

@@ -17,12 +17,12 @@ from numpy.typing import NDArray
 
 from usance.base.book import Book
 from usance.base.manifest import TableEntry
+from usance.base.packed import pack, unpack
 from usance.base.tables import table
 from usance.twin.checkpoint import shard_bytes, shard_of
 from usance.twin.driver import sums_of
 from usance.twin.ledger_facts import approved_by_channel, lent_by_model, owed_by_model
 from usance.twin.opened import open_shard
-from usance.twin.packed import pack, unpack
 from usance.twin.parts import Kept, Part, Place, make_part, shard_name
 from usance.twin.routed import Routing, book_shard
 from usance.twin.served import serve_shard

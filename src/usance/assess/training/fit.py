@@ -23,7 +23,8 @@ from usance.assess.table import Floats
 from usance.assess.training.card import Card, fit_card
 from usance.assess.training.folds import folds, latest
 from usance.assess.training.logistic import fit, log_loss
-from usance.assess.training.trees import RECIPES, Grower, added, side_by_side
+from usance.assess.training.trees import RECIPES, Grower, added
+from usance.base.ahead import side_by_side
 
 FOLDS, LARGE_FOLDS, LARGE_ROWS = 5, 3, 40_000  # many rows need fewer folds
 # Weights are fitted on models of fewer rows than the one that is kept, and come out too timid.
@@ -109,10 +110,10 @@ def hold_out(grower: Grower, seed: int, threads: int) -> HeldOut:
         recipe, (repeat, held) = job
         return grower.grow_watched(RECIPES[recipe], fold[repeat] != held, seed + repeat)
 
-    card = _gathered(side_by_side(carded, jobs, threads), jobs, fold)
+    card = _gathered(list(side_by_side(carded, jobs, threads)), jobs, fold)
     trees, rounds = [], []
     for recipe in range(len(RECIPES)):
-        boosters = side_by_side(grown, [(recipe, job) for job in jobs], threads)
+        boosters = list(side_by_side(grown, [(recipe, job) for job in jobs], threads))
         best = max(1, round(np.mean([each.best_iteration for each in boosters])))
         rows = [fold[repeat] == held for repeat, held in jobs]
         pairs = list(zip(boosters, rows, strict=True))
@@ -205,7 +206,7 @@ def _final(
         recipe, bag = job
         return grower.grow(RECIPES[recipe], rows, seed + bag, held.rounds[recipe])
 
-    boosters = side_by_side(grown, jobs, threads)
+    boosters = list(side_by_side(grown, jobs, threads))
     kept = sum(shares[at] for at in used) or 1.0  # trees that say nothing weigh nothing
     scales = [float(shares[at] * shares.sum() / kept / bags) for at, _ in jobs]
     card = fit_card(grower.columns, grower.inputs[rows], grower.bad[rows])

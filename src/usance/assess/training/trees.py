@@ -8,10 +8,9 @@ Each fit uses one thread; several run side by side. The result does not depend o
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +18,6 @@ from numpy.typing import NDArray
 from usance.assess.columns import Column
 from usance.assess.table import Floats
 
-T = TypeVar("T")
 Rows = NDArray[np.bool_]
 
 SHALLOW = {"num_leaves": 8, "learning_rate": 0.05, "min_data_in_leaf": 20, "lambda_l2": 5.0}
@@ -37,12 +35,6 @@ COMMON: dict[str, Any] = {
 }  # fmt: skip
 MOST_ROUNDS = 600
 PATIENCE = 2.5  # rounds without progress before a fit stops, times one over the learning rate
-
-
-def side_by_side(work: Callable[[T], Any], jobs: Sequence[T], threads: int) -> list[Any]:
-    """The results of all jobs, in their order."""
-    with ThreadPoolExecutor(threads) as pool:
-        return list(pool.map(work, jobs))
 
 
 @dataclass(frozen=True)

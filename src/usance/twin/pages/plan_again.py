@@ -17,10 +17,10 @@ from usance.base.book import Book
 from usance.base.columns import arrays
 from usance.base.dates import parse_month
 from usance.base.errors import UsanceError
+from usance.base.packed import unpack
 from usance.match.demand import demand_of
 from usance.match.planner import Plan, plan
 from usance.twin.driver import Driver
-from usance.twin.packed import unpack
 from usance.twin.plan import Plan as RunPlan
 from usance.twin.setting import Setting
 from usance.world.scenario_file import read_scenario
