@@ -6,7 +6,8 @@ put them together; the next one begins with them and reads only the files that c
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -27,8 +28,8 @@ TERMS = (
     "guarantee_fee_minor", "eir_ppb", "flat_fee_minor", "upfront_fee_minor",
 )  # fmt: skip
 """What a close asks of terms."""
-_IDS, _COUNTS, _TERM, _FACT = "ids", "counts", "terms.", "facts."
-_TOLD = tuple(each.name for each in fields(Gathered))[1:]
+_IDS, _COUNTS, _TERM = "ids", "counts", "terms."
+_TOLD = ("day", "kind", "ref", "amount", "arg")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,19 +52,20 @@ class KnownLoans:
     def to_bytes(self) -> bytes:
         """To be kept for the next close."""
         terms = {f"{_TERM}{name}": values for name, values in arrays(self.terms).items()}
-        facts = {f"{_FACT}{name}": getattr(self.facts, name) for name in _TOLD}
-        counts = np.diff(self.facts.offsets)
-        return pack({_IDS: self.ids, _COUNTS: counts, **terms, **facts})
+        told: Sequence[Any] = self.facts.told
+        facts = dict(zip(_TOLD, told, strict=True))
+        return pack({_IDS: self.ids, _COUNTS: np.diff(self.facts.offsets), **facts, **terms})
 
     @classmethod
     def of_bytes(cls, content: bytes) -> KnownLoans:
         """What was kept."""
         held = unpack(content)
-        ids, told = held[_IDS], (held[f"{_FACT}{name}"] for name in _TOLD)
+        day, kind, ref, amount, arg = (held[name] for name in _TOLD)
+        facts = Gathered(np.append(0, np.cumsum(held[_COUNTS])), (day, kind, ref, amount, arg))
         columns = {name: _column(name, held[f"{_TERM}{name}"]) for name in TERMS}
         rows = len(columns["loan_id"])
         terms = conform(columns, LOANS, rows=rows, where=LOANS.name, only=TERMS)
-        return cls(ids, terms, Gathered(np.append(0, np.cumsum(held[_COUNTS])), *told))
+        return cls(held[_IDS], terms, facts)
 
 
 def _column(name: str, values: NDArray[Any]) -> pa.Array:

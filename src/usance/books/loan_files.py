@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from usance.base.book import Book
 from usance.base.columns import arrays, check_keys, sort
 from usance.base.manifest import FileEntry
-from usance.base.parquet import opened
+from usance.base.parquet import check_unchanged, opened
 from usance.base.tables import table
 from usance.books.carried import Carried
 from usance.books.known_loans import LOANS, TERMS, KnownLoans
@@ -76,11 +76,11 @@ class LoanFiles:
         owner = arrays(left.terms.select(["loan_id"]))["loan_id"]
         terms = [TermFile("", owner, lambda: left.terms)]
         facts = [("", left.facts.as_file(left.ids))]
-        terms += [
-            _term_file(book, file)
-            for file in book.files("loans", shard=shard)
-            if file.sha256 not in carried.files
-        ]
+        for file in book.files("loans", shard=shard):
+            if file.sha256 not in carried.files:
+                terms.append(_term_file(book, file))
+            else:
+                check_unchanged(book.path / file.path, file.sha256)
         for file in book.files("facts", shard=shard):
             if file.sha256 not in carried.files:
                 facts.append((file.sha256, _fact_file(book, file, known_at)))
@@ -195,11 +195,12 @@ def _fact_file(book: Book, file: FileEntry, surely: datetime) -> FactFile:
     columns = arrays(book.read_file(_FACTS, file, _TOLD))
     booked = NO_MOMENTS if _is_known(book, file, surely) else _column(book, file, _BOOKED)
     day, kind, ref, amount, arg = (columns[name] for name in _TOLD[1:])
-    return FactFile(columns["loan_id"], day, kind, ref, amount, arg, booked)
+    return FactFile(columns["loan_id"], (day, kind, ref, amount, arg), booked)
 
 
 def _is_known(book: Book, file: FileEntry, moment: datetime) -> bool:
     """Whether all facts of a file were booked by a moment, as the file itself says."""
+    check_unchanged(book.path / file.path, file.sha256)
     with opened(book.path / file.path) as found:
         place = found.schema_arrow.names.index(_BOOKED)
         groups = [

@@ -28,7 +28,7 @@ from usance.books.loan_books import CellIndex, Sources
 from usance.books.loan_files import LoanFiles, among
 from usance.books.measurement import LoanColumns
 from usance.loan.columns import FactColumns
-from usance.loan.gathered import Strangers
+from usance.loan.errors import Strangers
 from usance.loan.known import term_columns
 from usance.measure.triangles import model_and_product
 

@@ -76,6 +76,12 @@ class FactError(InputError):
     http_status = 422
 
 
+class Strangers(FactError):
+    """Facts stand for loans that are not among those given."""
+
+    code = "loan.fact.stranger"
+
+
 class NotDisbursed(FactError):
     """Something happened to a loan before it was disbursed."""
 

@@ -19,7 +19,7 @@ from usance.base.ahead import side_by_side
 from usance.base.codes import Kind
 from usance.base.compiled import in_threads
 from usance.loan.columns import FactColumns
-from usance.loan.errors import FactError
+from usance.loan.errors import Strangers
 from usance.loan.facts import END_OF_TIME
 from usance.loan.kernel.gather import FactRows, count_facts, place_facts
 from usance.loan.kernel.known import OUT_OF_ORDER
@@ -32,32 +32,24 @@ _THREADS, _PIECE = 2, 1 << 15
 """Loans gathered at a time: their facts stay in the processor's cache meanwhile."""
 
 
-class Strangers(FactError):
-    """Facts of loans that are not among those given."""
-
-
 @dataclass(frozen=True, slots=True)
 class FactFile:
     """The facts of one file, in key order."""
 
     loan_id: I64
-    day: NDArray[np.int32]
-    kind: NDArray[np.int8]
-    ref: I64
-    amount_minor: I64
-    arg: I64
+    told: FactRows
     booked: I64
     """When each was booked; empty where all of them are known anyway."""
 
     @property
-    def told(self) -> FactRows:
-        """What is gathered of a fact."""
-        return self.day, self.kind, self.ref, self.amount_minor, self.arg
+    def kind(self) -> NDArray[np.int8]:
+        """What each of them is."""
+        return self.told[1]
 
     def after(self, moment: int) -> FactFile:
         """Those that were booked after a moment."""
         rows = self.booked > moment
-        return FactFile(self.loan_id[rows], *_taken(self.told, rows), self.booked[rows])
+        return FactFile(self.loan_id[rows], _taken(self.told, rows), self.booked[rows])
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,16 +57,7 @@ class Gathered:
     """The known facts of some loans, reversed ones too, each loan's in canonical order."""
 
     offsets: I64
-    day: NDArray[np.int32]
-    kind: NDArray[np.int8]
-    ref: I64
-    amount_minor: I64
-    arg: I64
-
-    @property
-    def told(self) -> FactRows:
-        """What is told of each fact."""
-        return self.day, self.kind, self.ref, self.amount_minor, self.arg
+    told: FactRows
 
     def of(self, rows: Mask) -> Gathered:
         """The facts of some of the loans."""
@@ -82,19 +65,17 @@ class Gathered:
             return self
         counts = np.diff(self.offsets)
         places = np.flatnonzero(np.repeat(rows, counts))
-        offsets = np.append(0, np.cumsum(counts[rows]))
-        return Gathered(offsets, *_taken(self.told, places))
+        return Gathered(np.append(0, np.cumsum(counts[rows])), _taken(self.told, places))
 
     def standing(self, ids: I64) -> FactColumns:
         """Those that are not reversed."""
-        made = FactColumns(self.offsets, self.day, self.kind, self.amount_minor, self.arg)
-        if not (self.kind == Kind.REVERSED).any():
-            return made
-        return standing_rows(made, self.ref, ids)
+        day, kind, ref, amount, arg = self.told
+        made = FactColumns(self.offsets, day, kind, amount, arg)
+        return standing_rows(made, ref, ids) if (kind == Kind.REVERSED).any() else made
 
     def as_file(self, ids: I64) -> FactFile:
         """As if they stood in one file."""
-        return FactFile(np.repeat(ids, np.diff(self.offsets)), *self.told, NO_MOMENTS)
+        return FactFile(np.repeat(ids, np.diff(self.offsets)), self.told, NO_MOMENTS)
 
 
 def gathered(
@@ -135,7 +116,7 @@ def gathered(
         ]  # fmt: skip
 
     _refuse_repeats(files, in_threads(place, len(ids), chunk=_PIECE))
-    return Gathered(offsets, *room)
+    return Gathered(offsets, room)
 
 
 def _taken(told: FactRows, places: NDArray[Any]) -> FactRows:

@@ -18,7 +18,7 @@ from usance.base.columns import arrays
 from usance.base.compiled import in_threads
 from usance.base.errors import UsanceError
 from usance.loan.columns import FactColumns, TermColumns
-from usance.loan.errors import FactError, ReversalError
+from usance.loan.errors import FactError, ReversalError, Strangers
 from usance.loan.facts import END_OF_TIME
 from usance.loan.kernel.known import FINE, OUT_OF_ORDER, keep_rows
 
@@ -100,7 +100,7 @@ def _refuse_strangers(
     expected = np.repeat(loan_ids, np.diff(offsets))
     if len(expected) != len(owner) or not (expected == owner).all():
         strangers = np.setdiff1d(owner, loan_ids)
-        raise FactError(
+        raise Strangers(
             f"{len(strangers)} loans have facts and no terms, the first {strangers[0]}",
             where="loan_id",
             fix="Give the terms of every loan with facts",
