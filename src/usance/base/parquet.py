@@ -13,14 +13,16 @@ from hashlib import file_digest
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from usance.base.columns import SCHEMA_KEY, arrow_schema, check_keys, conform
+from usance.base.columns import SCHEMA_KEY, arrays, arrow_schema, check_keys, conform
 from usance.base.errors import CorruptFile, SchemaError
 from usance.base.schemas import Table
 
 ROW_GROUP = 1 << 18
+_LARGE, _SOME = 1 << 14, 1 << 10
 _AGAIN = "Restore it from a copy, or make it again"
 
 
@@ -39,12 +41,6 @@ def as_declared(data: pa.Table, spec: Table) -> pa.Table:
 @contextmanager
 def parquet_writer(spec: Table, path: Path) -> Iterator[Callable[[pa.Table], None]]:
     """A file to write part by part inside the block; rows rise by key from part to part."""
-    delta = [
-        column.name
-        for column in spec.columns
-        if column.type in {"i32", "i64", "day", "moment"} and not column.sparse
-    ]
-    codes = [column.name for column in spec.columns if column.type in {"i8", "i16", "text"}]
     held: list[Any] = []
     before: list[pa.Table] = []
 
@@ -53,15 +49,17 @@ def parquet_writer(spec: Table, path: Path) -> Iterator[Callable[[pa.Table], Non
         check_keys(pa.concat_tables([*before, checked]) if before else checked, spec)
         before[:] = [checked.slice(checked.num_rows - 1)] if checked.num_rows else before
         if not held:
+            few, delta = _encodings(checked, spec)
             held.append(
                 pq.ParquetWriter(
                     path,
                     checked.schema,
                     compression="zstd",
                     compression_level=1,
-                    use_dictionary=codes,
+                    use_dictionary=few,
                     column_encoding=dict.fromkeys(delta, "DELTA_BINARY_PACKED"),
                     write_page_checksum=True,
+                    max_rows_per_page=ROW_GROUP,
                 )
             )
         held[0].write_table(checked, row_group_size=ROW_GROUP)
@@ -73,6 +71,29 @@ def parquet_writer(spec: Table, path: Path) -> Iterator[Callable[[pa.Table], Non
     finally:
         for writer in held:
             writer.close()
+
+
+def _encodings(data: pa.Table, spec: Table) -> tuple[list[str], list[str]]:
+    """The columns written as a dictionary of their values, and those as differences.
+
+    Wide columns are differences; in a large file some rows say where that is not the best: what
+    is mostly zero is written as it is, and few values make a dictionary.
+    """
+    few = [column.name for column in spec.columns if column.type in {"i8", "i16", "text"}]
+    wide = [column for column in spec.columns if column.type in {"i32", "i64", "day", "moment"}]
+    delta = [column.name for column in wide if column.key or not column.sparse]
+    if data.num_rows < _LARGE:
+        return few, delta
+    some = arrays(data.select(delta).take(np.arange(0, data.num_rows, data.num_rows // _SOME)))
+    for name, values in some.items():
+        if spec.column(name).key:
+            continue
+        if np.count_nonzero(values) * 4 <= len(values):
+            delta.remove(name)
+        elif len(np.unique(values)) * 8 <= len(values):
+            delta.remove(name)
+            few.append(name)
+    return few, delta
 
 
 def read_parquet(

@@ -8,9 +8,11 @@ both ways.
 
 from __future__ import annotations
 
+import numpy as np
+
 from usance.base.codes import Kind
 from usance.base.compiled import kernel
-from usance.loan.kernel.arrays import I16, I64, Plan, i64
+from usance.loan.kernel.arrays import I64, Plan, i64
 from usance.loan.kernel.fold import (
     BALANCE,
     COVERED,
@@ -27,17 +29,16 @@ from usance.loan.kernel.fold import (
 from usance.loan.kernel.plan import COUNT, MONTH, P, due_day, guaranteed, instalment, period_start
 from usance.twin.serve_kernel import Told
 from usance.world.behaviour_kernel import (
-    BY_NOTICE,
     BY_PAYMENT,
     EARLY_PPM,
     NOTICE,
+    PREPAY,
     PROVIDERS,
-    SETTLEMENT,
     a_day,
     at_due,
-    lateness,
+    is_on_time,
 )
-from usance.world.draw_kernel import Bits, chance, draw_from
+from usance.world.draw_kernel import Bits, chance
 
 _PAID = int(Kind.PAID)
 NOT_CALM, PAYS, SETTLES_EARLY, PAYS_LAST = range(4)
@@ -91,27 +92,26 @@ def pay_instalment(
 @kernel(inline=True)
 def calm_loan(
     plan: Plan, states: I64, row: int, loan: int, hazard: int, month: int, first: int, begun: Bits,
-    knobs: I64, days: I16, facts: Told, at: int,
+    paying: np.uint64, notice: np.uint64, knobs: I64, facts: Told, at: int,
 ) -> tuple[int, int, int, int]:  # fmt: skip
     """What an even loan does, on which day, the principal of its due, and what came back early.
 
-    The state is taken on and the payment written; `NOT_CALM` leaves both as they were.
+    `paying` and `notice` are the draws of its due and of the payment's notice. The state is taken
+    on and the payment written; `NOT_CALM` leaves both as they were.
     """
     nth = month - plan[MONTH]
     nothing = NOT_CALM, i64(0), i64(0), i64(0)
     if hazard < 0 or not is_even(plan, states, row, nth):
         return nothing
-    own = knobs[2]
-    late = lateness(begun, loan, month, at_due(hazard, nth, plan[COUNT], own[EARLY_PPM]), own, days)
-    if late > 0:
-        return nothing
-    z = draw_from(begun[BY_NOTICE], loan, month * 256)
-    if chance(z) < own[NOTICE]:
+    own, u = knobs[2], chance(paying)
+    is_early = u < own[PREPAY]
+    at_its_due = at_due(hazard, nth, plan[COUNT], own[EARLY_PPM])
+    if chance(notice) < own[NOTICE] or not (is_early or is_on_time(u, at_its_due, own)):
         return nothing
     balance, day = states[row, BALANCE], due_day(plan, nth)
-    arg = 1 + (i64(z) & 0x7FF) % own[PROVIDERS]
+    arg = 1 + (i64(notice) & 0x7FF) % own[PROVIDERS]
     principal, interest, fee = instalment(plan, nth, balance, states[row, LEVEL_MINOR])
-    if late == SETTLEMENT:
+    if is_early:
         settles = a_day(begun, BY_PAYMENT, loan, month * 256 + 2, first, day)
         if settles == day or balance == 0:
             return nothing

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from usance.base.compiled import in_threads
 from usance.base.packed import pack, unpack
-from usance.loan.kernel.fold import SLOTS
+from usance.loan.kernel.fold import BALANCE, COVERED, FEES, INTEREST_BEFORE, SLOTS
 from usance.twin.dues import DueSums
 from usance.twin.fact_rows import FactRows
 from usance.twin.open_loans import NO_WATCH, OpenLoans
@@ -57,32 +57,53 @@ def dues_of(arrays: Arrays) -> DueSums:
 
 def _of_loans(name: str, loans: OpenLoans) -> Arrays:
     columns = {f"{name}.{column}": values for column, values in loans.columns.items()}
+    columns[f"{name}.owed_minor"] = _beyond_plan(loans)
     watched = np.flatnonzero((loans.watches != NO_WATCH).any(axis=1))
     return {
-        **columns, **{f"{name}_states.{n}": slot for n, slot in enumerate(_narrow(loans.states))},
+        **columns, **{f"{name}_states.{n}": slot for n, slot in enumerate(_narrow(loans))},
         f"{name}_watched": watched, f"{name}_watches": loans.watches[watched],
     }  # fmt: skip
 
 
 def _loans(arrays: Arrays, name: str) -> OpenLoans:
     columns = _named(arrays, name)
-    states = _wide(list(_named(arrays, f"{name}_states").values()))
+    states = _wide(list(_named(arrays, f"{name}_states").values()), columns["principal_minor"])
     watches = np.tile(NO_WATCH, (len(states), 1))
     watches[arrays[f"{name}_watched"]] = arrays[f"{name}_watches"]
-    return OpenLoans(columns, states, watches)
+    loans = OpenLoans(columns, states, watches)
+    columns["owed_minor"] = _beyond_plan(loans)
+    return loans
 
 
-def _narrow(states: NDArray[np.int64]) -> NDArray[Any]:
+def _beyond_plan(loans: OpenLoans) -> NDArray[Any]:
+    """What is owed against what is left of the principal, nearly always 0; and back again."""
+    left = loans["principal_minor"] - loans.states[:, COVERED]
+    return np.asarray(left - loans["owed_minor"])
+
+
+def _narrow(loans: OpenLoans) -> NDArray[Any]:
     """States column by column, of half the width if all fit: a quarter of the work to pack."""
+    states = loans.states
     found = np.empty((NARROW, len(states)), np.int32)
     fits = in_threads(lambda a, b: narrow_rows(a, b, states, found), len(states))
-    return found if all(fits) else states.T
+    if not all(fits):
+        return states.T
+    _turn(found, loans["principal_minor"])
+    return found
 
 
-def _wide(kept: list[NDArray[Any]]) -> NDArray[np.int64]:
+def _turn(slots: NDArray[np.int32], principal: NDArray[Any]) -> None:
+    """What is met by whole instalments against all that is met, mostly 0; twice is as it was."""
+    slots[BALANCE] = principal.astype(np.int32) - slots[COVERED] - slots[BALANCE]
+    slots[INTEREST_BEFORE] = slots[COVERED + 1] - slots[INTEREST_BEFORE]
+    slots[FEES] = slots[COVERED + 2] + slots[COVERED + 3] - slots[FEES]
+
+
+def _wide(kept: list[NDArray[Any]], principal: NDArray[Any]) -> NDArray[np.int64]:
     if len(kept) == SLOTS:
         return np.ascontiguousarray(np.stack(kept, axis=1))
     narrow = np.stack(kept)
+    _turn(narrow, principal)
     states = np.empty((narrow.shape[1], SLOTS), np.int64)
     in_threads(lambda a, b: widen_rows(a, b, narrow, states), len(states))
     return states

@@ -66,6 +66,16 @@ class FactRows(NamedTuple):
         joined = FactRows(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
         return joined.where(joined.in_order())
 
+    def each_before(self, others: FactRows, owner: NDArray[Any]) -> FactRows:
+        """One fact of each loan, before all others of the same; those are in order already."""
+        later = np.arange(len(owner)) + owner + 1
+        first = np.ones(len(self.day) + len(owner), np.bool_)
+        first[later] = False
+        made: dict[str, Any] = {name: np.empty(len(first), kind) for name, kind in TYPES.items()}
+        for name, column in made.items():
+            column[first], column[later] = getattr(self, name), getattr(others, name)
+        return FactRows(**made)
+
     def in_order(self) -> I64:
         """The places of the facts in canonical order, loan by loan."""
         return order_of([self.loan_id, self.day, self.kind, self.ref])

@@ -91,7 +91,7 @@ def prepaid_on(plan: Plan, state: State, before: int, day: int) -> int:
     return early
 
 
-@kernel
+@kernel(inline=True)
 def fold_until(
     plan: Plan, state: State, facts: FactArrays, at: int, stop: int, until: int, notes: I64,
     released: I64, first: int,
@@ -140,7 +140,7 @@ def due_by(plan: Plan, state: State, nth: int, day: int) -> tuple[int, int]:
     return whole - principal_by(plan, state, day - 1), whole
 
 
-@kernel
+@kernel(inline=True)
 def meet_due(plan: Plan, state: State, nth: int, day: int, out: I64) -> bool:
     """The month's own due at the end of its day; whether it is to be watched."""
     out[DUE_ON] = day
@@ -170,7 +170,7 @@ def look_back(plan: Plan, state: State, watch: I64, out: I64, place: int, done: 
         watch[W_DAY] = -1
 
 
-@kernel
+@kernel(inline=True)
 def first_stops(plan: Plan, watch: I64, nth: int, stops: I64) -> None:
     """The days of a month at which the fold stops, as they are known at its beginning."""
     for place in range(6):
@@ -194,7 +194,7 @@ def earliest(stops: I64) -> int:
     return which
 
 
-@kernel
+@kernel(inline=True)
 def stop_at(
     plan: Plan,
     state: State,
@@ -228,7 +228,7 @@ def stop_at(
         stops[_NEW_7], stops[_NEW_30] = day + AFTER_7, day + AFTER_30
 
 
-@kernel
+@kernel(inline=True)
 def fold_month(
     plan: Plan, state: State, facts: FactArrays, at: int, stop: int, month: int, last: int,
     watch: I64, out: I64, notes: I64, stops: I64, released: I64, first: int,

@@ -144,13 +144,13 @@ def _facts(
         amount=plan.total[rows], arg=zeros + 1, booked=zeros + last,
     )  # fmt: skip
     begun = disbursed(loan_id, terms["disbursed_on"], terms["principal_minor"], booked=last)
-    facts = begun.and_also(money)
-    facts = facts.and_also(_settlements(columns, loan_id, facts, plan, drawn.settled, last))
+    facts = begun.each_before(money, owner[rows])
+    early = _settlements(columns, loan_id, facts, plan, drawn.settled, last)
     behind = np.flatnonzero(drawn.behind > 0)
     through = terms["disbursed_on"].copy()
     np.maximum.at(through, owner[rows], when)
     late = columns.take(behind)
-    owned = facts.of_loans(loan_id[behind])
+    owned = facts.of_loans(loan_id[behind]).and_also(early.of_loans(loan_id[behind]))
     states = step_columns(start_columns(late), owned.columns_for(loan_id[behind]), last)
     due = due_facts(
         States(late, states.values, through[behind]),
@@ -162,7 +162,7 @@ def _facts(
         loan_id=whose, day=due.facts.day, kind=due.facts.kind, ref=due.ref,
         amount=due.facts.amount_minor, arg=due.facts.arg, booked=np.full(len(whose), last),
     )  # fmt: skip
-    return facts.and_also(ruled)
+    return facts.and_also(early, ruled)
 
 
 def _settlements(

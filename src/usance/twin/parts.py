@@ -14,6 +14,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -30,6 +31,8 @@ from usance.base.parquet import check_sha256
 from usance.base.publish import publish, sync
 
 PARTS, PART = "run/parts", "part.json"
+_THREADS = 2
+"""Tables written at once: the last shards of a stage have the other cores for themselves."""
 
 
 class Kept(NamedTuple):
@@ -127,11 +130,13 @@ def make_part(
     place.folder.mkdir(parents=True, exist_ok=True)
     aside = Path(mkdtemp(prefix=f".{name}-", dir=place.folder))
     try:
-        entries = {
-            table: written(rows, table, aside / _rows_of(table),
-                           month=place.month if by_month else None, shard=shard)
-            for table, rows in tables.items()
-        }  # fmt: skip
+        month = place.month if by_month else None
+
+        def write(table: str) -> FileEntry:
+            return written(tables[table], table, aside / _rows_of(table), month=month, shard=shard)
+
+        with ThreadPoolExecutor(_THREADS) as pool:
+            entries = dict(zip(tables, pool.map(write, tables), strict=True))
         marks = {each.name: _keep(aside, each) for each in kept}
         part = Part(place.book, place.folder / name, entries, marks, figures)
         (aside / PART).write_text(json.dumps(_content(place, part)))

@@ -89,7 +89,7 @@ def told(
     return at
 
 
-@kernel
+@kernel(inline=True)
 def serve_loan(
     plan: Plan, state: State, loan: int, model: int, trigger: int, hazard: int, month: int,
     first: int, last: int, rules: I64, begun: Bits, knobs: I64, days: I16, due: I64, pay: I64,

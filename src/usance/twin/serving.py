@@ -24,6 +24,7 @@ from usance.twin.serve_kernel import MOST_FACTS, serve_rows
 from usance.twin.through_kernel import MOST_DAYS_PAST_DUE, through_rows
 from usance.world.behaviour import days_late, knobs, prefixes
 from usance.world.behaviour_kernel import MOST_PAYMENTS
+from usance.world.draw_kernel import AHEAD
 from usance.world.population import month_days
 from usance.world.providers import arrivals
 from usance.world.scenario import Scenario
@@ -148,7 +149,7 @@ class _Room(threading.local):
     def __init__(self, sources: int, cells: int, kept: list[Any]) -> None:
         self.work = (
             loan_room(), scratch(), np.zeros((MOST_PAYMENTS, 2), np.int64), *m.work(),
-            np.empty(m.DUES, np.int64),
+            np.empty(m.DUES, np.int64), np.empty((2, AHEAD), np.uint64),
         )  # fmt: skip
         self.known, self.coming = _facts_room(PIECE * MOST_FACTS), _facts_room(PIECE * 2)
         self.apart, self.refused = np.empty(PIECE, np.int64), np.zeros(3, np.int64)

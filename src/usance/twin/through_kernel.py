@@ -17,15 +17,17 @@ from usance.twin import month_kernel as m
 from usance.twin.calm_kernel import NOT_CALM, SETTLES_EARLY, calm_loan
 from usance.twin.month_kernel import NOTE_PREPAID, NOTE_WORST, fold_month, stand
 from usance.twin.serve_kernel import Told, serve_loan
-from usance.world.draw_kernel import Bits
+from usance.world.behaviour_kernel import BY_NOTICE, BY_PAYMENT
+from usance.world.draw_kernel import AHEAD, Bits, draw_ahead
 
 Loans = tuple[I64, I8, I16, I32, I16, I16, I16]
 """Loan, model, trigger, hazard, source, cell, and worst days past due, which grow."""
 Ends = tuple[I16, I8, I8, I64, I64, I64, I64, I64, I64]
 """Days past due, bucket, status, unpaid principal, what is past due, principal of those ever beyond
 30 and 180 days, prepaid, recovered. All but the principal are zero before."""
-Room = tuple[State, I64, I64, I64, I64, I64]
-"""Work space of a thread: a state, due facts, payments, notes, stops, and the dues of one loan."""
+Room = tuple[State, I64, I64, I64, I64, I64, Bits]
+"""Work space of a thread: a state, due facts, payments, notes, stops, the dues of one loan, and the
+draws of the next loans: of their dues, and of the notices of payment."""
 
 _CLOSED, _CHARGED_OFF = int(Status.CLOSED), int(Status.CHARGED_OFF)
 _DUE, _OVERDUE, _COLLECTED, _FIRST, _UNPAID7, _UNPAID30 = range(6)
@@ -34,7 +36,7 @@ MONTHS = 3
 MOST_DAYS_PAST_DUE = 32_767
 
 
-@kernel
+@kernel(inline=True)
 def add_later(
     day: int, dues: I64, place: int, cell: int, month: int, sure: I64, open_still: I64
 ) -> None:
@@ -52,7 +54,7 @@ def add_later(
     sums[back, nth, cell, _UNPAID30] += dues[place + 2]
 
 
-@kernel
+@kernel(inline=True)
 def add_dues(dues: I64, cell: int, month: int, first: int, sure: I64, open_still: I64) -> None:
     """What one loan adds to the sums of dues."""
     if dues[m.DUE_ON] >= 0:
@@ -72,7 +74,7 @@ def copy_fact(facts: Told, at: int, to: Told, place: int) -> None:
     to[6][place] = facts[6][at]
 
 
-@kernel
+@kernel(inline=True)
 def set_apart(
     known: Told, begun: int, at: int, last: int, coming: Told, found: int
 ) -> tuple[int, int]:
@@ -83,12 +85,13 @@ def set_apart(
             copy_fact(known, place, coming, found)
             found += 1
         else:
-            copy_fact(known, place, known, kept)
+            if kept < place:
+                copy_fact(known, place, known, kept)
             kept += 1
     return kept, found
 
 
-@kernel
+@kernel(inline=True)
 def write_end(
     row: int, dpd: int, status: int, owed: int, past_due: int, worst: int, prepaid: int,
     recovered: int, ends: Ends,
@@ -103,14 +106,14 @@ def write_end(
     ends[7][row], ends[8][row] = prepaid, recovered
 
 
-@kernel
+@kernel(inline=True)
 def fold_row(
     plan: Plan, row: int, room: Room, states: I64, watches: I64, loans: Loans, arrays: FactArrays,
     begun: int, at: int, month: int, first: int, last: int, ends: Ends, sure: I64,
     open_still: I64, released: I64,
 ) -> int:  # fmt: skip
     """One loan's facts folded into its state, with all that is told of the month."""
-    state, _, _, notes, stops, dues = room
+    state, notes, stops, dues = room[0], room[3], room[4], room[5]
     for slot in range(SLOTS):
         state[slot] = states[row, slot]
     notes[NOTE_WORST], notes[NOTE_PREPAID] = loans[6][row], 0
@@ -157,15 +160,20 @@ def through_rows(
     released: I64, refused: I64,
 ) -> tuple[int, int, int]:  # fmt: skip
     """Loans through a month; facts that are known, facts that come later, and of how many loans."""
-    state, due, pay = room[0], room[1], room[2]
+    state, due, pay, drawn = room[0], room[1], room[2], room[6]
     arrays = (offsets, known[0], known[1], known[2], known[3])
     at = found = few = 0
     for row in range(start, stop):
+        nth = (row - start) % AHEAD
+        if nth == 0:
+            draw_ahead(begun[BY_PAYMENT], loans[0], row, stop, month * 256, drawn[0])
+            draw_ahead(begun[BY_NOTICE], loans[0], row, stop, month * 256, drawn[1])
         plan, loan, hazard = plan_at(terms, row), loans[0][row], loans[3][row]
         if watches[row, m.W_DAY] < 0:
             how, day, principal, early = calm_loan(
-                plan, states, row, loan, hazard, month, first, begun, knobs, days, known, at
-            )
+                plan, states, row, loan, hazard, month, first, begun, drawn[0, nth], drawn[1, nth],
+                knobs, known, at,
+            )  # fmt: skip
             if how != NOT_CALM:
                 at += 1
                 write_calm(plan, row, how, day, principal, early, states, loans, month, first,

@@ -11,7 +11,7 @@ from usance.base.compiled import in_threads
 from usance.base.draws import CERTAIN
 from usance.base.rates import PPM
 from usance.world import behaviour_kernel as k
-from usance.world.draw_kernel import Bits, prefix
+from usance.world.draw_kernel import AHEAD, Bits, prefix
 from usance.world.scenario import Scenario
 from usance.world.shapes import threshold_ppm
 from usance.world.shocks import factor_ppm
@@ -85,10 +85,10 @@ def payments(
     marks = np.ascontiguousarray(flags, np.int8)
 
     def rows(start: int, stop: int) -> None:
-        out = np.zeros((k.MOST_PAYMENTS, 2), np.int64)
+        drawn, out = np.empty(AHEAD, np.uint64), np.zeros((k.MOST_PAYMENTS, 2), np.int64)
         k.decide_rows(
             start, stop, begun, loan, hazards, oldest_on, due_on, marks, month, first, last, own,
-            late, out, counts, paid,
+            late, drawn, out, counts, paid,
         )  # fmt: skip
 
     in_threads(rows, len(loan), workers, PIECE)

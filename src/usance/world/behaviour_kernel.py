@@ -10,7 +10,7 @@ from __future__ import annotations
 from usance.base.compiled import kernel
 from usance.loan.kernel.arrays import I8, I16, I32, I64, i64, u64
 from usance.loan.kernel.plan import month_of
-from usance.world.draw_kernel import Bits, chance, draw_from
+from usance.world.draw_kernel import AHEAD, Bits, chance, draw_ahead, draw_from
 
 PREPAY, FAILED, LATE, COLLECTED, CURE = 0, 1, 2, 3, 4
 PARTIAL, RECOVERY, SHARE_PPM, NOTICE, NOTICE_DAYS, PROVIDERS, EARLY_PPM = 9, 10, 11, 12, 13, 14, 15
@@ -39,18 +39,23 @@ def at_due(hazard: int, k: int, count: int, early_ppm: int) -> int:
 
 
 @kernel(inline=True)
+def is_on_time(u: int, hazard: int, knobs: I64) -> bool:
+    """Whether a due whose first chance is `u` is paid on its day."""
+    # Threshold × hazard would not fit 64 bits: twenty low bits of the threshold are left out.
+    late: int = (knobs[LATE] >> 20) * hazard // 1_000_000 << 20
+    level: int = knobs[PREPAY] + knobs[FAILED]
+    return u >= level + late
+
+
+@kernel(inline=True)
 def lateness(begun: Bits, loan: int, due_month: int, hazard: int, knobs: I64, days: I16) -> int:
     """Days after its due day that a due is paid, `NEVER` within thirty, or `SETTLEMENT`."""
     u = chance(draw_from(begun[BY_PAYMENT], loan, due_month * 256))
-    level = knobs[PREPAY]
-    if u < level:
+    if u < knobs[PREPAY]:
         return SETTLEMENT
-    level += knobs[FAILED]
-    if u < level:
+    if u < knobs[PREPAY] + knobs[FAILED]:
         return 1
-    # Threshold × hazard would not fit 64 bits: twenty low bits of the threshold are left out.
-    late = (knobs[LATE] >> 20) * hazard // 1_000_000 << 20
-    if u >= level + late:
+    if is_on_time(u, hazard, knobs):
         return 0
     v = chance(draw_from(begun[BY_PAYMENT], loan, due_month * 256 + 1))
     if v >= knobs[COLLECTED]:
@@ -158,13 +163,20 @@ def decide(
 @kernel
 def decide_rows(
     start: int, stop: int, begun: Bits, loan: I64, hazard: I32, oldest: I32, due: I32, flags: I8,
-    month: int, first: int, last: int, knobs: I64, days: I16, out: I64, counts: I8, paid: I32,
+    month: int, first: int, last: int, knobs: I64, days: I16, drawn: Bits, out: I64, counts: I8,
+    paid: I32,
 ) -> None:  # fmt: skip
     """`decide` for a column of loans: payments of each, by day and meaning."""
     own = knobs[2]
     for row in range(start, stop):
+        nth = (row - start) % AHEAD
+        if nth == 0:
+            draw_ahead(begun[BY_PAYMENT], loan, row, stop, month * 256, drawn)
         if flags[row] == 0 and hazard[row] >= 0 and first <= oldest[row] == due[row] <= last:
-            # Most loans in most months have nothing overdue.
+            # Most loans in most months have nothing overdue, and pay on the day.
+            if is_on_time(chance(drawn[nth]), hazard[row], own):
+                counts[row], paid[row, 0], paid[row, 1] = 1, due[row], PAYS_DUE
+                continue
             found = pay_due(
                 begun, loan[row], hazard[row], due[row], month, first, last, own, days, out, 0
             )

@@ -10,12 +10,14 @@ from numpy.typing import NDArray
 from usance.base.compiled import in_threads, kernel
 from usance.base.draws import GOLDEN, MASK, mix
 from usance.base.draws_kernel import mix_kernel
-from usance.loan.kernel.arrays import I64, i64
+from usance.loan.kernel.arrays import I64, i64, u64
 from usance.world.streams import Stream
 
 Bits = NDArray[np.uint64]
 _GOLDEN, _ONE = np.uint64(GOLDEN), np.uint64(1)
 _S11 = np.uint64(11)
+AHEAD = 512
+"""Draws made at once, where many are needed: a loop of nothing else is several times as quick."""
 
 
 def prefix(seed: int, *streams: Stream) -> Bits:
@@ -35,6 +37,15 @@ def draw_from(begun: np.uint64, entity: int, counter: int) -> np.uint64:
 def chance(drawn: np.uint64) -> int:
     """The 53 bits that are compared with a threshold."""
     return i64(drawn >> _S11)
+
+
+@kernel(inline=True)
+def draw_ahead(
+    begun: np.uint64, entity: I64, first: int, stop: int, counter: int, out: Bits
+) -> None:
+    """The draws of up to `AHEAD` entities, with one counter."""
+    for nth in range(min(stop - first, AHEAD)):
+        out[u64(nth)] = draw_from(begun, entity[u64(first + nth)], counter)
 
 
 @kernel
