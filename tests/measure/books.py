@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from usance.base.codes import code_lists
 from usance.base.columns import make, sort
+from usance.base.dates import to_month
 from usance.base.schemas import Table
 from usance.base.tables import table
 from usance.measure.tape_of_book import cells_table
@@ -53,7 +54,10 @@ def random_book(seed: int) -> dict[str, pa.Table]:
     cells = cells_table(loans)
     numbers = cells.column("cell").to_pylist()
     ids = loans.column("loan_id").to_pylist()
-    pairs = [(month, loan) for month in MONTHS for loan in ids if pick(5)]
+    begun = [to_month(each) for each in loans.column("disbursed_on").to_pylist()]
+    of_loans = list(zip(ids, begun, strict=True))
+    pairs = [(month, loan) for month in MONTHS for loan, first in of_loans
+             if month >= first and pick(5)]  # fmt: skip
     return {
         "users": users, "decisions": decisions, "loans": loans, "cells": cells,
         "tape": _tape(pairs, numbers, pick), "dues": _dues(numbers, pick),

@@ -12,6 +12,8 @@ import tempfile
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import replace
+from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path
 from types import TracebackType
@@ -28,6 +30,7 @@ from usance.measure.errors import EngineError
 from usance.measure.inputs import Inputs
 
 ENGINES = ("duckdb", "spark")
+END_OF_MONTHS = 99_999
 MASTER = "USANCE_SPARK_MASTER"
 """The variable that names a Spark master, such as `spark://host:7077`."""
 
@@ -52,6 +55,13 @@ class Engine(Protocol):
     def kept(self, name: str, expression: Any) -> Any:
         """An expression that several others are made of, computed once if the engine can."""
 
+    def added(self, name: str, expression: Any, months: tuple[int, int] | None = None) -> Any:
+        """An expression over one table whose rows, month by month, are what it says of all.
+
+        Of a table with the column `month`, the first and the last one can be given. An engine may
+        keep what it found in a month of a book for as long as the process lives.
+        """
+
 
 def unbound(name: str, amounts: Sequence[str] = ()) -> Any:
     """A declared table as an Ibis table without data, with some of its posting amounts."""
@@ -72,9 +82,20 @@ def opened(inputs: Inputs, engine: str = "duckdb") -> AbstractContextManager[Eng
     return _Duck(inputs) if engine == "duckdb" else _Spark(inputs)
 
 
+_FOUND: dict[tuple[str, tuple[Path, ...]], pa.Table] = {}
+"""What was found in files of books, whose names have their digests: they never change."""
+
+
+def _of_files(inputs: Inputs, name: str, files: tuple[Path, ...], query: str) -> pa.Table:
+    if (query, files) not in _FOUND:
+        with _Duck(replace(inputs, tables={name: files})) as engine:
+            _FOUND[query, files] = engine.table(query)
+    return _FOUND[query, files]
+
+
 class _Duck:
     def __init__(self, inputs: Inputs) -> None:
-        self._engine, self._kept = connect(), set[str]()
+        self._inputs, self._engine, self._kept = inputs, connect(), set[str]()
         for name, given in inputs.tables.items():
             if isinstance(given, pa.Table):
                 self._engine.register(name, given)
@@ -99,8 +120,11 @@ class _Duck:
 
         query = str(ibis.to_sql(expression, dialect="duckdb"))
         # Through Arrow: moments would otherwise need a library of time zones that nobody has.
-        found = self._engine.sql(query).to_arrow_table()
+        found = self.table(query)
         return list(zip(*(column.to_pylist() for column in found.columns), strict=True))
+
+    def table(self, query: str) -> pa.Table:
+        return self._engine.sql(query).to_arrow_table()
 
     def kept(self, name: str, expression: Any) -> Any:
         import ibis
@@ -108,6 +132,22 @@ class _Duck:
         own = f"kept_{name}"
         if own not in self._kept:
             self._engine.sql(str(ibis.to_sql(expression, dialect="duckdb"))).create(own)
+            self._kept.add(own)
+        return ibis.table(expression.schema(), name=own)
+
+    def added(self, name: str, expression: Any, months: tuple[int, int] | None = None) -> Any:
+        import ibis
+
+        first, last = months or (0, END_OF_MONTHS)
+        files = self._inputs.by_month.get(name, {})
+        wanted = [files[month] for month in sorted(files) if first <= month <= last]
+        if not wanted:
+            return expression
+        query = str(ibis.to_sql(expression, dialect="duckdb"))
+        own = f"added_{sha256(f'{query} {months}'.encode()).hexdigest()}"
+        if own not in self._kept:
+            parts = [_of_files(self._inputs, name, each, query) for each in wanted]
+            self._engine.register(own, pa.concat_tables(parts))
             self._kept.add(own)
         return ibis.table(expression.schema(), name=own)
 
@@ -161,6 +201,9 @@ class _Spark:
         return frame
 
     def kept(self, _name: str, expression: Any) -> Any:
+        return expression
+
+    def added(self, _name: str, expression: Any, _months: tuple[int, int] | None = None) -> Any:
         return expression
 
     def rows(self, expression: Any) -> list[tuple[Any, ...]]:

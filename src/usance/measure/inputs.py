@@ -24,6 +24,7 @@ Given: TypeAlias = pa.Table | Sequence[Path]
 ROLES = "measure/roles.json"
 """The input of a book that says which accounts have which role."""
 
+_BY_MONTH = ("tape", "facts")
 _CLOSE = re.compile(r"closes/(\d{4}-\d{2})\.(\d+)/")
 
 
@@ -77,6 +78,8 @@ class Inputs:
     """The currency of the book; journals in others are not added to those in it."""
     roles: Mapping[str, Role] = field(default_factory=dict)
     """What the closes of a book said about their accounts."""
+    by_month: Mapping[str, Mapping[int, tuple[Path, ...]]] = field(default_factory=dict)
+    """Of some tables of a book: the files of each month, which never change."""
 
     @classmethod
     def of_book(cls, book: Book) -> Inputs:
@@ -90,7 +93,8 @@ class Inputs:
                 marks += [f"{name} {book.digest(name)}", *(file.path for file in files)]
         currency = int(parse(Currency, book.manifest.currency))
         roles = parse_roles(json.loads(book.used(ROLES) or b"{}"), where=str(book.path))
-        return cls(found, _mark(marks), book.manifest.time_zone, currency, roles)
+        months = {name: _by_month(book, name) for name in _BY_MONTH}
+        return cls(found, _mark(marks), book.manifest.time_zone, currency, roles, months)
 
     @classmethod
     def of_tables(cls, tables: Mapping[str, pa.Table], time_zone: str = "Asia/Shanghai") -> Inputs:
@@ -129,6 +133,17 @@ class Inputs:
 
     def __contains__(self, name: str) -> bool:
         return name in self.tables
+
+
+def _by_month(book: Book, name: str) -> dict[int, tuple[Path, ...]]:
+    """A table's files by month; nothing where rows of a month could lie in another's."""
+    months: dict[int, tuple[Path, ...]] = {}
+    leads = table(name).key[0] == "month"
+    for file in book.files(name):
+        if file.month is None or (leads and not file.first[0] == file.last[0] == file.month):
+            return {}
+        months[file.month] = (*months.get(file.month, ()), book.path / file.path)
+    return months
 
 
 def _mark(lines: Sequence[str]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, time, timedelta
@@ -10,14 +10,29 @@ from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo
 
 from usance.base.columns import arrays
-from usance.base.dates import to_month
+from usance.base.dates import to_day, to_month
 from usance.base.errors import InputError, unknown
+from usance.measure.cubes import INSIDE, ROWS, Cube, cube_of
 from usance.measure.definitions import Part
 from usance.measure.engines import Engine
-from usance.measure.expressions import Amount, amount_expression, condition_expression
+from usance.measure.expressions import (
+    Amount,
+    amount_expression,
+    columns_of,
+    condition_expression,
+)
 from usance.measure.inputs import Inputs, Role
 from usance.measure.spans import Span
-from usance.measure.views import COLUMNS, NEEDS, WHEN, view
+from usance.measure.views import (
+    COLUMNS,
+    NEEDS,
+    RARE_FACTS,
+    WHEN,
+    outcomes,
+    rare_facts,
+    standing,
+    view,
+)
 
 DIMENSIONS = (
     "model", "product", "source", "institution", "channel", "region", "grade", "model_no",
@@ -25,8 +40,8 @@ DIMENSIONS = (
 _BY_CELL = ("model", "product", "source", "institution")
 _BY_BORROWER = ("channel", "region", "grade")
 _QUARTER_MONTHS = 3
-ASKED_OFTEN = ("approvals",)
-"""Views that several metrics ask and that take long to make."""
+_MANY = 2
+"""Parts from which on one scan for all of them is less than one for each."""
 
 
 class Sum(NamedTuple):
@@ -69,6 +84,8 @@ class Asker:
     def __init__(self, inputs: Inputs, engine: Engine, roles: Mapping[str, Role]) -> None:
         self._inputs, self._engine, self._roles = inputs, engine, roles
         self._maps = dimension_maps(inputs)
+        self._cubes = set[Cube]()
+        """Cubes that were worth it once: what comes later costs nothing."""
 
     def missing(self, part: Part) -> str:
         """Why a part cannot be asked for; empty if it can."""
@@ -86,14 +103,16 @@ class Asker:
     def sums(self, asked: Sequence[Asked], span: Span) -> list[Sums]:
         """The sums of each part, in order; one query for all of the same table and keys."""
         groups: dict[tuple[Any, ...], list[int]] = defaultdict(list)
+        cubes = self._cubes_for(asked)
         for place, each in enumerate(asked):
             name, keys = self._keys(each)
             shape = tuple((key, how) for key, how, _ in keys)
-            groups[name, each.part.window, bool(each.part.distinct), each.by, shape].append(place)
+            kind = name, each.part.window, cubes[place]
+            groups[*kind, bool(each.part.distinct), each.by, shape].append(place)
         found: list[Sums] = [{} for _ in asked]
-        for (name, window, *_), places in groups.items():
+        for (name, window, cube, *_), places in groups.items():
             together = [asked[place] for place in places]
-            answers = self._ask(name, window, together, span)
+            answers = self._ask(name, window, cube, together, span)
             for place, answer in zip(places, answers, strict=True):
                 found[place] = answer
         return found
@@ -127,6 +146,8 @@ class Asker:
         keys: list[tuple[str, str, Mapping[int, int] | None]] = []
         if name == "tape" and any(each in _BY_BORROWER for each in asked.by):
             name = "tape_by_borrower"
+        if name == "standing_facts" and {*asked.part.where.get("kind", (-1,))} <= {*RARE_FACTS}:
+            name = "rare_facts"
         for each in asked.by:
             columns = COLUMNS[name]
             if each in columns:
@@ -141,12 +162,29 @@ class Asker:
                 raise CannotDivide(what, where="--by", fix=fix)
         return name, [*keys, *((key, repr(amount), None) for key, amount in asked.along)]
 
-    def _ask(self, name: str, window: str, together: Sequence[Asked], span: Span) -> list[Sums]:
+    def _cubes_for(self, asked: Sequence[Asked]) -> list[Cube | None]:
+        """For each part the cube to ask, if it is one that several parts share."""
+        found: list[Cube | None] = []
+        for each in asked:
+            name, keys = self._keys(each)
+            along = dict(each.along)
+            columns = {raw for key, raw, _ in keys if key not in along}
+            columns |= {name for amount in along.values() for name in columns_of(amount)}
+            columns |= {column for column, _ in self._conditions(name, each)}
+            found.append(cube_of(name, each.part, columns))
+        counts = Counter(found)
+        self._cubes |= {each for each in counts if each and counts[each] >= _MANY}
+        return [each if each in self._cubes else None for each in found]
+
+    def _ask(
+        self, name: str, window: str, cube: Cube | None, together: Sequence[Asked], span: Span
+    ) -> list[Sums]:
         first = together[0]
         _, keys = self._keys(first)
         each_has = [self._conditions(name, asked) for asked in together]
         shared = [check for check in each_has[0] if all(check in has for has in each_has)]
-        table = _where(self._windowed(name, window, span), [*shared, *_wanted(each_has, keys)])
+        whole = self._windowed(name, window, span, cube)
+        table = _where(whole, [*shared, *_wanted(each_has, keys)])
         inside = bool(first.part.distinct)  # distinct values cannot be added up afterwards
         along = dict(first.along)
         groups: dict[str, Any] = {}
@@ -156,40 +194,64 @@ class Asker:
         aggregates: dict[str, Any] = {}
         for place, (asked, has) in enumerate(zip(together, each_has, strict=True)):
             condition = _all(table, [check for check in has if check not in shared])
-            aggregates[f"sum_{place}"] = _aggregate(table, asked.part, condition)
-            aggregates[f"rows_{place}"] = table.count(where=condition)
+            aggregates[f"sum_{place}"] = _aggregate(table, asked.part, condition, cube)
+            aggregates[f"rows_{place}"] = _count(table, condition, cube)
         grouped = table.group_by(**groups) if groups else table
         rows = self._engine.rows(grouped.agg(**aggregates))
         folds = [None if inside else fold for _, _, fold in keys]
         return [_collected(rows, folds, place) for place in range(len(together))]
 
-    def _view(self, name: str) -> Any:
-        return self._engine.kept(name, view(name)) if name in ASKED_OFTEN else view(name)
-
-    def _windowed(self, name: str, window: str, span: Span) -> Any:
+    def _windowed(self, name: str, window: str, span: Span, cube: Cube | None = None) -> Any:
+        """What counts of a view, or of a cube of it."""
         import ibis
 
-        table = self._view(name)
-        column, kind = table[WHEN[name]], COLUMNS[name][WHEN[name]]
-        first, last = span.start, span.end
-        if kind == "moment":
-            zone = ZoneInfo(self._inputs.time_zone)
-            begun = datetime.combine(first, time(), zone)
-            over = datetime.combine(last + timedelta(days=1), time(), zone)
-            utc = ZoneInfo("UTC")
-            before = column < ibis.literal(over.astimezone(utc), "timestamp('UTC')")
-            since = column >= ibis.literal(begun.astimezone(utc), "timestamp('UTC')")
-        elif kind == "day":
-            before, since = column <= ibis.literal(last), column >= ibis.literal(first)
-        else:
-            before, since = column <= to_month(last), column >= to_month(first)
+        if cube and INSIDE in cube.dimensions:
+            made = self._since(cube, span)
+            return made if window == "to_date" else made.filter(made[INSIDE] == 1)
+        table = self._whole(name, window, span, cube)
+        before, since = self._bounds(table[WHEN[name]], COLUMNS[name][WHEN[name]], span)
         if name == "limits":
-            return table.filter(before & (table.valid_to >= ibis.literal(last)))
+            return table.filter(before & (table.valid_to >= ibis.literal(span.end)))
         if window == "to_date":
             return table.filter(before)
         if window == "end":
-            return table.filter(column == to_month(last))
+            return table.filter(table[WHEN[name]] == to_month(span.end))
         return table.filter(before & since)
+
+    def _whole(self, name: str, window: str, span: Span, cube: Cube | None) -> Any:
+        """A view, or a cube of it, with all rows that a window can have."""
+        first, last = to_month(span.start), to_month(span.end)
+        if cube:
+            since = 0 if window == "to_date" else first
+            return self._engine.added(cube.table, cube.of(view(cube.table)), (since, last))
+        if name == "rare_facts":
+            return standing(self._engine.added("facts", rare_facts()))
+        if name == "outcomes" and window == "period":
+            return outcomes(first)
+        return view(name)
+
+    def _since(self, cube: Cube, span: Span) -> Any:
+        """A cube of all up to the end of a span, which tells what is inside it."""
+        table = self._windowed(cube.table, "to_date", span)
+        when = WHEN[cube.table]
+        _, since = self._bounds(table[when], COLUMNS[cube.table][when], span)
+        name = f"{cube.table}_{to_day(span.start)}_{to_day(span.end)}"
+        return self._engine.kept(name, cube.of(table.mutate(**{INSIDE: since.cast("int8")})))
+
+    def _bounds(self, column: Any, kind: str, span: Span) -> tuple[Any, Any]:
+        """Whether a row is not after a span, and not before it."""
+        import ibis
+
+        first, last = span.start, span.end
+        if kind == "moment":
+            zone, utc = ZoneInfo(self._inputs.time_zone), ZoneInfo("UTC")
+            begun = datetime.combine(first, time(), zone).astimezone(utc)
+            over = datetime.combine(last + timedelta(days=1), time(), zone).astimezone(utc)
+            before = column < ibis.literal(over, "timestamp('UTC')")
+            return before, column >= ibis.literal(begun, "timestamp('UTC')")
+        if kind == "day":
+            return column <= ibis.literal(last), column >= ibis.literal(first)
+        return column <= to_month(last), column >= to_month(first)
 
     def _conditions(self, name: str, asked: Asked) -> list[tuple[str, Any]]:
         """What rows must have to count, as columns with values."""
@@ -245,14 +307,22 @@ def _key(table: Any, amount: Amount) -> Any:
     return amount_expression(table, amount)
 
 
-def _aggregate(table: Any, part: Part, condition: Any) -> Any:
-    import ibis
-
+def _aggregate(table: Any, part: Part, condition: Any, cube: Cube | None) -> Any:
     if part.distinct:
         return table[part.distinct].nunique(where=condition)
     if not part.amount:
-        return table.count(where=condition)
-    amount = amount_expression(table, part.amount)
+        return _count(table, condition, cube)
+    return _sum(amount_expression(table, part.amount), condition)
+
+
+def _count(table: Any, condition: Any, cube: Cube | None) -> Any:
+    """Rows that meet a condition; those of a cube stand for so many."""
+    return _sum(table[ROWS], condition) if cube else table.count(where=condition)
+
+
+def _sum(amount: Any, condition: Any) -> Any:
+    import ibis
+
     if condition is not None:
         amount = ibis.ifelse(condition, amount, ibis.literal(0, "int64"))
     return amount.sum().coalesce(0).cast("int64")

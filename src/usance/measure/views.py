@@ -22,6 +22,8 @@ PROVISIONS = (
     "loan_provision", "receivable_provision", "contract_provision", "contingent_provision",
 )  # fmt: skip
 """The amounts of the `sums` that are provisions."""
+RARE_FACTS = (int(Kind.CHARGED_OFF), int(Kind.RECOVERED))
+"""Kinds that few facts have: they are asked apart from the many payments."""
 
 _OWN = ("users", "decisions", "sources", "limits", "routing", "loans", "tape", "dues", "postings")
 NEEDS: Mapping[str, tuple[str, ...]] = {
@@ -56,6 +58,7 @@ COLUMNS: Mapping[str, Mapping[str, str]] = {
     "approvals": {"user_id": "", "booked_at": "moment", "channel": "", "region": ""},
     "matches": {"loan_id": "", "at": "moment", "source": "", "waited_us": ""},
     "standing_facts": {"effective_on": "day", "kind": "", "amount_minor": ""},
+    "rare_facts": {"effective_on": "day", "kind": "", "amount_minor": ""},
     "outcomes": {"disbursed_on": "day", "pd_ppm": "", "bad": "", "model_no": "", "model": "",
                  "product": "", "source": "", "channel": "", "region": "", "grade": ""},
     "tape_by_borrower": {column.name: column.type for column in TABLES["tape"].columns}
@@ -67,8 +70,8 @@ WHEN = {
     "users": "registered_on", "decisions": "booked_at", "sources": "valid_from",
     "limits": "valid_from", "routing": "at", "loans": "disbursed_on", "tape": "month",
     "dues": "due_on", "postings": "period", "approvals": "booked_at", "matches": "at",
-    "standing_facts": "effective_on", "outcomes": "disbursed_on", "tape_by_borrower": "month",
-    "provisions": "period",
+    "standing_facts": "effective_on", "rare_facts": "effective_on",
+    "outcomes": "disbursed_on", "tape_by_borrower": "month", "provisions": "period",
 }  # fmt: skip
 """The column that says when a row of each view counts."""
 
@@ -154,9 +157,8 @@ def _matches() -> Any:
     return joined.mutate(waited_us=waited.cast("int64"))
 
 
-def _standing_facts() -> Any:
+def standing(facts: Any) -> Any:
     """Facts without the reversed ones and their reversals."""
-    facts = unbound("facts")
     reversals = facts.filter(facts.kind == int(Kind.REVERSED))
     gone = reversals.select("loan_id", reversed_ref=reversals.arg)
     kept = facts.filter(facts.kind != int(Kind.REVERSED))
@@ -165,14 +167,21 @@ def _standing_facts() -> Any:
     ).select("effective_on", "kind", "amount_minor")
 
 
-def _outcomes() -> Any:
-    """Each loan with the probability it was given and whether it went bad."""
+def rare_facts() -> Any:
+    """Facts of rare kinds, and the reversals that some may have."""
+    facts = unbound("facts")
+    few = facts.filter(facts.kind.isin([*RARE_FACTS, int(Kind.REVERSED)]))
+    return few.select("loan_id", "ref", "arg", "effective_on", "kind", "amount_minor")
+
+
+def outcomes(since_month: int = 0) -> Any:
+    """Each loan with the probability it was given and whether it went bad since a month."""
     import ibis
 
     loans, decisions, tape = unbound("loans"), unbound("decisions"), unbound("tape")
     loans = loans.filter(loans.terms_no == 1)
-    late = tape.filter(tape.bucket >= BAD_BUCKET).select("loan_id").distinct()
-    late = late.mutate(bad=ibis.literal(1, "int64"))
+    late = tape.filter((tape.bucket >= BAD_BUCKET) & (tape.month >= since_month))
+    late = late.select("loan_id").distinct().mutate(bad=ibis.literal(1, "int64"))
     given = decisions.select("decision_id", "pd_ppm", "model_no")
     joined = loans.join(given, "decision_id").left_join(late, "loan_id")
     return joined.mutate(bad=joined.bad.fill_null(0))
@@ -202,7 +211,7 @@ _VIEWS: Mapping[str, Callable[[], Any]] = {
     "limits": _limits,
     "approvals": _approvals,
     "matches": _matches,
-    "standing_facts": _standing_facts,
-    "outcomes": _outcomes,
+    "standing_facts": lambda: standing(unbound("facts")),
+    "outcomes": outcomes,
     "provisions": _provisions,
 }
