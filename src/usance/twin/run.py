@@ -190,7 +190,7 @@ class Runner:
         """What every work is told; it reads the loans and checkpoints of that month, if any."""
         shards = self.setting.shards(place.month)
         book = only(self.book, month, [shard_name(number) for number in shards])
-        inner = self.engine.workers if self.engine.in_memory and len(shards) == 1 else 1
+        inner = self.engine.workers if self.engine.in_memory else 1  # for the last shards
         return {
             "setting": self.setting, "place": place, "book": book, "workers": inner,
             "held": self.held,

@@ -112,7 +112,7 @@ def scheduled(plan: Plan, state: State, work: I64) -> None:
 
 
 @kernel
-def charge_back(plan: Plan, state: State, work: I64, amount: int) -> int:
+def charge_back(plan: Plan, state: State, work: I64, day: int, amount: int) -> int:
     """Take money back: over-payment, then the youngest covered instalments, then penalties."""
     cash = state[OVERPAID] + state[PENALTY_PAID]
     for c in range(4):
@@ -134,6 +134,7 @@ def charge_back(plan: Plan, state: State, work: I64, amount: int) -> int:
     state[PENALTY_PAID] -= amount
     state[PENALTY_OPEN] += amount
     rewind(plan, state)
+    close_if_settled(plan, state, day)  # what was paid in advance may still be enough
     return OK
 
 
@@ -206,7 +207,7 @@ def apply_rare_fact(
             return REFUND_TOO_LARGE
         state[OVERPAID] -= amount
     elif kind == _CHARGED_BACK:
-        return charge_back(plan, state, work, amount)
+        return charge_back(plan, state, work, day, amount)
     elif kind == _WAIVED:
         return waive(plan, state, work, day, amount, arg)
     else:

@@ -58,7 +58,7 @@ _CLOSED, _ACTIVE, _IS_CHARGED_OFF = int(Status.CLOSED), int(Status.ACTIVE), int(
 
 
 @kernel
-def unpay(plan: Plan, work: State, amount: int) -> int:
+def unpay(plan: Plan, work: State, day: int, amount: int) -> int:
     """Take money back: over-payment, then the youngest instalments, then penalties paid."""
     cash = work[OVERPAID] + work[PENALTY_PAID]
     for c in range(4):
@@ -80,6 +80,7 @@ def unpay(plan: Plan, work: State, amount: int) -> int:
             amount -= taken
     work[PENALTY_PAID] -= amount
     work[PENALTY_OPEN] += amount
+    close_if_quoted_nil(plan, work, day)  # what was paid in advance may still be enough
     return OK
 
 
@@ -137,7 +138,7 @@ def apply_by_order(
             return REFUND_TOO_LARGE
         work[OVERPAID] -= amount
     elif kind == _CHARGED_BACK:
-        return unpay(plan, work, amount)
+        return unpay(plan, work, day, amount)
     elif kind == _WAIVED:
         return forgive(plan, work, day, amount, arg)
     else:
