@@ -262,3 +262,14 @@ def test_a_loan_on_its_way_is_not_over(tmp_path: Path) -> None:
         close_quarter(book, quarter)
     assert rows_of(book, "2024-03.1")[SETTLED] == 0
     assert rows_of(book, "2024-06.1")[SETTLED] == 1
+
+
+def test_a_close_as_known_earlier_does_not_see_what_the_one_before_knew(tmp_path: Path) -> None:
+    made = []
+    for whole in (False, True):
+        book = make_book(tmp_path / str(whole), loans())
+        first = parse_close_period(QUARTERS[0])
+        close(book, first, clock=time.perf_counter, whole=whole)  # knows all that ever came
+        close_quarter(book, QUARTERS[1], whole=whole)
+        made.append(told(book))
+    assert made[0] == made[1]

@@ -83,7 +83,9 @@ class ShardReader:
     def read(self, number: int, day: date, known_at: datetime) -> Shard:
         """The loans of a shard drawn by a day, with the facts known at a moment."""
         carried = self.carried
-        left = carried.left_open(number) if carried is not None else None
+        # A close as known at an earlier moment must not see what the one before has known.
+        knows = carried is not None and carried.known_at <= known_at
+        left = carried.left_open(number) if carried is not None and knows else None
         if carried is not None and left is not None:
             # A fact of a loan that was over makes it necessary to look at all files.
             with suppress(Strangers):
