@@ -289,11 +289,12 @@ class Step:
         self._manifest = replace(self._manifest, versions={**self._manifest.versions, name: mark})
         return mark
 
-    def keep(self, path: str, content: bytes) -> None:
-        """Keep a small file under a path of the book, named in the manifest by its SHA-256."""
-        temporary = self.aside()
+    def keep(self, path: str, content: bytes) -> str:
+        """Keep a file under a path of the book; its SHA-256, by which the manifest names it."""
+        temporary, mark = self.aside(), sha256(content).hexdigest()
         temporary.write_bytes(content)
-        self.take_kept(path, temporary, sha256(content).hexdigest())
+        self.take_kept(path, temporary, mark)
+        return mark
 
     def take_kept(self, path: str, file: Path, mark: str) -> None:
         """Keep a file that was written elsewhere on the same disk and has that SHA-256."""

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
+
+from usance.base.ahead import side_by_side
 
 _THREADS = 2
 _KINDS = (np.int8, np.int16, np.int32, np.int64)
@@ -23,8 +24,7 @@ _CODEC = "lz4"  # three times as fast as zstd, and a checkpoint lives two months
 
 def pack(arrays: Mapping[str, NDArray[Any]]) -> bytes:
     """Named arrays as bytes; the same arrays give the same bytes."""
-    with ThreadPoolExecutor(_THREADS) as pool:
-        parts = list(pool.map(_squeezed, arrays.values()))
+    parts = list(side_by_side(_squeezed, arrays.values(), _THREADS))
     named = [
         [name, values.dtype.str, list(values.shape), kind, size, len(part)]
         for (name, values), (kind, size, part) in zip(arrays.items(), parts, strict=True)
@@ -40,8 +40,7 @@ def unpack(content: bytes) -> dict[str, NDArray[Any]]:
     for *_, squeezed in named:
         places.append(memory[at : at + squeezed])
         at += squeezed
-    with ThreadPoolExecutor(_THREADS) as pool:
-        arrays = list(pool.map(_array, named, places))
+    arrays = side_by_side(lambda each: _array(*each), zip(named, places, strict=True), _THREADS)
     return {name: values for (name, *_), values in zip(named, arrays, strict=True)}
 
 

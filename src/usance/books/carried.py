@@ -75,16 +75,20 @@ class Carried:
             rows = arrays(self.book.read_close(SUBLEDGER, self.close.name, columns, shard=shard))
         return np.asarray(rows["loan_id"][rows["is_over"] == 0], np.int64)
 
-    def left_open(self, shard: int) -> KnownLoans | None:
+    def left_open(self, shard: int, known_at: datetime) -> KnownLoans | None:
         """The loans of a shard that were not over, with their facts, if they are still kept.
 
-        Files say the same, only more slowly; so what another close has written over is no loss.
+        A close as known at an earlier moment must not see what this one has known. Files say the
+        same, only more slowly; so what cannot be read, or was written over, is no loss.
         """
-        path = self.book.path / left_path(shard)
-        content = path.read_bytes() if shard in self.left and path.exists() else b""
-        if sha256(content).hexdigest() != self.left.get(shard):
+        if shard not in self.left or known_at < self.known_at:
             return None
-        return KnownLoans.of_bytes(content)
+        try:
+            content = (self.book.path / left_path(shard)).read_bytes()
+        except OSError:
+            return None
+        is_whole = sha256(content).hexdigest() == self.left[shard]
+        return KnownLoans.of_bytes(content) if is_whole else None
 
     @classmethod
     def of(cls, book: Book, before: CloseRef | None, policies: Policies) -> Carried | None:

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
-from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -256,39 +255,29 @@ def _lost_rows(close_no: int, segments: I64, shares: I64) -> pa.Table:
 def _subledger(made: Closing, scope: Scope, pools: Pools, policies: Policies, step: Step) -> Sums:
     """The second pass over the loans; their subledger goes to the book piece by piece."""
 
-    def written(number: int) -> tuple[Sums, Path, FileEntry, Path, str]:
-        own, file, left = Sums.nothing(scope, pools), step.aside(), step.aside()
+    def written(number: int) -> tuple[Sums, FileEntry, Path]:
+        own, file = Sums.nothing(scope, pools), step.aside()
         parts = subledger_parts(
             scope, scope.shard(number), made.ref.close_no, pools, policies, own, made.progress
         )
         entry = written_to_close(
             made.ref.name, SUBLEDGER, parts, file, shard=number, month=made.ref.month
         )
-        return own, file, entry, left, _left(own, left)
+        return own, entry, file
 
     sums, numbers = Sums.of(scope, pools), scope.shards()
     shards = side_by_side(written, numbers, available_cores())
-    for number, (own, file, entry, left, mark) in zip(numbers, shards, strict=True):
+    for number, (own, entry, file) in zip(numbers, shards, strict=True):
         sums.add(own)
         step.take(SUBLEDGER, entry, file)
-        if mark:
-            step.take_kept(left_path(number), left, mark)
-            made.left[number] = mark
+        if own.open_still:
+            made.left[number] = step.keep(left_path(number), own.open_still)
     made.loans = sums.loans
     made.controls += loan_controls(sums.findings)
     made.controls += merged(iter(sums.sampled))
     made.notes += guarantee_notes(sums.implausible)
     raise_all(failed(made.controls), where=f"close {made.ref.name}")
     return sums
-
-
-def _left(sums: Sums, file: Path) -> str:
-    """The loans of a shard that are not over, written to a file; its SHA-256, if there is one."""
-    if sums.open_still is None:
-        return ""
-    content, sums.open_still = sums.open_still.to_bytes(), None
-    file.write_bytes(content)
-    return sha256(content).hexdigest()
 
 
 def _by_cell(sums: I64) -> I64:

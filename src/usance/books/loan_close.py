@@ -24,7 +24,6 @@ from usance.books.controls import Control
 from usance.books.exact_loans import ExactLoans
 from usance.books.kernel.over import over_rows
 from usance.books.kernel.sums import add_amounts, add_slices
-from usance.books.known_loans import KnownLoans
 from usance.books.loan_checks import LoanFindings
 from usance.books.measurement import LoanColumns, Room, amounts_of_positions, positions
 from usance.books.policies import Policies
@@ -58,8 +57,8 @@ class Sums:
     """Of each shard, what an auditor would recompute."""
     implausible: list[int] = field(default_factory=list)
     """Sampled loans whose guarantee is stated above what it can be worth."""
-    open_still: KnownLoans | None = None
-    """Of one shard, the loans that are not over."""
+    open_still: bytes = b""
+    """Of one shard, the loans that are not over, as they are kept for the next close."""
 
     @classmethod
     def nothing(cls, scope: Scope, pools: Pools) -> Sums:

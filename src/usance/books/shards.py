@@ -7,7 +7,6 @@ was paused, is set aside for the exact form.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any
@@ -58,11 +57,11 @@ class Shard:
     def __len__(self) -> int:
         return len(self.loans)
 
-    def left_open(self, over: Mask) -> KnownLoans | None:
-        """The loans for the next close: all but those of the kernel's that are over."""
+    def left_open(self, over: Mask) -> bytes:
+        """The loans for the next close, all but the kernel's that are over; of a tape nothing."""
         if self.known is None:
-            return None
-        return self.known.of(~among(self.known.ids, self.loans.loan_id[over]))
+            return b""
+        return self.known.of(~among(self.known.ids, self.loans.loan_id[over])).to_bytes()
 
     @property
     def size(self) -> int:
@@ -82,15 +81,23 @@ class ShardReader:
 
     def read(self, number: int, day: date, known_at: datetime) -> Shard:
         """The loans of a shard drawn by a day, with the facts known at a moment."""
+        shard = self._from_left(number, day, known_at)
+        return shard if shard is not None else self._from_files(number, day, known_at)
+
+    def _from_left(self, number: int, day: date, known_at: datetime) -> Shard | None:
+        """What the close before has left open and what came since; None if that is not enough."""
+        left = self.carried.left_open(number, known_at) if self.carried is not None else None
+        if self.carried is None or left is None:
+            return None
+        files = LoanFiles.since(self.book, number, known_at, self.carried, left)
+        try:
+            return self._shard(files, _all(files), day, known_at)
+        except Strangers:  # a loan that was over has moved, or a fact has no loan at all
+            return None
+
+    def _from_files(self, number: int, day: date, known_at: datetime) -> Shard:
+        """All files of the shard, less the loans that were over and have not moved."""
         carried = self.carried
-        # A close as known at an earlier moment must not see what the one before has known.
-        knows = carried is not None and carried.known_at <= known_at
-        left = carried.left_open(number) if carried is not None and knows else None
-        if carried is not None and left is not None:
-            # A fact of a loan that was over makes it necessary to look at all files.
-            with suppress(Strangers):
-                files = LoanFiles.since(self.book, number, known_at, carried, left)
-                return self._shard(files, _all(files), day, known_at)
         files = LoanFiles.of(self.book, number, known_at, carried)
         if carried is None:
             return self._shard(files, _all(files), day, known_at)

@@ -30,7 +30,6 @@ from usance.measure.errors import EngineError
 from usance.measure.inputs import Inputs
 
 ENGINES = ("duckdb", "spark")
-END_OF_MONTHS = 99_999
 MASTER = "USANCE_SPARK_MASTER"
 """The variable that names a Spark master, such as `spark://host:7077`."""
 
@@ -138,9 +137,12 @@ class _Duck:
     def added(self, name: str, expression: Any, months: tuple[int, int] | None = None) -> Any:
         import ibis
 
-        first, last = months or (0, END_OF_MONTHS)
-        files = self._inputs.by_month.get(name, {})
-        wanted = [files[month] for month in sorted(files) if first <= month <= last]
+        by_month = self._inputs.by_month.get(name, {})
+        wanted = [
+            files
+            for month, files in sorted(by_month.items())
+            if months is None or months[0] <= month <= months[1]
+        ]
         if not wanted:
             return expression
         query = str(ibis.to_sql(expression, dialect="duckdb"))

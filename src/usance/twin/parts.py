@@ -14,7 +14,6 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -23,6 +22,7 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
+from usance.base.ahead import side_by_side
 from usance.base.book import Step, written
 from usance.base.dates import format_month
 from usance.base.errors import CorruptFile, UsanceError
@@ -135,8 +135,7 @@ def make_part(
         def write(table: str) -> FileEntry:
             return written(tables[table], table, aside / _rows_of(table), month=month, shard=shard)
 
-        with ThreadPoolExecutor(_THREADS) as pool:
-            entries = dict(zip(tables, pool.map(write, tables), strict=True))
+        entries = dict(zip(tables, side_by_side(write, tables, _THREADS), strict=True))
         marks = {each.name: _keep(aside, each) for each in kept}
         part = Part(place.book, place.folder / name, entries, marks, figures)
         (aside / PART).write_text(json.dumps(_content(place, part)))
