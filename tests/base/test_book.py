@@ -189,6 +189,29 @@ def test_ids_of_two_files_that_lie_between_each_other(book: Book, rows: int, ext
         step.add("shares", shares(odd), month=655)
 
 
+@pytest.mark.parametrize(("rows", "extra"), [(10, 0), (40_000, 0), (10, 1), (40_000, 1)])
+def test_loans_of_two_files_of_one_month(book: Book, rows: int, extra: int) -> None:
+    """The month is one value in both, so the loans are what tells them apart."""
+    even = np.arange(rows, dtype=np.int64) * 2 + 16_384
+    odd = even + 1
+    odd[-1] -= extra
+    with book.writing() as step:
+        step.add("tape", tape(even), month=654)
+    if not extra:
+        with book.writing() as step:
+            step.add("tape", tape(odd), month=654)
+        assert book.check() == []
+        return
+    with pytest.raises(DuplicateKey, match=f"loan_id {even[-1]}"), book.writing() as step:
+        step.add("tape", tape(odd), month=654)
+
+
+def tape(ids: NDArray[np.int64]) -> pa.Table:
+    ones = np.ones(len(ids), np.int64)
+    columns = dict.fromkeys(table("tape").names, ones)
+    return make("tape", **{**columns, "month": ones + 653, "loan_id": ids})
+
+
 def shares(ids: NDArray[np.int64]) -> pa.Table:
     return make("shares", loan_id=ids, source=np.ones(len(ids)).astype(int), principal_minor=ids)
 
@@ -216,7 +239,7 @@ def test_a_check_finds_keys_that_two_files_share(
     book: Book, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr("usance.base.book.may_share", lambda *_: False)  # as books before had it
+        patch.setattr("usance.base.step.may_share", lambda *_: False)  # as books before had it
         with book.writing() as step:
             step.add("facts", facts(16385, 2), month=655)
     (finding,) = book.check()
@@ -382,7 +405,7 @@ class Breaker:
         self.count, self.fail_at, self.error = 0, fail_at, error
         for name in ("fsync", "rename", "mkdir"):
             monkeypatch.setattr(os, name, self.wrap(getattr(os, name)))
-        monkeypatch.setattr("usance.base.book.write_parquet", self.wrap(write_parquet))
+        monkeypatch.setattr("usance.base.step.write_parquet", self.wrap(write_parquet))
 
     def wrap(self, real: Callable[..., Any]) -> Callable[..., Any]:
         def call(*arguments: Any, **named: Any) -> Any:

@@ -12,12 +12,15 @@ import pytest
 
 from tests.twin.runs import FIRST, LAST, SCALE, digests, faulty, run_into, ticking
 from usance.base.book import Book
+from usance.base.digest import digest
 from usance.base.errors import CorruptFile, Problems
+from usance.base.tables import table
 from usance.cli import main
+from usance.twin.closing import measured, period_of
 from usance.twin.commands import Shown
 from usance.twin.errors import NoRoom, OtherRun, RunError
 from usance.twin.plan import Plan
-from usance.twin.run import run
+from usance.twin.run import Progress, no_progress, run
 from usance.world.scenario_file import read_scenario
 
 MONTHS = FIRST + 2
@@ -48,6 +51,34 @@ def test_a_killed_run_goes_on_to_the_same_tables(whole: Book, tmp_path: Path, st
     assert digests(again.book) == digests(whole)
     kept = json.loads((whole.path / "run.json").read_text())
     assert again.figures["figures"] == kept["figures"]
+
+
+def test_metrics_are_of_the_book_as_the_close_left_it_whenever_they_are_made(
+    tmp_path: Path,
+) -> None:
+    calm, april, small = read_scenario("calm"), FIRST + 3, Fraction(1, 20)
+
+    def into(name: str, progress: Progress = no_progress) -> Book:
+        return run(
+            calm, tmp_path / name, scale=small, first=FIRST, last=april, clock=ticking(),
+            progress=progress,
+        ).book  # fmt: skip
+
+    def kill(what: str, _done: int, _whole: int) -> None:
+        if what.startswith("2023-04 book"):
+            raise Killed
+
+    with pytest.raises(Killed):
+        into("cut", kill)
+    cut = Book.open(tmp_path / "cut")
+    assert cut.files("tape", month=april)
+    assert not cut.files("metrics")
+    whole, again = into("whole"), into("cut")
+    assert digests(again) == digests(whole)
+    # What has come since would be seen, were it not for the manifest that was kept.
+    period = period_of(FIRST + 2, FIRST - 1)
+    assert period is not None
+    assert digest(measured(again, period), table("metrics")) != whole.digest("metrics")
 
 
 def test_a_run_killed_while_it_writes_leaves_nothing_half(whole: Book, tmp_path: Path) -> None:

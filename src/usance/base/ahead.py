@@ -4,10 +4,16 @@
 [0, 2, 4]
 >>> list(side_by_side(abs, [3, -1, 2], 2))
 [3, 1, 2]
+>>> later = behind(lambda: 6 * 7)
+>>> later()
+42
 """
 
 from __future__ import annotations
 
+import os
+import sys
+import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -15,6 +21,8 @@ from typing import TypeVar
 
 T = TypeVar("T")
 R = TypeVar("R")
+_GIVES_WAY = 10
+"""How nice work is that others come before: it gets a tenth of what they do, and all they leave."""
 
 
 def ahead(things: Iterable[T]) -> Iterator[T]:
@@ -39,3 +47,17 @@ def side_by_side(work: Callable[[T], R], jobs: Iterable[T], threads: int) -> Ite
             yield coming.popleft().result()
     finally:
         pool.shutdown(cancel_futures=True)
+
+
+def behind(work: Callable[[], R]) -> Callable[[], R]:
+    """Begin what nobody waits for yet, on what others leave of the processor; ask for it later."""
+    pool = ThreadPoolExecutor(1, initializer=_give_way)
+    coming = pool.submit(work)
+    pool.shutdown(wait=False)
+    return coming.result
+
+
+def _give_way() -> None:
+    """On Linux a thread, and those it begins, can be nice by themselves."""
+    if sys.platform.startswith("linux"):
+        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _GIVES_WAY)

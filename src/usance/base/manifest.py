@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import reduce
 from pathlib import PurePosixPath
 from typing import Any
@@ -88,11 +88,15 @@ class Manifest:
             name: {
                 "schema": entry.schema,
                 "digest": str(entry.digest),
-                "files": [asdict(file) for file in entry.files],
+                "files": [_plain(file) for file in entry.files],
             }
             for name, entry in self.tables.items()
         }
-        content = {"format": FORMAT, "version": VERSION, **asdict(self), "tables": tables}
+        periods = {month: _plain(period) for month, period in self.periods.items()}
+        content = {
+            "format": FORMAT, "version": VERSION, **_plain(self), "tables": tables,
+            "periods": periods,
+        }  # fmt: skip
         return (json.dumps(content, indent=1, sort_keys=True, ensure_ascii=False) + "\n").encode()
 
     @classmethod
@@ -105,6 +109,11 @@ class Manifest:
             raise _corrupt(f"is not JSON ({error})", where) from None
         except (KeyError, TypeError, AttributeError, ValueError) as error:
             raise _corrupt(f"lacks or misspells {error}", where) from None
+
+
+def _plain(value: Any) -> dict[str, Any]:
+    """The fields of a value as they are; `asdict` copies what is in them as well."""
+    return {each.name: getattr(value, each.name) for each in fields(value)}
 
 
 def _manifest(document: Any, where: str) -> Manifest:

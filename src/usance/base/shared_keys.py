@@ -2,12 +2,13 @@
 
 Files of a month hold all loans, so the ranges of their whole keys overlap. The least and largest
 value of each key column stand in a file's footer by row group: only groups that meet in every
-column, such as those with back-dated facts, are read, and of these the first column comes first:
+column, such as those with back-dated facts, are read, and of these one column comes first:
 months of loans, decisions and routing have no id in common.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -31,38 +32,72 @@ def may_share(one: FileEntry, other: FileEntry) -> bool:
     return bool(there) and one.first <= other.last and other.first <= one.last
 
 
-def shared_key(one: Path, other: Path, spec: Table) -> str:
-    """The first key that both files hold, as people read it; empty if there is none."""
-    with opened(one) as left, opened(other) as right:
-        ranges = _ranges(left, spec), _ranges(right, spec)
-        mine = [n for n, here in enumerate(ranges[0]) if any(_meet(here, r) for r in ranges[1])]
-        theirs = [n for n, here in enumerate(ranges[1]) if any(_meet(here, r) for r in ranges[0])]
-        if not mine:
+def shared_keys(one: Path, others: Iterable[Path], spec: Table) -> Iterator[str]:
+    """With each other file the first key a file shares, as people read it; empty if none."""
+    with opened(one) as file:
+        mine = _Keys(file, spec)
+        for other in others:
+            with opened(other) as another:
+                yield mine.shared(_Keys(another, spec))
+
+
+class _Keys:
+    """The keys of an open file; what was read of them is kept, to be compared with many files."""
+
+    def __init__(self, file: Any, spec: Table) -> None:
+        self.file, self.spec = file, spec
+        self.is_plain = all(spec.column(name).type != "text" for name in spec.key)
+        self.ranges = _ranges(file, spec)
+        self._read: dict[tuple[str, ...], tuple[list[int], pa.Table]] = {}
+
+    def shared(self, other: _Keys) -> str:
+        """The first key that both hold."""
+        mine, theirs = self._meeting(other), other._meeting(self)
+        if not mine or (self.is_plain and not self._has_common(mine, other, theirs)):
             return ""
-        key = list(spec.key)
-        is_plain = all(spec.column(name).type != "text" for name in key)
-        if is_plain and not _meet_first(left, mine, right, theirs, key[0]):
-            return ""
-        here = left.read_row_groups(mine, columns=key)
-        there = right.read_row_groups(theirs, columns=key)
-    if is_plain:
-        here, there = _near(here, there, spec)
-    both = here.join(there, key, join_type="inner")
-    return shown_key(sort(both, spec), spec, 0) if both.num_rows else ""
+        here, there = self.columns(mine, self.spec.key), other.columns(theirs, self.spec.key)
+        if self.is_plain:
+            here, there = _near(here, there, self.spec)
+        both = here.join(there, list(self.spec.key), join_type="inner")
+        return shown_key(sort(both, self.spec), self.spec, 0) if both.num_rows else ""
+
+    def _meeting(self, other: _Keys) -> list[int]:
+        """The row groups that may share a key with another file."""
+        return [n for n, own in enumerate(self.ranges) if any(_meet(own, r) for r in other.ranges)]
+
+    def _has_common(self, mine: list[int], other: _Keys, theirs: list[int]) -> bool:
+        """Whether any value of one key column is in both, which alone may say no.
+
+        It is the first that has more than one value, such as the loan in a month of the tape:
+        before it all rows are alike, so it rises.
+        """
+        ranges = [self.ranges[n] for n in mine] + [other.ranges[n] for n in theirs]
+        columns = dict(zip(self.spec.key, zip(*ranges, strict=True), strict=True))
+        many_valued = (each for each, spans in columns.items() if not _is_one_value(spans))
+        name = next(many_valued, self.spec.key[0])
+        here, there = (
+            as_numpy(keys.columns(groups, (name,)).column(name))
+            for keys, groups in ((self, mine), (other, theirs))
+        )
+        few, many = sorted((here, there), key=len)
+        if len(few) < _MANY or few.dtype != np.int64:
+            return bool(_among(few, many).any())
+        from usance.base.merge_kernel import has_shared
+
+        return has_shared(few, many)
+
+    def columns(self, groups: list[int], names: tuple[str, ...]) -> pa.Table:
+        """Columns of some row groups; the same as the last time are not read again."""
+        known = self._read.get(names)
+        if known is None or known[0] != groups:
+            known = groups, self.file.read_row_groups(groups, columns=list(names))
+            self._read[names] = known
+        return known[1]
 
 
-def _meet_first(one: Any, mine: list[int], other: Any, theirs: list[int], name: str) -> bool:
-    """Whether any value of the first key column is in both files, which alone may say no."""
-    here, there = (
-        as_numpy(file.read_row_groups(groups, columns=[name]).column(name))
-        for file, groups in ((one, mine), (other, theirs))
-    )
-    few, many = sorted((here, there), key=len)
-    if len(few) < _MANY or few.dtype != np.int64:
-        return bool(_among(few, many).any())
-    from usance.base.merge_kernel import has_shared
-
-    return has_shared(few, many)
+def _is_one_value(spans: Sequence[tuple[Any, Any] | None]) -> bool:
+    first = spans[0]
+    return first is not None and first[0] == first[1] and all(span == first for span in spans)
 
 
 def _near(one: pa.Table, other: pa.Table, spec: Table) -> tuple[pa.Table, pa.Table]:
@@ -96,14 +131,11 @@ def _between(keys: pa.Table, values: NDArray[Any], least: Any, most: Any) -> pa.
 
 def _ranges(file: Any, spec: Table) -> list[Ranges]:
     """The ranges of every row group."""
-    groups = [file.metadata.row_group(n) for n in range(file.metadata.num_row_groups)]
+    head = file.metadata
+    places = {head.schema.column(n).name: n for n in range(head.num_columns)}
     return [
-        [
-            _range(group.column(place))
-            for place in range(group.num_columns)
-            if group.column(place).path_in_schema in spec.key
-        ]
-        for group in groups
+        [_range(head.row_group(n).column(places[name])) for name in spec.key]
+        for n in range(head.num_row_groups)
     ]
 
 

@@ -23,9 +23,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from usance import __version__
-from usance.base.book import Book, Step
+from usance.base.book import Book
 from usance.base.columns import arrays
 from usance.base.errors import CorruptFile
+from usance.base.step import Step
 from usance.books.amounts import AMOUNTS, SUBLEDGER
 from usance.books.closes import CloseRef, known_at_of
 from usance.books.cohorts import Told

@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from usance.base.ahead import side_by_side
-from usance.base.book import Book, Step, written_to_close
+from usance.base.book import Book
 from usance.base.codes import Currency, Model, parse
 from usance.base.columns import arrays, make, sort
 from usance.base.compiled import available_cores
@@ -28,6 +28,7 @@ from usance.base.dates import first_of_month, format_month
 from usance.base.errors import raise_all
 from usance.base.manifest import FileEntry
 from usance.base.parameters import Parameters, trace
+from usance.base.step import Step, written_to_close
 from usance.base.tables import table
 from usance.books.amounts import AMOUNTS, SUBLEDGER, SUMS
 from usance.books.carried import Carried, keep_over, left_path

@@ -15,8 +15,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from usance.base.book import Book, Step
+from usance.base.book import Book
 from usance.base.dates import format_month, last_of_month, parse_moment, parse_month
+from usance.base.step import Step
 from usance.books.errors import PeriodError
 from usance.books.periods import MOST_CLOSES, ClosePeriod
 

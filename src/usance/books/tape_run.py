@@ -6,11 +6,12 @@ from collections.abc import Callable, Iterator
 from datetime import date, datetime
 from pathlib import Path
 
-from usance.base.book import MANIFEST, Book
+from usance.base.book import Book
 from usance.base.dates import format_month
 from usance.base.errors import unknown
 from usance.base.manifest import Manifest
 from usance.base.parameters import Parameters
+from usance.base.step import MANIFEST
 from usance.books.close import Closing, close
 from usance.books.closes import standing
 from usance.books.errors import PeriodError, TapeError

@@ -13,11 +13,12 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from usance.base.book import MANIFEST, Book
+from usance.base.book import Book
 from usance.base.codes import Currency, parse
 from usance.base.digest import digest
 from usance.base.errors import DocumentError, UsanceError
 from usance.base.parquet import read_parquet
+from usance.base.step import MANIFEST
 from usance.base.tables import TABLES, table
 
 Given: TypeAlias = pa.Table | Sequence[Path]

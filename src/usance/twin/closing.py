@@ -8,6 +8,8 @@ from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import pyarrow as pa
+
 from usance.base.book import Book
 from usance.base.dates import format_month, last_of_month
 from usance.base.parameters import Parameters
@@ -64,13 +66,11 @@ def _shipped() -> Parameters:
     return Parameters.load()
 
 
-def measure_quarter(book: Book, period: ClosePeriod, engine: str = "duckdb") -> int:
-    """Measure the whole pack of metrics of a closed quarter; how many figures there are."""
+def measured(book: Book, period: ClosePeriod, engine: str = "duckdb") -> pa.Table:
+    """The whole pack of metrics of a closed quarter."""
     as_of, span = last_of_month(period.last_month), Span.of(period.label)
     results = measure(Inputs.of_book(book), as_of=as_of, period=span, engine=engine)
-    with book.writing() as step:
-        step.add("metrics", metrics_table(results), month=period.last_month, instead=True)
-    return len(results)
+    return metrics_table(results)
 
 
 def publish_release(

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Protocol
+from collections.abc import Callable, Iterator, Sequence
+from typing import Protocol, TypeVar
 
-from usance.base.ahead import side_by_side
+from usance.base.ahead import behind, side_by_side
 from usance.base.compiled import available_cores
 from usance.base.errors import unknown
 from usance.twin.parts import Part
 from usance.twin.stages import Work
 
 ENGINES = ("local", "spark")
+T = TypeVar("T")
 
 
 class Engine(Protocol):
@@ -28,6 +29,9 @@ class Engine(Protocol):
     def parts(self, work: Work, numbers: Sequence[int]) -> Iterator[Part]:
         """The part of each shard, in the order given."""
 
+    def behind(self, work: Callable[[], T]) -> Callable[[], T]:
+        """Begin what is needed only later; what is returned waits for it."""
+
 
 class Local:
     """Threads of this process."""
@@ -42,6 +46,10 @@ class Local:
         if len(numbers) <= 1 or self.workers == 1:
             return map(work.part, numbers)
         return side_by_side(work.part, numbers, self.workers)
+
+    def behind(self, work: Callable[[], T]) -> Callable[[], T]:
+        """It is done on what the shards leave of the cores."""
+        return behind(work)
 
 
 def engine_of(name: str, workers: int | None = None) -> Engine:

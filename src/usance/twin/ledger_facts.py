@@ -7,9 +7,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from usance.base.book import Book, Step
+from usance.base.book import Book
 from usance.base.codes import Model
 from usance.base.rates import PPB
+from usance.base.step import Step
 from usance.twin.closing import period_of
 from usance.twin.group import income_tax_owed, month_facts, opening_facts
 from usance.twin.loan_terms import PRODUCTS

@@ -23,12 +23,12 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from usance.base.ahead import side_by_side
-from usance.base.book import Step, written
 from usance.base.dates import format_month
 from usance.base.errors import CorruptFile, UsanceError
 from usance.base.manifest import FileEntry
 from usance.base.parquet import check_sha256
 from usance.base.publish import publish, sync
+from usance.base.step import Step, written
 
 PARTS, PART = "run/parts", "part.json"
 _THREADS = 2
@@ -99,8 +99,9 @@ class Part:
 
     def publish(self, step: Step, *, instead: bool = False) -> None:
         """Hand everything that has a place in the book to a step."""
-        for name, entry in self.tables.items():
-            step.take(name, entry, self.file(_rows_of(name), entry.path), instead=instead)
+        rows = self.tables.items()
+        files = [(name, entry, self.file(_rows_of(name), entry.path)) for name, entry in rows]
+        step.take_all(files, instead=instead)
         for name, mark in self.kept.items():
             if mark.path:
                 step.take_kept(mark.path, self.file(name, mark.path), mark.sha256)

@@ -13,10 +13,11 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from usance.base.book import MANIFEST, Book
+from usance.base.book import Book
 from usance.base.dates import format_month
 from usance.base.errors import UsanceError, raise_all
 from usance.base.parameters import SHIPPED
+from usance.base.step import MANIFEST
 from usance.base.tables import TABLES
 from usance.twin.errors import NoRoom, OtherRun, RunError
 from usance.world.scenario import Scenario

@@ -46,10 +46,10 @@ class Routing(NamedTuple):
 
 
 def in_order(parts: Sequence[Columns]) -> dict[str, NDArray[Any]]:
-    """The requests of all shards by moment and loan."""
+    """The requests of all shards, which are by loan, by moment and loan."""
     names = list(parts[0])
     joined = {name: np.concatenate([part[name] for part in parts]) for name in names}
-    order = np.lexsort((joined["loan_id"], joined["requested_at"]))
+    order = np.argsort(joined["requested_at"], kind="stable")
     return {name: values[order] for name, values in joined.items()}
 
 

@@ -5,6 +5,9 @@ the router, in order, and become loans of every shard); a quarter adds `close` a
 end `states`. Every shard of a stage leaves a part in the run's folder; when all are there, the
 stage is published as one step of the book, with a mark that it is done and the checkpoints the
 next stage goes on from. After a kill, finished stages and finished parts are taken as they are.
+
+Nothing waits for metrics but the next ones and the end: they are computed beside the months that
+follow, from the book as the close left it, which is kept.
 """
 
 from __future__ import annotations
@@ -20,12 +23,15 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 
-from usance.base.book import MANIFEST, Book, Step
+from usance.base.book import Book
 from usance.base.dates import format_month
+from usance.base.manifest import Manifest
 from usance.base.packed import pack, unpack
 from usance.base.parquet import sha256_of
 from usance.base.publish import replace as replace_file
+from usance.base.step import MANIFEST, Step
 from usance.books.periods import ClosePeriod
 from usance.twin import closing
 from usance.twin.driver import Driver
@@ -74,6 +80,14 @@ class Run:
     figures: dict[str, Any]
 
 
+class Measuring(NamedTuple):
+    """A quarter whose metrics are being computed."""
+
+    month: int
+    made: Callable[[], tuple[pa.Table, float]]
+    """Waits for them, and for the seconds they took."""
+
+
 class Stage(NamedTuple):
     """A stage that is being done: its step of the book, and the parts that are there already."""
 
@@ -109,7 +123,9 @@ class Runner:
         in_memory = engine.in_memory and len(self.setting.shards(plan.last)) <= MOST_HELD
         self.held: dict[int, Shard] | None = {} if in_memory else None
         self.seconds: defaultdict[str, float] = defaultdict(float)
+        self.beside: defaultdict[str, float] = defaultdict(float)
         self.figures: Counter[str] = Counter()
+        self.measuring: Measuring | None = None
         stages = list(self._stages())
         self.progress, self.reached = progress, 0
         self.whole = sum(self._size(month) for month, _ in stages)
@@ -126,6 +142,7 @@ class Runner:
                 getattr(self, f"_{stage}")(month)
                 self.seconds[stage] += self.clock() - started
             self.reached += self._size(month)
+        self._take_metrics()
         figures = self._finish(self.clock() - begun)
         self.progress("done", self.whole, self.whole)
         return Run(self.book, figures)
@@ -265,13 +282,37 @@ class Runner:
         # A run may have been cut off between the close and its mark.
         if closing.is_open(self.book, period):
             closing.close_period(self.book, self.plan.scenario, period, self.clock)
+        left = self.book.manifest.to_bytes()
         with self.book.writing() as step:
+            step.keep(self._left(month), left)
             self._done(step, month, CLOSE)
 
+    def _left(self, month: int) -> str:
+        """Where the manifest is kept as the close of a month left it."""
+        return f"run/left/{format_month(month)}.json"
+
     def _measure(self, month: int) -> None:
-        closing.measure_quarter(self.book, self._period(month), self.engine.relations)
+        self._take_metrics()
+        kept = self.book.kept(self._left(month))
+        left = Book(self.book.path, Manifest.from_bytes(kept, where=self._left(month)))
+
+        def made() -> tuple[pa.Table, float]:
+            begun = self.clock()
+            metrics = closing.measured(left, self._period(month), self.engine.relations)
+            return metrics, self.clock() - begun
+
+        self.measuring = Measuring(month, self.engine.behind(made))
+
+    def _take_metrics(self) -> None:
+        """Publish the metrics that were being computed, if any were."""
+        if self.measuring is None:
+            return
+        (metrics, seconds), month = self.measuring.made(), self.measuring.month
         with self.book.writing() as step:
+            step.add("metrics", metrics, month=month, instead=True)
             self._done(step, month, MEASURE)
+        self.beside[MEASURE] += seconds
+        self.measuring = None
 
     def _states(self, month: int) -> None:
         with self._stage(month, STATES) as stage:
@@ -304,7 +345,7 @@ class Runner:
             "from": format_month(plan.first), "to": format_month(plan.last), "key": plan.key,
             "engine": self.engine.name, "workers": self.engine.workers,
             "figures": dict(self.figures), "seconds": round(seconds, 3),
-            "seconds_by_stage": {name: round(each, 3) for name, each in self.seconds.items()},
+            "seconds_by_stage": _rounded(self.seconds), "seconds_beside": _rounded(self.beside),
             "disk_bytes_expected": plan.bytes_needed, "release": {},
             "digests": {
                 name: str(entry.digest) for name, entry in self.book.manifest.tables.items()
@@ -314,6 +355,10 @@ class Runner:
     def _tell(self, figures: Mapping[str, Any]) -> None:
         content = json.dumps(figures, indent=1, sort_keys=True) + "\n"
         replace_file(self.book.path / "run.json", content.encode())
+
+
+def _rounded(seconds: Mapping[str, float]) -> dict[str, float]:
+    return {name: round(each, 3) for name, each in seconds.items()}
 
 
 def _sums(part: Part) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import pyarrow as pa
 
@@ -20,6 +20,7 @@ from usance.twin.stages import Work
 
 _ANSWER = pa.schema([("answer", pa.binary())])
 _SPARK_ANSWER = "answer binary"
+T = TypeVar("T")
 
 
 class Spark:
@@ -45,6 +46,11 @@ class Spark:
             if isinstance(answer, Exception):
                 raise answer
             yield answer
+
+    def behind(self, work: Callable[[], T]) -> Callable[[], T]:
+        """It is done at once: a session belongs to its thread."""
+        made = work()
+        return lambda: made
 
 
 def _answers(work: Work, numbers: list[int]) -> Callable[[Iterator[Any]], Iterator[Any]]:

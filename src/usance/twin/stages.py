@@ -15,7 +15,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from usance.base.ahead import side_by_side
 from usance.base.book import Book
+from usance.base.compiled import available_cores
 from usance.base.manifest import TableEntry
 from usance.base.packed import pack, unpack
 from usance.base.tables import table
@@ -147,11 +149,13 @@ class Stating(Work):
 
 def write_routed(place: Place, setting: Setting, routing: Routing) -> Part:
     """What the router answered to each shard, as a part of the stage that books its loans."""
-    kept = (
-        Kept(shard_name(number), "", _routing_bytes(own))
-        for number, own in _by_shard(setting, routing, place.month)
-    )
-    return make_part(place, ROUTED, tables={}, kept=kept, figures={"plans": routing.plans})
+
+    def kept(each: tuple[int, Routing]) -> Kept:
+        number, own = each
+        return Kept(shard_name(number), "", _routing_bytes(own))
+
+    answers = side_by_side(kept, _by_shard(setting, routing, place.month), available_cores())
+    return make_part(place, ROUTED, tables={}, kept=answers, figures={"plans": routing.plans})
 
 
 def only(book: Book, month: int | None, names: list[str]) -> Book:
@@ -169,11 +173,15 @@ def only(book: Book, month: int | None, names: list[str]) -> Book:
 def _by_shard(setting: Setting, routing: Routing, month: int) -> Iterator[tuple[int, Routing]]:
     """The answers of each shard, in order."""
     users = routing.requests["loan_id"] // PER_USER if routing.requests else np.zeros(0, np.int64)
-    shard_of_each = users >> setting.shard_bits
+    # Of each shard in the order they have: numbers of 16 bits are put in order in one go.
+    shard_of_each = (users >> setting.shard_bits).astype(np.int16)
+    order = np.argsort(shard_of_each, kind="stable")
+    shards = setting.shards(month)
+    bounds = np.searchsorted(shard_of_each[order], np.arange(len(shards) + 1))
     attempts = routing.attempts
     loan = attempts["loan_id"].to_numpy() if attempts is not None else np.zeros(0, np.int64)
-    for number in setting.shards(month):
-        own = np.flatnonzero(shard_of_each == number)
+    for number in shards:
+        own = order[bounds[number] : bounds[number + 1]]
         asked = {name: values[own] for name, values in routing.requests.items()}
         start, stop = (
             int(np.searchsorted(loan, (bound << setting.shard_bits) * PER_USER))
