@@ -288,8 +288,9 @@ class DayByDay:
         since = month if oldest_day >= first - 1 else to_month(from_day(oldest_day))
         out = np.zeros((how.MOST_PAYMENTS, 2), np.int64)
         count = how.decide(
-            prefixes(self.scenario.seed), account.loan_id,
-            self.hazard(account, oldest, len(rows), since),
+            prefixes(self.scenario.seed),
+            np.uint64(draw(self.scenario.seed, Stream.PAYMENT, account.loan_id, month * 256)),
+            account.loan_id, self.hazard(account, oldest, len(rows), since),
             self.hazard(account, nth, len(rows), since),
             oldest_day, due_on, bool(kinds & {Kind.COMPENSATED, Kind.CHARGED_OFF}),
             Kind.CHARGED_OFF in kinds, month, first, last, knobs(self.scenario, month),

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from usance.base.rates import PPM
 from usance.world.behaviour import days_late, payments
-from usance.world.behaviour_kernel import PAYS_DUE, PAYS_ONE, RECOVERS, SETTLES
+from usance.world.behaviour_kernel import PAYS_DUE, PAYS_ONE, RECOVERS, SETTLES, STEP
 from usance.world.population import month_days
 from usance.world.scenario import Scenario, Shock
 from usance.world.scenario_file import read_scenario
@@ -32,12 +32,15 @@ def pays(
     scenario: Scenario, oldest: int, due: int, *, flags: int = 0, hazard: int = PPM,
     month: int = MONTH, loans: I64 = LOANS, workers: int = 1,
 ) -> tuple[NDArray[np.int8], NDArray[np.int32]]:  # fmt: skip
+    """How many payments each loan makes, and the day and meaning of the first."""
     first, last = month_days(month)
     same = np.ones(len(loans), np.int64)
-    return payments(
+    paid = payments(
         scenario, month, first, last, loans, same * hazard, same * oldest, same * due,
         same * flags, workers=workers,
     )  # fmt: skip
+    assert (paid[0][paid[1] > 0] < paid[1][paid[1] > 0]).all()
+    return (paid > 0).sum(axis=0).astype(np.int8), np.stack(np.divmod(paid[0], STEP), axis=1)
 
 
 def test_dues_are_paid_on_time_late_or_not_at_all(calm: Scenario) -> None:

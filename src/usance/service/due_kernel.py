@@ -29,7 +29,7 @@ from usance.loan.kernel.fold import (
     META,
     PAID_MASK,
     SLOTS,
-    fallen_due,
+    asked_by,
 )
 from usance.loan.kernel.plan import COUNT, P, divide_half_up, due_day, guaranteed, instalment
 from usance.loan.limits import MAX_KERNEL_INSTALMENTS
@@ -105,9 +105,9 @@ def fees_due(
         if day > after:
             unpaid = left
             if k > first:  # younger instalments of a loan in arrears are whole
-                due = fallen_due(plan, state, due_day(plan, k))
-                old = fallen_due(plan, state, due_day(plan, k) - 1)
-                unpaid = due[0] - old[0] + due[1] - old[1] + due[2] - old[2] + due[3] - old[3]
+                balance = plan[P] - asked_by(plan, state, due_day(plan, k) - 1)[0]
+                principal, interest, fees = instalment(plan, k, balance, state[LEVEL_MINOR])
+                unpaid = principal + interest + fees
             fee = divide_half_up(unpaid * rules[FEE_PPM], 1_000_000)
             if fee > 0:
                 at = tell(out, at, day, _FEE_CHARGED, fee, _LATE_FEE,
@@ -118,14 +118,16 @@ def fees_due(
 
 @kernel
 def due_of_loan(
-    plan: Plan, state: State, model: int, trigger: int, rules: I64, fees_after: int,
-    fees_until: int, claims_after: int, claims_until: int, out: I64,
+    plan: Plan, state: State, k: int, left: int, model: int, trigger: int, rules: I64,
+    fees_after: int, fees_until: int, claims_after: int, claims_until: int, out: I64,
 ) -> int:  # fmt: skip
-    """How many facts fall due: fees in one span of days, claims in another."""
+    """How many facts fall due: fees in one span of days, claims in another.
+
+    `k` is the open instalment, and `left` what is unpaid of it.
+    """
     meta = state[META]
     if not meta & IS_DISBURSED or meta & (IS_SETTLED | IS_CHARGED_OFF):
         return 0
-    k, left = open_instalment(plan, state)
     if k == plan[COUNT]:
         return 0
     due = due_day(plan, k)
@@ -142,7 +144,7 @@ def due_of_loan(
     owed = plan[P] - state[COVERED]
     if claims_after < claim <= claims_until and claim < off:
         if model == _HEAVY:
-            interest = fallen_due(plan, state, claim - 1)[1] - state[COVERED + 1]
+            interest = asked_by(plan, state, claim - 1)[1] - state[COVERED + 1]
             at = tell(out, at, claim, _COMPENSATED, owed + max(0, interest), 0,
                       REF + (_COMPENSATED << 16))  # fmt: skip
         else:
@@ -162,11 +164,11 @@ def due_rows(
     for row in range(start, stop):
         for slot in range(SLOTS):
             state[slot] = states[row, slot]
-        after = through[row]
+        after, plan = through[row], plan_at(terms, row)
+        k, left = open_instalment(plan, state)
         found = due_of_loan(
-            plan_at(terms, row), state, model[row], trigger[row], rules, after, until, after, until,
-            out,
-        )  # fmt: skip
+            plan, state, k, left, model[row], trigger[row], rules, after, until, after, until, out
+        )
         if len(day) == 0:
             counts[row] = found
         else:

@@ -10,9 +10,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from usance.base.codes import Kind
 from usance.base.compiled import kernel
-from usance.loan.kernel.arrays import I64, Plan, i64
+from usance.loan.kernel.arrays import I64, Plan, i64, u64
 from usance.loan.kernel.fold import (
     BALANCE,
     COVERED,
@@ -27,7 +26,7 @@ from usance.loan.kernel.fold import (
     accrued_share,
 )
 from usance.loan.kernel.plan import COUNT, MONTH, P, due_day, guaranteed, instalment, period_start
-from usance.twin.serve_kernel import Told
+from usance.twin.weave_kernel import CALM, Paid
 from usance.world.behaviour_kernel import (
     BY_PAYMENT,
     EARLY_PPM,
@@ -40,7 +39,6 @@ from usance.world.behaviour_kernel import (
 )
 from usance.world.draw_kernel import Bits, chance
 
-_PAID = int(Kind.PAID)
 NOT_CALM, PAYS, SETTLES_EARLY, PAYS_LAST = range(4)
 """What a loan does, if it is told here."""
 
@@ -59,14 +57,6 @@ def is_even(plan: Plan, states: I64, row: int, nth: int) -> bool:
         and covered
         == plan[P] - states[row, BALANCE] + states[row, INTEREST_BEFORE] + (states[row, FEES] & LOW)
     )
-
-
-@kernel(inline=True)
-def tell_payment(facts: Told, at: int, loan: int, day: int, amount: int, month: int, arg: int
-                 ) -> None:  # fmt: skip
-    """Write a payment that is known at once."""
-    facts[0][at], facts[1][at], facts[2][at], facts[3][at] = day, _PAID, amount, arg
-    facts[4][at], facts[5][at], facts[6][at] = month * 256, day, loan
 
 
 @kernel(inline=True)
@@ -92,12 +82,12 @@ def pay_instalment(
 @kernel(inline=True)
 def calm_loan(
     plan: Plan, states: I64, row: int, loan: int, hazard: int, month: int, first: int, begun: Bits,
-    paying: np.uint64, notice: np.uint64, knobs: I64, facts: Told, at: int,
+    paying: np.uint64, notice: np.uint64, knobs: I64, paid: Paid,
 ) -> tuple[int, int, int, int]:  # fmt: skip
     """What an even loan does, on which day, the principal of its due, and what came back early.
 
     `paying` and `notice` are the draws of its due and of the payment's notice. The state is taken
-    on and the payment written; `NOT_CALM` leaves both as they were.
+    on and the payment written in the loan's place; `NOT_CALM` leaves both as they were.
     """
     nth = month - plan[MONTH]
     nothing = NOT_CALM, i64(0), i64(0), i64(0)
@@ -109,14 +99,15 @@ def calm_loan(
     if chance(notice) < own[NOTICE] or not (is_early or is_on_time(u, at_its_due, own)):
         return nothing
     balance, day = states[row, BALANCE], due_day(plan, nth)
-    arg = 1 + (i64(notice) & 0x7FF) % own[PROVIDERS]
+    arg = 1 + i64(u64(notice & np.uint64(0x7FF)) % u64(own[PROVIDERS]))
     principal, interest, fee = instalment(plan, nth, balance, states[row, LEVEL_MINOR])
     if is_early:
         settles = a_day(begun, BY_PAYMENT, loan, month * 256 + 2, first, day)
         if settles == day or balance == 0:
             return nothing
         accrued = accrued_share(interest, settles, period_start(plan, nth), day)
-        tell_payment(facts, at, loan, settles, balance + accrued, month, arg)
+        amount = balance + accrued
+        paid[0][row], paid[1][row], paid[2][row], paid[3][row] = CALM, settles, amount, arg
         states[row, META] |= IS_SETTLED
         states[row, COVERED] = plan[P]
         states[row, COVERED + 1] += accrued
@@ -124,6 +115,6 @@ def calm_loan(
     amount, is_last = principal + interest + fee, nth + 1 == plan[COUNT]
     if amount <= 0 or (amount >= balance) != is_last:
         return nothing
-    tell_payment(facts, at, loan, day, amount, month, arg)
+    paid[0][row], paid[1][row], paid[2][row], paid[3][row] = CALM, day, amount, arg
     pay_instalment(plan, states, row, nth, principal, interest, fee)
     return PAYS_LAST if is_last else PAYS, day, principal, i64(0)

@@ -35,7 +35,7 @@ from usance.loan.kernel.fold import (
     PENALTY_OPEN,
     RECOVERED,
     SLOTS,
-    fallen_due,
+    asked_by,
 )
 from usance.loan.kernel.plan import COUNT, MONTH, P, due_day, instalment
 from usance.service.due_kernel import NEVER, open_instalment
@@ -126,7 +126,7 @@ def fold_until(
 @kernel(inline=True)
 def is_unpaid(plan: Plan, state: State) -> bool:
     """Whether not even the first instalment is paid."""
-    return open_instalment(plan, state)[0] == 0 and not state[META] & IS_SETTLED
+    return state[META] & (PAID_MASK | IS_SETTLED) == 0 and open_instalment(plan, state)[0] == 0
 
 
 @kernel
@@ -266,17 +266,19 @@ def stand(plan: Plan, state: State, day: int) -> tuple[int, int, int]:
         return _ACTIVE, i64(0), i64(0)
     if meta & IS_SETTLED:
         return _CLOSED if state[PENALTY_OPEN] == 0 else status, i64(0), state[PENALTY_OPEN]
-    k, _ = open_instalment(plan, state)
+    k, left = open_instalment(plan, state)
     if k == plan[COUNT] or due_day(plan, k) > day:  # all that has fallen due is paid
         return status, i64(0), state[PENALTY_OPEN]
-    return status, day - due_day(plan, k), past_due(plan, state, day)
+    if k + 1 < plan[COUNT] and due_day(plan, k + 1) <= day:
+        left = past_due(plan, state, day)
+    return status, day - due_day(plan, k), left + state[PENALTY_OPEN]
 
 
 @kernel
 def past_due(plan: Plan, state: State, day: int) -> int:
-    """All that has fallen due by a day and is not paid, penalties included."""
-    due = fallen_due(plan, state, day)
-    left = i64(state[PENALTY_OPEN])
+    """All that has fallen due by a day and is not paid, without penalties."""
+    due = asked_by(plan, state, day)
+    left = i64(0)
     for c in range(4):
         left += max(0, due[c] - state[COVERED + c])
     return left

@@ -7,6 +7,8 @@ not touch the state, and the rules act as if nothing had been paid.
 
 from __future__ import annotations
 
+import numpy as np
+
 from usance.base.codes import Kind
 from usance.base.compiled import kernel
 from usance.loan.kernel.arrays import (
@@ -29,13 +31,15 @@ from usance.loan.kernel.fold import (
     META,
     PENALTY_OPEN,
     SLOTS,
-    fallen_due,
+    asked_by,
     settlement,
 )
 from usance.loan.kernel.plan import COUNT, MONTH, divide_half_up, due_day
 from usance.service.due_kernel import NEVER, due_of_loan, open_instalment
+from usance.twin.weave_kernel import Told
 from usance.world.behaviour_kernel import (
     BY_NOTICE,
+    BY_PAYMENT,
     EARLY_PPM,
     NOTICE,
     NOTICE_DAYS,
@@ -54,15 +58,12 @@ MOST_FACTS = 10
 
 _PAID, _RECOVERED = int(Kind.PAID), int(Kind.RECOVERED)
 
-Told = tuple[I32, I8, I64, I64, I64, I32, I64]
-"""Facts as they are told: effective day, kind, amount, arg, reference, day of booking, loan."""
-
 
 @kernel(inline=True)
 def amount_of(plan: Plan, state: State, day: int, how: int, share_ppm: int) -> int:
     """What a borrower pays who means to pay something on a day; 0 if there is nothing to pay."""
     if how == PAYS_DUE:
-        due = fallen_due(plan, state, day)
+        due = asked_by(plan, state, day)
         left = i64(0)
         for c in range(4):
             left += max(0, due[c] - state[COVERED + c])
@@ -91,18 +92,18 @@ def told(
 
 @kernel(inline=True)
 def serve_loan(
-    plan: Plan, state: State, loan: int, model: int, trigger: int, hazard: int, month: int,
-    first: int, last: int, rules: I64, begun: Bits, knobs: I64, days: I16, due: I64, pay: I64,
-    facts: Told, arrays: FactArrays, at: int,
+    plan: Plan, state: State, loan: int, model: int, trigger: int, hazard: int, paying: np.uint64,
+    month: int, first: int, last: int, rules: I64, begun: Bits, knobs: I64, days: I16, due: I64,
+    pay: I64, facts: Told, arrays: FactArrays, at: int,
 ) -> int:  # fmt: skip
     """The facts of one loan in one month, in their order; the place after them."""
-    oldest, _ = open_instalment(plan, state)
+    oldest, left = open_instalment(plan, state)
     oldest_day = due_day(plan, oldest) if oldest < plan[COUNT] else i64(NEVER)
     nth = month - plan[MONTH]
     due_on = due_day(plan, nth) if 0 <= nth < plan[COUNT] else i64(-1)
     meta, early = state[META], knobs[2, EARLY_PPM]
     count = decide(
-        begun, loan, at_due(hazard, oldest, plan[COUNT], early),
+        begun, paying, loan, at_due(hazard, oldest, plan[COUNT], early),
         at_due(hazard, nth, plan[COUNT], early), oldest_day, due_on, meta & IS_RECOVERY != 0,
         meta & IS_CHARGED_OFF != 0, month, first, last, knobs, days, pay,
     )  # fmt: skip
@@ -114,17 +115,9 @@ def serve_loan(
             # A claim of the day ranks after a payment and before a recovery.
             by = day if state[META] & IS_RECOVERY else day - 1
             found = due_of_loan(
-                plan,
-                state,
-                model,
-                trigger,
-                rules,
-                fees_after,
-                day,
-                claims_after,
-                by,
+                plan, state, oldest, left, model, trigger, rules, fees_after, day, claims_after, by,
                 due,
-            )
+            )  # fmt: skip
             at = told(plan, state, due, found, loan, facts, arrays, at)
             fees_after, claims_after = day, by
         amount = amount_of(plan, state, day, pay[n, 1], knobs[2, SHARE_PPM])
@@ -147,10 +140,11 @@ def serve_loan(
         is_clear = kind == _PAID and pay[n, 1] in (PAYS_DUE, SETTLES) and due_on <= day
         if not is_clear:
             fold_facts(plan, state, state[SLOTS:], arrays, at - 1, at, BEFORE_ALL, NEVER)
+            oldest, left = open_instalment(plan, state)
     if is_clear:
         return at
     found = due_of_loan(
-        plan, state, model, trigger, rules, fees_after, last, claims_after, last, due
+        plan, state, oldest, left, model, trigger, rules, fees_after, last, claims_after, last, due
     )
     return told(plan, state, due, found, loan, facts, arrays, at)
 
@@ -167,8 +161,9 @@ def serve_rows(
     for row in range(start, stop):
         for slot in range(SLOTS):
             state[slot] = states[row, slot]
+        paying = draw_from(begun[BY_PAYMENT], loan[row], month * 256)
         at = serve_loan(
-            plan_at(terms, row), state, loan[row], model[row], trigger[row], hazard[row], month,
-            first, last, rules, begun, knobs, days, due, pay, facts, arrays, at,
+            plan_at(terms, row), state, loan[row], model[row], trigger[row], hazard[row], paying,
+            month, first, last, rules, begun, knobs, days, due, pay, facts, arrays, at,
         )  # fmt: skip
     return at

@@ -22,6 +22,7 @@ from usance.twin.fact_rows import FactRows
 from usance.twin.open_loans import OpenLoans
 from usance.twin.serve_kernel import MOST_FACTS, serve_rows
 from usance.twin.through_kernel import MOST_DAYS_PAST_DUE, through_rows
+from usance.twin.weave_kernel import weave_facts
 from usance.world.behaviour import days_late, knobs, prefixes
 from usance.world.behaviour_kernel import MOST_PAYMENTS
 from usance.world.draw_kernel import AHEAD
@@ -76,12 +77,11 @@ class Ends(NamedTuple):
 
     @classmethod
     def of(cls, count: int) -> Ends:
-        """Room for some loans; all but the principal is zero."""
-        amounts = (np.zeros(count, np.int64) for _ in range(5))
+        """Room for some loans."""
+        amounts = (np.empty(count, np.int64) for _ in range(6))
         return cls(
-            np.zeros(count, np.int16), np.zeros(count, np.int8), np.zeros(count, np.int8),
-            np.empty(count, np.int64), *amounts,
-        )  # fmt: skip
+            np.empty(count, np.int16), np.empty(count, np.int8), np.empty(count, np.int8), *amounts
+        )
 
 
 class Through(NamedTuple):
@@ -149,7 +149,7 @@ class _Room(threading.local):
     def __init__(self, sources: int, cells: int, kept: list[Any]) -> None:
         self.work = (
             loan_room(), scratch(), np.zeros((MOST_PAYMENTS, 2), np.int64), *m.work(),
-            np.empty(m.DUES, np.int64), np.empty((2, AHEAD), np.uint64),
+            np.empty(m.DUES, np.int64), np.empty((2, AHEAD), np.uint64), np.empty(AHEAD, np.int64),
         )  # fmt: skip
         self.known, self.coming = _facts_room(PIECE * MOST_FACTS), _facts_room(PIECE * 2)
         self.apart, self.refused = np.empty(PIECE, np.int64), np.zeros(3, np.int64)
@@ -169,19 +169,25 @@ def through(
     stands: Any = tuple(ends)
     names = ("loan_id", "model", "trigger", "hazard", "source", "cell", "worst")
     columns: Any = tuple(loans[name] for name in names)
+    kinds = (np.int8, np.int32, np.int64, np.int16)
+    paid: Any = tuple(np.empty(len(loans), kind) for kind in kinds)
     kept: list[Any] = []
     room = _Room(sources, cells, kept)
 
-    def rows(start: int, stop: int) -> tuple[FactRows, FactRows, I64]:
-        at, found, few = through_rows(
+    def rows(start: int, stop: int) -> tuple[int, Any, FactRows, I64]:
+        for end in ends:
+            end[start:stop] = 0
+        calm, at, found, few = through_rows(
             start, stop, room.work, loans.term_arrays, loans.states, loans.watches, columns, month,
-            first, last, rules.array, begun, own, days, room.known, room.coming, room.apart,
+            first, last, rules.array, begun, own, days, paid, room.known, room.coming, room.apart,
             offsets, stands, room.sure, room.open, room.released, room.refused,
         )  # fmt: skip
-        return _told(room.known, at), _told(room.coming, found), room.apart[:few].copy()
+        others = tuple(each[:at].copy() for each in room.known)
+        return calm + at, others, _told(room.coming, found), room.apart[:few].copy()
 
     pieces = in_threads(rows, len(loans), workers, PIECE)
-    known, coming = _joined([each for each, *_ in pieces]), _joined([each for _, each, _ in pieces])
+    known = _woven(loans["loan_id"], month, paid, pieces, workers)
+    coming = _joined([each for *_, each, _ in pieces])
     apart = np.concatenate([np.zeros(0, np.int64), *(each for *_, each in pieces)])
     dues, released = DueSums(cells), np.zeros((sources + 1, MONTH_DAYS), np.int64)
     for back, sure, still_open, refused in kept:
@@ -232,6 +238,20 @@ def _facts_room(count: int) -> Any:
 def _told(facts: Any, found: int) -> FactRows:
     day, kind, amount, arg, ref, booked, loan = (each[:found].copy() for each in facts)
     return FactRows(loan, day, kind, ref, amount, arg, booked)
+
+
+def _woven(loan: I64, month: int, paid: Any, pieces: list[Any], workers: int | None) -> FactRows:
+    """The known facts of all loans: payments of calm ones, and the others' of each piece."""
+    ends = np.cumsum([0, *(count for count, *_ in pieces)])
+    facts = _facts_room(int(ends[-1]))
+
+    def rows(start: int, stop: int) -> None:
+        piece = start // PIECE
+        weave_facts(start, stop, loan, month * 256, paid, pieces[piece][1], ends[piece], facts)
+
+    in_threads(rows, len(loan), workers, PIECE)
+    day, kind, amount, arg, ref, booked, owner = facts
+    return FactRows(owner, day, kind, ref, amount, arg, booked)
 
 
 def _joined(pieces: list[FactRows]) -> FactRows:

@@ -9,14 +9,15 @@ from __future__ import annotations
 
 from usance.base.codes import Status
 from usance.base.compiled import kernel
-from usance.loan.kernel.arrays import I8, I16, I32, I64, FactArrays, Plan, State, TermArrays
+from usance.loan.kernel.arrays import I8, I16, I32, I64, FactArrays, Plan, State, TermArrays, u64
 from usance.loan.kernel.batch import note, plan_at
 from usance.loan.kernel.fold import COVERED, IS_DISBURSED, META, RECOVERED, SLOTS
 from usance.loan.kernel.plan import MONTH, STARTS, P, due_day, month_of
 from usance.twin import month_kernel as m
 from usance.twin.calm_kernel import NOT_CALM, SETTLES_EARLY, calm_loan
 from usance.twin.month_kernel import NOTE_PREPAID, NOTE_WORST, fold_month, stand
-from usance.twin.serve_kernel import Told, serve_loan
+from usance.twin.serve_kernel import serve_loan
+from usance.twin.weave_kernel import Paid, Told, copy_fact
 from usance.world.behaviour_kernel import BY_NOTICE, BY_PAYMENT
 from usance.world.draw_kernel import AHEAD, Bits, draw_ahead
 
@@ -25,9 +26,9 @@ Loans = tuple[I64, I8, I16, I32, I16, I16, I16]
 Ends = tuple[I16, I8, I8, I64, I64, I64, I64, I64, I64]
 """Days past due, bucket, status, unpaid principal, what is past due, principal of those ever beyond
 30 and 180 days, prepaid, recovered. All but the principal are zero before."""
-Room = tuple[State, I64, I64, I64, I64, I64, Bits]
-"""Work space of a thread: a state, due facts, payments, notes, stops, the dues of one loan, and the
-draws of the next loans: of their dues, and of the notices of payment."""
+Room = tuple[State, I64, I64, I64, I64, I64, Bits, I64]
+"""Work space of a thread: a state, due facts, payments, notes, stops, the dues of one loan, the
+draws of the next loans (of their dues, and of the notices of payment), and rows left for later."""
 
 _CLOSED, _CHARGED_OFF = int(Status.CLOSED), int(Status.CHARGED_OFF)
 _DUE, _OVERDUE, _COLLECTED, _FIRST, _UNPAID7, _UNPAID30 = range(6)
@@ -64,14 +65,6 @@ def add_dues(dues: I64, cell: int, month: int, first: int, sure: I64, open_still
         own[_FIRST] += dues[m.FIRST]
     add_later(dues[m.OLD_DAY], dues, m.OLD_PAID, cell, month, sure, open_still)
     add_later(dues[m.DUE_ON], dues, m.NEW_PAID, cell, month, sure, open_still)
-
-
-@kernel(inline=True)
-def copy_fact(facts: Told, at: int, to: Told, place: int) -> None:
-    """One fact from place to place."""
-    to[0][place], to[1][place], to[2][place] = facts[0][at], facts[1][at], facts[2][at]
-    to[3][place], to[4][place], to[5][place] = facts[3][at], facts[4][at], facts[5][at]
-    to[6][place] = facts[6][at]
 
 
 @kernel(inline=True)
@@ -142,58 +135,82 @@ def write_calm(
 ) -> None:  # fmt: skip
     """What is told of a loan that went the short way."""
     ends[3][row] = plan[P] - states[row, COVERED]
-    released[loans[4][row], day - first] += principal + early
+    released[u64(loans[4][row]), u64(day - first)] += principal + early
     if how >= SETTLES_EARLY:
         ends[2][row], ends[7][row] = _CLOSED, early
     nth = month - plan[MONTH]
     if principal > 0 or nth == 0:
-        own = sure[MONTHS - 1, due_day(plan, nth) - first, loans[5][row]]
+        own = sure[MONTHS - 1, u64(due_day(plan, nth) - first), u64(loans[5][row])]
         own[_DUE] += principal
         own[_FIRST] += plan[P] if nth == 0 else 0
+
+
+@kernel(inline=True)
+def calm_rows(
+    start: int, stop: int, others: I64, terms: TermArrays, states: I64, watches: I64, loans: Loans,
+    month: int, first: int, begun: Bits, drawn: Bits, knobs: I64, paid: Paid, ends: Ends,
+    sure: I64, released: I64,
+) -> int:  # fmt: skip
+    """Loans that are calm; how many others there are, whose rows are listed.
+
+    They are left for later, because a processor guesses well what always goes the same way.
+    """
+    left = 0
+    for each in range(start, stop):
+        row, nth = u64(each), u64(each - start)
+        if watches[row, m.W_DAY] < 0:
+            plan = plan_at(terms, each)
+            how, day, principal, early = calm_loan(
+                plan, states, row, loans[0][row], loans[3][row], month, first, begun,
+                drawn[0, nth], drawn[1, nth], knobs, paid,
+            )  # fmt: skip
+            if how != NOT_CALM:
+                write_calm(plan, row, how, day, principal, early, states, loans, month, first,
+                           ends, sure, released)  # fmt: skip
+                continue
+        others[u64(left)] = each
+        left += 1
+    return left
 
 
 @kernel
 def through_rows(
     start: int, stop: int, room: Room, terms: TermArrays, states: I64, watches: I64, loans: Loans,
     month: int, first: int, last: int, rules: I64, begun: Bits, knobs: I64, days: I16,
-    known: Told, coming: Told, apart: I64, offsets: I64, ends: Ends, sure: I64, open_still: I64,
-    released: I64, refused: I64,
-) -> tuple[int, int, int]:  # fmt: skip
-    """Loans through a month; facts that are known, facts that come later, and of how many loans."""
-    state, due, pay, drawn = room[0], room[1], room[2], room[6]
+    paid: Paid, known: Told, coming: Told, apart: I64, offsets: I64, ends: Ends, sure: I64,
+    open_still: I64, released: I64, refused: I64,
+) -> tuple[int, int, int, int]:  # fmt: skip
+    """Loans through a month: how many are calm; of others the facts known and coming, and loans."""
+    state, due, pay, drawn, others = room[0], room[1], room[2], room[6], room[7]
     arrays = (offsets, known[0], known[1], known[2], known[3])
-    at = found = few = 0
-    for row in range(start, stop):
-        nth = (row - start) % AHEAD
-        if nth == 0:
-            draw_ahead(begun[BY_PAYMENT], loans[0], row, stop, month * 256, drawn[0])
-            draw_ahead(begun[BY_NOTICE], loans[0], row, stop, month * 256, drawn[1])
-        plan, loan, hazard = plan_at(terms, row), loans[0][row], loans[3][row]
-        if watches[row, m.W_DAY] < 0:
-            how, day, principal, early = calm_loan(
-                plan, states, row, loan, hazard, month, first, begun, drawn[0, nth], drawn[1, nth],
-                knobs, known, at,
-            )  # fmt: skip
-            if how != NOT_CALM:
-                at += 1
-                write_calm(plan, row, how, day, principal, early, states, loans, month, first,
-                           ends, sure, released)  # fmt: skip
-                continue
-        for slot in range(SLOTS):
-            state[slot] = states[row, slot]
-        before = at
-        at = serve_loan(
-            plan, state, loan, loans[1][row], loans[2][row], hazard, month, first, last, rules,
-            begun, knobs, days, due, pay, known, arrays, at,
+    calm = at = found = few = 0
+    for begin in range(start, stop, AHEAD):
+        draw_ahead(begun[BY_PAYMENT], loans[0], begin, stop, month * 256, drawn[0])
+        draw_ahead(begun[BY_NOTICE], loans[0], begin, stop, month * 256, drawn[1])
+        left = calm_rows(
+            begin, min(stop, begin + AHEAD), others, terms, states, watches, loans, month, first,
+            begun, drawn, knobs, paid, ends, sure, released,
         )  # fmt: skip
-        at, more = set_apart(known, before, at, last, coming, found)
-        if more > found:
-            found = more
-            apart[few] = row
-            few += 1
-            continue
-        note(refused, row, fold_row(
-            plan, row, room, states, watches, loans, arrays, before, at, month, first, last, ends,
-            sure, open_still, released,
-        ))  # fmt: skip
-    return at, found, few
+        calm += min(stop, begin + AHEAD) - begin - left
+        for place in range(left):
+            row = others[u64(place)]
+            plan, before = plan_at(terms, row), at
+            for slot in range(SLOTS):
+                state[slot] = states[row, slot]
+            at = serve_loan(
+                plan, state, loans[0][row], loans[1][row], loans[2][row], loans[3][row],
+                drawn[0, row - begin], month, first, last, rules, begun, knobs, days, due, pay,
+                known, arrays, at,
+            )  # fmt: skip
+            at, more = set_apart(known, before, at, last, coming, found)
+            paid[0][row] = at - before
+            if more > found:
+                found = more
+                apart[few] = row
+                few += 1
+                continue
+            note(refused, row, fold_row(
+                plan, row, room, states, watches, loans, arrays, before, at, month, first, last,
+                ends, sure, open_still, released,
+            ))  # fmt: skip
+    return calm, at, found, few

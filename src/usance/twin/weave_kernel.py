@@ -1,10 +1,19 @@
-"""Rows of numbers put together in a given order, and states made narrow for keeping, compiled."""
+"""Rows and facts put together in a given order, and states made narrow for keeping, compiled."""
 
 from __future__ import annotations
 
+from usance.base.codes import Kind
 from usance.base.compiled import kernel
-from usance.loan.kernel.arrays import I32, I64, i64
+from usance.loan.kernel.arrays import I8, I16, I32, I64, i64, u64
 from usance.loan.kernel.fold import FEES, LOW, SLOTS
+
+Paid = tuple[I8, I32, I64, I16]
+"""By loan how many facts it has, or `CALM`; and of those that are calm the one payment: its day,
+amount and arg."""
+CALM = -1
+Told = tuple[I32, I8, I64, I64, I64, I32, I64]
+"""Facts as they are told: effective day, kind, amount, arg, reference, day of booking, loan."""
+_PAID = int(Kind.PAID)
 
 NARROW = SLOTS + 1
 """Columns of a narrow state: its slots, and last the upper half of `FEES`."""
@@ -23,6 +32,36 @@ def weave_rows(start: int, stop: int, places: I64, one: I64, other: I64, out: I6
         else:
             for column in range(one.shape[1]):
                 out[row, column] = other[place - first, column]
+
+
+@kernel(inline=True)
+def copy_fact(facts: Told, at: int, to: Told, place: int) -> None:
+    """One fact from place to place."""
+    to[0][place], to[1][place], to[2][place] = facts[0][at], facts[1][at], facts[2][at]
+    to[3][place], to[4][place], to[5][place] = facts[3][at], facts[4][at], facts[5][at]
+    to[6][place] = facts[6][at]
+
+
+@kernel
+def weave_facts(
+    start: int, stop: int, loan: I64, ref: int, paid: Paid, others: Told, at: int, out: Told
+) -> None:
+    """The facts of some loans from a place on: calm ones have one, the others theirs in order."""
+    told = 0
+    for row in range(start, stop):
+        found = paid[0][u64(row)]
+        if found == CALM:
+            place = u64(at)
+            day = paid[1][u64(row)]
+            out[0][place], out[1][place], out[2][place] = day, _PAID, paid[2][u64(row)]
+            out[3][place], out[4][place] = paid[3][u64(row)], ref
+            out[5][place], out[6][place] = day, loan[u64(row)]
+            at += 1
+            continue
+        for _ in range(found):
+            copy_fact(others, told, out, at)
+            told += 1
+            at += 1
 
 
 @kernel

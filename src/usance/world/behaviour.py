@@ -73,23 +73,24 @@ def _month_knobs(scenario: Scenario, month: int) -> I64:
 def payments(
     scenario: Scenario, month: int, first: int, last: int, loan: I64, hazard: Whole, oldest: Whole,
     due: Whole, flags: Whole, *, workers: int | None = None,
-) -> tuple[NDArray[np.int8], NDArray[np.int32]]:  # fmt: skip
-    """How a column of loans pays in a month: payments of each, and their days and meanings.
+) -> NDArray[np.int32]:  # fmt: skip
+    """How a column of loans pays in a month: the first payments, and the second ones; 0 for none.
 
-    `flags` is 1 for a loan in recovery, 2 for one charged off, 3 for both.
+    A payment is its day times `STEP` and what it means. `flags` is 1 for a loan in recovery, 2 for
+    one charged off, 3 for both.
     """
-    counts = np.zeros(len(loan), np.int8)
-    paid = np.zeros((len(loan), 2 * k.MOST_PAYMENTS), np.int32)
+    paid = np.empty((k.MOST_PAYMENTS, len(loan)), np.int32)
     begun, own, late = prefixes(scenario.seed), knobs(scenario, month), days_late()
     hazards, oldest_on, due_on = (np.ascontiguousarray(x, np.int32) for x in (hazard, oldest, due))
     marks = np.ascontiguousarray(flags, np.int8)
 
     def rows(start: int, stop: int) -> None:
-        drawn, out = np.empty(AHEAD, np.uint64), np.zeros((k.MOST_PAYMENTS, 2), np.int64)
+        drawn, others = np.empty(AHEAD, np.uint64), np.empty(AHEAD, np.int64)
+        out = np.zeros((k.MOST_PAYMENTS, 2), np.int64)
         k.decide_rows(
             start, stop, begun, loan, hazards, oldest_on, due_on, marks, month, first, last, own,
-            late, drawn, out, counts, paid,
+            late, drawn, others, out, paid,
         )  # fmt: skip
 
     in_threads(rows, len(loan), workers, PIECE)
-    return counts, paid
+    return paid

@@ -7,6 +7,8 @@ to be remembered.
 
 from __future__ import annotations
 
+import numpy as np
+
 from usance.base.compiled import kernel
 from usance.loan.kernel.arrays import I8, I16, I32, I64, i64, u64
 from usance.loan.kernel.plan import month_of
@@ -28,6 +30,8 @@ SETTLEMENT, NEVER = -1, 99
 DAYS = 1024
 """Steps of the table of days late."""
 MOST_PAYMENTS = 2
+STEP = 8
+"""A payment in one number: its day times this, and what it means to pay."""
 
 
 @kernel(inline=True)
@@ -35,22 +39,29 @@ def at_due(hazard: int, k: int, count: int, early_ppm: int) -> int:
     """The hazard of the k-th due (from 0): early ones are likelier late, last ones as much less."""
     if early_ppm == 0 or count < 2 or hazard < 0:
         return hazard
-    return hazard * (1_000_000 + early_ppm * (count - 1 - 2 * k) // (count - 1)) // 1_000_000
+    # With floor(early × (last − 2k) ÷ last) = floor(2 × early × (last − k) ÷ last) − early, nothing
+    # is negative.
+    last = count - 1
+    more = i64(u64(2 * early_ppm * (last - k)) // u64(last))
+    return i64(u64(hazard * (1_000_000 - early_ppm + more)) // u64(1_000_000))
 
 
 @kernel(inline=True)
 def is_on_time(u: int, hazard: int, knobs: I64) -> bool:
     """Whether a due whose first chance is `u` is paid on its day."""
-    # Threshold × hazard would not fit 64 bits: twenty low bits of the threshold are left out.
-    late: int = (knobs[LATE] >> 20) * hazard // 1_000_000 << 20
-    level: int = knobs[PREPAY] + knobs[FAILED]
-    return u >= level + late
+    # Threshold × hazard would not fit 64 bits: twenty low bits of the threshold are left out. And
+    # u ≥ floor(late × hazard ÷ million) is asked without the division.
+    steps: int = (u - knobs[PREPAY] - knobs[FAILED] >> 20) + 1
+    enough: bool = steps * 1_000_000 > (knobs[LATE] >> 20) * hazard
+    return enough
 
 
 @kernel(inline=True)
-def lateness(begun: Bits, loan: int, due_month: int, hazard: int, knobs: I64, days: I16) -> int:
+def lateness(
+    begun: Bits, paying: np.uint64, loan: int, due_month: int, hazard: int, knobs: I64, days: I16
+) -> int:
     """Days after its due day that a due is paid, `NEVER` within thirty, or `SETTLEMENT`."""
-    u = chance(draw_from(begun[BY_PAYMENT], loan, due_month * 256))
+    u = chance(paying)
     if u < knobs[PREPAY]:
         return SETTLEMENT
     if u < knobs[PREPAY] + knobs[FAILED]:
@@ -72,13 +83,13 @@ def a_day(begun: Bits, stream: int, loan: int, counter: int, first: int, last: i
 
 @kernel(inline=True)
 def pay_due(
-    begun: Bits, loan: int, hazard: int, due: int, month: int, first: int, last: int, knobs: I64,
-    days: I16, out: I64, at: int,
+    begun: Bits, paying: np.uint64, loan: int, hazard: int, due: int, month: int, first: int,
+    last: int, knobs: I64, days: I16, out: I64, at: int,
 ) -> int:  # fmt: skip
     """What becomes of the month's due of a loan that has nothing else unpaid."""
     if due < first or due > last:
         return at
-    k = lateness(begun, loan, month, hazard, knobs, days)
+    k = lateness(begun, paying, loan, month, hazard, knobs, days)
     if k == SETTLEMENT:
         out[at, 0] = a_day(begun, BY_PAYMENT, loan, month * 256 + 2, first, due)
         out[at, 1] = SETTLES
@@ -99,7 +110,8 @@ def pay_in_arrears(
     how, paid_on = PAYS_DUE, i64(-1)
     if age <= 30 and not in_recovery:
         due_month = month_of(oldest)
-        k = lateness(begun, loan, due_month, hazard, knobs[due_month - month + 2], days)
+        paying = draw_from(begun[BY_PAYMENT], loan, due_month * 256)
+        k = lateness(begun, paying, loan, due_month, hazard, knobs[due_month - month + 2], days)
         if k == NEVER:
             return 0
         paid_on = oldest + k
@@ -126,16 +138,17 @@ def pay_in_arrears(
     return 1
 
 
-@kernel
+@kernel(inline=True)
 def decide(
-    begun: Bits, loan: int, hazard: int, due_hazard: int, oldest: int, due: int, in_recovery: bool,
-    is_off: bool, month: int, first: int, last: int, knobs: I64, days: I16, out: I64,
+    begun: Bits, paying: np.uint64, loan: int, hazard: int, due_hazard: int, oldest: int, due: int,
+    in_recovery: bool, is_off: bool, month: int, first: int, last: int, knobs: I64, days: I16,
+    out: I64,
 ) -> int:  # fmt: skip
     """How many payments a loan makes in a month, each with its day and what it means to pay.
 
-    `oldest` is the due day of the oldest unpaid instalment, `due` the month's own due day or -1,
-    each with its hazard; `knobs` are those of this month and the two before. A negative hazard
-    never pays.
+    `paying` is the draw of the month's own due, `oldest` the due day of the oldest unpaid
+    instalment, `due` the month's own due day or -1, each with its hazard; `knobs` are those of this
+    month and the two before. A negative hazard never pays.
     """
     if hazard < 0:
         return 0
@@ -148,7 +161,9 @@ def decide(
     if oldest >= first:
         if oldest > last:
             return 0
-        return pay_due(begun, loan, due_hazard, due, month, first, last, knobs[2], days, out, 0)
+        return pay_due(
+            begun, paying, loan, due_hazard, due, month, first, last, knobs[2], days, out, 0
+        )
     if pay_in_arrears(
         begun, loan, hazard, oldest, in_recovery, month, first, last, knobs, days, out
     ) == 0:  # fmt: skip
@@ -157,34 +172,44 @@ def decide(
         return 1
     # Nothing is overdue any more when the month's own due comes.
     after = out[0, 0] + 1
-    return pay_due(begun, loan, due_hazard, due, month, after, last, knobs[2], days, out, 1)
+    return pay_due(begun, paying, loan, due_hazard, due, month, after, last, knobs[2], days, out, 1)
+
+
+@kernel(inline=True)
+def pay_on_time(
+    start: int, count: int, drawn: Bits, hazard: I32, oldest: I32, due: I32, flags: I8, first: int,
+    last: int, knobs: I64, paid: I32,
+) -> None:  # fmt: skip
+    """The payments of loans with nothing overdue that pay on the day; 0 for any other."""
+    for nth in range(count):  # nothing here branches, so several loans are one
+        at, row = u64(nth), u64(start + nth)
+        is_plain = (flags[row] == 0) & (hazard[row] >= 0) & (oldest[row] == due[row])
+        is_due = (first <= due[row]) & (due[row] <= last)
+        pays = is_plain & is_due & is_on_time(chance(drawn[at]), hazard[row], knobs)
+        paid[0, row], paid[1, row] = due[row] * STEP + PAYS_DUE if pays else 0, 0
 
 
 @kernel
 def decide_rows(
     start: int, stop: int, begun: Bits, loan: I64, hazard: I32, oldest: I32, due: I32, flags: I8,
-    month: int, first: int, last: int, knobs: I64, days: I16, drawn: Bits, out: I64, counts: I8,
+    month: int, first: int, last: int, knobs: I64, days: I16, drawn: Bits, others: I64, out: I64,
     paid: I32,
 ) -> None:  # fmt: skip
-    """`decide` for a column of loans: payments of each, by day and meaning."""
-    own = knobs[2]
-    for row in range(start, stop):
-        nth = (row - start) % AHEAD
-        if nth == 0:
-            draw_ahead(begun[BY_PAYMENT], loan, row, stop, month * 256, drawn)
-        if flags[row] == 0 and hazard[row] >= 0 and first <= oldest[row] == due[row] <= last:
-            # Most loans in most months have nothing overdue, and pay on the day.
-            if is_on_time(chance(drawn[nth]), hazard[row], own):
-                counts[row], paid[row, 0], paid[row, 1] = 1, due[row], PAYS_DUE
-                continue
-            found = pay_due(
-                begun, loan[row], hazard[row], due[row], month, first, last, own, days, out, 0
-            )
-        else:
+    """`decide` for a column of loans: the payments of each, first and second."""
+    for begin in range(start, stop, AHEAD):
+        count, left = min(stop - begin, AHEAD), 0
+        draw_ahead(begun[BY_PAYMENT], loan, begin, stop, month * 256, drawn)
+        # Most loans in most months have nothing overdue, and pay on the day.
+        pay_on_time(begin, count, drawn, hazard, oldest, due, flags, first, last, knobs[2], paid)
+        for nth in range(count):
+            others[u64(left)] = nth
+            left += paid[0, u64(begin + nth)] == 0
+        for place in range(left):
+            nth = others[u64(place)]
+            row = u64(begin + nth)
             found = decide(
-                begun, loan[row], hazard[row], hazard[row], oldest[row], due[row],
+                begun, drawn[u64(nth)], loan[row], hazard[row], hazard[row], oldest[row], due[row],
                 flags[row] & 1 != 0, flags[row] & 2 != 0, month, first, last, knobs, days, out,
             )  # fmt: skip
-        counts[row] = found
-        for n in range(found):
-            paid[row, 2 * n], paid[row, 2 * n + 1] = out[n, 0], out[n, 1]
+            for n in range(found):
+                paid[n, row] = out[n, 0] * STEP + out[n, 1]

@@ -83,35 +83,40 @@ def accrued_share(interest: int, day: int, begun: int, due: int) -> int:
     return divide_half_up(interest * (day - begun), due - begun)
 
 
-@kernel
-def fallen_due(plan: Plan, state: State, day: int) -> tuple[int, int, int, int, int, int]:
-    """By component what has fallen due by a day, the interest accrued since, and the next k.
+@kernel(inline=True)
+def asked_by(plan: Plan, state: State, day: int) -> tuple[int, int, int, int, int]:
+    """By component what has fallen due by a day, and the next k.
 
     Of a settled loan, what was covered: nothing more falls due.
     """
     if state[META] & IS_SETTLED:
         return (
-            state[COVERED], state[COVERED + 1], state[COVERED + 2], state[COVERED + 3],
-            i64(0), plan[COUNT],
+            state[COVERED], state[COVERED + 1], state[COVERED + 2], state[COVERED + 3], plan[COUNT],
         )  # fmt: skip
     k = state[META] & PAID_MASK
     balance, interest_before = state[BALANCE], state[INTEREST_BEFORE]
     fees, fees_before = state[FEES] >> 32, state[FEES] & LOW
     if k > 0 and due_day(plan, k - 1) > day:  # paid in advance: count from the beginning
         k, balance, interest_before, fees_before = i64(0), plan[P], i64(0), i64(0)
-    accrued = i64(0)
-    while k < plan[COUNT]:
+    while k < plan[COUNT] and due_day(plan, k) <= day:
         principal, interest, fee = instalment(plan, k, balance, state[LEVEL_MINOR])
-        due = due_day(plan, k)
-        if due > day:
-            accrued = accrued_share(interest, day, period_start(plan, k), due)
-            break
         balance -= principal
         interest_before += interest
         fees_before += fee
         k += 1
     guarantee = guaranteed(plan, fees_before, fees)
-    return plan[P] - balance, interest_before, guarantee, fees_before - guarantee, accrued, k
+    return plan[P] - balance, interest_before, guarantee, fees_before - guarantee, k
+
+
+@kernel
+def fallen_due(plan: Plan, state: State, day: int) -> tuple[int, int, int, int, int, int]:
+    """By component what has fallen due by a day, the interest accrued since, and the next k."""
+    fallen, interest, guarantee, service, k = asked_by(plan, state, day)
+    accrued = i64(0)
+    if k < plan[COUNT]:
+        running = instalment(plan, k, plan[P] - fallen, state[LEVEL_MINOR])[1]
+        accrued = accrued_share(running, day, period_start(plan, k), due_day(plan, k))
+    return fallen, interest, guarantee, service, accrued, k
 
 
 @kernel

@@ -33,13 +33,9 @@ def divide_half_up(numerator: int, denominator: int) -> int:
 
 @kernel(inline=True)
 def month_of(day: int) -> int:
-    """The month number a day lies in: a guess by the mean month, then the table."""
-    month = (day * 2153) >> 16
-    while STARTS[u64(month + 1)] <= day:
-        month += 1
-    while STARTS[u64(month)] > day:
-        month -= 1
-    return month
+    """The month number a day lies in: a guess by the mean month, at most one short, then a look."""
+    month: int = (day * 2153) >> 16
+    return month + (STARTS[u64(month + 1)] <= day)
 
 
 @kernel(inline=True)
@@ -117,9 +113,7 @@ def share(total: int, k: int, count: int) -> int:
 def instalment(plan: Plan, k: int, balance: int, level: int) -> tuple[int, int, int]:
     """Principal, interest and fees of instalment k, given the balance before it."""
     whole = charge(plan, k, balance, plan[RATE])
-    interest = whole
-    if plan[COUPON] != plan[RATE]:
-        interest = charge(plan, k, balance, plan[COUPON])
+    interest = charge(plan, k, balance, plan[COUPON])
     if k == plan[COUNT] - 1:
         principal = balance
     elif plan[AMORT] == LEVEL:
@@ -160,6 +154,4 @@ def fees_exceed_range(plan: Plan, level: int) -> bool:
 @kernel(inline=True)
 def guaranteed(plan: Plan, fees_so_far: int, fees: int) -> int:
     """The guarantor's part of the fees so far."""
-    if plan[GUARANTEE] == 0 or fees_so_far == 0:
-        return 0
-    return divide_half_up(plan[GUARANTEE] * fees_so_far, fees)
+    return divide_half_up(plan[GUARANTEE] * fees_so_far, max(fees, 1))
