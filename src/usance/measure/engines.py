@@ -94,12 +94,7 @@ def _of_files(inputs: Inputs, name: str, files: tuple[Path, ...], query: str) ->
 
 class _Duck:
     def __init__(self, inputs: Inputs) -> None:
-        self._inputs, self._engine, self._kept = inputs, connect(), set[str]()
-        for name, given in inputs.tables.items():
-            if isinstance(given, pa.Table):
-                self._engine.register(name, given)
-                continue
-            self._read(name, given, _late_columns(name, given))
+        self._inputs, self._kept, self._stack = inputs, set[str](), ExitStack()
 
     def _read(self, name: str, given: Sequence[Path], late: dict[str, tuple[str, int]]) -> None:
         import duckdb
@@ -154,13 +149,21 @@ class _Duck:
         return ibis.table(expression.schema(), name=own)
 
     def __enter__(self) -> _Duck:
+        with ExitStack() as stack:
+            self._engine = stack.enter_context(connect())
+            for name, given in self._inputs.tables.items():
+                if isinstance(given, pa.Table):
+                    self._engine.register(name, given)
+                    continue
+                self._read(name, given, _late_columns(name, given))
+            self._stack = stack.pop_all()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:  # fmt: skip
-        self._engine.close()
+        self._stack.close()
 
 
 class _Spark:

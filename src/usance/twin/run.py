@@ -307,7 +307,9 @@ class Runner:
         """Publish the metrics that were being computed, if any were."""
         if self.measuring is None:
             return
-        (metrics, seconds), month = self.measuring.made(), self.measuring.month
+        month = self.measuring.month
+        self.progress(f"{format_month(month)} {MEASURE}", self.reached, self.whole)
+        metrics, seconds = self.measuring.made()
         with self.book.writing() as step:
             step.add("metrics", metrics, month=month, instead=True)
             self._done(step, month, MEASURE)
