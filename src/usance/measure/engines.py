@@ -25,7 +25,7 @@ import pyarrow.parquet as pq
 from usance.base.errors import unknown
 from usance.base.schemas import TYPES
 from usance.base.tables import table
-from usance.measure.duck import connect
+from usance.measure.duck import shared
 from usance.measure.errors import EngineError
 from usance.measure.inputs import Inputs
 
@@ -107,7 +107,7 @@ class _Duck:
             if column in files.columns:
                 value = duckdb.CoalesceOperator(duckdb.ColumnExpression(column), value)
             shown.append(value.cast(_DUCK[kind]).alias(column))
-        (files.select(*shown) if late else files).create_view(name)
+        self._engine.register(name, files.select(*shown) if late else files)
 
     def rows(self, expression: Any) -> list[tuple[Any, ...]]:
         import ibis
@@ -125,7 +125,7 @@ class _Duck:
 
         own = f"kept_{name}"
         if own not in self._kept:
-            self._engine.sql(str(ibis.to_sql(expression, dialect="duckdb"))).create(own)
+            self._engine.register(own, self.table(str(ibis.to_sql(expression, dialect="duckdb"))))
             self._kept.add(own)
         return ibis.table(expression.schema(), name=own)
 
@@ -150,7 +150,7 @@ class _Duck:
 
     def __enter__(self) -> _Duck:
         with ExitStack() as stack:
-            self._engine = stack.enter_context(connect())
+            self._engine = stack.enter_context(shared())
             for name, given in self._inputs.tables.items():
                 if isinstance(given, pa.Table):
                     self._engine.register(name, given)

@@ -8,7 +8,7 @@ from typing import Protocol, TypeVar
 from usance.base.ahead import behind, side_by_side
 from usance.base.compiled import available_cores
 from usance.base.errors import unknown
-from usance.measure.duck import connect
+from usance.measure.duck import shared
 from usance.twin.parts import Part
 from usance.twin.stages import Work
 
@@ -41,7 +41,7 @@ class Local:
 
     def __init__(self, workers: int | None = None) -> None:
         self.workers = workers or available_cores()
-        with connect():  # it begins before there is memory that it would make others give back
+        with shared():  # it begins before there is memory that it would make others give back
             pass
 
     def parts(self, work: Work, numbers: Sequence[int]) -> Iterator[Part]:
