@@ -39,9 +39,11 @@ def at_due(hazard: int, k: int, count: int, early_ppm: int) -> int:
     """The hazard of the k-th due (from 0): early ones are likelier late, last ones as much less."""
     if early_ppm == 0 or count < 2 or hazard < 0:
         return hazard
+    last = count - 1
+    if k > last:  # all dues are paid, and something else is open
+        return hazard * (1_000_000 + early_ppm * (last - 2 * k) // last) // 1_000_000
     # With floor(early × (last − 2k) ÷ last) = floor(2 × early × (last − k) ÷ last) − early, nothing
     # is negative.
-    last = count - 1
     more = i64(u64(2 * early_ppm * (last - k)) // u64(last))
     return i64(u64(hazard * (1_000_000 - early_ppm + more)) // u64(1_000_000))
 
