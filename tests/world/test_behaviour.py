@@ -6,11 +6,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from usance.base.rates import PPM
 from usance.world.behaviour import days_late, payments
-from usance.world.behaviour_kernel import PAYS_DUE, PAYS_ONE, RECOVERS, SETTLES, STEP
+from usance.world.behaviour_kernel import PAYS_DUE, PAYS_ONE, RECOVERS, SETTLES, STEP, at_due
 from usance.world.population import month_days
 from usance.world.scenario import Scenario, Shock
 from usance.world.scenario_file import read_scenario
@@ -128,3 +130,17 @@ def test_most_who_are_late_are_a_few_days_late() -> None:
     assert (table.min(), table.max()) == (1, 30)
     assert (np.diff(table) >= 0).all()
     assert np.median(table) <= 6
+
+
+@given(
+    hazard=st.integers(-1, 30 * PPM), count=st.integers(1, 60), k=st.integers(-2, 61),
+    early=st.integers(0, PPM),
+)  # fmt: skip
+def test_the_hazard_of_a_due_is_what_its_formula_says(
+    hazard: int, count: int, k: int, early: int
+) -> None:
+    """Of any place, also that of a loan whose dues are all paid."""
+    expected = hazard
+    if hazard >= 0 and count > 1 and early:
+        expected = hazard * (PPM + early * (count - 1 - 2 * k) // (count - 1)) // PPM
+    assert int(at_due(hazard, k, count, early)) == expected
