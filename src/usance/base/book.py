@@ -1,8 +1,9 @@
 """A book: a folder of tables in which only what the manifest names exists.
 
-    BOOK/manifest.json                                      the only file ever replaced
+    BOOK/manifest.json                                      replaced by every step
     BOOK/tables/<table>/<month>/s0007-<12 hex>.parquet
     BOOK/inputs/<sha256>                                    parameters, rules, models, as used
+    BOOK/<path>                                             kept by a step under its own path
     BOOK/tmp/, BOOK/lock                                    the writer's own
 
 >>> from tempfile import TemporaryDirectory
