@@ -34,6 +34,7 @@ from usance.match.requests import Requests, from_columns
 from usance.match.router import Router, route
 from usance.match.routing import routing_table
 from usance.match.streams import StreamKind, make_stream
+from usance.twin.routed import POLICY as TWIN
 
 few = st.integers(1, 3)
 
@@ -310,3 +311,14 @@ def test_answers_do_not_depend_on_the_order_of_asking(small) -> None:  # type: i
                 yes = bool(routed.column[row] == column)
                 said.setdefault((row, int(column)), set()).add(yes)
     assert all(len(each) == 1 for each in said.values())
+
+
+def test_a_plan_on_the_way_is_of_no_more_kinds_of_demand_than_the_policy_says() -> None:
+    made = make_stream(StreamKind.STEADY, seed=3, requests=12_000, sources=6, segments=9_000)
+    routed = {
+        policy.segments: route(made.requests, made.mandates, policy, seed=3)
+        for policy in (ENGINE, TWIN)
+    }
+    most = {bound: max(plan.segments for plan in each.plans) for bound, each in routed.items()}
+    assert 2_000 < most[ENGINE.segments] <= ENGINE.segments, "else the twin's bound is not reached"
+    assert most[TWIN.segments] <= TWIN.segments == 2_000

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import duckdb
 import pyarrow as pa
@@ -12,7 +13,8 @@ import pytest
 from usance.measure.duck import shared
 
 ASKED = """
-import duckdb, numpy
+import duckdb, numpy, pyarrow, sys, time
+import pyarrow.parquet
 from pathlib import Path
 from usance.base.memory import keep_memory
 from usance.measure.duck import shared
@@ -23,27 +25,54 @@ def held():
 can = keep_memory()
 with shared():
     pass
+rows = pyarrow.table({"n": numpy.arange(6_000_000)})
+pyarrow.parquet.write_table(rows, sys.argv[1], row_group_size=100_000)
 large = [numpy.ones(1_000_000) for _ in range(40)]
+last = numpy.ones(1_000_000)  # what is free lies between what is not
 del large
 found = [held()]
 for begin in (shared, duckdb.connect):
     with begin() as engine:
-        engine.sql("SELECT sum(n) FROM range(1_000_000) AS t (n)").fetchall()
+        engine.register("own", rows)
+        for given in ("own", f"'{sys.argv[1]}'"):
+            engine.sql(f"SELECT n % 1000, count(*) FROM {given} GROUP BY 1").fetchall()
+            time.sleep(1)  # threads of DuckDB that are idle for half a second tidy up
     found.append(held())
 print(int(can), *found)
 """
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="memory is kept on Linux alone")
-def test_memory_that_was_kept_stays_kept() -> None:
-    told = subprocess.run(
-        [sys.executable, "-c", ASKED], capture_output=True, text=True, check=True, timeout=120
-    )
+def test_memory_that_was_kept_stays_kept(tmp_path: Path) -> None:
+    asked = [sys.executable, "-c", ASKED, str(tmp_path / "rows.parquet")]
+    told = subprocess.run(asked, capture_output=True, text=True, check=True, timeout=120)
     can, before, ours, plain = map(int, told.stdout.split())
     if not can:
         pytest.skip("this C library does not keep memory")
     assert ours > before * 0.9
     assert plain < before * 0.6, "DuckDB gives nothing back any more: one a process is not needed"
+
+
+def test_all_cores_are_used_for_a_while_where_memory_is_kept() -> None:
+    asked = """
+from usance.base.memory import keep_memory
+from usance.measure.duck import all_cores, shared
+can, found = keep_memory(), []
+with shared() as engine:
+    def look():
+        found.append(engine.sql("SELECT current_setting('threads')").fetchall()[0][0])
+    look()
+    with all_cores():
+        look()
+    look()
+print(int(can), *found)
+"""
+    told = subprocess.run(
+        [sys.executable, "-c", asked], capture_output=True, text=True, check=True, timeout=120
+    )
+    can, first, inside, after = map(int, told.stdout.split())
+    usual = duckdb.sql("SELECT current_setting('threads')").fetchall()[0][0]
+    assert (first, inside, after) == ((1, usual, 1) if can else (usual, usual, usual))
 
 
 def test_what_is_registered_is_that_of_a_connection() -> None:

@@ -4,9 +4,9 @@
 [0, 2, 4]
 >>> list(side_by_side(abs, [3, -1, 2], 2))
 [3, 1, 2]
->>> later = behind(lambda: 6 * 7)
->>> later()
-42
+>>> soon, later = beside(lambda: 6 * 7), behind(lambda: 7 * 8)
+>>> soon(), later()
+(42, 56)
 """
 
 from __future__ import annotations
@@ -49,9 +49,17 @@ def side_by_side(work: Callable[[T], R], jobs: Iterable[T], threads: int) -> Ite
         pool.shutdown(cancel_futures=True)
 
 
+def beside(work: Callable[[], R]) -> Callable[[], R]:
+    """Begin in another thread what is needed next; ask for it later."""
+    return _begun(ThreadPoolExecutor(1), work)
+
+
 def behind(work: Callable[[], R]) -> Callable[[], R]:
     """Begin what nobody waits for yet, on what others leave of the processor; ask for it later."""
-    pool = ThreadPoolExecutor(1, initializer=_give_way)
+    return _begun(ThreadPoolExecutor(1, initializer=_give_way), work)
+
+
+def _begun(pool: ThreadPoolExecutor, work: Callable[[], R]) -> Callable[[], R]:
     coming = pool.submit(work)
     pool.shutdown(wait=False)
     return coming.result

@@ -10,11 +10,18 @@ from __future__ import annotations
 
 import ctypes
 import sys
+from threading import Event
 from typing import Any
 
 _TRIM_THRESHOLD, _TOP_PAD, _MMAP_MAX, _ARENA_MAX = -1, -2, -4, -8
 """The numbers of `mallopt`, from `malloc.h` of the GNU C library."""
 _NEVER, _PAD = -1, 1 << 26
+_KEPT = Event()
+
+
+def is_kept() -> bool:
+    """Whether this process keeps its memory: no library in it should give that back."""
+    return _KEPT.is_set()
 
 
 def keep_memory() -> bool:
@@ -30,4 +37,6 @@ def keep_memory() -> bool:
     import pyarrow as pa
 
     pa.set_memory_pool(pa.system_memory_pool())
-    return all(granted)
+    if all(granted):
+        _KEPT.set()
+    return is_kept()

@@ -42,6 +42,8 @@ class Policy:
     """How far prices move to those of a plan made on schedule; after a shock they move all."""
     learn_until: int = 0
     """Up to this request prices are made again each time experience has doubled."""
+    segments: int = 3_000
+    """Kinds of demand in a plan made on the way, at most: it takes a fraction of a second."""
 
 
 def _discount(use: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -27,8 +27,6 @@ LEAST_STEP = 300
 # A limit on the mix is idle when this part of what is placed could be placed against it; each hour
 # its price then falls by one part in so many.
 SPARE, EASE = 0.02, 5
-# Rows of demand in a plan made on the way: it takes a fraction of a second.
-ROWS = 3_000
 
 
 @dataclass(frozen=True)
@@ -83,10 +81,13 @@ def ease_mix(columns: SourceColumns, live: Live) -> None:
 
 def make_prices(
     mandates: Mandates, columns: SourceColumns, live: Live, sample: Rows, ahead: Ahead,
-    approval: Numbers, before: Prices | None,
-) -> Prices:  # fmt: skip
-    """Prices for the rest of the period; `before` are those made last, which are thought near."""
-    rows, _ = aggregate(sample, np.zeros(len(sample.amount), np.int64), columns, ROWS)
+    approval: Numbers, before: Prices | None, segments: int,
+) -> tuple[Prices, int]:  # fmt: skip
+    """Prices for the rest of the period, and the kinds of demand they were made from.
+
+    Those are `segments` at most; `before` are the prices made last, which are thought near.
+    """
+    rows, _ = aggregate(sample, np.zeros(len(sample.amount), np.int64), columns, segments)
     problem, numbers = rest_problem(mandates, columns, live, rows, ahead, approval)
     count = len(columns.source)
     near = None
@@ -95,11 +96,12 @@ def make_prices(
         near = np.concatenate([budget, before.other]), before.mix
     solved = solve(problem, near)
     if not solved.optimal:
-        return before or no_prices(problem, count)
-    return Prices(
+        return before or no_prices(problem, count), len(rows.amount)
+    prices = Prices(
         solved.prices[:count], solved.prices[count:], solved.mix_prices,
         problem.spread(solved.prices)[0], _largest(problem, solved.prices, numbers),
     )  # fmt: skip
+    return prices, len(rows.amount)
 
 
 def _largest(problem: Problem, prices: Floats, numbers: Numbers) -> Numbers:

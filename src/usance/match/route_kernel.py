@@ -225,6 +225,13 @@ def set_room(columns: SourceColumns, live: Live, j: int) -> None:
 
 
 @kernel
+def set_rooms(columns: SourceColumns, live: Live) -> None:
+    """The largest loan that fits into all budgets of each column."""
+    for j in range(len(live.room)):
+        set_room(columns, live, j)
+
+
+@kernel
 def follow_use(columns: SourceColumns, live: Live, requests: int) -> None:
     """A step of mirror descent: above pace the price rises, below it falls, never under zero."""
     for j in range(len(live.price)):

@@ -25,7 +25,7 @@ from usance.match.releases import NO_RELEASES, Releases, released
 from usance.match.requests import DAY_SECONDS, MICROSECONDS, Requests
 from usance.match.resolve import Prices, ease_mix, make_prices, set_pace, set_prices
 from usance.match.resumption import go_on, standing_of
-from usance.match.route_kernel import Answers, Live, follow_use, route_run, set_room
+from usance.match.route_kernel import Answers, Live, follow_use, route_run, set_rooms
 from usance.match.rows import Rows, make_rows
 from usance.match.source_columns import NO_ROOM_LIMIT, SourceColumns, source_columns, thresholds
 from usance.match.standing import Standing, waiting
@@ -50,6 +50,8 @@ class PlanMade:
     number: int
     request: int
     reason: str
+    segments: int
+    """Kinds of demand it was made from."""
 
 
 @dataclass
@@ -243,8 +245,7 @@ class Router:
 
     def set_rooms(self) -> None:
         """What fits into all budgets of each column."""
-        for column in range(len(self.columns.source)):
-            set_room(self.columns, self.live, column)
+        set_rooms(self.columns, self.live)
 
     def _happen(self, now: int, today: int) -> str:
         """Let what happened until now take effect; say what it was."""
@@ -290,11 +291,11 @@ class Router:
         day, second = int(self.rows.day[start]), int(self.rows.second[start])
         ahead = self.outlook.ahead(start, day, second)
         self.experience.look(self.live, day)
-        sample = self.outlook.sample(self.rows, start, day, second)
+        sample, segments = self.outlook.sample(self.rows, start, day, second), 0
         if len(sample.amount):
-            self.prices = make_prices(
+            self.prices, segments = make_prices(
                 self.mandates, self.columns, self.live, sample, ahead, self.experience.rate,
-                self.prices,
+                self.prices, self.policy.segments,
             )  # fmt: skip
             trust = self.policy.trust if reason in CALM else 1.0
             set_prices(self.live, self.columns, self.prices, trust)
@@ -302,7 +303,7 @@ class Router:
         state = self.clockwork
         state.plan_no += 1
         state.planned_at, state.planned_seen = day * DAY_SECONDS + second, self.outlook.seen + start
-        self.done.plans.append(PlanMade(state.plan_no, start, reason))
+        self.done.plans.append(PlanMade(state.plan_no, start, reason, segments))
 
     def _step(self) -> int:
         """Prices that no plan has made yet have a long way to go."""

@@ -14,11 +14,17 @@ from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
+from usance.base.memory import is_kept
+
 _NEVER = "1000000 GB"
 _KEEPS: dict[str, Any] = {
+    "threads": 1,
+    "async_threads": 0,
     "allocator_flush_threshold": _NEVER,
     "allocator_bulk_deallocation_flush_threshold": _NEVER,
 }
+"""A DuckDB without threads of its own: each query runs in the one that asks. An idle thread of
+DuckDB trims the heap of the whole process, and holds up all others meanwhile."""
 _BEGINS = threading.Lock()
 
 
@@ -33,14 +39,29 @@ def connect() -> Any:
 def shared() -> Iterator[Any]:
     """A connection to the one DuckDB that lives as long as the process; what is registered is own.
 
-    Whenever a DuckDB begins or ends, and after large tasks, it makes the C library give back all
-    memory that lies free, also that of others, who then pay for every page again: see
-    `base.memory`. This one begins once and is told not to.
+    Whenever a DuckDB begins or ends, when its threads are idle, and after large tasks, it makes the
+    C library give back all memory that lies free, also that of others, who then pay for every page
+    again. In a process that keeps its memory (`base.memory`) this one begins once, and does not.
     """
     with _BEGINS:
         engine = _process().cursor()
     with engine:
         yield _silent(engine)
+
+
+@contextmanager
+def all_cores() -> Iterator[None]:
+    """Inside the block the one DuckDB uses all cores, also where memory is kept.
+
+    What it makes the process give back must not be needed again soon.
+    """
+    with shared() as engine:
+        engine.execute("RESET threads")
+        try:
+            yield
+        finally:
+            if is_kept():
+                engine.execute("SET threads = 1")
 
 
 def _silent(engine: Any) -> Any:
@@ -52,7 +73,7 @@ def _silent(engine: Any) -> Any:
 def _process() -> Any:
     import duckdb
 
-    engine = duckdb.connect(config=_KEEPS)
+    engine = duckdb.connect(config=_KEEPS if is_kept() else {})
     atexit.register(_end)
     return engine
 

@@ -27,8 +27,9 @@ from usance.world.population import month_days
 
 I64 = NDArray[np.int64]
 Columns = Mapping[str, NDArray[Any]]
-WEEK_HOURS = 168
-POLICY = replace(ENGINE, every_hours=WEEK_HOURS)
+WEEK_HOURS, SEGMENTS = 168, 2_000
+POLICY = replace(ENGINE, every_hours=WEEK_HOURS, segments=SEGMENTS)
+"""Plans are made again each week, from so many kinds of demand at most."""
 _TABLE = (
     "requested_at", "loan_id", "decision_id", "product", "amount_minor", "months", "rate_ppm",
     "grade", "region", "channel",

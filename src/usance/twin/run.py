@@ -25,6 +25,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from usance.base.ahead import beside
 from usance.base.book import Book
 from usance.base.dates import format_month
 from usance.base.manifest import Manifest
@@ -33,6 +34,7 @@ from usance.base.parquet import sha256_of
 from usance.base.publish import replace as replace_file
 from usance.base.step import MANIFEST, Step
 from usance.books.periods import ClosePeriod
+from usance.measure.duck import all_cores
 from usance.twin import closing
 from usance.twin.driver import Driver
 from usance.twin.engine import Engine, Local
@@ -41,7 +43,7 @@ from usance.twin.ledger_facts import GroupFacts
 from usance.twin.loan_terms import cells_table
 from usance.twin.parts import Part, Place, clear, shard_name, standing
 from usance.twin.plan import MARKS, Plan
-from usance.twin.routed import route_month
+from usance.twin.routed import Routing, route_month
 from usance.twin.setting import SHARD_BITS, Setting
 from usance.twin.shard import Shard
 from usance.twin.sources import limits_table, sources_table
@@ -126,6 +128,7 @@ class Runner:
         self.beside: defaultdict[str, float] = defaultdict(float)
         self.figures: Counter[str] = Counter()
         self.measuring: Measuring | None = None
+        self.answers: Callable[[], Routing] | None = None
         stages = list(self._stages())
         self.progress, self.reached = progress, 0
         self.whole = sum(self._size(month) for month, _ in stages)
@@ -142,8 +145,9 @@ class Runner:
                 getattr(self, f"_{stage}")(month)
                 self.seconds[stage] += self.clock() - started
             self.reached += self._size(month)
-        self._take_metrics()
-        figures = self._finish(self.clock() - begun)
+        with all_cores():  # nothing follows that would need the memory again
+            self._take_metrics()
+            figures = self._finish(self.clock() - begun)
         self.progress("done", self.whole, self.whole)
         return Run(self.book, figures)
 
@@ -249,6 +253,7 @@ class Runner:
         with self._stage(month, SERVE) as stage:
             work = Serving(**self._told(stage.place, month - 1), thresholds=thresholds)
             driver.take(map(_sums, self._parts(stage, work)))
+            self.answers = beside(self._to_route(month))
             for each in range(max(month - 2, setting.opening_month), month + 1):
                 stage.step.add("dues", driver.dues.table(each), month=each, instead=True)
             self._keep_driver(stage)
@@ -256,13 +261,15 @@ class Runner:
     def _book(self, month: int) -> None:
         driver = self.driver
         with self._stage(month, BOOK) as stage:
+            # While requests are routed:
+            limits = limits_table(self.setting, month, self.book, driver.released_before)
+            stage.step.add("limits", limits, month=month)
             routed = stage.there.get(ROUTED) or self._routed(stage.place)
+            self.answers = None
             driver.requests = {}  # each shard has its own now
             work = Booking(**self._told(stage.place), routed=routed)
             lent = [_sums(part)["lent"] for part in self._parts(stage, work)]
             self.figures.update(routed.figures)
-            limits = limits_table(self.setting, month, self.book, driver.released_before)
-            stage.step.add("limits", limits, month=month)
             self.group.month(
                 stage.step, month, self.book, lent=np.sum(lent, axis=0), owed=driver.owed,
                 approved=driver.approved,
@@ -270,12 +277,15 @@ class Runner:
             self._keep_driver(stage)
 
     def _routed(self, place: Place) -> Part:
+        """What the router answered, which began as soon as all had asked, if that was just now."""
+        answers = self.answers or self._to_route(place.month)
+        return write_routed(place, self.setting, answers())
+
+    def _to_route(self, month: int) -> Callable[[], Routing]:
         """Requests are routed once, in order, whoever works on the shards."""
         driver = self.driver
-        routing = route_month(
-            self.setting, place.month, driver.requests, driver.released, driver.released_before
-        )
-        return write_routed(place, self.setting, routing)
+        asked, back = driver.requests, (driver.released, driver.released_before)
+        return lambda: route_month(self.setting, month, asked, *back)
 
     def _close(self, month: int) -> None:
         period = self._period(month)

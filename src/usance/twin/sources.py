@@ -8,10 +8,13 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from usance.base.ahead import side_by_side
 from usance.base.book import Book
 from usance.base.codes import Scope
 from usance.base.columns import make
+from usance.base.compiled import available_cores
 from usance.base.dates import first_of_month, last_of_month, to_day
+from usance.base.manifest import FileEntry
 from usance.base.tables import table
 from usance.match.limits import LimitKind, list_limits
 from usance.twin.loan_terms import PRODUCTS
@@ -80,9 +83,13 @@ def limits_table(setting: Setting, month: int, book: Book, released_before: I64)
 
 def _owed(setting: Setting, month: int, book: Book) -> I64:
     """Unpaid principal at a month's end by source."""
-    owed = np.zeros(setting.sources + 1, np.int64)
-    for file in book.files("tape", month=month):
+
+    def owed(file: FileEntry) -> I64:
+        found = np.zeros(setting.sources + 1, np.int64)
         rows = book.read_file(table("tape"), file, ["cell", "principal_minor"])
         source = (rows["cell"].to_numpy().astype(np.int64) - 1) // PRODUCTS + 1
-        np.add.at(owed, source, rows["principal_minor"].to_numpy())
-    return owed
+        np.add.at(found, source, rows["principal_minor"].to_numpy())
+        return found
+
+    parts = side_by_side(owed, book.files("tape", month=month), available_cores())
+    return sum(parts, np.zeros(setting.sources + 1, np.int64))
