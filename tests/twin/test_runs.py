@@ -216,6 +216,7 @@ def test_progress_rises_to_the_end_and_knows_the_time_left(
     assert told[0] == ("2022-12 open", 0, told[0][2])
     assert told[-1] == ("done", told[0][2], told[0][2])
     assert "2023-01 serve, shard 2 of 2" in {what for what, _, _ in told}
+    capsys.readouterr()  # that kernels are compiled, if they were
     shown = Shown(iter(range(10, 100, 10)).__next__)
     for each in (("a", 4, 10), ("b", 5, 10), ("done", 10, 10)):
         shown(*each)
