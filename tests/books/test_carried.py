@@ -13,6 +13,8 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.books.small_book import MICROSECONDS, QUARTERS, make_book, worked_loans
 from tests.books.worked import HEAVY, LIGHT, Worked, drawn, paid_on_time
@@ -27,6 +29,7 @@ from usance.books.carried import left_path
 from usance.books.close import close
 from usance.books.closes import reopen, standing
 from usance.books.known_loans import KnownLoans
+from usance.books.loan_files import among
 from usance.books.loan_journal import loan_journal
 from usance.books.periods import parse_close_period
 from usance.books.subledger import held, written
@@ -274,3 +277,17 @@ def test_a_close_as_known_earlier_does_not_see_what_the_one_before_knew(tmp_path
         close_quarter(book, QUARTERS[1], whole=whole)
         made.append(told(book))
     assert made[0] == made[1]
+
+
+@given(
+    st.lists(st.integers(0, 60), max_size=40),
+    st.lists(st.integers(0, 60), max_size=40, unique=True),
+    st.integers(1, 40),
+)
+def test_ids_among_others_are_found_walking_and_searching(
+    ids: list[int], others: list[int], far: int
+) -> None:
+    one, some = np.array(sorted(ids), np.int64), np.array(sorted(others), np.int64)
+    widened = np.unique(np.concatenate([some, 100 + np.arange(far * len(one))]))
+    for other in (some, widened):
+        assert (among(one, other) == np.isin(one, other)).all()

@@ -17,6 +17,7 @@ from usance.twin.opened import open_shard
 from usance.twin.serving import fold, serve, through
 from usance.twin.setting import Setting
 from usance.twin.tape import is_closed, standing, stood
+from usance.twin.users import COLUMNS
 from usance.world.population import month_days
 from usance.world.scenario import Scenario
 from usance.world.scenario_file import read_scenario
@@ -92,3 +93,20 @@ def test_states_are_kept_exactly(most: int) -> None:
     assert (kept.loans.states == drawn).all()
     assert_same(kept.loans.columns, shard.loans.columns)
     assert_same(kept.users.columns, shard.users.columns)
+
+
+def test_users_are_kept_exactly_also_those_with_one_thing_alone() -> None:
+    """Of those who have only registered, nothing but their number is kept."""
+    setting = Setting(faulty(), Fraction(1))
+    shard = open_shard(setting, 0).shard
+    users, rng = shard.users, np.random.default_rng(2)
+    users.grow(1_000)
+    for values in users.columns.values():
+        rows = rng.integers(0, len(users), len(users) // 20)
+        values[rows] = rng.integers(-1, np.iinfo(values.dtype).max, len(rows))
+    kept = shard_of(shard_bytes(shard))
+    assert_same(kept.users.columns, users.columns)
+    assert [each.dtype for each in kept.users.columns.values()] == list(COLUMNS.values())
+    assert all(each.flags.writeable for each in kept.users.columns.values())
+    active = kept.users.active()
+    assert 0 < active.sum() < len(users)

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from usance.base.compiled import in_threads, kernel
 
 I64 = NDArray[np.int64]
+Mask = NDArray[np.bool_]
 
 
 @kernel
@@ -37,6 +38,16 @@ def has_shared(one: I64, other: I64) -> bool:
         else:
             right += 1
     return False
+
+
+@kernel
+def mark_shared(one: I64, other: I64, found: Mask) -> None:
+    """Which numbers of a rising column are in another one."""
+    at, end = 0, len(other)
+    for place in range(len(one)):
+        while at < end and other[at] < one[place]:
+            at += 1
+        found[place] = at < end and other[at] == one[place]
 
 
 def merged_places(keys: I64, bounds: list[int]) -> I64:

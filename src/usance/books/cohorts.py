@@ -73,7 +73,8 @@ def told_of(
         chosen = np.ones(len(ids), np.bool_)
     if not chosen.any():
         return Told.nothing()
-    segments, place = np.unique(segment, return_inverse=True)
+    segments = np.flatnonzero(np.bincount(segment))  # numbers of segments are small
+    place = np.searchsorted(segments, np.arange(segments[-1] + 1))[segment]
     first, last = int(cohort.min()), max(int(cohort.max()), to_month(as_of))
     ages = last - first + 1
     sums = np.zeros((len(KINDS), len(segments), ages, ages), np.int64)

@@ -45,8 +45,10 @@ class KnownLoans:
         """Some of the loans."""
         if rows.all():
             return self
-        owner = arrays(self.terms.select(["loan_id"]))["loan_id"]
-        own = rows[np.searchsorted(self.ids, owner)]
+        own = rows
+        if self.terms.num_rows > len(self.ids):
+            owner = arrays(self.terms.select(["loan_id"]))["loan_id"]
+            own = rows[np.searchsorted(self.ids, owner)]
         return KnownLoans(self.ids[rows], self.terms.filter(pa.array(own)), self.facts.of(rows))
 
     def to_bytes(self) -> bytes:

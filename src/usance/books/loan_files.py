@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from usance.base.book import Book
 from usance.base.columns import arrays, check_keys, sort
 from usance.base.manifest import FileEntry
+from usance.base.merge_kernel import mark_shared
 from usance.base.parquet import check_unchanged, opened
 from usance.base.tables import table
 from usance.books.carried import Carried
@@ -28,6 +29,8 @@ _FACTS = table("facts")
 _TOLD = ("loan_id", "effective_on", "kind", "ref", "amount_minor", "arg")
 _BOOKED = "booked_at"
 _NO_SHARD = -1
+_FAR = 16
+"""So many times as many numbers are searched; fewer are walked through."""
 
 
 def shards_of(book: Book) -> list[int]:
@@ -144,17 +147,22 @@ class LoanFiles:
 
     def _terms(self, wanted: Mask) -> pa.Table:
         """The terms of some loans, in order."""
-        parts = []
-        for file in self.term_files:
-            some = wanted[np.searchsorted(self.ids, file.ids)]
-            if some.any():
-                rows = file.rows()
-                parts.append(rows if some.all() else rows.filter(pa.array(some)))
+        if wanted.all():
+            parts = [file.rows() for file in self.term_files]
+        else:
+            parts = list(self._some_terms(wanted))
         if not parts:
             return self.book.read(LOANS, TERMS, shard=_NO_SHARD)
         found = sort(pa.concat_tables(parts), LOANS)
         check_keys(found, LOANS, where=str(self.book.path / "tables" / "loans"))
         return found
+
+    def _some_terms(self, wanted: Mask) -> Iterator[pa.Table]:
+        for file in self.term_files:
+            some = wanted[np.searchsorted(self.ids, file.ids)]
+            if some.any():
+                rows = file.rows()
+                yield rows if some.all() else rows.filter(pa.array(some))
 
     def fact_rows(self, ids: I64) -> pa.Table:
         """The facts of some loans as rows, with when they were booked."""
@@ -176,9 +184,12 @@ def _unique(parts: Sequence[I64]) -> I64:
 
 def among(ids: I64, some: I64) -> Mask:
     """Which ids are among some others; both rise."""
-    if len(some) == 0:
-        return np.zeros(len(ids), np.bool_)
-    return np.asarray(some[np.searchsorted(some, ids).clip(0, len(some) - 1)] == ids)
+    found = np.zeros(len(ids), np.bool_)
+    if len(some) > _FAR * len(ids):
+        found[:] = some[np.searchsorted(some, ids).clip(0, len(some) - 1)] == ids
+    else:
+        mark_shared(ids, some, found)
+    return found
 
 
 def _term_file(book: Book, file: FileEntry) -> TermFile:

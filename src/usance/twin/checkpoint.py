@@ -23,7 +23,7 @@ Arrays = dict[str, NDArray[Any]]
 def shard_bytes(shard: Shard) -> bytes:
     """A shard at the end of a month."""
     arrays: Arrays = {"about": np.array([shard.number, shard.users.first], np.int64)}
-    arrays |= {f"users.{name}": values for name, values in shard.users.columns.items()}
+    arrays |= _of_users(shard.users)
     arrays |= _of_loans("loans", shard.loans)
     arrays |= _of_loans("pending", shard.pending.loans)
     arrays |= _of_facts("known", shard.pending.known)
@@ -39,8 +39,21 @@ def shard_of(content: bytes) -> Shard:
         _loans(arrays, "pending"), _facts(arrays, "known"), _facts(arrays, "late"),
         arrays["pending_dues"],
     )  # fmt: skip
-    users = Users(first, _named(arrays, "users"))
-    return Shard(number, users, _loans(arrays, "loans"), pending)
+    return Shard(number, _users(first, arrays), _loans(arrays, "loans"), pending)
+
+
+def _of_users(users: Users) -> Arrays:
+    """Most users have only registered: the others are kept, and who they are."""
+    active = users.active()
+    rows = np.flatnonzero(active)
+    columns = {f"users.{name}": values.take(rows) for name, values in users.columns.items()}
+    return {"registered": np.array([len(users)]), "active": np.packbits(active), **columns}
+
+
+def _users(first: int, arrays: Arrays) -> Users:
+    count = int(arrays["registered"][0])
+    active = np.unpackbits(arrays["active"], count=count).astype(np.bool_)
+    return Users.of_active(first, active, _named(arrays, "users"))
 
 
 def dues_bytes(dues: DueSums) -> Arrays:

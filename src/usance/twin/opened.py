@@ -66,6 +66,7 @@ def open_shard(setting: Setting, number: int, *, workers: int | None = None) -> 
     count = np.bincount(users.rows(drawn.user), minlength=len(users)).astype(np.int16)
     users.columns["asked"], users.columns["borrowed"] = count, count.copy()
     users["worst"][count > 0] = 0
+    users["grade"][(users["decided"] == 0) & (count == 0)] = 0  # nobody has looked at them yet
     return _stand(setting, Shard(number, users, OpenLoans.none(), Pending.none()), loans, facts,
                   tables, workers)  # fmt: skip
 

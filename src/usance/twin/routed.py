@@ -10,8 +10,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from usance.base.ahead import side_by_side
 from usance.base.codes import RoutingOutcome
 from usance.base.columns import arrays, make, sort
+from usance.base.compiled import available_cores
 from usance.base.tables import table
 from usance.match.live_state import ENGINE
 from usance.match.releases import releases_of
@@ -48,10 +50,14 @@ class Routing(NamedTuple):
 
 def in_order(parts: Sequence[Columns]) -> dict[str, NDArray[Any]]:
     """The requests of all shards, which are by loan, by moment and loan."""
+    moments = np.concatenate([part["requested_at"] for part in parts])
+    order = np.argsort(moments, kind="stable")
+
+    def ordered(name: str) -> NDArray[Any]:
+        return np.concatenate([part[name] for part in parts]).take(order)
+
     names = list(parts[0])
-    joined = {name: np.concatenate([part[name] for part in parts]) for name in names}
-    order = np.argsort(joined["requested_at"], kind="stable")
-    return {name: values[order] for name, values in joined.items()}
+    return dict(zip(names, side_by_side(ordered, names, available_cores()), strict=True))
 
 
 def route_month(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,12 +13,15 @@ from usance.base.compiled import in_threads
 from usance.world.asking import Eligible
 from usance.world.request_kernel import count_rows
 
+Mask = NDArray[np.bool_]
 COLUMNS: dict[str, Any] = {
     "line_minor": np.int64, "grade": np.int8, "decided": np.int16, "asked": np.int16,
     "borrowed": np.int16, "repaid": np.int16, "worst": np.int16,
 }  # fmt: skip
 """The line, 0 without one; the grade; decisions, requests and loans so far; the month a loan was
 last repaid; the most days past due a loan ever had, -1 before the first loan."""
+_NOTHING = {name: -1 if name == "worst" else 0 for name in COLUMNS}
+"""A user who has only registered."""
 
 
 @dataclass
@@ -32,6 +36,22 @@ class Users:
         """No users yet."""
         return cls(first, {name: np.empty(0, kind) for name, kind in COLUMNS.items()})
 
+    @classmethod
+    def of_active(cls, first: int, active: Mask, columns: Mapping[str, NDArray[Any]]) -> Users:
+        """Users, with the columns of those who have more than registered."""
+        rows, made = np.flatnonzero(active), cls(first, {})
+        for name, kind in COLUMNS.items():
+            made.columns[name] = np.full(len(active), _NOTHING[name], kind)
+            made.columns[name][rows] = columns[name]
+        return made
+
+    def active(self) -> Mask:
+        """Who has more than registered."""
+        found = np.zeros(len(self), np.bool_)
+        for name, values in self.columns.items():
+            found |= values != _NOTHING[name]
+        return found
+
     def __len__(self) -> int:
         return len(self.columns["grade"])
 
@@ -44,7 +64,7 @@ class Users:
         if count == 0:  # only the last shard grows
             return np.arange(0, dtype=np.int64)
         for name, kind in COLUMNS.items():
-            fill = np.full(count, -1 if name == "worst" else 0, kind)
+            fill = np.full(count, _NOTHING[name], kind)
             self.columns[name] = np.concatenate((self.columns[name], fill))
         return np.arange(at, at + count, dtype=np.int64)
 
