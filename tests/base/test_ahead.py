@@ -32,7 +32,12 @@ def test_an_error_waits_for_whoever_asks(begin) -> None:  # type: ignore[no-unty
 
 def test_no_more_jobs_are_begun_than_are_taken_soon() -> None:
     begun: list[int] = []
-    results = side_by_side(lambda job: begun.append(job) or job, range(100), 2)
+
+    def work(job: int) -> int:
+        begun.append(job)
+        return job
+
+    results = side_by_side(work, range(100), 2)
     assert next(results) == 0
     assert len(begun) <= 3
     assert list(results) == list(range(1, 100))

@@ -71,7 +71,8 @@ print(int(can), *found)
         [sys.executable, "-c", asked], capture_output=True, text=True, check=True, timeout=120
     )
     can, first, inside, after = map(int, told.stdout.split())
-    usual = duckdb.sql("SELECT current_setting('threads')").fetchall()[0][0]
+    with duckdb.connect() as plain:
+        usual = plain.sql("SELECT current_setting('threads')").fetchall()[0][0]
     assert (first, inside, after) == ((1, usual, 1) if can else (usual, usual, usual))
 
 
