@@ -271,6 +271,8 @@ def spark_session(cores: int = 2) -> Any:
         "spark.sql.session.timeZone": "UTC",
         "spark.ui.enabled": "false",
         "spark.sql.shuffle.partitions": "2",
+        # By the size of its files a table seems small: users take a byte each, in memory a hundred.
+        "spark.sql.autoBroadcastJoinThreshold": "256k",
         "spark.ui.showConsoleProgress": "false",
         "spark.log.level": "ERROR",
         # Spark has a worker for each core: threads inside one would only get in each other's way.
