@@ -8,6 +8,7 @@ from dataclasses import replace
 from datetime import date
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -23,6 +24,7 @@ from usance.base.errors import InputError
 from usance.base.parquet import write_parquet
 from usance.base.tables import table
 from usance.measure.definitions import load_definitions
+from usance.measure.engines import spark_session
 from usance.measure.inputs import ROLES, Inputs
 from usance.measure.metrics import AS_REPORTED, RESTATED, Result, measure, metrics_table
 from usance.measure.queries import CannotDivide
@@ -209,6 +211,21 @@ def test_spark_gives_what_duckdb_gives(tmp_path: Path) -> None:
     call = {"as_of": END, "roles": oracle.ROLES}
     one, other = (measure(inputs, names, engine=engine, **call) for engine in ("duckdb", "spark"))  # type: ignore[arg-type]
     assert one == other
+
+
+@needs_java
+def test_spark_sends_no_table_to_all_that_is_small_as_a_file_alone(tmp_path: Path) -> None:
+    rows = pa.table({"n": np.cumsum(np.random.default_rng(1).integers(1, 9, 2_000_000))})
+    for name in ("one", "other"):
+        pq.write_table(rows, tmp_path / name, use_dictionary=False, compression="zstd",
+                       column_encoding={"n": "DELTA_BINARY_PACKED"})  # fmt: skip
+    session = spark_session()
+    one, other = (session.read.parquet(str(tmp_path / name)) for name in ("one", "other"))
+    joined = one.join(other, "n")
+    assert joined.count() == rows.num_rows
+    plan = joined._jdf.queryExecution().executedPlan().toString()
+    assert "SortMergeJoin" in plan
+    assert "BroadcastHashJoin" not in plan
 
 
 @pytest.mark.nightly
