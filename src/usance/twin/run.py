@@ -125,7 +125,7 @@ class Runner:
         in_memory = engine.in_memory and len(self.setting.shards(plan.last)) <= MOST_HELD
         self.held: dict[int, Shard] | None = {} if in_memory else None
         self.seconds: defaultdict[str, float] = defaultdict(float)
-        self.beside: defaultdict[str, float] = defaultdict(float)
+        self.seconds_beside: defaultdict[str, float] = defaultdict(float)
         self.figures: Counter[str] = Counter()
         self.measuring: Measuring | None = None
         self.answers: Callable[[], Routing] | None = None
@@ -323,7 +323,7 @@ class Runner:
         with self.book.writing() as step:
             step.add("metrics", metrics, month=month, instead=True)
             self._done(step, month, MEASURE)
-        self.beside[MEASURE] += seconds
+        self.seconds_beside[MEASURE] += seconds
         self.measuring = None
 
     def _states(self, month: int) -> None:
@@ -357,7 +357,8 @@ class Runner:
             "from": format_month(plan.first), "to": format_month(plan.last), "key": plan.key,
             "engine": self.engine.name, "workers": self.engine.workers,
             "figures": dict(self.figures), "seconds": round(seconds, 3),
-            "seconds_by_stage": _rounded(self.seconds), "seconds_beside": _rounded(self.beside),
+            "seconds_by_stage": _rounded(self.seconds),
+            "seconds_beside": _rounded(self.seconds_beside),
             "disk_bytes_expected": plan.bytes_needed, "release": {},
             "digests": {
                 name: str(entry.digest) for name, entry in self.book.manifest.tables.items()
