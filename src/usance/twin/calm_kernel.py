@@ -80,6 +80,18 @@ def pay_instalment(
 
 
 @kernel(inline=True)
+def settle(plan: Plan, states: I64, row: int, interest: int, fee: int) -> None:
+    """The state after all principal was paid, with interest and fees so far; the cursor stays."""
+    states[row, META] |= IS_SETTLED
+    states[row, COVERED] = plan[P]
+    states[row, COVERED + 1] += interest
+    if fee > 0:
+        fees_met = (states[row, FEES] & LOW) + fee
+        guarantee = guaranteed(plan, fees_met, states[row, FEES] >> 32)
+        states[row, COVERED + 2], states[row, COVERED + 3] = guarantee, fees_met - guarantee
+
+
+@kernel(inline=True)
 def calm_loan(
     plan: Plan, states: I64, row: int, loan: int, hazard: int, month: int, first: int, begun: Bits,
     paying: np.uint64, notice: np.uint64, knobs: I64, paid: Paid,
@@ -103,15 +115,15 @@ def calm_loan(
     principal, interest, fee = instalment(plan, nth, balance, states[row, LEVEL_MINOR])
     if is_early:
         settles = a_day(begun, BY_PAYMENT, loan, month * 256 + 2, first, day)
-        if settles == day or balance == 0:
+        if balance == 0:
             return nothing
-        accrued = accrued_share(interest, settles, period_start(plan, nth), day)
-        amount = balance + accrued
+        if settles < day:  # before anything of the instalment is due
+            interest = accrued_share(interest, settles, period_start(plan, nth), day)
+            principal, fee = i64(0), i64(0)
+        amount = balance + interest + fee
         paid[0][row], paid[1][row], paid[2][row], paid[3][row] = CALM, settles, amount, arg
-        states[row, META] |= IS_SETTLED
-        states[row, COVERED] = plan[P]
-        states[row, COVERED + 1] += accrued
-        return SETTLES_EARLY, settles, i64(0), balance
+        settle(plan, states, row, interest, fee)
+        return SETTLES_EARLY, settles, principal, balance - principal
     amount, is_last = principal + interest + fee, nth + 1 == plan[COUNT]
     if amount <= 0 or (amount >= balance) != is_last:
         return nothing

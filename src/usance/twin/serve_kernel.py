@@ -24,6 +24,7 @@ from usance.loan.kernel.arrays import (
 )
 from usance.loan.kernel.batch import plan_at
 from usance.loan.kernel.days import BEFORE_ALL, fold_facts
+from usance.loan.kernel.facts import move_claim, refuse_amount
 from usance.loan.kernel.fold import (
     COVERED,
     IS_CHARGED_OFF,
@@ -35,8 +36,9 @@ from usance.loan.kernel.fold import (
     settlement,
 )
 from usance.loan.kernel.plan import COUNT, MONTH, divide_half_up, due_day
+from usance.loan.kernel.refusals import OK
 from usance.service.due_kernel import NEVER, due_of_loan, open_instalment
-from usance.twin.weave_kernel import Told
+from usance.twin.weave_kernel import Told, write_fact
 from usance.world.behaviour_kernel import (
     BY_NOTICE,
     BY_PAYMENT,
@@ -57,6 +59,7 @@ MOST_FACTS = 10
 """Facts of one loan in one month: two payments, two fees for each span, two claims."""
 
 _PAID, _RECOVERED = int(Kind.PAID), int(Kind.RECOVERED)
+_FEE_CHARGED = int(Kind.FEE_CHARGED)
 
 
 @kernel(inline=True)
@@ -75,18 +78,27 @@ def amount_of(plan: Plan, state: State, day: int, how: int, share_ppm: int) -> i
     return divide_half_up(settlement(plan, state, day) * share_ppm, 1_000_000)
 
 
-@kernel
-def told(
-    plan: Plan, state: State, due: I64, found: int, loan: int, facts: Told, arrays: FactArrays,
-    at: int,
-) -> int:  # fmt: skip
-    """Facts of service are written, booked on their day, and known at once."""
+@kernel(inline=True)
+def act_by_rule(state: State, kind: int, amount: int) -> int:
+    """What a fee or a claim does to a loan: `OK`, or why it is refused."""
+    refusal = refuse_amount(kind, amount)
+    if refusal != OK:
+        return refusal
+    if kind == _FEE_CHARGED:
+        state[PENALTY_OPEN] += amount
+        return OK
+    return move_claim(state, kind, amount)
+
+
+@kernel(inline=True)
+def told(state: State, due: I64, found: int, loan: int, facts: Told, at: int) -> int:
+    """Facts of service are written, booked on their day, and known at once.
+
+    One that is refused is written all the same: whoever folds it says so.
+    """
     for n in range(found):
-        facts[0][at], facts[1][at], facts[2][at] = due[n, 0], due[n, 1], due[n, 2]
-        facts[3][at], facts[4][at], facts[5][at] = due[n, 3], due[n, 4], due[n, 0]
-        facts[6][at] = loan
-        fold_facts(plan, state, state[SLOTS:], arrays, at, at + 1, BEFORE_ALL, NEVER)
-        at += 1
+        act_by_rule(state, due[n, 1], due[n, 2])
+        at = write_fact(facts, at, loan, due[n, 0], due[n, 1], due[n, 2], due[n, 3], due[n, 4])
     return at
 
 
@@ -118,7 +130,7 @@ def serve_loan(
                 plan, state, oldest, left, model, trigger, rules, fees_after, day, claims_after, by,
                 due,
             )  # fmt: skip
-            at = told(plan, state, due, found, loan, facts, arrays, at)
+            at = told(state, due, found, loan, facts, at)
             fees_after, claims_after = day, by
         amount = amount_of(plan, state, day, pay[n, 1], knobs[2, SHARE_PPM])
         if amount <= 0:
@@ -146,7 +158,7 @@ def serve_loan(
     found = due_of_loan(
         plan, state, oldest, left, model, trigger, rules, fees_after, last, claims_after, last, due
     )
-    return told(plan, state, due, found, loan, facts, arrays, at)
+    return told(state, due, found, loan, facts, at)
 
 
 @kernel

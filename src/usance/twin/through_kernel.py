@@ -7,15 +7,26 @@ set apart: its state stays, because it has to be folded again when the notice co
 
 from __future__ import annotations
 
-from usance.base.codes import Status
+from usance.base.codes import Kind, Status
 from usance.base.compiled import kernel
-from usance.loan.kernel.arrays import I8, I16, I32, I64, FactArrays, Plan, State, TermArrays, u64
+from usance.loan.kernel.arrays import I8, I16, I32, I64, FactArrays, Plan, State, TermArrays, i64, u64
 from usance.loan.kernel.batch import note, plan_at
-from usance.loan.kernel.fold import COVERED, IS_DISBURSED, META, RECOVERED, SLOTS
+from usance.loan.kernel.facts import refuse_amount
+from usance.loan.kernel.fold import COVERED, IS_DISBURSED, IS_SETTLED, META, RECOVERED, SLOTS
 from usance.loan.kernel.plan import MONTH, STARTS, P, due_day, month_of
+from usance.loan.kernel.refusals import OK
+from usance.service.due_kernel import NEVER
 from usance.twin import month_kernel as m
 from usance.twin.calm_kernel import NOT_CALM, SETTLES_EARLY, calm_loan
-from usance.twin.month_kernel import NOTE_PREPAID, NOTE_WORST, fold_month, stand
+from usance.twin.late_kernel import NOT_LATE, late_loan
+from usance.twin.month_kernel import (
+    NOTE_PREPAID,
+    NOTE_WORST,
+    fold_month,
+    is_unpaid,
+    look_back,
+    stand,
+)
 from usance.twin.serve_kernel import serve_loan
 from usance.twin.weave_kernel import Paid, Told, copy_fact
 from usance.world.behaviour_kernel import BY_NOTICE, BY_PAYMENT
@@ -30,7 +41,8 @@ Room = tuple[State, I64, I64, I64, I64, I64, Bits, I64]
 """Work space of a thread: a state, due facts, payments, notes, stops, the dues of one loan, the
 draws of the next loans (of their dues, and of the notices of payment), and rows left for later."""
 
-_CLOSED, _CHARGED_OFF = int(Status.CLOSED), int(Status.CHARGED_OFF)
+_ACTIVE, _CLOSED, _CHARGED_OFF = int(Status.ACTIVE), int(Status.CLOSED), int(Status.CHARGED_OFF)
+_PAID, _RECOVERED = int(Kind.PAID), int(Kind.RECOVERED)
 _DUE, _OVERDUE, _COLLECTED, _FIRST, _UNPAID7, _UNPAID30 = range(6)
 MONTHS = 3
 """Dues are summed for a month and the two before it."""
@@ -173,6 +185,77 @@ def calm_rows(
     return left
 
 
+@kernel(inline=True)
+def write_late(
+    plan: Plan, row: int, k: int, principal: int, asked: int, states: I64, watch: I64,
+    loans: Loans, month: int, first: int, last: int, ends: Ends, sure: I64, open_still: I64,
+    released: I64,
+) -> None:  # fmt: skip
+    """What is told of a loan that missed its due: its end, what came back, and a new watch."""
+    nth = month - plan[MONTH]
+    due, is_first = due_day(plan, nth), nth == 0
+    pays, is_over = k < NEVER, states[row, META] & IS_SETTLED != 0
+    dpd = 0 if pays else last - due
+    worst = max(loans[6][row], k - 1 if pays else dpd)
+    owed = plan[P] - states[row, COVERED]
+    write_end(row, dpd, _CLOSED if is_over else _ACTIVE, owed, asked, worst, 0, 0, ends)
+    loans[6][row] = min(worst, MOST_DAYS_PAST_DUE)
+    if pays:
+        released[u64(loans[4][row]), u64(due + k - first)] += principal
+    if principal == 0 and not is_first:
+        return
+    done, is_known = is_over or due + m.AFTER_30 <= last, due + m.AFTER_7 <= last
+    whole = plan[P] if is_first else i64(0)
+    unpaid = i64(0) if pays else whole
+    after_7 = 1 if is_first and k > m.AFTER_7 else 0
+    watch[m.W_DAY] = -1 if done else due
+    watch[m.W_OVERDUE], watch[m.W_FIRST] = principal, whole
+    watch[m.W_PAID] = states[row, COVERED] - (principal if pays else 0)
+    watch[m.W_UNPAID7] = after_7 if is_known else -1
+    own = sure[MONTHS - 1, u64(due - first), u64(loans[5][row])]
+    own[_DUE] += principal
+    own[_OVERDUE] += principal
+    own[_FIRST] += whole
+    if not done:
+        own = open_still[MONTHS - 1, u64(due - first), u64(loans[5][row])]
+    own[_COLLECTED] += principal if pays else 0
+    own[_UNPAID7] += whole * after_7 if is_known else unpaid
+    own[_UNPAID30] += unpaid
+
+
+@kernel(inline=True)
+def fold_unpaid(
+    plan: Plan, row: int, room: Room, states: I64, watch: I64, loans: Loans, arrays: FactArrays,
+    begun: int, at: int, month: int, first: int, last: int, ends: Ends, sure: I64,
+    open_still: I64,
+) -> bool:  # fmt: skip
+    """`fold_row` for a loan in arrears since before the month that pays nothing in it.
+
+    Nothing of what is due or paid changes then, and the state in the work space, where the month's
+    facts are made, is that of the month's end. Whether it is like this; if not, nothing is done.
+    """
+    state, dues = room[0], room[5]
+    for place in range(begun, at):
+        kind = arrays[2][place]
+        if kind in (_PAID, _RECOVERED) or refuse_amount(kind, arrays[3][place]) != OK:
+            return False
+    status, dpd, past_due = stand(plan, state, last)
+    if dpd <= last - first:  # what is overdue fell due in this month, or nothing is
+        return False
+    worst = max(loans[6][row], dpd)
+    write_end(row, dpd, status, plan[P] - state[COVERED], past_due, worst, 0, 0, ends)
+    loans[6][row] = min(worst, MOST_DAYS_PAST_DUE)
+    day = watch[m.W_DAY]
+    if day >= 0:
+        if watch[m.W_UNPAID7] < 0 and day + m.AFTER_7 <= last:
+            watch[m.W_UNPAID7] = 1 if is_unpaid(plan, state) else 0
+        look_back(plan, state, watch, dues, m.OLD_PAID, day + m.AFTER_30 <= last)
+        add_later(day, dues, m.OLD_PAID, loans[5][row], month, sure, open_still)
+    for slot in range(SLOTS):
+        states[row, slot] = state[slot]
+    return True
+
+
 @kernel
 def through_rows(
     start: int, stop: int, room: Room, terms: TermArrays, states: I64, watches: I64, loans: Loans,
@@ -195,6 +278,20 @@ def through_rows(
         for place in range(left):
             row = others[u64(place)]
             plan, before = plan_at(terms, row), at
+            if watches[row, m.W_DAY] < 0:
+                k, principal, asked, told = late_loan(
+                    plan, states, u64(row), loans[0][row], loans[1][row], loans[2][row],
+                    loans[3][row], month, last, begun, drawn[0, row - begin], drawn[1, row - begin],
+                    rules, knobs, days, known, at,
+                )  # fmt: skip
+                if k != NOT_LATE:
+                    paid[0][row] = told
+                    at += told
+                    write_late(
+                        plan, u64(row), k, principal, asked, states, watches[row], loans, month,
+                        first, last, ends, sure, open_still, released,
+                    )  # fmt: skip
+                    continue
             for slot in range(SLOTS):
                 state[slot] = states[row, slot]
             at = serve_loan(
@@ -209,8 +306,12 @@ def through_rows(
                 apart[few] = row
                 few += 1
                 continue
-            note(refused, row, fold_row(
-                plan, row, room, states, watches, loans, arrays, before, at, month, first, last,
-                ends, sure, open_still, released,
-            ))  # fmt: skip
+            if not fold_unpaid(
+                plan, row, room, states, watches[row], loans, arrays, before, at, month, first,
+                last, ends, sure, open_still,
+            ):  # fmt: skip
+                note(refused, row, fold_row(
+                    plan, row, room, states, watches, loans, arrays, before, at, month, first,
+                    last, ends, sure, open_still, released,
+                ))  # fmt: skip
     return calm, at, found, few
