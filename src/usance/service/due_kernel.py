@@ -91,7 +91,7 @@ def tell(out: I64, at: int, day: int, kind: int, amount: int, arg: int, ref: int
     return at + 1
 
 
-@kernel
+@kernel(inline=True)
 def fees_due(
     plan: Plan, state: State, first: int, left: int, rules: I64, ends: int, after: int, until: int,
     out: I64, at: int,

@@ -1,4 +1,4 @@
-"""The month of a loan that was even with its plan and does not pay on the day, compiled.
+"""The month of a loan that was even with its plan and pays late, not at all, or is told of late.
 
 One in twenty instalments is missed. Nothing was overdue before it, so what follows is known: at
 most one fee, and the payment if it comes within the month. As with calm loans, whatever is not
@@ -46,10 +46,10 @@ def late_loan(
     month: int, last: int, begun: Bits, paying: np.uint64, notice: np.uint64, rules: I64,
     knobs: I64, days: I16, facts: Told, at: int,
 ) -> tuple[int, int, int, int]:  # fmt: skip
-    """How many days late an even loan pays, its principal due, all that it asks, and its facts.
+    """How many days late an even loan pays, its principal due, what is past due, and its facts.
 
-    Days that lead beyond the month tell nothing of the payment. Facts are written from `at` on and
-    the state is taken on; `NOT_LATE` leaves it as it was.
+    `NEVER` is not within the month. Facts are written from `at` on, the state is taken on;
+    `NOT_LATE` leaves it as it was.
     """
     nth, own, level = month - plan[MONTH], knobs[2], states[row, LEVEL_MINOR]
     nothing = i64(NOT_LATE), i64(0), i64(0), 0
@@ -59,25 +59,26 @@ def late_loan(
     if hazard >= 0:
         at_its_due = world.at_due(hazard, nth, plan[COUNT], own[world.EARLY_PPM])
         k = world.lateness(begun, paying, loan, month, at_its_due, own, days)
-    if k <= 0 or first_claim(due, model, trigger, rules) <= last:
+    if k < 0 or first_claim(due, model, trigger, rules) <= last:
         return nothing
     pays, is_last = due + k <= last, nth + 1 == plan[COUNT]
+    low, booked = i64(notice) & 0x7FF, due + k
+    if chance(notice) < own[world.NOTICE]:
+        booked += 1 + (low * own[world.NOTICE_DAYS] >> 11)
     balance, fee_on, fee = states[row, BALANCE], due + rules[GRACE] + 1, i64(0)
     principal, interest, fees = instalment(plan, nth, balance, level)
     amount = principal + interest + fees
     if fee_on <= min(due + k, last):
         fee = divide_half_up(amount * rules[FEE_PPM], 1_000_000)
-    if pays and (chance(notice) < own[world.NOTICE] or (amount + fee >= balance) != is_last):
-        return nothing
-    if amount <= 0:
+    if amount <= 0 or (pays and (booked > last or (amount + fee >= balance) != is_last)):
         return nothing
     begin = at
     if fee > 0:
         at = write_fact(facts, at, loan, fee_on, _FEE_CHARGED, fee, _LATE_FEE,
-                        REF + (_FEE_CHARGED << 16) + nth + 1)  # fmt: skip
+                        REF + (_FEE_CHARGED << 16) + nth + 1, fee_on)  # fmt: skip
     if pays:
-        provider = 1 + (i64(notice) & 0x7FF) % own[world.PROVIDERS]
-        at = write_fact(facts, at, loan, due + k, _PAID, amount + fee, provider, month * 256)
+        provider = 1 + low % own[world.PROVIDERS]
+        at = write_fact(facts, at, loan, due + k, _PAID, amount + fee, provider, month * 256, booked)
         pay_instalment(plan, states, row, nth, principal, interest, fees)
         states[row, PENALTY_PAID] += fee
         return k, principal, i64(0), at - begin

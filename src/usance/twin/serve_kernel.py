@@ -98,7 +98,8 @@ def told(state: State, due: I64, found: int, loan: int, facts: Told, at: int) ->
     """
     for n in range(found):
         act_by_rule(state, due[n, 1], due[n, 2])
-        at = write_fact(facts, at, loan, due[n, 0], due[n, 1], due[n, 2], due[n, 3], due[n, 4])
+        at = write_fact(facts, at, loan, due[n, 0], due[n, 1], due[n, 2], due[n, 3], due[n, 4],
+                        due[n, 0])  # fmt: skip
     return at
 
 
@@ -141,10 +142,8 @@ def serve_loan(
         if chance(z) < knobs[2, NOTICE]:
             booked += 1 + (low * knobs[2, NOTICE_DAYS] >> 11)
         kind = _RECOVERED if state[META] & IS_RECOVERY else _PAID
-        facts[0][at], facts[1][at], facts[2][at] = day, kind, amount
-        facts[3][at], facts[4][at] = 1 + low % knobs[2, PROVIDERS], month * 256 + n
-        facts[5][at], facts[6][at] = booked, loan
-        at += 1
+        at = write_fact(facts, at, loan, day, kind, amount, 1 + low % knobs[2, PROVIDERS],
+                        month * 256 + n, booked)  # fmt: skip
         if booked > last:
             is_clear = False
             break

@@ -175,8 +175,6 @@ def through(
     room = _Room(sources, cells, kept)
 
     def rows(start: int, stop: int) -> tuple[int, Any, FactRows, I64]:
-        for end in ends:
-            end[start:stop] = 0
         calm, at, found, few = through_rows(
             start, stop, room.work, loans.term_arrays, loans.states, loans.watches, columns, month,
             first, last, rules.array, begun, own, days, paid, room.known, room.coming, room.apart,

@@ -17,7 +17,7 @@ from usance.loan.kernel.plan import MONTH, STARTS, P, due_day, month_of
 from usance.loan.kernel.refusals import OK
 from usance.service.due_kernel import NEVER
 from usance.twin import month_kernel as m
-from usance.twin.calm_kernel import NOT_CALM, SETTLES_EARLY, calm_loan
+from usance.twin.calm_kernel import NOT_CALM, PAYS, PAYS_LAST, SETTLES_EARLY, calm_loan
 from usance.twin.late_kernel import NOT_LATE, late_loan
 from usance.twin.month_kernel import (
     NOTE_PREPAID,
@@ -36,7 +36,7 @@ Loans = tuple[I64, I8, I16, I32, I16, I16, I16]
 """Loan, model, trigger, hazard, source, cell, and worst days past due, which grow."""
 Ends = tuple[I16, I8, I8, I64, I64, I64, I64, I64, I64]
 """Days past due, bucket, status, unpaid principal, what is past due, principal of those ever beyond
-30 and 180 days, prepaid, recovered. All but the principal are zero before."""
+30 and 180 days, prepaid, recovered."""
 Room = tuple[State, I64, I64, I64, I64, I64, Bits, I64]
 """Work space of a thread: a state, due facts, payments, notes, stops, the dues of one loan, the
 draws of the next loans (of their dues, and of the notices of payment), and rows left for later."""
@@ -158,6 +158,15 @@ def write_calm(
 
 
 @kernel(inline=True)
+def clear(start: int, stop: int, ends: Ends) -> None:
+    """Nothing is told of some loans yet; the next to be written, so that they stay in the cache."""
+    for each in range(start, stop):
+        row = u64(each)
+        ends[0][row], ends[1][row], ends[2][row], ends[3][row], ends[4][row] = 0, 0, 0, 0, 0
+        ends[5][row], ends[6][row], ends[7][row], ends[8][row] = 0, 0, 0, 0
+
+
+@kernel(inline=True)
 def calm_rows(
     start: int, stop: int, others: I64, terms: TermArrays, states: I64, watches: I64, loans: Loans,
     month: int, first: int, begun: Bits, drawn: Bits, knobs: I64, paid: Paid, ends: Ends,
@@ -268,6 +277,7 @@ def through_rows(
     arrays = (offsets, known[0], known[1], known[2], known[3])
     calm = at = found = few = 0
     for begin in range(start, stop, AHEAD):
+        clear(begin, min(stop, begin + AHEAD), ends)
         draw_ahead(begun[BY_PAYMENT], loans[0], begin, stop, month * 256, drawn[0])
         draw_ahead(begun[BY_NOTICE], loans[0], begin, stop, month * 256, drawn[1])
         left = calm_rows(
@@ -287,6 +297,14 @@ def through_rows(
                 if k != NOT_LATE:
                     paid[0][row] = told
                     at += told
+                    if k == 0:  # on its day, told of later in the month
+                        is_over = states[row, META] & IS_SETTLED
+                        write_calm(
+                            plan, u64(row), PAYS_LAST if is_over else PAYS,
+                            due_day(plan, month - plan[MONTH]), principal, 0, states, loans, month,
+                            first, ends, sure, released,
+                        )  # fmt: skip
+                        continue
                     write_late(
                         plan, u64(row), k, principal, asked, states, watches[row], loans, month,
                         first, last, ends, sure, open_still, released,

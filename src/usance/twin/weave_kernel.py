@@ -44,11 +44,12 @@ def copy_fact(facts: Told, at: int, to: Told, place: int) -> None:
 
 @kernel(inline=True)
 def write_fact(
-    facts: Told, at: int, loan: int, day: int, kind: int, amount: int, arg: int, ref: int
-) -> int:
-    """One fact that is known on its day; the place after it."""
+    facts: Told, at: int, loan: int, day: int, kind: int, amount: int, arg: int, ref: int,
+    booked: int,
+) -> int:  # fmt: skip
+    """One fact; the place after it."""
     facts[0][at], facts[1][at], facts[2][at] = day, kind, amount
-    facts[3][at], facts[4][at], facts[5][at] = arg, ref, day
+    facts[3][at], facts[4][at], facts[5][at] = arg, ref, booked
     facts[6][at] = loan
     return at + 1
 
