@@ -78,7 +78,9 @@ def late_loan(
                         REF + (_FEE_CHARGED << 16) + nth + 1, fee_on)  # fmt: skip
     if pays:
         provider = 1 + low % own[world.PROVIDERS]
-        at = write_fact(facts, at, loan, due + k, _PAID, amount + fee, provider, month * 256, booked)
+        at = write_fact(
+            facts, at, loan, due + k, _PAID, amount + fee, provider, month * 256, booked
+        )
         pay_instalment(plan, states, row, nth, principal, interest, fees)
         states[row, PENALTY_PAID] += fee
         return k, principal, i64(0), at - begin

@@ -147,15 +147,17 @@ class _Room(threading.local):
     """Memory a thread uses again for every piece: fresh pages cost more than the arithmetic."""
 
     def __init__(self, sources: int, cells: int, kept: list[Any]) -> None:
+        self.sure, self.open = DueSums.room(cells), DueSums.room(cells)
+        met = np.zeros(self.sure.shape[1:3], np.int64)
         self.work = (
             loan_room(), scratch(), np.zeros((MOST_PAYMENTS, 2), np.int64), *m.work(),
             np.empty(m.DUES, np.int64), np.empty((2, AHEAD), np.uint64), np.empty(AHEAD, np.int64),
+            met,
         )  # fmt: skip
         self.known, self.coming = _facts_room(PIECE * MOST_FACTS), _facts_room(PIECE * 2)
         self.apart, self.refused = np.empty(PIECE, np.int64), np.zeros(3, np.int64)
         self.released = np.zeros((sources + 1, MONTH_DAYS), np.int64)
-        self.sure, self.open = DueSums.room(cells), DueSums.room(cells)
-        kept.append((self.released, self.sure, self.open, self.refused))
+        kept.append((self.released, met, self.sure, self.open, self.refused))
 
 
 def through(
@@ -188,11 +190,11 @@ def through(
     coming = _joined([each for *_, each, _ in pieces])
     apart = np.concatenate([np.zeros(0, np.int64), *(each for *_, each in pieces)])
     dues, released = DueSums(cells), np.zeros((sources + 1, MONTH_DAYS), np.int64)
-    for back, sure, still_open, refused in kept:
+    for back, met, sure, still_open, refused in kept:
         if refused[0]:
             _refuse(refused, known.columns_for(loans["loan_id"]))
         released += back
-        dues.take_in(sure, still_open, month)
+        dues.take_in(sure, still_open, met, month)
     return Through(ends, known, coming, apart, dues, released)
 
 

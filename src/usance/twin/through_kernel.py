@@ -1,15 +1,29 @@
 """Loans taken through a month, compiled: facts, states, tape and dues in one pass, in place.
 
-A loan that pays as planned goes the short way of `calm_kernel`. Any other is served and folded as
-`serve_kernel` and `month_kernel` do it. One with a payment that is known only after the month is
-set apart: its state stays, because it has to be folded again when the notice comes.
+A loan that pays as planned goes the short way of `calm_kernel`, one that has just missed a due that
+of `late_kernel`. Any other is served and folded as `serve_kernel` and `month_kernel` do it. One
+with a payment that is known only after the month is set apart: its state stays, because it has to
+be folded again when the notice comes.
 """
 
 from __future__ import annotations
 
+import numpy as np
+
 from usance.base.codes import Kind, Status
 from usance.base.compiled import kernel
-from usance.loan.kernel.arrays import I8, I16, I32, I64, FactArrays, Plan, State, TermArrays, i64, u64
+from usance.loan.kernel.arrays import (
+    I8,
+    I16,
+    I32,
+    I64,
+    FactArrays,
+    Plan,
+    State,
+    TermArrays,
+    i64,
+    u64,
+)
 from usance.loan.kernel.batch import note, plan_at
 from usance.loan.kernel.facts import refuse_amount
 from usance.loan.kernel.fold import COVERED, IS_DISBURSED, IS_SETTLED, META, RECOVERED, SLOTS
@@ -37,9 +51,10 @@ Loans = tuple[I64, I8, I16, I32, I16, I16, I16]
 Ends = tuple[I16, I8, I8, I64, I64, I64, I64, I64, I64]
 """Days past due, bucket, status, unpaid principal, what is past due, principal of those ever beyond
 30 and 180 days, prepaid, recovered."""
-Room = tuple[State, I64, I64, I64, I64, I64, Bits, I64]
+Room = tuple[State, I64, I64, I64, I64, I64, Bits, I64, I64]
 """Work space of a thread: a state, due facts, payments, notes, stops, the dues of one loan, the
-draws of the next loans (of their dues, and of the notices of payment), and rows left for later."""
+draws of the next loans (of their dues, and of the notices of payment), rows left for later, and by
+day and cell what was due and paid on the day."""
 
 _ACTIVE, _CLOSED, _CHARGED_OFF = int(Status.ACTIVE), int(Status.CLOSED), int(Status.CHARGED_OFF)
 _PAID, _RECOVERED = int(Kind.PAID), int(Kind.RECOVERED)
@@ -143,18 +158,21 @@ def fold_row(
 @kernel(inline=True)
 def write_calm(
     plan: Plan, row: int, how: int, day: int, principal: int, early: int, states: I64,
-    loans: Loans, month: int, first: int, ends: Ends, sure: I64, released: I64,
+    loans: Loans, month: int, first: int, ends: Ends, met: I64, sure: I64, released: I64,
 ) -> None:  # fmt: skip
-    """What is told of a loan that went the short way."""
+    """What is told of a loan that went the short way.
+
+    Nearly all dues are met, hence sums of their own, a sixth of the others' size.
+    """
     ends[3][row] = plan[P] - states[row, COVERED]
     released[u64(loans[4][row]), u64(day - first)] += principal + early
     if how >= SETTLES_EARLY:
         ends[2][row], ends[7][row] = _CLOSED, early
-    nth = month - plan[MONTH]
-    if principal > 0 or nth == 0:
-        own = sure[MONTHS - 1, u64(due_day(plan, nth) - first), u64(loans[5][row])]
-        own[_DUE] += principal
-        own[_FIRST] += plan[P] if nth == 0 else 0
+    nth, cell = month - plan[MONTH], u64(loans[5][row])
+    due_on = u64(due_day(plan, nth) - first)
+    met[due_on, cell] += principal
+    if nth == 0:
+        sure[MONTHS - 1, due_on, cell, _FIRST] += plan[P]
 
 
 @kernel(inline=True)
@@ -169,7 +187,7 @@ def clear(start: int, stop: int, ends: Ends) -> None:
 @kernel(inline=True)
 def calm_rows(
     start: int, stop: int, others: I64, terms: TermArrays, states: I64, watches: I64, loans: Loans,
-    month: int, first: int, begun: Bits, drawn: Bits, knobs: I64, paid: Paid, ends: Ends,
+    month: int, first: int, begun: Bits, drawn: Bits, knobs: I64, paid: Paid, ends: Ends, met: I64,
     sure: I64, released: I64,
 ) -> int:  # fmt: skip
     """Loans that are calm; how many others there are, whose rows are listed.
@@ -187,7 +205,7 @@ def calm_rows(
             )  # fmt: skip
             if how != NOT_CALM:
                 write_calm(plan, row, how, day, principal, early, states, loans, month, first,
-                           ends, sure, released)  # fmt: skip
+                           ends, met, sure, released)  # fmt: skip
                 continue
         others[u64(left)] = each
         left += 1
@@ -233,6 +251,33 @@ def write_late(
 
 
 @kernel(inline=True)
+def late_row(
+    plan: Plan, row: int, states: I64, watches: I64, loans: Loans, month: int, first: int,
+    last: int, rules: I64, begun: Bits, paying: np.uint64, notice: np.uint64, knobs: I64,
+    days: I16, known: Told, at: int, ends: Ends, met: I64, sure: I64, open_still: I64,
+    released: I64,
+) -> int:  # fmt: skip
+    """How many facts an even loan has that was not calm, with all that is told; or `NOT_LATE`."""
+    if watches[row, m.W_DAY] >= 0:
+        return NOT_LATE
+    k, principal, asked, told = late_loan(
+        plan, states, row, loans[0][row], loans[1][row], loans[2][row], loans[3][row], month, last,
+        begun, paying, notice, rules, knobs, days, known, at,
+    )  # fmt: skip
+    if k == 0:  # on its day, told of later in the month
+        how = PAYS_LAST if states[row, META] & IS_SETTLED else PAYS
+        day = due_day(plan, month - plan[MONTH])
+        write_calm(plan, row, how, day, principal, 0, states, loans, month, first, ends, met, sure,
+                   released)  # fmt: skip
+    elif k > 0:
+        write_late(
+            plan, row, k, principal, asked, states, watches[row], loans, month, first, last, ends,
+            sure, open_still, released,
+        )  # fmt: skip
+    return NOT_LATE if k == NOT_LATE else told
+
+
+@kernel(inline=True)
 def fold_unpaid(
     plan: Plan, row: int, room: Room, states: I64, watch: I64, loans: Loans, arrays: FactArrays,
     begun: int, at: int, month: int, first: int, last: int, ends: Ends, sure: I64,
@@ -273,7 +318,7 @@ def through_rows(
     open_still: I64, released: I64, refused: I64,
 ) -> tuple[int, int, int, int]:  # fmt: skip
     """Loans through a month: how many are calm; of others the facts known and coming, and loans."""
-    state, due, pay, drawn, others = room[0], room[1], room[2], room[6], room[7]
+    state, due, pay, drawn, others, met = room[0], room[1], room[2], room[6], room[7], room[8]
     arrays = (offsets, known[0], known[1], known[2], known[3])
     calm = at = found = few = 0
     for begin in range(start, stop, AHEAD):
@@ -282,34 +327,21 @@ def through_rows(
         draw_ahead(begun[BY_NOTICE], loans[0], begin, stop, month * 256, drawn[1])
         left = calm_rows(
             begin, min(stop, begin + AHEAD), others, terms, states, watches, loans, month, first,
-            begun, drawn, knobs, paid, ends, sure, released,
+            begun, drawn, knobs, paid, ends, met, sure, released,
         )  # fmt: skip
         calm += min(stop, begin + AHEAD) - begin - left
         for place in range(left):
             row = others[u64(place)]
             plan, before = plan_at(terms, row), at
-            if watches[row, m.W_DAY] < 0:
-                k, principal, asked, told = late_loan(
-                    plan, states, u64(row), loans[0][row], loans[1][row], loans[2][row],
-                    loans[3][row], month, last, begun, drawn[0, row - begin], drawn[1, row - begin],
-                    rules, knobs, days, known, at,
-                )  # fmt: skip
-                if k != NOT_LATE:
-                    paid[0][row] = told
-                    at += told
-                    if k == 0:  # on its day, told of later in the month
-                        is_over = states[row, META] & IS_SETTLED
-                        write_calm(
-                            plan, u64(row), PAYS_LAST if is_over else PAYS,
-                            due_day(plan, month - plan[MONTH]), principal, 0, states, loans, month,
-                            first, ends, sure, released,
-                        )  # fmt: skip
-                        continue
-                    write_late(
-                        plan, u64(row), k, principal, asked, states, watches[row], loans, month,
-                        first, last, ends, sure, open_still, released,
-                    )  # fmt: skip
-                    continue
+            told = late_row(
+                plan, u64(row), states, watches, loans, month, first, last, rules, begun,
+                drawn[0, row - begin], drawn[1, row - begin], knobs, days, known, at, ends, met,
+                sure, open_still, released,
+            )  # fmt: skip
+            if told != NOT_LATE:
+                paid[0][row] = told
+                at += told
+                continue
             for slot in range(SLOTS):
                 state[slot] = states[row, slot]
             at = serve_loan(
