@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -10,14 +11,23 @@ import pytest
 from numpy.typing import NDArray
 
 from tests.twin.runs import faulty
-from usance.loan.kernel.fold import FEES
+from usance.loan.convention import OWN_CODES
+from usance.loan.kernel.batch import plan_at
+from usance.loan.kernel.fold import FEES, IS_DISBURSED, LEVEL_MINOR, META
+from usance.service.rules import Rules
+from usance.twin import serving
 from usance.twin.checkpoint import shard_bytes, shard_of
 from usance.twin.dues import DueSums
+from usance.twin.late_kernel import late_loan
+from usance.twin.open_loans import OpenLoans
 from usance.twin.opened import open_shard
 from usance.twin.serving import fold, serve, through
 from usance.twin.setting import Setting
 from usance.twin.tape import is_closed, standing, stood
 from usance.twin.users import COLUMNS
+from usance.world.behaviour import days_late, knobs, prefixes
+from usance.world.behaviour_kernel import BY_NOTICE, BY_PAYMENT
+from usance.world.draw_kernel import draw_from
 from usance.world.population import month_days
 from usance.world.scenario import Scenario
 from usance.world.scenario_file import read_scenario
@@ -28,57 +38,125 @@ def assert_same(found: dict[str, NDArray[Any]], expected: dict[str, NDArray[Any]
         assert (found[name] == values).all(), name
 
 
+def assert_same_both_ways(
+    setting: Setting, loans: OpenLoans, month: int, rules: Rules, workers: int
+) -> OpenLoans:
+    """A month in one pass is the same month served and folded; the loans that are open after it."""
+    scenario = setting.scenario
+    facts = serve(scenario, loans, month, rules)
+    is_known = facts.booked <= month_days(month)[1]
+    known, coming = facts.where(is_known), facts.where(~is_known)
+    folded = fold(loans, known, month, setting.sources)
+    own = loans.take(np.arange(len(loans)))
+    went = through(scenario, own, month, rules, setting.sources, setting.cells, workers=workers)
+    assert_same(went.known._asdict(), known._asdict())
+    assert_same(went.coming._asdict(), coming._asdict())
+    here = np.ones(len(loans), np.bool_)
+    here[went.apart] = False
+    assert set(loans["loan_id"][~here]) == set(coming.loan_id)
+    assert_same(
+        {name: values[here] for name, values in went.ends._asdict().items()},
+        {name: values[here] for name, values in folded.tape._asdict().items()},
+    )
+    dues = DueSums(setting.cells)
+    dues.add(folded.dues[here], loans["cell"][here], month)
+    for sums, wanted in ((went.dues.sure, dues.sure), (went.dues.open, dues.open)):
+        for each in range(month - 2, month + 1):
+            nothing = DueSums.room(setting.cells)[0]
+            assert (sums.get(each, nothing) == wanted.get(each, nothing)).all()
+    some = loans.take(here)
+    alone = fold(some, known.of_loans(some["loan_id"]), month, setting.sources)
+    assert (went.released == alone.released).all()
+    after, expected = standing(own, went.ends).take(here), stood(folded).take(here)
+    assert (after.states == expected.states).all()
+    assert (after.watches == expected.watches).all()
+    assert_same(after.columns, expected.columns)
+    return stood(folded).take(~is_closed(folded.tape))
+
+
 @pytest.mark.parametrize(
     ("scenario", "scale"), [(faulty(), 1), (read_scenario("2024"), Fraction(1, 20_000))]
 )
 @pytest.mark.parametrize("workers", [1, 2])
-def test_one_pass_is_serving_and_folding(scenario: Scenario, scale: Fraction, workers: int) -> None:
+def test_one_pass_is_serving_and_folding(
+    monkeypatch: pytest.MonkeyPatch, scenario: Scenario, scale: Fraction, workers: int
+) -> None:
+    monkeypatch.setattr(serving, "PIECE", 256)
     setting = Setting(scenario, Fraction(scale))
     loans = open_shard(setting, 0).shard.loans
-    for month in range(scenario.first_month, scenario.first_month + 4):
-        facts = serve(scenario, loans, month, setting.rules(month))
-        is_known = facts.booked <= month_days(month)[1]
-        known, coming = facts.where(is_known), facts.where(~is_known)
-        folded = fold(loans, known, month, setting.sources)
-        dues = DueSums(setting.cells)
-        went = through(
-            scenario, loans.take(np.arange(len(loans))), month, setting.rules(month),
-            setting.sources, setting.cells, workers=workers,
-        )  # fmt: skip
-        assert_same(went.known._asdict(), known._asdict())
-        assert_same(went.coming._asdict(), coming._asdict())
-        here = np.ones(len(loans), np.bool_)
-        here[went.apart] = False
-        assert set(loans["loan_id"][~here]) == set(coming.loan_id)
-        assert_same(
-            {name: values[here] for name, values in went.ends._asdict().items()},
-            {name: values[here] for name, values in folded.tape._asdict().items()},
-        )
-        dues.add(folded.dues[here], loans["cell"][here], month)
-        for sums, wanted in ((went.dues.sure, dues.sure), (went.dues.open, dues.open)):
-            for each in range(month - 2, month + 1):
-                nothing = DueSums.room(setting.cells)[0]
-                assert (sums.get(each, nothing) == wanted.get(each, nothing)).all()
-        loans = stood(folded)
-        loans = loans.take(~is_closed(folded.tape))
+    assert len(loans) > 4 * serving.PIECE
+    for month in range(scenario.first_month, scenario.first_month + 6):
+        loans = assert_same_both_ways(setting, loans, month, setting.rules(month), workers)
 
 
-def test_states_are_taken_on_in_place() -> None:
-    setting = Setting(faulty(), Fraction(1))
+JANUARY, FEBRUARY = 636, 637
+
+
+@pytest.mark.parametrize(
+    ("rules", "convention", "first"),
+    [
+        pytest.param(Rules(0, 0, 180), "level_monthly", FEBRUARY, id="no grace, no fee"),
+        pytest.param(
+            Rules(0, 1_000_000, 180), "level_monthly", JANUARY, id="fee as the instalment"
+        ),
+        pytest.param(Rules(40, 10_000, 180), "level_daily", JANUARY, id="grace beyond the month"),
+        pytest.param(Rules(3, 10_000, 12), "level_monthly", JANUARY, id="charged off at once"),
+        pytest.param(Rules(0, 10_000, 180), "interest_only_monthly", JANUARY, id="interest only"),
+        pytest.param(Rules(0, 10_000, 180), "equal_principal_daily", JANUARY, id="equal principal"),
+    ],
+)
+def test_one_pass_under_other_rules(rules: Rules, convention: str, first: int) -> None:
+    calm = faulty()
+    products = tuple(replace(each, convention=convention) for each in calm.demand.products)
+    demand = replace(calm.demand, products=products)
+    setting = Setting(replace(calm, first_month=first, demand=demand), Fraction(1))
     loans = open_shard(setting, 0).shard.loans
-    for month in range(setting.scenario.first_month, setting.scenario.first_month + 6):
-        facts = serve(setting.scenario, loans, month, setting.rules(month))
-        known = facts.where(facts.booked <= month_days(month)[1])
-        folded = fold(loans, known, month, setting.sources)
-        went = through(
-            setting.scenario, loans, month, setting.rules(month), setting.sources, setting.cells
-        )
-        here = np.setdiff1d(np.arange(len(loans)), went.apart)
-        after, expected = standing(loans, went.ends).take(here), stood(folded).take(here)
-        assert (after.states == expected.states).all()
-        assert (after.watches == expected.watches).all()
-        assert_same(after.columns, expected.columns)
-        loans = stood(folded).take(~is_closed(folded.tape))
+    ids = loans["loan_id"]
+    loans["trigger"][:] = np.where(ids % 2 == 1, ids % 31, 60)
+    loans["hazard"][ids % 11 == 0] = -1
+    for month in range(first, first + 4):
+        loans = assert_same_both_ways(setting, loans, month, rules, 1)
+
+
+def test_loans_whose_first_instalments_are_nil_settle_alike() -> None:
+    """Interest only, without interest: nothing is due before the last instalment."""
+    calm = faulty()
+    behaviour = replace(calm.behaviour, prepay_ppm=900_000, late_ppm=0)
+    setting = Setting(replace(calm, behaviour=behaviour), Fraction(1))
+    loans, month = open_shard(setting, 0).shard.loans, JANUARY
+    is_new = (loans.states[:, META] == IS_DISBURSED) & (loans["dpd"] == 0)
+    loans = loans.take(is_new & (loans["instalments"] > 1))
+    assert len(loans) > 20
+    for name in ("rate_ppm", "coupon_ppm", "flat_fee_minor", "guarantee_fee_minor"):
+        loans[name][:] = 0
+    loans["convention"][:] = OWN_CODES["interest_only_monthly"]
+    loans.states[:, LEVEL_MINOR] = loans.states[:, FEES] = 0
+    after = assert_same_both_ways(setting, loans, month, setting.rules(month), 1)
+    assert len(after) == len(loans)
+
+
+def test_most_loans_that_miss_a_due_go_the_short_way() -> None:
+    """Else the other tests would pass with no short way at all."""
+    setting = Setting(faulty(), Fraction(1))
+    loans, month = open_shard(setting, 0).shard.loans, setting.scenario.first_month
+    last = month_days(month)[1]
+    begun, own = prefixes(setting.scenario.seed), knobs(setting.scenario, month)
+    room, rules = serving._facts_room(2), setting.rules(month).array
+    is_due = loans["first_due_on"] <= last
+    late = 0
+    for row in np.flatnonzero(is_due & (loans["dpd"] == 0))[:500]:
+        loan = int(loans["loan_id"][row])
+        drawn = [
+            np.uint64(draw_from(begun[each], loan, month * 256)) for each in (BY_PAYMENT, BY_NOTICE)
+        ]
+        k, _, _, found = late_loan(
+            plan_at(loans.term_arrays, row), loans.states, row, loan, loans["model"][row],
+            loans["trigger"][row], loans["hazard"][row], month, last, begun, *drawn, rules, own,
+            days_late(), room, 0,
+        )  # fmt: skip
+        late += k > 0
+        assert found <= 2
+    assert late > 50
 
 
 @pytest.mark.parametrize("most", [2**31 - 1, 2**40])

@@ -12,7 +12,7 @@ import numpy as np
 
 from usance.base.codes import Fee, Kind, Model
 from usance.base.compiled import kernel
-from usance.loan.kernel.arrays import I8, I16, I32, I64, Plan, State, TermArrays
+from usance.loan.kernel.arrays import I8, I16, I32, I64, Plan, State, TermArrays, i64
 from usance.loan.kernel.batch import plan_at
 from usance.loan.kernel.fold import (
     BALANCE,
@@ -92,6 +92,19 @@ def tell(out: I64, at: int, day: int, kind: int, amount: int, arg: int, ref: int
 
 
 @kernel(inline=True)
+def fee_ref(k: int) -> int:
+    """The reference of the late fee of an instalment."""
+    return REF + (_FEE_CHARGED << 16) + k + 1
+
+
+@kernel(inline=True)
+def claim_days(due: int, model: int, trigger: int, rules: I64) -> tuple[int, int]:
+    """When a due that is not paid makes the claim pass to the platform, and is charged off."""
+    claim = due + trigger + 1 if model in (_HEAVY, _OWN) else i64(NEVER)
+    return claim, due + rules[OFF_DAYS] + 1
+
+
+@kernel(inline=True)
 def fees_due(
     plan: Plan, state: State, first: int, left: int, rules: I64, ends: int, after: int, until: int,
     out: I64, at: int,
@@ -110,8 +123,7 @@ def fees_due(
                 unpaid = principal + interest + fees
             fee = divide_half_up(unpaid * rules[FEE_PPM], 1_000_000)
             if fee > 0:
-                at = tell(out, at, day, _FEE_CHARGED, fee, _LATE_FEE,
-                          REF + (_FEE_CHARGED << 16) + k + 1)  # fmt: skip
+                at = tell(out, at, day, _FEE_CHARGED, fee, _LATE_FEE, fee_ref(k))
         k += 1
     return at
 
@@ -133,13 +145,11 @@ def due_of_loan(
     due = due_day(plan, k)
     if due >= fees_until:  # nothing is overdue then
         return 0
-    off = due + rules[OFF_DAYS] + 1
-    claim = NEVER
-    is_open = not meta & (IS_RECOVERY | IS_BOUGHT_OUT)
-    if model in (_HEAVY, _OWN) and is_open:
-        claim = due + trigger + 1
+    claim, off = claim_days(due, model, trigger, rules)
     at = 0
-    if is_open:
+    if meta & (IS_RECOVERY | IS_BOUGHT_OUT):
+        claim = i64(NEVER)  # it has passed already, and fees have ended
+    else:
         at = fees_due(plan, state, k, left, rules, min(claim, off), fees_after, fees_until, out, at)
     owed = plan[P] - state[COVERED]
     if claims_after < claim <= claims_until and claim < off:

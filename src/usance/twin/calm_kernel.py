@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from usance.base.compiled import kernel
-from usance.loan.kernel.arrays import I64, Plan, i64, u64
+from usance.loan.kernel.arrays import I64, Plan, i64
 from usance.loan.kernel.fold import (
     BALANCE,
     COVERED,
@@ -32,15 +32,15 @@ from usance.world.behaviour_kernel import (
     EARLY_PPM,
     NOTICE,
     PREPAY,
-    PROVIDERS,
     a_day,
     at_due,
     is_on_time,
+    notice_of,
 )
 from usance.world.draw_kernel import Bits, chance
 
-NOT_CALM, PAYS, SETTLES_EARLY, PAYS_LAST = range(4)
-"""What a loan does, if it is told here."""
+NOT_CALM, PAYS, SETTLES, PAYS_LAST = range(4)
+"""What a loan does, if it is told here; from `SETTLES` on it is closed."""
 
 
 @kernel(inline=True)
@@ -111,8 +111,11 @@ def calm_loan(
     if chance(notice) < own[NOTICE] or not (is_early or is_on_time(u, at_its_due, own)):
         return nothing
     balance, day = states[row, BALANCE], due_day(plan, nth)
-    arg = 1 + i64(u64(notice & np.uint64(0x7FF)) % u64(own[PROVIDERS]))
+    arg, _ = notice_of(notice, day, own)
     principal, interest, fee = instalment(plan, nth, balance, states[row, LEVEL_MINOR])
+    amount, is_last = principal + interest + fee, nth + 1 == plan[COUNT]
+    if amount <= 0:  # the open instalment is a later one
+        return nothing
     if is_early:
         settles = a_day(begun, BY_PAYMENT, loan, month * 256 + 2, first, day)
         if balance == 0:
@@ -123,9 +126,8 @@ def calm_loan(
         amount = balance + interest + fee
         paid[0][row], paid[1][row], paid[2][row], paid[3][row] = CALM, settles, amount, arg
         settle(plan, states, row, interest, fee)
-        return SETTLES_EARLY, settles, principal, balance - principal
-    amount, is_last = principal + interest + fee, nth + 1 == plan[COUNT]
-    if amount <= 0 or (amount >= balance) != is_last:
+        return SETTLES, settles, principal, balance - principal
+    if (amount >= balance) != is_last:
         return nothing
     paid[0][row], paid[1][row], paid[2][row], paid[3][row] = CALM, day, amount, arg
     pay_instalment(plan, states, row, nth, principal, interest, fee)

@@ -70,9 +70,12 @@ class DueSums:
         """Sums of three months, the last one last, for a kernel to add to."""
         return np.zeros((KEPT, DAYS, cells + 1, len(SUMS)), np.int64)
 
-    def take_in(self, sure: I64, still_open: I64, met: I64, month: int) -> None:
-        """Take in the sums of three months up to one, and of the last what was met on its day."""
-        sure[-1, :, :, 0] += met
+    def take_in(self, met: I64, sure: I64, still_open: I64, month: int) -> None:
+        """Take in the sums of three months up to one, and of the last what was met on its day.
+
+        The arrays are used up: they may become a part of these sums.
+        """
+        sure[-1, :, :, SUMS.index("due")] += met
         for where, sums in ((self.sure, sure), (self.open, still_open)):
             for place, each in enumerate(range(month - KEPT + 1, month + 1)):
                 if sums[place].any():

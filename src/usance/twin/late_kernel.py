@@ -1,15 +1,15 @@
 """The month of a loan that was even with its plan and pays late, not at all, or is told of late.
 
-One in twenty instalments is missed. Nothing was overdue before it, so what follows is known: at
-most one fee, and the payment if it comes within the month. As with calm loans, whatever is not
-quite like this is left to `serve_kernel` and `month_kernel`, and the same test takes it both ways.
+Nothing was overdue before the instalment that is missed, so what follows is known: at most one
+fee, and the payment if it comes within the month. As with calm loans, whatever is not quite like
+this is left to `serve_kernel` and `month_kernel`, and the same test takes it both ways.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from usance.base.codes import Fee, Kind, Model
+from usance.base.codes import Fee, Kind
 from usance.base.compiled import kernel
 from usance.loan.kernel.arrays import I16, I64, Plan, i64
 from usance.loan.kernel.fold import BALANCE, LEVEL_MINOR, PENALTY_OPEN, PENALTY_PAID
@@ -22,22 +22,14 @@ from usance.loan.kernel.plan import (
     due_day,
     instalment,
 )
-from usance.service.due_kernel import FEE_PPM, GRACE, NEVER, OFF_DAYS, REF
+from usance.service.due_kernel import FEE_PPM, GRACE, claim_days, fee_ref
 from usance.twin.calm_kernel import is_even, pay_instalment
 from usance.twin.weave_kernel import Told, write_fact
 from usance.world import behaviour_kernel as world
-from usance.world.draw_kernel import Bits, chance
+from usance.world.draw_kernel import Bits
 
 NOT_LATE = -1
 _PAID, _FEE_CHARGED, _LATE_FEE = int(Kind.PAID), int(Kind.FEE_CHARGED), int(Fee.LATE_FEE)
-_HEAVY, _OWN = int(Model.CAPITAL_HEAVY), int(Model.ON_BALANCE_SHEET)
-
-
-@kernel(inline=True)
-def first_claim(due: int, model: int, trigger: int, rules: I64) -> int:
-    """The first day on which somebody's claim can follow from a due that is not paid."""
-    off: int = due + rules[OFF_DAYS] + 1
-    return min(off, due + trigger + 1) if model in (_HEAVY, _OWN) else off
 
 
 @kernel(inline=True)
@@ -48,23 +40,23 @@ def late_loan(
 ) -> tuple[int, int, int, int]:  # fmt: skip
     """How many days late an even loan pays, its principal due, what is past due, and its facts.
 
-    `NEVER` is not within the month. Facts are written from `at` on, the state is taken on;
+    `NEVER` is any day after the month. Facts are written from `at` on, the state is taken on;
     `NOT_LATE` leaves it as it was.
     """
     nth, own, level = month - plan[MONTH], knobs[2], states[row, LEVEL_MINOR]
     nothing = i64(NOT_LATE), i64(0), i64(0), 0
+    # Of level instalments none is nil: elsewhere the fold skips a nil one that comes next.
     if plan[AMORT] != LEVEL or level == 0 or not is_even(plan, states, row, nth):
         return nothing
-    due, k = due_day(plan, nth), world.NEVER
+    due, k = due_day(plan, nth), i64(world.NEVER)
     if hazard >= 0:
         at_its_due = world.at_due(hazard, nth, plan[COUNT], own[world.EARLY_PPM])
         k = world.lateness(begun, paying, loan, month, at_its_due, own, days)
-    if k < 0 or first_claim(due, model, trigger, rules) <= last:
+    claim, off = claim_days(due, model, trigger, rules)
+    if k < 0 or min(claim, off) <= last:
         return nothing
     pays, is_last = due + k <= last, nth + 1 == plan[COUNT]
-    low, booked = i64(notice) & 0x7FF, due + k
-    if chance(notice) < own[world.NOTICE]:
-        booked += 1 + (low * own[world.NOTICE_DAYS] >> 11)
+    provider, booked = world.notice_of(notice, due + k, own)
     balance, fee_on, fee = states[row, BALANCE], due + rules[GRACE] + 1, i64(0)
     principal, interest, fees = instalment(plan, nth, balance, level)
     amount = principal + interest + fees
@@ -74,10 +66,8 @@ def late_loan(
         return nothing
     begin = at
     if fee > 0:
-        at = write_fact(facts, at, loan, fee_on, _FEE_CHARGED, fee, _LATE_FEE,
-                        REF + (_FEE_CHARGED << 16) + nth + 1, fee_on)  # fmt: skip
+        at = write_fact(facts, at, loan, fee_on, _FEE_CHARGED, fee, _LATE_FEE, fee_ref(nth), fee_on)
     if pays:
-        provider = 1 + low % own[world.PROVIDERS]
         at = write_fact(
             facts, at, loan, due + k, _PAID, amount + fee, provider, month * 256, booked
         )
@@ -85,4 +75,4 @@ def late_loan(
         states[row, PENALTY_PAID] += fee
         return k, principal, i64(0), at - begin
     states[row, PENALTY_OPEN] += fee
-    return i64(NEVER), principal, amount + fee, at - begin
+    return i64(world.NEVER), principal, amount + fee, at - begin

@@ -43,17 +43,15 @@ from usance.world.behaviour_kernel import (
     BY_NOTICE,
     BY_PAYMENT,
     EARLY_PPM,
-    NOTICE,
-    NOTICE_DAYS,
     PAYS_DUE,
     PAYS_ONE,
-    PROVIDERS,
     SETTLES,
     SHARE_PPM,
     at_due,
     decide,
+    notice_of,
 )
-from usance.world.draw_kernel import Bits, chance, draw_from
+from usance.world.draw_kernel import Bits, draw_from
 
 MOST_FACTS = 10
 """Facts of one loan in one month: two payments, two fees for each span, two claims."""
@@ -79,15 +77,14 @@ def amount_of(plan: Plan, state: State, day: int, how: int, share_ppm: int) -> i
 
 
 @kernel(inline=True)
-def act_by_rule(state: State, kind: int, amount: int) -> int:
-    """What a fee or a claim does to a loan: `OK`, or why it is refused."""
-    refusal = refuse_amount(kind, amount)
-    if refusal != OK:
-        return refusal
+def act_by_rule(state: State, kind: int, amount: int) -> None:
+    """What a fee or a claim does to a loan; nothing if it will be refused."""
+    if refuse_amount(kind, amount) != OK:
+        return
     if kind == _FEE_CHARGED:
         state[PENALTY_OPEN] += amount
-        return OK
-    return move_claim(state, kind, amount)
+    else:
+        move_claim(state, kind, amount)
 
 
 @kernel(inline=True)
@@ -132,18 +129,19 @@ def serve_loan(
                 due,
             )  # fmt: skip
             at = told(state, due, found, loan, facts, at)
+            if by < day and state[META] & IS_RECOVERY:  # so it has become one
+                found = due_of_loan(
+                    plan, state, oldest, left, model, trigger, rules, day, day, by, day, due
+                )
+                at, by = told(state, due, found, loan, facts, at), day
             fees_after, claims_after = day, by
         amount = amount_of(plan, state, day, pay[n, 1], knobs[2, SHARE_PPM])
         if amount <= 0:
             continue
-        z = draw_from(begun[BY_NOTICE], loan, month * 256 + n)
-        low = i64(z) & 0x7FF
-        booked = day
-        if chance(z) < knobs[2, NOTICE]:
-            booked += 1 + (low * knobs[2, NOTICE_DAYS] >> 11)
+        drawn = draw_from(begun[BY_NOTICE], loan, month * 256 + n)
+        provider, booked = notice_of(drawn, day, knobs[2])
         kind = _RECOVERED if state[META] & IS_RECOVERY else _PAID
-        at = write_fact(facts, at, loan, day, kind, amount, 1 + low % knobs[2, PROVIDERS],
-                        month * 256 + n, booked)  # fmt: skip
+        at = write_fact(facts, at, loan, day, kind, amount, provider, month * 256 + n, booked)
         if booked > last:
             is_clear = False
             break

@@ -194,7 +194,7 @@ def through(
         if refused[0]:
             _refuse(refused, known.columns_for(loans["loan_id"]))
         released += back
-        dues.take_in(sure, still_open, met, month)
+        dues.take_in(met, sure, still_open, month)
     return Through(ends, known, coming, apart, dues, released)
 
 

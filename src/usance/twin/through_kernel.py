@@ -29,9 +29,8 @@ from usance.loan.kernel.facts import refuse_amount
 from usance.loan.kernel.fold import COVERED, IS_DISBURSED, IS_SETTLED, META, RECOVERED, SLOTS
 from usance.loan.kernel.plan import MONTH, STARTS, P, due_day, month_of
 from usance.loan.kernel.refusals import OK
-from usance.service.due_kernel import NEVER
 from usance.twin import month_kernel as m
-from usance.twin.calm_kernel import NOT_CALM, PAYS, PAYS_LAST, SETTLES_EARLY, calm_loan
+from usance.twin.calm_kernel import NOT_CALM, PAYS, PAYS_LAST, SETTLES, calm_loan
 from usance.twin.late_kernel import NOT_LATE, late_loan
 from usance.twin.month_kernel import (
     NOTE_PREPAID,
@@ -43,14 +42,14 @@ from usance.twin.month_kernel import (
 )
 from usance.twin.serve_kernel import serve_loan
 from usance.twin.weave_kernel import Paid, Told, copy_fact
-from usance.world.behaviour_kernel import BY_NOTICE, BY_PAYMENT
+from usance.world.behaviour_kernel import BY_NOTICE, BY_PAYMENT, NEVER
 from usance.world.draw_kernel import AHEAD, Bits, draw_ahead
 
 Loans = tuple[I64, I8, I16, I32, I16, I16, I16]
 """Loan, model, trigger, hazard, source, cell, and worst days past due, which grow."""
 Ends = tuple[I16, I8, I8, I64, I64, I64, I64, I64, I64]
 """Days past due, bucket, status, unpaid principal, what is past due, principal of those ever beyond
-30 and 180 days, prepaid, recovered."""
+30 and 180 days, prepaid, recovered; all of them zero before they are written."""
 Room = tuple[State, I64, I64, I64, I64, I64, Bits, I64, I64]
 """Work space of a thread: a state, due facts, payments, notes, stops, the dues of one loan, the
 draws of the next loans (of their dues, and of the notices of payment), rows left for later, and by
@@ -166,7 +165,7 @@ def write_calm(
     """
     ends[3][row] = plan[P] - states[row, COVERED]
     released[u64(loans[4][row]), u64(day - first)] += principal + early
-    if how >= SETTLES_EARLY:
+    if how >= SETTLES:
         ends[2][row], ends[7][row] = _CLOSED, early
     nth, cell = month - plan[MONTH], u64(loans[5][row])
     due_on = u64(due_day(plan, nth) - first)
@@ -177,7 +176,7 @@ def write_calm(
 
 @kernel(inline=True)
 def clear(start: int, stop: int, ends: Ends) -> None:
-    """Nothing is told of some loans yet; the next to be written, so that they stay in the cache."""
+    """Zero the ends of some loans, just before they are written, so that they stay in the cache."""
     for each in range(start, stop):
         row = u64(each)
         ends[0][row], ends[1][row], ends[2][row], ends[3][row], ends[4][row] = 0, 0, 0, 0, 0
@@ -214,7 +213,7 @@ def calm_rows(
 
 @kernel(inline=True)
 def write_late(
-    plan: Plan, row: int, k: int, principal: int, asked: int, states: I64, watch: I64,
+    plan: Plan, row: int, k: int, principal: int, past_due: int, states: I64, watch: I64,
     loans: Loans, month: int, first: int, last: int, ends: Ends, sure: I64, open_still: I64,
     released: I64,
 ) -> None:  # fmt: skip
@@ -225,7 +224,7 @@ def write_late(
     dpd = 0 if pays else last - due
     worst = max(loans[6][row], k - 1 if pays else dpd)
     owed = plan[P] - states[row, COVERED]
-    write_end(row, dpd, _CLOSED if is_over else _ACTIVE, owed, asked, worst, 0, 0, ends)
+    write_end(row, dpd, _CLOSED if is_over else _ACTIVE, owed, past_due, worst, 0, 0, ends)
     loans[6][row] = min(worst, MOST_DAYS_PAST_DUE)
     if pays:
         released[u64(loans[4][row]), u64(due + k - first)] += principal
@@ -260,27 +259,29 @@ def late_row(
     """How many facts an even loan has that was not calm, with all that is told; or `NOT_LATE`."""
     if watches[row, m.W_DAY] >= 0:
         return NOT_LATE
-    k, principal, asked, told = late_loan(
+    k, principal, past_due, found = late_loan(
         plan, states, row, loans[0][row], loans[1][row], loans[2][row], loans[3][row], month, last,
         begun, paying, notice, rules, knobs, days, known, at,
     )  # fmt: skip
+    if k == NOT_LATE:
+        return NOT_LATE
     if k == 0:  # on its day, told of later in the month
         how = PAYS_LAST if states[row, META] & IS_SETTLED else PAYS
         day = due_day(plan, month - plan[MONTH])
         write_calm(plan, row, how, day, principal, 0, states, loans, month, first, ends, met, sure,
                    released)  # fmt: skip
-    elif k > 0:
+    else:
         write_late(
-            plan, row, k, principal, asked, states, watches[row], loans, month, first, last, ends,
-            sure, open_still, released,
+            plan, row, k, principal, past_due, states, watches[row], loans, month, first, last,
+            ends, sure, open_still, released,
         )  # fmt: skip
-    return NOT_LATE if k == NOT_LATE else told
+    return found
 
 
 @kernel(inline=True)
 def fold_unpaid(
     plan: Plan, row: int, room: Room, states: I64, watch: I64, loans: Loans, arrays: FactArrays,
-    begun: int, at: int, month: int, first: int, last: int, ends: Ends, sure: I64,
+    before: int, at: int, month: int, first: int, last: int, ends: Ends, sure: I64,
     open_still: I64,
 ) -> bool:  # fmt: skip
     """`fold_row` for a loan in arrears since before the month that pays nothing in it.
@@ -289,7 +290,7 @@ def fold_unpaid(
     facts are made, is that of the month's end. Whether it is like this; if not, nothing is done.
     """
     state, dues = room[0], room[5]
-    for place in range(begun, at):
+    for place in range(before, at):  # what is refused is told by `fold_row`
         kind = arrays[2][place]
         if kind in (_PAID, _RECOVERED) or refuse_amount(kind, arrays[3][place]) != OK:
             return False
@@ -301,7 +302,7 @@ def fold_unpaid(
     loans[6][row] = min(worst, MOST_DAYS_PAST_DUE)
     day = watch[m.W_DAY]
     if day >= 0:
-        if watch[m.W_UNPAID7] < 0 and day + m.AFTER_7 <= last:
+        if watch[m.W_UNPAID7] < 0:  # its seven days are over: it is from before the month
             watch[m.W_UNPAID7] = 1 if is_unpaid(plan, state) else 0
         look_back(plan, state, watch, dues, m.OLD_PAID, day + m.AFTER_30 <= last)
         add_later(day, dues, m.OLD_PAID, loans[5][row], month, sure, open_still)
@@ -333,14 +334,14 @@ def through_rows(
         for place in range(left):
             row = others[u64(place)]
             plan, before = plan_at(terms, row), at
-            told = late_row(
+            late = late_row(
                 plan, u64(row), states, watches, loans, month, first, last, rules, begun,
                 drawn[0, row - begin], drawn[1, row - begin], knobs, days, known, at, ends, met,
                 sure, open_still, released,
             )  # fmt: skip
-            if told != NOT_LATE:
-                paid[0][row] = told
-                at += told
+            if late != NOT_LATE:
+                paid[0][row] = late
+                at += late
                 continue
             for slot in range(SLOTS):
                 state[slot] = states[row, slot]

@@ -34,6 +34,10 @@ STEP = 8
 """A payment in one number: its day times this, and what it means to pay."""
 
 
+_LOW = np.uint64(0x7FF)
+"""The eleven bits of a draw that `chance` leaves out."""
+
+
 @kernel(inline=True)
 def at_due(hazard: int, k: int, count: int, early_ppm: int) -> int:
     """The hazard of the k-th due (from 0): early ones are likelier late, last ones as much less."""
@@ -56,6 +60,16 @@ def is_on_time(u: int, hazard: int, knobs: I64) -> bool:
     steps: int = (u - knobs[PREPAY] - knobs[FAILED] >> 20) + 1
     enough: bool = steps * 1_000_000 > (knobs[LATE] >> 20) * hazard
     return enough
+
+
+@kernel(inline=True)
+def notice_of(drawn: np.uint64, day: int, knobs: I64) -> tuple[int, int]:
+    """The provider of a day's payment, and the day on which its notice comes."""
+    low = i64(drawn & _LOW)
+    booked = day
+    if chance(drawn) < knobs[NOTICE]:
+        booked += 1 + (low * knobs[NOTICE_DAYS] >> 11)
+    return 1 + i64(u64(low) % u64(knobs[PROVIDERS])), booked
 
 
 @kernel(inline=True)
