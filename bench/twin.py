@@ -64,7 +64,7 @@ def _kernels(report: Report, scenario: Scenario) -> None:
     report.at_most("behavioural step, two threads", seconds / LOANS * 1e9, 5, "ns")
     setting = Setting(scenario, Fraction(1, 1_000))
     loans, rules = _many(setting), Rules.at(first_of_month(month))
-    seconds = min(_through(setting, loans, month, rules) for _ in range(3))
+    seconds = min(_through(setting, loans, month, rules) for _ in range(7))
     report.at_most("with full component accounting", seconds / len(loans) * 1e9, 40, "ns")
 
 

@@ -22,7 +22,7 @@ from usance.base.tables import TABLES
 from usance.twin.errors import NoRoom, OtherRun, RunError
 from usance.world.scenario import Scenario
 
-BYTES_A_LOAN, BYTES_A_USER, BYTES_FIXED = 260, 30, 60_000_000
+BYTES_A_LOAN, BYTES_A_USER, BYTES_FIXED = 220, 30, 60_000_000
 """On disk: tables, the subledgers of every close and two checkpoints, measured on `2024`."""
 MOST_SCALE = 4
 FORMAT = 6
