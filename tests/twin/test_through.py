@@ -146,12 +146,12 @@ def test_most_loans_that_miss_a_due_go_the_short_way() -> None:
     late = 0
     for row in np.flatnonzero(is_due & (loans["dpd"] == 0))[:500]:
         loan = int(loans["loan_id"][row])
-        drawn = [
+        paying, notice = (
             np.uint64(draw_from(begun[each], loan, month * 256)) for each in (BY_PAYMENT, BY_NOTICE)
-        ]
+        )
         k, _, _, found = late_loan(
             plan_at(loans.term_arrays, row), loans.states, row, loan, loans["model"][row],
-            loans["trigger"][row], loans["hazard"][row], month, last, begun, *drawn, rules, own,
+            loans["trigger"][row], loans["hazard"][row], month, last, begun, paying, notice, rules, own,
             days_late(), room, 0,
         )  # fmt: skip
         late += k > 0
