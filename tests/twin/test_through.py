@@ -151,8 +151,8 @@ def test_most_loans_that_miss_a_due_go_the_short_way() -> None:
         )
         k, _, _, found = late_loan(
             plan_at(loans.term_arrays, row), loans.states, row, loan, loans["model"][row],
-            loans["trigger"][row], loans["hazard"][row], month, last, begun, paying, notice, rules, own,
-            days_late(), room, 0,
+            loans["trigger"][row], loans["hazard"][row], month, last, begun, paying, notice, rules,
+            own, days_late(), room, 0,
         )  # fmt: skip
         late += k > 0
         assert found <= 2
