@@ -44,9 +44,13 @@ def lender(home: Path) -> Path:
     told = made.figures["figures"]
     print(f"  {told['loans']:,} loans, {told['facts']:,} facts: {perf_counter() - start:.0f} s")
     start = perf_counter()
+    shutil.rmtree(home / "site", ignore_errors=True)  # the demo's own, of whatever version
     first = write_site(made.book, home / "site")
     count = sum(1 for _ in first.parent.rglob("*.html"))
-    print(f"  {count:,} pages: {perf_counter() - start:.0f} s\n\n  {first.absolute()}", flush=True)
+    print(
+        f"  {count:,} pages: {perf_counter() - start:.0f} s\n\n  Open {first.absolute()}",
+        flush=True,
+    )
     return first
 
 

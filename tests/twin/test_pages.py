@@ -332,12 +332,34 @@ def test_an_open_book_says_what_it_has_not(tmp_path: Path) -> None:
 def test_only_a_site_is_replaced(tmp_path: Path) -> None:
     book = Book.create(tmp_path / "book", currency="CNY", time_zone="Asia/Shanghai")
     folder = write_site(book, tmp_path / "site").parent
-    (folder / "old.html").write_text("old")
+    (folder / "index.html").write_text("old")
     write_site(book, folder)
-    assert not (folder / "old.html").exists()
-    with pytest.raises(SiteError, match="holds something else"):
+    assert (folder / "index.html").read_text() != "old"
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["book", "site"]
+    with pytest.raises(SiteError, match=r"holds something else, manifest\.json"):
         write_site(book, book.path)
     assert (book.path / "manifest.json").exists()
+
+
+def test_nothing_of_others_is_lost(tmp_path: Path) -> None:
+    """Not beside a site, not in one, and not in a site that somebody else has made."""
+    book = Book.create(tmp_path / "book", currency="CNY", time_zone="Asia/Shanghai")
+    beside = tmp_path / "site.new" / "notes.txt"
+    beside.parent.mkdir()
+    beside.write_text("mine")
+    folder = write_site(book, tmp_path / "site").parent
+    (folder / "notes.txt").write_text("mine")
+    own = tmp_path / "own"
+    own.mkdir()
+    for name in ("index.html", "style.css"):
+        (own / name).write_text("mine")
+    for place in (folder, own, beside):
+        with pytest.raises(SiteError):
+            write_site(book, place)
+    with pytest.raises(SiteError, match="cannot be written"):
+        write_site(book, beside / "site")
+    for kept in (beside, folder / "notes.txt", own / "index.html", own / "style.css"):
+        assert kept.read_text() == "mine"
 
 
 @pytest.fixture

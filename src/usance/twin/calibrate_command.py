@@ -10,6 +10,7 @@ import typer
 from usance.base.command_line import print_json, print_line, print_table, show_help
 from usance.base.documents import read_text
 from usance.base.errors import InputError
+from usance.base.publish import replace
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False, invoke_without_command=True)
 
@@ -37,7 +38,7 @@ def calibrate_command(
     fit = calibrate(given, read_targets(targets or targets_of(scenario), given))
     content = with_fitted(read_text(path), fit, where=str(path))
     try:
-        out.write_text(content, encoding="utf-8")
+        replace(out, content.encode())
     except OSError as error:
         fix = "Choose another file with --out"
         raise InputError(f"cannot be written: {error.strerror}", where=str(out), fix=fix) from None

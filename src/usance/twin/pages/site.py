@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import shutil
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,7 +19,8 @@ from usance.twin.pages.release import copied, release_page
 from usance.twin.pages.shown import Shown
 from usance.twin.pages.statements import statement_pages
 
-INDEX, MARK = "index.html", "style.css"
+INDEX, STYLES, MARK = "index.html", "style.css", ".usance-site"
+"""The mark lists the files of a site, so that no other file is ever taken for one of them."""
 LOANS = 20
 """Loans told in full, unless another number is given."""
 
@@ -29,18 +30,30 @@ def write_site(book: Book, folder: Path, *, loans: int = LOANS) -> Path:
     _check(folder)
     shown = Shown(book, loans)
     measured = Measured(shown)
-    made = folder.with_name(f"{folder.name}.new")
-    shutil.rmtree(made, ignore_errors=True)
-    for page in pages(shown, measured):
-        _write(made / page.path, page.text(shown.name).encode())
-    for path, content in copied(shown, measured):
-        _write(made / path, content)
-    _write(made / MARK, STYLE.read_bytes())
-    # A reader sees the old site or the new one: the new is whole before the old one goes.
-    if folder.exists():
-        shutil.rmtree(folder)
-    made.rename(folder)
+    whole = folder.absolute()
+    try:
+        whole.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=f".{whole.name}.", dir=whole.parent) as beside:
+            made, old = Path(beside) / "new", Path(beside) / "old"
+            names = [_write(made, path, content) for path, content in files(shown, measured)]
+            _write(made, MARK, "".join(f"{name}\n" for name in names).encode())
+            # The new site is whole before the old one goes, and the old one goes in one step.
+            if whole.exists():
+                whole.rename(old)
+            made.rename(whole)
+    except OSError as error:
+        fix = "Make room there, or choose another folder with --out"
+        what = f"cannot be written: {error.strerror}"
+        raise SiteError(what, where=str(folder), fix=fix) from None
     return folder / INDEX
+
+
+def files(shown: Shown, measured: Measured) -> Iterator[tuple[str, bytes]]:
+    """Every file of the site: its path and its content."""
+    for page in pages(shown, measured):
+        yield page.path, page.text(shown.name).encode()
+    yield from copied(shown, measured)
+    yield STYLES, STYLE.read_bytes()
 
 
 def pages(shown: Shown, measured: Measured) -> Iterator[Page]:
@@ -60,12 +73,24 @@ def _check(folder: Path) -> None:
     """Only a site is ever replaced."""
     if not folder.exists():
         return
-    is_site = (folder / INDEX).is_file() and (folder / MARK).is_file()
-    if not folder.is_dir() or (any(folder.iterdir()) and not is_site):
-        fix = "Choose a new or empty folder, or one that holds a site"
-        raise SiteError("holds something else", where=str(folder), fix=fix)
+    if folder.is_dir():
+        mark = folder / MARK
+        own = {MARK, *(mark.read_text(encoding="utf-8").splitlines() if mark.is_file() else ())}
+        held = (each for each in folder.rglob("*") if not each.is_dir())
+        other = next(
+            (each for each in held if each.relative_to(folder).as_posix() not in own), None
+        )
+        if other is None:
+            return
+        what = f"holds something else, {other.relative_to(folder)}"
+    else:
+        what = "is not a folder"
+    fix = "Choose a new or empty folder, or one that holds a site and nothing else"
+    raise SiteError(what, where=str(folder), fix=fix)
 
 
-def _write(path: Path, content: bytes) -> None:
+def _write(folder: Path, name: str, content: bytes) -> str:
+    path = folder / name
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(content)
+    return name
