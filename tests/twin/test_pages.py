@@ -336,7 +336,7 @@ def test_only_a_site_is_replaced(tmp_path: Path) -> None:
     write_site(book, folder)
     assert (folder / "index.html").read_text() != "old"
     assert sorted(each.name for each in tmp_path.iterdir()) == ["book", "site"]
-    with pytest.raises(SiteError, match=r"holds something else, manifest\.json"):
+    with pytest.raises(SiteError, match="holds something else"):
         write_site(book, book.path)
     assert (book.path / "manifest.json").exists()
 

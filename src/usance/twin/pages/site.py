@@ -77,12 +77,10 @@ def _check(folder: Path) -> None:
         mark = folder / MARK
         own = {MARK, *(mark.read_text(encoding="utf-8").splitlines() if mark.is_file() else ())}
         held = (each for each in folder.rglob("*") if not each.is_dir())
-        other = next(
-            (each for each in held if each.relative_to(folder).as_posix() not in own), None
-        )
-        if other is None:
+        other = {each.relative_to(folder).as_posix() for each in held} - own
+        if not other:
             return
-        what = f"holds something else, {other.relative_to(folder)}"
+        what = f"holds something else, {min(other)}"
     else:
         what = "is not a folder"
     fix = "Choose a new or empty folder, or one that holds a site and nothing else"
