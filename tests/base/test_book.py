@@ -296,6 +296,19 @@ def test_a_truncated_edited_or_missing_file_is_named(book: Book) -> None:
     assert "missing" in findings[1].what
 
 
+def test_inputs_and_what_closes_said_are_checked_too(book: Book) -> None:
+    with book.writing() as step:
+        used = book.path / "inputs" / step.use("policies/losses.yaml", b"a: 1")
+        step.keep("closes/2024-06.1/controls.json", b"{}")
+        step.keep("run/0/s0000", b"takes turns")
+    assert book.check() == []
+    kept = book.path / "closes" / "2024-06.1" / "controls.json"
+    used.write_bytes(b"a: 2")
+    kept.unlink()
+    (book.path / "run" / "0" / "s0000").write_bytes(b"of a step that was cut off")
+    assert [finding.where for finding in book.check()] == [str(used), str(kept)]
+
+
 def test_a_file_swapped_for_another_is_noticed_by_its_rows(book: Book) -> None:
     with book.writing() as step:
         step.add("facts", facts(65537, 2), month=655)
@@ -331,10 +344,15 @@ def test_a_file_is_hashed_once_a_process(book: Book, monkeypatch: pytest.MonkeyP
         return sha256_of(path)
 
     monkeypatch.setattr("usance.base.parquet.sha256_of", noted)
+    book.read("facts")
+    assert hashed == []  # this process wrote them
+    paths = sorted(book.path / file.path for file in book.files("facts"))
+    for path in paths:
+        path.touch()
     for _ in range(3):
         book.read("facts")
         book.read("facts", ["amount_minor"])
-    assert sorted(hashed) == sorted(book.path / file.path for file in book.files("facts"))
+    assert sorted(hashed) == paths
 
 
 def edited(book: Book, change: Callable[[dict[str, Any]], object]) -> CorruptFile:
@@ -482,6 +500,19 @@ def test_with_the_lock_the_second_writer_waits_its_turn(book: Book) -> None:
     with pytest.raises(BookLocked):
         nested_writes(book)
     assert Book.open(book.path).rows("facts") == 6
+
+
+def test_a_book_that_is_held_has_one_writer_also_between_steps(book: Book) -> None:
+    early = Book.open(book.path)
+    with early.held():
+        for number in (49153, 65537):
+            with early.writing() as step:
+                step.add("facts", facts(number), month=655)
+            with pytest.raises(BookLocked), book.writing():
+                pass
+    with book.writing() as step:
+        step.add("facts", facts(81921), month=656)
+    assert Book.open(book.path).rows("facts") == 15
 
 
 def test_a_book_opened_before_another_wrote_adds_to_what_is_there(book: Book) -> None:

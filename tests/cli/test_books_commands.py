@@ -349,6 +349,22 @@ def test_a_damaged_subledger_is_named(usance: Usance, book: Path) -> None:
     assert_refused(answer, "closes/2024-03.1/subledger.parquet")
 
 
+def test_a_book_is_checked(usance: Usance, book: Path) -> None:
+    whole = usance(f"books check --book {book.name} --json")
+    assert whole.json["findings"] == []
+    assert whole.json["files"] > whole.json["tables"] > 5
+    subledger = book / "closes" / "2024-03.1" / "subledger.parquet"
+    subledger.write_bytes(subledger.read_bytes()[:-20])
+    (book / "closes" / "2024-03.1" / "controls.json").unlink()
+    answer = usance(f"books check --book {book.name}")
+    assert answer.code == 1
+    assert answer.out.endswith("2 findings\n")
+    assert "closes/2024-03.1/subledger.parquet: has changed" in answer.out
+    found = usance(f"books check --book {book.name} --json")
+    assert found.code == 1
+    assert [each["code"] for each in found.json["findings"]] == ["input.table.corrupt"] * 2
+
+
 def test_a_missing_file_is_named(usance: Usance, book: Path) -> None:
     (book / "closes" / "2024-03.1" / "controls.json").unlink()
     answer = usance(f"books statements 2024Q1 --book {book.name}")

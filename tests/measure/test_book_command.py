@@ -50,6 +50,24 @@ def test_a_book_is_measured_printed_and_kept(
     assert written.num_rows == 10
 
 
+@pytest.mark.parametrize("damage", ["one bit", "cut", "gone"])
+def test_damaged_files_are_named_and_nothing_is_measured(
+    book: Path, capsys: pytest.CaptureFixture[str], damage: str
+) -> None:
+    """A bit that is turned in a page of numbers makes no engine complain."""
+    file = max(book.glob("tables/loans/**/*.parquet"), key=lambda each: each.stat().st_size)
+    content = bytearray(file.read_bytes())
+    content[len(content) // 3] ^= 1
+    file.write_bytes(content if damage == "one bit" else content[: len(content) // 2])
+    if damage == "gone":
+        file.unlink()
+    assert main(["measure", "book", str(book), *AS_OF, "--metric", "loans_originated"]) == 2
+    told = capsys.readouterr()
+    assert file.name in told.err
+    assert "Restore it from a copy" in told.err
+    assert told.out == ""
+
+
 def test_curves_are_drawn(book: Path, tmp_path: Path) -> None:
     call = ["measure", "book", str(book), *AS_OF, "--metric", "vintage_30", "--by", "model"]
     assert main([*call, "--charts", str(tmp_path / "drawn")]) == 0

@@ -14,7 +14,7 @@ import pytest
 from tests.conftest import ROOT
 from tests.twin.runs import FIRST, digests, faulty, run_into
 from usance.base.book import Book
-from usance.base.errors import CorruptFile
+from usance.base.errors import BookLocked, CorruptFile
 from usance.twin.engine import Local
 from usance.twin.errors import RunError
 from usance.twin.parts import PARTS, Part, Place, standing
@@ -70,6 +70,16 @@ def killed_at(folder: Path, what: str) -> None:
         else:
             pytest.fail(f"the run never said {what}")
         child.kill()
+
+
+def _one_bit(file: Path) -> None:
+    content = bytearray(file.read_bytes())
+    content[len(content) // 2] ^= 1
+    file.write_bytes(content)
+
+
+def _cut_short(file: Path) -> None:
+    file.write_bytes(file.read_bytes()[:-1])
 
 
 def again(folder: Path) -> Book:
@@ -200,20 +210,48 @@ def test_a_kill_while_files_are_put_in_place_loses_no_part(whole: Book, cut: Pat
     assert place.stat().st_ino == moved
 
 
-def test_a_damaged_partition_stops_the_run_by_its_name(whole: Book, tmp_path: Path) -> None:
-    folder = tmp_path / "run"
-    made = run_into(folder, faulty(), last=FIRST, shard_bits=BITS).book
-    (loans,) = made.files("loans", month=FIRST, shard=1)
-    content = (folder / loans.path).read_bytes()
-    harmed = bytearray(content)
-    harmed[len(harmed) // 2] ^= 1
-    (folder / loans.path).write_bytes(harmed)
-    manifest = (folder / "manifest.json").read_bytes()
-    with pytest.raises(CorruptFile, match="s0001"):
-        again(folder)
-    assert (folder / "manifest.json").read_bytes() == manifest
-    (folder / loans.path).write_bytes(content)
-    assert digests(again(folder)) == digests(whole)
+@pytest.mark.parametrize("harm", [_one_bit, _cut_short, Path.unlink])
+def test_a_damaged_file_of_any_table_stops_the_run_by_its_name(
+    whole: Book, cut: Path, harm: Callable[[Path], None]
+) -> None:
+    book = Book.open(cut)
+    manifest = (cut / "manifest.json").read_bytes()
+    assert len(book.manifest.tables) > 8
+    for entry in book.manifest.tables.values():
+        file = cut / entry.files[-1].path
+        content = file.read_bytes()
+        harm(file)
+        with pytest.raises(CorruptFile, match="another --out") as caught:
+            again(cut)
+        assert caught.value.where == str(file)
+        file.write_bytes(content)
+    assert (cut / "manifest.json").read_bytes() == manifest
+    assert digests(again(cut)) == digests(whole)
+
+
+def test_a_finished_run_with_a_damaged_file_is_not_taken_for_whole(
+    whole: Book, tmp_path: Path
+) -> None:
+    shutil.copytree(whole.path, tmp_path / "run")
+    assert digests(again(tmp_path / "run")) == digests(whole)
+    file = tmp_path / "run" / whole.files("tape")[0].path
+    _one_bit(file)
+    with pytest.raises(CorruptFile, match=file.name):
+        again(tmp_path / "run")
+
+
+def test_one_process_at_a_time_also_between_stages(whole: Book, tmp_path: Path) -> None:
+    refused = []
+
+    def another(what: str, _done: int, _whole: int) -> None:
+        if what != "done":
+            with pytest.raises(BookLocked):
+                again(tmp_path / "run")
+            refused.append(what)
+
+    made = run_into(tmp_path / "run", faulty(), last=LAST, shard_bits=BITS, progress=another)
+    assert len(refused) > SHARDS
+    assert digests(made.book) == digests(whole)
 
 
 def test_a_full_disk_is_said_and_a_later_run_goes_on(whole: Book, tmp_path: Path) -> None:

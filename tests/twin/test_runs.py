@@ -58,9 +58,9 @@ def test_metrics_are_of_the_book_as_the_close_left_it_whenever_they_are_made(
 ) -> None:
     calm, april, small = read_scenario("calm"), FIRST + 3, Fraction(1, 20)
 
-    def into(name: str, progress: Progress = no_progress) -> Book:
+    def into(name: str, progress: Progress = no_progress, last: int = april) -> Book:
         return run(
-            calm, tmp_path / name, scale=small, first=FIRST, last=april, clock=ticking(),
+            calm, tmp_path / name, scale=small, first=FIRST, last=last, clock=ticking(),
             progress=progress,
         ).book  # fmt: skip
 
@@ -75,6 +75,8 @@ def test_metrics_are_of_the_book_as_the_close_left_it_whenever_they_are_made(
     assert not cut.files("metrics")
     whole, again = into("whole"), into("cut")
     assert digests(again) == digests(whole)
+    into("longer", last=FIRST)  # the states of this end are none of the next quarter's
+    assert digests(into("longer")) == digests(whole)
     # What has come since would be seen, were it not for the manifest that was kept.
     period = period_of(FIRST + 2, FIRST - 1)
     assert period is not None

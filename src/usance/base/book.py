@@ -19,17 +19,20 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from hashlib import sha256
+from itertools import chain
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
 import pyarrow as pa
 
+from usance.base.ahead import side_by_side
 from usance.base.codes import Currency, code_lists, parse
 from usance.base.columns import arrow_schema, check_keys, sort
+from usance.base.compiled import available_cores
 from usance.base.digest import Digest
 from usance.base.errors import (
     CodeError,
@@ -50,6 +53,9 @@ from usance.base.schemas import Table
 from usance.base.step import MANIFEST, Step, declared_table, repeats
 from usance.base.tables import TABLES, table
 
+_WRITTEN_OVER = ("run/", "left/")
+"""Kept by each step under the same names, for the next one to go on from."""
+
 
 class Book:
     """A book folder, read as its manifest stood when it was opened or last written here."""
@@ -58,6 +64,7 @@ class Book:
         self.path = path
         self.manifest = manifest
         self._mark = mark  # the SHA-256 of the manifest's file, if it is as here
+        self._is_held = False
 
     @classmethod
     def create(cls, path: Path | str, *, currency: str, time_zone: str) -> Book:
@@ -166,18 +173,37 @@ class Book:
 
     def check(self) -> list[UsanceError]:
         """Read every file against its SHA-256, and its keys against the others'; all findings."""
-        findings: list[UsanceError] = []
+        findings = self.damaged(check_sha256)
+        bad = {finding.where for finding in findings}
         for name, entry in self.manifest.tables.items():
-            whole: list[FileEntry] = []
-            for file in entry.files:
-                try:
-                    check_sha256(self.path / file.path, file.sha256)
-                    whole.append(file)
-                except UsanceError as error:
-                    findings.append(error)
+            whole = [file for file in entry.files if str(self.path / file.path) not in bad]
             if name in TABLES and TABLES[name].number == entry.schema:
                 findings += self._shared_keys(TABLES[name], whole)
         return findings
+
+    def damaged(self, check: Callable[[Path, str], None] = check_unchanged) -> list[UsanceError]:
+        """What is wrong with the files the manifest names: gone, cut short, edited.
+
+        What is written over again and again may be ahead of the manifest; who reads it checks it.
+        """
+
+        def found(file: tuple[Path, str]) -> list[UsanceError]:
+            try:
+                check(*file)
+            except UsanceError as error:
+                return [error]
+            return []
+
+        return list(chain.from_iterable(side_by_side(found, self._named(), available_cores())))
+
+    def _named(self) -> Iterator[tuple[Path, str]]:
+        """Every file with its SHA-256."""
+        for entry in self.manifest.tables.values():
+            yield from ((self.path / file.path, file.sha256) for file in entry.files)
+        for name, mark in self.manifest.versions.items():
+            if not name.startswith(_WRITTEN_OVER):
+                is_kept = name.startswith("closes/")
+                yield self.path / (name if is_kept else f"inputs/{mark}"), mark
 
     def _shared_keys(self, spec: Table, files: list[FileEntry]) -> Iterator[DuplicateKey]:
         for place, file in enumerate(files):
@@ -187,20 +213,31 @@ class Book:
     @contextmanager
     def writing(self) -> Iterator[Step]:
         """One step of the one writer: published when the block ends well, else nothing happened."""
+        with nullcontext() if self._is_held else self.held():
+            tmp = self.path / "tmp"
+            shutil.rmtree(tmp, ignore_errors=True)
+            tmp.mkdir()
+            try:
+                before = replace(self.manifest, codes=code_lists(), previous=self._mark)
+                step = Step(self.path, before)
+                yield step
+                self.manifest, self._mark = step.publish()
+            finally:
+                shutil.rmtree(tmp, ignore_errors=True)
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Be the one writer for many steps: until the block ends, no other process begins one."""
         with lock(self.path / "lock"):
             # Another process may have published since this book was opened.
             content, mark = _read_manifest(self.path)
             if mark != self._mark:
                 self.manifest, self._mark = _manifest(self.path, content), mark
-            tmp = self.path / "tmp"
-            shutil.rmtree(tmp, ignore_errors=True)
-            tmp.mkdir()
+            self._is_held = True
             try:
-                step = Step(self.path, replace(self.manifest, codes=code_lists(), previous=mark))
-                yield step
-                self.manifest, self._mark = step.publish()
+                yield
             finally:
-                shutil.rmtree(tmp, ignore_errors=True)
+                self._is_held = False
 
     def _spec(self, declared: Table | str) -> Table:
         spec = declared_table(declared)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import lru_cache
 from hashlib import file_digest
 from pathlib import Path
 from typing import Any
@@ -24,6 +23,8 @@ from usance.base.schemas import Table
 ROW_GROUP = 1 << 18
 _LARGE, _SOME = 1 << 14, 1 << 10
 _AGAIN = "Restore it from a copy, or make it again"
+_HASHED: dict[Path, tuple[tuple[int, ...], str]] = {}
+"""Files this process has hashed: what they were then, and their SHA-256."""
 
 
 def write_parquet(data: pa.Table, spec: Table, path: Path) -> None:
@@ -142,18 +143,26 @@ def check_sha256(path: Path, expected: str) -> None:
 
 def check_unchanged(path: Path, expected: str) -> None:
     """As `check_sha256`, but a file this process has hashed is hashed again only if touched."""
+    version = _version(path)
+    then, mark = _HASHED.get(path, ((), ""))
+    if then != version:
+        mark = sha256_of(path)
+        _HASHED[path] = version, mark
+    _compare(path, mark, expected)
+
+
+def hashed(path: Path, mark: str) -> None:
+    """Remember the SHA-256 of a file that this process has just put in its place."""
+    _HASHED[path] = _version(path), mark
+
+
+def _version(path: Path) -> tuple[int, ...]:
     try:
         now = path.stat()
     except OSError as error:
         raise _unread(path, error) from None
     # The time of the last change of the entry cannot be set back, other than that of the content.
-    mark = _sha256_once(path, now.st_ino, now.st_size, now.st_mtime_ns, now.st_ctime_ns)
-    _compare(path, mark, expected)
-
-
-@lru_cache(maxsize=1 << 16)
-def _sha256_once(path: Path, *_version: int) -> str:
-    return sha256_of(path)
+    return now.st_ino, now.st_size, now.st_mtime_ns, now.st_ctime_ns
 
 
 def _compare(path: Path, found: str, expected: str) -> None:

@@ -17,7 +17,7 @@ from usance.base.dates import format_month, parse_month
 from usance.base.digest import Digest, digest
 from usance.base.errors import DuplicateKey, unknown
 from usance.base.manifest import PERIOD_STATES, FileEntry, Manifest, Period, TableEntry
-from usance.base.parquet import as_declared, parquet_writer, sha256_of, write_parquet
+from usance.base.parquet import as_declared, hashed, parquet_writer, sha256_of, write_parquet
 from usance.base.publish import publish
 from usance.base.publish import replace as replace_file
 from usance.base.schemas import Table
@@ -34,7 +34,7 @@ class Step:
     def __init__(self, path: Path, manifest: Manifest) -> None:
         self._path = path
         self._manifest = manifest
-        self._moves: dict[Path, Path] = {}
+        self._moves: dict[Path, tuple[Path, str]] = {}
         self._numbers = count()
 
     def add(
@@ -71,7 +71,7 @@ class Step:
         tables = {spec.name: entry for (spec, *_), entry in zip(named, entries, strict=True)}
         assert len(tables) == len(named), "each file is of another table"
         self._manifest = replace(self._manifest, tables={**self._manifest.tables, **tables})
-        self._moves.update({self._path / entry.path: file for _, entry, file in named})
+        self._moves |= {self._path / each.path: (file, each.sha256) for _, each, file in named}
 
     def add_to_close(
         self, close: str, declared: Table | str, parts: Iterable[pa.Table], *, shard: int = 0,
@@ -96,14 +96,14 @@ class Step:
     def _found(self, path: str) -> Path:
         """Where a file of the table is now: in its place, or still aside."""
         final = self._path / path
-        return self._moves.get(final, final)
+        return self._moves.get(final, (final, ""))[0]
 
     def use(self, name: str, content: bytes) -> str:
         """Keep an input (parameters, rules, a model) as it was used; returns its SHA-256."""
         mark = sha256(content).hexdigest()
         temporary = self.aside()
         temporary.write_bytes(content)
-        self._moves[self._path / "inputs" / mark] = temporary
+        self._moves[self._path / "inputs" / mark] = temporary, mark
         self._manifest = replace(self._manifest, versions={**self._manifest.versions, name: mark})
         return mark
 
@@ -116,7 +116,7 @@ class Step:
 
     def take_kept(self, path: str, file: Path, mark: str) -> None:
         """Keep a file that was written elsewhere on the same disk and has that SHA-256."""
-        self._moves[self._path / path] = file
+        self._moves[self._path / path] = file, mark
         self._manifest = replace(self._manifest, versions={**self._manifest.versions, path: mark})
 
     def period(self, month: str, state: str, close_no: int) -> None:
@@ -129,8 +129,9 @@ class Step:
 
     def publish(self) -> tuple[Manifest, str]:
         """Put the files in place, then the manifest that names them; it and its SHA-256."""
-        for final, temporary in self._moves.items():
+        for final, (temporary, mark) in self._moves.items():
             publish(temporary, final)
+            hashed(final, mark)
         content = self._manifest.to_bytes()
         replace_file(self._path / MANIFEST, content)
         return self._manifest, sha256(content).hexdigest()

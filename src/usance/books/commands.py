@@ -104,6 +104,28 @@ def periods(book: BookFolder = Path(), as_json: AsJson = False) -> None:
 
 
 @app.command()
+def check(book: BookFolder = Path(), as_json: AsJson = False) -> None:
+    """Compare every file of a book with what was published; ends with 1 if one differs."""
+    from usance.base.book import Book
+
+    opened = Book.open(book)
+    findings = opened.check()
+    files = sum(len(entry.files) for entry in opened.manifest.tables.values())
+    if as_json:
+        found = [finding.as_dict() for finding in findings]
+        print_json({"files": files, "tables": len(opened.manifest.tables), "findings": found})
+    else:
+        for finding in findings:
+            print_line(str(finding))
+        print_line(
+            f"{files} files of {len(opened.manifest.tables)} tables: "
+            + (f"{len(findings)} findings" if findings else "all are as they were published")
+        )
+    if findings:
+        raise typer.Exit(1)
+
+
+@app.command()
 def balance(book: BookFolder = Path(), as_json: AsJson = False) -> None:
     """Show the trial balance after the latest close."""
     from usance.base.book import Book

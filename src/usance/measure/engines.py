@@ -6,6 +6,7 @@ An engine is handed Ibis expressions over unbound tables and gives rows of whole
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sys
 import tempfile
@@ -92,6 +93,11 @@ def _of_files(inputs: Inputs, name: str, files: tuple[Path, ...], query: str) ->
     return _FOUND[query, files]
 
 
+def _check_asked(inputs: Inputs, query: str) -> None:
+    """Refuse damaged files of tables that a query names: an engine adds up what it finds."""
+    inputs.check(inputs.tables.keys() & set(re.findall(r"\w+", query)))
+
+
 class _Duck:
     def __init__(self, inputs: Inputs) -> None:
         self._inputs, self._kept, self._stack = inputs, set[str](), ExitStack()
@@ -118,6 +124,7 @@ class _Duck:
         return list(zip(*(column.to_pylist() for column in found.columns), strict=True))
 
     def table(self, query: str) -> pa.Table:
+        _check_asked(self._inputs, query)
         return self._engine.sql(query).to_arrow_table()
 
     def kept(self, name: str, expression: Any) -> Any:
@@ -149,13 +156,19 @@ class _Duck:
         return ibis.table(expression.schema(), name=own)
 
     def __enter__(self) -> _Duck:
+        import duckdb
+
         with ExitStack() as stack:
             self._engine = stack.enter_context(shared())
             for name, given in self._inputs.tables.items():
                 if isinstance(given, pa.Table):
                     self._engine.register(name, given)
                     continue
-                self._read(name, given, _late_columns(name, given))
+                try:
+                    self._read(name, given, _late_columns(name, given))
+                except (duckdb.Error, pa.ArrowException, OSError):
+                    self._inputs.check([name])  # says which file of a book it is
+                    raise
             self._stack = stack.pop_all()
         return self
 
@@ -215,6 +228,7 @@ class _Spark:
         import ibis
 
         query = str(ibis.to_sql(expression, dialect="pyspark"))
+        _check_asked(self._inputs, query)
         return [tuple(row) for row in self._session.sql(query).collect()]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
@@ -17,7 +17,7 @@ from usance.base.book import Book
 from usance.base.codes import Currency, parse
 from usance.base.digest import digest
 from usance.base.errors import DocumentError, UsanceError
-from usance.base.parquet import read_parquet
+from usance.base.parquet import check_unchanged, read_parquet
 from usance.base.step import MANIFEST
 from usance.base.tables import TABLES, table
 
@@ -81,21 +81,25 @@ class Inputs:
     """What the closes of a book said about their accounts."""
     by_month: Mapping[str, Mapping[int, tuple[Path, ...]]] = field(default_factory=dict)
     """Of some tables of a book: the files of each month, which never change."""
+    published: Mapping[Path, str] = field(default_factory=dict)
+    """The files of a book with their SHA-256."""
 
     @classmethod
     def of_book(cls, book: Book) -> Inputs:
         """The tables a book has, as its manifest names them; of closes, those that stand."""
         found: dict[str, Given] = {}
-        marks = []
+        marks: list[str] = []
+        published: dict[Path, str] = {}
         for name in sorted(TABLES):
             files = [file for file in book.files(name) if _stands(book, file.path)]
             if files and name != "metrics":
                 found[name] = [book.path / file.path for file in files]
+                published |= {book.path / file.path: file.sha256 for file in files}
                 marks += [f"{name} {book.digest(name)}", *(file.path for file in files)]
         currency = int(parse(Currency, book.manifest.currency))
         roles = parse_roles(json.loads(book.used(ROLES) or b"{}"), where=str(book.path))
         months = {name: _by_month(book, name) for name in _BY_MONTH}
-        return cls(found, _mark(marks), book.manifest.time_zone, currency, roles, months)
+        return cls(found, _mark(marks), book.manifest.time_zone, currency, roles, months, published)
 
     @classmethod
     def of_tables(cls, tables: Mapping[str, pa.Table], time_zone: str = "Asia/Shanghai") -> Inputs:
@@ -129,8 +133,16 @@ class Inputs:
         spec, given = table(name), self.tables.get(name, ())
         if isinstance(given, pa.Table):
             return given.select(list(columns)) if columns else given
-        parts = [read_parquet(file, spec, columns) for file in given]
-        return pa.concat_tables(parts)
+        self.check([name])
+        return pa.concat_tables([read_parquet(file, spec, columns) for file in given])
+
+    def check(self, names: Iterable[str]) -> None:
+        """Raise `CorruptFile` if a file of these tables is not as its book published it."""
+        for name in names:
+            given = self.tables.get(name, ())
+            for file in () if isinstance(given, pa.Table) else given:
+                if file in self.published:
+                    check_unchanged(file, self.published[file])
 
     def __contains__(self, name: str) -> bool:
         return name in self.tables

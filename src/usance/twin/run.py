@@ -16,8 +16,7 @@ import json
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
-from errno import EDQUOT, EFBIG, ENOSPC
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -38,12 +37,13 @@ from usance.measure.duck import all_cores
 from usance.twin import closing
 from usance.twin.driver import Driver
 from usance.twin.engine import Engine, Local
-from usance.twin.errors import NoRoom, RunError
+from usance.twin.errors import RunError
 from usance.twin.ledger_facts import GroupFacts
 from usance.twin.loan_terms import cells_table
 from usance.twin.parts import Part, Place, clear, shard_name, standing
 from usance.twin.plan import MARKS, Plan
 from usance.twin.routed import Routing, route_month
+from usance.twin.run_folder import book_in
 from usance.twin.setting import SHARD_BITS, Setting
 from usance.twin.shard import Shard
 from usance.twin.sources import limits_table, sources_table
@@ -66,8 +66,6 @@ Progress = Callable[[str, int, int], None]
 OPEN, SERVE, BOOK, CLOSE, MEASURE, STATES = "open", "serve", "book", "close", "measure", "states"
 MOST_HELD = 8
 """Shards that stay in memory from stage to stage, at some 300 MB each; more are read again."""
-FULL = (ENOSPC, EDQUOT, EFBIG)
-"""What a disk, a quota or a limit on files says when there is no more room."""
 
 
 def no_progress(_stage: str, _done: int, _whole: int) -> None:
@@ -106,8 +104,7 @@ def run(
     """Run a scenario into a folder, or go on with the run that is in it."""
     plan = Plan(scenario, scale, first, last)
     plan.check(folder)
-    with _room_in(folder):
-        book = _book(plan, folder.absolute())
+    with book_in(folder.absolute(), scenario) as book:
         return Runner(plan, book, engine or Local(workers), progress, clock, shard_bits).run()
 
 
@@ -301,10 +298,15 @@ class Runner:
         """Where the manifest is kept as the close of a month left it."""
         return f"run/left/{format_month(month)}.json"
 
+    def _as_left(self, month: int) -> Book:
+        """The book as the close left it, but for the states, which are those of an earlier end."""
+        left = Manifest.from_bytes(self.book.kept(self._left(month)), where=self._left(month))
+        tables = {name: entry for name, entry in left.tables.items() if name != "state"}
+        return Book(self.book.path, replace(left, tables=tables))
+
     def _measure(self, month: int) -> None:
         self._take_metrics()
-        kept = self.book.kept(self._left(month))
-        left = Book(self.book.path, Manifest.from_bytes(kept, where=self._left(month)))
+        left = self._as_left(month)
 
         def made() -> tuple[pa.Table, float]:
             begun = self.clock()
@@ -376,23 +378,3 @@ def _rounded(seconds: Mapping[str, float]) -> dict[str, float]:
 
 def _sums(part: Part) -> dict[str, Any]:
     return unpack(part.read(SUMS))
-
-
-def _book(plan: Plan, folder: Path) -> Book:
-    """The book of the run: a new one, or the one that is there."""
-    if (folder / MANIFEST).exists():
-        return Book.open(folder)
-    scenario = plan.scenario
-    return Book.create(folder, currency=scenario.currency, time_zone=scenario.time_zone)
-
-
-@contextmanager
-def _room_in(folder: Path) -> Iterator[None]:
-    """A disk that is full is said as such."""
-    try:
-        yield
-    except OSError as error:
-        if error.errno not in FULL:
-            raise
-        fix = "Make room, and run the same command again: it goes on where it was"
-        raise NoRoom("the disk is full", where=str(folder), fix=fix) from error

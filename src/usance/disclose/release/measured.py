@@ -109,7 +109,9 @@ def inputs_of(closed: Closed, last: date, as_of: date, known_at: datetime) -> In
     end = last_of_month(to_month(last))
     dues = dues_between(portfolio, first_of_month(first), end, cells, as_of)
     made = {"tape": tape, "dues": dues, "cells": cells}
-    return Inputs({**given.tables, **made}, given.snapshot, given.time_zone)
+    return Inputs(
+        {**given.tables, **made}, given.snapshot, given.time_zone, published=given.published
+    )
 
 
 def _needs_tape(book: Book, given: Inputs) -> bool:
