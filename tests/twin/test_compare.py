@@ -20,6 +20,7 @@ from usance.base.errors import InputError, UsanceError
 from usance.cli import main
 from usance.disclose.facts import COLUMNS
 from usance.disclose.profile import load_profile
+from usance.disclose.reading import read_facts
 from usance.measure.positions import Portfolio
 from usance.measure.tape_of_book import cells_table, tape_month
 from usance.twin.compare import Compared, Key, compare, own_figures
@@ -53,7 +54,7 @@ def published(own: dict[Key, Fraction], folder: Path, factor: Fraction = Fractio
 def test_a_run_beside_itself_has_no_error(
     book: Book, own: dict[Key, Fraction], tmp_path: Path
 ) -> None:
-    rows = compare(book, [published(own, tmp_path)], Fraction(1))
+    rows = compare(book, [published(own, tmp_path)], Fraction(1)).rows
     assert len(rows) > 20
     assert {row.error for row in rows if row.published} == {0}
     assert all(row.is_near for row in rows if row.tolerance)
@@ -61,7 +62,7 @@ def test_a_run_beside_itself_has_no_error(
 
 def test_amounts_are_set_at_full_size(book: Book, own: dict[Key, Fraction], tmp_path: Path) -> None:
     path = published(own, tmp_path, Fraction(1000))
-    rows = compare(book, [path], Fraction(1, 1000))
+    rows = compare(book, [path], Fraction(1, 1000)).rows
     # The table prints hundredths.
     assert all(abs(row.found - row.published) <= 1 for row in rows)
 
@@ -69,8 +70,8 @@ def test_amounts_are_set_at_full_size(book: Book, own: dict[Key, Fraction], tmp_
 def test_a_figure_beyond_its_tolerance_is_outside(
     book: Book, own: dict[Key, Fraction], tmp_path: Path
 ) -> None:
-    near = compare(book, [published(own, tmp_path, Fraction(110, 100))], Fraction(1))
-    far = compare(book, [published(own, tmp_path, Fraction(130, 100))], Fraction(1))
+    near = compare(book, [published(own, tmp_path, Fraction(110, 100))], Fraction(1)).rows
+    far = compare(book, [published(own, tmp_path, Fraction(130, 100))], Fraction(1)).rows
 
     def of_income(rows: list[Compared]) -> Compared:
         return next(row for row in rows if row.line == "Financing income")
@@ -81,11 +82,39 @@ def test_a_figure_beyond_its_tolerance_is_outside(
 
 
 def test_filings_can_be_laid_beside_a_run(book: Book, shared: Path) -> None:
-    rows = compare(book, [shared / "filings" / "000.csv"], Fraction(1, 10**6))
-    lines = {(row.statement, row.line) for row in rows}
+    path = shared / "filings" / "000.csv"
+    made = compare(book, [path], Fraction(1, 10**6))
+    lines = {(row.statement, row.line) for row in made.rows}
     assert ("operations", "Financing income") in lines
     assert ("balance_sheet", "Loans receivable, net") in lines
     assert ("business_highlights", "Total outstanding loan balance") in lines
+    # Whoever the company is called after.
+    assert any(row.parent.startswith("Net income per ADS attributable") for row in made.rows)
+    # Every published figure is in one place or the other; sums of lines are our own.
+    of_lines = [row for row in made.rows if row.line != "Total provisions"]
+    published = len(read_facts([path], load_profile()))
+    assert len(of_lines) + sum(map(len, made.left_out.values())) == published
+    assert {fact.currency for fact in made.left_out["of another currency"]} == {"USD"}
+
+
+def test_figures_of_an_earlier_quarter_are_compared_and_others_told_apart(
+    book: Book, own: dict[Key, Fraction], tmp_path: Path
+) -> None:
+    """A document may also name what is not closed yet, or what no one has."""
+    path = published(own, tmp_path)
+    compared = len(compare(book, [path], Fraction(1)).rows)
+    row = "X,operations,{line},,{period},RMB,unit,5.00,0\n"
+    with path.open("a") as file:
+        file.write(row.format(line="Net income", period="2025Q1"))
+        file.write(row.format(line="Income from the moon", period="2024Q1"))
+        file.write(row.format(line="Net income", period="2019Q1"))
+    made = compare(book, [path], Fraction(1))
+    assert len(made.rows) == compared
+    assert {reason: [fact.line for fact in some] for reason, some in made.left_out.items()} == {
+        "of quarters the run has not closed": ["Net income"],
+        "without a counterpart": ["Income from the moon"],
+        "of a time before the run": ["Net income"],
+    }
 
 
 def test_a_rate_that_is_not_known_yet_is_taken_over_what_is(book: Book, tmp_path: Path) -> None:
@@ -130,6 +159,7 @@ def test_the_command_prints_each_line(
     assert main(["twin", "compare", str(book.path), str(path), "--scale", "1", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert told["figures"] == len(told["compared"])
+    assert told["left_out"] == {"without a counterpart": []}
     assert told["within"] == told["with_tolerance"] > 0
     again = ["twin", "compare", str(book.path), str(path), "--scale", "1", "--only-tolerances"]
     assert main(again) == 0
@@ -163,5 +193,16 @@ def test_periods_that_are_not_closed_are_refused(
 ) -> None:
     path = published(own, tmp_path)
     path.write_text(path.read_text().replace("2024Q1", "2025Q1").replace("2023", "2025"))
-    with pytest.raises(InputError, match="tells none of these periods"):
+    with pytest.raises(InputError, match="has a counterpart: .* the run has not closed"):
         compare(book, [path], Fraction(1))
+
+
+def test_where_nothing_can_be_compared_there_is_no_success(
+    book: Book, own: dict[Key, Fraction], tmp_path: Path
+) -> None:
+    path = published(own, tmp_path)
+    path.write_text(path.read_text().replace("operations", "opera"))
+    with pytest.raises(InputError, match=r"counterpart: \d+ are of other statements"):
+        compare(book, [path], Fraction(1))
+    path.write_text(",".join(COLUMNS) + "\n")
+    assert main(["twin", "compare", str(book.path), str(path), "--scale", "1"]) == 2

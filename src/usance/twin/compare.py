@@ -7,6 +7,8 @@ some days to be known is taken over what has had those days.
 
 from __future__ import annotations
 
+import re
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
@@ -17,7 +19,7 @@ from typing import Any
 from usance.base.book import Book
 from usance.base.dates import to_month
 from usance.base.errors import InputError
-from usance.books.closes import standing
+from usance.books.closes import CloseRef, standing
 from usance.books.periods import parse_close_period
 from usance.disclose.facts import MONEY, NO_CURRENCY, UNITS, Fact
 from usance.disclose.periods import Period
@@ -34,13 +36,18 @@ from usance.measure.spans import Span
 from usance.twin.compare_tolerances import Rules, Tolerance, load_rules
 
 STATEMENTS = (
-    "business_highlights", "management_quote", "balance_sheet", "operations", "cash_flows",
+    "business_highlights", "management_quote", "balance_sheet", "operations",
+    "comprehensive_income", "cash_flows", "non_gaap_reconciliation", "ifrs_reconciliation",
 )  # fmt: skip
+"""The beginnings of the names of statements that are compared."""
+_OWNERS = re.compile(r"(?<=shareholders of ).+|(?<=^TOTAL )(?!LIABILITIES AND ).+(?= EQUITY$)")
+"""Where a line has the name of its company."""
 SCALED = frozenset({*MONEY, "shares", "ads", "persons", "million_persons", "count"})
 """Units of figures that grow with the size of a run."""
 
 Key = tuple[str, str, str, str]
 """Statement, line, parent line, period."""
+NOT_TOLD = "without a counterpart"
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,40 +87,62 @@ class Compared:
         }  # fmt: skip
 
 
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """What was compared, and every other published figure by the reason why it was not."""
+
+    rows: list[Compared]
+    left_out: Mapping[str, list[Fact]]
+
+
 def compare(
     book: Book, facts: Sequence[Path], scale: Fraction, *, profile: Profile | None = None,
     rules: Rules | None = None,
-) -> list[Compared]:  # fmt: skip
-    """Every published figure that the run tells too."""
+) -> Comparison:  # fmt: skip
+    """Every published figure that the run tells too, and which ones it does not."""
     if scale <= 0:
         raise InputError(f"a scale of {scale}", where="--scale", fix="Give one above zero")
     printing, known = profile or load_profile(), rules or load_rules()
-    opening = min((each.day for each in standing(book)), default=date.min)
-    published = [
-        fact
-        for fact in read_facts(facts, printing)
-        if _wanted(fact, printing) and was_run(fact.period, opening)
-    ]
-    own: dict[Key, Fraction] = {}
-    for ends in sorted(set(_last_days(published).values())):
-        own |= own_figures(book, ends, printing)
-    if not own:
-        fix = "Give figures of periods that the run has closed"
-        raise InputError("the run tells none of these periods", where=str(book.path), fix=fix)
+    closes = standing(book)
+    left_out: defaultdict[str, list[Fact]] = defaultdict(list)
+    for fact in read_facts(facts, printing):
+        left_out[_reason(fact, closes, printing)].append(fact)
+    published = left_out.pop("", [])
+    own = _told(book, published, printing, known)
+    left_out[NOT_TOLD] = [fact for fact in published if _key(fact, known) not in own]
     rows = list(_rows(published, own, scale, known))
-    return [*rows, *_sums(rows, known)]
+    if not rows:
+        reasons = [f"{len(some)} are {reason}" for reason, some in left_out.items() if some]
+        what = f"no published figure has a counterpart: {', '.join(reasons) or 'there are none'}"
+        fix = "Give figures of periods that the run has closed, in its currency"
+        raise InputError(what, where=str(book.path), fix=fix)
+    return Comparison([*rows, *_sums(rows, known)], left_out)
+
+
+def _told(
+    book: Book, published: Sequence[Fact], profile: Profile, rules: Rules
+) -> dict[Key, Fraction]:
+    """What the run says of them: in the release of each document's last quarter, then others."""
+    own: dict[Key, Fraction] = {}
+    latest = sorted(set(_last_quarters(published).values()))
+    for quarter in latest:
+        own |= own_figures(book, quarter, profile)
+    missing = [fact for fact in published if _key(fact, rules) not in own]
+    for quarter in sorted({_quarter(fact) for fact in missing} - set(latest)):
+        own = own_figures(book, quarter, profile) | own
+    return own
 
 
 def own_figures(book: Book, quarter: str, profile: Profile) -> dict[Key, Fraction]:
-    """What a run says in its release of a quarter; nothing if that is not closed."""
+    """What a run says in its release of a quarter; nothing if it was not run or is not closed."""
     period = parse_close_period(quarter)
-    if period.last_month not in {each.month for each in standing(book)}:
+    if not {period.months[0] - 1, period.last_month} <= {each.month for each in standing(book)}:
         return {}
     exact = Filer(unit="unit", decimals=2, translated=False)
     release = release_of(book, period, profile, exact)
     return {
-        (each.statement, each.line.removesuffix(INCOMPLETE), each.parent, each.period):
-            Fraction(each.text) * UNITS[each.unit]
+        (each.statement, _anyone(each.line.removesuffix(INCOMPLETE)), _anyone(each.parent),
+         each.period): Fraction(each.text) * UNITS[each.unit]
         for each in release.figures
         if each.unit in UNITS and each.currency in (profile.reporting, NO_CURRENCY)
     } | dict(_ripe(book, release))  # fmt: skip
@@ -147,29 +176,57 @@ def was_run(period: Period, opening: date) -> bool:
     return period.instant or period.start > opening
 
 
-def _wanted(fact: Fact, profile: Profile) -> bool:
-    counted = fact.is_number and fact.currency in (profile.reporting, NO_CURRENCY)
-    return counted and fact.statement in STATEMENTS and " - change vs " not in fact.line
+def _reason(fact: Fact, closes: Sequence[CloseRef], profile: Profile) -> str:
+    """Why a published figure cannot be compared, if it cannot."""
+    if not fact.is_number:
+        return "no numbers"
+    if fact.currency not in (profile.reporting, NO_CURRENCY):
+        return "of another currency"
+    if not fact.statement.startswith(STATEMENTS):
+        return "of other statements"
+    if " - change vs " in fact.line:
+        return "changes between figures"
+    if not was_run(fact.period, min((each.day for each in closes), default=date.min)):
+        return "of a time before the run"
+    if parse_close_period(_quarter(fact)).last_month not in {each.month for each in closes}:
+        return "of quarters the run has not closed"
+    return ""
 
 
-def _last_days(facts: Iterable[Fact]) -> dict[str, str]:
-    """By document, the quarter of its latest day: its release tells the earlier ones too."""
-    latest: dict[str, Any] = {}
-    for fact in facts:
-        day = fact.period.end
-        if fact.document not in latest or latest[fact.document] < day:
-            latest[fact.document] = day
-    return {name: f"{day.year}Q{(to_month(day) % 12) // 3 + 1}" for name, day in latest.items()}
+def _quarter(fact: Fact) -> str:
+    """The quarter in which the period of a figure ends."""
+    day = fact.period.end
+    return f"{day.year}Q{to_month(day) % 12 // 3 + 1}"
+
+
+def _last_quarters(facts: Iterable[Fact]) -> dict[str, str]:
+    """By document its latest quarter, whose release tells most of the earlier ones too."""
+    by_day = sorted(facts, key=lambda fact: fact.period.end)
+    return {fact.document: _quarter(fact) for fact in by_day}
+
+
+def _key(fact: Fact, rules: Rules) -> Key:
+    statement = rules.printed_in.get(fact.line, fact.statement)
+    return statement, _anyone(fact.line), _anyone(fact.parent), fact.period.name
+
+
+def _anyone(line: str) -> str:
+    """A line without the name of its company.
+
+    >>> _anyone("TOTAL EXAMPLE HOLDING EQUITY"), _anyone("TOTAL EQUITY")
+    ('TOTAL COMPANY EQUITY', 'TOTAL EQUITY')
+    """
+    return _OWNERS.sub(lambda found: "COMPANY" if found[0].isupper() else "the Company", line)
 
 
 def _rows(
     published: Sequence[Fact], own: Mapping[Key, Fraction], scale: Fraction, rules: Rules
 ) -> Iterator[Compared]:
     for fact in published:
-        statement = rules.printed_in.get(fact.line, fact.statement)
-        found = own.get((statement, fact.line, fact.parent, fact.period.name))
-        if found is None:
+        statement, *_ = key = _key(fact, rules)
+        if key not in own:
             continue
+        found = own[key]
         grows = fact.unit in SCALED and fact.line not in rules.unscaled
         tolerance = rules.tolerance(statement, fact.line, fact.period.name)
         yield Compared(

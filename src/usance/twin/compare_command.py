@@ -42,10 +42,15 @@ def compare_command(
     from usance.base.book import Book
     from usance.twin.compare import compare
 
-    rows = compare(Book.open(folder), facts, scale_of(folder, scale))
+    made = compare(Book.open(folder), facts, scale_of(folder, scale))
+    rows = made.rows
     shown = [row for row in rows if row.tolerance is not None] if only else rows
     if as_json:
-        print_json({"compared": [row.as_dict() for row in shown], **_counts(rows)})
+        left_out = {
+            reason: [fact.place() for fact in some] for reason, some in made.left_out.items()
+        }
+        compared = [row.as_dict() for row in shown]
+        print_json({"compared": compared, **_counts(rows), "left_out": left_out})
         return
     head = ["line", "period", "published", "run", "error", "tolerance", ""]
     print_table(head, [_cells(row) for row in shown])
@@ -54,6 +59,9 @@ def compare_command(
         f"{counts['figures']} figures; {counts['within']} of {counts['with_tolerance']} "
         "lie within their tolerance"
     )
+    for reason, some in made.left_out.items():
+        if some:
+            print_line(f"{len(some)} more are {reason}")
 
 
 def scale_of(folder: Path, given: str = "") -> Fraction:
