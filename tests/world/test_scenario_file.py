@@ -260,5 +260,29 @@ def test_first_loans_need_someone_who_never_borrowed(tmp_path: Path) -> None:
     assert "demand.first_time" in found
 
 
+def test_an_opening_book_its_borrowers_cannot_owe_is_refused(tmp_path: Path) -> None:
+    (found,) = refusals(
+        changed(tmp_path, "capital_heavy: 4.4 million", "capital_heavy: 440 million")
+    )
+    assert "loans on average, and 6 is the most" in found
+    assert "opening.balance" in found
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "what"),
+    [
+        ("{2023Q1: 1200,", "{2023Q1: 120000,", "of users who have never borrowed, in 2023-0"),
+        ("  opening: 12000", "  opening: 600", "of users who have borrowed, in 2023-0"),
+    ],
+)
+def test_more_demand_than_users_is_refused(tmp_path: Path, old: str, new: str, what: str) -> None:
+    text = CALM.replace(old, new)
+    text = re.sub(r": [\d.]+ million", ": 0.1 million", text)
+    (found,) = refusals(written(tmp_path, text))
+    assert what in found
+    assert "demand.requests" in found
+    assert "may ask then" in found
+
+
 def test_the_repaired_file_is_read(tmp_path: Path) -> None:
     assert read_scenario(written(tmp_path, CALM)) == read_scenario("calm")

@@ -59,7 +59,7 @@ from usance.twin.stages import (
     only,
     write_routed,
 )
-from usance.world.asking import chances
+from usance.world.asking import chances, targets
 from usance.world.scenario import Scenario
 
 Progress = Callable[[str, int, int], None]
@@ -246,6 +246,7 @@ class Runner:
     def _serve(self, month: int) -> None:
         setting, driver = self.setting, self.driver
         thresholds = chances(setting.scenario, setting.scale, month, driver.eligible)
+        self.figures["requests_wanted"] += sum(targets(setting.scenario, setting.scale, month))
         driver.begin(month)
         with self._stage(month, SERVE) as stage:
             work = Serving(**self._told(stage.place, month - 1), thresholds=thresholds)
@@ -358,7 +359,7 @@ class Runner:
             "scenario": plan.scenario.name, "seed": plan.scenario.seed, "scale": str(plan.scale),
             "from": format_month(plan.first), "to": format_month(plan.last), "key": plan.key,
             "engine": self.engine.name, "workers": self.engine.workers,
-            "figures": dict(self.figures), "seconds": round(seconds, 3),
+            "figures": dict(self.figures), "notes": _notes(self.figures), "seconds": round(seconds, 3),
             "seconds_by_stage": _rounded(self.seconds),
             "seconds_beside": _rounded(self.seconds_beside),
             "disk_bytes_expected": plan.bytes_needed, "release": {},
@@ -374,6 +375,14 @@ class Runner:
 
 def _rounded(seconds: Mapping[str, float]) -> dict[str, float]:
     return {name: round(each, 3) for name, each in seconds.items()}
+
+
+def _notes(figures: Counter[str]) -> list[str]:
+    """What a run did not reach, beyond chance."""
+    asked, wanted = figures["requests"], figures["requests_wanted"]
+    if wanted - asked <= max(wanted / 20, 4 * wanted**0.5):
+        return []
+    return [f"{asked:,} of {wanted:,} requests: too few users could ask"]
 
 
 def _sums(part: Part) -> dict[str, Any]:

@@ -81,6 +81,46 @@ def level_left(months: int, rate: float) -> tuple[float, ...]:
     return tuple(sum(parts[paid:]) / sum(parts) for paid in range(months + 1))
 
 
+class Kinds(NamedTuple):
+    """Kinds of opening loans (product, months, age, behind), how often each, their mean balance."""
+
+    rows: NDArray[np.int64]
+    choice: Choice
+    mean_minor: int
+
+
+def kinds_of(scenario: Scenario) -> Kinds:
+    """The kinds of loans that make up the balance of each bucket of a scenario."""
+    rate, stays = monthly_rate(scenario), 1 - scenario.behaviour.prepay_ppm / PPM
+    rows, weights, balance, count = [], [], 0.0, 0.0
+    for behind, share in enumerate(scenario.opening.bucket_ppm):
+        found = [
+            (n, months, age, mix.request_ppm * part * stays ** (age - behind),
+             mean_ticket_minor(mix, PPM) * level_left(months, rate)[age - behind])
+            for n, mix in enumerate(scenario.demand.products)
+            for months, part in sorted(mix.months_ppm.items())
+            for age in range(behind, months + behind)
+        ]  # fmt: skip
+        total = sum(weight * left for *_, weight, left in found)
+        for n, months, age, weight, left in found:
+            own = share * weight / total if total else 0.0
+            rows.append((n, months, age, behind))
+            weights.append(own)
+            balance += own * left
+            count += own
+    scaled = [round(WEIGHT * each / count) for each in weights]
+    choice = Choice.weighted(np.arange(len(rows)), scaled)
+    return Kinds(np.array(rows), choice, round(balance / count))
+
+
+def loans_a_borrower(scenario: Scenario) -> float:
+    """How many open loans a borrower must have on average to make up the opening balance."""
+    users = scenario.users
+    borrowers = users.opening * users.opening_approved_ppm * users.opening_borrowers_ppm
+    wanted = sum(scenario.opening.balance_minor.values()) / kinds_of(scenario).mean_minor
+    return wanted / max(borrowers / PPM**2, 1e-9)
+
+
 @dataclass(frozen=True)
 class Opening:
     """How the opening book of a scenario is drawn."""
@@ -89,29 +129,9 @@ class Opening:
     institutions: Institutions
 
     @cached_property
-    def kinds(self) -> tuple[NDArray[np.int64], Choice, int]:
-        """Kinds of loans (product, months, age, behind), how often each, and their mean balance."""
-        demand, buckets = self.population.scenario.demand, self.population.scenario.opening
-        rate, stays = monthly_rate(self.population.scenario), 1 - self._prepay
-        rows, weights, balance, count = [], [], 0.0, 0.0
-        for behind, share in enumerate(buckets.bucket_ppm):
-            found = [
-                (n, months, age, mix.request_ppm * part * stays ** (age - behind),
-                 mean_ticket_minor(mix, PPM) * level_left(months, rate)[age - behind])
-                for n, mix in enumerate(demand.products)
-                for months, part in sorted(mix.months_ppm.items())
-                for age in range(behind, months + behind)
-            ]  # fmt: skip
-            total = sum(weight * left for *_, weight, left in found)
-            for n, months, age, weight, left in found:
-                own = share * weight / total if total else 0.0
-                rows.append((n, months, age, behind))
-                weights.append(own)
-                balance += own * left
-                count += own
-        scaled = [round(WEIGHT * each / count) for each in weights]
-        mean = round(balance / count)
-        return np.array(rows), Choice.weighted(np.arange(len(rows)), scaled), mean
+    def kinds(self) -> Kinds:
+        """What the opening book is made of."""
+        return kinds_of(self.population.scenario)
 
     @property
     def _prepay(self) -> float:
@@ -135,10 +155,7 @@ class Opening:
     @cached_property
     def loans_per_borrower(self) -> Choice:
         """How many open loans a borrower has."""
-        users = self.population.scenario.users
-        borrowers = users.opening * users.opening_approved_ppm * users.opening_borrowers_ppm
-        wanted = sum(self.population.scenario.opening.balance_minor.values()) / self.kinds[2]
-        mean = wanted / max(borrowers / PPM**2, 1e-9)
+        mean = loans_a_borrower(self.population.scenario)
         chance, chances = exp(-mean), []
         for n in range(MOST_LOANS + 1):
             chances.append(round(WEIGHT * chance))

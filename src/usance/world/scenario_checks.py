@@ -15,6 +15,7 @@ from usance.base.errors import CodeError, DateError, DocumentError, UsanceError
 from usance.base.fields import Places
 from usance.base.rates import PPM, Rate
 from usance.world.scenario import Funding, ProductMix, Scenario, Turn
+from usance.world.shocks import factor_ppm
 
 Check = Callable[[Scenario, Places], Iterator[UsanceError]]
 
@@ -26,8 +27,9 @@ OWN_FUNDS = (Model.CAPITAL_HEAVY, Model.ON_BALANCE_SHEET)
 
 
 def contradictions(scenario: Scenario, places: Places) -> list[UsanceError]:
-    """Everything wrong with a scenario."""
-    return [found for check in _CHECKS for found in check(scenario, places)]
+    """Everything wrong with a scenario; what its users can carry, once all else is right."""
+    found = [found for check in _CHECKS for found in check(scenario, places)]
+    return found or [found for check in _REACH for found in check(scenario, places)]
 
 
 def _months(scenario: Scenario, places: Places) -> Iterator[UsanceError]:
@@ -270,6 +272,45 @@ def _turn(scenario: Scenario, turn: Turn, where: str) -> Iterator[UsanceError]:
         yield DocumentError("value is above 100%", where=where, fix="Give 0% to 100%")
 
 
+def _opening_reach(scenario: Scenario, places: Places) -> Iterator[UsanceError]:
+    """Whether the borrowers of the opening can owe its balance."""
+    from usance.world.opening import MOST_LOANS, loans_a_borrower  # compiles: only once it is due
+
+    if not any(scenario.opening.balance_minor.values()):
+        return
+    mean, most = loans_a_borrower(scenario), MOST_LOANS // 2
+    if mean > most:
+        what = f"each borrower would owe {mean:,.1f} loans on average, and {most} is the most"
+        where, fix = places(("opening", "balance")), "Lower it, or raise users.opening"
+        yield DocumentError(what, where=where, fix=fix)
+
+
+def _demand_reach(scenario: Scenario, places: Places) -> Iterator[UsanceError]:
+    """Whether there are users enough to ask: each asks once a month, and once for the first time.
+
+    All who apply are taken for approved, so what is refused here cannot come about at all.
+    """
+    users, first_ppm = scenario.users, scenario.demand.first_time_ppm
+    approved = users.opening * users.opening_approved_ppm // PPM
+    borrowed = approved * users.opening_borrowers_ppm // PPM
+    never, where = approved - borrowed, places(("demand", "requests"))
+    for month in range(scenario.first_month, scenario.last_month + 1):
+        shocked = factor_ppm(scenario, "demand", month)
+        asked = scenario.demand.requests[month] * shocked // PPM
+        first = asked * first_ppm // PPM
+        for wanted, there, who in (
+            (first, never, "have never borrowed"), (asked - first, borrowed, "have borrowed")
+        ):  # fmt: skip
+            if wanted > there:
+                what = f"{wanted:,} requests of users who {who}, in {format_month(month)}"
+                fix = f"Lower it, or raise users: at most {there:,} may ask then"
+                yield DocumentError(what, where=where, fix=fix)
+                return
+        never += users.registered[month] * users.applies_ppm // PPM - first
+        borrowed += first
+
+
+_REACH: tuple[Check, ...] = (_opening_reach, _demand_reach)
 _CHECKS: tuple[Check, ...] = (
     _months, _time_zone, _sums, _lengths, _users, _funding, _behaviour, _providers, _shocks,
     _turns, _desks,
