@@ -12,21 +12,14 @@ import pytest
 
 from usance.base.codes import Kind
 from usance.base.columns import arrays
-from usance.base.errors import InputError, UsanceError
+from usance.base.errors import InputError
 from usance.base.rates import PPM
 from usance.cli import main
 from usance.loan.batch import schedule_columns
 from usance.loan.known import term_columns
-from usance.twin.calibrate import (
-    Fit,
-    calibrate,
-    fitted_values,
-    least_squares,
-    read_targets,
-    targets_of,
-    with_fitted,
-)
-from usance.twin.calibrate_model import SELECTED, ExpectedBook, Fitted
+from usance.twin.calibrate import Fit, calibrate, fitted_values, least_squares, place_of
+from usance.twin.calibrate_model import SEARCHED, SELECTED, ExpectedBook, Fitted
+from usance.twin.calibrate_targets import read_targets, targets_of
 from usance.twin.opened import open_shard
 from usance.twin.setting import Setting
 from usance.world.scenario import Behaviour, Scenario
@@ -97,6 +90,32 @@ def test_least_squares_finds_a_known_answer() -> None:
         lambda place: np.exp(-place[0] * x) * place[1] - np.exp(-2 * x) * 3, np.array([1.0, 1.0])
     )
     assert found == pytest.approx([2.0, 3.0], abs=1e-9)
+
+
+def test_least_squares_ends_where_two_values_cannot_be_told_apart() -> None:
+    found, _ = least_squares(
+        lambda place: np.array([place.sum() - 3, np.exp(place.sum()) - np.exp(3)]), np.zeros(2)
+    )
+    assert found.sum() == pytest.approx(3)
+
+
+def test_a_step_that_cannot_be_solved_is_damped_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    solve = np.linalg.solve
+    failed: list[bool] = []
+
+    def once_singular(*given: np.ndarray) -> np.ndarray:
+        if not failed:
+            failed.append(True)
+            raise np.linalg.LinAlgError
+        return np.asarray(solve(*given))
+
+    monkeypatch.setattr(np.linalg, "solve", once_singular)
+    found, _ = least_squares(lambda place: place - 1, np.zeros(2))
+    assert found == pytest.approx([1, 1])
+
+
+def test_every_value_that_is_searched_has_a_name(scenario: Scenario) -> None:
+    assert len(place_of(scenario.behaviour)) == len(SEARCHED)
 
 
 # The expected book
@@ -217,20 +236,6 @@ def test_a_scenario_may_charge_late_fees_of_its_own(tmp_path: Path) -> None:
 # What is written
 
 
-def test_the_fitted_block_alone_is_written_anew(fits: list[Fit]) -> None:
-    text = "# mine\na: 1\nfitted:\n  late: 1%\n  # old\n\nlast: 2  # kept\n"
-    written = with_fitted(text, fits[0])
-    assert written.startswith("# mine\na: 1\nfitted:\n  late: ")
-    assert written.endswith("last: 2  # kept\n")
-    assert "old" not in written
-    assert with_fitted(written, fits[0]) == written
-
-
-def test_a_scenario_without_a_fitted_block_is_refused(fits: list[Fit]) -> None:
-    with pytest.raises(InputError, match="has no fitted values"):
-        with_fitted("behaviour: {late: 1%}\n", fits[0])
-
-
 def test_the_command_writes_the_same_file_again(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -244,23 +249,3 @@ def test_the_command_writes_the_same_file_again(
 def test_a_scenario_without_targets_is_refused() -> None:
     with pytest.raises(InputError, match="has no targets"):
         targets_of("calm")
-
-
-@pytest.mark.parametrize(
-    ("text", "what"),
-    [
-        ("targets: []", "no target is listed"),
-        ("targets: [{figure: ballance, period: 2023Q1, value: 1, tolerance: 5%}]", "Did you mean"),
-        ("targets: [{figure: day_1, period: 2022Q1, value: 5%, tolerance: 5%}]", "outside"),
-        ("targets: [{figure: day_1, period: 2023Q5, value: 5%, tolerance: 5%}]", "no period"),
-        ("targets: [{figure: day_1, period: 2023Q1, value: 5%}]", "tolerance is missing"),
-        ("targets: [{figure: roll_31_60, period: 2023Q1, value: 9%, tolerance: 5%}]", "outside"),
-    ],
-)
-def test_targets_that_cannot_be_met_are_named(
-    tmp_path: Path, scenario: Scenario, text: str, what: str
-) -> None:
-    path = tmp_path / "targets.yaml"
-    path.write_text(text)
-    with pytest.raises(UsanceError, match=what):
-        read_targets(path, scenario)

@@ -193,7 +193,7 @@ def test_periods_that_are_not_closed_are_refused(
 ) -> None:
     path = published(own, tmp_path)
     path.write_text(path.read_text().replace("2024Q1", "2025Q1").replace("2023", "2025"))
-    with pytest.raises(InputError, match="has a counterpart: .* the run has not closed"):
+    with pytest.raises(InputError, match=r"has a counterpart: .* the run has not closed"):
         compare(book, [path], Fraction(1))
 
 

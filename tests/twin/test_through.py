@@ -11,6 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 from tests.twin.runs import faulty
+from usance.base.dates import parse_month
 from usance.loan.convention import OWN_CODES
 from usance.loan.kernel.batch import plan_at
 from usance.loan.kernel.fold import FEES, IS_DISBURSED, LEVEL_MINOR, META
@@ -89,7 +90,7 @@ def test_one_pass_is_serving_and_folding(
         loans = assert_same_both_ways(setting, loans, month, setting.rules(month), workers)
 
 
-JANUARY, FEBRUARY = 636, 637
+JANUARY, FEBRUARY = parse_month("2023-01"), parse_month("2023-02")
 
 
 @pytest.mark.parametrize(

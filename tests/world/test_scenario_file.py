@@ -260,6 +260,13 @@ def test_first_loans_need_someone_who_never_borrowed(tmp_path: Path) -> None:
     assert "demand.first_time" in found
 
 
+@pytest.mark.parametrize("amount", ["inf", "nan", "1e9999", "1e99999999", "many"])
+def test_an_amount_in_words_that_is_no_number_is_refused(tmp_path: Path, amount: str) -> None:
+    (found,) = refusals(changed(tmp_path, "capital_heavy: 4.4 m", f"capital_heavy: {amount} m"))
+    assert "mine.yaml" in found
+    assert "opening.balance.capital_heavy" in found
+
+
 def test_an_opening_book_its_borrowers_cannot_owe_is_refused(tmp_path: Path) -> None:
     (found,) = refusals(
         changed(tmp_path, "capital_heavy: 4.4 million", "capital_heavy: 440 million")

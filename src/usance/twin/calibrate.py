@@ -6,24 +6,20 @@ in the values fitted, so the answer does not depend on where the search begins.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from math import log
-from pathlib import Path
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from math import isfinite, log
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from usance.base.documents import parse_yaml, read_text
-from usance.base.errors import DocumentError, InputError, UsanceError, raise_all, unknown
-from usance.base.fields import Fields, document_places, rate, rate_of
+from usance.base.errors import InputError
 from usance.base.rates import PPM, Rate
-from usance.books.periods import ClosePeriod, parse_close_period
 from usance.twin.calibrate_model import Expected, ExpectedBook, Fitted
+from usance.twin.calibrate_targets import Target, Targets
 from usance.world.scenario import Behaviour, Scenario
-from usance.world.scenario_file import scenario_path
-from usance.world.scenario_file_values import amount_in, by_period, flow, with_texts
+from usance.world.scenario_checks import contradictions
 
 F64 = NDArray[np.float64]
 STEPS = 200
@@ -31,31 +27,8 @@ ENOUGH = 1e-13
 NUDGE = 1e-5
 LATER_CURES = (0.75, 0.5, 0.5)
 """Cures of the last three buckets against that of 61–90 days: no figure tells them apart."""
-
-Figure = Callable[[Mapping[int, Expected], ClosePeriod], float]
-
-
-@dataclass(frozen=True, slots=True)
-class Target:
-    """A published figure, and how far from it one tolerance reaches."""
-
-    figure: str
-    period: ClosePeriod
-    value: float
-    tolerance: float
-    is_share: bool
-
-    def miss(self, months: Mapping[int, Expected]) -> float:
-        """How many tolerances the expected figure lies above the published one."""
-        return (FIGURES[self.figure](months, self.period) / self.value - 1) / self.tolerance
-
-
-@dataclass(frozen=True, slots=True)
-class Targets:
-    """What a scenario is fitted to, and what was lent in the months of the targets."""
-
-    targets: tuple[Target, ...]
-    volume_minor: Mapping[int, int]
+FARTHEST = 16.0
+"""Where a search stops moving: the share is then less than a part per million from 0% or 100%."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,17 +57,59 @@ class Fit:
 def calibrate(scenario: Scenario, targets: Targets) -> Fit:
     """The behaviour whose expected book misses the targets least."""
     book = ExpectedBook(scenario, targets.volume_minor)
+    start = place_of(scenario.behaviour)
+    _rows(targets, _first_months(book, fitted_at(start), targets), at="begins")
 
     def misses(place: F64) -> F64:
         months = book.months(fitted_at(place))
         return np.array([each.miss(months) for each in targets.targets])
 
-    place, steps = least_squares(misses, place_of(scenario.behaviour))
+    place, steps = least_squares(misses, start)
     fitted = rounded(fitted_at(place))
     months = book.months(fitted)
-    rows = tuple((each, FIGURES[each.figure](months, each.period)) for each in targets.targets)
+    rows = _rows(targets, months, at="ends")
+    _check_possible(scenario, fitted, targets)
     objective = sum(each.miss(months) ** 2 for each in targets.targets)
     return Fit(fitted, objective, steps, rows)
+
+
+def _first_months(book: ExpectedBook, fitted: Fitted, targets: Targets) -> Mapping[int, Expected]:
+    """The expected book where the search begins, if there is any."""
+    try:
+        if book.cohorts(fitted.prepay):
+            return book.months(fitted)
+    except ZeroDivisionError:
+        pass
+    fix = "Give an opening balance, requests or a volume above zero"
+    raise InputError("the scenario lends nothing to be measured", where=targets.where, fix=fix)
+
+
+def _rows(
+    targets: Targets, months: Mapping[int, Expected], *, at: str
+) -> tuple[tuple[Target, float], ...]:
+    """Each target with the expected figure, if all of them have one."""
+    rows = tuple((each, each.expected(months)) for each in targets.targets)
+    lost = [each.name for each, found in rows if not isfinite(found)]
+    if lost:
+        what = f"where the search {at}, the expected book has nothing to measure {lost[0]} by"
+        fix = "Check the value of each target, or leave that one out"
+        raise InputError(what, where=targets.where, fix=fix)
+    return rows
+
+
+def _check_possible(scenario: Scenario, fitted: Fitted, targets: Targets) -> None:
+    """Refuse values that no scenario may have: nobody could read what is written."""
+    late, collected, prepay = (round(each * PPM) for each in fitted[:3])
+    cure = tuple(round(each * PPM) for each in fitted.cure)
+    behaviour = replace(
+        scenario.behaviour, late_ppm=late, collected30_ppm=collected, prepay_ppm=prepay,
+        cure_ppm=cure,
+    )  # fmt: skip
+    found = contradictions(replace(scenario, behaviour=behaviour), lambda _: scenario.name)
+    if found:
+        what = f"the values that come nearest are impossible: {found[0].what}"
+        fix = "Check the value of each target, or widen the tolerance of doubtful ones"
+        raise InputError(what, where=targets.where, fix=fix)
 
 
 def least_squares(misses: Callable[[F64], F64], start: F64) -> tuple[F64, int]:
@@ -103,9 +118,8 @@ def least_squares(misses: Callable[[F64], F64], start: F64) -> tuple[F64, int]:
     found = misses(place)
     for step in range(1, STEPS + 1):
         slope = _slope(misses, place)
-        square, down = slope.T @ slope, slope.T @ found
         while True:
-            move = -np.linalg.solve(square + damping * np.diag(np.diag(square) + 1e-12), down)
+            move = _move(slope, found, damping)
             there = misses(place + move)
             if there @ there <= found @ found:
                 break
@@ -116,6 +130,16 @@ def least_squares(misses: Callable[[F64], F64], start: F64) -> tuple[F64, int]:
         if float(np.abs(move).max()) < ENOUGH:
             return place, step
     return place, STEPS
+
+
+def _move(slope: F64, found: F64, damping: float) -> F64:
+    """The step down of a damping; none where the slopes tell no direction."""
+    square, down = slope.T @ slope, slope.T @ found
+    try:
+        held = square + damping * np.diag(np.diag(square) + 1e-12)
+        return np.asarray(-np.linalg.solve(held, down), np.float64)
+    except np.linalg.LinAlgError:
+        return np.full(len(down), np.nan)
 
 
 def _slope(misses: Callable[[F64], F64], place: F64) -> F64:
@@ -137,7 +161,8 @@ def place_of(behaviour: Behaviour) -> F64:
 
 def fitted_at(place: F64) -> Fitted:
     """The values of a place."""
-    late, collected, prepay, *cure = (float(each) for each in 1 / (1 + np.exp(-place)))
+    near = np.clip(place, -FARTHEST, FARTHEST)
+    late, collected, prepay, *cure = (float(each) for each in 1 / (1 + np.exp(-near)))
     return Fitted(late, collected, prepay, (*cure, *(cure[1] * each for each in LATER_CURES)))
 
 
@@ -163,100 +188,3 @@ def fitted_values(fitted: Fitted) -> dict[str, Any]:
         "cure": [shown(each) for each in fitted.cure],
         "prepay": shown(fitted.prepay),
     }
-
-
-def _stock(read: Callable[[Expected], float]) -> Figure:
-    return lambda months, period: read(months[period.last_month])
-
-
-def _flow(above: Callable[[Expected], float], below: Callable[[Expected], float]) -> Figure:
-    return lambda months, period: (
-        sum(above(months[each]) for each in period.months)
-        / sum(below(months[each]) for each in period.months)
-    )
-
-
-def _roll(behind: int) -> Figure:
-    return lambda months, period: (
-        sum(months[each].behind[behind] for each in period.months)
-        / sum(months[each - 1].behind[behind - 1] for each in period.months)
-    )
-
-
-FIGURES: Mapping[str, Figure] = {
-    "balance": _stock(lambda month: month.balance),
-    "delinquency_90": _stock(lambda month: month.late_90 / month.balance_in_scope),
-    "day_1": _flow(lambda month: month.overdue, lambda month: month.due),
-    "collection_30": _flow(lambda month: month.collected, lambda month: month.overdue),
-    "roll_31_60": _roll(2),
-    "roll_61_90": _roll(3),
-}
-"""Figures of a period that the expected book tells."""
-
-
-def read_targets(path: Path, scenario: Scenario) -> Targets:
-    """The targets of a YAML file, or everything that is wrong with them."""
-    content = read_text(path)
-    problems: list[UsanceError] = []
-    document = with_texts(parse_yaml(content, where=str(path)))
-    given = Fields(document, document_places(str(path), lambda: content), problems)
-    money = amount_in(scenario.currency)
-    lent = by_period(given, "volume", flow(money)) or {}
-    found = [_target(each, money, scenario) for each in given.each("targets")]
-    given.close()
-    if not found and given.is_mapping:
-        given.wrong("no target is listed", "List figures under 'targets:'", "targets")
-    raise_all(problems, where=str(path))
-    targets = tuple(each for each in found if each is not None)
-    return Targets(targets, lent)
-
-
-def targets_of(name_or_path: str | Path) -> Path:
-    """The file of a scenario's targets: `targets.yaml` in the folder of its name."""
-    path = scenario_path(name_or_path)
-    found = path.with_suffix("") / "targets.yaml"
-    if not found.exists():
-        fix = "Name a file with --targets"
-        raise InputError("has no targets to be fitted to", where=str(path), fix=fix)
-    return found
-
-
-def _target(given: Fields, money: Callable[[Any, str], int], scenario: Scenario) -> Target | None:
-    figure = given.need("figure", _figure)
-    period = given.need("period", lambda value, where: parse_close_period(str(value), where=where))
-    read: Callable[[Any, str], int] = money if figure == "balance" else rate
-    value = given.need("value", read)
-    tolerance = given.need("tolerance", rate_of(1, PPM))
-    given.close()
-    if figure is None or period is None or not value or tolerance is None:
-        return None
-    first = scenario.first_month + (figure.startswith("roll"))
-    if not first <= period.months[0] <= period.last_month <= scenario.last_month:
-        given.wrong(f"{period.label} is outside the scenario", "Name a later period", "period")
-        return None
-    unit = 1 if figure == "balance" else PPM
-    return Target(figure, period, value / unit, tolerance / PPM, figure != "balance")
-
-
-def _figure(given: Any, where: str) -> str:
-    if given in FIGURES:
-        return str(given)
-    raise unknown("figure", str(given), FIGURES, where=where)
-
-
-def with_fitted(content: str, fit: Fit, *, where: str = "scenario") -> str:
-    """A scenario's text with its block of fitted values written anew, all else as it was."""
-    lines = content.splitlines()
-    block = [f"  {key}: {_written(value)}" for key, value in fitted_values(fit.fitted).items()]
-    start = next((n for n, line in enumerate(lines) if line.startswith("fitted:")), None)
-    if start is None:
-        fix = "Move late, collected30, cure and prepay from behaviour into 'fitted:'"
-        raise DocumentError("has no fitted values", where=where, fix=fix)
-    end = start + 1
-    while end < len(lines) and (not lines[end] or lines[end][0] in " #"):
-        end += 1
-    return "\n".join([*lines[: start + 1], *block, *lines[end:]]) + "\n"
-
-
-def _written(value: str | Sequence[str]) -> str:
-    return value if isinstance(value, str) else f"[{', '.join(value)}]"

@@ -9,8 +9,6 @@ import typer
 
 from usance.base.command_line import print_json, print_line, print_table, show_help
 from usance.base.documents import read_text
-from usance.base.errors import InputError
-from usance.base.publish import replace
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False, invoke_without_command=True)
 
@@ -31,18 +29,18 @@ def calibrate_command(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Fit how borrowers behave to published figures, and write the scenario with what was found."""
-    from usance.twin.calibrate import calibrate, read_targets, targets_of, with_fitted
+    from usance.twin.calibrate import calibrate
+    from usance.twin.calibrate_file import FittedText, check_out, write_out
+    from usance.twin.calibrate_targets import read_targets, targets_of
     from usance.world.scenario_file import read_scenario, scenario_path
 
     given, path = read_scenario(scenario), scenario_path(scenario)
-    fit = calibrate(given, read_targets(targets or targets_of(scenario), given))
-    content = with_fitted(read_text(path), fit, where=str(path))
-    try:
-        replace(out, content.encode())
-    except OSError as error:
-        fix = "Choose another file with --out"
-        raise InputError(f"cannot be written: {error.strerror}", where=str(out), fix=fix) from None
-    told = fit.as_dict()
+    text = FittedText.of(read_text(path), where=str(path))
+    figures = targets or targets_of(scenario)
+    read = read_targets(figures, given)
+    check_out(out, figures)
+    told = calibrate(given, read).as_dict()
+    write_out(out, text.with_values(told["fitted"]))
     if as_json:
         print_json({**told, "file": str(out)})
         return

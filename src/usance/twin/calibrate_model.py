@@ -37,6 +37,8 @@ SELECTED = 0.0115
 more so each month: by so much of the hazard, measured on runs of scenario 2024."""
 BEYOND_180 = 0.05
 """Of loans five month ends behind, those more than 180 days past due by then: due on the first."""
+SEARCHED = ("late", "collected30", "prepay", "cure of 31–60 days", "cure of 61–90 days")
+"""The values a search moves; the cures of later buckets follow the last."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -359,8 +359,8 @@ class Runner:
             "scenario": plan.scenario.name, "seed": plan.scenario.seed, "scale": str(plan.scale),
             "from": format_month(plan.first), "to": format_month(plan.last), "key": plan.key,
             "engine": self.engine.name, "workers": self.engine.workers,
-            "figures": dict(self.figures), "notes": _notes(self.figures), "seconds": round(seconds, 3),
-            "seconds_by_stage": _rounded(self.seconds),
+            "figures": dict(self.figures), "notes": _notes(self.figures),
+            "seconds": round(seconds, 3), "seconds_by_stage": _rounded(self.seconds),
             "seconds_beside": _rounded(self.seconds_beside),
             "disk_bytes_expected": plan.bytes_needed, "release": {},
             "digests": {

@@ -256,7 +256,10 @@ def late_row(
     days: I16, known: Told, at: int, ends: Ends, met: I64, sure: I64, open_still: I64,
     released: I64,
 ) -> int:  # fmt: skip
-    """How many facts an even loan has that was not calm, with all that is told; or `NOT_LATE`."""
+    """Take a loan that just missed its due, or is told of late, through the month.
+
+    How many facts it has, or `NOT_LATE` if it is another kind of loan and nothing was done.
+    """
     if watches[row, m.W_DAY] >= 0:
         return NOT_LATE
     k, principal, past_due, found = late_loan(

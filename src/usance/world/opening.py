@@ -86,7 +86,7 @@ class Kinds(NamedTuple):
 
     rows: NDArray[np.int64]
     choice: Choice
-    mean_minor: int
+    mean: int
 
 
 def kinds_of(scenario: Scenario) -> Kinds:
@@ -117,7 +117,7 @@ def loans_a_borrower(scenario: Scenario) -> float:
     """How many open loans a borrower must have on average to make up the opening balance."""
     users = scenario.users
     borrowers = users.opening * users.opening_approved_ppm * users.opening_borrowers_ppm
-    wanted = sum(scenario.opening.balance_minor.values()) / kinds_of(scenario).mean_minor
+    wanted = sum(scenario.opening.balance_minor.values()) / kinds_of(scenario).mean
     return wanted / max(borrowers / PPM**2, 1e-9)
 
 

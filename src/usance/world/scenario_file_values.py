@@ -51,9 +51,10 @@ def amount_in(currency: str) -> Reader[int]:
             return plain(given, where)
         try:
             number = Decimal(words[1]) * _WORDS[words[2]]
-        except ArithmeticError:
+            whole = not number % 1
+        except ArithmeticError:  # no number, or one without end
             return plain(words[1], where)
-        return plain(number if number % 1 else int(number), where)
+        return plain(int(number) if whole else number, where)
 
     return amount
 
