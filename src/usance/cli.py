@@ -18,16 +18,25 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import redirect_stdout
 from datetime import UTC, datetime
 from importlib import import_module
-from typing import Annotated, Any
+from typing import Annotated, Any, TextIO, cast
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
-from usance.base.command_line import OutputError, Session, print_json, print_line, show_help
-from usance.base.errors import InputError, Problems, UsanceError
+from usance.base.command_line import (
+    Output,
+    OutputError,
+    Session,
+    Unanswered,
+    print_json,
+    print_line,
+    show_help,
+)
+from usance.base.errors import InputError, Problems, UsanceError, refusal
 
 ROOMS = {
     "loan": ("usance.loan.commands", "Price, schedule and replay a loan."),
@@ -128,35 +137,46 @@ def main(
     words = list(sys.argv[1:] if arguments is None else arguments)
     if sys.stdout is None:
         return _fail(_no_output("it is closed"), as_json=False)
+    with redirect_stdout(cast(TextIO, Output(sys.stdout))):
+        try:
+            code = _run(words, Session(now or _now))
+            sys.stdout.flush()
+        except Unanswered as failed:
+            code = _unanswered(failed.error)
+        except (KeyboardInterrupt, typer.Abort):
+            code = INTERRUPTED
+    return code
+
+
+def _run(words: list[str], session: Session) -> int:
+    """Run one command; whatever fails, but for standard output, is said there or beside it."""
     try:
-        with get_command(app).make_context("usance", words, obj=Session(now or _now)) as ctx:
+        with get_command(app).make_context("usance", words, obj=session) as ctx:
             ctx.command.invoke(ctx)
-        sys.stdout.flush()
     except typer.Exit as end:
         return end.exit_code
-    except BrokenPipeError:
-        _drop_output()  # whoever reads has gone
-        return BROKEN_PIPE
-    except (KeyboardInterrupt, typer.Abort):
-        return INTERRUPTED
-    except OSError as error:
-        # Files are opened by name, so one without a name is standard output.
-        if error.filename is not None:
-            return _fail(_named(error), as_json="--json" in words)
-        _drop_output()
-        return _fail(_no_output(error.strerror or str(error)), as_json=False)
+    except (Unanswered, typer.Abort):
+        raise
     except Exception as error:  # noqa: BLE001 -- the last resort: everything becomes a message
         return _fail(_named(error), as_json="--json" in words)
     return 0
+
+
+def _unanswered(error: OSError) -> int:
+    """What to end with when standard output cannot be written."""
+    _drop(sys.stdout)
+    if isinstance(error, BrokenPipeError):  # whoever reads has gone
+        return BROKEN_PIPE
+    return _fail(_no_output(error.strerror or str(error)), as_json=False)
 
 
 def _now() -> datetime:
     return datetime.now(UTC)
 
 
-def _drop_output() -> None:
+def _drop(stream: TextIO) -> None:
     """Let nothing be written on the way out either."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def _no_output(why: str) -> OutputError:
@@ -171,7 +191,8 @@ def _named(error: Exception) -> UsanceError:
     if isinstance(error, typer.TyperException):
         place = getattr(getattr(error, "ctx", None), "command_path", "usance")
         return Miscalled(error.format_message(), where=place, fix=f"See '{place} --help'")
-    named = Fault(
+    refused = refusal(error) if isinstance(error, OSError) else None
+    named = refused or Fault(
         f"{type(error).__name__}: {error}",
         where="a fault of Usance",
         fix="Please report the command and what USANCE_DEBUG=1 adds to this message",
@@ -191,8 +212,17 @@ def _fail(error: UsanceError, *, as_json: bool) -> int:
             parts["problems"] = [each.as_dict() for each in error.errors]
         print_json({"error": parts})
     elif sys.stderr is not None:
-        sys.stderr.write(f"error: {error}\n")
+        _say(f"error: {error}\n")
     return _CODES.get(type(error), error.exit_code)
+
+
+def _say(text: str) -> None:
+    """Write to standard error; if it cannot be written, the exit code still tells."""
+    try:
+        sys.stderr.write(text)
+        sys.stderr.flush()
+    except OSError:
+        _drop(sys.stderr)
 
 
 _CODES: dict[type[UsanceError], int] = {Fault: FAULT, OutputError: NO_OUTPUT}

@@ -278,6 +278,13 @@ def test_where_there_is_no_book(tmp_path: Path, book: Book) -> None:
     assert not (tmp_path / "new").exists()
 
 
+def test_a_book_that_was_only_begun_is_none(tmp_path: Path) -> None:
+    (tmp_path / "new").mkdir()
+    (tmp_path / "new" / "manifest.json.new").write_text("{")
+    made = Book.create(tmp_path / "new", currency="CNY", time_zone="Asia/Shanghai")
+    assert [each.name for each in made.path.iterdir()] == ["manifest.json"]
+
+
 # --- wrong files -------------------------------------------------------------------------------
 
 

@@ -116,6 +116,18 @@ def test_neither_threads_nor_shards_decide_anything(
     assert digests(made) == digests(whole)
 
 
+def test_demand_that_was_not_reached_is_said(whole: Book, tmp_path: Path) -> None:
+    assert json.loads((whole.path / "run.json").read_text())["notes"] == []
+    eager = faulty()
+    requests = {month: 30 * count for month, count in eager.demand.requests.items()}
+    eager = replace(eager, demand=replace(eager.demand, requests=requests))
+    figures = run_into(tmp_path / "run", eager, last=FIRST).figures
+    asked, wanted = figures["figures"]["requests"], figures["figures"]["requests_wanted"]
+    assert wanted == requests[FIRST] // 4
+    assert asked < wanted / 2
+    assert figures["notes"] == [f"{asked:,} of {wanted:,} requests: too few users could ask"]
+
+
 def test_another_seed_is_another_run(whole: Book, tmp_path: Path) -> None:
     other = replace(faulty(), seed=7)
     made = run_into(tmp_path / "run", other, last=FIRST).book
@@ -151,7 +163,7 @@ def test_it_says_how_much_disk_it_needs(tmp_path: Path, monkeypatch: pytest.Monk
     assert plan.bytes_needed > 10_000_000
     usage = type("Usage", (), {"free": 1_000})
     monkeypatch.setattr("shutil.disk_usage", lambda _path: usage)
-    with pytest.raises(NoRoom, match="GB are free"):
+    with pytest.raises(NoRoom, match=r"needs about 6.* MB, and 0\.0 MB are free"):
         plan.check(tmp_path)
 
 
@@ -197,10 +209,10 @@ def test_the_command_refuses_what_is_no_folder_of_a_run(
     (tmp_path / "file").write_text("mine")
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "mine").write_text("mine")
-    for name in ("file", "full"):
+    for name, said in (("file", "is no folder"), ("full", "is not an empty folder")):
         assert main(["twin", "run", "calm", "--out", str(tmp_path / name)]) == 2
         told = capsys.readouterr()
-        assert "is not an empty folder" in told.err
+        assert said in told.err
         assert told.out == ""
     assert (tmp_path / "file").read_text() == (tmp_path / "full" / "mine").read_text() == "mine"
 
@@ -220,11 +232,12 @@ def test_progress_rises_to_the_end_and_knows_the_time_left(
     assert "2023-01 serve, shard 2 of 2" in {what for what, _, _ in told}
     capsys.readouterr()  # that kernels are compiled, if they were
     shown = Shown(iter(range(10, 100, 10)).__next__)
-    for each in (("a", 4, 10), ("b", 5, 10), ("done", 10, 10)):
+    for each in (("a", 4, 10), ("b", 5, 10), ("c", 5, 10), ("d", 6, 10), ("done", 10, 10)):
         shown(*each)
-    # Ten seconds for each of what is left; the four that were there took none.
+    # Ten seconds for each of what is left; the four that were there took none, and while the fifth
+    # was made kernels were compiled.
     assert [part.strip() for part in capsys.readouterr().err.split("\r\x1b[K")] == [
-        "", "a 40%", "b 50%, 0 min 50 s left", "done 100%",
+        "", "a 40%", "b 50%", "c 50%", "d 60%, 0 min 40 s left", "done 100%",
     ]  # fmt: skip
 
 

@@ -70,9 +70,10 @@ class Book:
     def create(cls, path: Path | str, *, currency: str, time_zone: str) -> Book:
         """Make an empty book in a new or empty folder."""
         folder = Path(path)
+        begun = folder / f"{MANIFEST}.new"  # of one who was cut off before there was a book
         parse(Currency, currency, where=str(folder))
         _check_time_zone(time_zone, str(folder))
-        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        if folder.exists() and (not folder.is_dir() or set(folder.iterdir()) - {begun}):
             fix = "Choose another folder, or open the book in it"
             raise DocumentError("is not an empty folder", where=str(folder), fix=fix)
         folder.mkdir(parents=True, exist_ok=True)

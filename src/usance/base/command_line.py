@@ -20,7 +20,7 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
-from typing import Any
+from typing import Any, TextIO
 
 from usance.base.errors import InputError, UsanceError
 from usance.base.money import Money
@@ -59,6 +59,38 @@ class OutputError(UsanceError):
     """Standard output is closed, or what it leads to is full or broken."""
 
     code = "output"
+
+
+class Unanswered(Exception):
+    """Standard output failed; no `UsanceError`, which a command might take for its input's."""
+
+    def __init__(self, error: OSError) -> None:
+        super().__init__(str(error))
+        self.error = error
+
+
+class Output:
+    """Standard output, whose failures are told apart from those of any other file."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    def write(self, text: str) -> int:
+        """Write, or raise `Unanswered`."""
+        try:
+            return self._stream.write(text)
+        except OSError as error:
+            raise Unanswered(error) from error
+
+    def flush(self) -> None:
+        """Hand on what was written, or raise `Unanswered`."""
+        try:
+            self._stream.flush()
+        except OSError as error:
+            raise Unanswered(error) from error
 
 
 def one_form(*, as_csv: bool, as_json: bool) -> None:

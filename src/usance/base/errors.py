@@ -15,6 +15,7 @@
     │   │   ├── CorruptFile     input.table.corrupt      422
     │   │   └── DuplicateKey    input.table.duplicate    422
     │   └── Problems            input.problems           422
+    ├── FileRefused             file                     500
     └── BookLocked              book.locked              409
 
 Each room adds its own branch in its own `errors.py`.
@@ -25,6 +26,7 @@ terms.yaml: principal is -5. Give an amount above zero.
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Iterable, Sequence
 from typing import ClassVar
 
@@ -161,6 +163,12 @@ class Problems(InputError):
         return {**super().as_dict(), "what": "; ".join(error.what for error in self.errors)}
 
 
+class FileRefused(UsanceError):
+    """The system lets a file be neither read nor written: no room, no right, no such place."""
+
+    code = "file"
+
+
 class BookLocked(UsanceError):
     """Another process is writing this book."""
 
@@ -190,6 +198,38 @@ def unknown(what: str, given: str, choices: Iterable[str], *, where: str = "") -
     return CodeError(
         f"unknown {what} '{given}'", where=where, fix=f"{hint}Choices: {', '.join(names)}"
     )
+
+
+_REFUSALS = {
+    errno.ENOSPC: "Make room and try again",
+    errno.EDQUOT: "Make room within your quota and try again",
+    errno.EFBIG: "Raise the limit on the size of files and try again",
+    errno.EMFILE: "Raise the limit on open files and try again",
+    errno.EIO: "Check the disk and try again",
+    errno.EACCES: "Check who may use it, or choose another place",
+    errno.EPERM: "Check who may use it, or choose another place",
+    errno.EROFS: "Choose another place",
+    errno.ENOTDIR: "Choose a place whose parents are all folders",
+    errno.ENAMETOOLONG: "Choose a shorter name",
+}
+"""What the system says of the place of a file, and how to go on."""
+
+
+def refusal(error: OSError) -> FileRefused | None:
+    """The error for what the system says of a file's place; None for what else may have failed.
+
+    >>> print(refusal(OSError(errno.ENOSPC, "No space left on device")))
+    a file cannot be read or written: No space left on device. Make room and try again.
+    >>> print(refusal(OSError(errno.EROFS, "Read-only file system", "out/a.csv")))
+    out/a.csv: cannot be read or written: Read-only file system. Choose another place.
+    """
+    fix = _REFUSALS.get(error.errno or 0)
+    if fix is None:
+        return None
+    # A write knows its file only by a number.
+    named = error.filename is not None
+    what = f"{'' if named else 'a file '}cannot be read or written: {error.strerror}"
+    return FileRefused(what, where=str(error.filename) if named else "", fix=fix)
 
 
 def _sentence(text: str) -> str:

@@ -16,6 +16,8 @@ from usance.twin.run_options import First, Last, Scale, parse_scale, parse_span
 
 LARGE = Fraction(1, 200)
 """The scale from which on a run keeps the memory it has had."""
+WARMING = Fraction(1, 10)
+"""Of what is to do: so long kernels are compiled, at 8 % of `calm` they are; no pace is known."""
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False, invoke_without_command=True)
 
@@ -68,6 +70,8 @@ def run(
         print_json(made.figures)
         return
     print_pairs(_told(made.figures))
+    for note in made.figures["notes"]:
+        print_line(f"note: {note}")
 
 
 def _told(figures: dict[str, Any]) -> list[tuple[str, str]]:
@@ -80,16 +84,26 @@ class Shown:
     """One line on a terminal: what is done, how far it is, and the time left."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
-        self.clock, self.begun, self.first = clock, clock(), -1
+        self.clock, self.first = clock, -1
+        self.warm: tuple[float, int] | None = None
 
     def __call__(self, what: str, done: int, whole: int) -> None:
         """Say it, on the line that stands."""
+        end = "\n" if what == "done" else ""
+        left = "" if end else self._left(done, whole)
+        sys.stderr.write(f"\r\x1b[K{what} {done / whole:.0%}{left}{end}")
+        sys.stderr.flush()
+
+    def _left(self, done: int, whole: int) -> str:
+        """The time left, by the pace since kernels were compiled."""
         # What an earlier run did took no time of this one.
         self.first = done if self.first < 0 else self.first
-        left = ""
-        if done > self.first:
-            seconds = (self.clock() - self.begun) * (whole - done) / (done - self.first)
-            left = f", {seconds // 60:.0f} min {seconds % 60:.0f} s left"
-        end = "\n" if what == "done" else ""
-        sys.stderr.write(f"\r\x1b[K{what} {done / whole:.0%}{'' if end else left}{end}")
-        sys.stderr.flush()
+        if self.warm is None:
+            if done - self.first > (whole - self.first) * WARMING:
+                self.warm = self.clock(), done
+            return ""
+        since, before = self.warm
+        if done == before:
+            return ""
+        seconds = (self.clock() - since) * (whole - done) / (done - before)
+        return f", {seconds // 60:.0f} min {seconds % 60:.0f} s left"

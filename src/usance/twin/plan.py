@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, is_dataclass
@@ -11,6 +12,7 @@ from fractions import Fraction
 from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any
 
 from usance.base.book import Book
@@ -19,16 +21,27 @@ from usance.base.errors import UsanceError, raise_all
 from usance.base.parameters import SHIPPED
 from usance.base.step import MANIFEST
 from usance.base.tables import TABLES
-from usance.twin.errors import NoRoom, OtherRun, RunError
+from usance.twin.errors import (
+    LEAST_SCALE,
+    MOST_SCALE,
+    LostManifest,
+    NoRoom,
+    OtherRun,
+    RunError,
+    scale_error,
+    scale_text,
+)
 from usance.world.scenario import Scenario
 
 BYTES_A_LOAN, BYTES_A_USER, BYTES_FIXED = 220, 30, 60_000_000
 """On disk: tables, the subledgers of every close and two checkpoints, measured on `2024`."""
-MOST_SCALE = 4
 FORMAT = 7
 """Of marks and checkpoints: a run that has others cannot be gone on with."""
 MARKS = "run/done"
 """Where a run keeps a mark for each finished stage."""
+OF_A_RUN = ("run", "run.json", "tables")
+"""What shows that a folder held a run, whatever else is missing."""
+_ELSEWHERE = "Choose another folder with --out"
 
 
 @dataclass(frozen=True)
@@ -70,15 +83,32 @@ class Plan:
         users = self.scenario.users.opening + sum(self.scenario.users.registered.values())
         return self.loans * BYTES_A_LOAN + int(users * self.scale) * BYTES_A_USER + BYTES_FIXED
 
+    @property
+    def users(self) -> int:
+        """How many users there are by the last month at full size."""
+        users = self.scenario.users
+        return users.opening + sum(n for month, n in users.registered.items() if month <= self.last)
+
     def check(self, folder: Path) -> None:
         """Raise everything that stands against the run."""
-        raise_all(list(self._problems(folder)), where="twin run")
+        scaled = list(self._scaled())
+        here = list(unwritable(folder))
+        there = [] if scaled or here else [*self._other(folder), *self._room(folder)]
+        raise_all([*scaled, *self._months(), *here, *there], where="twin run")
 
-    def _problems(self, folder: Path) -> Iterator[UsanceError]:
-        if not 0 < self.scale <= MOST_SCALE:
-            fix = f"Give a number above 0 and at most {MOST_SCALE}, such as 0.01"
-            yield RunError(f"the scale is {float(self.scale):g}", where="--scale", fix=fix)
-            return
+    def check_anywhere(self) -> None:
+        """Raise everything that stands against the run in whatever folder."""
+        raise_all([*self._scaled(), *self._months()], where="twin run")
+
+    def _scaled(self) -> Iterator[UsanceError]:
+        scale = scale_text(self.scale)
+        if not LEAST_SCALE <= self.scale <= MOST_SCALE:
+            yield scale_error(scale)
+        elif self.users and self.users * self.scale < 1:
+            what = f"{self.scenario.name} has no user at the scale {scale}"
+            yield RunError(what, where="--scale", fix=f"Give 1/{self.users} or more")
+
+    def _months(self) -> Iterator[UsanceError]:
         scenario = self.scenario
         if self.first > self.last:
             what = f"{format_month(self.first)} comes after {format_month(self.last)}"
@@ -90,21 +120,17 @@ class Plan:
         if self.last > scenario.last_month:
             ends = format_month(scenario.last_month)
             yield RunError(f"{scenario.name} ends with {ends}", where="--to", fix="End there")
-        yield from self._other(folder)
-        yield from self._room(folder)
 
     def _other(self, folder: Path) -> Iterator[UsanceError]:
         """Whether the folder holds something else than this run."""
-        fix = "Choose another folder with --out"
         if not (folder / MANIFEST).exists():
-            if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-                yield RunError("is not an empty folder", where=str(folder), fix=fix)
+            yield from _without_manifest(folder)
             return
         book = Book.open(folder)
         marks = [path for path in book.manifest.versions if path.startswith(f"{MARKS}/")]
         keys = {json.loads(book.kept(path))["key"] for path in marks}
         if keys - {self.key} or (book.manifest.tables and not keys):
-            fix += ", or ask for the run that is in it"
+            fix = f"{_ELSEWHERE}, or ask for the run that is in it"
             yield OtherRun("holds another run or another book", where=str(folder), fix=fix)
             return
         reached = max((path.removeprefix(f"{MARKS}/")[:7] for path in marks), default="")
@@ -114,13 +140,57 @@ class Plan:
             yield OtherRun(what, where=str(folder), fix=fix)
 
     def _room(self, folder: Path) -> Iterator[UsanceError]:
-        there = next(each for each in (folder, *folder.absolute().parents) if each.exists())
-        free, needed = shutil.disk_usage(there).free, self.bytes_needed
-        held = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
-        if free + held < needed:
-            what = f"needs about {needed / 1e9:,.1f} GB, and {free / 1e9:,.1f} GB are free"
+        needed, free = self.bytes_needed, lacking(folder, self.bytes_needed)
+        if free is not None:
+            what = "needs about {}, and {} are free".format(*sizes(needed, free))
             fix = "Choose another disk, or a smaller --scale"
             yield NoRoom(what, where=str(folder), fix=fix)
+
+
+def unwritable(folder: Path) -> Iterator[UsanceError]:
+    """Why nothing can be written to a folder; what is tried is gone at once."""
+    places = (folder, *folder.absolute().parents)
+    there = next(each for each in places if os.path.lexists(each))
+    if not there.is_dir():
+        yield RunError("is no folder", where=str(there), fix=_ELSEWHERE)
+        return
+    try:
+        (folder / MANIFEST).exists()  # a name may be too long
+        with TemporaryFile(dir=there):
+            pass
+    except OSError as error:
+        what = f"cannot be written: {error.strerror}"
+        yield RunError(what, where=str(folder), fix=f"{_ELSEWHERE}, one you may write to")
+
+
+def lacking(folder: Path, needed: int) -> int | None:
+    """The bytes that are free, if they and those the folder holds are fewer than are needed."""
+    there = next(each for each in (folder, *folder.absolute().parents) if each.exists())
+    free = shutil.disk_usage(there).free
+    held = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
+    return free if free + held < needed else None
+
+
+def sizes(*counts: int) -> list[str]:
+    """Bytes as people read them, in the largest unit that tells them apart.
+
+    >>> sizes(62_000_000, 1_500_000), sizes(1_040_000_000, 1_020_000_000)
+    (['62.0 MB', '1.5 MB'], ['1,040.0 MB', '1,020.0 MB'])
+    """
+    for unit, name in ((10**9, "GB"), (10**6, "MB"), (10**3, "kB")):
+        shown = [f"{each / unit:,.1f} {name}" for each in counts]
+        if max(counts) >= unit and len(set(shown)) == len(counts):
+            return shown
+    return [f"{each:,} bytes" for each in counts]
+
+
+def _without_manifest(folder: Path) -> Iterator[UsanceError]:
+    """Whether a folder without a manifest holds anything."""
+    if any((folder / name).exists() for name in OF_A_RUN):
+        fix = f"Put its {MANIFEST} back, or empty the folder, or choose another with --out"
+        yield LostManifest(f"holds a run whose {MANIFEST} is missing", where=str(folder), fix=fix)
+    elif folder.exists() and set(folder.iterdir()) - {folder / f"{MANIFEST}.new"}:
+        yield RunError("is not an empty folder", where=str(folder), fix=_ELSEWHERE)
 
 
 def _plain(value: Any) -> Any:

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from usance.base.dates import parse_month
-from usance.twin.errors import RunError
+from usance.twin.errors import LEAST_SCALE, MOST_SCALE, RunError, scale_error
 from usance.world.scenario import Scenario
 
 Scale = Annotated[str, typer.Option(metavar="S", help="Counts and budgets against full size.")]
@@ -27,11 +27,15 @@ def parse_scale(text: str) -> Fraction:
     True
     """
     try:
-        return Fraction(text)
+        # A float knows at once what would have too many digits as a fraction, such as 1e99999999.
+        near = LEAST_SCALE if "/" in text else float(text)
+        if LEAST_SCALE <= near <= MOST_SCALE and LEAST_SCALE <= Fraction(text) <= MOST_SCALE:
+            return Fraction(text)
     except (ValueError, ZeroDivisionError):
         fix = "Give --scale, such as 0.01 or 1/100"
         what = f"{text!r} is no scale: it is no number"
         raise RunError(what, where="--scale", fix=fix) from None
+    raise scale_error(text)
 
 
 def parse_span(economy: Scenario, first: str | None, last: str | None) -> tuple[int, int]:

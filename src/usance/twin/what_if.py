@@ -7,7 +7,6 @@ own, `seed-<number>/base` and `seed-<number>/other`, and goes on after a kill li
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -16,7 +15,7 @@ from pathlib import Path
 from usance.base.dates import format_month
 from usance.base.errors import UsanceError, raise_all
 from usance.twin.errors import NoRoom, RunError
-from usance.twin.plan import Plan
+from usance.twin.plan import Plan, lacking, sizes, unwritable
 from usance.twin.run import Progress, no_progress, run
 from usance.twin.what_if_figures import PARTS, Place, figures_of
 from usance.twin.what_if_noise import Difference, difference
@@ -61,9 +60,11 @@ class WhatIf:
     def check(self, folder: Path) -> None:
         """Raise everything that stands against it."""
         raise_all([*self._differ(), *self._problems(folder)], where="what-if")
-        for side, scenario in ((BASE, self.base), (OTHER, self.other)):
-            Plan(scenario, self.scale, self.first, self.last).check(folder / side)
+        for _, _, plan in self.plans():
+            plan.check_anywhere()
         raise_all(list(self._room(folder)), where="what-if")
+        for seed, side, plan in self.plans():
+            plan.check(place_of(folder, seed, side))
 
     def _differ(self) -> Iterator[UsanceError]:
         """What both scenarios must share."""
@@ -86,22 +87,18 @@ class WhatIf:
         if not any(month % 3 == 2 for month in range(self.first, self.last + 1)):
             what = f"no quarter ends from {format_month(self.first)} to {format_month(self.last)}"
             yield WhatIfError(what, where="--to", fix="Go on to the end of a quarter")
-        if (folder / "manifest.json").exists():
+        bad = list(unwritable(folder))
+        yield from bad
+        if not bad and (folder / "manifest.json").exists():
             fix = "Choose another folder with --out: every run gets one of its own inside"
             yield WhatIfError("holds a run or another book", where=str(folder), fix=fix)
-        if folder.exists() and not folder.is_dir():
-            yield WhatIfError("is no folder", where=str(folder), fix="Choose another with --out")
 
     def _room(self, folder: Path) -> Iterator[UsanceError]:
         needed = sum(plan.bytes_needed for _, _, plan in self.plans())
-        held = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
-        there = next(each for each in (folder, *folder.absolute().parents) if each.exists())
-        free = shutil.disk_usage(there).free
-        if free + held < needed:
-            what = (
-                f"{2 * self.pairs} runs need about {needed / 1e9:,.1f} GB, "
-                f"and {free / 1e9:,.1f} GB are free"
-            )
+        free = lacking(folder, needed)
+        if free is not None:
+            shown = sizes(needed, free)
+            what = f"{2 * self.pairs} runs need about {shown[0]}, and {shown[1]} are free"
             fix = "Choose another disk, a smaller --scale or fewer --seeds"
             yield NoRoom(what, where=str(folder), fix=fix)
 
@@ -136,13 +133,18 @@ def what_if(
     found: dict[str, list[Figures]] = {BASE: [], OTHER: []}
     for at, (seed, side, plan) in enumerate(asked.plans()):
         made = run(
-            plan.scenario, folder / f"seed-{seed}" / side, scale=plan.scale, first=plan.first,
+            plan.scenario, place_of(folder, seed, side), scale=plan.scale, first=plan.first,
             last=plan.last, workers=workers, clock=clock,
             progress=_part(progress, f"seed {seed} {plan.scenario.name}", at, 2 * asked.pairs),
         )  # fmt: skip
         found[side].append(figures_of(made.book))
     progress("done", 1, 1)
     return Answer(asked, differences(found[BASE], found[OTHER]))
+
+
+def place_of(folder: Path, seed: int, side: str) -> Path:
+    """Where a run of a pair is."""
+    return folder / f"seed-{seed}" / side
 
 
 def differences(

@@ -34,7 +34,7 @@ def what_if_command(
     last: Last = None,
     seeds: Annotated[int, typer.Option(metavar="N", help="Pairs of runs.")] = 5,
     workers: Annotated[
-        int | None, typer.Option(metavar="N", help="Threads; as many as there are cores.")
+        int | None, typer.Option(metavar="N", min=1, help="Threads; as many as there are cores.")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:

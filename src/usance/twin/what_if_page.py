@@ -17,7 +17,7 @@ from usance.twin.pages.numbers import words
 from usance.twin.pages.page import STYLE
 from usance.twin.pages.statements import MATRICES, TITLES
 from usance.twin.pages.tables import cell, number, table, tr
-from usance.twin.what_if import Answer
+from usance.twin.what_if import Answer, WhatIfError
 from usance.twin.what_if_figures import IFRS, METRICS, PARTS, Place
 from usance.twin.what_if_noise import CONFIDENCE, Difference
 from usance.twin.what_if_table import as_csv, as_dict, cells, main_rows, shown
@@ -40,7 +40,12 @@ def write_files(answer: Answer, folder: Path) -> dict[str, Path]:
     content = {"csv": as_csv(answer), "json": told, "html": page_of(answer, f"{NAME}.csv")}
     files = {kind: folder / f"{NAME}.{kind}" for kind in content}
     for kind, path in files.items():
-        replace(path, content[kind].encode())
+        try:
+            replace(path, content[kind].encode())
+        except OSError as error:
+            fix = "Make it writable, and run the same command again: the runs stand"
+            what = f"cannot be written: {error.strerror}"
+            raise WhatIfError(what, where=str(path), fix=fix) from error
     return files
 
 
