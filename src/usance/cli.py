@@ -18,7 +18,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Sequence
-from contextlib import redirect_stdout
+from contextlib import redirect_stderr, redirect_stdout
 from datetime import UTC, datetime
 from importlib import import_module
 from typing import Annotated, Any, TextIO, cast
@@ -28,10 +28,12 @@ from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
 from usance.base.command_line import (
+    Beside,
     Output,
     OutputError,
     Session,
     Unanswered,
+    drop,
     print_json,
     print_line,
     show_help,
@@ -137,7 +139,9 @@ def main(
     words = list(sys.argv[1:] if arguments is None else arguments)
     if sys.stdout is None:
         return _fail(_no_output("it is closed"), as_json=False)
-    with redirect_stdout(cast(TextIO, Output(sys.stdout))):
+    out = cast(TextIO, Output(sys.stdout))
+    beside = cast(TextIO, Beside(sys.stderr)) if sys.stderr is not None else None
+    with redirect_stdout(out), redirect_stderr(beside):
         try:
             code = _run(words, Session(now or _now))
             sys.stdout.flush()
@@ -145,6 +149,8 @@ def main(
             code = _unanswered(failed.error)
         except (KeyboardInterrupt, typer.Abort):
             code = INTERRUPTED
+        if beside is not None:
+            beside.flush()
     return code
 
 
@@ -164,7 +170,7 @@ def _run(words: list[str], session: Session) -> int:
 
 def _unanswered(error: OSError) -> int:
     """What to end with when standard output cannot be written."""
-    _drop(sys.stdout)
+    drop(sys.stdout)
     if isinstance(error, BrokenPipeError):  # whoever reads has gone
         return BROKEN_PIPE
     return _fail(_no_output(error.strerror or str(error)), as_json=False)
@@ -172,11 +178,6 @@ def _unanswered(error: OSError) -> int:
 
 def _now() -> datetime:
     return datetime.now(UTC)
-
-
-def _drop(stream: TextIO) -> None:
-    """Let nothing be written on the way out either."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def _no_output(why: str) -> OutputError:
@@ -212,17 +213,8 @@ def _fail(error: UsanceError, *, as_json: bool) -> int:
             parts["problems"] = [each.as_dict() for each in error.errors]
         print_json({"error": parts})
     elif sys.stderr is not None:
-        _say(f"error: {error}\n")
+        sys.stderr.write(f"error: {error}\n")
     return _CODES.get(type(error), error.exit_code)
-
-
-def _say(text: str) -> None:
-    """Write to standard error; if it cannot be written, the exit code still tells."""
-    try:
-        sys.stderr.write(text)
-        sys.stderr.flush()
-    except OSError:
-        _drop(sys.stderr)
 
 
 _CODES: dict[type[UsanceError], int] = {Fault: FAULT, OutputError: NO_OUTPUT}

@@ -282,7 +282,9 @@ def test_a_book_that_was_only_begun_is_none(tmp_path: Path) -> None:
     (tmp_path / "new").mkdir()
     (tmp_path / "new" / "manifest.json.new").write_text("{")
     made = Book.create(tmp_path / "new", currency="CNY", time_zone="Asia/Shanghai")
-    assert [each.name for each in made.path.iterdir()] == ["manifest.json"]
+    assert {each.name for each in made.path.iterdir()} == {"lock", "manifest.json"}
+    with pytest.raises(DocumentError, match="not an empty folder"):
+        Book.create(tmp_path / "new", currency="CNY", time_zone="Asia/Shanghai")
 
 
 # --- wrong files -------------------------------------------------------------------------------
@@ -308,12 +310,16 @@ def test_inputs_and_what_closes_said_are_checked_too(book: Book) -> None:
         used = book.path / "inputs" / step.use("policies/losses.yaml", b"a: 1")
         step.keep("closes/2024-06.1/controls.json", b"{}")
         step.keep("run/0/s0000", b"takes turns")
+        step.keep("run/done/2023-01-open.json", b"1")
     assert book.check() == []
     kept = book.path / "closes" / "2024-06.1" / "controls.json"
+    done = book.path / "run" / "done" / "2023-01-open.json"
     used.write_bytes(b"a: 2")
     kept.unlink()
+    done.write_bytes(b"2")
     (book.path / "run" / "0" / "s0000").write_bytes(b"of a step that was cut off")
-    assert [finding.where for finding in book.check()] == [str(used), str(kept)]
+    found = {finding.where for finding in book.check()}
+    assert found == {str(used), str(kept), str(done)}
 
 
 def test_a_file_swapped_for_another_is_noticed_by_its_rows(book: Book) -> None:
@@ -507,6 +513,22 @@ def test_with_the_lock_the_second_writer_waits_its_turn(book: Book) -> None:
     with pytest.raises(BookLocked):
         nested_writes(book)
     assert Book.open(book.path).rows("facts") == 6
+
+
+def test_a_step_within_a_step_of_the_same_book_is_refused(book: Book) -> None:
+    def nested() -> None:
+        with book.writing() as step:
+            step.add("facts", facts(49153), month=655)
+            with book.writing():
+                pytest.fail("it would clear the files of the first")
+
+    with pytest.raises(BookLocked, match="a step is being written"):
+        nested()
+    with pytest.raises(BookLocked, match="a step is being written"), book.held():
+        nested()
+    with book.writing() as step:
+        step.add("facts", facts(49153), month=655)
+    assert Book.open(book.path).rows("facts") == 9
 
 
 def test_a_book_that_is_held_has_one_writer_also_between_steps(book: Book) -> None:

@@ -358,7 +358,7 @@ def test_a_book_is_checked(usance: Usance, book: Path) -> None:
     (book / "closes" / "2024-03.1" / "controls.json").unlink()
     answer = usance(f"books check --book {book.name}")
     assert answer.code == 1
-    assert answer.out.endswith("2 findings\n")
+    assert answer.out.endswith("; findings: 2\n")
     assert "closes/2024-03.1/subledger.parquet: has changed" in answer.out
     found = usance(f"books check --book {book.name} --json")
     assert found.code == 1

@@ -189,9 +189,9 @@ def test_a_lack_of_room_is_said_in_a_unit_that_shows_it(
         asked().check(tmp_path / "pairs")
 
 
-@pytest.mark.parametrize("name", ["run", "run.json", "tables"])
+@pytest.mark.parametrize("name", ["run.json", "run/done", "run/parts"])
 def test_a_run_without_its_manifest_is_told_apart(name: str, tmp_path: Path) -> None:
-    (tmp_path / name).mkdir()
+    (tmp_path / name).mkdir(parents=True)
     with pytest.raises(LostManifest, match=r"a run whose manifest.json is missing\. Put its"):
         plan().check(tmp_path)
     (tmp_path / name).rmdir()

@@ -122,10 +122,11 @@ def test_demand_that_was_not_reached_is_said(whole: Book, tmp_path: Path) -> Non
     requests = {month: 30 * count for month, count in eager.demand.requests.items()}
     eager = replace(eager, demand=replace(eager.demand, requests=requests))
     figures = run_into(tmp_path / "run", eager, last=FIRST).figures
-    asked, wanted = figures["figures"]["requests"], figures["figures"]["requests_wanted"]
+    asked, wanted = figures["figures"]["asks"], figures["figures"]["asks_wanted"]
     assert wanted == requests[FIRST] // 4
     assert asked < wanted / 2
-    assert figures["notes"] == [f"{asked:,} of {wanted:,} requests: too few users could ask"]
+    (note,) = figures["notes"]
+    assert f"asked {asked:,} of the {wanted:,} times" in note
 
 
 def test_another_seed_is_another_run(whole: Book, tmp_path: Path) -> None:
@@ -256,6 +257,17 @@ def test_figures_are_kept_when_the_release_fails(
     kept = json.loads((tmp_path / "run" / "run.json").read_text())
     assert kept["figures"]["loans"] > 10
     assert kept["release"] == {}
+
+
+def test_books_too_small_for_a_release_say_what_to_do(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["twin", "run", "calm", "--scale", "0.01", "--to", "2023-03", "--out", str(tmp_path)]
+    assert main(words) == 2
+    told = capsys.readouterr().err
+    assert "no release of 2023Q1: wrong sign: 'Restricted cash'" in told
+    assert "Take a larger --scale" in told
+    assert Book.open(tmp_path).check() == []
 
 
 @pytest.mark.slow

@@ -35,6 +35,7 @@ from usance.base.columns import arrow_schema, check_keys, sort
 from usance.base.compiled import available_cores
 from usance.base.digest import Digest
 from usance.base.errors import (
+    BookLocked,
     CodeError,
     DocumentError,
     DuplicateKey,
@@ -50,10 +51,11 @@ from usance.base.parquet import (
 from usance.base.publish import lock
 from usance.base.publish import replace as replace_file
 from usance.base.schemas import Table
-from usance.base.step import MANIFEST, Step, declared_table, repeats
+from usance.base.step import KEPT, MANIFEST, Step, declared_table, repeats
 from usance.base.tables import TABLES, table
 
-_WRITTEN_OVER = ("run/", "left/")
+_LOCK = "lock"
+_WRITTEN_OVER = ("run/0/", "run/1/", "left/")
 """Kept by each step under the same names, for the next one to go on from."""
 
 
@@ -64,21 +66,20 @@ class Book:
         self.path = path
         self.manifest = manifest
         self._mark = mark  # the SHA-256 of the manifest's file, if it is as here
-        self._is_held = False
+        self._is_held = self._is_in_step = False
 
     @classmethod
     def create(cls, path: Path | str, *, currency: str, time_zone: str) -> Book:
         """Make an empty book in a new or empty folder."""
         folder = Path(path)
-        begun = folder / f"{MANIFEST}.new"  # of one who was cut off before there was a book
         parse(Currency, currency, where=str(folder))
         _check_time_zone(time_zone, str(folder))
-        if folder.exists() and (not folder.is_dir() or set(folder.iterdir()) - {begun}):
-            fix = "Choose another folder, or open the book in it"
-            raise DocumentError("is not an empty folder", where=str(folder), fix=fix)
+        _check_empty(folder)
         folder.mkdir(parents=True, exist_ok=True)
         manifest = Manifest(currency, time_zone)
-        replace_file(folder / MANIFEST, manifest.to_bytes())
+        with lock(folder / _LOCK):
+            _check_empty(folder)  # again: another may have made one meanwhile
+            replace_file(folder / MANIFEST, manifest.to_bytes())
         return cls(folder, manifest)
 
     @classmethod
@@ -195,16 +196,19 @@ class Book:
                 return [error]
             return []
 
-        return list(chain.from_iterable(side_by_side(found, self._named(), available_cores())))
+        return list(
+            chain.from_iterable(side_by_side(found, self.named().items(), available_cores()))
+        )
 
-    def _named(self) -> Iterator[tuple[Path, str]]:
-        """Every file with its SHA-256."""
-        for entry in self.manifest.tables.values():
-            yield from ((self.path / file.path, file.sha256) for file in entry.files)
+    def named(self) -> dict[Path, str]:
+        """Every file with its SHA-256, but those written over."""
+        entries = self.manifest.tables.values()
+        files = {self.path / file.path: file.sha256 for entry in entries for file in entry.files}
         for name, mark in self.manifest.versions.items():
             if not name.startswith(_WRITTEN_OVER):
-                is_kept = name.startswith("closes/")
-                yield self.path / (name if is_kept else f"inputs/{mark}"), mark
+                place = name if name.startswith(KEPT) else f"inputs/{mark}"
+                files[self.path / place] = mark
+        return files
 
     def _shared_keys(self, spec: Table, files: list[FileEntry]) -> Iterator[DuplicateKey]:
         for place, file in enumerate(files):
@@ -214,7 +218,7 @@ class Book:
     @contextmanager
     def writing(self) -> Iterator[Step]:
         """One step of the one writer: published when the block ends well, else nothing happened."""
-        with nullcontext() if self._is_held else self.held():
+        with self._only_step(), nullcontext() if self._is_held else self._locked():
             tmp = self.path / "tmp"
             shutil.rmtree(tmp, ignore_errors=True)
             tmp.mkdir()
@@ -229,16 +233,32 @@ class Book:
     @contextmanager
     def held(self) -> Iterator[None]:
         """Be the one writer for many steps: until the block ends, no other process begins one."""
-        with lock(self.path / "lock"):
-            # Another process may have published since this book was opened.
-            content, mark = _read_manifest(self.path)
-            if mark != self._mark:
-                self.manifest, self._mark = _manifest(self.path, content), mark
+        with self._locked():
             self._is_held = True
             try:
                 yield
             finally:
                 self._is_held = False
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        with lock(self.path / _LOCK):
+            # Another process may have published since this book was opened.
+            content, mark = _read_manifest(self.path)
+            if mark != self._mark:
+                self.manifest, self._mark = _manifest(self.path, content), mark
+            yield
+
+    @contextmanager
+    def _only_step(self) -> Iterator[None]:
+        if self._is_in_step:
+            fix = "Let it end first"
+            raise BookLocked("a step is being written", where=str(self.path), fix=fix)
+        self._is_in_step = True
+        try:
+            yield
+        finally:
+            self._is_in_step = False
 
     def _spec(self, declared: Table | str) -> Table:
         spec = declared_table(declared)
@@ -249,6 +269,18 @@ class Book:
                 f"{spec.name} has the schema number {entry.schema}", where=str(self.path), fix=fix
             )
         return spec
+
+
+def is_empty(folder: Path) -> bool:
+    """Whether a book can begin there; one that was only begun is none."""
+    begun = {folder / _LOCK, folder / f"{MANIFEST}.new"}
+    return not folder.exists() or (folder.is_dir() and set(folder.iterdir()) <= begun)
+
+
+def _check_empty(folder: Path) -> None:
+    if not is_empty(folder):
+        fix = "Choose another folder, or open the book in it"
+        raise DocumentError("is not an empty folder", where=str(folder), fix=fix)
 
 
 def _check_time_zone(name: str, where: str) -> None:

@@ -16,8 +16,10 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any, TextIO
@@ -85,12 +87,39 @@ class Output:
         except OSError as error:
             raise Unanswered(error) from error
 
+    def writelines(self, lines: Iterable[str]) -> None:
+        """Write all of them, or raise `Unanswered`."""
+        for line in lines:
+            self.write(line)
+
     def flush(self) -> None:
         """Hand on what was written, or raise `Unanswered`."""
         try:
             self._stream.flush()
         except OSError as error:
             raise Unanswered(error) from error
+
+
+class Beside(Output):
+    """Standard error: words beside an answer, which fail nothing if they cannot be written."""
+
+    def write(self, text: str) -> int:
+        """Write, if it can be."""
+        with suppress(Unanswered):
+            return super().write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        """Hand on what was written; what cannot be is dropped, so that nothing fails later."""
+        try:
+            super().flush()
+        except Unanswered:
+            drop(self._stream)
+
+
+def drop(stream: TextIO) -> None:
+    """Let nothing be written on the way out either."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def one_form(*, as_csv: bool, as_json: bool) -> None:

@@ -25,6 +25,8 @@ from usance.base.shared_keys import may_share, shared_keys
 from usance.base.tables import table
 
 MANIFEST = "manifest.json"
+KEPT = ("closes/", "left/", "run/")
+"""Where files are kept under their own paths; any other version is an input."""
 _THREADS = 2
 
 
@@ -116,6 +118,7 @@ class Step:
 
     def take_kept(self, path: str, file: Path, mark: str) -> None:
         """Keep a file that was written elsewhere on the same disk and has that SHA-256."""
+        assert path.startswith(KEPT), path
         self._moves[self._path / path] = file, mark
         self._manifest = replace(self._manifest, versions={**self._manifest.versions, path: mark})
 

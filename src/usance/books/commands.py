@@ -110,17 +110,15 @@ def check(book: BookFolder = Path(), as_json: AsJson = False) -> None:
 
     opened = Book.open(book)
     findings = opened.check()
-    files = sum(len(entry.files) for entry in opened.manifest.tables.values())
+    files, tables = len(opened.named()), len(opened.manifest.tables)
     if as_json:
         found = [finding.as_dict() for finding in findings]
-        print_json({"files": files, "tables": len(opened.manifest.tables), "findings": found})
+        print_json({"files": files, "tables": tables, "findings": found})
     else:
         for finding in findings:
             print_line(str(finding))
-        print_line(
-            f"{files} files of {len(opened.manifest.tables)} tables: "
-            + (f"{len(findings)} findings" if findings else "all are as they were published")
-        )
+        said = f"findings: {len(findings)}" if findings else "all are as they were published"
+        print_line(f"{files} files, {tables} tables; {said}")
     if findings:
         raise typer.Exit(1)
 

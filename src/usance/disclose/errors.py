@@ -2,6 +2,7 @@
 
 InputError
 ├── FactError       disclose.fact       422
+│   └── WrongSign   disclose.fact.sign  422
 ├── ProfileError    disclose.profile    400
 ├── FilerError      disclose.filer      400
 ├── FormError       disclose.form       422
@@ -18,6 +19,12 @@ class FactError(InputError):
 
     code = "disclose.fact"
     http_status = 422
+
+
+class WrongSign(FactError):
+    """A figure is below zero that never is."""
+
+    code = "disclose.fact.sign"
 
 
 class ProfileError(InputError):

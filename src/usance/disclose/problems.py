@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
 
 from usance.base.errors import UsanceError
-from usance.disclose.errors import FactError
+from usance.disclose.errors import FactError, WrongSign
 from usance.disclose.facts import MONEY, Fact, label
 from usance.disclose.profile import Profile
 
@@ -62,7 +62,8 @@ def _wrong_signs(facts: Sequence[Fact]) -> Iterator[UsanceError]:
             fact.value < 0 and fact.is_number and (fact.unit in _NEVER_NEGATIVE or _is_asset(fact))
         ):
             what = f"wrong sign: {_place(fact)} is {fact.text}"
-            yield _wrong(fact, what, "This cannot be below zero; check the sign")
+            fix = "This cannot be below zero; check the sign"
+            yield WrongSign(what, where=fact.where, fix=fix)
 
 
 def _is_asset(fact: Fact) -> bool:

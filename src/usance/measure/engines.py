@@ -28,7 +28,7 @@ from usance.base.schemas import TYPES
 from usance.base.tables import table
 from usance.measure.duck import shared
 from usance.measure.errors import EngineError
-from usance.measure.inputs import Inputs
+from usance.measure.inputs import Given, Inputs
 
 ENGINES = ("duckdb", "spark")
 MASTER = "USANCE_SPARK_MASTER"
@@ -82,6 +82,8 @@ def opened(inputs: Inputs, engine: str = "duckdb") -> AbstractContextManager[Eng
     return _Duck(inputs) if engine == "duckdb" else _Spark(inputs)
 
 
+_READ = re.compile(r"\b(?:FROM|JOIN)\s+[\"`]?(\w+)")
+"""The tables of a query as Ibis writes it."""
 _FOUND: dict[tuple[str, tuple[Path, ...]], pa.Table] = {}
 """What was found in files of books, whose names have their digests: they never change."""
 
@@ -94,8 +96,18 @@ def _of_files(inputs: Inputs, name: str, files: tuple[Path, ...], query: str) ->
 
 
 def _check_asked(inputs: Inputs, query: str) -> None:
-    """Refuse damaged files of tables that a query names: an engine adds up what it finds."""
-    inputs.check(inputs.tables.keys() & set(re.findall(r"\w+", query)))
+    """Refuse damaged files of tables that a query reads: an engine adds up what it finds."""
+    inputs.check(sorted(inputs.tables.keys() & set(_READ.findall(query))))
+
+
+@contextmanager
+def _naming(inputs: Inputs, name: str) -> Iterator[None]:
+    """What fails inside the block while a table is opened may be a damaged file: say which."""
+    try:
+        yield
+    except Exception:
+        inputs.check([name])
+        raise
 
 
 class _Duck:
@@ -156,19 +168,14 @@ class _Duck:
         return ibis.table(expression.schema(), name=own)
 
     def __enter__(self) -> _Duck:
-        import duckdb
-
         with ExitStack() as stack:
             self._engine = stack.enter_context(shared())
             for name, given in self._inputs.tables.items():
                 if isinstance(given, pa.Table):
                     self._engine.register(name, given)
                     continue
-                try:
+                with _naming(self._inputs, name):
                     self._read(name, given, _late_columns(name, given))
-                except (duckdb.Error, pa.ArrowException, OSError):
-                    self._inputs.check([name])  # says which file of a book it is
-                    raise
             self._stack = stack.pop_all()
         return self
 
@@ -188,17 +195,21 @@ class _Spark:
         self._session = spark_session()
         folder = Path(self._stack.enter_context(tempfile.TemporaryDirectory()))
         for name, given in self._inputs.tables.items():
-            paths = [str(path) for path in given] if not isinstance(given, pa.Table) else []
-            if isinstance(given, pa.Table):
-                paths = [str(folder / f"{name}.parquet")]
-                pq.write_table(given, paths[0])
-            late = {} if isinstance(given, pa.Table) else _late_columns(name, given)
-            reader = self._session.read.option("mergeSchema", bool(late))
-            if not late:
-                # Said beforehand: to look for it in the files is a job of Spark's for each table.
-                reader = reader.schema(_spark_schema(paths[0]))
-            self._filled(reader.parquet(*paths), late).createOrReplaceTempView(name)
+            with _naming(self._inputs, name):
+                self._open(name, given, folder)
         return self
+
+    def _open(self, name: str, given: Given, folder: Path) -> None:
+        paths = [str(path) for path in given] if not isinstance(given, pa.Table) else []
+        if isinstance(given, pa.Table):
+            paths = [str(folder / f"{name}.parquet")]
+            pq.write_table(given, paths[0])
+        late = {} if isinstance(given, pa.Table) else _late_columns(name, given)
+        reader = self._session.read.option("mergeSchema", bool(late))
+        if not late:
+            # Said beforehand: to look for it in the files is a job of Spark's for each table.
+            reader = reader.schema(_spark_schema(paths[0]))
+        self._filled(reader.parquet(*paths), late).createOrReplaceTempView(name)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None,

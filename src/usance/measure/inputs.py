@@ -13,8 +13,10 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from usance.base.ahead import side_by_side
 from usance.base.book import Book
 from usance.base.codes import Currency, parse
+from usance.base.compiled import available_cores
 from usance.base.digest import digest
 from usance.base.errors import DocumentError, UsanceError
 from usance.base.parquet import check_unchanged, read_parquet
@@ -138,11 +140,14 @@ class Inputs:
 
     def check(self, names: Iterable[str]) -> None:
         """Raise `CorruptFile` if a file of these tables is not as its book published it."""
-        for name in names:
-            given = self.tables.get(name, ())
-            for file in () if isinstance(given, pa.Table) else given:
-                if file in self.published:
-                    check_unchanged(file, self.published[file])
+        tables = [self.tables.get(name, ()) for name in names]
+        files = [file for given in tables if not isinstance(given, pa.Table) for file in given]
+        ours = [file for file in files if file in self.published]
+        for _ in side_by_side(self._check, ours, available_cores()):
+            pass
+
+    def _check(self, file: Path) -> None:
+        check_unchanged(file, self.published[file])
 
     def __contains__(self, name: str) -> bool:
         return name in self.tables

@@ -97,7 +97,7 @@ def read_targets(path: Path, scenario: Scenario) -> Targets:
     problems: list[UsanceError] = []
     document = with_texts(parse_yaml(content, where=str(path)))
     given = Fields(document, document_places(str(path), lambda: content), problems)
-    lent = by_period(given, "volume", flow(_money(scenario.currency))) or {}
+    lent = by_period(given, "volume", flow(amount_in(scenario.currency))) or {}
     _check_volume(given, lent, scenario)
     listed = given.each("targets")
     found = [_target(each, scenario) for each in listed]
@@ -147,7 +147,7 @@ def _name(figure: str | None, period: ClosePeriod | None) -> str:
 def _published(figure: str | None, period: ClosePeriod | None, currency: str) -> Reader[int]:
     """A reader of a published value: a miss is a share of it, so it must be above zero."""
     is_share = figure != "balance"
-    read = rate_of(1, PPM) if is_share else _money(currency)
+    read = rate_of(1, PPM) if is_share else amount_in(currency)
     fix = "Give a share above 0% and up to 100%, such as 3.35%"
     if not is_share:
         fix = f"Give an amount above zero in {currency}, such as 169920 million"
@@ -164,20 +164,6 @@ def _published(figure: str | None, period: ClosePeriod | None, currency: str) ->
         return value
 
     return above_zero
-
-
-def _money(currency: str) -> Reader[int]:
-    """A reader of amounts that are finite."""
-    read = amount_in(currency)
-
-    def finite(given: Any, where: str) -> int:
-        try:
-            return read(given, where)
-        except ArithmeticError:
-            fix = "Write an amount such as 169920 million"
-            raise AmountError(f"{given} is no amount", where=where, fix=fix) from None
-
-    return finite
 
 
 def _is_inside(given: Fields, figure: str, period: ClosePeriod, scenario: Scenario) -> bool:

@@ -12,16 +12,19 @@ import pyarrow as pa
 
 from usance.base.book import Book
 from usance.base.dates import format_month, last_of_month
+from usance.base.errors import Problems
 from usance.base.parameters import Parameters
 from usance.books.close import close
 from usance.books.closes import OPEN
 from usance.books.periods import ClosePeriod, parse_close_period
+from usance.disclose.errors import WrongSign
 from usance.disclose.profile import DEFAULT, load_profile
 from usance.disclose.release.filer import parse_filer, read_filer
 from usance.disclose.release.publication import publish, release_of
 from usance.measure.inputs import Inputs
 from usance.measure.metrics import measure, metrics_table
 from usance.measure.spans import Span
+from usance.twin.errors import RunError
 from usance.twin.moments import end_of_month
 from usance.world.scenario import Scenario
 from usance.world.scenario_file import write_policies
@@ -79,6 +82,14 @@ def publish_release(
     """The release of the last quarter, as a table and a page, by the scenario's filer if any."""
     written = scenario.group.policies.get(FILER)
     filer = parse_filer(written) if written else replace(read_filer(None), translated=False)
-    made = release_of(book, period, load_profile(DEFAULT), filer)
-    files = publish(made, folder, RELEASE_FORMATS)
+    try:
+        files = publish(
+            release_of(book, period, load_profile(DEFAULT), filer), folder, RELEASE_FORMATS
+        )
+    except (WrongSign, Problems) as error:
+        if not all(isinstance(each, WrongSign) for each in getattr(error, "errors", [error])):
+            raise
+        what = f"its books have no release of {period.label}: {error.as_dict()['what']}"
+        fix = "Take a larger --scale: where loans are few, cash may run out. All tables are there"
+        raise RunError(what, where=str(book.path), fix=fix) from error
     return {name: path.relative_to(book.path).as_posix() for name, path in files.items()}

@@ -40,8 +40,9 @@ STATEMENTS = (
     "comprehensive_income", "cash_flows", "non_gaap_reconciliation", "ifrs_reconciliation",
 )  # fmt: skip
 """The beginnings of the names of statements that are compared."""
-_OWNERS = re.compile(r"(?<=shareholders of ).+|(?<=^TOTAL )(?!LIABILITIES AND ).+(?= EQUITY$)")
-"""Where a line has the name of its company."""
+_HOLDERS = re.compile(r"(?<=shareholders of ).+?(?= -basic| -diluted|$)", re.IGNORECASE)
+_EQUITY = re.compile(r"^TOTAL (?!.*LIABILITIES).+ EQUITY$")
+"""Lines that have the name of their company."""
 SCALED = frozenset({*MONEY, "shares", "ads", "persons", "million_persons", "count"})
 """Units of figures that grow with the size of a run."""
 
@@ -215,8 +216,10 @@ def _anyone(line: str) -> str:
 
     >>> _anyone("TOTAL EXAMPLE HOLDING EQUITY"), _anyone("TOTAL EQUITY")
     ('TOTAL COMPANY EQUITY', 'TOTAL EQUITY')
+    >>> _anyone("Net income attributable to shareholders of EXAMPLE -basic")
+    'Net income attributable to shareholders of the Company -basic'
     """
-    return _OWNERS.sub(lambda found: "COMPANY" if found[0].isupper() else "the Company", line)
+    return _EQUITY.sub("TOTAL COMPANY EQUITY", _HOLDERS.sub("the Company", line))
 
 
 def _rows(

@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, is_dataclass
 from enum import IntEnum
 from fractions import Fraction
@@ -15,7 +16,7 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any
 
-from usance.base.book import Book
+from usance.base.book import Book, is_empty
 from usance.base.dates import format_month
 from usance.base.errors import UsanceError, raise_all
 from usance.base.parameters import SHIPPED
@@ -31,6 +32,7 @@ from usance.twin.errors import (
     scale_error,
     scale_text,
 )
+from usance.twin.parts import PARTS
 from usance.world.scenario import Scenario
 
 BYTES_A_LOAN, BYTES_A_USER, BYTES_FIXED = 220, 30, 60_000_000
@@ -39,7 +41,7 @@ FORMAT = 7
 """Of marks and checkpoints: a run that has others cannot be gone on with."""
 MARKS = "run/done"
 """Where a run keeps a mark for each finished stage."""
-OF_A_RUN = ("run", "run.json", "tables")
+OF_A_RUN = ("run.json", MARKS, PARTS)
 """What shows that a folder held a run, whatever else is missing."""
 _ELSEWHERE = "Choose another folder with --out"
 
@@ -95,6 +97,10 @@ class Plan:
         here = list(unwritable(folder))
         there = [] if scaled or here else [*self._other(folder), *self._room(folder)]
         raise_all([*scaled, *self._months(), *here, *there], where="twin run")
+
+    def check_other(self, folder: Path) -> None:
+        """Raise if the folder holds something else than this run."""
+        raise_all(list(self._other(folder)), where=str(folder))
 
     def check_anywhere(self) -> None:
         """Raise everything that stands against the run in whatever folder."""
@@ -155,7 +161,8 @@ def unwritable(folder: Path) -> Iterator[UsanceError]:
         yield RunError("is no folder", where=str(there), fix=_ELSEWHERE)
         return
     try:
-        (folder / MANIFEST).exists()  # a name may be too long
+        with suppress(FileNotFoundError, NotADirectoryError):
+            (folder / MANIFEST).stat()  # a name may be too long
         with TemporaryFile(dir=there):
             pass
     except OSError as error:
@@ -167,8 +174,17 @@ def lacking(folder: Path, needed: int) -> int | None:
     """The bytes that are free, if they and those the folder holds are fewer than are needed."""
     there = next(each for each in (folder, *folder.absolute().parents) if each.exists())
     free = shutil.disk_usage(there).free
-    held = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
-    return free if free + held < needed else None
+    return free if free + _held(folder) < needed else None
+
+
+def _held(folder: Path) -> int:
+    """The bytes a folder holds; another process may be at work in it, so a file may be gone."""
+    held = 0
+    for place, _, names in os.walk(folder):
+        for name in names:
+            with suppress(OSError):
+                held += (Path(place) / name).stat().st_size
+    return held
 
 
 def sizes(*counts: int) -> list[str]:
@@ -189,7 +205,7 @@ def _without_manifest(folder: Path) -> Iterator[UsanceError]:
     if any((folder / name).exists() for name in OF_A_RUN):
         fix = f"Put its {MANIFEST} back, or empty the folder, or choose another with --out"
         yield LostManifest(f"holds a run whose {MANIFEST} is missing", where=str(folder), fix=fix)
-    elif folder.exists() and set(folder.iterdir()) - {folder / f"{MANIFEST}.new"}:
+    elif not is_empty(folder):
         yield RunError("is not an empty folder", where=str(folder), fix=_ELSEWHERE)
 
 

@@ -105,6 +105,7 @@ def run(
     plan = Plan(scenario, scale, first, last)
     plan.check(folder)
     with book_in(folder.absolute(), scenario) as book:
+        plan.check_other(folder)  # again: until now another process might have begun here
         return Runner(plan, book, engine or Local(workers), progress, clock, shard_bits).run()
 
 
@@ -246,7 +247,7 @@ class Runner:
     def _serve(self, month: int) -> None:
         setting, driver = self.setting, self.driver
         thresholds = chances(setting.scenario, setting.scale, month, driver.eligible)
-        self.figures["requests_wanted"] += sum(targets(setting.scenario, setting.scale, month))
+        self.figures["asks_wanted"] += sum(targets(setting.scenario, setting.scale, month))
         driver.begin(month)
         with self._stage(month, SERVE) as stage:
             work = Serving(**self._told(stage.place, month - 1), thresholds=thresholds)
@@ -379,10 +380,10 @@ def _rounded(seconds: Mapping[str, float]) -> dict[str, float]:
 
 def _notes(figures: Counter[str]) -> list[str]:
     """What a run did not reach, beyond chance."""
-    asked, wanted = figures["requests"], figures["requests_wanted"]
+    asked, wanted = figures["asks"], figures["asks_wanted"]
     if wanted - asked <= max(wanted / 20, 4 * wanted**0.5):
         return []
-    return [f"{asked:,} of {wanted:,} requests: too few users could ask"]
+    return [f"users asked {asked:,} of the {wanted:,} times the scenario wants: too few may ask"]
 
 
 def _sums(part: Part) -> dict[str, Any]:

@@ -79,7 +79,7 @@ def serve_shard(
     figures = {
         "loan_months": len(loans), "facts": len(went.known.day) + len(heard.late.day),
         "late_notices": len(went.coming.day), "duplicates": went.duplicates,
-        "requests": len(asked["loan_id"]),
+        "asks": len(wishes.rows), "requests": len(asked["loan_id"]),
     }  # fmt: skip
     eligible = users.eligible(overdue_users(users, open_still), month, workers=workers)
     return Served(stays, tables, asked, dues, went.released + heard.back, eligible, figures)

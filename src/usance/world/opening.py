@@ -117,8 +117,24 @@ def loans_a_borrower(scenario: Scenario) -> float:
     """How many open loans a borrower must have on average to make up the opening balance."""
     users = scenario.users
     borrowers = users.opening * users.opening_approved_ppm * users.opening_borrowers_ppm
-    wanted = sum(scenario.opening.balance_minor.values()) / kinds_of(scenario).mean
+    balance = sum(scenario.opening.balance_minor.values())
+    wanted = balance / max(kinds_of(scenario).mean, 1) if balance else 0.0
     return wanted / max(borrowers / PPM**2, 1e-9)
+
+
+def loan_counts(mean: float) -> list[int]:
+    """How often a borrower has 0, 1, … and `MOST_LOANS` open loans, if there were no most."""
+    chance, chances = exp(-mean), []
+    for n in range(MOST_LOANS + 1):
+        chances.append(round(WEIGHT * chance))
+        chance *= mean / (n + 1)
+    return chances
+
+
+def reached(mean: float) -> float:
+    """The mean of loans a borrower has, who has no more than `MOST_LOANS`."""
+    chances = loan_counts(mean)
+    return sum(n * each for n, each in enumerate(chances)) / max(sum(chances), 1)
 
 
 @dataclass(frozen=True)
@@ -155,11 +171,7 @@ class Opening:
     @cached_property
     def loans_per_borrower(self) -> Choice:
         """How many open loans a borrower has."""
-        mean = loans_a_borrower(self.population.scenario)
-        chance, chances = exp(-mean), []
-        for n in range(MOST_LOANS + 1):
-            chances.append(round(WEIGHT * chance))
-            chance *= mean / (n + 1)
+        chances = loan_counts(loans_a_borrower(self.population.scenario))
         return Choice.weighted(np.arange(MOST_LOANS + 1), chances)
 
     def standing(self, users: I64) -> Standing:

@@ -23,6 +23,8 @@ CURED_BUCKETS = 5
 """Buckets in which a loan can be cured: 31–60 to 151–180 days past due."""
 OPENING_BUCKETS = 7
 MONTHS_A_YEAR = 12
+ENOUGH = 0.9
+"""The share of an opening balance or of demand below which a scenario contradicts its users."""
 OWN_FUNDS = (Model.CAPITAL_HEAVY, Model.ON_BALANCE_SHEET)
 
 
@@ -272,46 +274,49 @@ def _turn(scenario: Scenario, turn: Turn, where: str) -> Iterator[UsanceError]:
         yield DocumentError("value is above 100%", where=where, fix="Give 0% to 100%")
 
 
+def _tickets(scenario: Scenario, places: Places) -> Iterator[UsanceError]:
+    for number, mix in enumerate(scenario.demand.products, start=1):
+        if not mix.ticket_minor:
+            where = places(("demand", "products", number, "ticket"))
+            yield DocumentError("loans of nothing", where=where, fix="Give it above zero")
+
+
 def _opening_reach(scenario: Scenario, places: Places) -> Iterator[UsanceError]:
     """Whether the borrowers of the opening can owe its balance."""
-    from usance.world.opening import MOST_LOANS, loans_a_borrower  # compiles: only once it is due
+    from usance.world.opening import MOST_LOANS, loans_a_borrower, reached  # only reading needs it
 
-    if not any(scenario.opening.balance_minor.values()):
-        return
-    mean, most = loans_a_borrower(scenario), MOST_LOANS // 2
-    if mean > most:
-        what = f"each borrower would owe {mean:,.1f} loans on average, and {most} is the most"
+    wanted = loans_a_borrower(scenario)
+    if wanted and reached(wanted) < ENOUGH * wanted:
+        what = f"each borrower would have {wanted:,.1f} loans on average, and {MOST_LOANS} at most"
         where, fix = places(("opening", "balance")), "Lower it, or raise users.opening"
         yield DocumentError(what, where=where, fix=fix)
 
 
 def _demand_reach(scenario: Scenario, places: Places) -> Iterator[UsanceError]:
-    """Whether there are users enough to ask: each asks once a month, and once for the first time.
+    """Whether there are users enough: each asks once a month, of those who came before it.
 
-    All who apply are taken for approved, so what is refused here cannot come about at all.
+    All who apply are taken for approved, and all first requests for funded: fewer will ask.
     """
     users, first_ppm = scenario.users, scenario.demand.first_time_ppm
-    approved = users.opening * users.opening_approved_ppm // PPM
-    borrowed = approved * users.opening_borrowers_ppm // PPM
-    never, where = approved - borrowed, places(("demand", "requests"))
+    approved = users.opening * users.opening_approved_ppm / PPM
+    borrowed = approved * users.opening_borrowers_ppm / PPM
+    never = approved - borrowed
+    wanted = can = 0.0
     for month in range(scenario.first_month, scenario.last_month + 1):
-        shocked = factor_ppm(scenario, "demand", month)
-        asked = scenario.demand.requests[month] * shocked // PPM
-        first = asked * first_ppm // PPM
-        for wanted, there, who in (
-            (first, never, "have never borrowed"), (asked - first, borrowed, "have borrowed")
-        ):  # fmt: skip
-            if wanted > there:
-                what = f"{wanted:,} requests of users who {who}, in {format_month(month)}"
-                fix = f"Lower it, or raise users: at most {there:,} may ask then"
-                yield DocumentError(what, where=where, fix=fix)
-                return
-        never += users.registered[month] * users.applies_ppm // PPM - first
+        asked = scenario.demand.requests[month] * factor_ppm(scenario, "demand", month) / PPM
+        first = min(asked * first_ppm / PPM, never)
+        wanted += asked
+        can += first + min(asked * (PPM - first_ppm) / PPM, borrowed)
+        never += users.registered[month] * users.applies_ppm / PPM
         borrowed += first
+    if can < ENOUGH * wanted:
+        what = f"{wanted:,.0f} requests, and users can ask {can:,.0f} times at most"
+        where, fix = places(("demand", "requests")), "Lower it, or raise users"
+        yield DocumentError(what, where=where, fix=fix)
 
 
 _REACH: tuple[Check, ...] = (_opening_reach, _demand_reach)
 _CHECKS: tuple[Check, ...] = (
     _months, _time_zone, _sums, _lengths, _users, _funding, _behaviour, _providers, _shocks,
-    _turns, _desks,
+    _turns, _desks, _tickets,
 )  # fmt: skip
