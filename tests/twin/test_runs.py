@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -259,6 +261,40 @@ def test_figures_are_kept_when_the_release_fails(
     assert kept["release"] == {}
 
 
+@pytest.mark.slow
+def test_a_close_by_hand_is_not_taken_for_the_runs_own(tmp_path: Path) -> None:
+    """It was made before the months that it closes were there."""
+    words = ["twin", "run", "calm", "--scale", "0.1", "--out", str(tmp_path / "run"), "--to"]
+    assert main([*words, "2023-03"]) == 0
+    assert main(["close", "2023Q2", "--book", str(tmp_path / "run")]) == 0
+    with pytest.raises(OtherRun, match=r"2023-06\.1 was closed by hand"):
+        run(
+            read_scenario("calm"), tmp_path / "run", scale=Fraction(1, 10), first=FIRST,
+            last=FIRST + 5, clock=ticking(),
+        )  # fmt: skip
+
+
+@pytest.mark.slow
+def test_a_release_that_finds_no_room_leaves_the_old_one_whole(tmp_path: Path) -> None:
+    words = ["twin", "run", "calm", "--scale", "0.1", "--out", str(tmp_path / "run"), "--to"]
+    assert main([*words, "2023-03"]) == 0
+    page = tmp_path / "run" / "release" / "2023Q1.html"
+    content = page.read_bytes()
+    code = (
+        "import resource, sys; from usance.cli import main;"
+        f"resource.setrlimit(resource.RLIMIT_FSIZE, ({len(content) - 1},) * 2);"
+        "sys.exit(main(sys.argv[1:]))"
+    )
+    told = subprocess.run(
+        [sys.executable, "-c", code, *words, "2023-03"], text=True, capture_output=True, check=False
+    )
+    assert told.returncode == 2
+    assert "the disk is full. Make room, and run the same command again" in told.stderr
+    assert page.read_bytes() == content
+    assert {each.suffix for each in page.parent.iterdir()} == {".csv", ".html"}
+
+
+@pytest.mark.slow
 def test_books_too_small_for_a_release_say_what_to_do(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

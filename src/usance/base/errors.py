@@ -200,6 +200,8 @@ def unknown(what: str, given: str, choices: Iterable[str], *, where: str = "") -
     )
 
 
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+"""What a disk, a quota or a limit on files says when there is no more room."""
 _REFUSALS = {
     errno.ENOSPC: "Make room and try again",
     errno.EDQUOT: "Make room within your quota and try again",

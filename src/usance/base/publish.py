@@ -38,8 +38,12 @@ def publish(temporary: Path, final: Path) -> None:
 def replace(path: Path, content: bytes) -> None:
     """Replace a file's content in one step; a reader sees the old or the new, never a part."""
     new = path.with_name(f"{path.name}.new")
-    new.write_bytes(content)
-    publish(new, path)
+    try:
+        new.write_bytes(content)
+        publish(new, path)
+    except OSError:
+        new.unlink(missing_ok=True)
+        raise
 
 
 def _make_folders(folder: Path) -> None:

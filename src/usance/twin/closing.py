@@ -30,6 +30,8 @@ from usance.world.scenario import Scenario
 from usance.world.scenario_file import write_policies
 
 RELEASE_FORMATS = ("csv", "html")
+ACTOR = "twin"
+"""Who closes the books of a run; what anyone else closed in its folder is not the run's."""
 FILER = "filer.yaml"
 """Beside the policies of a scenario: how its company files."""
 
@@ -57,7 +59,7 @@ def close_period(
     with TemporaryDirectory() as folder:
         policies = write_policies(scenario, Path(folder))
         made = close(
-            book, period, policies=policies, known_at=known_at, actor="twin", clock=clock,
+            book, period, policies=policies, known_at=known_at, actor=ACTOR, clock=clock,
             parameters=_shipped(),
         )  # fmt: skip
     return made.seconds

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from errno import EDQUOT, EFBIG, ENOSPC
 from pathlib import Path
 
 from usance.base.book import Book
-from usance.base.errors import raise_all
+from usance.base.errors import FULL, raise_all
 from usance.base.step import MANIFEST
-from usance.twin.errors import NoRoom
+from usance.books.closes import controls_of, standing
+from usance.twin.closing import ACTOR
+from usance.twin.errors import NoRoom, OtherRun
 from usance.world.scenario import Scenario
-
-FULL = (ENOSPC, EDQUOT, EFBIG)
-"""What a disk, a quota or a limit on files says when there is no more room."""
 
 
 @contextmanager
@@ -39,6 +37,10 @@ def _check(book: Book) -> None:
     for each in found:
         each.fix = "Restore it from a copy, or run again with another --out"
     raise_all(found, where=str(book.path))
+    by_hand = [each.name for each in standing(book) if controls_of(book, each)["actor"] != ACTOR]
+    if by_hand:
+        fix = "Work on a copy of a run, and run again with another --out"
+        raise OtherRun(f"{by_hand[0]} was closed by hand", where=str(book.path), fix=fix)
 
 
 @contextmanager

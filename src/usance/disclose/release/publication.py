@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from usance.base.book import Book
-from usance.base.errors import InputError
+from usance.base.errors import FULL, InputError
+from usance.base.publish import replace
 from usance.books.periods import ClosePeriod
 from usance.disclose.completion import completed
 from usance.disclose.errors import FactError
@@ -85,11 +86,15 @@ def publish_figures(
 
 
 def _write(folder: Path, name: str, content: bytes) -> Path:
+    """Write a file in one step: what is there stays whole until the new one is."""
     path = folder / name
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content)
+        replace(path, content)
     except OSError as error:
+        if error.errno in FULL:
+            error.filename = str(path)
+            raise
         fix = "Choose another folder with --out"
         raise InputError(f"cannot be written: {error.strerror}", where=str(path), fix=fix) from None
     return path
