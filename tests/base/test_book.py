@@ -399,6 +399,21 @@ def test_an_edited_manifest_is_noticed(
     assert what in edited(book, change).what
 
 
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [('"month": 653', '"month": 652'), ('"facts": {', '"fac|s": {'), ("Shanghai", "Shanghci"),
+     ('"sha256": "', '"sha256": "0')],
+)  # fmt: skip
+def test_a_manifest_with_another_letter_is_none(book: Book, old: str, new: str) -> None:
+    file = book.path / "manifest.json"
+    text = file.read_text()
+    assert old in text
+    file.write_text(text.replace(old, new, 1))
+    with pytest.raises(CorruptFile, match="has changed since it was written") as caught:
+        Book.open(book.path)
+    assert caught.value.where == str(file)
+
+
 def test_a_manifest_that_is_no_json(book: Book) -> None:
     for content in (b"{", b"\xff", b"[]", b""):
         (book.path / "manifest.json").write_bytes(content)

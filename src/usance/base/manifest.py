@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import reduce
+from hashlib import sha256
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -15,6 +16,8 @@ from usance.base.documents import parse_json
 from usance.base.errors import CorruptFile, DocumentError, DuplicateKey
 
 FORMAT = "usance-book"
+MARK = "sha256"
+"""Where a manifest has the hash of all else that is in it."""
 VERSION = 1
 PERIOD_STATES = ("open", "closed", "locked")
 
@@ -97,18 +100,28 @@ class Manifest:
             "format": FORMAT, "version": VERSION, **_plain(self), "tables": tables,
             "periods": periods,
         }  # fmt: skip
-        return (json.dumps(content, indent=1, sort_keys=True, ensure_ascii=False) + "\n").encode()
+        marked = {**content, MARK: _mark(content)}
+        return (json.dumps(marked, indent=1, sort_keys=True, ensure_ascii=False) + "\n").encode()
 
     @classmethod
     def from_bytes(cls, content: bytes, *, where: str) -> Manifest:
         """Read a manifest, or say what is wrong with it."""
         try:
             document = parse_json(content.decode(), where=where)
-            return _manifest(document, where)
+            found = _manifest(document, where)
+            mark = document.pop(MARK)
         except (DocumentError, UnicodeDecodeError) as error:
             raise _corrupt(f"is not JSON ({error})", where) from None
         except (KeyError, TypeError, AttributeError, ValueError) as error:
             raise _corrupt(f"lacks or misspells {error}", where) from None
+        if _mark(document) != mark:
+            raise _corrupt("has changed since it was written", where)
+        return found
+
+
+def _mark(content: Mapping[str, Any]) -> str:
+    """A hash of the values, however they are written."""
+    return sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
 def _plain(value: Any) -> dict[str, Any]:
