@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,7 @@ from usance.base.book import Book
 from usance.base.errors import BookLocked, CorruptFile
 from usance.twin.engine import Local
 from usance.twin.errors import RunError
-from usance.twin.parts import PARTS, Part, Place, standing
+from usance.twin.parts import MARK, PARTS, Part, Place, standing
 from usance.twin.stages import Work
 
 pytestmark = pytest.mark.slow
@@ -158,13 +159,27 @@ def _half_said(part: Path) -> None:
 
 
 def _of_another_run(part: Path) -> None:
-    file = part / "part.json"
-    file.write_text(json.dumps(json.loads(file.read_text()) | {"key": "0" * 64}))
+    _as_if(part, key="0" * 64)
 
 
 def _of_another_book(part: Path) -> None:
+    _as_if(part, after="0" * 64)
+
+
+def _as_if(part: Path, **said: object) -> None:
+    """A part that says so, and was written like this."""
     file = part / "part.json"
-    file.write_text(json.dumps(json.loads(file.read_text()) | {"after": "0" * 64}))
+    content = json.loads(file.read_text()) | said
+    del content[MARK]
+    mark = sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+    file.write_text(json.dumps({**content, MARK: mark}))
+
+
+def _miscounted(part: Path) -> None:
+    file = part / "part.json"
+    content = json.loads(file.read_text())
+    content["figures"]["facts"] ^= 1
+    file.write_text(json.dumps(content))
 
 
 def _of_another_shard(part: Path) -> None:
@@ -172,7 +187,8 @@ def _of_another_shard(part: Path) -> None:
 
 
 HARMS = [
-    _shorter, _flipped, _lost, _half_said, _of_another_run, _of_another_book, _of_another_shard,
+    _shorter, _flipped, _lost, _half_said, _miscounted, _of_another_run, _of_another_book,
+    _of_another_shard,
 ]  # fmt: skip
 
 

@@ -30,7 +30,7 @@ from usance.base.parquet import check_sha256
 from usance.base.publish import publish, sync
 from usance.base.step import Step, written
 
-PARTS, PART = "run/parts", "part.json"
+PARTS, PART, MARK = "run/parts", "part.json", "sha256"
 _THREADS = 2
 """Tables written at once: the last shards of a stage have the other cores for themselves."""
 
@@ -139,7 +139,8 @@ def make_part(
         entries = dict(zip(tables, side_by_side(write, tables, _THREADS), strict=True))
         marks = {each.name: _keep(aside, each) for each in kept}
         part = Part(place.book, place.folder / name, entries, marks, figures)
-        (aside / PART).write_text(json.dumps(_content(place, part)))
+        content = _content(place, part)
+        (aside / PART).write_text(json.dumps({**content, MARK: _mark(content)}))
         for file in aside.iterdir():
             sync(file)
         publish(aside, part.folder)
@@ -157,6 +158,8 @@ def find_part(place: Place, name: str) -> Part | None:
     folder = place.folder / name
     try:
         content = json.loads((folder / PART).read_text())
+        if content.pop(MARK) != _mark(content):
+            return None
         part = Part(
             place.book, folder,
             {table: _entry(each) for table, each in content["tables"].items()},
@@ -209,6 +212,11 @@ def _content(place: Place, part: Part) -> dict[str, Any]:
         "name": part.name, "tables": {name: asdict(each) for name, each in part.tables.items()},
         "kept": part.kept, "figures": part.figures,
     }  # fmt: skip
+
+
+def _mark(content: dict[str, Any]) -> str:
+    """A hash of what a part says of itself."""
+    return sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
 def _plain(content: Any) -> Any:
