@@ -13,7 +13,8 @@ from fractions import Fraction
 from pathlib import Path
 from time import perf_counter
 
-from usance.twin.errors import OtherRun
+from usance.base.errors import Problems, TableError
+from usance.twin.errors import LostManifest, OtherRun
 from usance.twin.pages.server import serving
 from usance.twin.pages.site import write_site
 from usance.twin.run import Run, run
@@ -63,8 +64,8 @@ def _run(economy: Scenario, folder: Path) -> Run:
 
     try:
         return again()
-    except OtherRun:
-        # The scenario has changed since the demo was last shown.
+    except (OtherRun, LostManifest, TableError, Problems):
+        # The demo's own folder: of another version, scenario or form of books, or damaged.
         shutil.rmtree(folder)
         return again()
 
