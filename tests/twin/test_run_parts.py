@@ -7,7 +7,6 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -16,9 +15,10 @@ from tests.conftest import ROOT
 from tests.twin.runs import FIRST, digests, faulty, run_into
 from usance.base.book import Book
 from usance.base.errors import BookLocked, CorruptFile
+from usance.base.manifest import MARK, mark_of
 from usance.twin.engine import Local
 from usance.twin.errors import RunError
-from usance.twin.parts import MARK, PARTS, Part, Place, standing
+from usance.twin.parts import PARTS, Part, Place, standing
 from usance.twin.stages import Work
 
 pytestmark = pytest.mark.slow
@@ -171,8 +171,7 @@ def _as_if(part: Path, **said: object) -> None:
     file = part / "part.json"
     content = json.loads(file.read_text()) | said
     del content[MARK]
-    mark = sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
-    file.write_text(json.dumps({**content, MARK: mark}))
+    file.write_text(json.dumps({**content, MARK: mark_of(content)}))
 
 
 def _miscounted(part: Path) -> None:

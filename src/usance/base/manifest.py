@@ -17,7 +17,7 @@ from usance.base.errors import CorruptFile, DocumentError, DuplicateKey
 
 FORMAT = "usance-book"
 MARK = "sha256"
-"""Where a manifest has the hash of all else that is in it."""
+"""Where a document has the hash of all else that is in it."""
 VERSION = 1
 PERIOD_STATES = ("open", "closed", "locked")
 
@@ -100,7 +100,7 @@ class Manifest:
             "format": FORMAT, "version": VERSION, **_plain(self), "tables": tables,
             "periods": periods,
         }  # fmt: skip
-        marked = {**content, MARK: _mark(content)}
+        marked = {**content, MARK: mark_of(content)}
         return (json.dumps(marked, indent=1, sort_keys=True, ensure_ascii=False) + "\n").encode()
 
     @classmethod
@@ -114,12 +114,12 @@ class Manifest:
             raise _corrupt(f"is not JSON ({error})", where) from None
         except (KeyError, TypeError, AttributeError, ValueError) as error:
             raise _corrupt(f"lacks or misspells {error}", where) from None
-        if _mark(document) != mark:
+        if mark_of(document) != mark:
             raise _corrupt("has changed since it was written", where)
         return found
 
 
-def _mark(content: Mapping[str, Any]) -> str:
+def mark_of(content: Mapping[str, Any]) -> str:
     """A hash of the values, however they are written."""
     return sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 

@@ -25,12 +25,12 @@ import pyarrow as pa
 from usance.base.ahead import side_by_side
 from usance.base.dates import format_month
 from usance.base.errors import CorruptFile, UsanceError
-from usance.base.manifest import FileEntry
+from usance.base.manifest import MARK, FileEntry, mark_of
 from usance.base.parquet import check_sha256
 from usance.base.publish import publish, sync
 from usance.base.step import Step, written
 
-PARTS, PART, MARK = "run/parts", "part.json", "sha256"
+PARTS, PART = "run/parts", "part.json"
 _THREADS = 2
 """Tables written at once: the last shards of a stage have the other cores for themselves."""
 
@@ -140,7 +140,7 @@ def make_part(
         marks = {each.name: _keep(aside, each) for each in kept}
         part = Part(place.book, place.folder / name, entries, marks, figures)
         content = _content(place, part)
-        (aside / PART).write_text(json.dumps({**content, MARK: _mark(content)}))
+        (aside / PART).write_text(json.dumps({**content, MARK: mark_of(content)}))
         for file in aside.iterdir():
             sync(file)
         publish(aside, part.folder)
@@ -158,7 +158,7 @@ def find_part(place: Place, name: str) -> Part | None:
     folder = place.folder / name
     try:
         content = json.loads((folder / PART).read_text())
-        if content.pop(MARK) != _mark(content):
+        if content.pop(MARK) != mark_of(content):
             return None
         part = Part(
             place.book, folder,
@@ -212,11 +212,6 @@ def _content(place: Place, part: Part) -> dict[str, Any]:
         "name": part.name, "tables": {name: asdict(each) for name, each in part.tables.items()},
         "kept": part.kept, "figures": part.figures,
     }  # fmt: skip
-
-
-def _mark(content: dict[str, Any]) -> str:
-    """A hash of what a part says of itself."""
-    return sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
 def _plain(content: Any) -> Any:

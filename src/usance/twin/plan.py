@@ -33,6 +33,7 @@ from usance.twin.errors import (
     scale_text,
 )
 from usance.twin.parts import PARTS
+from usance.twin.room import ELSEWHERE, lacking, sizes, unwritable
 from usance.world.scenario import Scenario
 
 BYTES_A_LOAN, BYTES_A_USER, BYTES_FIXED = 220, 30, 60_000_000
@@ -43,7 +44,6 @@ MARKS = "run/done"
 """Where a run keeps a mark for each finished stage."""
 OF_A_RUN = ("run.json", MARKS, PARTS)
 """What shows that a folder held a run, whatever else is missing."""
-_ELSEWHERE = "Choose another folder with --out"
 
 
 @dataclass(frozen=True)
@@ -136,7 +136,7 @@ class Plan:
         marks = [path for path in book.manifest.versions if path.startswith(f"{MARKS}/")]
         keys = {json.loads(book.kept(path))["key"] for path in marks}
         if keys - {self.key} or (book.manifest.tables and not keys):
-            fix = f"{_ELSEWHERE}, or ask for the run that is in it"
+            fix = f"{ELSEWHERE}, or ask for the run that is in it"
             yield OtherRun("holds another run or another book", where=str(folder), fix=fix)
             return
         reached = max((path.removeprefix(f"{MARKS}/")[:7] for path in marks), default="")
@@ -153,60 +153,13 @@ class Plan:
             yield NoRoom(what, where=str(folder), fix=fix)
 
 
-def unwritable(folder: Path) -> Iterator[UsanceError]:
-    """Why nothing can be written to a folder; what is tried is gone at once."""
-    places = (folder, *folder.absolute().parents)
-    there = next(each for each in places if os.path.lexists(each))
-    if not there.is_dir():
-        yield RunError("is no folder", where=str(there), fix=_ELSEWHERE)
-        return
-    try:
-        with suppress(FileNotFoundError, NotADirectoryError):
-            (folder / MANIFEST).stat()  # a name may be too long
-        with TemporaryFile(dir=there):
-            pass
-    except OSError as error:
-        what = f"cannot be written: {error.strerror}"
-        yield RunError(what, where=str(folder), fix=f"{_ELSEWHERE}, one you may write to")
-
-
-def lacking(folder: Path, needed: int) -> int | None:
-    """The bytes that are free, if they and those the folder holds are fewer than are needed."""
-    there = next(each for each in (folder, *folder.absolute().parents) if each.exists())
-    free = shutil.disk_usage(there).free
-    return free if free + _held(folder) < needed else None
-
-
-def _held(folder: Path) -> int:
-    """The bytes a folder holds; another process may be at work in it, so a file may be gone."""
-    held = 0
-    for place, _, names in os.walk(folder):
-        for name in names:
-            with suppress(OSError):
-                held += (Path(place) / name).stat().st_size
-    return held
-
-
-def sizes(*counts: int) -> list[str]:
-    """Bytes as people read them, in the largest unit that tells them apart.
-
-    >>> sizes(62_000_000, 1_500_000), sizes(1_040_000_000, 1_020_000_000)
-    (['62.0 MB', '1.5 MB'], ['1,040.0 MB', '1,020.0 MB'])
-    """
-    for unit, name in ((10**9, "GB"), (10**6, "MB"), (10**3, "kB")):
-        shown = [f"{each / unit:,.1f} {name}" for each in counts]
-        if max(counts) >= unit and len(set(shown)) == len(counts):
-            return shown
-    return [f"{each:,} bytes" for each in counts]
-
-
 def _without_manifest(folder: Path) -> Iterator[UsanceError]:
     """Whether a folder without a manifest holds anything."""
     if any((folder / name).exists() for name in OF_A_RUN):
         fix = f"Put its {MANIFEST} back, or empty the folder, or choose another with --out"
         yield LostManifest(f"holds a run whose {MANIFEST} is missing", where=str(folder), fix=fix)
     elif not is_empty(folder):
-        yield RunError("is not an empty folder", where=str(folder), fix=_ELSEWHERE)
+        yield RunError("is not an empty folder", where=str(folder), fix=ELSEWHERE)
 
 
 def _plain(value: Any) -> Any:

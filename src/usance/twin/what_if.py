@@ -15,7 +15,8 @@ from pathlib import Path
 from usance.base.dates import format_month
 from usance.base.errors import UsanceError, raise_all
 from usance.twin.errors import NoRoom, RunError
-from usance.twin.plan import Plan, lacking, sizes, unwritable
+from usance.twin.plan import Plan
+from usance.twin.room import lacking, sizes, unwritable
 from usance.twin.run import Progress, no_progress, run
 from usance.twin.what_if_figures import PARTS, Place, figures_of
 from usance.twin.what_if_noise import Difference, difference
