@@ -19,7 +19,7 @@ from usance.base.book import Book
 from usance.base.codes import Kind, Model
 from usance.base.columns import make
 from usance.base.dates import parse_month, to_day
-from usance.books.close import close
+from usance.books.close.checklist import close
 from usance.books.periods import parse_close_period
 from usance.loan.batch import replay_columns, schedule_columns
 from usance.loan.columns import FactColumns, TermColumns

@@ -13,12 +13,12 @@ from bench.books import LAST_DAY, PERIOD, make_book
 from bench.report import Report, best_seconds
 from usance.base.book import Book
 from usance.base.dates import parse_month, to_month
-from usance.books.close import close
+from usance.books.close.checklist import close
 from usance.books.group.documents import parse_facts
 from usance.books.group.facts import table_of_facts
 from usance.books.periods import parse_close_period
 from usance.disclose import check, load_profile, rebuild
-from usance.disclose.drill import drill
+from usance.disclose.drill.drill import drill
 from usance.disclose.release.figures import Release
 from usance.disclose.release.filer import Filer
 from usance.disclose.release.publication import publish, release_of

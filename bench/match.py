@@ -10,10 +10,10 @@ import time
 from pathlib import Path
 
 from bench.report import Report
-from usance.match.live_state import POLICIES
-from usance.match.planner import plan
-from usance.match.replays import Replay, replay
-from usance.match.streams import StreamKind, make_stream
+from usance.match.backtest.replays import Replay, replay
+from usance.match.backtest.streams import StreamKind, make_stream
+from usance.match.plan.planner import plan
+from usance.match.router.state import POLICIES
 
 REQUESTS, SOURCES, SEGMENTS = 1_000_000, 160, 20_000
 AIMS = {

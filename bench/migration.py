@@ -11,9 +11,9 @@ from pathlib import Path
 
 from bench.report import Report
 from usance.loan.convention import Rounding
-from usance.loan.foreign import ForeignTerms, schedule
-from usance.loan.foreign.portfolio import check
-from usance.loan.foreign.terms import DaysInMonth, DaysInYear
+from usance.migration import ForeignTerms, schedule
+from usance.migration.portfolio import check
+from usance.migration.terms import DaysInMonth, DaysInYear
 
 LOANS = 10_000
 MAP = """\

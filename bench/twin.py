@@ -22,16 +22,16 @@ from usance.base.dates import first_of_month, parse_month
 from usance.base.memory import keep_memory
 from usance.base.rates import PPM
 from usance.service.rules import Rules
-from usance.twin.open_loans import OpenLoans
-from usance.twin.opened import open_shard
-from usance.twin.run import Run
-from usance.twin.run import run as run_twin
-from usance.twin.serving import through
-from usance.twin.setting import Setting
+from usance.twin.month.loan_month import through
+from usance.twin.month.open_loans import OpenLoans
+from usance.twin.month.opening_shard import open_shard
+from usance.twin.run.run import Run
+from usance.twin.run.run import run as run_twin
+from usance.twin.run.run_context import Setting
 from usance.world.behaviour import payments
 from usance.world.population import month_days
-from usance.world.scenario import Scenario
-from usance.world.scenario_file import read_scenario
+from usance.world.scenario.file import read_scenario
+from usance.world.scenario.scenario import Scenario
 
 LOANS = 2_000_000
 WHOLE = "2024-06"

@@ -16,10 +16,10 @@ from pathlib import Path
 
 from bench.report import Report
 from usance.base.dates import parse_month
-from usance.twin.engine import engine_of
-from usance.twin.run import Run
-from usance.twin.run import run as run_twin
-from usance.world.scenario_file import read_scenario
+from usance.twin.run.engine import engine_of
+from usance.twin.run.run import Run
+from usance.twin.run.run import run as run_twin
+from usance.world.scenario.file import read_scenario
 
 CORES, SHARD_BITS = 2, 20
 LAST = "2023-03"

@@ -23,8 +23,8 @@ from usance.base.command_line import number
 from usance.base.compiled import available_cores
 from usance.base.dates import from_day, to_day
 from usance.base.ids import owned_id
-from usance.books.close import close
-from usance.books.looking import journal_of, looked_at
+from usance.books.close.checklist import close
+from usance.books.closed_books import journal_of, looked_at
 from usance.books.periods import parse_close_period
 from usance.books.sample import sample_book
 from usance.books.statements.matrix import COLUMNS

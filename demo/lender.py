@@ -17,9 +17,9 @@ from usance.base.errors import Problems, TableError
 from usance.twin.errors import LostManifest, OtherRun
 from usance.twin.pages.server import serving
 from usance.twin.pages.site import write_site
-from usance.twin.run import Run, run
-from usance.world.scenario import Scenario
-from usance.world.scenario_file import read_scenario
+from usance.twin.run.run import Run, run
+from usance.world.scenario.file import read_scenario
+from usance.world.scenario.scenario import Scenario
 
 HOME = Path(os.environ.get("USANCE_CACHE", ".cache")) / "demo"
 SCENARIO = "calm"

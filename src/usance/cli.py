@@ -51,18 +51,18 @@ ROOMS = {
         "Train and use credit models.",
     ),
     "conform": (
-        "usance.loan.conform usance.books.conform",
+        "usance.conform.commands usance.conform.accounting.commands",
         "Check results against cases with known answers.",
     ),
     "measure": ("usance.measure.commands", "Measure a loan tape or a book."),
     "books": ("usance.books.commands", "Periods, balances and exports of a book."),
-    "close": ("usance.books.close_command", "Close a period of a book."),
+    "close": ("usance.books.close.commands", "Close a period of a book."),
     "match": ("usance.match.commands", "Match loans with funding sources."),
     "disclose": ("usance.disclose.commands", "Publish results and check published figures."),
     "twin": (
         (
-            "usance.twin.commands usance.twin.compare_command usance.twin.calibrate_command "
-            "usance.twin.what_if_command usance.twin.pages.commands"
+            "usance.twin.run.commands usance.twin.compare.commands usance.twin.calibrate.commands "
+            "usance.twin.what_if.commands usance.twin.pages.commands"
         ),
         "Run a simulated economy from registration to release.",
     ),

@@ -16,10 +16,10 @@ from usance.acquire.attribution import Touch, attributed
 from usance.acquire.channels import SHIPPED, Channels, read_channels
 from usance.acquire.consent import Consent, Purpose, in_force, read_consents
 from usance.acquire.documents import card_number, mrz_number, resident_number
-from usance.acquire.door import Door
 from usance.acquire.errors import ChannelError, DuplicateIdentity, IdentityError
 from usance.acquire.funnel import Event, Step, funnel
 from usance.acquire.identity import CardRegister, IdentityPort, LocalIdentity, Person
+from usance.acquire.registration import Door
 from usance.base.codes import Product
 from usance.base.errors import UsanceError
 

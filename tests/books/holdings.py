@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from tests.books.rule_matrix import ACCOUNTS, PLACE
 from usance.base.codes import Model, Tag
-from usance.books.amounts import AMOUNTS
+from usance.books.loans.amounts import AMOUNTS
 
 I64 = NDArray[np.int64]
 HEAVY, OWN, LIGHT, ICE, TECH = Model

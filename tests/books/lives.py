@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 
 from usance.base.codes import Component, Kind, Model
 from usance.base.dates import to_day
-from usance.books.effective import effective_rates
-from usance.books.measurement import LoanColumns
+from usance.books.effective_interest.columns import effective_rates
+from usance.books.loans.measurement import LoanColumns
 from usance.loan.batch import ScheduleColumns, Views, replay_columns, schedule_columns
 from usance.loan.columns import FactColumns, TermColumns
 from usance.loan.convention import OWN

@@ -20,7 +20,7 @@ from usance.base.codes import Model
 from usance.base.columns import make, sort
 from usance.base.tables import table
 from usance.books.chart import load_chart
-from usance.match.split import shared
+from usance.match.reservation.split import shared
 
 RESTRICTED = load_chart()["restricted_cash"].number
 SOURCES, PRODUCTS = (1, 2, 3), (1, 2)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from usance.books.amounts import MEANING
+from usance.books.loans.amounts import MEANING
 from usance.books.rules import Place, Rule, Side, load_rules
 
 AMOUNTS_HEAD = "| amount | meaning |\n|---|---|"

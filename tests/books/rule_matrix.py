@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 from usance.base.codes import Model, Tag
 from usance.base.dates import to_month
 from usance.base.parameters import Parameters
-from usance.books.amounts import AMOUNTS
 from usance.books.chart import Account, load_chart
-from usance.books.effective import Survival
-from usance.books.expected_lives import ExpectedLives
-from usance.books.kernel.policy_places import IFRS_CONTINGENT, IFRS_LOANS, RATE_COUNT
+from usance.books.effective_interest.columns import Survival
+from usance.books.effective_interest.expected_lives import ExpectedLives
+from usance.books.kernel.policy_layout import IFRS_CONTINGENT, IFRS_LOANS, RATE_COUNT
+from usance.books.loans.amounts import AMOUNTS
 from usance.books.policies import Policies
 from usance.books.postings import cells_of, post
 from usance.books.rules import Activity, Rule, load_rules

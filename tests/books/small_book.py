@@ -13,7 +13,7 @@ from usance.base.codes import Kind, Model
 from usance.base.columns import make, sort
 from usance.base.dates import parse_month, to_day
 from usance.base.tables import table
-from usance.books.close import Closing, close
+from usance.books.close.checklist import Closing, close
 from usance.books.periods import parse_close_period
 from usance.loan import Fact, schedule
 from usance.loan.columns import convention_code

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from tests.books.worked import PARAMETERS
 from usance.base.codes import Status
 from usance.base.dates import last_of_month, to_day
-from usance.books import positions as p
-from usance.books.measurement import LoanColumns, positions
+from usance.books.loans import positions as p
+from usance.books.loans.measurement import LoanColumns, positions
 from usance.books.policies import Policies
 from usance.loan.batch import replay_columns
 

@@ -24,15 +24,15 @@ from usance.base.columns import arrays, make, sort
 from usance.base.dates import to_day
 from usance.base.errors import CorruptFile
 from usance.base.tables import table
-from usance.books.amounts import AMOUNTS, SUBLEDGER, SUMS
-from usance.books.carried import left_path
-from usance.books.close import close
-from usance.books.closes import reopen, standing
-from usance.books.known_loans import KnownLoans
-from usance.books.loan_files import among
-from usance.books.loan_journal import loan_journal
+from usance.books.close.carry_forward import left_path
+from usance.books.close.checklist import close
+from usance.books.close.closes import reopen, standing
+from usance.books.loans.amounts import AMOUNTS, SUBLEDGER, SUMS
+from usance.books.loans.files import among
+from usance.books.loans.journal import loan_journal
+from usance.books.loans.shard_loans import KnownLoans
+from usance.books.loans.subledger import held, written
 from usance.books.periods import parse_close_period
-from usance.books.subledger import held, written
 from usance.loan import Fact, schedule
 
 SETTLED = 16384 + 1

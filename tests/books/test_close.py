@@ -17,17 +17,18 @@ from usance.base.book import Book
 from usance.base.codes import Kind
 from usance.base.columns import make
 from usance.base.dates import parse_month, to_day
-from usance.books import controls, loan_checks, scope
-from usance.books.amounts import AMOUNTS, SUMS
 from usance.books.chart import load_chart
-from usance.books.close import close
-from usance.books.closes import all_closes, last_hash, lock, postings_of, reopen, standing
+from usance.books.close import controls, scope
+from usance.books.close.checklist import close
+from usance.books.close.closes import all_closes, last_hash, lock, postings_of, reopen, standing
 from usance.books.errors import ControlFailed, PeriodError, TapeError
 from usance.books.exports import trial_balance
 from usance.books.journal import CloseHead, check_chain, unbalanced
-from usance.books.loan_journal import loan_journal
+from usance.books.loans import checks as loan_checks
+from usance.books.loans.amounts import AMOUNTS, SUMS
+from usance.books.loans.journal import loan_journal
+from usance.books.loans.subledger import held
 from usance.books.periods import parse_close_period
-from usance.books.subledger import held
 from usance.cli import main
 from usance.loan import Fact
 from usance.measure import cells_table

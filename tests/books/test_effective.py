@@ -18,9 +18,9 @@ from tests.loan.strategies import own_terms
 from usance.base.dates import from_day, to_day
 from usance.base.errors import InputError, Problems
 from usance.base.money import half_up
-from usance.books.effective import Survival, effective_rates, fees_earned
-from usance.books.effective_contract import NoEffectiveRate
-from usance.books.effective_loan import loan_at_amortised_cost
+from usance.books.effective_interest.columns import Survival, effective_rates, fees_earned
+from usance.books.effective_interest.contract import NoEffectiveRate
+from usance.books.effective_interest.loan import loan_at_amortised_cost
 from usance.books.kernel.effective import discount, fee_earned, high_product, level_of
 from usance.loan.columns import TermColumns
 from usance.loan.convention import OWN

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from usance.base.errors import AmountError
-from usance.books.effective_contract import (
+from usance.books.effective_interest.contract import (
     HIGHEST_PPB,
     LOWEST_PPB,
     NoEffectiveRate,
@@ -29,8 +29,12 @@ from usance.books.effective_contract import (
     revised,
     simple,
 )
-from usance.books.effective_instruments import at_amortised_cost, level_until_repaid, net_investment
-from usance.books.guarantee_contracts import (
+from usance.books.effective_interest.instruments import (
+    at_amortised_cost,
+    level_until_repaid,
+    net_investment,
+)
+from usance.books.loans.guarantees import (
     fair_value,
     gross_position,
     higher_of,

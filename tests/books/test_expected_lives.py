@@ -13,11 +13,11 @@ from tests.books.small_book import make_book
 from tests.books.worked import OWN_BOOK, Worked
 from usance.base.book import Book
 from usance.base.codes import Kind, Model
-from usance.books.amounts import SUBLEDGER
-from usance.books.close import close
-from usance.books.closes import reopen
-from usance.books.effective import Survival, effective_rates, fees_earned
-from usance.books.expected_lives import ExpectedLives, expected_lives
+from usance.books.close.checklist import close
+from usance.books.close.closes import reopen
+from usance.books.effective_interest.columns import Survival, effective_rates, fees_earned
+from usance.books.effective_interest.expected_lives import ExpectedLives, expected_lives
+from usance.books.loans.amounts import SUBLEDGER
 from usance.books.periods import parse_close_period
 from usance.loan import Fact, Terms, schedule
 from usance.loan.columns import TermColumns

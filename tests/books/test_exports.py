@@ -21,8 +21,8 @@ from usance.base.codes import Basis, Currency, Tag
 from usance.base.dates import format_month, parse_month
 from usance.base.errors import InputError
 from usance.books.chart import load_chart
-from usance.books.close import close
-from usance.books.closes import postings_of, reopen, standing
+from usance.books.close.checklist import close
+from usance.books.close.closes import postings_of, reopen, standing
 from usance.books.exports import BALANCE_COLUMNS, beancount_lines, export, trial_balance
 from usance.books.group.documents import parse_facts
 from usance.books.group.facts import table_of_facts

@@ -25,11 +25,11 @@ from tests.books.worked import (
     rate_ppb,
 )
 from usance.base.codes import Kind, Model, Tag
-from usance.books import positions as p
-from usance.books.amounts import AMOUNTS, SUBLEDGER
-from usance.books.closes import postings_of, standing
-from usance.books.kernel.policy_places import STAGE_3
-from usance.books.measurement import amounts_of_positions, positions
+from usance.books.close.closes import postings_of, standing
+from usance.books.kernel.policy_layout import STAGE_3
+from usance.books.loans import positions as p
+from usance.books.loans.amounts import AMOUNTS, SUBLEDGER
+from usance.books.loans.measurement import amounts_of_positions, positions
 from usance.loan import Fact
 
 I64 = NDArray[np.int64]

@@ -26,8 +26,8 @@ from tests.books.rule_matrix import (
 )
 from usance.base.codes import Kind, Model, Tag
 from usance.base.dates import to_day
-from usance.books.loan_checks import LoanFindings
-from usance.books.measurement import LoanColumns, amounts, amounts_of_positions, positions
+from usance.books.loans.checks import LoanFindings
+from usance.books.loans.measurement import LoanColumns, amounts, amounts_of_positions, positions
 from usance.books.rules import Activity
 from usance.loan.batch import Views, replay_columns, schedule_columns
 

@@ -10,10 +10,10 @@ import pytest
 from tests.books.lives import BORROWED, END, EVERY, lives
 from tests.books.rule_matrix import CASH, PLACE, SHEET, held, matrix, random_policies
 from usance.base.codes import Model, Tag
-from usance.books.amounts import AMOUNTS
 from usance.books.chart import load_chart
-from usance.books.co_funding import CLOSINGS, parts_of, signs_of
-from usance.books.measurement import amounts
+from usance.books.loans.amounts import AMOUNTS
+from usance.books.loans.co_funding import CLOSINGS, parts_of, signs_of
+from usance.books.loans.measurement import amounts
 
 LOANS = 1_250
 """Of each model and path: more than ten thousand of each model together."""

@@ -17,10 +17,10 @@ from tests.books.test_lives import SIGNS
 from tests.loan.cases import TO_DUE_DATE, History, Move, What, random_terms
 from usance.base.codes import Kind, Model, Tag
 from usance.base.dates import from_day, to_day
-from usance.books import positions as p
-from usance.books.exact_positions import position_of
-from usance.books.loan_checks import LoanFindings
-from usance.books.measurement import amounts_of_positions
+from usance.books.loans import positions as p
+from usance.books.loans.checks import LoanFindings
+from usance.books.loans.exact_positions import position_of
+from usance.books.loans.measurement import amounts_of_positions
 from usance.loan import Fact, Terms
 from usance.loan.exact import replay
 

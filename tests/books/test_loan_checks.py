@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from tests.books.lives import lives
 from tests.books.rule_matrix import random_policies
 from usance.base.codes import Model
-from usance.books import amounts as a
-from usance.books.loan_checks import CHECKS, KEPT, LoanFindings
-from usance.books.measurement import amounts_of_positions, positions
+from usance.books.loans import amounts as a
+from usance.books.loans.checks import CHECKS, KEPT, LoanFindings
+from usance.books.loans.measurement import amounts_of_positions, positions
 
 I64 = NDArray[np.int64]
 DAY = date(2024, 3, 31)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.books.loss_books import AS_OF, parameters
-from usance.books.kernel.policy_places import STAGE_2, STAGE_3, stage_of
+from usance.books.kernel.policy_layout import STAGE_2, STAGE_3, stage_of
 from usance.books.losses.stages import is_raised, stage_rates, stages
 from usance.books.policies import Policies
 

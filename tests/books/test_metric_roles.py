@@ -7,8 +7,8 @@ from itertools import count
 from pathlib import Path
 
 from usance.books.chart import load_chart
-from usance.books.close import close
-from usance.books.metric_roles import roles_of
+from usance.books.close.checklist import close
+from usance.books.close.metric_roles import roles_of
 from usance.books.periods import parse_close_period
 from usance.books.sample import sample_book
 from usance.measure.inputs import Inputs

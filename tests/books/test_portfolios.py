@@ -22,18 +22,18 @@ from usance.base.book import Book
 from usance.base.codes import Kind
 from usance.base.columns import arrays
 from usance.base.dates import to_month
-from usance.books.amounts import AMOUNTS
 from usance.books.chart import load_chart
-from usance.books.co_funding import parts_of
-from usance.books.controls import failed, ledger_controls, loan_controls
-from usance.books.exposure import exposure_of
+from usance.books.close.controls import failed, ledger_controls, loan_controls
+from usance.books.close.exposure import exposure_of
+from usance.books.close.loans import Sums, subledger_parts
+from usance.books.close.scope import Pools, Scope, shares_of
 from usance.books.journal import CloseHead, loan_postings, unbalanced
-from usance.books.loan_books import Sources, cell_index
-from usance.books.loan_close import Sums, subledger_parts
+from usance.books.loans.amounts import AMOUNTS
+from usance.books.loans.cells import Sources, cell_index
+from usance.books.loans.co_funding import parts_of
 from usance.books.policies import Policies
 from usance.books.postings import Cells, Lines, post
 from usance.books.rules import load_rules
-from usance.books.scope import Pools, Scope, shares_of
 
 I64 = NDArray[np.int64]
 

@@ -12,13 +12,13 @@ import pytest
 from tests.loan.cases import random_case
 from usance.base.codes import Model
 from usance.base.dates import to_day
-from usance.books import positions as p
-from usance.books.effective import Survival, effective_rates
-from usance.books.exact_positions import position_of
-from usance.books.expected_lives import ExpectedLives
-from usance.books.measurement import LoanColumns, positions
+from usance.books.effective_interest.columns import Survival, effective_rates
+from usance.books.effective_interest.expected_lives import ExpectedLives
+from usance.books.loans import positions as p
+from usance.books.loans.exact_positions import position_of
+from usance.books.loans.measurement import LoanColumns, positions
+from usance.books.loans.positions import FIELDS
 from usance.books.policies import Policies
-from usance.books.positions import FIELDS
 from usance.loan.columns import FactColumns, TermColumns
 from usance.loan.facts import Fact, visible
 from usance.loan.terms import Terms

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 from tests.books.worked import HEAVY, OWN_BOOK, Worked, columns, drawn, policies
 from usance.base.codes import Model
-from usance.books import amounts as a
-from usance.books import recomputed as sample
+from usance.books.close import recomputation as sample
+from usance.books.close.recomputation import guarantee_notes, implausible_guarantees, recomputed
 from usance.books.kernel.effective import level_of
-from usance.books.measurement import amounts_of_positions, positions
-from usance.books.recomputed import guarantee_notes, implausible_guarantees, recomputed
+from usance.books.loans import amounts as a
+from usance.books.loans.measurement import amounts_of_positions, positions
 from usance.loan import OWN, Terms
 from usance.loan.kernel.arrays import Plan
 

@@ -11,8 +11,8 @@ from tests.books.reference_page import AMOUNTS_HEAD, RULES_HEAD, amount_lines, r
 from tests.house import tree
 from usance.base.errors import UsanceError
 from usance.books import errors
-from usance.books.close import close
-from usance.books.controls import BALANCES
+from usance.books.close.checklist import close
+from usance.books.close.controls import BALANCES
 from usance.books.periods import parse_close_period
 from usance.books.sample import sample_book
 

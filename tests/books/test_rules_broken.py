@@ -32,11 +32,11 @@ from tests.books.rule_matrix import (
 )
 from usance.base.codes import Model, Tag
 from usance.base.columns import arrays
-from usance.books.amounts import AMOUNTS
 from usance.books.chart import load_chart
-from usance.books.controls import BALANCES, ledger_controls
+from usance.books.close.controls import BALANCES, ledger_controls
 from usance.books.journal import CloseHead, loan_postings
-from usance.books.measurement import amounts
+from usance.books.loans.amounts import AMOUNTS
+from usance.books.loans.measurement import amounts
 from usance.books.postings import cells_of, post
 from usance.books.rules import CELL_ACCOUNTS, Rule, Side, _contradictions, load_rules
 

@@ -9,9 +9,9 @@ import pytest
 from numpy.typing import NDArray
 
 from usance.base.codes import Basis, Model, Tag
-from usance.books.amounts import AMOUNTS
 from usance.books.chart import load_chart
 from usance.books.journal import CloseHead, loan_postings, unbalanced
+from usance.books.loans.amounts import AMOUNTS
 from usance.books.postings import Lines, cells_of, post
 from usance.books.rules import Place, Rule, load_rules
 

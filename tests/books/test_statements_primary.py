@@ -33,9 +33,9 @@ from usance.base.money import half_up
 from usance.books.chart import load_chart
 from usance.books.group.entities import Entities, parse_entities
 from usance.books.group.exchange import Rates
+from usance.books.group.journals import group_postings
 from usance.books.group.kinds import GroupKind
 from usance.books.group.lines import GroupLines
-from usance.books.group_journals import group_postings
 from usance.books.journal import CloseHead
 from usance.books.statements.cash import cash_flows
 from usance.books.statements.consolidation import GroupBooks

@@ -21,18 +21,18 @@ from tests.books.worked import PARAMETERS, columns
 from usance.base.book import Book
 from usance.base.codes import Model
 from usance.base.dates import last_of_month, parse_month, to_day
-from usance.books import positions as p
-from usance.books.amounts import AMOUNTS
-from usance.books.closes import standing
+from usance.books.close.closes import standing
 from usance.books.errors import TapeError
 from usance.books.exports import trial_balance
-from usance.books.loan_journal import loan_journal
-from usance.books.measurement import positions
+from usance.books.loans import positions as p
+from usance.books.loans.amounts import AMOUNTS
+from usance.books.loans.journal import loan_journal
+from usance.books.loans.measurement import positions
+from usance.books.loans.subledger import held, written
 from usance.books.policies import Policies
-from usance.books.subledger import held, written
-from usance.books.tape_file import read_tape
-from usance.books.tape_positions import tape_positions
-from usance.books.tape_run import run_tape
+from usance.books.tape.file import read_tape
+from usance.books.tape.positions import tape_positions
+from usance.books.tape.run import run_tape
 
 I64 = NDArray[np.int64]
 FIRST, LAST = parse_month("2023-12"), parse_month("2024-12")

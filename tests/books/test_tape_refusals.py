@@ -12,7 +12,7 @@ import pytest
 from tests.books.tape_books import plain, write_csv, write_parquet
 from tests.books.worked import PARAMETERS
 from usance.base.errors import UsanceError
-from usance.books.tape_run import run_tape
+from usance.books.tape.run import run_tape
 
 Rows = list[dict[str, object]]
 

@@ -17,19 +17,19 @@ from tests.books.tape_books import plain, write_csv, write_parquet
 from tests.books.worked import PARAMETERS
 from usance.base.book import Book
 from usance.base.dates import parse_month, to_day
-from usance.books import positions as p
-from usance.books.amounts import SUBLEDGER
 from usance.books.chart import load_chart
-from usance.books.close import close
-from usance.books.closes import reopen, standing
+from usance.books.close.checklist import close
+from usance.books.close.closes import reopen, standing
 from usance.books.errors import PeriodError, TapeError
 from usance.books.exports import trial_balance
+from usance.books.loans import positions as p
+from usance.books.loans.amounts import SUBLEDGER
 from usance.books.periods import parse_close_period
-from usance.books.tape_book import TAPE
-from usance.books.tape_columns import COLUMNS
-from usance.books.tape_file import read_tape
-from usance.books.tape_positions import TapePositions, tape_positions
-from usance.books.tape_run import run_tape
+from usance.books.tape.book import TAPE
+from usance.books.tape.columns import COLUMNS
+from usance.books.tape.file import read_tape
+from usance.books.tape.positions import TapePositions, tape_positions
+from usance.books.tape.run import run_tape
 from usance.cli import main
 
 EXAMPLE = Path(__file__).parents[2] / "demo" / "files" / "books" / "tape.csv"

@@ -18,17 +18,17 @@ from numpy.typing import NDArray
 from usance.base.codes import Basis, Kind, Model, Tag
 from usance.base.dates import parse_date, to_day, to_month
 from usance.base.parameters import Parameters
-from usance.books.amounts import AMOUNTS
 from usance.books.chart import load_chart
-from usance.books.effective import effective_rates
-from usance.books.expected_lives import ExpectedLives
+from usance.books.effective_interest.columns import effective_rates
+from usance.books.effective_interest.expected_lives import ExpectedLives
 from usance.books.group.entities import Entities, parse_entities
 from usance.books.group.exchange import Rates
 from usance.books.group.facts import GroupFact
 from usance.books.group.ledger import group_lines
 from usance.books.group.rules import activities, load_group_rules
-from usance.books.kernel import policy_places as places
-from usance.books.measurement import LoanColumns, amounts
+from usance.books.kernel import policy_layout as places
+from usance.books.loans.amounts import AMOUNTS
+from usance.books.loans.measurement import LoanColumns, amounts
 from usance.books.policies import Policies
 from usance.books.postings import Cells, Lines, cells_of, post
 from usance.books.rules import Activity, Rule, load_rules

@@ -12,8 +12,8 @@ import pytest
 
 from tests.cli.answers import Answer, Usance
 from usance.base.book import Book
-from usance.books.close import close
-from usance.books.closes import standing
+from usance.books.close.checklist import close
+from usance.books.close.closes import standing
 from usance.books.exports import trial_balance
 from usance.books.group.documents import parse_facts
 from usance.books.group.facts import table_of_facts

@@ -19,16 +19,19 @@ from usance.assess.decision import commands as decisions
 from usance.assess.fraud import commands as fraud
 from usance.assess.offer import commands as offers
 from usance.base.errors import AmountError, Problems
-from usance.books import close_command
 from usance.books import commands as books
-from usance.books import conform as accounting
+from usance.books.close import commands as close_command
+from usance.conform import commands as conform
+from usance.conform.accounting import commands as accounting
 from usance.disclose import commands as disclose
-from usance.loan import commands, conform
+from usance.loan import commands
 from usance.match import commands as match
 from usance.measure import commands as measure
-from usance.twin import calibrate_command, compare_command, what_if_command
-from usance.twin import commands as twin
+from usance.twin.calibrate import commands as calibrate_command
+from usance.twin.compare import commands as compare_command
 from usance.twin.pages import commands as pages
+from usance.twin.run import commands as twin
+from usance.twin.what_if import commands as what_if_command
 
 
 def loaded_by(call: list[str]) -> set[str]:
@@ -151,7 +154,7 @@ def test_rooms_share_a_group(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     room(lambda: typer.echo("hello"))
-    monkeypatch.setitem(cli.ROOMS, "shed", ("usance.loan.conform usance_shed", "Both."))
+    monkeypatch.setitem(cli.ROOMS, "shed", ("usance.conform.commands usance_shed", "Both."))
     assert cli.main(["shed", "open"]) == 0
     assert capsys.readouterr().out == "hello\n"
     assert cli.main(["shed", "--help"]) == 0

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.cli.answers import Usance
-from tests.loan.foreign.test_case_files import ONE, ROWS
-from tests.loan.foreign.test_portfolio import write
+from tests.conform.test_case_files import ONE, ROWS
+from tests.migration.test_portfolio import write
 
 PORTFOLIO = "conform portfolio terms.csv rows.csv --map map.yaml"
 

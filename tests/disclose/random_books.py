@@ -9,7 +9,7 @@ from random import Random
 from tests.books.portfolios import make_portfolios
 from usance.base.book import Book
 from usance.base.dates import parse_month
-from usance.books.close import close
+from usance.books.close.checklist import close
 from usance.books.group.documents import parse_facts
 from usance.books.group.facts import table_of_facts
 from usance.books.periods import parse_close_period

@@ -15,7 +15,7 @@ from usance.base.errors import UsanceError
 from usance.books.periods import parse_close_period
 from usance.cli import main
 from usance.disclose import Kind, check, load_profile
-from usance.disclose.drill import Drilling
+from usance.disclose.drill.drill import Drilling
 from usance.disclose.release.announcement import Announcement, parse_announcement
 from usance.disclose.release.figure import Figure
 from usance.disclose.release.figures import Release

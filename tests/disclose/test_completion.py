@@ -10,8 +10,8 @@ import pytest
 from tests.disclose.filings import HEADER, NAMES, paths, rows_of, table_rows, text_of
 from usance.cli import main
 from usance.disclose import Fact, check, load_profile, read_facts, rebuild
-from usance.disclose.completion import completed
-from usance.disclose.rebuilder import makers_of
+from usance.disclose.tie_out.completion import completed
+from usance.disclose.tie_out.rebuilder import makers_of
 
 COMPANY = "Qifu Technology, Inc."
 # What no table tells: what a manager quotes, and which shares and notes a filer picks out.

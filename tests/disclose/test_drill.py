@@ -18,10 +18,10 @@ from usance.books.group.kinds import GroupKind
 from usance.books.journal import JournalKind
 from usance.books.periods import parse_close_period
 from usance.books.rules import load_rules
-from usance.books.tape_run import run_tape
+from usance.books.tape.run import run_tape
 from usance.cli import main
 from usance.disclose import load_profile
-from usance.disclose.drill import Drill, Drilling
+from usance.disclose.drill.drill import Drill, Drilling
 from usance.disclose.release.filer import Filer
 from usance.disclose.release.publication import release_of
 from usance.measure.expressions import Amount

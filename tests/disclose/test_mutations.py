@@ -15,7 +15,7 @@ import pytest
 from tests.disclose.filings import NAMES, paths
 from tests.disclose.oracle import Oracle
 from usance.disclose import Fact, Kind, check_facts, load_profile, read_facts
-from usance.disclose.roots import Root
+from usance.disclose.tie_out.root_causes import Root
 
 WORSE = (Kind.BROKEN, Kind.RESTATED)
 

@@ -16,7 +16,7 @@ from tests.disclose.release_book import in_two_currencies, release_book
 from tests.disclose.workbook import Workbook
 from usance.base.book import Book
 from usance.base.errors import UsanceError
-from usance.books.looking import looked_at
+from usance.books.closed_books import looked_at
 from usance.books.periods import parse_close_period
 from usance.cli import main
 from usance.disclose import Kind, check, check_facts, load_profile, read_facts, rebuild

@@ -32,9 +32,9 @@ from usance.loan import (
     schedule,
     visible,
 )
+from usance.loan.bounds import MAX_KERNEL_FEES_MINOR
 from usance.loan.convention import DEFAULT_ALLOCATION, Sweep, When
 from usance.loan.errors import FactError, KernelRange
-from usance.loan.limits import MAX_KERNEL_FEES_MINOR
 from usance.loan.views import FIELDS
 
 CASES, CHUNK = 200_000, 5_000

@@ -23,8 +23,8 @@ from usance.loan import (
     start,
     step,
 )
+from usance.loan.bounds import MAX_KERNEL_FACT_MINOR, MAX_KERNEL_FEES_MINOR
 from usance.loan.errors import ConventionNotInKernel, FactError, FeeError, KernelRange, OptionError
-from usance.loan.limits import MAX_KERNEL_FACT_MINOR, MAX_KERNEL_FEES_MINOR
 from usance.loan.terms import FeeBasis, PercentFee
 
 DRAWN = date(2024, 1, 31)

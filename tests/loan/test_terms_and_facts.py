@@ -10,6 +10,7 @@ import pytest
 from usance.base.codes import Component, Kind
 from usance.base.errors import CodeError, Problems
 from usance.loan import OWN, Fact, Terms, visible
+from usance.loan.bounds import MAX_PRINCIPAL_MINOR
 from usance.loan.convention import Amortisation, DayCount, Difference, Early, Unit
 from usance.loan.errors import (
     DuplicateFact,
@@ -25,7 +26,6 @@ from usance.loan.errors import (
     TermsRateError,
 )
 from usance.loan.facts import MAX_FACT_MINOR
-from usance.loan.limits import MAX_PRINCIPAL_MINOR
 from usance.loan.terms import FeeBasis, LateRule, PercentFee
 
 GOOD: dict[str, Any] = {

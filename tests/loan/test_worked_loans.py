@@ -8,7 +8,7 @@ import pytest
 
 from usance.base.codes import Component, Kind, Status
 from usance.loan import OWN, Fact, Terms, replay, schedule
-from usance.loan.forms import Form
+from usance.loan.loan import Form
 
 DRAWN = date(2023, 12, 31)
 DUE = [date(2024, 1, 31), date(2024, 2, 29), date(2024, 3, 31), date(2024, 4, 30),

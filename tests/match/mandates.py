@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from textwrap import indent
 
-from usance.match.mandate import Mandates
-from usance.match.mandate_file import parse_mandates
+from usance.match.mandates.file import parse_mandates
+from usance.match.mandates.mandate import Mandates
 
 SOURCE = {
     "source": "1",

@@ -10,9 +10,9 @@ from zoneinfo import ZoneInfo
 from usance.base.codes import Model
 from usance.base.draws import draw
 from usance.match.chance import ANSWERS
-from usance.match.mandate import NO_LIMIT, Mandate, Mandates, Measure, MixLimit
-from usance.match.margins import margin_line
-from usance.match.requests import Requests
+from usance.match.mandates.mandate import NO_LIMIT, Mandate, Mandates, Measure, MixLimit
+from usance.match.mandates.margins import margin_line
+from usance.match.router.requests import Requests
 
 MILLION, BILLION = 10**6, 10**9
 

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from usance.base.codes import RoutingOutcome
 from usance.base.errors import Problems
-from usance.match.approval import Answers, Learned, learn
 from usance.match.errors import ApprovalError
+from usance.match.router.approval import Answers, Learned, learn
 
 STATED = {3: 800_000, 7: 500_000}
 Row = tuple[int, int, int, int]

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from tests.match.mandates import document, mandates, source
 from usance.base.errors import InputError, Problems
 from usance.cli import main
-from usance.match.demand import demand_of, read_demand
-from usance.match.explanation import explain_limit
-from usance.match.requests import Requests, read_requests
+from usance.match.plan.demand import demand_of, read_demand
+from usance.match.router.explanation import explain_limit
+from usance.match.router.requests import Requests, read_requests
 
 HEADER = "requested_at,loan_id,product,amount_minor,months,rate_ppm,grade,region,channel"
 BOOK = mandates()
@@ -148,7 +148,7 @@ def test_garbage_is_refused_and_never_a_fault(
 
 
 def test_a_forecast_without_demand_or_with_nonsense(tmp_path: Path) -> None:
-    from usance.match.planner import plan
+    from usance.match.plan.planner import plan
 
     head = "product,region,grade,months,amount_minor,rate_ppm,requests"
     file = tmp_path / "DEMAND.csv"

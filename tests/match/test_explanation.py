@@ -8,9 +8,9 @@ import pytest
 
 from tests.match.mandates import mandates, source
 from tests.match.test_odd_books import requests_of
-from usance.match.explanation import explain_loan, explain_source
-from usance.match.live_state import ENGINE
-from usance.match.router import Router
+from usance.match.router.explanation import explain_loan, explain_source
+from usance.match.router.router import Router
+from usance.match.router.state import ENGINE
 
 # Each book shuts source 1 out after the first loan of 5000.00, and leaves source 2 open.
 OPEN = source(source="2", model="ice", coupon=None, fee="2%")

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from usance.match.errors import ForecastError
-from usance.match.forecast import Ints, daily, forecast
+from usance.match.plan.forecast import Ints, daily, forecast
 
 FIRST = 19_358  # 2023-01-01
 WEEKDAYS = np.array([1.2, 1.1, 1.0, 1.0, 0.9, 0.5, 0.4])  # from Monday

@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 
 from usance.base.dates import to_day
 from usance.cli import main
-from usance.match.demand import read_demand
-from usance.match.history import KINDS, expect
-from usance.match.mandate_file import read_mandates
-from usance.match.planner import plan
-from usance.match.requests import from_columns
-from usance.match.stream_sources import FIRST
-from usance.match.streams import StreamKind, make_stream
+from usance.match.backtest.stream_sources import FIRST
+from usance.match.backtest.streams import StreamKind, make_stream
+from usance.match.mandates.file import read_mandates
+from usance.match.plan.demand import read_demand
+from usance.match.plan.history import KINDS, expect
+from usance.match.plan.planner import plan
+from usance.match.router.requests import from_columns
 
 DAY = 86_400_000_000
 a_request = st.tuples(

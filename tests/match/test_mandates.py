@@ -10,9 +10,9 @@ import pytest
 from tests.match.mandates import document, mandates, source
 from usance.base.codes import Model, Product
 from usance.base.errors import InputError, Problems
-from usance.match.limits import LimitKind, list_limits, source_tables
-from usance.match.mandate import NO_LIMIT, Measure
-from usance.match.mandate_file import parse_mandates, read_mandates
+from usance.match.mandates.file import parse_mandates, read_mandates
+from usance.match.mandates.limits import LimitKind, list_limits, source_tables
+from usance.match.mandates.mandate import NO_LIMIT, Measure
 
 FULL = """
 currency: CNY

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from usance.base.codes import Model
-from usance.match.mandate import Guarantee, Mandate, Platform
-from usance.match.margins import margin_minor, margin_tables
+from usance.match.mandates.mandate import Guarantee, Mandate, Platform
+from usance.match.mandates.margins import margin_minor, margin_tables
 
 PLATFORM = Platform()
 BANK = Mandate(

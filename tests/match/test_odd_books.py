@@ -18,8 +18,9 @@ from hypothesis import strategies as st
 from tests.match.mandates import mandates, source
 from usance.base.codes import Model
 from usance.base.dates import to_day
-from usance.match.demand import Demand, demand_of
-from usance.match.mandate import (
+from usance.match.backtest.replays import Replay, replay
+from usance.match.backtest.streams import StreamKind, make_stream
+from usance.match.mandates.mandate import (
     Budgets,
     Eligibility,
     Mandate,
@@ -30,11 +31,10 @@ from usance.match.mandate import (
     ModelShare,
     Structure,
 )
-from usance.match.planner import plan
-from usance.match.releases import releases_of
-from usance.match.replays import Replay, replay
-from usance.match.requests import Requests, from_columns
-from usance.match.streams import StreamKind, make_stream
+from usance.match.plan.demand import Demand, demand_of
+from usance.match.plan.planner import plan
+from usance.match.router.releases import releases_of
+from usance.match.router.requests import Requests, from_columns
 
 FIRST, LAST = date(2024, 6, 1), date(2024, 6, 30)
 KINDS = (StreamKind.STEADY, StreamKind.SEASONAL, StreamKind.DRIFTING)

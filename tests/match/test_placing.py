@@ -8,15 +8,15 @@ import pytest
 
 from usance.base.codes import RoutingOutcome
 from usance.base.draws import draw
+from usance.match.backtest.streams import Stream, StreamKind, make_stream
 from usance.match.chance import ANSWERS
 from usance.match.errors import RequestRefused
-from usance.match.live_state import ENGINE
-from usance.match.placing import Answer, Offer, ceilings, offer, place, routing_rows
-from usance.match.reservation import rebuild, step
-from usance.match.reservation_events import Outcome, Result, State
-from usance.match.router import Router, route
-from usance.match.routing import routing_table
-from usance.match.streams import Stream, StreamKind, make_stream
+from usance.match.reservation.events import Outcome, Result, State
+from usance.match.reservation.placing import Answer, Offer, ceilings, offer, place, routing_rows
+from usance.match.reservation.reservation import rebuild, step
+from usance.match.router.router import Router, route
+from usance.match.router.routing import routing_table
+from usance.match.router.state import ENGINE
 
 SEED = 1
 COLUMNS = [

@@ -8,16 +8,16 @@ import numpy as np
 import pytest
 
 from tests.match.mandates import mandates, source
-from usance.match.aggregate import aggregate
-from usance.match.demand import Demand, demand_of
+from usance.match.backtest.streams import StreamKind, make_stream
 from usance.match.errors import NotFound
-from usance.match.explanation import explain_limit
-from usance.match.linear import solve
-from usance.match.planner import plan, plan_problem
-from usance.match.prices import evaluate
-from usance.match.rows import make_rows
-from usance.match.source_columns import source_columns
-from usance.match.streams import StreamKind, make_stream
+from usance.match.mandates.columns import source_columns
+from usance.match.plan.aggregate import aggregate
+from usance.match.plan.demand import Demand, demand_of
+from usance.match.plan.linear import solve
+from usance.match.plan.planner import plan, plan_problem
+from usance.match.plan.prices import evaluate
+from usance.match.router.explanation import explain_limit
+from usance.match.router.rows import make_rows
 
 ONE = demand_of(product=[1], region=[1], grade=[3], months=[12], amount_minor=[1_000_00],
                 rate_ppm=[240_000], requests=[100])  # fmt: skip
@@ -143,7 +143,7 @@ def test_requests_put_together_have_the_same_volume(stream) -> None:  # type: ig
 
 
 def test_the_large_solver_agrees_with_the_exact_one(stream, monkeypatch) -> None:  # type: ignore[no-untyped-def]
-    import usance.match.linear as linear
+    import usance.match.plan.linear as linear
 
     demand, book = stream
     exact = plan(demand, book)

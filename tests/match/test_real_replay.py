@@ -13,7 +13,7 @@ import pytest
 
 from usance.base.errors import DocumentError
 from usance.cli import main
-from usance.match.real_replay import RealReplay, replay_real
+from usance.match.backtest.real_replay import RealReplay, replay_real
 
 HEADER = (
     "ID,customer_id,country_id,tbl_loan_id,lender_id,loan_type,Total_Amount,Total_Amount_to_Repay,"

@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 
 from usance.cli import main
+from usance.match.backtest.replays import Replay, replay
+from usance.match.backtest.streams import Stream, StreamKind, make_stream
 from usance.match.errors import NotFound
-from usance.match.explanation import explain_loan, explain_source
-from usance.match.live_state import ENGINE, GREEDY, POLICIES
-from usance.match.mandate import Event, EventKind
-from usance.match.prices import evaluate
-from usance.match.replays import Replay, replay
-from usance.match.router import Router, route
-from usance.match.streams import Stream, StreamKind, make_stream
+from usance.match.mandates.mandate import Event, EventKind
+from usance.match.plan.prices import evaluate
+from usance.match.router.explanation import explain_loan, explain_source
+from usance.match.router.router import Router, route
+from usance.match.router.state import ENGINE, GREEDY, POLICIES
 
 SIZE = {"seed": 9, "requests": 4_000, "sources": 16, "segments": 40}
 

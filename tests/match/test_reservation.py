@@ -8,8 +8,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from usance.base.codes import RoutingOutcome
-from usance.match.reservation import overdue, part, rebuild, step
-from usance.match.reservation_events import (
+from usance.match.reservation.events import (
     Answered,
     Candidate,
     Event,
@@ -22,6 +21,7 @@ from usance.match.reservation_events import (
     Waited,
     Withdrawn,
 )
+from usance.match.reservation.reservation import overdue, part, rebuild, step
 
 NINE = datetime(2024, 6, 3, 9, tzinfo=UTC)
 HALF_MINUTE = timedelta(seconds=30)

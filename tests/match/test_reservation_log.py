@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from usance.base.errors import DocumentError, Problems
-from usance.match.reservation_events import (
+from usance.match.reservation.events import (
     Answered,
     Candidate,
     Freed,
@@ -18,7 +18,7 @@ from usance.match.reservation_events import (
     Waited,
     Withdrawn,
 )
-from usance.match.reservation_log import line, read
+from usance.match.reservation.log import line, read
 
 moments = st.datetimes(timezones=st.just(UTC))
 keys = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)

@@ -19,9 +19,8 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule, run_state_machine_as_test
 
-from usance.match import reservation
-from usance.match.reservation import overdue, part, rebuild, step
-from usance.match.reservation_events import (
+from usance.match.reservation import reservation
+from usance.match.reservation.events import (
     Answered,
     Candidate,
     Event,
@@ -34,7 +33,8 @@ from usance.match.reservation_events import (
     Waited,
     Withdrawn,
 )
-from usance.match.reservation_log import line, read
+from usance.match.reservation.log import line, read
+from usance.match.reservation.reservation import overdue, part, rebuild, step
 
 START = datetime(2024, 6, 3, 9, tzinfo=UTC)
 LIMITS = {"bank/day": 100, "bank/total": 180, "trust/day": 90, "platform": 150}

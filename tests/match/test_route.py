@@ -13,11 +13,10 @@ from hypothesis import strategies as st
 from tests.match.oracle import SlowGreedy
 from usance.base.codes import Model, Product
 from usance.base.dates import to_day
-from usance.match.audit import audit
+from usance.match.backtest.streams import StreamKind, make_stream
 from usance.match.errors import ReleaseError
-from usance.match.limits import LimitKind
-from usance.match.live_state import ENGINE, GREEDY, MIRROR, POLICIES
-from usance.match.mandate import (
+from usance.match.mandates.limits import LimitKind
+from usance.match.mandates.mandate import (
     Budgets,
     Eligibility,
     Guarantee,
@@ -29,12 +28,13 @@ from usance.match.mandate import (
     Platform,
     Structure,
 )
-from usance.match.releases import NO_RELEASES, Releases, releases_of
-from usance.match.requests import Requests, from_columns
-from usance.match.router import Router, route
-from usance.match.routing import routing_table
-from usance.match.streams import StreamKind, make_stream
-from usance.twin.routed import POLICY as TWIN
+from usance.match.router.audit import audit
+from usance.match.router.releases import NO_RELEASES, Releases, releases_of
+from usance.match.router.requests import Requests, from_columns
+from usance.match.router.router import Router, route
+from usance.match.router.routing import routing_table
+from usance.match.router.state import ENGINE, GREEDY, MIRROR, POLICIES
+from usance.twin.month.routing import POLICY as TWIN
 
 few = st.integers(1, 3)
 
@@ -260,7 +260,7 @@ def test_the_routing_table_tells_every_attempt(small) -> None:  # type: ignore[n
 def test_the_binding_limit_is_the_one_of_that_moment() -> None:
     """A day with room for two loans and a total for seven: first the day is full, then all is."""
     from tests.match.mandates import mandates, source
-    from usance.match.limits import list_limits
+    from usance.match.mandates.limits import list_limits
 
     book = mandates(source(budgets="{day: 10000, total: 35000}", borrower_limit="5000"))
     numbers = {limit.kind: limit.number for limit in list_limits(book)}
@@ -286,7 +286,7 @@ def test_the_binding_limit_is_the_one_of_that_moment() -> None:
 
 
 def test_the_engine_names_the_budget_whose_price_it_paid(small) -> None:  # type: ignore[no-untyped-def]
-    from usance.match.limits import list_limits
+    from usance.match.mandates.limits import list_limits
 
     requests, mandates, demand = small
     routed = route(requests, mandates, ENGINE, demand=demand)

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from usance.base.errors import AmountError, Problems
 from usance.base.parameters import Parameters
 from usance.match.errors import ShareError
-from usance.match.split import co_fund, receipt, shared, split_columns
+from usance.match.reservation.split import co_fund, receipt, shared, split_columns
 
 totals = st.integers(0, 10**13)
 weights = st.dictionaries(

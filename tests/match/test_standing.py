@@ -11,16 +11,16 @@ import pytest
 
 from usance.base.codes import Model
 from usance.base.dates import to_day
-from usance.match.audit import audit
+from usance.match.backtest.streams import Stream, StreamKind, make_stream
 from usance.match.errors import StandingError
-from usance.match.live_state import ENGINE, POLICIES, Policy
-from usance.match.mandate import Budgets, Mandates, ModelShare, Platform, Structure
-from usance.match.releases import releases_of
-from usance.match.requests import Requests
-from usance.match.router import Routed, route
-from usance.match.routing import routing_table
-from usance.match.standing import Standing, read_standing, write_standing
-from usance.match.streams import Stream, StreamKind, make_stream
+from usance.match.mandates.mandate import Budgets, Mandates, ModelShare, Platform, Structure
+from usance.match.router.audit import audit
+from usance.match.router.checkpoint import Standing, read_standing, write_standing
+from usance.match.router.releases import releases_of
+from usance.match.router.requests import Requests
+from usance.match.router.router import Routed, route
+from usance.match.router.routing import routing_table
+from usance.match.router.state import ENGINE, POLICIES, Policy
 
 CUTS = (0, 1, 733, 1_500, 1_500, 2_999)
 

@@ -8,15 +8,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from usance.match.demand import read_demand
-from usance.match.linear import margins_of
-from usance.match.mandate import EventKind
-from usance.match.mandate_file import read_mandates
-from usance.match.requests import COLUMNS, read_requests
-from usance.match.rows import make_rows
-from usance.match.source_columns import source_columns
-from usance.match.stream_sources import tight_count
-from usance.match.streams import Stream, StreamKind, make_stream
+from usance.match.backtest.stream_sources import tight_count
+from usance.match.backtest.streams import Stream, StreamKind, make_stream
+from usance.match.mandates.columns import source_columns
+from usance.match.mandates.file import read_mandates
+from usance.match.mandates.mandate import EventKind
+from usance.match.plan.demand import read_demand
+from usance.match.plan.linear import margins_of
+from usance.match.router.requests import COLUMNS, read_requests
+from usance.match.router.rows import make_rows
 
 SIZE = {"seed": 5, "requests": 20_000, "sources": 32, "segments": 200}
 FULL = {**SIZE, "sources": 160, "segments": 400}

@@ -14,8 +14,8 @@ from usance.base.errors import AmountError, InputError
 from usance.books.group.facts import GroupFact, fact
 from usance.books.group.funding import deals
 from usance.books.group.kinds import GroupKind
-from usance.match.mandate import Distribution, Mandate, Structure
-from usance.match.structure_facts import SourceFact, structure_facts
+from usance.match.mandates.mandate import Distribution, Mandate, Structure
+from usance.match.mandates.structure_facts import SourceFact, structure_facts
 
 FAR = date(2040, 1, 1)
 

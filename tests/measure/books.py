@@ -13,7 +13,7 @@ from usance.base.columns import make, sort
 from usance.base.dates import to_month
 from usance.base.schemas import Table
 from usance.base.tables import table
-from usance.measure.tape_of_book import cells_table
+from usance.measure.book_tape import cells_table
 from usance.measure.views import PROVISIONS
 
 FIRST, LAST = 19723, 19904  # 2024-01-01 to 2024-06-30

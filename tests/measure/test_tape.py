@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 
 from tests.measure.tape_oracle import Oracle, Row
 from usance.base.errors import UsanceError
-from usance.measure.states import chain
-from usance.measure.tape import Pack, measure_tape
-from usance.measure.tape_map import TapeMap, parse_map
-from usance.measure.tape_output import write_pack
+from usance.measure.tape.map import TapeMap, parse_map
+from usance.measure.tape.output import write_pack
+from usance.measure.tape.pack import Pack, measure_tape
+from usance.measure.tape.states import chain
 
 MAPS = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "maps"
 

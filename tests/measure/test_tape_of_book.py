@@ -17,11 +17,11 @@ from usance.base.dates import last_of_month, to_day, to_month
 from usance.base.errors import SchemaError
 from usance.base.tables import table
 from usance.loan import Fact, Loan, LoanView, Terms, replay
+from usance.measure.book_dues import dues_between
+from usance.measure.book_tape import cells_of_loans, cells_table, tape_month
 from usance.measure.drill import loans_behind
-from usance.measure.dues_of_book import dues_between
 from usance.measure.inputs import Inputs
 from usance.measure.positions import Portfolio
-from usance.measure.tape_of_book import cells_of_loans, cells_table, tape_month
 
 DAY = timedelta(days=1)
 

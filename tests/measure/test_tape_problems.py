@@ -8,8 +8,8 @@ import pytest
 
 from usance.base.errors import Problems, UsanceError
 from usance.cli import main
-from usance.measure.tape import measure_tape
-from usance.measure.tape_map import parse_map
+from usance.measure.tape.map import parse_map
+from usance.measure.tape.pack import measure_tape
 
 MAP = """rows: loan_month
 columns: {loan: id, month: month, status: s, balance: b, cohort: c}

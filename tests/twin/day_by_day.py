@@ -29,32 +29,32 @@ from usance.base.rates import PPM
 from usance.loan.batch import States
 from usance.loan.columns import TermColumns
 from usance.loan.facts import Fact, visible
-from usance.loan.forms import replay
 from usance.loan.life import schedule, start, step, view
+from usance.loan.loan import replay
 from usance.loan.table_rows import fact_of_row, terms_of_row
 from usance.loan.terms import Terms
 from usance.loan.views import FIELDS
 from usance.match.chance import ANSWERS
-from usance.match.limits import list_limits
-from usance.match.mandate import Mandates
-from usance.match.placing import ceilings, offer, place, routing_rows
-from usance.match.releases import releases_of
-from usance.match.requests import from_columns
-from usance.match.reservation import step as step_desk
-from usance.match.reservation_events import LimitSet, State
-from usance.match.resumption import standing_of
-from usance.match.router import Router
-from usance.match.standing import Standing
-from usance.service.falling_due import Holders, due_facts
-from usance.twin.loan_terms import cells_of, loans_table
-from usance.twin.moments import END_OF_DAY, end_of_month, moments
-from usance.twin.routed import POLICY
-from usance.twin.setting import Setting
+from usance.match.mandates.limits import list_limits
+from usance.match.mandates.mandate import Mandates
+from usance.match.reservation.events import LimitSet, State
+from usance.match.reservation.placing import ceilings, offer, place, routing_rows
+from usance.match.reservation.reservation import step as step_desk
+from usance.match.router.checkpoint import Standing
+from usance.match.router.releases import releases_of
+from usance.match.router.requests import from_columns
+from usance.match.router.resumption import standing_of
+from usance.match.router.router import Router
+from usance.service.servicing_events import Holders, due_facts
+from usance.twin.month.loan_terms import cells_of, loans_table
+from usance.twin.month.moments import END_OF_DAY, end_of_month, moments
+from usance.twin.month.routing import POLICY
+from usance.twin.run.run_context import Setting
 from usance.world import behaviour_kernel as how
-from usance.world.asking import TICKET_STEP_MINOR, Eligible, chances, who_asks
 from usance.world.behaviour import days_late, knobs, prefixes
+from usance.world.demand import TICKET_STEP_MINOR, Eligible, chances, who_asks
+from usance.world.distributions import threshold_ppm
 from usance.world.population import MOST_HAZARD_PPM, month_days
-from usance.world.shapes import threshold_ppm
 from usance.world.streams import Stream
 
 PER_USER = 16_384

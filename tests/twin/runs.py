@@ -9,11 +9,11 @@ from itertools import count
 from pathlib import Path
 
 from usance.base.book import Book
-from usance.twin.engine import Engine
-from usance.twin.run import Run, run
-from usance.twin.setting import SHARD_BITS
-from usance.world.scenario import Group, Scenario
-from usance.world.scenario_file import read_scenario
+from usance.twin.run.engine import Engine
+from usance.twin.run.run import Run, run
+from usance.twin.run.run_context import SHARD_BITS
+from usance.world.scenario.file import read_scenario
+from usance.world.scenario.scenario import Group, Scenario
 
 SCALE = Fraction(1, 4)
 FIRST, LAST = 636, 640

@@ -7,12 +7,12 @@ from time import perf_counter
 
 from usance.base.book import Book
 from usance.base.codes import Model
-from usance.books.close import close
+from usance.books.close.checklist import close
 from usance.books.periods import parse_close_period
 from usance.books.sample import sample_book
-from usance.twin.group import income_tax_owed, month_facts, opening_facts
-from usance.world.scenario import Scenario
-from usance.world.scenario_file import read_scenario, write_policies
+from usance.twin.run.group_facts import income_tax_owed, month_facts, opening_facts
+from usance.world.scenario.file import read_scenario, write_policies
+from usance.world.scenario.scenario import Scenario
 
 SCALE_PPB = 10**7
 """A hundredth of calm: the sample has five loans."""

@@ -18,13 +18,14 @@ import pytest
 
 from usance.base.errors import Problems
 from usance.cli import main
-from usance.twin.commands import Shown
 from usance.twin.errors import LostManifest, NoRoom, RunError
-from usance.twin.plan import Plan, sizes
-from usance.twin.run_options import parse_scale
-from usance.twin.what_if import BASE, OTHER, Answer, WhatIf, WhatIfError, place_of
-from usance.twin.what_if_page import write_files
-from usance.world.scenario_file import read_scenario
+from usance.twin.run.commands import Shown
+from usance.twin.run.disk_space import sizes
+from usance.twin.run.options import parse_scale
+from usance.twin.run.plan import Plan
+from usance.twin.what_if.page import write_files
+from usance.twin.what_if.pairs import BASE, OTHER, Answer, WhatIf, WhatIfError, place_of
+from usance.world.scenario.file import read_scenario
 
 FIRST, MARCH = 636, 638
 CALLS = (["twin", "run", "calm"], ["twin", "what-if", "calm", "recession"])

@@ -16,14 +16,14 @@ from usance.base.errors import InputError
 from usance.base.rates import PPM
 from usance.cli import main
 from usance.loan.batch import schedule_columns
-from usance.loan.known import term_columns
-from usance.twin.calibrate import Fit, calibrate, fitted_values, least_squares, place_of
-from usance.twin.calibrate_model import SEARCHED, SELECTED, ExpectedBook, Fitted
-from usance.twin.calibrate_targets import read_targets, targets_of
-from usance.twin.opened import open_shard
-from usance.twin.setting import Setting
-from usance.world.scenario import Behaviour, Scenario
-from usance.world.scenario_file import PACKAGED, read_scenario
+from usance.loan.visible_facts import term_columns
+from usance.twin.calibrate.model import SEARCHED, SELECTED, ExpectedBook, Fitted
+from usance.twin.calibrate.search import Fit, calibrate, fitted_values, least_squares, place_of
+from usance.twin.calibrate.targets import read_targets, targets_of
+from usance.twin.month.opening_shard import open_shard
+from usance.twin.run.run_context import Setting
+from usance.world.scenario.file import PACKAGED, read_scenario
+from usance.world.scenario.scenario import Behaviour, Scenario
 
 
 @pytest.fixture(scope="module")

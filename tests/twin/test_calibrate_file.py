@@ -8,8 +8,8 @@ import pytest
 
 from usance.base.errors import DocumentError
 from usance.cli import main
-from usance.twin.calibrate_file import FittedText
-from usance.world.scenario_file import PACKAGED, read_scenario
+from usance.twin.calibrate.file import FittedText
+from usance.world.scenario.file import PACKAGED, read_scenario
 
 TARGETS = str(PACKAGED / "2024" / "targets.yaml")
 VALUES = {"late": "4%", "collected30": "80%", "cure": ["9%", "2%"], "prepay": "7.5%"}

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from usance.cli import main
-from usance.world.scenario_file import PACKAGED
+from usance.world.scenario.file import PACKAGED
 
 TARGETS = PACKAGED / "2024" / "targets.yaml"
 GIVEN = TARGETS.read_text()

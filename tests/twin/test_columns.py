@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from usance.base.dates import add_months, from_day, to_day
 from usance.base.packed import pack, unpack
-from usance.twin.fact_rows import FactRows
-from usance.twin.loan_terms import a_month_later, month_of
-from usance.twin.moments import END_OF_DAY, end_of_month, microseconds, moments
+from usance.twin.month.fact_rows import FactRows
+from usance.twin.month.loan_terms import a_month_later, month_of
+from usance.twin.month.moments import END_OF_DAY, end_of_month, microseconds, moments
 
 ROW = st.tuples(st.integers(1, 5), st.integers(0, 4), st.integers(3, 5), st.integers(1, 30))
 

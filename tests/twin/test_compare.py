@@ -21,11 +21,11 @@ from usance.cli import main
 from usance.disclose.facts import COLUMNS
 from usance.disclose.profile import load_profile
 from usance.disclose.reading import read_facts
+from usance.measure.book_tape import cells_table, tape_month
 from usance.measure.positions import Portfolio
-from usance.measure.tape_of_book import cells_table, tape_month
-from usance.twin.compare import Compared, Key, compare, own_figures
-from usance.twin.compare_command import scale_of
-from usance.twin.compare_tolerances import Tolerance, load_rules
+from usance.twin.compare.commands import scale_of
+from usance.twin.compare.compare import Compared, Key, compare, own_figures
+from usance.twin.compare.tolerances import Tolerance, load_rules
 
 
 @pytest.fixture(scope="module")

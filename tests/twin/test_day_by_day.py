@@ -17,9 +17,9 @@ from usance.base.dates import last_of_month, to_day
 from usance.measure.inputs import Inputs
 from usance.measure.metrics import measure
 from usance.measure.spans import Span
-from usance.twin.run import run
-from usance.twin.setting import Setting
-from usance.world.scenario import Scenario, Turn
+from usance.twin.run.run import run
+from usance.twin.run.run_context import Setting
+from usance.world.scenario.scenario import Scenario, Turn
 
 SCALE = Fraction(1, 60)
 MONTHS = range(636, 639)

@@ -14,15 +14,15 @@ from hypothesis import strategies as st
 from tests.twin.small_run import closed_book
 from usance.base.codes import Model
 from usance.base.rates import PPB, PPM
-from usance.books.closes import controls_of, standing
+from usance.books.close.closes import controls_of, standing
 from usance.books.group.documents import parse_facts
 from usance.books.group.entries import unbalanced
 from usance.books.group.facts import GroupFact, facts_of_table
 from usance.books.group.kinds import GroupKind
-from usance.twin.group import month_facts, opening_facts
-from usance.twin.group_scale import scaled_facts
-from usance.world.scenario import Scenario
-from usance.world.scenario_file import names, read_scenario
+from usance.twin.run.group_facts import month_facts, opening_facts
+from usance.twin.run.group_scale import scaled_facts
+from usance.world.scenario.file import names, read_scenario
+from usance.world.scenario.scenario import Scenario
 
 JANUARY, FEBRUARY = 636, 637
 

@@ -18,14 +18,14 @@ from usance.base.columns import arrays
 from usance.base.dates import first_of_month, last_of_month, to_day
 from usance.base.tables import table
 from usance.loan.batch import States, replay_columns, view_columns
-from usance.measure.dues_of_book import dues_between
+from usance.measure.book_dues import dues_between
+from usance.measure.book_tape import tape_month
 from usance.measure.positions import Portfolio
-from usance.measure.tape_of_book import tape_month
-from usance.twin.moments import end_of_month
-from usance.twin.opened import open_shard
-from usance.twin.serving import fold, serve
-from usance.twin.setting import Setting
-from usance.twin.shard import PER_USER
+from usance.twin.month.loan_month import fold, serve
+from usance.twin.month.moments import end_of_month
+from usance.twin.month.opening_shard import open_shard
+from usance.twin.month.shard import PER_USER
+from usance.twin.run.run_context import Setting
 
 
 @pytest.fixture(scope="module")

@@ -21,8 +21,8 @@ from usance.base.book import Book
 from usance.base.columns import make
 from usance.base.dates import first_of_month
 from usance.base.ids import print_id
-from usance.books.loan_journal import loan_journal
-from usance.books.looking import looked_at
+from usance.books.closed_books import looked_at
+from usance.books.loans.journal import loan_journal
 from usance.books.periods import parse_close_period
 from usance.books.statements.matrix import COLUMNS
 from usance.cli import main
@@ -33,8 +33,8 @@ from usance.twin.pages.commands import app
 from usance.twin.pages.page import SiteError
 from usance.twin.pages.server import serving
 from usance.twin.pages.site import write_site
-from usance.twin.run import run
-from usance.world.scenario_file import read_scenario
+from usance.twin.run.run import run
+from usance.world.scenario.file import read_scenario
 
 NAME = 'Loans & <Sons> "Ltd"'
 PERIODS = ("2023Q4", "2024Q1")

@@ -16,10 +16,10 @@ from tests.twin.runs import FIRST, digests, faulty, run_into
 from usance.base.book import Book
 from usance.base.errors import BookLocked, CorruptFile
 from usance.base.manifest import MARK, mark_of
-from usance.twin.engine import Local
 from usance.twin.errors import RunError
-from usance.twin.parts import PARTS, Part, Place, standing
-from usance.twin.stages import Work
+from usance.twin.run.engine import Local
+from usance.twin.run.stage_output import PARTS, Part, Place, standing
+from usance.twin.run.stages import Work
 
 pytestmark = pytest.mark.slow
 BITS, SHARDS, LAST = 10, 4, FIRST + 1

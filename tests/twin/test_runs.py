@@ -18,12 +18,12 @@ from usance.base.digest import digest
 from usance.base.errors import CorruptFile, Problems
 from usance.base.tables import table
 from usance.cli import main
-from usance.twin.closing import measured, period_of
-from usance.twin.commands import Shown
 from usance.twin.errors import NoRoom, OtherRun, RunError
-from usance.twin.plan import Plan
-from usance.twin.run import Progress, no_progress, run
-from usance.world.scenario_file import read_scenario
+from usance.twin.run.commands import Shown
+from usance.twin.run.plan import Plan
+from usance.twin.run.quarter_close import measured, period_of
+from usance.twin.run.run import Progress, no_progress, run
+from usance.world.scenario.file import read_scenario
 
 MONTHS = FIRST + 2
 
@@ -251,7 +251,7 @@ def test_figures_are_kept_when_the_release_fails(
     def fails(*_given: object) -> dict[str, str]:
         raise Killed
 
-    monkeypatch.setattr("usance.twin.closing.publish_release", fails)
+    monkeypatch.setattr("usance.twin.run.quarter_close.publish_release", fails)
     calm = read_scenario("calm")
     with pytest.raises(Killed):
         run(calm, tmp_path / "run", scale=Fraction(1, 50), first=FIRST, last=MONTHS,

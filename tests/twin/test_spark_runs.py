@@ -19,8 +19,8 @@ from usance.base.book import Book
 from usance.base.compiled import available_cores
 from usance.base.errors import CorruptFile
 from usance.measure.engines import spark_session, without_pandas
-from usance.twin.engine import Engine, engine_of
-from usance.twin.setting import Setting
+from usance.twin.run.engine import Engine, engine_of
+from usance.twin.run.run_context import Setting
 
 pytestmark = [needs_java, pytest.mark.slow]
 BITS, SHARDS, LAST = 10, 4, FIRST + 1

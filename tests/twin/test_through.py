@@ -16,22 +16,22 @@ from usance.loan.convention import OWN_CODES
 from usance.loan.kernel.batch import plan_at
 from usance.loan.kernel.fold import FEES, IS_DISBURSED, LEVEL_MINOR, META
 from usance.service.rules import Rules
-from usance.twin import serving
-from usance.twin.checkpoint import shard_bytes, shard_of
-from usance.twin.dues import DueSums
-from usance.twin.late_kernel import late_loan
-from usance.twin.open_loans import OpenLoans
-from usance.twin.opened import open_shard
-from usance.twin.serving import fold, serve, through
-from usance.twin.setting import Setting
-from usance.twin.tape import is_closed, standing, stood
-from usance.twin.users import COLUMNS
+from usance.twin.month import loan_month as serving
+from usance.twin.month.dues import DueSums
+from usance.twin.month.loan_month import fold, serve, through
+from usance.twin.month.newly_delinquent_kernel import late_loan
+from usance.twin.month.open_loans import OpenLoans
+from usance.twin.month.opening_shard import open_shard
+from usance.twin.month.tape import is_closed, standing, stood
+from usance.twin.month.users import COLUMNS
+from usance.twin.run.checkpoint import shard_bytes, shard_of
+from usance.twin.run.run_context import Setting
 from usance.world.behaviour import days_late, knobs, prefixes
 from usance.world.behaviour_kernel import BY_NOTICE, BY_PAYMENT
 from usance.world.draw_kernel import draw_from
 from usance.world.population import month_days
-from usance.world.scenario import Scenario
-from usance.world.scenario_file import read_scenario
+from usance.world.scenario.file import read_scenario
+from usance.world.scenario.scenario import Scenario
 
 
 def assert_same(found: dict[str, NDArray[Any]], expected: dict[str, NDArray[Any]]) -> None:

@@ -23,12 +23,12 @@ from usance.cli import main
 from usance.measure.inputs import Inputs
 from usance.measure.metrics import RESTATED, measure
 from usance.measure.spans import Span
-from usance.twin.what_if import BASE, OTHER, Answer, WhatIf, differences, what_if
-from usance.twin.what_if_figures import METRICS, STATEMENTS, Place
-from usance.twin.what_if_noise import Difference, difference, student
-from usance.twin.what_if_page import write_files
-from usance.world.scenario import Scenario
-from usance.world.scenario_file import read_scenario
+from usance.twin.what_if.figures import METRICS, STATEMENTS, Place
+from usance.twin.what_if.noise import Difference, difference, student
+from usance.twin.what_if.page import write_files
+from usance.twin.what_if.pairs import BASE, OTHER, Answer, WhatIf, differences, what_if
+from usance.world.scenario.file import read_scenario
+from usance.world.scenario.scenario import Scenario
 
 SCALE = Fraction(2)
 FIRST, MARCH = 636, 638

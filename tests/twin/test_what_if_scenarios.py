@@ -12,11 +12,11 @@ import pytest
 from tests.twin.runs import run_into, ticking
 from usance.base.book import Book
 from usance.base.errors import UsanceError
-from usance.twin.assessing import FLOW
-from usance.twin.run import run
-from usance.twin.what_if_figures import METRICS, figures_of
-from usance.world.scenario import Scenario
-from usance.world.scenario_file import read_scenario
+from usance.twin.month.assessing import FLOW
+from usance.twin.run.run import run
+from usance.twin.what_if.figures import METRICS, figures_of
+from usance.world.scenario.file import read_scenario
+from usance.world.scenario.scenario import Scenario
 
 SCALE = Fraction(1, 2)
 FIRST, MARCH = 636, 638

@@ -19,12 +19,12 @@ from usance.base.book import Book
 from usance.base.codes import Kind, Model, RoutingOutcome
 from usance.base.columns import arrays
 from usance.base.dates import first_of_month, from_day, to_day
-from usance.service.notice_file import HEADER, Notice, NoticeDesk, write_notices
-from usance.twin.fact_rows import FactRows
-from usance.twin.run import run
+from usance.service.payment_file import HEADER, Notice, NoticeDesk, write_notices
+from usance.twin.month.fact_rows import FactRows
+from usance.twin.run.run import run
 from usance.world.providers import Sender, arrivals, delivered
-from usance.world.scenario import Scenario, Turn
-from usance.world.scenario_file import read_scenario
+from usance.world.scenario.file import read_scenario
+from usance.world.scenario.scenario import Scenario, Turn
 
 FIRST, LAST = 636, 638
 JANUARY = to_day(date(2023, 1, 1))

@@ -14,8 +14,8 @@ from usance.base.rates import PPM
 from usance.world.behaviour import days_late, payments
 from usance.world.behaviour_kernel import PAYS_DUE, PAYS_ONE, RECOVERS, SETTLES, STEP, at_due
 from usance.world.population import month_days
-from usance.world.scenario import Scenario, Shock
-from usance.world.scenario_file import read_scenario
+from usance.world.scenario.file import read_scenario
+from usance.world.scenario.scenario import Scenario, Shock
 
 MONTH, COUNT = 640, 60_000
 FIRST, LAST = month_days(MONTH)

@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from usance.base.draws import CERTAIN, draw
 from usance.base.rates import PPM
-from usance.world.draw_kernel import draws
-from usance.world.shapes import (
+from usance.world.distributions import (
     STEPS,
     Choice,
     happened,
@@ -20,6 +19,7 @@ from usance.world.shapes import (
     threshold_ppm,
     within,
 )
+from usance.world.draw_kernel import draws
 from usance.world.streams import Stream
 
 NUMBERS = st.integers(0, 2**52)

@@ -10,8 +10,8 @@ import pytest
 
 from usance.base.codes import Model
 from usance.base.rates import PPM
-from usance.match.mandate import Mandates
-from usance.world.asking import (
+from usance.match.mandates.mandate import Mandates
+from usance.world.demand import (
     Eligible,
     Wishes,
     chances,
@@ -22,8 +22,8 @@ from usance.world.asking import (
 from usance.world.institutions import Institutions
 from usance.world.opening import Opening
 from usance.world.population import Population, month_days
-from usance.world.scenario import Scenario, Shock
-from usance.world.scenario_file import read_scenario
+from usance.world.scenario.file import read_scenario
+from usance.world.scenario.scenario import Scenario, Shock
 
 MONTH = 636
 

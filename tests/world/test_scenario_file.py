@@ -15,9 +15,9 @@ from usance.base.dates import parse_month
 from usance.base.errors import DocumentError, Problems, UsanceError
 from usance.base.fields import Fields, whole_of
 from usance.base.rates import PPM
-from usance.world.scenario import Scenario
-from usance.world.scenario_file import PACKAGED, names, read_scenario, write_policies
-from usance.world.scenario_file_values import flow
+from usance.world.scenario.file import PACKAGED, names, read_scenario, write_policies
+from usance.world.scenario.scenario import Scenario
+from usance.world.scenario.values import flow
 
 CALM = (PACKAGED / "calm.yaml").read_text()
 SHOCK_OF_ICE = """macro:

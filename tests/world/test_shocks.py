@@ -15,13 +15,13 @@ from tests.world.test_scenario_file import CALM, refusals, written
 from usance.base.dates import parse_month
 from usance.base.rates import PPM
 from usance.world.applicants import application_inputs, income_minor
-from usance.world.asking import Wishes
 from usance.world.behaviour import knobs
 from usance.world.behaviour_kernel import LATE
+from usance.world.demand import Wishes
 from usance.world.institutions import Institutions
 from usance.world.population import Population
-from usance.world.scenario import Scenario
-from usance.world.scenario_file import read_scenario
+from usance.world.scenario.file import read_scenario
+from usance.world.scenario.scenario import Scenario
 from usance.world.shocks import factor_ppm, income_ppm, late_ppm, ticket_ppm
 
 FIRST, LAST = parse_month("2023-01"), parse_month("2024-06")

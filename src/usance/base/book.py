@@ -29,10 +29,10 @@ from zoneinfo import ZoneInfo
 
 import pyarrow as pa
 
-from usance.base.ahead import side_by_side
 from usance.base.codes import Currency, code_lists, parse
 from usance.base.columns import arrow_schema, check_keys, sort
 from usance.base.compiled import available_cores
+from usance.base.concurrency import side_by_side
 from usance.base.digest import Digest
 from usance.base.errors import (
     BookLocked,

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from usance.base.ahead import side_by_side
+from usance.base.concurrency import side_by_side
 
 _THREADS = 2
 _KINDS = (np.int8, np.int16, np.int32, np.int64)

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from usance.base.ahead import ahead, side_by_side
 from usance.base.columns import as_numpy
+from usance.base.concurrency import ahead, side_by_side
 from usance.base.dates import format_month, parse_month
 from usance.base.digest import Digest, digest
 from usance.base.errors import DuplicateKey, unknown

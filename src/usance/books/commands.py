@@ -58,7 +58,7 @@ def run(
     as_json: AsJson = False,
 ) -> None:
     """Make the books of a portfolio from its tape: a book folder with a close a period."""
-    from usance.books.tape_run import run_tape
+    from usance.books.tape.run import run_tape
 
     session: Session = ctx.obj
 
@@ -84,7 +84,7 @@ def periods(book: BookFolder = Path(), as_json: AsJson = False) -> None:
     """List every close with the state of its period."""
     from usance.base.book import Book
     from usance.base.dates import format_month
-    from usance.books.closes import all_closes, standing
+    from usance.books.close.closes import all_closes, standing
 
     opened = Book.open(book)
     stand = set(standing(opened))
@@ -165,7 +165,7 @@ def reopen(
 ) -> None:
     """Open a closed period and those after it; two people do it together."""
     from usance.base.book import Book
-    from usance.books.closes import reopen as opens
+    from usance.books.close.closes import reopen as opens
     from usance.books.periods import parse_close_period
 
     for close in opens(Book.open(book), parse_close_period(period), by):
@@ -176,7 +176,7 @@ def reopen(
 def lock(period: PeriodText, book: BookFolder = Path()) -> None:
     """Lock a closed period for good."""
     from usance.base.book import Book
-    from usance.books.closes import lock as locks
+    from usance.books.close.closes import lock as locks
     from usance.books.periods import parse_close_period
 
     locks(Book.open(book), parse_close_period(period))
@@ -187,7 +187,7 @@ def lock(period: PeriodText, book: BookFolder = Path()) -> None:
 def statements(period: PeriodText, book: BookFolder = Path(), as_json: AsJson = False) -> None:
     """Show balance sheet, operations, cash flows and the reconciliation to IFRS."""
     from usance.base.book import Book
-    from usance.books.looking import looked_at
+    from usance.books.closed_books import looked_at
     from usance.books.periods import parse_close_period
 
     rows, currency = looked_at(Book.open(book), parse_close_period(period)).statements()
@@ -209,7 +209,7 @@ def statements(period: PeriodText, book: BookFolder = Path(), as_json: AsJson = 
 def notes(period: PeriodText, book: BookFolder = Path(), as_json: AsJson = False) -> None:
     """Show changes in equity, the tax rate explained, awards to come, and figures per share."""
     from usance.base.book import Book
-    from usance.books.looking import looked_at
+    from usance.books.closed_books import looked_at
     from usance.books.periods import parse_close_period
     from usance.books.statements.per_share import ShareRow
 
@@ -253,7 +253,7 @@ def _print_matrix(rows: list[Row], currency: str) -> None:
 def roll_forwards(period: PeriodText, book: BookFolder = Path(), as_json: AsJson = False) -> None:
     """Show opening, movements and closing of allowances, guarantees, receivables, payables."""
     from usance.base.book import Book
-    from usance.books.looking import looked_at
+    from usance.books.closed_books import looked_at
     from usance.books.periods import parse_close_period
 
     rolls, currency = looked_at(Book.open(book), parse_close_period(period)).roll_forwards()
@@ -280,7 +280,7 @@ def loan(
     from usance.base.book import Book
     from usance.base.codes import Tag
     from usance.base.ids import parse_id
-    from usance.books.looking import journal_of
+    from usance.books.closed_books import journal_of
 
     given = int(loan_id) if loan_id.isdecimal() else parse_id(loan_id, "ln", where="LOAN")
     lines, currency = journal_of(Book.open(book), given)
@@ -303,7 +303,7 @@ def loan(
 def losses(period: PeriodText, book: BookFolder = Path(), as_json: AsJson = False) -> None:
     """Show provisions by new volume and true-up, the sensitivity, and the back-test."""
     from usance.base.book import Book
-    from usance.books.looking import losses_of
+    from usance.books.closed_books import losses_of
     from usance.books.periods import parse_close_period
 
     found, currency = losses_of(Book.open(book), parse_close_period(period))

@@ -23,7 +23,7 @@ from usance.base.dates import format_month
 from usance.base.errors import InputError
 from usance.base.money import Money
 from usance.books.chart import AccountKind, Chart, load_chart
-from usance.books.closes import CloseRef, postings_of, standing
+from usance.books.close.closes import CloseRef, postings_of, standing
 
 _ROOTS = {
     AccountKind.ASSET: "Assets",

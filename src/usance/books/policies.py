@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from usance.base.parameters import Parameters
-from usance.books.expected_lives import ExpectedLives
+from usance.books.effective_interest.expected_lives import ExpectedLives
 from usance.books.kernel.arithmetic import PPM
-from usance.books.kernel.policy_places import RATE_COUNT, VAT
+from usance.books.kernel.policy_layout import RATE_COUNT, VAT
 
 _NUMBERS = (
     "accounting.facilitation_share_heavy", "accounting.facilitation_share_light", "tax.vat",
@@ -40,7 +40,7 @@ class Policies:
     first_month: int = 0
     """The month of the first column of `lost_ppm`."""
     rates_ppb: NDArray[np.int64] = field(default_factory=_no_rates)
-    """By pool, loss rates on exposure in the places of `usance.books.kernel.policy_places`."""
+    """By pool, loss rates on exposure in the places of `usance.books.kernel.policy_layout`."""
     lives: ExpectedLives | None = None
     """How long own loans are expected to live (IFRS)."""
 

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from usance.base.codes import Model
-from usance.books.amounts import AMOUNTS
 from usance.books.chart import Chart, load_chart
+from usance.books.loans.amounts import AMOUNTS
 from usance.books.rules import CellAccount, Place, Rule, Side
 
 I64 = NDArray[np.int64]

@@ -19,9 +19,9 @@ from usance.base.codes import Basis, Model, Tag, parse
 from usance.base.documents import parse_yaml, read_text
 from usance.base.errors import CodeError, DocumentError, UsanceError, raise_all, unknown
 from usance.base.fields import Fields, document_places, one_of, text, whole_of
-from usance.books.amounts import AMOUNTS
 from usance.books.chart import Chart, load_chart
 from usance.books.errors import RuleError
+from usance.books.loans.amounts import AMOUNTS
 
 SHIPPED = Path(__file__).resolve().parent / "data" / "rules.yaml"
 _LAST_NUMBER = 2**15 - 1

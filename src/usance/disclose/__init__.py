@@ -10,11 +10,11 @@ ones.
 182
 """
 
-from usance.disclose.checker import Report, check, check_facts
 from usance.disclose.facts import Fact
 from usance.disclose.profile import Profile, load_profile
 from usance.disclose.reading import read_facts
-from usance.disclose.rebuilder import Rebuilt, rebuild, rebuild_facts
+from usance.disclose.tie_out.checker import Report, check, check_facts
+from usance.disclose.tie_out.rebuilder import Rebuilt, rebuild, rebuild_facts
 from usance.disclose.ties import Kind
 
 __all__ = [

@@ -45,8 +45,8 @@ def disclose(ctx: typer.Context) -> None:
 @app.command()
 def check(files: Files, profile: ProfileFile = None, as_json: AsJson = False) -> None:
     """Tie out one or several documents together: every derivable figure, by kind."""
-    from usance.disclose.checker import check as checked
     from usance.disclose.profile import DEFAULT
+    from usance.disclose.tie_out.checker import check as checked
 
     report = checked(files, profile=profile or DEFAULT)
     if as_json:
@@ -60,7 +60,7 @@ def check(files: Files, profile: ProfileFile = None, as_json: AsJson = False) ->
 def rebuild(file: File, profile: ProfileFile = None, as_json: AsJson = False) -> None:
     """Make every derived figure again from the primary facts, and compare."""
     from usance.disclose.profile import DEFAULT
-    from usance.disclose.rebuilder import rebuild as rebuilt
+    from usance.disclose.tie_out.rebuilder import rebuild as rebuilt
 
     report = rebuilt(file, profile=profile or DEFAULT)
     if as_json:

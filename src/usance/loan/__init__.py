@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from usance.loan.columns import FactColumns, TermColumns
     from usance.loan.convention import OWN, Allocation, Convention
     from usance.loan.facts import Fact, visible
-    from usance.loan.forms import Loan, replay
-    from usance.loan.known import fact_columns, term_columns
     from usance.loan.life import schedule, start, step, view
+    from usance.loan.loan import Loan, replay
     from usance.loan.terms import Terms
     from usance.loan.views import Instalment, InstalmentState, LoanView, Parts
+    from usance.loan.visible_facts import fact_columns, term_columns
 
 __all__ = [
     "OWN", "Allocation", "Convention", "Fact", "FactColumns", "Instalment", "InstalmentState",
@@ -32,9 +32,9 @@ _HOMES = {
     "columns": ("FactColumns", "TermColumns"),
     "convention": ("OWN", "Allocation", "Convention"),
     "facts": ("Fact", "visible"),
-    "known": ("fact_columns", "term_columns"),
+    "visible_facts": ("fact_columns", "term_columns"),
     "life": ("schedule", "start", "step", "view"),
-    "forms": ("Loan", "replay"),
+    "loan": ("Loan", "replay"),
     "terms": ("Terms",),
     "views": ("Instalment", "InstalmentState", "LoanView", "Parts"),
 }

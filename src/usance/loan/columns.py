@@ -17,6 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from usance.base.dates import to_day
+from usance.loan.bounds import (
+    MAX_KERNEL_FEES_MINOR,
+    MAX_KERNEL_FIRST_DAYS,
+    MAX_KERNEL_INSTALMENTS,
+    MAX_KERNEL_PRINCIPAL_MINOR,
+    MAX_KERNEL_RATE_PPM,
+)
 from usance.loan.convention import (
     DEFAULT_ALLOCATION,
     OWN,
@@ -29,13 +36,6 @@ from usance.loan.convention import (
 from usance.loan.errors import ConventionNotInKernel, FactError, KernelRange
 from usance.loan.facts import Fact
 from usance.loan.kernel.arrays import FactArrays, TermArrays
-from usance.loan.limits import (
-    MAX_KERNEL_FEES_MINOR,
-    MAX_KERNEL_FIRST_DAYS,
-    MAX_KERNEL_INSTALMENTS,
-    MAX_KERNEL_PRINCIPAL_MINOR,
-    MAX_KERNEL_RATE_PPM,
-)
 from usance.loan.terms import Terms
 
 _WHEN = {When.PAST_DUE: 0, When.DUE: 1, When.IN_ADVANCE: 2}
@@ -204,7 +204,7 @@ def _within(name: str, values: NDArray[Any], lowest: int, highest: int) -> None:
 
 @dataclass(frozen=True, slots=True)
 class FactColumns:
-    """The facts of many loans, each loan's in canonical order; see `usance.loan.known`."""
+    """The facts of many loans, each loan's in canonical order; see `usance.loan.visible_facts`."""
 
     offsets: NDArray[np.int64]
     day: NDArray[np.int32]

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from datetime import date, datetime
 
     from usance.loan.documents import LoanDocument
-    from usance.loan.forms import Loan
+    from usance.loan.loan import Loan
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False, invoke_without_command=True)
 

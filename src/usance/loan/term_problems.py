@@ -8,6 +8,13 @@ from typing import TYPE_CHECKING
 
 from usance.base.codes import Component, Currency
 from usance.base.errors import UsanceError, unknown
+from usance.loan.bounds import (
+    LAST_DUE_YEAR,
+    LAST_START_YEAR,
+    MAX_INSTALMENTS,
+    MAX_PRINCIPAL_MINOR,
+    MAX_RATE_PPM,
+)
 from usance.loan.convention import Amortisation, Convention, DayCount, Difference, Early, Unit
 from usance.loan.errors import (
     FeeError,
@@ -16,13 +23,6 @@ from usance.loan.errors import (
     PrincipalError,
     TermsDateError,
     TermsRateError,
-)
-from usance.loan.limits import (
-    LAST_DUE_YEAR,
-    LAST_START_YEAR,
-    MAX_INSTALMENTS,
-    MAX_PRINCIPAL_MINOR,
-    MAX_RATE_PPM,
 )
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ these prices, `replay` compares that with other rules and with the best that hin
 Names are imported when first used.
 
 >>> from usance.match import ENGINE, route
->>> from usance.match.streams import StreamKind, make_stream
+>>> from usance.match.backtest.streams import StreamKind, make_stream
 >>> stream = make_stream(StreamKind.STEADY, seed=1, requests=300, sources=4, segments=10)
 >>> routed = route(stream.requests, stream.mandates, ENGINE, demand=stream.demand)
 >>> len(routed.column), routed.margin_minor > 0
@@ -18,21 +18,21 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from usance.match.certificate import hindsight
-    from usance.match.demand import Demand, read_demand
-    from usance.match.history import expect
-    from usance.match.live_state import ENGINE, POLICIES, Policy
-    from usance.match.mandate import Mandate, Mandates
-    from usance.match.mandate_file import parse_mandates, read_mandates
-    from usance.match.placing import ceilings, offer, place, routing_rows
-    from usance.match.planner import Plan, plan
-    from usance.match.releases import Releases, read_releases, releases_of
-    from usance.match.replays import Replay, replay
-    from usance.match.requests import Requests, read_requests
-    from usance.match.router import Routed, route
-    from usance.match.routing import routing_table
-    from usance.match.standing import Standing, read_standing, write_standing
-    from usance.match.structure_facts import structure_facts
+    from usance.match.backtest.replays import Replay, replay
+    from usance.match.mandates.file import parse_mandates, read_mandates
+    from usance.match.mandates.mandate import Mandate, Mandates
+    from usance.match.mandates.structure_facts import structure_facts
+    from usance.match.plan.certificate import hindsight
+    from usance.match.plan.demand import Demand, read_demand
+    from usance.match.plan.history import expect
+    from usance.match.plan.planner import Plan, plan
+    from usance.match.reservation.placing import ceilings, offer, place, routing_rows
+    from usance.match.router.checkpoint import Standing, read_standing, write_standing
+    from usance.match.router.releases import Releases, read_releases, releases_of
+    from usance.match.router.requests import Requests, read_requests
+    from usance.match.router.router import Routed, route
+    from usance.match.router.routing import routing_table
+    from usance.match.router.state import ENGINE, POLICIES, Policy
 
 __all__ = [
     "ENGINE", "POLICIES", "Demand", "Mandate", "Mandates", "Plan", "Policy", "Releases", "Replay",
@@ -43,21 +43,21 @@ __all__ = [
 ]  # fmt: skip
 
 _HOMES = {
-    "certificate": ("hindsight",),
-    "demand": ("Demand", "read_demand"),
-    "history": ("expect",),
-    "live_state": ("ENGINE", "POLICIES", "Policy"),
-    "mandate": ("Mandate", "Mandates"),
-    "mandate_file": ("parse_mandates", "read_mandates"),
-    "planner": ("Plan", "plan"),
-    "placing": ("ceilings", "offer", "place", "routing_rows"),
-    "releases": ("Releases", "read_releases", "releases_of"),
-    "replays": ("Replay", "replay"),
-    "requests": ("Requests", "read_requests"),
-    "router": ("Routed", "route"),
-    "routing": ("routing_table",),
-    "standing": ("Standing", "read_standing", "write_standing"),
-    "structure_facts": ("structure_facts",),
+    "plan.certificate": ("hindsight",),
+    "plan.demand": ("Demand", "read_demand"),
+    "plan.history": ("expect",),
+    "router.state": ("ENGINE", "POLICIES", "Policy"),
+    "mandates.mandate": ("Mandate", "Mandates"),
+    "mandates.file": ("parse_mandates", "read_mandates"),
+    "plan.planner": ("Plan", "plan"),
+    "reservation.placing": ("ceilings", "offer", "place", "routing_rows"),
+    "router.releases": ("Releases", "read_releases", "releases_of"),
+    "backtest.replays": ("Replay", "replay"),
+    "router.requests": ("Requests", "read_requests"),
+    "router.router": ("Routed", "route"),
+    "router.routing": ("routing_table",),
+    "router.checkpoint": ("Standing", "read_standing", "write_standing"),
+    "mandates.structure_facts": ("structure_facts",),
 }
 
 

@@ -40,8 +40,8 @@ def stream(
 ) -> None:
     """Write STREAM.csv, MANDATES.yaml and DEMAND.csv of a made-up stream."""
     from usance.base.errors import unknown
+    from usance.match.backtest.streams import StreamKind, make_stream
     from usance.match.outputs import written
-    from usance.match.streams import StreamKind, make_stream
 
     names = {each.value: each for each in StreamKind}
     if kind not in names:
@@ -57,8 +57,8 @@ def stream(
 @app.command()
 def check(mandates_file: MandatesFile, as_json: AsJson = False) -> None:
     """Read mandates and say what they hold, or everything that is wrong with them."""
-    from usance.match.limits import list_limits
-    from usance.match.mandate_file import read_mandates
+    from usance.match.mandates.file import read_mandates
+    from usance.match.mandates.limits import list_limits
 
     mandates = read_mandates(mandates_file)
     limits = list_limits(mandates)
@@ -80,7 +80,7 @@ def forecast(
     as_json: AsJson = False,
 ) -> None:
     """Write the demand to expect by segment and day, from a history of requests."""
-    from usance.match.history import expect_file
+    from usance.match.plan.history import expect_file
 
     answer = expect_file(history, out, days=days, mandates_file=mandates_file).as_dict()
     if as_json:
@@ -95,7 +95,7 @@ def forecast(
 @app.command()
 def plan(demand_file: DemandFile, mandates_file: MandatesFile, as_json: AsJson = False) -> None:
     """Plan demand over sources: what each takes, and the price of every limit."""
-    from usance.match.planner import plan_files
+    from usance.match.plan.planner import plan_files
 
     made = plan_files(demand_file, mandates_file)
     answer = made.as_dict()
@@ -138,8 +138,8 @@ def replay(
     as_json: AsJson = False,
 ) -> None:
     """Replay a stream by this engine and four other rules, against the bound of hindsight."""
+    from usance.match.backtest.replays import replay_files
     from usance.match.outputs import check_place, written
-    from usance.match.replays import replay_files
 
     if routing is not None:
         check_place(routing)
@@ -148,7 +148,7 @@ def replay(
         releases_file=releases,
     )  # fmt: skip
     if routing is not None:
-        from usance.match.routing import write_routing
+        from usance.match.router.routing import write_routing
 
         with written(routing):
             write_routing(routing, done.runs[0].routed)
@@ -178,7 +178,7 @@ def explain(
     as_json: AsJson = False,
 ) -> None:
     """Explain a loan, a source, or a limit; for a limit FILE is a demand forecast."""
-    from usance.match.answers import explained
+    from usance.match.router.answers import explained
 
     answer = explained(stream_file, mandates_file, demand_file, loan, source, limit, seed)
     if as_json:
@@ -194,7 +194,7 @@ def real(
     as_json: AsJson = False,
 ) -> None:
     """Split and reserve the real loans of several funders again, and compare."""
-    from usance.match.real_replay import replay_real
+    from usance.match.backtest.real_replay import replay_real
 
     done = replay_real(file)
     if as_json:

@@ -11,15 +11,15 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from usance.measure.book_dues import dues_between
+    from usance.measure.book_tape import cells_table, tape_month
     from usance.measure.definitions import Definition, load_definitions
-    from usance.measure.dues_of_book import dues_between
     from usance.measure.inputs import Inputs
     from usance.measure.metrics import Result, measure, metrics_table, rows_behind
     from usance.measure.positions import Portfolio
     from usance.measure.spans import Span
-    from usance.measure.tape import Pack, measure_tape
-    from usance.measure.tape_map import TapeMap, read_map
-    from usance.measure.tape_of_book import cells_table, tape_month
+    from usance.measure.tape.map import TapeMap, read_map
+    from usance.measure.tape.pack import Pack, measure_tape
     from usance.measure.triangles import Triangle, triangle
 
 __all__ = [
@@ -30,14 +30,14 @@ __all__ = [
 
 _HOMES = {
     "definitions": ("Definition", "load_definitions"),
-    "dues_of_book": ("dues_between",),
+    "book_dues": ("dues_between",),
     "inputs": ("Inputs",),
     "metrics": ("Result", "measure", "metrics_table", "rows_behind"),
     "positions": ("Portfolio",),
     "spans": ("Span",),
-    "tape": ("Pack", "measure_tape"),
-    "tape_map": ("TapeMap", "read_map"),
-    "tape_of_book": ("cells_table", "tape_month"),
+    "tape.pack": ("Pack", "measure_tape"),
+    "tape.map": ("TapeMap", "read_map"),
+    "book_tape": ("cells_table", "tape_month"),
     "triangles": ("Triangle", "triangle"),
 }
 

@@ -55,8 +55,8 @@ def tape(
     as_json: AsJson = False,
 ) -> None:
     """Measure a loan tape: roll rates, transitions, vintages, cohorts, waterfall."""
-    from usance.measure.tape import measure_tape
-    from usance.measure.tape_output import summary, write_pack
+    from usance.measure.tape.output import summary, write_pack
+    from usance.measure.tape.pack import measure_tape
 
     pack = measure_tape(file, mapping)
     files = write_pack(pack, out) if out else []

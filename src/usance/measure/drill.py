@@ -9,7 +9,7 @@ from typing import Any
 
 from usance.base.documents import read_document
 from usance.base.errors import InputError, unknown
-from usance.measure.dues_of_book import loans_due
+from usance.measure.book_dues import loans_due
 from usance.measure.inputs import Inputs, Role, parse_roles
 from usance.measure.metrics import Result, measure, rows_behind
 from usance.measure.queries import DIMENSIONS, CannotDivide

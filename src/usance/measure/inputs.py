@@ -13,10 +13,10 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from usance.base.ahead import side_by_side
 from usance.base.book import Book
 from usance.base.codes import Currency, parse
 from usance.base.compiled import available_cores
+from usance.base.concurrency import side_by_side
 from usance.base.digest import digest
 from usance.base.errors import DocumentError, UsanceError
 from usance.base.parquet import check_unchanged, read_parquet

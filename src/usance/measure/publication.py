@@ -24,7 +24,7 @@ def write_metrics(results: Sequence[Result], path: Path) -> None:
 
 def write_charts(results: Sequence[Result], folder: Path) -> list[str]:
     """Draw every metric that runs along months on book, a file for each segment; their names."""
-    from usance.measure.tape_charts import lines, svg
+    from usance.measure.tape.charts import lines, svg
 
     drawn: dict[str, list[dict[str, object]]] = {}
     for each in results:

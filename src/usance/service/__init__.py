@@ -10,12 +10,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from usance.service.falling_due import DueFacts, Holders, due_facts
     from usance.service.rules import Rules
+    from usance.service.servicing_events import DueFacts, Holders, due_facts
 
 __all__ = ["DueFacts", "Holders", "Rules", "due_facts"]
 
-_HOMES = {"falling_due": ("DueFacts", "Holders", "due_facts"), "rules": ("Rules",)}
+_HOMES = {"servicing_events": ("DueFacts", "Holders", "due_facts"), "rules": ("Rules",)}
 
 
 def __getattr__(name: str) -> object:

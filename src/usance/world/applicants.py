@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from usance.base.rates import PPM
+from usance.world.distributions import STEPS, Choice, log_normal_median, ppm_of, step_of, within
 from usance.world.draw_kernel import draws
 from usance.world.population import Population
-from usance.world.shapes import STEPS, Choice, log_normal_median, ppm_of, step_of, within
 from usance.world.shocks import income_ppm
 from usance.world.streams import Stream
 

@@ -11,9 +11,9 @@ from usance.base.compiled import in_threads
 from usance.base.draws import CERTAIN
 from usance.base.rates import PPM
 from usance.world import behaviour_kernel as k
+from usance.world.distributions import threshold_ppm
 from usance.world.draw_kernel import AHEAD, Bits, prefix
-from usance.world.scenario import Scenario
-from usance.world.shapes import threshold_ppm
+from usance.world.scenario.scenario import Scenario
 from usance.world.shocks import factor_ppm
 from usance.world.streams import Stream
 

@@ -14,7 +14,7 @@ from usance.base.codes import Model
 from usance.base.dates import first_of_month, from_day, last_of_month
 from usance.base.draws import draw
 from usance.base.rates import PPM
-from usance.match.mandate import (
+from usance.match.mandates.mandate import (
     MAX_BUDGET_MINOR,
     Budgets,
     Eligibility,
@@ -23,12 +23,12 @@ from usance.match.mandate import (
     Mandates,
     Structure,
 )
-from usance.world.asking import mean_ticket_minor
-from usance.world.desks import NO_DESK, Division
-from usance.world.scenario import Funding, Scenario
-from usance.world.shapes import log_normal_median
+from usance.world.demand import mean_ticket_minor
+from usance.world.distributions import log_normal_median
+from usance.world.scenario.scenario import Funding, Scenario
 from usance.world.shocks import factor_ppm, ticket_ppm
-from usance.world.turns import Span, Turns
+from usance.world.source_events import Span, Turns
+from usance.world.specialisations import NO_DESK, Division
 
 LEAST_BUDGET_MINOR = 100_000
 ELIGIBILITY, SPREAD = 1_000_001, 1_000_002

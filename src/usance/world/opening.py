@@ -18,13 +18,13 @@ from numpy.typing import NDArray
 from usance.base.rates import PPM
 from usance.loan.convention import OWN_CODES
 from usance.world.applicants import income_minor
-from usance.world.asking import mean_ticket_minor, tickets
-from usance.world.desks import NO_DESK
+from usance.world.demand import mean_ticket_minor, tickets
+from usance.world.distributions import Choice, happened, threshold_ppm, within
 from usance.world.draw_kernel import draws
 from usance.world.institutions import Institutions
 from usance.world.population import Population
-from usance.world.scenario import Scenario
-from usance.world.shapes import Choice, happened, threshold_ppm, within
+from usance.world.scenario.scenario import Scenario
+from usance.world.specialisations import NO_DESK
 from usance.world.streams import Stream
 
 I64 = NDArray[np.int64]

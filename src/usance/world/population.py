@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from usance.base.dates import first_of_month, last_of_month, to_day
 from usance.base.rates import PPM
+from usance.world.distributions import Choice, happened, log_normal, step_of, threshold_ppm
 from usance.world.draw_kernel import draws
-from usance.world.scenario import Scenario
-from usance.world.shapes import Choice, happened, log_normal, step_of, threshold_ppm
+from usance.world.scenario.scenario import Scenario
 from usance.world.shocks import factor_ppm
 from usance.world.streams import Stream
 

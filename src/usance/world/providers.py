@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 
 from usance.base.codes import Kind
 from usance.base.draws import draw
-from usance.service.notice_file import HEADER, Notice, NoticeDesk
+from usance.service.payment_file import HEADER, Notice, NoticeDesk
+from usance.world.distributions import happened, threshold_ppm
 from usance.world.draw_kernel import draws
-from usance.world.scenario import Providers, Scenario
-from usance.world.shapes import happened, threshold_ppm
+from usance.world.scenario.scenario import Providers, Scenario
 from usance.world.streams import Stream
 
 I64 = NDArray[np.int64]

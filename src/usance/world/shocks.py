@@ -6,7 +6,7 @@ from functools import lru_cache
 
 from usance.base.codes import Model
 from usance.base.rates import PPM
-from usance.world.scenario import Scenario
+from usance.world.scenario.scenario import Scenario
 
 LEAST_PPM = PPM // 10
 """What nothing falls below, however good or bad the times."""

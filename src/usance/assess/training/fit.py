@@ -24,7 +24,7 @@ from usance.assess.training.card import Card, fit_card
 from usance.assess.training.folds import folds, latest
 from usance.assess.training.logistic import fit, log_loss
 from usance.assess.training.trees import RECIPES, Grower, added
-from usance.base.ahead import side_by_side
+from usance.base.concurrency import side_by_side
 
 FOLDS, LARGE_FOLDS, LARGE_ROWS = 5, 3, 40_000  # many rows need fewer folds
 # Weights are fitted on models of fewer rows than the one that is kept, and come out too timid.

@@ -28,7 +28,7 @@ from functools import cache
 from itertools import pairwise
 
 from usance.base.money import MILLION, half_up
-from usance.books.effective_instruments import (
+from usance.books.effective_interest.instruments import (
     AtAmortisedCost,
     acquisition_cost,
     at_amortised_cost,

@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from usance.base.compiled import kernel
-from usance.books import amounts as a
-from usance.books import positions as p
-from usance.books.kernel.own_loans import total
-from usance.books.kernel.policy_places import ICE, OWN_BOOK
+from usance.books.kernel.on_balance_sheet import total
+from usance.books.kernel.policy_layout import ICE, OWN_BOOK
+from usance.books.loans import amounts as a
+from usance.books.loans import positions as p
 from usance.loan.kernel.arrays import I64
 
 U8: TypeAlias = NDArray[np.uint8]

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from usance.base.compiled import kernel
-from usance.books import amounts as a
-from usance.books import positions as p
 from usance.books.kernel.arithmetic import PPM, at_rate, earned_of, part_of, share_of, tax_in
-from usance.books.kernel.policy_places import (
+from usance.books.kernel.policy_layout import (
     CONTINGENT,
     CONTRACT,
     GUARANTEE,
@@ -24,6 +22,8 @@ from usance.books.kernel.policy_places import (
     VAT,
     stage_of,
 )
+from usance.books.loans import amounts as a
+from usance.books.loans import positions as p
 from usance.loan.kernel.arrays import I64
 
 

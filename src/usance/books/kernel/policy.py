@@ -6,17 +6,17 @@ Amounts are rounded once, on the cumulative number; rules post the difference be
 from __future__ import annotations
 
 from usance.base.compiled import kernel
-from usance.books import amounts as a
-from usance.books import positions as p
 from usance.books.kernel.arithmetic import share_of, tax_in
 from usance.books.kernel.fee_models import earn_fee_loan, provide_fee_loan, receive_fee_loan
-from usance.books.kernel.own_loans import (
+from usance.books.kernel.on_balance_sheet import (
     charge_off_own_loan,
     earn_own_loan,
     provide_own_loan,
     receive_own_loan,
 )
-from usance.books.kernel.policy_places import ICE, OWN_BOOK, TECH, VAT
+from usance.books.kernel.policy_layout import ICE, OWN_BOOK, TECH, VAT
+from usance.books.loans import amounts as a
+from usance.books.loans import positions as p
 from usance.loan.kernel.arrays import I32, I64
 
 AMOUNT_COUNT = len(a.AMOUNTS)

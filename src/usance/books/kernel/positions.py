@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from usance.base.codes import Kind, Model
 from usance.base.compiled import kernel
-from usance.books.positions import (
+from usance.books.loans.positions import (
     BEFORE,
     CHARGE_OFF,
     CLEARED,

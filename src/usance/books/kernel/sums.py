@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from usance.base.compiled import kernel
-from usance.books import positions as p
-from usance.books.kernel.policy_places import ICE, SERVICE, stage_of
+from usance.books.kernel.policy_layout import ICE, SERVICE, stage_of
+from usance.books.loans import positions as p
 from usance.loan.kernel.arrays import I32, I64
 
 

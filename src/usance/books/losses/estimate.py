@@ -19,7 +19,7 @@ from usance.base.codes import Model
 from usance.base.dates import to_month
 from usance.base.errors import raise_all
 from usance.base.rates import PPB, to_ppb
-from usance.books.kernel.policy_places import (
+from usance.books.kernel.policy_layout import (
     CONTINGENT,
     CONTRACT,
     IFRS_CONTINGENT,

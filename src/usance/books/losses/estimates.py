@@ -32,7 +32,7 @@ from usance.base.columns import arrays, make, sort
 from usance.base.dates import format_month
 from usance.base.money import half_up
 from usance.base.tables import table
-from usance.books.kernel.policy_places import RATE_COUNT
+from usance.books.kernel.policy_layout import RATE_COUNT
 from usance.books.losses.errors import ExposureError
 
 ALL = -1

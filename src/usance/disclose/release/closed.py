@@ -11,8 +11,8 @@ import pyarrow as pa
 from usance.base.book import Book
 from usance.base.dates import first_of_month, from_day, last_of_month
 from usance.base.parameters import Parameters
-from usance.books.close_group import GroupClose
-from usance.books.closes import CloseRef, known_at_of, postings_of, standing
+from usance.books.close.closes import CloseRef, known_at_of, postings_of, standing
+from usance.books.close.group import GroupClose
 from usance.books.errors import PeriodError
 from usance.books.group.facts import GroupFact
 from usance.books.periods import ClosePeriod

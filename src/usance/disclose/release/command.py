@@ -26,7 +26,7 @@ from usance.disclose.release.publication import (
 )
 
 if TYPE_CHECKING:
-    from usance.disclose.drill import Drill
+    from usance.disclose.drill.drill import Drill
 
 
 def published(
@@ -56,7 +56,7 @@ def drilled(
     announcement: Path | None = None,
 ) -> Drill:  # fmt: skip
     """Follow one address into a book."""
-    from usance.disclose.drill import drill, period_of
+    from usance.disclose.drill.drill import drill, period_of
 
     rules, who = load_profile(profile or DEFAULT), read_filer(filer).at(rate)
     said = read_announcement(announcement)

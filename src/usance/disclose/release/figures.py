@@ -11,7 +11,7 @@ from functools import cached_property
 
 from usance.base.codes import Currency
 from usance.base.errors import UsanceError
-from usance.books.closes import known_at_of
+from usance.books.close.closes import known_at_of
 from usance.books.group.facts import GroupFact, facts_of_table, visible
 from usance.books.periods import ClosePeriod
 from usance.disclose.errors import FilerError
@@ -26,10 +26,10 @@ from usance.disclose.release.exact import CASH_FLOWS, COMPREHENSIVE, OPERATIONS,
 from usance.disclose.release.figure import Figure, printed_currency
 from usance.disclose.release.filer import Filer
 from usance.disclose.release.measured import Measured, inputs_of
+from usance.disclose.release.narrative_figures import Quoted
 from usance.disclose.release.outlook import outlook_figures
 from usance.disclose.release.per_share import NET, PerShare
 from usance.disclose.release.printed import Printed, year_start
-from usance.disclose.release.quoted import Quoted
 from usance.disclose.release.spans import Span, Spans, spans_of
 from usance.disclose.release.tables import Tables
 from usance.disclose.release.translated import Translated

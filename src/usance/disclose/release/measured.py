@@ -90,10 +90,10 @@ def inputs_of(closed: Closed, last: date, as_of: date, known_at: datetime) -> In
     """The tables of a book to measure, with a tape and dues made from its facts if it has none."""
     import pyarrow as pa
 
-    from usance.measure.dues_of_book import dues_between
+    from usance.measure.book_dues import dues_between
+    from usance.measure.book_tape import cells_table, tape_month
     from usance.measure.inputs import Inputs
     from usance.measure.positions import Portfolio
-    from usance.measure.tape_of_book import cells_table, tape_month
 
     book = closed.book
     given = Inputs.of_book(book)

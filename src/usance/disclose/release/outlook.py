@@ -12,7 +12,7 @@ from usance.capital.prices import rounded
 from usance.disclose.facts import NO_CURRENCY, UNITS
 from usance.disclose.release.announcement import Outlook
 from usance.disclose.release.figure import Figure
-from usance.disclose.release.quoted import Quoted
+from usance.disclose.release.narrative_figures import Quoted
 from usance.disclose.release.spans import span_of
 
 if TYPE_CHECKING:

@@ -9,7 +9,6 @@ from usance.base.book import Book
 from usance.base.errors import FULL, InputError
 from usance.base.publish import replace
 from usance.books.periods import ClosePeriod
-from usance.disclose.completion import completed
 from usance.disclose.errors import FactError
 from usance.disclose.facts import documents
 from usance.disclose.profile import Profile
@@ -24,6 +23,7 @@ from usance.disclose.release.pages import page_of
 from usance.disclose.release.pdf import pdf_of
 from usance.disclose.release.wording import load_texts
 from usance.disclose.release.xlsx import xlsx_of
+from usance.disclose.tie_out.completion import completed
 
 FORMATS = ("csv", "html", "xlsx", "pdf")
 

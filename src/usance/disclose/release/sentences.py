@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from usance.disclose.facts import NO_CURRENCY, Fact
-from usance.disclose.highlights import CHANGE, GROWTH, SHARE
 from usance.disclose.periods import parse_period
 from usance.disclose.profile import Profile
 from usance.disclose.release.business import INCOMPLETE, NO_DATA
 from usance.disclose.release.wording import Labels, filled, grouped, said, said_day
+from usance.disclose.tie_out.highlights import CHANGE, GROWTH, SHARE
 
 MARKED = re.compile("\ue000(\\d+)\ue001(.*?)\ue002", re.DOTALL)
 _PLAN = re.compile(r"(?P<plan>.+?) plan (?P<what>.+)")

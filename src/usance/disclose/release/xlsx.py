@@ -16,8 +16,8 @@ from typing import Any
 
 from usance.disclose.facts import UNITS, Fact
 from usance.disclose.profile import Profile
-from usance.disclose.rebuilder import makers_of
 from usance.disclose.release.pages import Page, Sheet
+from usance.disclose.tie_out.rebuilder import makers_of
 from usance.disclose.ties import Term, Tie, round_to
 
 _LONGEST_NAME = 31

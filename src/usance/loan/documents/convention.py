@@ -15,6 +15,7 @@ from typing import Any
 from usance.base.codes import Component
 from usance.base.errors import unknown
 from usance.base.fields import Fields, amount_of, one_of, text, whole_of
+from usance.loan.bounds import MAX_PRINCIPAL_MINOR
 from usance.loan.convention import (
     OWN,
     Allocation,
@@ -34,7 +35,6 @@ from usance.loan.convention import (
     When,
 )
 from usance.loan.errors import OptionError
-from usance.loan.limits import MAX_PRINCIPAL_MINOR
 
 _CHOICES: dict[str, type[Enum]] = {
     "amortisation": Amortisation,

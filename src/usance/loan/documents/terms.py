@@ -32,6 +32,12 @@ from usance.base.fields import (
 )
 from usance.base.parameters import Parameters
 from usance.base.rates import PPM, Rate
+from usance.loan.bounds import (
+    LAST_START_YEAR,
+    MAX_INSTALMENTS,
+    MAX_PRINCIPAL_MINOR,
+    MAX_RATE_PPM,
+)
 from usance.loan.convention import OWN, Convention
 from usance.loan.documents.convention import own_convention, read_convention
 from usance.loan.errors import (
@@ -40,12 +46,6 @@ from usance.loan.errors import (
     PrincipalError,
     TermsDateError,
     TermsRateError,
-)
-from usance.loan.limits import (
-    LAST_START_YEAR,
-    MAX_INSTALMENTS,
-    MAX_PRINCIPAL_MINOR,
-    MAX_RATE_PPM,
 )
 from usance.loan.terms import Change, FeeBasis, LateBase, LateRule, PercentFee, Terms
 

@@ -27,6 +27,7 @@ from datetime import date
 
 from usance.base.calendars import Calendar
 from usance.base.codes import Component
+from usance.loan.bounds import MAX_INT64
 from usance.loan.convention import Amortisation
 from usance.loan.errors import FeeError, TermsDateError
 from usance.loan.exact.amortise import amortised, share
@@ -42,7 +43,6 @@ from usance.loan.exact.rows import (
     fall_due,
     waiting,
 )
-from usance.loan.limits import MAX_INT64
 from usance.loan.terms import Terms
 from usance.loan.views import Instalment
 

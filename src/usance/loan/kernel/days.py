@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from usance.base.codes import Kind
 from usance.base.compiled import kernel
+from usance.loan.bounds import MAX_KERNEL_FACTS
 from usance.loan.kernel.arrays import I64, FactArrays, Plan, State, i64, u64
 from usance.loan.kernel.facts import apply_fact, can_disburse
 from usance.loan.kernel.fold import (
@@ -28,7 +29,6 @@ from usance.loan.kernel.fold import (
 )
 from usance.loan.kernel.plan import COUNT, P, due_day, guaranteed, instalment
 from usance.loan.kernel.refusals import BACKDATED, DOES_NOT_SETTLE, OK, OUT_OF_ORDER, OUT_OF_RANGE
-from usance.loan.limits import MAX_KERNEL_FACTS
 
 _PAID, _DISBURSED = int(Kind.PAID), int(Kind.DISBURSED)
 BEFORE_ALL = -(2**31)

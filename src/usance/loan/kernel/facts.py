@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from usance.base.codes import Component, Kind
 from usance.base.compiled import kernel
+from usance.loan.bounds import MAX_KERNEL_FACT_MINOR
 from usance.loan.kernel.arrays import I64, Plan, State, i64
 from usance.loan.kernel.fold import (
     BALANCE,
@@ -46,7 +47,6 @@ from usance.loan.kernel.refusals import (
     REFUND_TOO_LARGE,
     WAIVER_TOO_LARGE,
 )
-from usance.loan.limits import MAX_KERNEL_FACT_MINOR
 
 _DISBURSED, _FEE_CHARGED, _PAID = int(Kind.DISBURSED), int(Kind.FEE_CHARGED), int(Kind.PAID)
 _REFUNDED, _CHARGED_BACK, _WAIVED = int(Kind.REFUNDED), int(Kind.CHARGED_BACK), int(Kind.WAIVED)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from usance.base.compiled import kernel
+from usance.loan.bounds import MAX_KERNEL_INSTALMENTS
 from usance.loan.kernel.arrays import I64, Plan, State, i64
 from usance.loan.kernel.level import level_minor
 from usance.loan.kernel.plan import (
@@ -28,7 +29,6 @@ from usance.loan.kernel.plan import (
     period_start,
 )
 from usance.loan.kernel.refusals import DOES_NOT_SETTLE, GUARANTEE_TOO_LARGE, OK, OUT_OF_RANGE
-from usance.loan.limits import MAX_KERNEL_INSTALMENTS
 
 SLOTS = 18
 META, BALANCE, LEVEL_MINOR, FEES, INTEREST_BEFORE = 0, 1, 2, 3, 4

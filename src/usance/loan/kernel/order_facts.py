@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from usance.base.codes import Component, Kind, Status
 from usance.base.compiled import kernel
+from usance.loan.bounds import MAX_KERNEL_FACTS
 from usance.loan.kernel.arrays import I64, FactArrays, Order, Plan, State, i64, u64
 from usance.loan.kernel.facts import move_claim, refuse_amount
 from usance.loan.kernel.fold import (
@@ -48,7 +49,6 @@ from usance.loan.kernel.refusals import (
     REFUND_TOO_LARGE,
     WAIVER_TOO_LARGE,
 )
-from usance.loan.limits import MAX_KERNEL_FACTS
 
 _DISBURSED, _FEE_CHARGED, _PAID = int(Kind.DISBURSED), int(Kind.FEE_CHARGED), int(Kind.PAID)
 _REFUNDED, _CHARGED_BACK, _WAIVED = int(Kind.REFUNDED), int(Kind.CHARGED_BACK), int(Kind.WAIVED)

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from usance.base.compiled import kernel
 from usance.base.dates import month_starts
+from usance.loan.bounds import MAX_KERNEL_FEES_MINOR
 from usance.loan.kernel.arrays import Plan, i64, u64
-from usance.loan.limits import MAX_KERNEL_FEES_MINOR
 
 LEVEL, EQUAL_PRINCIPAL, INTEREST_ONLY = 0, 1, 2
 

@@ -11,6 +11,7 @@ import numpy as np
 from usance.base.codes import Kind
 from usance.base.compiled import kernel
 from usance.base.dates import EPOCH
+from usance.loan.bounds import MAX_KERNEL_INSTALMENTS
 from usance.loan.kernel.arrays import I64
 from usance.loan.kernel.days import BEFORE_ALL, fold_facts
 from usance.loan.kernel.facts import refuse_amount
@@ -18,7 +19,6 @@ from usance.loan.kernel.fold import SLOTS, begin
 from usance.loan.kernel.plan import plan_of
 from usance.loan.kernel.refusals import NOT_IN_KERNEL, OK, OUT_OF_ORDER
 from usance.loan.kernel.view import view
-from usance.loan.limits import MAX_KERNEL_INSTALMENTS
 
 Scalars = tuple[int, int, int, int, int, int, int, int, int]
 """principal, rate, coupon, instalments, disbursed day, first due day, flat fee, guarantee fee,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from usance.books.closes import controls_of
+from usance.books.close.closes import controls_of
 from usance.twin.pages.markup import Html, joined, tag
 from usance.twin.pages.numbers import grouped
 from usance.twin.pages.page import Page, missing

@@ -13,11 +13,11 @@ import usance.assess
 from usance.assess.flow.reasons import Reasons, read_reasons
 from usance.base.dates import last_of_month
 from usance.base.ids import PER_USER, print_id, user_of
-from usance.books.closes import standing
-from usance.books.loan_journal import LoanLine
-from usance.books.looking import journal_of
-from usance.books.tape_book import holds_tape
-from usance.loan.forms import Loan, replay
+from usance.books.close.closes import standing
+from usance.books.closed_books import journal_of
+from usance.books.loans.journal import LoanLine
+from usance.books.tape.book import holds_tape
+from usance.loan.loan import Loan, replay
 from usance.loan.table_rows import fact_of_row, terms_of_row
 from usance.twin.pages.rows import Rows, by, rows_of
 from usance.twin.pages.shown import Shown

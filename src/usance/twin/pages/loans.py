@@ -9,7 +9,7 @@ from usance.assess.flow.reasons import Reasons
 from usance.base.codes import DecisionKind, Fee, Kind, Model, Product, RoutingOutcome, Status, Tag
 from usance.base.dates import format_month
 from usance.base.ids import print_id, user_of
-from usance.books.closes import standing
+from usance.books.close.closes import standing
 from usance.twin.pages.drawings import lines
 from usance.twin.pages.loan_story import Story, reasons, stories
 from usance.twin.pages.markup import Html, joined, link, tag

@@ -18,12 +18,12 @@ from usance.base.columns import arrays
 from usance.base.dates import parse_month
 from usance.base.errors import UsanceError
 from usance.base.packed import unpack
-from usance.match.demand import demand_of
-from usance.match.planner import Plan, plan
-from usance.twin.driver import Driver
-from usance.twin.plan import Plan as RunPlan
-from usance.twin.setting import Setting
-from usance.world.scenario_file import read_scenario
+from usance.match.plan.demand import demand_of
+from usance.match.plan.planner import Plan, plan
+from usance.twin.run.driver import Driver
+from usance.twin.run.plan import Plan as RunPlan
+from usance.twin.run.run_context import Setting
+from usance.world.scenario.file import read_scenario
 
 RUN = "run.json"
 MOST_REQUESTS = 20_000

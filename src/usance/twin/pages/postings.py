@@ -13,7 +13,7 @@ import numpy as np
 
 from usance.base.codes import Currency, Tag
 from usance.base.ids import print_id
-from usance.books.closes import CloseRef
+from usance.books.close.closes import CloseRef
 from usance.books.group.facts import GroupFact
 from usance.books.group.rules import OPENING
 from usance.books.journal import JournalKind

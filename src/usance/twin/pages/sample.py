@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from usance.base.book import Book
 from usance.base.columns import arrays
-from usance.books.closes import standing
+from usance.books.close.closes import standing
 from usance.books.rules import load_rules
-from usance.disclose.drill_loans import LoanShares
+from usance.disclose.drill.loans import LoanShares
 
 I64 = NDArray[np.int64]
 _BITS = 63

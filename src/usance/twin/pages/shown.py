@@ -17,13 +17,13 @@ from usance.base.columns import arrays
 from usance.base.dates import first_of_month, format_month, last_of_month, to_month
 from usance.base.parameters import Parameters
 from usance.books.chart import Chart, load_chart
-from usance.books.close_group import GroupClose
-from usance.books.closes import CloseRef, known_at_of, postings_of, standing
+from usance.books.close.closes import CloseRef, known_at_of, postings_of, standing
+from usance.books.close.group import GroupClose
 from usance.books.group.rules import load_group_rules
-from usance.books.loan_books import cell_index
+from usance.books.loans.cells import cell_index
 from usance.books.policy_files import read_policies
 from usance.books.rules import load_rules
-from usance.disclose.drill_loans import LoanShares
+from usance.disclose.drill.loans import LoanShares
 from usance.disclose.release.closed import Closed
 from usance.disclose.release.exact import SHEET, Exact
 from usance.twin.pages.numbers import Unit, money, words

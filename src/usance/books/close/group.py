@@ -1,0 +1,170 @@
+"""The group's part of a close: entries of its facts, tax, outside holders, statements, controls."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from usance.base.book import Book
+from usance.base.codes import Currency, parse
+from usance.base.columns import arrays
+from usance.base.errors import UsanceError
+from usance.base.parameters import Parameters
+from usance.books.chart import load_chart
+from usance.books.close.closes import CloseRef, known_at_of, postings_of, standing
+from usance.books.group.checks import group_fact_problems
+from usance.books.group.entities import Entities
+from usance.books.group.exchange import Rates
+from usance.books.group.facts import GroupFact, facts_of_table, visible
+from usance.books.group.journals import group_postings, ledger_postings
+from usance.books.group.ledger import group_lines
+from usance.books.group.lines import GroupLines
+from usance.books.group.receivables import LoanFees
+from usance.books.group.rules import activities
+from usance.books.journal import CloseHead
+from usance.books.loans.amounts import AMOUNTS, SUMS
+from usance.books.rules import Activity
+from usance.books.statements.cash import cash_flows
+from usance.books.statements.closing import closing_ledger
+from usance.books.statements.consolidation import GroupBooks
+from usance.books.statements.controls import group_controls
+from usance.books.statements.ledger import Ledger
+from usance.books.statements.matrix import balance_sheet_matrix, operations_matrix
+from usance.books.statements.primary import (
+    Row,
+    balance_sheet,
+    comprehensive_income,
+    movement,
+    operations,
+)
+
+I64 = NDArray[np.int64]
+_FEES = ("usage_fee", "referral_fee")
+ACTIVITY_CODES = {
+    Activity.NONE: 0,
+    Activity.OPERATING: 1,
+    Activity.INVESTING: 2,
+    Activity.FINANCING: 3,
+}
+
+
+def activity_codes(rule: I64, account: I64) -> I64:
+    """The activity of every cash line, 0 of the others."""
+    known = activities()
+    cash = np.isin(account, [each.number for each in load_chart() if each.is_cash])
+    codes = np.array([ACTIVITY_CODES[known[each]] for each in rule.tolist()], np.int64)
+    return np.where(cash, codes, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class GroupClose:
+    """What the group's steps of a close look at."""
+
+    facts: list[GroupFact]
+    entities: Entities
+    day: date
+    known_at: datetime
+    parameters: Parameters
+    of_loans: tuple[LoanFees, ...] = ()
+    """Fees of institutions that loans tell, close by close."""
+
+    @classmethod
+    def of(
+        cls, book: Book, entities: Entities, day: date, known_at: datetime, parameters: Parameters,
+        of_loans: Sequence[LoanFees] = (),
+    ) -> GroupClose:  # fmt: skip
+        """The facts of a book."""
+        facts = facts_of_table(book.read("group_facts"))
+        return cls(facts, entities, day, known_at, parameters, tuple(of_loans))
+
+    @property
+    def seen(self) -> list[GroupFact]:
+        """The facts true and known at the close."""
+        return visible(self.facts, self.day, self.known_at)
+
+    @property
+    def rates(self) -> Rates:
+        """The rates of exchange they state."""
+        return Rates.of(self.seen, self.entities.currency)
+
+    def refusals(self, book: Book, before: CloseRef | None) -> list[UsanceError]:
+        """What people wrote that cannot be posted: unbalanced, twice, or into a closed period."""
+        known = [fact for fact in self.facts if fact.booked_at <= self.known_at]
+        if before is None:
+            return list(group_fact_problems(known, None, None))
+        posted = set(postings_of(book, standing(book))["fact_id"].to_pylist())
+        return list(group_fact_problems(known, before.month, known_at_of(book, before), posted))
+
+    def entries(self, book: Book, before: CloseRef | None, head: CloseHead) -> pa.Table:
+        """The journals of what moved in the facts since the close before."""
+        lines = self._lines(self.day, self.known_at)
+        if before is not None:
+            lines = lines - self._lines(before.day, known_at_of(book, before))
+        return group_postings(lines, head, activity_codes(lines.rule, lines.account))
+
+    def _lines(self, day: date, known_at: datetime) -> GroupLines:
+        told = [each for each in self.of_loans if each.on <= day]
+        return group_lines(
+            self.facts, self.entities, day, known_at, parameters=self.parameters, of_loans=told
+        )
+
+    def rest(self, everything: pa.Table, head: CloseHead) -> pa.Table:
+        """Value-added tax paid, tax on income, and the share of outside holders."""
+        ledger = Ledger.of_postings(everything)
+        lines, _ = closing_ledger(ledger, self.seen, self.entities, self.rates, self.day)
+        return ledger_postings(lines, head, activity_codes(lines.rule, lines.account))
+
+    def books(self, everything: pa.Table) -> GroupBooks:
+        """The group's books after all postings."""
+        return GroupBooks(Ledger.of_postings(everything), self.entities, self.rates)
+
+    def problems(self, books: GroupBooks, before: date) -> dict[str, list[UsanceError]]:
+        """Every control of the group by name, with what does not hold."""
+        return group_controls(books, self.seen, before, self.day)
+
+
+def fees_of_loans(
+    book: Book, entities: Entities, closes: Sequence[CloseRef], now: tuple[date, I64]
+) -> Iterator[LoanFees]:
+    """What loans added to the fees of institutions in each close and in the one being made.
+
+    `now` has its day and the sums of all amounts. The platform company is owed all of them.
+    """
+    currency = parse(Currency, book.manifest.currency)
+    told = [(close.day, _fees_held(book, close)) for close in closes]
+    told.append((now[0], [int(now[1][AMOUNTS.index(name)]) for name in _FEES]))
+    before = [0, 0]
+    for day, held in told:
+        usage, referral = (new - old for new, old in zip(held, before, strict=True))
+        if usage or referral:
+            yield LoanFees(entities.platform.number, currency, day, usage, referral)
+        before = held
+
+
+def _fees_held(book: Book, close: CloseRef) -> list[int]:
+    rows = arrays(book.read_close(SUMS, close.name))
+    return [int(rows[name].sum()) for name in _FEES]
+
+
+def statements(books: GroupBooks, before: date, day: date, period: str) -> list[Row]:
+    """All statements of a period, both frameworks: `before` is the day its opening stands at."""
+    start, end = books.at(before), books.at(day)
+    moved = movement(start, end)
+    return [
+        *balance_sheet(end),
+        *operations(moved, period),
+        *comprehensive_income(moved, period),
+        *cash_flows(books, before, day).rows(period),
+        *operations_matrix(start, end, period),
+        *balance_sheet_matrix(end),
+    ]
+
+
+def opening_day(first_day: date) -> date:
+    """The evening before a period."""
+    return first_day - timedelta(days=1)

@@ -1,0 +1,1 @@
+"""Effective interest: of one contract exactly, and of a column of loans."""

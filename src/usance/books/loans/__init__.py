@@ -1,0 +1,1 @@
+"""The loan subledger: positions, posting amounts and journals of single loans."""

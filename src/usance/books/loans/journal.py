@@ -1,0 +1,92 @@
+"""A single loan's own journals, made again from what each close held of it and the rules."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from usance.base.book import Book
+from usance.base.columns import arrays
+from usance.base.parquet import check_unchanged
+from usance.books.chart import load_chart
+from usance.books.close.closes import CloseRef, standing
+from usance.books.close.scope import shares_of
+from usance.books.errors import TapeError
+from usance.books.loans.amounts import AMOUNTS
+from usance.books.loans.cells import CellIndex, cell_index
+from usance.books.loans.co_funding import parts_of
+from usance.books.postings import post
+from usance.books.rules import load_rules
+from usance.books.tape.book import holds_tape, tape_cell
+
+
+@dataclass(frozen=True, slots=True)
+class LoanLine:
+    """One line of a loan's journal at a close."""
+
+    close: str
+    rule: int
+    amount: str
+    """The posting amount behind it."""
+    entity: int
+    tag: int
+    account: str
+    amount_minor: int
+
+
+def loan_journal(book: Book, loan_id: int, platform: int) -> Iterator[LoanLine]:
+    """What every close posted for one loan; closes that moved nothing have no lines."""
+    closes = standing(book)
+    rules, chart, index = load_rules(), load_chart(), cell_index(book)
+    shares = shares_of(book, index).get(loan_id, {})
+    rows = np.array(list(shares), np.intp) if shares else _cell(book, loan_id, index)
+    cells = index.cells.take(rows)
+    names = {rule.number: rule.amount for rule in rules}
+    before = np.zeros((len(rows), len(AMOUNTS)), np.int64)
+    for close in closes:
+        now = _held(book, close, loan_id)
+        if now is None:
+            continue  # not there yet, or over: what a close does not hold has not moved
+        if shares:
+            weights = np.array(list(shares.values()), np.int64)
+            now = parts_of(now, np.zeros(len(rows), np.int64), rows.astype(np.int64), weights)
+        lines = post(now - before, cells, rules, platform)
+        for rule, entity, tag, account, amount in zip(
+            lines.rule.tolist(), lines.entity.tolist(), lines.tag.tolist(),
+            lines.account.tolist(), lines.amount.tolist(), strict=True,
+        ):  # fmt: skip
+            name = chart.by_number[account].name
+            yield LoanLine(close.name, rule, names[rule], entity, tag, name, amount)
+        before = now
+
+
+def _cell(book: Book, loan_id: int, index: CellIndex) -> NDArray[np.intp]:
+    """The row of a loan's cell."""
+    if holds_tape(book):
+        found = np.flatnonzero(index.cells.cell == tape_cell(book, loan_id))
+    else:
+        heads = arrays(book.read("loans", ["loan_id", "model", "product", "source"]))
+        rows = np.flatnonzero(heads["loan_id"] == loan_id)[:1]
+        found = index.of({name: values[rows] for name, values in heads.items()}).astype(np.intp)
+    if len(found) == 0:
+        raise TapeError("the book has no such loan", where=f"loan {loan_id}", fix="Check its id")
+    return found
+
+
+def _held(
+    book: Book, close: CloseRef, loan_id: int
+) -> np.ndarray[tuple[int, int], np.dtype[np.int64]] | None:
+    """The cumulative amounts of a loan at a close, if that has a row of it."""
+    for file in book.close_files("subledger", close.name):
+        if not file.first or not int(file.first[1]) <= loan_id <= int(file.last[1]):
+            continue
+        check_unchanged(book.path / file.path, file.sha256)
+        found = pq.read_table(book.path / file.path, filters=pc.field("loan_id") == loan_id)
+        if found.num_rows:
+            return np.array([[found[name][0].as_py() for name in AMOUNTS]], np.int64)
+    return None

@@ -1,0 +1,150 @@
+"""Positions and posting amounts of a column of loans, in threads and bounded memory.
+
+The loans of a book come in pieces; a piece's positions live only as long as its amounts are made.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import date
+
+import numpy as np
+from numpy.typing import NDArray
+
+from usance.base.codes import Model
+from usance.base.compiled import CHUNK, in_threads
+from usance.base.dates import to_day
+from usance.books.effective_interest.columns import effective_rates, fees_earned
+from usance.books.kernel.policy import amount_rows
+from usance.books.kernel.positions import position_rows
+from usance.books.loans.amounts import AMOUNTS
+from usance.books.loans.positions import (
+    EARNED_FEE,
+    EARNED_FEE_IFRS,
+    EARNING_DAY,
+    EFFECTIVE_PPB,
+    FIELDS,
+    PRINCIPAL,
+)
+from usance.books.policies import Policies
+from usance.loan.columns import FactColumns, TermColumns
+from usance.loan.kernel.fold import state_row, work_row
+from usance.loan.refusals import named_refusal
+from usance.loan.views import FIELDS as VIEW_FIELDS
+
+I64 = NDArray[np.int64]
+I32 = NDArray[np.int32]
+
+
+@dataclass(frozen=True, slots=True)
+class LoanColumns:
+    """Loans as the books see them: terms and facts, and what groups them."""
+
+    loan_id: I64
+    terms: TermColumns
+    facts: FactColumns
+    model: NDArray[np.int8]
+    upfront_fee_minor: I64
+    fee_ppm: I32
+    """Of volume, what an institution pays for a loan referred or handled by our technology."""
+    eir_ppb: I64
+    cell: I32
+    segment: I32
+    """Row of the policies' expectations."""
+    pool: I32
+    """Row of the policies' loss rates."""
+
+    def __len__(self) -> int:
+        return len(self.loan_id)
+
+
+def positions(
+    loans: LoanColumns, policies: Policies, day: date, cutoff: date | I32, start: int, stop: int,
+    *, whole: bool = True, out: I64 | None = None,
+) -> I64:  # fmt: skip
+    """Positions of loans `start … stop`; cash is cleared to the cut-off, one day or one each.
+
+    Not `whole`, they have only where loans stand, as exposures need it.
+    """
+    if out is None:
+        out = np.empty((stop - start, len(FIELDS)), np.int64)
+    refused = np.zeros(3, np.int64)
+    single = isinstance(cutoff, date)
+    cutoffs = np.array([to_day(cutoff)], np.int32) if isinstance(cutoff, date) else cutoff
+    position_rows(
+        start, stop, state_row(), work_row(), np.empty((1, len(VIEW_FIELDS)), np.int64),
+        loans.terms.arrays, loans.facts.arrays, loans.model, loans.upfront_fee_minor, loans.fee_ppm,
+        to_day(day), cutoffs, 0 if single else 1, policies.non_accrual_days, whole, out, refused,
+    )  # fmt: skip
+    if refused[0]:
+        count, row, reason = refused.tolist()
+        position = int(loans.facts.offsets[row]) + reason // 16
+        raise named_refusal(reason % 16, row, count, loans.facts, position)
+    if whole:
+        _earn_fees(loans, policies, out, start)
+    return out
+
+
+def _earn_fees(loans: LoanColumns, policies: Policies, out: I64, start: int) -> None:
+    """Effective rates of our own loans, and what those with fees have earned of them."""
+    stop = start + len(out)
+    own = (loans.model[start:stop] == Model.ON_BALANCE_SHEET) & (out[:, PRINCIPAL] > 0)
+    rows = np.flatnonzero(own)
+    at = rows + start
+    out[rows, EFFECTIVE_PPB] = loans.eir_ppb[at]
+    terms = loans.terms
+    has_fees = (loans.upfront_fee_minor[at] > 0) | (terms.flat_fee_minor[at] > 0)
+    has_fees |= terms.coupon_ppm[at] != terms.rate_ppm[at]
+    rows, at = rows[has_fees], at[has_fees]
+    if len(rows) == 0:
+        return
+    some, upfront = terms.take(at), loans.upfront_fee_minor[at]
+    days = out[rows, EARNING_DAY].astype(np.int32)
+    out[rows, EARNED_FEE] = fees_earned(some, upfront, loans.eir_ppb[at], days, workers=1)
+    out[rows, EARNED_FEE_IFRS] = out[rows, EARNED_FEE]
+    if policies.lives is not None:
+        made, now = policies.lives.of(loans.segment[at].astype(np.int64), some.disbursed_on)
+        rates = effective_rates(some, upfront, made, workers=1)
+        out[rows, EFFECTIVE_PPB] = rates
+        out[rows, EARNED_FEE_IFRS] = fees_earned(some, upfront, rates, days, now, workers=1)
+
+
+def amounts_of_positions(
+    at: I64, policies: Policies, segment: I32, pool: I32, out: I64 | None = None
+) -> I64:
+    """Posting amounts from positions; `segment` and `pool` are the loans' own."""
+    result = out if out is not None else np.empty((len(at), len(AMOUNTS)), np.int64)
+    amount_rows(
+        len(at), 0, at, policies.numbers, policies.lost_ppm, policies.first_month,
+        policies.rates_ppb, segment, pool, result,
+    )  # fmt: skip
+    return result
+
+
+def amounts(
+    loans: LoanColumns, policies: Policies, day: date, cutoff: date | I32,
+    *, workers: int | None = None, seen: Callable[[int, I64], None] | None = None,
+) -> I64:  # fmt: skip
+    """The cumulative posting amounts of every loan; `seen` is shown each piece's positions."""
+    out = np.empty((len(loans), len(AMOUNTS)), np.int64)
+
+    def piece(start: int, stop: int) -> None:
+        at = positions(loans, policies, day, cutoff, start, stop)
+        if seen:
+            seen(start, at)
+        amounts_of_positions(
+            at, policies, loans.segment[start:stop], loans.pool[start:stop], out[start:stop]
+        )
+
+    in_threads(piece, len(loans), workers)
+    return out
+
+
+class Room(threading.local):
+    """Memory each thread uses again for every chunk: fresh pages cost more than the arithmetic."""
+
+    def __init__(self) -> None:
+        self.positions = np.empty((CHUNK, len(FIELDS)), np.int64)
+        self.amounts = np.empty((CHUNK, len(AMOUNTS)), np.int64)

@@ -1,0 +1,74 @@
+"""Loans of a shard as a close knows them: terms, and facts put together loan by loan.
+
+Facts lie in many files, month by month. A close keeps those of loans that are not over as it has
+put them together; the next one begins with them and reads only the files that came since.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from usance.base.columns import ARROW, arrays, conform
+from usance.base.packed import pack, unpack
+from usance.base.tables import table
+from usance.loan.fact_files import Gathered
+
+I64 = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+LOANS = table("loans")
+TERMS = (
+    "loan_id", "terms_no", "product", "convention", "model", "source", "disbursed_on",
+    "first_due_on", "instalments", "principal_minor", "rate_ppm", "coupon_ppm",
+    "guarantee_fee_minor", "eir_ppb", "flat_fee_minor", "upfront_fee_minor",
+)  # fmt: skip
+"""What a close asks of terms."""
+_IDS, _COUNTS, _TERM = "ids", "counts", "terms."
+_TOLD = ("day", "kind", "ref", "amount", "arg")
+
+
+@dataclass(frozen=True, slots=True)
+class KnownLoans:
+    """Some loans, rising, with their terms and with all facts that were known."""
+
+    ids: I64
+    terms: pa.Table
+    """In order; a loan whose terms have changed has several rows."""
+    facts: Gathered
+
+    def of(self, rows: Mask) -> KnownLoans:
+        """Some of the loans."""
+        if rows.all():
+            return self
+        own = rows
+        if self.terms.num_rows > len(self.ids):
+            owner = arrays(self.terms.select(["loan_id"]))["loan_id"]
+            own = rows[np.searchsorted(self.ids, owner)]
+        return KnownLoans(self.ids[rows], self.terms.filter(pa.array(own)), self.facts.of(rows))
+
+    def to_bytes(self) -> bytes:
+        """To be kept for the next close."""
+        terms = {f"{_TERM}{name}": values for name, values in arrays(self.terms).items()}
+        told: Sequence[Any] = self.facts.told
+        facts = dict(zip(_TOLD, told, strict=True))
+        return pack({_IDS: self.ids, _COUNTS: np.diff(self.facts.offsets), **facts, **terms})
+
+    @classmethod
+    def of_bytes(cls, content: bytes) -> KnownLoans:
+        """What was kept."""
+        held = unpack(content)
+        day, kind, ref, amount, arg = (held[name] for name in _TOLD)
+        facts = Gathered(np.append(0, np.cumsum(held[_COUNTS])), (day, kind, ref, amount, arg))
+        columns = {name: _column(name, held[f"{_TERM}{name}"]) for name in TERMS}
+        rows = len(columns["loan_id"])
+        terms = conform(columns, LOANS, rows=rows, where=LOANS.name, only=TERMS)
+        return cls(held[_IDS], terms, facts)
+
+
+def _column(name: str, values: NDArray[Any]) -> pa.Array:
+    return pa.array(values).view(ARROW[LOANS.column(name).type])

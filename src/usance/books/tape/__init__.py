@@ -1,0 +1,1 @@
+"""The books of a portfolio that is brought as a loan tape."""

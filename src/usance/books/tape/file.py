@@ -1,0 +1,226 @@
+"""A tape from its file, CSV or Parquet: whole numbers by column, sorted by loan and month.
+
+Everything that is wrong with single cells or with the columns is found in one pass. Row 1 is the
+first one under the header.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from usance.base.errors import UsanceError
+from usance.books.errors import TapeError
+from usance.books.tape.columns import COLUMNS, NOT_GIVEN, TapeColumn
+from usance.books.tape.numbers import Wrong, read_cells
+from usance.measure.tape.file import read_rows
+
+I64 = NDArray[np.int64]
+MOST_PROBLEMS = 1_000
+"""A file with more is of another kind; the rest would not help."""
+_KIND = ("model", "product")
+_KEYS = ("month", "loan_id", "dpd", "status", "originated", "principal")
+
+
+@dataclass(frozen=True, slots=True)
+class GivenTape:
+    """A tape as it was read: rows sorted by loan and month, and what is wrong with its cells."""
+
+    path: str
+    columns: Mapping[str, I64]
+    """`NOT_GIVEN` where a cell is empty or cannot be read."""
+    row: I64
+    """The row of the file, from 1."""
+    refs: pa.Array | None
+    """The foreign name of every row's loan, if it brings names."""
+    named: frozenset[str]
+    """The columns the file has."""
+    problems: list[UsanceError]
+
+    def __len__(self) -> int:
+        return len(self.row)
+
+    def get(self, name: str, default: int | I64 = NOT_GIVEN) -> I64:
+        """A column with something else for its empty cells."""
+        column = self.columns.get(name)
+        if column is None:
+            column = np.full(len(self), NOT_GIVEN, np.int64)
+        return np.asarray(np.where(column == NOT_GIVEN, default, column), np.int64)
+
+    def wrong(self, place: int, what: str, fix: str) -> TapeError:
+        """What is wrong with a row, by its place in the sorted rows."""
+        return TapeError(
+            f"loan {self.loan(place)}: {what}", where=f"{self.path} row {self.row[place]}", fix=fix
+        )
+
+    def loan(self, place: int) -> str:
+        """How the tape calls the loan of a row."""
+        return str(self.refs[place] if self.refs is not None else self.columns["loan_id"][place])
+
+
+def read_tape(
+    path: Path, *, currency: str, cells: pa.Table | None = None,
+    known_refs: Mapping[str, int] | None = None,
+) -> GivenTape:  # fmt: skip
+    """The rows of a file; `cells` says what its cells are, `known_refs` which names have ids."""
+    data, numbers, problems = _read_file(path)
+    found = _found(data.column_names)
+    problems += list(_missing(path, found, has_cells=cells is not None))
+    if data.num_rows == 0:
+        fix = "Give a row for every loan and month end"
+        problems.append(TapeError("has no rows", where=str(path), fix=fix))
+    columns = {}
+    for name, (given, is_minor) in found.items():
+        if COLUMNS[name].kind != "text":
+            cell, wrong = read_cells(data[given], COLUMNS[name], currency, is_minor=is_minor)
+            columns[name] = cell
+            problems += _named(path, numbers, wrong)
+    refs = _loan_ids(columns, data, found, known_refs or {})
+    if cells is not None and "cell" in columns:
+        problems += _named(path, numbers, list(_of_cells(columns, cells)))
+    empty = list(_empty(columns, found, numbers, path)) if not problems else []
+    if problems or empty:
+        return GivenTape(str(path), {}, numbers[:0], None, frozenset(found), problems + empty)
+    source = columns.get("source", numbers * 0 + NOT_GIVEN)
+    columns["source"] = np.where(source == NOT_GIVEN, 1, source)
+    order = np.lexsort((columns["month"], columns["loan_id"]))
+    for name, column in columns.items():
+        columns[name] = column[order]
+    named = refs.take(pa.array(order)) if refs is not None else None
+    return GivenTape(str(path), columns, numbers[order], named, frozenset(found), [])
+
+
+def _read_file(path: Path) -> tuple[pa.Table, I64, list[UsanceError]]:
+    """All columns, the number of every row, and rows that could not be read."""
+    if path.suffix != ".parquet":
+        return _read_csv(path)
+    import pyarrow.parquet as pq
+
+    try:
+        data = pq.ParquetFile(path).read()
+    except FileNotFoundError:
+        raise TapeError("no such file", where=str(path), fix="Check the name") from None
+    except (pa.ArrowException, OSError) as error:
+        reason = str(error).partition("\n")[0]
+        fix = "Give a Parquet file, or name a CSV file .csv"
+        raise TapeError(f"is no Parquet file ({reason})", where=str(path), fix=fix) from None
+    return data, np.arange(1, data.num_rows + 1), []
+
+
+def _read_csv(path: Path) -> tuple[pa.Table, I64, list[UsanceError]]:
+    known = {name: name for name in _header(path)}
+    given = read_rows(path, known, dict.fromkeys(known, False), {}, {})
+    rows = np.array(given.table["row"].to_numpy(), np.int64)
+    return given.table.drop_columns(["row"]), rows, list(given.problems)
+
+
+def _header(path: Path) -> list[str]:
+    opened: Any = gzip.open if path.suffix == ".gz" else open
+    try:
+        with opened(path, "rt", encoding="utf-8-sig", newline="") as file:
+            names = next(csv.reader(file), [])
+    except FileNotFoundError:
+        raise TapeError("no such file", where=str(path), fix="Check the name") from None
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        fix = "Give a CSV file in UTF-8 with a header, its .gz, or Parquet"
+        raise TapeError(f"cannot be read ({error})", where=str(path), fix=fix) from None
+    if not names:
+        fix = "Give a header and a row for every loan and month end"
+        raise TapeError("is empty", where=str(path), fix=fix)
+    return [name for name in names if name != "row"]
+
+
+def _found(names: list[str]) -> dict[str, tuple[str, bool]]:
+    """Of the columns we know, how the file calls each, and whether in minor units."""
+    found = {}
+    for column in COLUMNS.values():
+        for place, name in enumerate(column.names):
+            if name in names and column.name not in found:
+                found[column.name] = (name, column.is_money and place == 0)
+    return found
+
+
+def _missing(path: Path, found: Mapping[str, Any], *, has_cells: bool) -> Iterator[UsanceError]:
+    """Columns a tape cannot do without, with what they mean."""
+    by_cell = has_cells and "cell" in found
+    for column in COLUMNS.values():
+        if column.is_needed and column.name not in found and not (by_cell and column.name in _KIND):
+            yield _lacks(path, column)
+    for one, other in (("loan_id", "loan_ref"), ("cohort", "disbursed_on")):
+        if one not in found and other not in found:
+            yield _lacks(path, COLUMNS[one], f" or {other}")
+    if "cell" in found and not has_cells and not set(_KIND) <= found.keys():
+        fix = "Put cells.csv into the folder of policies: cell, model, product, source, entity"
+        yield TapeError("its cells are not explained", where=str(path), fix=fix)
+
+
+def _lacks(path: Path, column: TapeColumn, other: str = "") -> TapeError:
+    fix = f"Add the column {column.names[0]}{other}: {column.doc}"
+    return TapeError(f"lacks {column.names[0]}{other}", where=str(path), fix=fix)
+
+
+def _named(path: Path, numbers: I64, wrong: Wrong) -> list[UsanceError]:
+    found: list[UsanceError] = [
+        TapeError(what, where=f"{path} row {numbers[row]}" if len(numbers) else str(path), fix=fix)
+        for row, what, fix in wrong[:MOST_PROBLEMS]
+    ]
+    if len(wrong) > MOST_PROBLEMS:
+        what = f"{len(wrong) - MOST_PROBLEMS} more rows are wrong in the same column"
+        found.append(TapeError(what, where=str(path), fix="Correct the first ones first"))
+    return found
+
+
+def _loan_ids(
+    columns: dict[str, I64], data: pa.Table, found: Mapping[str, Any], known: Mapping[str, int]
+) -> pa.Array | None:
+    """Numbers for names, in order of first row; the names of all rows, if there are any."""
+    if "loan_ref" not in found:
+        return None
+    column = data[found["loan_ref"][0]].cast(pa.string()).combine_chunks()
+    if "loan_id" not in columns:
+        coded = column.dictionary_encode()
+        last = max(known.values(), default=0)
+        ids = []
+        for name in coded.dictionary.to_pylist():
+            last += name not in known
+            ids.append(known.get(name, last))
+        place = coded.indices.fill_null(-1).to_numpy()
+        columns["loan_id"] = np.array([*ids, NOT_GIVEN], np.int64)[place]
+    return column
+
+
+def _of_cells(columns: dict[str, I64], cells: pa.Table) -> Iterator[tuple[int, str, str]]:
+    """Fill model, product and source from the cells where the tape leaves them out."""
+    known = cells.to_pydict()
+    rows = {cell: place for place, cell in enumerate(known["cell"])}
+    given, at = np.unique(columns["cell"], return_inverse=True)
+    place = np.array([rows.get(int(cell), NOT_GIVEN) for cell in given])[at]
+    for row in np.flatnonzero(place == NOT_GIVEN).tolist():
+        numbers = ", ".join(map(str, rows))
+        yield (
+            row,
+            f"cell is {columns['cell'][row]}, which cells.csv lacks",
+            f"Give one of {numbers}",
+        )
+    for name in (*_KIND, "source"):
+        if name not in columns:
+            columns[name] = np.array([*known[name], NOT_GIVEN], np.int64)[place]
+
+
+def _empty(
+    columns: Mapping[str, I64], found: Mapping[str, Any], numbers: I64, path: Path
+) -> Iterator[UsanceError]:
+    """Needed cells that are empty."""
+    either = "cohort" if "cohort" in found else "disbursed_on"
+    for name in (*_KEYS, *_KIND, either):
+        bad = np.flatnonzero(columns[name] == NOT_GIVEN)
+        fix = f"Fill it: {COLUMNS[name].doc}"
+        yield from _named(path, numbers, [(row, f"{name} is empty", fix) for row in bad.tolist()])

@@ -1,0 +1,93 @@
+"""`usance books run`: the books of a portfolio that someone brings, a close a month or quarter."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from datetime import date, datetime
+from pathlib import Path
+
+from usance.base.book import Book
+from usance.base.dates import format_month
+from usance.base.errors import unknown
+from usance.base.manifest import Manifest
+from usance.base.parameters import Parameters
+from usance.base.step import MANIFEST
+from usance.books.close.checklist import Closing, close
+from usance.books.close.closes import standing
+from usance.books.close.scope import Progress, no_progress
+from usance.books.errors import PeriodError, TapeError
+from usance.books.periods import ClosePeriod, parse_close_period
+from usance.books.policy_files import read_policies
+from usance.books.tape.book import file_portfolio, read_portfolio, tape_moments
+from usance.books.tape.loans import TapeLoans
+
+EVERY = ("month", "quarter")
+"""How often books are closed."""
+
+
+def run_tape(
+    path: Path, *, out: Path, policies: Path | None = None, every: str = "month",
+    currency: str | None = None, clock: Callable[[], float], progress: Progress = no_progress,
+    parameters: Parameters | None = None,
+) -> list[Closing]:  # fmt: skip
+    """Put a tape into a book folder and close every period of it that is over.
+
+    A folder that holds the same portfolio up to an earlier month goes on from there. A tape that
+    is refused leaves nothing behind.
+    """
+    if every not in EVERY:
+        raise unknown("period", every, EVERY, where="--every")
+    known = parameters or Parameters.load()
+    book = _opened(out, currency, known)
+    platform = read_policies(book, policies, date.min).entities.platform.number
+    given = read_portfolio(book, path, policies=policies, platform=platform, parameters=known)
+    periods = list(periods_of(given.months, every))
+    if not periods:
+        fix = "Give a longer tape, or close every month"
+        raise PeriodError(f"no {every} of the tape is over", where=str(path), fix=fix)
+    if not (out / MANIFEST).exists():
+        book = Book.create(out, currency=book.manifest.currency, time_zone=book.manifest.time_zone)
+    file_portfolio(book, given)
+    tape = TapeLoans(book, given.notes)
+    return [
+        close(
+            book, period, policies=policies, known_at=_known(book, period), actor="books run",
+            clock=clock, progress=progress, parameters=known, tape=tape,
+        )
+        for period in periods
+        if _is_open(book, period)
+    ]  # fmt: skip
+
+
+def _opened(out: Path, currency: str | None, parameters: Parameters) -> Book:
+    """The book to go on with; an empty one that is not on disk yet where there is none."""
+    if not (out / MANIFEST).exists():
+        zone = parameters.at("platform.time_zone", date.max).value
+        return Book(out, Manifest(currency or "CNY", str(zone)))
+    book = Book.open(out)
+    if book.files("loans"):
+        fix = "Close it with usance close, or name another folder"
+        raise TapeError("this book keeps its loans with their facts", where=str(out), fix=fix)
+    if currency not in (None, book.manifest.currency):
+        fix = "Name another folder, or leave --currency out"
+        what = f"the book is in {book.manifest.currency}, not in {currency}"
+        raise TapeError(what, where=str(out), fix=fix)
+    return book
+
+
+def periods_of(months: range, every: str) -> Iterator[ClosePeriod]:
+    """The months of a tape, or the quarters that are over with it."""
+    for month in months:
+        if every == "month":
+            yield parse_close_period(format_month(month))
+        elif month % 3 == 2:
+            yield parse_close_period(f"{1970 + month // 12}Q{month % 12 // 3 + 1}")
+
+
+def _known(book: Book, period: ClosePeriod) -> datetime:
+    """The moment the last of its months was over."""
+    return max(each for each in tape_moments(book) if each.date() <= period.last_day)
+
+
+def _is_open(book: Book, period: ClosePeriod) -> bool:
+    return all(close.month < period.last_month for close in standing(book))

@@ -1,0 +1,1 @@
+"""Conform: cases with known answers from outside, run through the rooms."""

@@ -1,0 +1,1 @@
+"""Worked examples of annual rates from regulation."""

@@ -1,0 +1,1 @@
+"""Schedules and life cycles of other lending systems' public tests."""

@@ -1,0 +1,1 @@
+"""Drill-down: from a printed figure to accounts, journals, loans and facts."""

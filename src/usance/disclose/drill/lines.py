@@ -1,0 +1,134 @@
+"""What a printed line is made of: accounts by tag and sign, over some days, under some rules."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from datetime import date
+
+from usance.base.codes import Tag
+from usance.books.chart import load_chart
+from usance.books.statements import cash
+from usance.books.statements.layout import is_profit
+from usance.books.statements.primary import ATTRIBUTABLE
+from usance.disclose.release import exact as e
+from usance.disclose.release.exact import Exact, Key, lines_of
+from usance.disclose.release.narrative_figures import COMPANY, TAX
+from usance.disclose.release.per_share import NET, OPERATING, PAY
+from usance.disclose.release.printed import year_start
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """An account's entries of one tag: up to `day`, or after `before`; of some rules, or all."""
+
+    account: str
+    tag: Tag
+    sign: int
+    day: date
+    before: date | None = None
+    rules: frozenset[int] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A line before rounding, and the parts it is the sum of."""
+
+    exact_minor: int
+    parts: tuple[Part, ...]
+
+
+def made_of(exact: Exact, statement: str, key: Key, before: date, day: date) -> Made | None:
+    """The parts of a line, if it is one of accounts; for balances `before` says nothing."""
+    base = statement.partition(":")[0]
+    if base in (e.SHEET, e.SHEET_MATRIX):
+        return _balance(exact, statement, key, day)
+    if base == e.OPERATIONS_MATRIX:
+        return _flow(exact, statement, key, year_start(day), day)
+    if base in (e.OPERATIONS, e.COMPREHENSIVE):
+        return _flow(exact, statement, key, before, day)
+    if base == e.CASH_FLOWS:
+        return _cash(exact, key[0], before, day)
+    return _adjusted(exact, key, before, day) if base == e.ADJUSTED else None
+
+
+def told_of(exact: Exact, line: str, parent: str, before: date, day: date) -> Made | None:
+    """The parts of a figure in the text; a charge is told there by its size."""
+    if line.startswith("Non-GAAP "):
+        return _adjusted(exact, (line, ""), before, day)
+    name = {COMPANY: ATTRIBUTABLE, TAX: "Income taxes expense"}.get(line, line)
+    for each in lines_of(e.OPERATIONS, exact.books.entities):
+        if each.line == name and parent in ("", each.parent):
+            return _flow(exact, e.OPERATIONS, each.key, before, day)
+    return None
+
+
+def _parts(exact: Exact, statement: str, key: Key, day: date) -> Iterator[Part]:
+    for line in lines_of(statement, exact.books.entities):
+        if line.key == key:
+            for name, tag, sign in line.terms:
+                yield Part(name, tag, sign, day)
+
+
+def _balance(exact: Exact, statement: str, key: Key, day: date) -> Made | None:
+    amounts = exact.sheet(statement, day)
+    if key not in amounts:
+        return None
+    return Made(amounts[key], tuple(_parts(exact, statement, key, day)))
+
+
+def _flow(exact: Exact, statement: str, key: Key, before: date, day: date) -> Made | None:
+    amounts = exact.flow(statement, before, day)
+    if key not in amounts:
+        return None
+    parts = (replace(part, before=before) for part in _parts(exact, statement, key, day))
+    return Made(amounts[key], tuple(parts))
+
+
+def _cash(exact: Exact, line: str, before: date, day: date) -> Made | None:
+    amounts = exact.cash(before, day)
+    if line not in amounts:
+        return None
+    accounts = [account.name for account in load_chart() if account.is_cash]
+    if line in e.ACTIVITIES:
+        rules = frozenset(e.cash_rules(line))
+        parts = [Part(name, Tag.NONE, 1, day, before, rules) for name in accounts]
+    elif line == cash.EFFECT:
+        parts = []  # what rates did to cash is no entry
+    else:
+        start = before if line == cash.CHANGE else None
+        on = before if line == cash.OPENING_CASH else day
+        parts = [Part(name, Tag.NONE, 1, on, start) for name in accounts]
+    return Made(amounts[line], tuple(parts))
+
+
+def _adjusted(exact: Exact, key: Key, before: date, day: date) -> Made | None:
+    line, parent = key
+    pay = Made(exact.pay(before, day), tuple(_pay_parts(before, day)))
+    if line == PAY:
+        return pay
+    name = (parent or line).removeprefix("Non-GAAP ")
+    source = next(
+        (each for start, each in _SOURCES.items() if name.lower().startswith(start)), None
+    )
+    if source is None:
+        return None
+    found = next(each.key for each in lines_of(e.OPERATIONS, exact.books.entities)
+                 if each.line == source and each.is_total)  # fmt: skip
+    own = _flow(exact, e.OPERATIONS, found, before, day)
+    if own is None or parent:
+        return own
+    return Made(own.exact_minor + pay.exact_minor, (*own.parts, *pay.parts))
+
+
+_SOURCES = {
+    "net income attributable": ATTRIBUTABLE,
+    "net income": NET,
+    "income from operations": OPERATING,
+}
+
+
+def _pay_parts(before: date, day: date) -> Iterator[Part]:
+    for account in load_chart():
+        if is_profit(account):
+            yield Part(account.name, Tag.NONE, 1, day, before, e.pay_rules())

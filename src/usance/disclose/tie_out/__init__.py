@@ -1,0 +1,1 @@
+"""Tie-out: every published figure that follows from others, recomputed."""

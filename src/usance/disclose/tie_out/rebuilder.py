@@ -1,0 +1,158 @@
+"""Rebuild: from the primary facts of a document to every figure that follows from them.
+
+Leaf lines in the reporting currency, share counts, the rate and share-based pay are taken as
+given, and so is a line that declares itself the plug of a translated column. Everything else is
+made again from what was made before it, never from what is printed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from usance.disclose.facts import Fact, shown
+from usance.disclose.profile import DEFAULT, Profile, load_profile
+from usance.disclose.reading import read_facts
+from usance.disclose.table import Column, Table
+from usance.disclose.tie_out.all_ties import all_ties
+from usance.disclose.tie_out.plugs import Plugs
+from usance.disclose.tie_out.root_causes import HOLDS, Search
+from usance.disclose.ties import Kind, Tie, round_to
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A figure that came out otherwise than printed, and why."""
+
+    fact: Fact
+    rule: str
+    rebuilt: Fraction | None
+    kind: str
+
+    def as_dict(self) -> dict[str, Any]:
+        """The difference for programs."""
+        rebuilt = None if self.rebuilt is None else shown(self.rebuilt, self.fact)
+        return {
+            "kind": self.kind, "rule": self.rule, **self.fact.place(), "rebuilt": rebuilt,
+            "printed": self.fact.text,
+        }  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Rebuilt:
+    """How much of a document follows from its primary facts."""
+
+    primary: int
+    derived: int
+    equal: int
+    differences: tuple[Difference, ...]
+
+    def as_dict(self) -> dict[str, Any]:
+        """The answer for programs."""
+        return {
+            "primary": self.primary, "derived": self.derived, "equal": self.equal,
+            "differences": [each.as_dict() for each in self.differences],
+        }  # fmt: skip
+
+    def lines(self) -> list[str]:
+        """The answer for people."""
+        first = f"{self.derived} figures from {self.primary} primary facts: {self.equal} equal"
+        return [first, *map(_line, self.differences)]
+
+
+def rebuild(path: Path | str, *, profile: Path | str = DEFAULT) -> Rebuilt:
+    """Rebuild the documents of one file."""
+    chosen = load_profile(profile)
+    return rebuild_facts(read_facts([path], chosen), chosen)
+
+
+def rebuild_facts(facts: Sequence[Fact], profile: Profile) -> Rebuilt:
+    """Rebuild from facts that are already read."""
+    table = Table(facts, profile)
+    ties = all_ties(table)
+    search = Search(ties, Plugs(ties, profile))
+    search.roots()
+    makers = first_makers(ties, _given(search))
+    values = Values(makers)
+    differences = []
+    for fact, tie in makers.items():
+        rebuilt = values.of(fact)
+        if rebuilt is None or rebuilt != fact.value:
+            differences.append(Difference(fact, tie.rule, rebuilt, values.why(tie, search)))
+    numbers = sum(fact.is_number for fact in facts)
+    return Rebuilt(
+        numbers - len(makers), len(makers), len(makers) - len(differences), tuple(differences)
+    )
+
+
+def makers_of(facts: Sequence[Fact], profile: Profile) -> dict[Fact, Tie]:
+    """The tie that makes each derived figure; what has none is primary, or a declared plug."""
+    ties = all_ties(Table(facts, profile))
+    search = Search(ties, Plugs(ties, profile))
+    search.roots()
+    return first_makers(ties, _given(search))
+
+
+class Values:
+    """The value of each figure: given if primary, else made once from its maker's terms."""
+
+    def __init__(self, makers: dict[Fact, Tie]) -> None:
+        self._makers = makers
+        self._known: dict[Fact, Fraction | None] = {}
+
+    def of(self, fact: Fact) -> Fraction | None:
+        """A figure, made from primary facts alone; nothing if it would divide by zero."""
+        if fact not in self._makers:
+            return fact.value
+        if fact not in self._known:
+            self._known[fact] = fact.value  # a figure that needs itself is taken as printed
+            self._known[fact] = self._make(self._makers[fact])
+        return self._known[fact]
+
+    def _make(self, tie: Tie) -> Fraction | None:
+        if any(self.of(fact) is None for fact in tie.facts if fact is not tie.target):
+            return None
+        value = tie.expected(lambda fact: self.of(fact) or Fraction(0))
+        return value if value is None or tie.step is None else round_to(value, tie.step, tie.method)
+
+    def why(self, tie: Tie, search: Search) -> str:
+        """Why a figure came out otherwise: its own tie's kind, or that of what it is made from."""
+        if tie in search.plugged:
+            return Kind.PLUG.value
+        kind = search.kinds[tie]
+        if kind not in HOLDS[:2]:
+            return "slip" if kind is Kind.BROKEN else kind.value
+        for fact in tie.facts:
+            maker = self._makers.get(fact)
+            if maker and maker is not tie and self.of(fact) != fact.value:
+                return self.why(maker, search)
+        return "slip"
+
+
+def first_makers(ties: Sequence[Tie], given: Collection[Fact] = ()) -> dict[Fact, Tie]:
+    """The first tie of each figure that may make it, but for those that are given."""
+    makers: dict[Fact, Tie] = {}
+    for tie in ties:
+        if not tie.check_only and tie.target.is_number and tie.target not in given:
+            makers.setdefault(tie.target, tie)
+    return makers
+
+
+def _given(search: Search) -> set[Fact]:
+    """Declared plugs: where one line of a column alone carries the residue."""
+    columns: dict[Column, list[Fact]] = {}
+    for tie in search.plugged:
+        columns.setdefault(Table.column(tie.target), []).append(tie.target)
+    return {facts[0] for facts in columns.values() if len(facts) == 1}
+
+
+def _line(each: Difference) -> str:
+    fact = each.fact
+    rebuilt = "nothing" if each.rebuilt is None else shown(each.rebuilt, fact)
+    return (
+        f"{each.kind}: {fact.line}, {fact.period.written} {fact.currency} ({fact.where}): "
+        f"rebuilt {rebuilt}, printed {fact.text}; {each.rule}"
+    )

@@ -1,0 +1,123 @@
+"""What a batch sees of the `facts` table: known facts, less what was reversed, loan by loan.
+
+The same rules as `usance.loan.facts.visible`, on columns. Where nothing is unknown or reversed, the
+table's own memory is used and nothing is copied.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from usance.base.codes import Kind
+from usance.base.columns import arrays
+from usance.base.compiled import in_threads
+from usance.base.errors import UsanceError
+from usance.loan.columns import FactColumns, TermColumns
+from usance.loan.errors import FactError, ReversalError, Strangers
+from usance.loan.facts import END_OF_TIME
+from usance.loan.kernel.visible_facts import FINE, OUT_OF_ORDER, keep_rows
+
+I64 = NDArray[np.int64]
+_TERMS = (
+    "principal_minor", "rate_ppm", "coupon_ppm", "instalments", "disbursed_on", "first_due_on",
+    "flat_fee_minor", "guarantee_fee_minor", "convention",
+)  # fmt: skip
+
+
+def term_columns(loans: pa.Table) -> TermColumns:
+    """The terms in a `loans` table, one version per loan."""
+    columns: dict[str, Any] = arrays(loans)
+    return TermColumns(**{name: columns[name] for name in _TERMS})
+
+
+def fact_columns(
+    facts: pa.Table, loan_ids: NDArray[np.int64], known_at: datetime = END_OF_TIME
+) -> FactColumns:
+    """The facts of these loans (ascending ids) that are known and stand, in canonical order."""
+    columns = arrays(facts)
+    owner = columns["loan_id"]
+    offsets = np.searchsorted(owner, np.append(loan_ids, np.iinfo(np.int64).max)).astype(np.int64)
+    _refuse_strangers(owner, loan_ids, offsets)
+    day, kind, amount, arg = (
+        columns[name] for name in ("effective_on", "kind", "amount_minor", "arg")
+    )
+    made = FactColumns(offsets, day, kind, amount, arg)
+    return standing_rows(
+        made, columns["ref"], loan_ids, columns["booked_at"], microseconds(known_at)
+    )
+
+
+def standing_rows(
+    facts: FactColumns, ref: I64, loan_ids: I64, booked: I64 | None = None, moment: int = 0
+) -> FactColumns:
+    """Those of these facts that are known and not reversed; without `booked` all are known."""
+    if booked is None:
+        booked = np.zeros(len(ref), np.int64)
+    keep = np.empty(len(ref), np.bool_)
+    verdict = np.zeros(len(loan_ids), np.int32)
+    offsets, day, kind = facts.offsets, facts.day, facts.kind
+    amount, arg = facts.amount_minor, facts.arg
+    in_threads(
+        lambda start, stop: keep_rows(
+            start, stop, offsets, day, kind, ref, arg, booked, moment, keep, verdict
+        ),
+        len(loan_ids),
+    )
+    bad = np.flatnonzero(verdict != FINE)
+    if len(bad):
+        raise refusal(int(loan_ids[bad[0]]), int(verdict[bad[0]]), len(bad))
+    if keep.all():
+        return facts
+    kept = np.concatenate(([0], np.cumsum(keep)))[offsets]
+    return FactColumns(kept, day[keep], kind[keep], amount[keep], arg[keep])
+
+
+def microseconds(moment: datetime) -> int:
+    """A moment as tables hold it, since 1970."""
+    if moment is END_OF_TIME:
+        return int(np.iinfo(np.int64).max)
+    span = moment - datetime(1970, 1, 1, tzinfo=UTC)
+    return (span.days * 86_400 + span.seconds) * 1_000_000 + span.microseconds
+
+
+def _refuse_strangers(
+    owner: NDArray[np.int64], loan_ids: NDArray[np.int64], offsets: NDArray[np.int64]
+) -> None:
+    """Every fact belongs to one of the loans, and both run in ascending order."""
+    if len(loan_ids) > 1 and not (loan_ids[:-1] < loan_ids[1:]).all():
+        raise FactError("loan ids are not ascending", where="loan_id", fix="Sort loans by id")
+    if len(owner) > 1 and not (owner[:-1] <= owner[1:]).all():
+        raise FactError(
+            "facts are not sorted by loan",
+            where="loan_id",
+            fix="Sort facts by loan_id, effective_on, kind, ref",
+        )
+    expected = np.repeat(loan_ids, np.diff(offsets))
+    if len(expected) != len(owner) or not (expected == owner).all():
+        strangers = np.setdiff1d(owner, loan_ids)
+        raise Strangers(
+            f"{len(strangers)} loans have facts and no terms, the first {strangers[0]}",
+            where="loan_id",
+            fix="Give the terms of every loan with facts",
+        )
+
+
+def refusal(loan_id: int, verdict: int, count: int) -> UsanceError:
+    """What is wrong with the facts of a loan, and of how many."""
+    where = f"loan {loan_id}" + (f" (and {count - 1} more)" if count > 1 else "")
+    if verdict == OUT_OF_ORDER:
+        return FactError(
+            "facts are not in canonical order, or one stands twice",
+            where=where,
+            fix="Sort by effective_on, kind and ref; give each fact its own ref",
+        )
+    return ReversalError(
+        f"a {Kind.REVERSED.label} fact names no known fact, a reversed one, or a reversal",
+        where=where,
+        fix="Name the ref of a standing fact in arg",
+    )

@@ -1,0 +1,1 @@
+"""Backtests: streams of requests replayed under several policies beside the hindsight bound."""

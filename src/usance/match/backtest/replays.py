@@ -1,0 +1,143 @@
+"""A stream replayed by this engine and by four other rules, beside the bound of hindsight.
+
+Each rule meets the same requests, mandates, events and answers, and keeps every hard limit. What
+differs is the order in which it asks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from usance.base.rates import PPM
+from usance.match.mandates.file import read_mandates
+from usance.match.mandates.mandate import Mandates
+from usance.match.plan.certificate import Hindsight, hindsight
+from usance.match.plan.demand import Demand, read_demand
+from usance.match.router.audit import audit
+from usance.match.router.releases import NO_RELEASES, Releases, read_releases
+from usance.match.router.requests import Requests, check_order, read_requests
+from usance.match.router.router import ATTEMPTS, Routed, Router
+from usance.match.router.state import POLICIES, Policy
+
+DEMAND_FILE = "DEMAND.csv"
+Clock = Callable[[], int]
+
+
+@dataclass(frozen=True)
+class Run:
+    """One rule's result."""
+
+    routed: Routed
+    margin_minor: int
+    """Margin of everything placed, less fees for minimum takes that were missed."""
+    shortfall_minor: int
+    violations: int
+    mix_broken: int
+    """Limits on the mix that are off by more than one loan at the end."""
+    nanoseconds: int
+    """Spent on decisions in the kernel, 0 if no clock was given."""
+
+
+@dataclass(frozen=True)
+class Replay:
+    """Every rule side by side."""
+
+    requests: int
+    sources: int
+    bound: Hindsight
+    runs: tuple[Run, ...]
+    forecast: str
+    seed: int
+    mandates: Mandates
+
+    @property
+    def currency(self) -> str:
+        """Of every amount."""
+        return self.mandates.currency
+
+    def as_dict(self) -> dict[str, Any]:
+        """The answer of `match replay --json`."""
+        return {
+            "requests": self.requests,
+            "sources": self.sources,
+            "currency": self.currency,
+            "seed": self.seed,
+            "forecast": self.forecast,
+            "hindsight_minor": self.bound.bound_minor,
+            "policies": [self.row(run) for run in self.runs],
+        }
+
+    def row(self, run: Run) -> dict[str, Any]:
+        """One rule as plain values."""
+        answers, count = run.routed.answers, max(self.requests, 1)
+        bound = self.bound.bound_minor
+        placed = int((answers.outcome > 0).sum())
+        return {
+            "policy": run.routed.policy.name,
+            "title": run.routed.policy.title,
+            "margin_minor": run.margin_minor,
+            "captured_ppm": run.margin_minor * PPM // max(bound, 1),
+            "regret_minor": bound - run.margin_minor,
+            "regret_per_loan_minor": (bound - run.margin_minor) // count,
+            "placed": placed,
+            "no_source": self.requests - placed,
+            "fallbacks": int((answers.outcome > 1).sum()),
+            "declined": int(np.abs(answers.outcome).sum()) - placed,
+            "violations": run.violations,
+            "mix_limits_broken": run.mix_broken,
+            "minimum_take_shortfall_minor": run.shortfall_minor,
+            "plans": len(run.routed.plans),
+            "nanoseconds_per_decision": run.nanoseconds // count,
+        }
+
+
+def replay_files(
+    stream: Path, mandates_file: Path, demand_file: Path | None = None, *, seed: int = 1,
+    attempts: int = ATTEMPTS, clock: Clock | None = None, releases_file: Path | None = None,
+) -> Replay:  # fmt: skip
+    """Replay a stream file; the forecast is `DEMAND.csv` beside it unless another is named."""
+    mandates = read_mandates(mandates_file)
+    requests = read_requests(stream, mandates)
+    beside = stream.parent / DEMAND_FILE
+    chosen = demand_file or (beside if beside.is_file() else None)
+    demand = read_demand(chosen, mandates) if chosen else None
+    return replay(
+        requests, mandates, demand, seed=seed, attempts=attempts, clock=clock,
+        forecast=str(chosen or "none"),
+        releases=read_releases(releases_file, mandates) if releases_file else NO_RELEASES,
+    )  # fmt: skip
+
+
+def replay(
+    requests: Requests, mandates: Mandates, demand: Demand | None = None, *, seed: int = 1,
+    attempts: int = ATTEMPTS, clock: Clock | None = None, policies: Sequence[Policy] = POLICIES,
+    forecast: str = "given", releases: Releases = NO_RELEASES,
+) -> Replay:  # fmt: skip
+    """Route the stream by each policy and compare."""
+    check_order(requests)
+    runs = []
+    for policy in policies:
+        router = Router(
+            requests, mandates, policy, demand=demand, seed=seed, attempts=attempts, clock=clock,
+            releases=releases,
+        )  # fmt: skip
+        runs.append(_run(router.run(), mandates, router.nanoseconds))
+    first = runs[0].routed
+    bound = hindsight(first.rows, requests.requested_at, mandates, first.columns, releases=releases)
+    return Replay(
+        len(requests), len(mandates.mandates), bound, tuple(runs), forecast, seed, mandates,
+    )  # fmt: skip
+
+
+def _run(routed: Routed, mandates: Mandates, nanoseconds: int) -> Run:
+    found = audit(routed, mandates)
+    fees = sum(short * take.shortfall_fee_ppm // PPM for short, take in found.shortfalls)
+    return Run(
+        routed, routed.margin_minor - fees, sum(short for short, _ in found.shortfalls),
+        len(found.violations), len(found.mix_broken), nanoseconds,
+    )  # fmt: skip

@@ -1,0 +1,124 @@
+"""The demand forecast: how many requests of each segment are expected, over the period or by day.
+
+DEMAND.csv has a row for each segment: product, region, grade, channel, months, the mean
+amount_minor and rate_ppm of its requests, and how many `requests` are expected. With a column
+`day` the rows are by day; without it they are for the whole period.
+
+>>> from usance.match.mandates.mandate import Mandates
+>>> demand = demand_of(
+...     product=[1],
+...     region=[1],
+...     grade=[3],
+...     months=[12],
+...     amount_minor=[500000],
+...     rate_ppm=[240000],
+...     requests=[1000],
+... )
+>>> demand.total_requests, demand.whole().requests.tolist()
+(1000, [1000])
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from usance.base.codes import Product
+from usance.base.dates import from_day
+from usance.match.csv_columns import Column, Day, Whole, read_columns, write_columns
+from usance.match.errors import DemandError
+from usance.match.mandates.mandate import MAX_AMOUNT_MINOR, Mandates
+from usance.match.router.requests import MAX_RATE_PPM, Requests, from_columns
+
+Numbers = NDArray[np.int64]
+SEGMENT = ("product", "region", "grade", "channel", "months", "amount_minor", "rate_ppm")
+NO_DAY = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """Expected requests by segment, as requests that each stand for many."""
+
+    segments: Requests
+    day: Numbers
+    """The day number of each row, -1 where rows are for the whole period."""
+    requests: Numbers
+
+    @property
+    def total_requests(self) -> int:
+        """All requests expected."""
+        return int(self.requests.sum())
+
+    @property
+    def by_day(self) -> bool:
+        """Whether the forecast says on which day."""
+        return bool(len(self.day)) and bool((self.day != NO_DAY).all())
+
+    def whole(self) -> Demand:
+        """The same demand with the days of each segment put together."""
+        parts = np.stack([getattr(self.segments, name) for name in SEGMENT])
+        segments, group = np.unique(parts, axis=1, return_inverse=True)
+        counts = np.bincount(group.ravel(), self.requests, segments.shape[1])
+        columns: dict[str, Any] = dict(zip(SEGMENT, segments, strict=True))
+        return demand_of(requests=counts.astype(np.int64), **columns)
+
+    def scaled(self, numerator: int, denominator: int) -> Demand:
+        """The same demand, so much more or less of it, rounded down by segment."""
+        return replace(self, requests=self.requests * numerator // denominator)
+
+
+def demand_of(**columns: Any) -> Demand:
+    """Demand from arrays or lists by column name; day and channel may be left out."""
+    rows = len(columns["requests"])
+    given = {"day": np.full(rows, NO_DAY), "channel": np.zeros(rows), **columns}
+    segments = from_columns(
+        requested_at=np.zeros(rows),
+        loan_id=np.arange(1, rows + 1),
+        **{name: given[name] for name in SEGMENT},
+    )
+    return Demand(
+        segments,
+        np.ascontiguousarray(given["day"], np.int64),
+        np.ascontiguousarray(given["requests"], np.int64),
+    )
+
+
+def read_demand(path: Path | str, mandates: Mandates) -> Demand:
+    """The demand of a file, or everything that is wrong with it."""
+    found = read_columns(path, _declared(mandates), DemandError)
+    return demand_of(**found)
+
+
+def write_demand(path: Path, demand: Demand) -> None:
+    """A demand file."""
+    import pyarrow as pa
+
+    labels = np.array([product.label for product in Product])
+    columns: dict[str, Any] = {}
+    if demand.by_day:
+        columns["day"] = pa.array([from_day(int(each)).isoformat() for each in demand.day])
+    columns |= {name: getattr(demand.segments, name) for name in SEGMENT}
+    columns["product"] = labels[demand.segments.product]
+    columns["requests"] = demand.requests
+    write_columns(path, columns)
+
+
+def _declared(mandates: Mandates) -> dict[str, Column]:
+    products = {product.label: int(product) for product in Product}
+    grades = {str(grade): grade for grade in mandates.platform.losses}
+    regions, channels = mandates.regions.numbers, mandates.channels.numbers
+    return {
+        "day": Day(default=NO_DAY),
+        "product": Whole(0, max(products.values()), products, only_named=True),
+        "region": Whole(0, 32_767, regions, only_named=bool(regions)),
+        "grade": Whole(0, 127, grades, only_named=True),
+        "channel": Whole(0, 32_767, channels, default=0, only_named=bool(channels)),
+        "months": Whole(1, 1200),
+        "amount_minor": Whole(1, MAX_AMOUNT_MINOR),
+        "rate_ppm": Whole(0, MAX_RATE_PPM),
+        "requests": Whole(0, 10**9),
+    }

@@ -1,0 +1,191 @@
+"""What is still to come: how many requests, and what they look like, from forecast and experience.
+
+The forecast says how many requests each day brings. What was seen so far corrects its level, and
+the latest requests say what demand looks like now; the fewer were seen, the more the forecast's
+own segments count. Without a forecast every day of the period is expected to be like those seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from usance.base.dates import from_day, to_month
+from usance.match.mandates.columns import SourceColumns
+from usance.match.plan.demand import Demand
+from usance.match.router.requests import DAY_SECONDS, Requests
+from usance.match.router.rows import Rows, make_rows
+
+Numbers = NDArray[np.int64]
+Floats = NDArray[np.float64]
+HOURS = 24
+# Prices are made from the latest requests: a whole week, since weekends differ, or so many if that
+# is longer; of more than so many only every second, fourth, eighth … is looked at.
+WINDOW, WEEK = 50_000, 7
+# Requests after which what was seen counts as much as the forecast: for what demand looks like,
+# and for how much of it there is.
+FORECAST_WORTH, LEVEL_WORTH = 6_000, 2_000
+
+
+@dataclass(frozen=True)
+class Ahead:
+    """Requests still expected."""
+
+    period: float
+    """To the end of the period."""
+    total: Floats
+    """By column: to its last day within the period, and within the month."""
+    month: Floats
+    day: float
+    whole: float
+    """From the first day of the period to the last."""
+
+
+class Outlook:
+    """The expectation at a moment of the period; `see` moves it on."""
+
+    def __init__(
+        self,
+        demand: Demand | None,
+        first_day: int,
+        last_day: int,
+        columns: SourceColumns,
+        zone: str,
+    ) -> None:
+        self.first_day, self.last_day = first_day, last_day
+        self._columns, self._zone = columns, zone
+        self.seen, self._period_seen = 0, 0
+        self._stride = 1
+        self._recent = np.zeros((len(Requests.__slots__) + 1, 0), np.int64)
+        self._recent_rows = make_rows(Requests(*self._recent[1:]), columns, zone)
+        self._ends = np.minimum(columns.last_day, last_day) - first_day
+        days = np.arange(first_day, last_day + 1)
+        self._months = np.array([to_month(from_day(int(each))) for each in days])
+        self._hours = np.ones(HOURS)
+        self._worth = LEVEL_WORTH if demand is not None else 0
+        self._by_day = np.ones(len(days))
+        self._demand = demand
+        if demand is not None:
+            self._by_day = np.full(len(days), demand.total_requests / len(days))
+            if demand.by_day:
+                inside = (demand.day >= first_day) & (demand.day <= last_day)
+                counts = np.bincount(
+                    demand.day[inside] - first_day, demand.requests[inside], len(days)
+                )
+                if counts.any():
+                    self._by_day = counts.astype(np.float64)
+            self._segments = make_rows(demand.segments, columns, zone)
+
+    @property
+    def blind(self) -> bool:
+        """Whether there is no forecast."""
+        return self._demand is None
+
+    def state(self, requests: Requests, rows: Rows, seen: int) -> dict[str, NDArray[Any]]:
+        """What was seen, as named arrays: the latest requests, the rest as counts."""
+        before, here = self._latest(rows, seen, int(rows.day[seen - 1]) if seen else self.first_day)
+        columns = [getattr(requests, name)[here] for name in Requests.__slots__]
+        latest = np.stack([here + self.seen, *columns])
+        return {
+            "hours": self._hours.copy(),
+            "seen": np.array(self.seen + seen),
+            "period": np.array([self.first_day, self.last_day]),
+            "period_seen": np.array(self._period_seen + seen),
+            "stride": np.array(self._stride),
+            "recent": np.concatenate([self._recent[:, before], latest], axis=1),
+        }
+
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Go on from what was seen before; the level of demand only within one period."""
+        self._hours, self.seen = state["hours"].copy(), int(state["seen"])
+        self._stride, self._recent = int(state["stride"]), state["recent"]
+        self._recent_rows = make_rows(Requests(*self._recent[1:]), self._columns, self._zone)
+        if state["period"].tolist() == [self.first_day, self.last_day]:
+            self._period_seen = int(state["period_seen"])
+
+    def see(self, rows: Rows, start: int, stop: int) -> None:
+        """Learn at which hours requests come."""
+        self._hours += np.bincount(rows.second[start:stop] // 3600, minlength=HOURS)[:HOURS]
+
+    def ahead(self, seen: int, day: int, second: int) -> Ahead:
+        """Requests still expected at a moment, after so many were seen."""
+        today = min(max(day - self.first_day, 0), len(self._by_day) - 1)
+        left = self._left_of_day(second)
+        gone = float(self._by_day[:today].sum() + (1 - left) * self._by_day[today])
+        level = (self._period_seen + seen + self._worth) / max(gone + self._worth, 1e-9)
+        this_day = level * left * float(self._by_day[today])
+        until = this_day + level * np.cumsum(np.append(0.0, self._by_day[today + 1 :]))
+        month_end = int(np.flatnonzero(self._months == self._months[today])[-1])
+        last = np.clip(self._ends - today, 0, len(until) - 1)
+        total, month = (
+            np.maximum(until[days], 1.0) for days in (last, np.minimum(last, month_end - today))
+        )
+        period = max(float(until[-1]), 1.0)
+        whole = max(level * float(self._by_day.sum()), period)
+        return Ahead(period, total, month, max(this_day, 1.0), whole)
+
+    def sample(self, rows: Rows, seen: int, day: int, second: int) -> Rows:
+        """Requests that stand for what is to come; their weights sum to one."""
+        before, here = self._latest(rows, seen, day)
+        while len(before) + len(here) > 2 * WINDOW:
+            self._stride *= 2
+            before, here = self._latest(rows, seen, day)
+        recent = joined(self._recent_rows.take(before), rows.take(here))
+        count, ever = len(recent.amount), self.seen + seen
+        trust = FORECAST_WORTH / (FORECAST_WORTH + ever) if self._demand is not None else 0.0
+        recent = recent._replace(weight=np.full(count, (1 - trust) / max(count, 1)))
+        if trust < 0.01:
+            return recent
+        segments = self._still_expected(day, second)
+        segments = segments._replace(weight=segments.weight * (trust if count else 1.0))
+        return joined(recent, segments)
+
+    def _latest(self, rows: Rows, seen: int, day: int) -> tuple[Numbers, Numbers]:
+        """Positions of the latest requests: among those kept from before, and among these."""
+        since = int(np.searchsorted(rows.day[:seen], day - WEEK))
+        first = min(since, seen - WINDOW)
+        at, its_day = self._recent[0], self._recent_rows.day
+        late = (its_day >= day - WEEK) | (at >= self.seen + first)
+        here = np.arange(max(first, 0), seen)
+        return (
+            np.flatnonzero(late & (at % self._stride == 0)),
+            here[(here + self.seen) % self._stride == 0],
+        )
+
+    def _still_expected(self, day: int, second: int) -> Rows:
+        assert self._demand is not None
+        weight = self._demand.requests.astype(np.float64)
+        if self._demand.by_day:
+            weight = np.where(self._demand.day < day, 0.0, weight)
+            weight[self._demand.day == day] *= self._left_of_day(second)
+        if not weight.any():
+            weight = self._demand.requests.astype(np.float64)
+        kept = weight > 0
+        rows = self._segments.take(kept)
+        # Forecast rows have no hour of their own; noon is when everyone is open.
+        noon = np.full(len(rows.amount), DAY_SECONDS // 2, np.int64)
+        whole = rows._replace(weight=weight[kept] / weight[kept].sum(), second=noon)
+        return _merged(whole)
+
+    def _left_of_day(self, second: int) -> float:
+        hour = min(second // 3600, HOURS - 1)
+        shares = self._hours / self._hours.sum()
+        return float(shares[hour + 1 :].sum() + shares[hour] * (1 - (second % 3600) / 3600))
+
+
+def joined(first: Rows, second: Rows) -> Rows:
+    """Rows one after the other."""
+    return Rows(*(np.concatenate(pair) for pair in zip(first, second, strict=True)))
+
+
+def _merged(rows: Rows) -> Rows:
+    """Rows that are alike put together."""
+    key = np.stack([rows.product, rows.region, rows.grade, rows.channel, rows.months, rows.amount,
+                    rows.rate])  # fmt: skip
+    _, first, group = np.unique(key, axis=1, return_index=True, return_inverse=True)
+    weight = np.bincount(group.ravel(), rows.weight, len(first)).astype(np.float64)
+    return rows.take(first)._replace(weight=weight)

@@ -1,0 +1,1 @@
+"""Reservations: quota held while an institution decides, then kept or released."""

@@ -1,0 +1,1 @@
+"""The router: each request goes to the source that is worth most after the prices of limits."""

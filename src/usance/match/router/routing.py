@@ -1,0 +1,74 @@
+"""What was routed as the table `routing`: a row for every attempt, and one for "no source"."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from usance.base.codes import RoutingOutcome
+from usance.base.rates import PPB, PPM
+from usance.match.router.router import Routed
+
+Numbers = NDArray[np.int64]
+
+
+def routing_table(routed: Routed) -> Any:
+    """The table `routing` of a run.
+
+    `score_minor` and `runner_up_minor` are approval × (margin − prices). The binding limit of an
+    attempt is the one that had the highest price at that moment, that of "no source" the one that
+    kept out the source with the highest margin.
+    """
+    from usance.base.columns import make
+
+    answers, requests, columns = routed.answers, routed.requests, routed.columns
+    made = np.abs(answers.outcome).astype(np.int64)
+    attempts = np.maximum(made, 1)
+    row = np.repeat(np.arange(len(made)), attempts)
+    attempt = np.arange(len(row)) - np.repeat(np.cumsum(attempts) - attempts, attempts)
+    column = answers.asked[row, attempt].astype(np.int64)
+    asked = column >= 0
+    last = attempt + 1 == made[row]
+    outcome = np.where(
+        ~asked, RoutingOutcome.NO_SOURCE,
+        np.where(last & (answers.outcome[row] > 0), RoutingOutcome.APPROVED,
+                 RoutingOutcome.DECLINED),
+    )  # fmt: skip
+    amount = requests.amount_minor[row]
+    approval = np.where(asked, columns.approval[column], 0)
+    worth = answers.worth[row, attempt] * approval // PPM
+    runner = answers.runner_up[row].astype(np.int64)
+    second = answers.runner_up_worth[row] * columns.approval[runner] // PPM
+    return make(
+        "routing",
+        loan_id=requests.loan_id[row],
+        attempt=(attempt + 1).astype(np.int8),
+        at=requests.requested_at[row],
+        source=np.where(asked, columns.source[column], 0),
+        outcome=outcome,
+        score_minor=_of_ppb(amount, worth),
+        runner_up=np.where(runner >= 0, columns.source[runner], 0),
+        runner_up_minor=np.where(runner >= 0, _of_ppb(amount, second), 0),
+        binding_limit=answers.binding[row, attempt],
+        plan_no=routed.plan_of[row],
+    )
+
+
+def write_routing(path: Path, routed: Routed) -> None:
+    """The table in key order as a Parquet file."""
+    import pyarrow.parquet as parquet
+
+    from usance.base.columns import sort
+    from usance.base.tables import table
+
+    rows = sort(routing_table(routed), table("routing"))
+    parquet.write_table(rows, path, compression="zstd")
+
+
+def _of_ppb(amount: Numbers, share: Numbers) -> Numbers:
+    """Amount × share // 10^9, where the product alone may not fit into 64 bits."""
+    part: Numbers = amount * (share // PPB) + amount * (share % PPB) // PPB
+    return part

@@ -1,0 +1,1 @@
+"""Loan tapes: a file and a mapping in, a pack of measures out."""

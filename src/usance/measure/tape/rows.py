@@ -1,0 +1,199 @@
+"""A tape's text made numbers, loan by loan and month by month; every wrong cell with its row.
+
+Loan-month files are taken as they are. Loan files are played forward, month end by month end,
+from their dates and payments: money covers the oldest due first, and days past due run from the
+oldest due that is not covered.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import pyarrow as pa
+
+from usance.base.dates import from_day, to_month
+from usance.base.errors import UsanceError, raise_all
+from usance.measure.duck import connect
+from usance.measure.errors import TapeError
+from usance.measure.tape.file import read_rows
+from usance.measure.tape.map import AMOUNTS, LOAN, LOAN_MONTH, PAYMENTS, TapeMap
+from usance.measure.tape.sql import (
+    LOAN_CELLS,
+    LOAN_MONTH_CELLS,
+    LOAN_MONTH_ROWS,
+    LOAN_PROBLEMS,
+    LOAN_ROWS,
+    MONTH_PROBLEMS,
+    PAYMENT_CELLS,
+    PAYMENT_PROBLEMS,
+    REFS,
+    SUMS,
+    UNUSED,
+)
+from usance.measure.tape.states import BY_DAYS
+
+_MOST_MONEY = 1 << 62  # minor units, what sums of whole numbers hold with room to spare
+_MOST_PROBLEMS = 1_000  # a file with more is of another kind; the rest would not help
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Clean rows (loan, month, state, balance, principal, cohort), loan names, what was wrong."""
+
+    table: pa.Table
+    refs: pa.Table
+    unused: int
+    left_out: tuple[UsanceError, ...]
+
+
+def tape_rows(path: Path | str, mapped: TapeMap) -> Rows:
+    """The rows of a file by its mapping; problems are raised, or kept where rows are left out."""
+    with connect() as engine:
+        states = [(place, each.label, each.kind) for place, each in enumerate(mapped.states)]
+        engine.register("states", _table(states, ("state", "label", "kind")))
+        if mapped.rows == "loan_month":
+            problems, broken, made = _loan_months(engine, path, mapped)
+        else:
+            problems, broken, made = _loans(engine, path, mapped)
+        if not mapped.leave_out:
+            raise_all(problems, where=str(path))
+        engine.register("made", made)
+        if not made.num_rows:
+            fix = "Correct the mapping or the file"
+            raise_all([*problems, TapeError("has no row to measure", where=str(path), fix=fix)])
+        if (engine.sql(SUMS).fetchall()[0][0] or 0) >= _MOST_MONEY:
+            fix = "Give amounts in units of the currency, or a part of the loans"
+            raise TapeError("its amounts add up to too much", where=str(path), fix=fix)
+        refs = engine.sql(REFS).to_arrow_table()
+        unused = engine.sql(UNUSED).fetchall()[0][0]
+    return Rows(made, refs, unused + broken, tuple(problems))
+
+
+_Made: TypeAlias = tuple[list[UsanceError], int, pa.Table]
+"""What is wrong, how many rows could not be read at all, and the rows made."""
+
+
+def _loan_months(engine: Any, path: Path | str, mapped: TapeMap) -> _Made:
+    formats = {"month": mapped.months, "cohort": mapped.months}
+    given, broken, problems = read_rows(path, mapped.columns, LOAN_MONTH, formats, mapped.places)
+    engine.register("given", _amounts(given, mapped))
+    engine.sql(LOAN_MONTH_CELLS, params=_parameters(mapped)).create("cells")
+    problems += _problems(engine.sql(MONTH_PROBLEMS, params=_named(mapped)), path)
+    rows = engine.sql(LOAN_MONTH_ROWS, params={"by_status": mapped.by_status}).to_arrow_table()
+    return problems, broken, rows
+
+
+def _loans(engine: Any, path: Path | str, mapped: TapeMap) -> _Made:
+    formats = dict.fromkeys(LOAN, mapped.dates[0])
+    given, broken, problems = read_rows(path, mapped.columns, LOAN, formats, mapped.places)
+    engine.register("given", _amounts(given, mapped))
+    units = 10**mapped.currency.exponent
+    engine.sql(LOAN_CELLS, params={"dates": list(mapped.dates), "units": units}).create("cells")
+    problems += _problems(engine.sql(LOAN_PROBLEMS, params=_named(mapped)), path)
+    paid = pa.table({name: pa.nulls(0, pa.string()) for name in PAYMENTS} | _NO_ROWS)
+    if mapped.payments is not None:
+        file = Path(path).parent / mapped.payments.file
+        formats = {"paid_on": mapped.dates[0]}
+        paid, _, found = read_rows(file, mapped.payments.columns, PAYMENTS, formats, {})
+        problems += found
+    engine.register("paid", _amounts(paid, mapped))
+    engine.sql(PAYMENT_CELLS, params={"dates": list(mapped.dates), "units": units}).create(
+        "payments"
+    )
+    if mapped.payments is not None:
+        problems += _problems(engine.sql(PAYMENT_PROBLEMS), file)
+    assert mapped.as_of is not None
+    scheduled = mapped.payments is None and "closed_on" not in mapped.columns
+    engine.register("days", _month_ends(engine, mapped))
+    rows = engine.sql(LOAN_ROWS, params={"as_of": mapped.as_of, "scheduled": scheduled})
+    return problems, broken, rows.to_arrow_table()
+
+
+_MONEY = ("balance", "principal", "total_due", "charged_off", "amount")
+
+
+def _amounts(given: pa.Table, mapped: TapeMap) -> pa.Table:
+    """Amounts with a point and no groups; what the mapping does not describe stays as it is."""
+    import pyarrow.compute as pc
+
+    group, point = AMOUNTS[mapped.amounts]
+    if (group, point) == ("", "."):
+        return given
+    groups = rf"\d+|\d{{1,3}}({re.escape(group)}\d{{3}})*" if group else r"\d+"
+    written = rf"^-?[$€£¥]? ?({groups})({re.escape(point)}\d+)?$"
+    for place, name in enumerate(given.column_names):
+        if name in _MONEY:
+            text = given.column(name)
+            digits = pc.replace_substring_regex(text, rf"[^0-9{point}-]", "")
+            made = pc.replace_substring(digits, point, ".")
+            fits = pc.match_substring_regex(text, written)
+            given = given.set_column(place, name, pc.if_else(fits, made, text))
+    return given
+
+
+_NO_ROWS = {"row": pa.nulls(0, pa.int64())}
+
+
+def _month_ends(engine: Any, mapped: TapeMap) -> pa.Table:
+    """Every month from the first disbursement to `as_of`, with the day it is seen on."""
+    from usance.base.dates import last_of_month
+
+    assert mapped.as_of is not None
+    first = engine.sql(
+        "SELECT min(datediff('day', DATE '1970-01-01', disbursed_on)) FROM cells"
+    ).fetchall()[0][0]
+    last = to_month(mapped.as_of)
+    start = last + 1 if first is None else to_month(from_day(first))
+    days = [(month, min(last_of_month(month), mapped.as_of)) for month in range(start, last + 1)]
+    return _table(days, ("month", "seen_on"), (pa.int32(), pa.date32()))
+
+
+def _parameters(mapped: TapeMap) -> dict[str, Any]:
+    return {
+        "months": "%Y-%m" if mapped.relative else mapped.months,
+        "relative": mapped.relative,
+        "month": mapped.month,
+        "units": 10**mapped.currency.exponent,
+        "by_status": mapped.by_status,
+        "has_balance": "balance" in mapped.columns,
+        "closed": next((n for n, s in enumerate(mapped.states) if s is BY_DAYS[8]), None),
+    }
+
+
+def _named(mapped: TapeMap) -> dict[str, Any]:
+    """Which optional columns the mapping names: only their cells can be wrong."""
+    known = LOAN_MONTH if mapped.rows == "loan_month" else LOAN
+    wanted = ("cohort", "balance", "principal") if mapped.rows == "loan_month" else (
+        "total_due", "due_on", "first_due_on", "instalments",
+    )  # fmt: skip
+    assert set(wanted) <= known.keys()
+    named = {f"has_{name}": name in mapped.columns for name in wanted}
+    return named | ({"by_status": mapped.by_status} if mapped.rows == "loan_month" else {})
+
+
+def _problems(found: Any, path: Path | str) -> list[UsanceError]:
+    """Findings from rows of (row, what, fix)."""
+    rows = found.fetchall()
+    problems: list[UsanceError] = [
+        TapeError(what, where=f"{path} row {row}", fix=fix)
+        for row, what, fix in rows[:_MOST_PROBLEMS]
+    ]
+    if len(rows) > _MOST_PROBLEMS:
+        what = f"{len(rows) - _MOST_PROBLEMS} more rows are wrong"
+        problems.append(TapeError(what, where=str(path), fix="Correct the first ones first"))
+    return problems
+
+
+def _table(
+    rows: list[tuple[Any, ...]], names: tuple[str, ...], types: tuple[Any, ...] = ()
+) -> pa.Table:
+    columns = list(zip(*rows, strict=True)) or [()] * len(names)
+    return pa.table(
+        {
+            name: pa.array(values, types[place] if types else None)
+            for place, (name, values) in enumerate(zip(names, columns, strict=True))
+        }
+    )

@@ -1,0 +1,105 @@
+"""What falls due by rule on loans if nobody pays: one function for one loan and for columns.
+
+>>> from datetime import date
+>>> from usance.base.codes import Kind
+>>> from usance.loan import Fact, Terms, start, step
+>>> from usance.service.rules import Rules
+>>> terms = Terms(
+...     principal_minor=9_000_00, rate_ppm=60_000, instalments=6,
+...     disbursed_on=date(2023, 12, 31), first_due_on=date(2024, 1, 31),
+... )  # fmt: skip
+>>> drawn = [Fact(Kind.DISBURSED, date(2023, 12, 31), 9_000_00, ref=1)]
+>>> state = step(start(terms), [drawn], date(2024, 1, 31))
+>>> heavy = Holders.of([Model.CAPITAL_HEAVY], [60])
+>>> due = due_facts(state, heavy, Rules.at(date(2024, 1, 31)), date(2024, 4, 30))
+>>> [(fact.kind.label, str(fact.effective_on), fact.amount_minor) for fact in due.of(0)]
+[('fee_charged', '2024-02-04', 1526), ('fee_charged', '2024-03-04', 1526), \
+('compensated', '2024-04-01', 911274)]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import date
+from typing import NamedTuple
+
+import numpy as np
+
+from usance.base.codes import Kind, Model
+from usance.base.compiled import in_threads
+from usance.base.dates import from_day, to_day
+from usance.loan.batch import States
+from usance.loan.columns import FactColumns
+from usance.loan.errors import KernelRange
+from usance.loan.facts import Fact
+from usance.loan.kernel.arrays import I8, I16, I64
+from usance.loan.kernel.fold import work_row
+from usance.service.rules import Rules
+from usance.service.servicing_kernel import due_rows, scratch
+
+
+class Holders(NamedTuple):
+    """Who holds each claim: its funding model, and the days past due its source waits."""
+
+    model: I8
+    trigger_days: I16
+
+    @classmethod
+    def of(cls, models: Sequence[Model], trigger_days: Sequence[int]) -> Holders:
+        """From models and days, one each a loan."""
+        return cls(np.array(models, np.int8), np.array(trigger_days, np.int16))
+
+
+class DueFacts(NamedTuple):
+    """Facts that fall due, loan by loan in canonical order, with their references."""
+
+    facts: FactColumns
+    ref: I64
+
+    def of(self, row: int) -> list[Fact]:
+        """The facts of one loan."""
+        found = self.facts
+        return [
+            Fact(Kind(int(found.kind[at])), from_day(int(found.day[at])),
+                 int(found.amount_minor[at]), int(self.ref[at]), int(found.arg[at]))
+            for at in range(int(found.offsets[row]), int(found.offsets[row + 1]))
+        ]  # fmt: skip
+
+
+def due_facts(
+    states: States, holders: Holders, rules: Rules, day: date | int, *, workers: int | None = None
+) -> DueFacts:
+    """What the days after each state bring, up to and including a day, if nobody pays."""
+    until = to_day(day) if isinstance(day, date) else day
+    count = len(states.terms)
+    if len(holders.model) != count or len(holders.trigger_days) != count:
+        raise KernelRange(
+            f"there are {len(holders.model)} holders and {count} loans",
+            where="holders", fix="Give one for each loan",
+        )  # fmt: skip
+    counts = np.zeros(count, np.int64)
+
+    def run(found: FactColumns, ref: I64) -> None:
+        def rows(start: int, stop: int) -> None:
+            due_rows(
+                start, stop, work_row(), scratch(), states.terms.arrays, states.values,
+                states.through, holders.model, holders.trigger_days, rules.array, until,
+                found.offsets, counts, found.day, found.kind, found.amount_minor, found.arg, ref,
+            )  # fmt: skip
+
+        in_threads(rows, count, workers)
+
+    run(_room(np.zeros(count + 1, np.int64)), np.empty(0, np.int64))
+    found = _room(np.concatenate(([0], np.cumsum(counts))))
+    ref = np.empty(len(found.day), np.int64)
+    if len(ref):
+        run(found, ref)
+    return DueFacts(found, ref)
+
+
+def _room(offsets: I64) -> FactColumns:
+    size = int(offsets[-1])
+    return FactColumns(
+        offsets, np.empty(size, np.int32), np.empty(size, np.int8), np.empty(size, np.int64),
+        np.empty(size, np.int64),
+    )  # fmt: skip

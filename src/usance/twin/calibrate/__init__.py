@@ -1,0 +1,1 @@
+"""Calibration: a scenario's behaviour fitted to published figures."""

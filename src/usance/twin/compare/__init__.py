@@ -1,0 +1,1 @@
+"""Comparison of a run with published figures, line by line."""

@@ -1,0 +1,141 @@
+"""Terms of new loans: what the borrower's grade and the source's model make of a request."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from usance.base.codes import Currency, Model, Product, parse
+from usance.base.columns import make
+from usance.base.dates import month_starts
+from usance.base.rates import PPM
+from usance.books.effective_interest.columns import effective_rates
+from usance.loan.batch import schedule_columns
+from usance.loan.columns import TermColumns
+from usance.twin.run.group_facts import own_funds_account
+from usance.world.institutions import Institutions
+
+I64 = NDArray[np.int64]
+PRODUCTS = len(Product)
+_STARTS = month_starts(0, 12 * 181).astype(np.int64)
+
+
+def cells_of(source: I64, product: I64) -> I64:
+    """The cell of each loan: sources one after the other, each with all products."""
+    return (source - 1) * PRODUCTS + product + 1
+
+
+def cells_table(institutions: Institutions) -> pa.Table:
+    """Every cell there can be."""
+    funding = institutions.funding
+    source = np.repeat(np.arange(1, len(funding) + 1), PRODUCTS)
+    product = np.tile(np.arange(PRODUCTS), len(funding))
+    model = np.array([int(each.model) for each in funding])[source - 1]
+    own = model == int(Model.ON_BALANCE_SHEET)
+    return make(
+        "cells", cell=cells_of(source, product), product=product, source=source, model=model,
+        entity=np.array([each.entity for each in funding])[source - 1],
+        fund_cash=np.where(own, own_funds_account(institutions.scenario), 0),
+    )  # fmt: skip
+
+
+def month_of(days: I64) -> I64:
+    """The month of each day."""
+    return np.searchsorted(_STARTS, days, side="right") - 1
+
+
+def a_month_later(days: I64) -> I64:
+    """The same day of the next month, or its last."""
+    month = month_of(days)
+    place = days - _STARTS[month]
+    long = _STARTS[month + 2] - _STARTS[month + 1]
+    return np.asarray(_STARTS[month + 1] + np.minimum(place, long - 1))
+
+
+@dataclass(frozen=True)
+class Pricer:
+    """Makes terms by grade and source."""
+
+    institutions: Institutions
+
+    def rate_ppm(self, grade: I64) -> I64:
+        """The nominal rate of each grade; one beyond the list is the nearest on it."""
+        rates = np.array(self.institutions.scenario.pricing.rate_ppm, np.int64)
+        return np.asarray(rates[np.clip(grade, 1, len(rates)) - 1])
+
+    def columns(
+        self, *, source: I64, grade: I64, amount_minor: I64, months: I64, convention: I64,
+        disbursed_on: I64, month: int,
+    ) -> dict[str, Any]:  # fmt: skip
+        """The columns of new loans on a month's terms, with upfront fee, model and trigger."""
+        funding = self.institutions.funding_of(month)
+        at = source - 1
+        rate = self.rate_ppm(grade)
+        coupons = [self.institutions.coupon_ppm(n, month) for n in range(1, len(funding) + 1)]
+        model = np.array([int(each.model) for each in funding])[at]
+        # Who lends its own money earns all of the rate; of a trust the coupon is the investors'.
+        whole = np.isin(model, [Model.ON_BALANCE_SHEET, Model.ICE, Model.TECH_SOLUTIONS])
+        coupon = np.where(whole, rate, np.minimum(np.array(coupons, np.int64)[at], rate))
+
+        def part(name: str) -> I64:
+            ppm = np.array([getattr(each, name) for each in funding], np.int64)[at]
+            return amount_minor * ppm // PPM
+
+        made: dict[str, Any] = {
+            "principal_minor": amount_minor, "rate_ppm": rate.astype(np.int32),
+            "coupon_ppm": coupon.astype(np.int32), "instalments": months.astype(np.int16),
+            "disbursed_on": disbursed_on.astype(np.int32),
+            "first_due_on": a_month_later(disbursed_on).astype(np.int32),
+            "flat_fee_minor": part("service_fee_ppm"),
+            "guarantee_fee_minor": np.zeros(len(at), np.int64),
+            "convention": convention.astype(np.int16),
+        }  # fmt: skip
+        # A year's fee on the balance, as if principal came back in equal parts.
+        guarantee = part("guarantee_fee_ppm") * (months + 1) // 24
+        has = np.flatnonzero(guarantee)
+        made["guarantee_fee_minor"][has] = np.minimum(
+            guarantee[has], _fees(TermColumns(**made).take(has))
+        )
+        triggers = np.array([each.trigger_days for each in funding], np.int16)
+        return {
+            **made, "upfront_fee_minor": part("upfront_fee_ppm"), "model": model.astype(np.int8),
+            "trigger": triggers[at],
+        }  # fmt: skip
+
+
+def _fees(terms: TermColumns) -> I64:
+    """All fees of each schedule: the guarantor cannot have more."""
+    plan = schedule_columns(terms)
+    if not len(terms):
+        return np.zeros(0, np.int64)
+    fees = plan.guarantee_fee + plan.service_fee
+    return np.add.reduceat(fees, plan.offsets[:-1])
+
+
+def loans_table(
+    loan_id: I64, line_id: I64, decision_id: I64, user_loan_no: I64, request: dict[str, I64],
+    terms: dict[str, Any], currency: str,
+) -> pa.Table:  # fmt: skip
+    """The declared table of new loans, with the effective rate of our own."""
+    names = (
+        "principal_minor", "rate_ppm", "coupon_ppm", "instalments", "disbursed_on", "first_due_on",
+        "flat_fee_minor", "guarantee_fee_minor", "convention",
+    )  # fmt: skip
+    columns = TermColumns(**{name: terms[name] for name in names})
+    eir = np.zeros(len(loan_id), np.int64)
+    own = np.flatnonzero(terms["model"] == Model.ON_BALANCE_SHEET)
+    if len(own):
+        eir[own] = effective_rates(columns.take(own), terms["upfront_fee_minor"][own])
+    return make(
+        "loans", loan_id=loan_id, terms_no=np.ones(len(loan_id), np.int8),
+        effective_on=terms["disbursed_on"], line_id=line_id, decision_id=decision_id,
+        product=request["product"], model=terms["model"], source=request["source"],
+        currency=np.full(len(loan_id), int(parse(Currency, currency))), eir_ppb=eir,
+        grade=request["grade"], user_loan_no=user_loan_no, channel=request["channel"],
+        region=request["region"], upfront_fee_minor=terms["upfront_fee_minor"],
+        **{name: terms[name] for name in names},
+    )  # fmt: skip

@@ -1,0 +1,312 @@
+"""A month's facts folded into loans, compiled: states, tape and dues made on the way.
+
+The fold stops at the days that metrics ask about: the eve and the end of the month's due day, and
+the seventh and thirtieth day after a due that was missed. What is missed is watched until its
+thirtieth day, which may lie one or two months on; a loan has one such watch, because the next due
+counts only if nothing is overdue before it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from usance.base.codes import Kind, Status
+from usance.base.compiled import kernel
+from usance.loan.kernel.arrays import (
+    I16,
+    I64,
+    FactArrays,
+    Plan,
+    State,
+    TermArrays,
+    i64,
+)
+from usance.loan.kernel.batch import note, plan_at
+from usance.loan.kernel.days import BEFORE_ALL, fold_facts
+from usance.loan.kernel.fold import (
+    BALANCE,
+    COVERED,
+    IS_CHARGED_OFF,
+    IS_DISBURSED,
+    IS_SETTLED,
+    LEVEL_MINOR,
+    META,
+    PAID_MASK,
+    PENALTY_OPEN,
+    RECOVERED,
+    SLOTS,
+    asked_by,
+)
+from usance.loan.kernel.plan import COUNT, MONTH, P, due_day, instalment
+from usance.service.servicing_kernel import NEVER, open_instalment
+
+DPD, STATUS, PRINCIPAL, PAST_DUE, PREPAID, RECOVERED_NOW, WORST = range(7)
+ENDS = 7
+"""The columns of where a loan stands at the month's end."""
+
+DUE_ON, DUE, OVERDUE, FIRST, OLD_DAY, OLD_PAID, OLD_7, OLD_30, OLD_DONE = range(9)
+NEW_PAID, NEW_7, NEW_30, NEW_DONE, COUNTED = 9, 10, 11, 12, 13
+DUES = 14
+"""The columns of what a loan adds to the sums of dues: the month's own, and its watches; and all
+principal due by the month's due day, if that due counts."""
+
+W_DAY, W_OVERDUE, W_PAID, W_FIRST, W_UNPAID7 = range(5)
+WATCH = 5
+"""The columns of a watch: due day or -1, what was overdue, paid by then, principal if it is the
+first due, and whether that was unpaid after seven days (-1 not yet known)."""
+
+NOTE_WORST, NOTE_PREPAID = 0, 1
+AFTER_7, AFTER_30 = 7, 30
+_PAID = int(Kind.PAID)
+_ACTIVE, _CLOSED, _CHARGED_OFF = int(Status.ACTIVE), int(Status.CLOSED), int(Status.CHARGED_OFF)
+_OLD_7, _OLD_30, _EVE, _DUE, _NEW_7, _NEW_30 = range(6)
+
+
+def work() -> tuple[I64, I64]:
+    """Work space of one thread: notes, and the days to stop at."""
+    return np.zeros(2, np.int64), np.empty(6, np.int64)
+
+
+@kernel
+def principal_by(plan: Plan, state: State, day: int) -> int:
+    """Scheduled principal that falls due by a day, paid or not."""
+    balance = plan[P]
+    for k in range(plan[COUNT]):
+        if due_day(plan, k) > day:
+            break
+        balance -= instalment(plan, k, balance, state[LEVEL_MINOR])[0]
+    return plan[P] - balance
+
+
+@kernel(inline=True)
+def prepaid_on(plan: Plan, state: State, before: int, day: int) -> int:
+    """Principal that a day's payments met before it was due."""
+    after, k = state[COVERED], state[META] & PAID_MASK
+    if not state[META] & IS_SETTLED:
+        paid_up = k == 0 or due_day(plan, k - 1) <= day
+        inside = after <= plan[P] - state[BALANCE] or (k < plan[COUNT] and due_day(plan, k) <= day)
+        if paid_up and inside:
+            return 0
+    early: int = max(0, after - max(before, principal_by(plan, state, day)))
+    return early
+
+
+@kernel(inline=True)
+def fold_until(
+    plan: Plan, state: State, facts: FactArrays, at: int, stop: int, until: int, notes: I64,
+    released: I64, first: int,
+) -> tuple[int, int]:  # fmt: skip
+    """Facts up to a day, day by day, with the worst days past due and what was paid early.
+
+    Gives the place after them and why one was refused. Principal that came back is added to the
+    place of its day.
+    """
+    while at < stop and facts[1][at] <= until:
+        day, end, pays = i64(facts[1][at]), at, False
+        while end < stop and facts[1][end] == day:
+            pays = pays or facts[2][end] == _PAID
+            end += 1
+        k = state[META] & PAID_MASK
+        if state[META] & IS_DISBURSED and k < plan[COUNT] and due_day(plan, k) < day - 1:
+            k, _ = open_instalment(plan, state)
+            if k < plan[COUNT]:
+                notes[NOTE_WORST] = max(notes[NOTE_WORST], day - 1 - due_day(plan, k))
+        before = state[COVERED]
+        refusal = fold_facts(plan, state, state[SLOTS:], facts, at, end, BEFORE_ALL, until)
+        if refusal != 0:
+            return at, refusal
+        if pays:
+            notes[NOTE_PREPAID] += prepaid_on(plan, state, before, day)
+        if state[COVERED] > before:
+            released[min(max(day - first, 0), len(released) - 1)] += state[COVERED] - before
+        at = end
+    return at, 0
+
+
+@kernel(inline=True)
+def is_unpaid(plan: Plan, state: State) -> bool:
+    """Whether not even the first instalment is paid."""
+    return state[META] & (PAID_MASK | IS_SETTLED) == 0 and open_instalment(plan, state)[0] == 0
+
+
+@kernel
+def due_by(plan: Plan, state: State, nth: int, day: int) -> tuple[int, int]:
+    """Principal that instalment `nth`, due on a day, asks for, and all that is due by then."""
+    if state[META] & PAID_MASK == nth:
+        balance = state[BALANCE]
+        principal = instalment(plan, nth, balance, state[LEVEL_MINOR])[0]
+        return principal, plan[P] - balance + principal
+    whole = principal_by(plan, state, day)
+    return whole - principal_by(plan, state, day - 1), whole
+
+
+@kernel(inline=True)
+def meet_due(plan: Plan, state: State, nth: int, day: int, out: I64) -> bool:
+    """The month's own due at the end of its day; whether it is to be watched."""
+    out[DUE_ON] = day
+    if nth == 0:
+        out[FIRST] = plan[P]
+    if out[COUNTED] > 0 and not state[META] & IS_SETTLED:
+        out[OVERDUE] = min(out[DUE], max(0, out[COUNTED] - state[COVERED]))
+    return out[OVERDUE] > 0 or (nth == 0 and is_unpaid(plan, state))
+
+
+@kernel(inline=True)
+def collected(state: State, watch: I64) -> int:
+    """What was paid since a due was missed, of what was missed."""
+    paid: int = min(watch[W_OVERDUE], max(0, state[COVERED] - watch[W_PAID]))
+    return paid
+
+
+@kernel
+def look_back(plan: Plan, state: State, watch: I64, out: I64, place: int, done: bool) -> None:
+    """What became of a missed due so far, written from a place on: paid, after 7 and 30 days."""
+    unpaid = watch[W_FIRST] if is_unpaid(plan, state) else i64(0)
+    out[place] = collected(state, watch)
+    out[place + 1] = unpaid if watch[W_UNPAID7] < 0 else watch[W_FIRST] * watch[W_UNPAID7]
+    out[place + 2] = unpaid
+    out[place + 3] = 1 if done else 0
+    if done:
+        watch[W_DAY] = -1
+
+
+@kernel(inline=True)
+def first_stops(plan: Plan, watch: I64, nth: int, stops: I64) -> None:
+    """The days of a month at which the fold stops, as they are known at its beginning."""
+    for place in range(6):
+        stops[place] = NEVER
+    if watch[W_DAY] >= 0:
+        stops[_OLD_30] = watch[W_DAY] + AFTER_30
+        if watch[W_UNPAID7] < 0:
+            stops[_OLD_7] = watch[W_DAY] + AFTER_7
+    if 0 <= nth < plan[COUNT]:
+        stops[_DUE] = due_day(plan, nth)
+        stops[_EVE] = stops[_DUE] - 1
+
+
+@kernel(inline=True)
+def earliest(stops: I64) -> int:
+    """The place of the next day to stop at."""
+    which = 0
+    for place in range(1, 6):
+        if stops[place] < stops[which]:
+            which = place
+    return which
+
+
+@kernel(inline=True)
+def stop_at(
+    plan: Plan,
+    state: State,
+    which: int,
+    day: int,
+    nth: int,
+    watch: I64,
+    out: I64,
+    stops: I64,
+) -> None:
+    """What is to be seen at the end of a day: the eve of the due, the due, or days after one."""
+    place = NEW_PAID if out[DUE_ON] >= 0 and watch[W_DAY] == out[DUE_ON] else OLD_PAID
+    if which in (_OLD_7, _NEW_7):
+        watch[W_UNPAID7] = 1 if is_unpaid(plan, state) else 0
+    elif which in (_OLD_30, _NEW_30):
+        look_back(plan, state, watch, out, place, True)
+    elif which == _EVE:
+        k, _ = open_instalment(plan, state)
+        if k < plan[COUNT] and due_day(plan, k) > day:  # nothing is overdue, something to come
+            out[DUE], out[COUNTED] = due_by(plan, state, nth, day + 1)
+    elif meet_due(plan, state, nth, day, out):
+        if watch[W_DAY] >= 0:  # all of it is paid, or this due would not count
+            look_back(plan, state, watch, out, OLD_PAID, True)
+            stops[_OLD_7] = stops[_OLD_30] = NEVER
+        watch[W_DAY], watch[W_OVERDUE], watch[W_PAID] = (
+            day,
+            out[OVERDUE],
+            state[COVERED],
+        )
+        watch[W_FIRST], watch[W_UNPAID7] = out[FIRST], -1
+        stops[_NEW_7], stops[_NEW_30] = day + AFTER_7, day + AFTER_30
+
+
+@kernel(inline=True)
+def fold_month(
+    plan: Plan, state: State, facts: FactArrays, at: int, stop: int, month: int, last: int,
+    watch: I64, out: I64, notes: I64, stops: I64, released: I64, first: int,
+) -> int:  # fmt: skip
+    """One loan through one month; `OK` or why a fact was refused."""
+    for place in range(DUES):
+        out[place] = 0
+    out[DUE_ON] = -1
+    out[OLD_DAY] = watch[W_DAY]
+    nth = month - plan[MONTH]
+    first_stops(plan, watch, nth, stops)
+    while True:
+        which = earliest(stops)
+        day = min(stops[which], last)
+        at, refusal = fold_until(plan, state, facts, at, stop, day, notes, released, first)
+        if refusal != 0:
+            return refusal
+        if stops[which] > last:
+            break
+        stops[which] = NEVER
+        stop_at(plan, state, which, day, nth, watch, out, stops)
+    if watch[W_DAY] >= 0:
+        is_new = watch[W_DAY] == out[DUE_ON]
+        is_over = state[META] & IS_SETTLED != 0
+        look_back(plan, state, watch, out, NEW_PAID if is_new else OLD_PAID, is_over)
+    return 0
+
+
+@kernel(inline=True)
+def stand(plan: Plan, state: State, day: int) -> tuple[int, int, int]:
+    """Status of a loan at the end of a day, its days past due, and what is past due."""
+    meta = state[META]
+    status = _CHARGED_OFF if meta & IS_CHARGED_OFF else _ACTIVE
+    if not meta & IS_DISBURSED:
+        return _ACTIVE, i64(0), i64(0)
+    if meta & IS_SETTLED:
+        return _CLOSED if state[PENALTY_OPEN] == 0 else status, i64(0), state[PENALTY_OPEN]
+    k, left = open_instalment(plan, state)
+    if k == plan[COUNT] or due_day(plan, k) > day:  # all that has fallen due is paid
+        return status, i64(0), state[PENALTY_OPEN]
+    if k + 1 < plan[COUNT] and due_day(plan, k + 1) <= day:
+        left = past_due(plan, state, day)
+    return status, day - due_day(plan, k), left + state[PENALTY_OPEN]
+
+
+@kernel
+def past_due(plan: Plan, state: State, day: int) -> int:
+    """All that has fallen due by a day and is not paid, without penalties."""
+    due = asked_by(plan, state, day)
+    left = i64(0)
+    for c in range(4):
+        left += max(0, due[c] - state[COVERED + c])
+    return left
+
+
+@kernel
+def month_rows(
+    start: int, stop: int, state: State, notes: I64, stops: I64, terms: TermArrays, states: I64,
+    worst: I16, facts: FactArrays, month: int, first: int, last: int, watches: I64, source: I16,
+    new_states: I64, ends: I64, dues: I64, released: I64, refused: I64,
+) -> None:  # fmt: skip
+    """Each loan taken to the month's end: its new state, where it stands, and its dues."""
+    for row in range(start, stop):
+        for slot in range(SLOTS):
+            state[slot] = states[row, slot]
+        plan = plan_at(terms, row)
+        before = state[RECOVERED]
+        notes[NOTE_WORST], notes[NOTE_PREPAID] = worst[row], 0
+        refusal = fold_month(
+            plan, state, facts, facts[0][row], facts[0][row + 1], month, last, watches[row],
+            dues[row], notes, stops, released[source[row]], first,
+        )  # fmt: skip
+        note(refused, row, refusal)
+        status, dpd, ends[row, PAST_DUE] = stand(plan, state, last)
+        ends[row, DPD], ends[row, STATUS] = dpd, status
+        ends[row, PRINCIPAL] = plan[P] - state[COVERED] if state[META] & IS_DISBURSED else 0
+        ends[row, PREPAID] = notes[NOTE_PREPAID]
+        ends[row, RECOVERED_NOW] = state[RECOVERED] - before
+        ends[row, WORST] = max(notes[NOTE_WORST], dpd)
+        for slot in range(SLOTS):
+            new_states[row, slot] = state[slot]

@@ -1,0 +1,227 @@
+"""A shard at the opening: its users, their lines, and the loans they have, with all their facts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from usance.base.codes import Kind
+from usance.base.columns import make
+from usance.loan.batch import (
+    ScheduleColumns,
+    States,
+    schedule_columns,
+    start_columns,
+    step_columns,
+    view_columns,
+)
+from usance.loan.columns import TermColumns
+from usance.loan.visible_facts import term_columns
+from usance.service.servicing_events import Holders, due_facts
+from usance.twin.month.assessing import granted_table, lines_table
+from usance.twin.month.dues import DueSums
+from usance.twin.month.fact_rows import FactRows
+from usance.twin.month.loan_month import fold
+from usance.twin.month.loan_terms import loans_table
+from usance.twin.month.open_loans import OpenLoans
+from usance.twin.month.shard import (
+    PER_USER,
+    Pending,
+    Served,
+    Shard,
+    disbursed,
+    labels,
+    note_worst,
+    overdue_users,
+)
+from usance.twin.month.tape import is_closed, stood, tape_rows
+from usance.twin.month.users import Users
+from usance.twin.run.run_context import Setting
+from usance.world.opening import OpeningLoans
+from usance.world.population import month_days
+
+I64 = NDArray[np.int64]
+NOON = 12 * 3600
+SETTLED_BEFORE_DUE = 15
+"""Days before its next due on which a loan was settled early, on average."""
+
+
+def open_shard(setting: Setting, number: int, *, workers: int | None = None) -> Served:
+    """Draw a shard's users and loans as they stand at the opening."""
+    month = setting.opening_month
+    first, last = setting.users_of(number, month)
+    users = Users.none(first)
+    ids = users.grow(max(last - first + 1, 0))
+    standing = setting.opening.standing(ids)
+    users.columns["line_minor"] = standing.line_minor
+    users.columns["grade"] = standing.grade.astype(np.int8)
+    users.columns["decided"] = standing.approved.astype(np.int16)
+    tables = _people(setting, ids, users, month)
+    drawn = setting.opening.loans(ids[standing.borrowed], standing.grade[standing.borrowed])
+    loans, facts = _loans(setting, drawn, users, month, workers)
+    tables |= {"loans": loans, "facts": facts.table(setting.zone)}
+    count = np.bincount(users.rows(drawn.user), minlength=len(users)).astype(np.int16)
+    users.columns["asked"], users.columns["borrowed"] = count, count.copy()
+    users["worst"][count > 0] = 0
+    users["grade"][(users["decided"] == 0) & (count == 0)] = 0  # nobody has looked at them yet
+    return _stand(setting, Shard(number, users, OpenLoans.none(), Pending.none()), loans, facts,
+                  tables, workers)  # fmt: skip
+
+
+def _people(setting: Setting, ids: I64, users: Users, month: int) -> dict[str, pa.Table]:
+    """Users, and the decisions and lines of those approved."""
+    world = setting.population
+    days = world.registered_on(int(ids[0]), int(ids[-1]), month) if len(ids) else np.zeros(0)
+    approved = np.flatnonzero(users["line_minor"] > 0)
+    own = ids[approved] * PER_USER + 1
+    grade = users["grade"][approved].astype(np.int64)
+    line, rate = users["line_minor"][approved], setting.pricer.rate_ppm(grade)
+    when = days[approved].astype(np.int64)
+    return {
+        "users": users_table(setting, ids, days),
+        "decisions": granted_table(
+            own, when, NOON, grade, line, rate, setting.assessor.flow.number, setting.zone
+        ),
+        "lines": lines_table(own, when, NOON, line, rate, setting.zone),
+    }
+
+
+def users_table(setting: Setting, ids: I64, days: NDArray[Any]) -> pa.Table:
+    """The declared table of users."""
+    world = setting.population
+    return make(
+        "users", user_id=ids, registered_on=days.astype(np.int32), channel=world.channel(ids),
+        region=world.region(ids), kind=world.kind(ids),
+    )  # fmt: skip
+
+
+def _loans(
+    setting: Setting, drawn: OpeningLoans, users: Users, month: int, workers: int | None
+) -> tuple[pa.Table, FactRows]:
+    """The `loans` table of what was drawn, and every fact of it up to the opening."""
+    grade = users["grade"][users.rows(drawn.user)].astype(np.int64)
+    oldest = int(drawn.age.max(initial=0))
+    spans = np.array([month_days(month - back) for back in range(oldest + 1)])[drawn.age]
+    day = np.minimum(spans[:, 0] + drawn.day - 1, spans[:, 1])
+    terms = setting.pricer.columns(
+        source=drawn.source, grade=grade, amount_minor=drawn.amount_minor, months=drawn.months,
+        convention=drawn.convention, disbursed_on=day, month=month,
+    )  # fmt: skip
+    loan_id = drawn.user * PER_USER + drawn.number
+    request = {
+        "product": drawn.product, "source": drawn.source, "grade": grade,
+        "channel": setting.population.channel(drawn.user).astype(np.int64),
+        "region": setting.population.region(drawn.user).astype(np.int64),
+    }  # fmt: skip
+    own = drawn.user * PER_USER + 1
+    # They all borrowed before: what is on the book now is not their first loan.
+    loans = loans_table(
+        loan_id, own, own, drawn.number + 1, request, terms, setting.scenario.currency
+    )
+    return loans, _facts(setting, loans, terms, drawn, month, workers)
+
+
+def _facts(
+    setting: Setting, loans: pa.Table, terms: dict[str, Any], drawn: OpeningLoans, month: int,
+    workers: int | None,
+) -> FactRows:  # fmt: skip
+    """Drawn, paid on their days as far as they are paid, and what fell due by rule since."""
+    columns = term_columns(loans)
+    loan_id = loans["loan_id"].to_numpy()
+    _, last = month_days(month)
+    plan = schedule_columns(columns, workers=workers)
+    paid = np.minimum(drawn.age - drawn.behind, drawn.months)
+    paid = np.where(drawn.settled >= 0, drawn.settled, paid)
+    owner = np.repeat(np.arange(len(loan_id)), np.diff(plan.offsets))
+    nth = np.arange(len(owner)) - plan.offsets[owner]
+    rows = np.flatnonzero(nth < paid[owner])
+    when = plan.due_on[rows]
+    zeros = np.zeros(len(rows), np.int64)
+    money = FactRows.of(
+        loan_id=loan_id[owner[rows]], day=when, kind=zeros + int(Kind.PAID), ref=(nth[rows] + 2),
+        amount=plan.total[rows], arg=zeros + 1, booked=zeros + last,
+    )  # fmt: skip
+    begun = disbursed(loan_id, terms["disbursed_on"], terms["principal_minor"], booked=last)
+    facts = begun.each_before(money, owner[rows])
+    early = _settlements(columns, loan_id, facts, plan, drawn.settled, last)
+    behind = np.flatnonzero(drawn.behind > 0)
+    through = terms["disbursed_on"].copy()
+    np.maximum.at(through, owner[rows], when)
+    late = columns.take(behind)
+    owned = facts.of_loans(loan_id[behind]).and_also(early.of_loans(loan_id[behind]))
+    states = step_columns(start_columns(late), owned.columns_for(loan_id[behind]), last)
+    due = due_facts(
+        States(late, states.values, through[behind]),
+        Holders(terms["model"][behind], terms["trigger"][behind]), setting.rules(month), last,
+        workers=workers,
+    )  # fmt: skip
+    whose = np.repeat(loan_id[behind], np.diff(due.facts.offsets))
+    ruled = FactRows.of(
+        loan_id=whose, day=due.facts.day, kind=due.facts.kind, ref=due.ref,
+        amount=due.facts.amount_minor, arg=due.facts.arg, booked=np.full(len(whose), last),
+    )  # fmt: skip
+    return facts.and_also(early, ruled)
+
+
+def _settlements(
+    terms: TermColumns, loan_id: I64, facts: FactRows, plan: ScheduleColumns, settled: I64,
+    booked: int,
+) -> FactRows:  # fmt: skip
+    """What closed loans that were settled early, half-way to the first due they did not pay."""
+    rows = np.flatnonzero(settled >= 0)
+    due = plan.due_on[plan.offsets[rows] + settled[rows]].astype(np.int32)
+    own, ids, zeros = terms.take(rows), loan_id[rows], np.zeros(len(rows), np.int64)
+    day = due - SETTLED_BEFORE_DUE
+    paid = step_columns(start_columns(own), facts.of_loans(ids).columns_for(ids), booked)
+    states = States(own, paid.values, day)
+    return FactRows.of(
+        loan_id=ids, day=day, kind=zeros + int(Kind.PAID), ref=settled[rows] + 2,
+        amount=view_columns(states, day).column("settlement"), arg=zeros + 1, booked=zeros + booked,
+    )  # fmt: skip
+
+
+def _stand(
+    setting: Setting, shard: Shard, table: pa.Table, facts: FactRows, tables: dict[str, pa.Table],
+    workers: int | None,
+) -> Served:  # fmt: skip
+    """Where the loans stand at the opening; its month is folded as any other."""
+    month = setting.opening_month
+    first, _ = month_days(month)
+    terms = term_columns(table)
+    columns: dict[str, Any] = {name: table[name].to_numpy() for name in _PLAIN}
+    columns |= {"disbursed_on": terms.disbursed_on, "first_due_on": terms.first_due_on}
+    earlier = facts.day < first
+    before = step_columns(
+        start_columns(terms), facts.where(earlier).columns_for(columns["loan_id"]), first - 1
+    )
+    seen = view_columns(before, first - 1, workers=workers)
+    was_there = terms.disbursed_on < first
+    dpd = seen.column("days_past_due")
+    owed = np.where(was_there, seen.column("principal_outstanding"), 0)
+    loans = OpenLoans.of(
+        {**columns, **labels(setting, columns), "worst": np.minimum(dpd, 32_767),
+         "bucket": np.where(was_there, np.minimum((dpd + 29) // 30, 7), -1), "dpd": dpd,
+         "owed_minor": owed},
+        before.values,
+    )  # fmt: skip
+    live = ~was_there | (owed > 0)
+    loans, known = loans.take(live), facts.where(~earlier)
+    folded = fold(loans, known, month, setting.sources, workers=workers)
+    dues = DueSums(setting.cells)
+    dues.add(folded.dues, loans["cell"], month)
+    ends = folded.tape
+    tables["tape"] = tape_rows(loans, ends, month)
+    shard.loans = stood(folded).take(~is_closed(ends))
+    note_worst(shard.users, shard.loans)
+    eligible = shard.users.eligible(overdue_users(shard.users, shard.loans), month)
+    figures = {"loans": len(table), "facts": len(facts.day), "loan_months": len(loans)}
+    return Served(shard, tables, {}, dues, folded.released, eligible, figures)
+
+
+_PLAIN = (
+    "loan_id", "model", "source", "product", "user_loan_no", "principal_minor", "rate_ppm",
+    "coupon_ppm", "instalments", "flat_fee_minor", "guarantee_fee_minor", "convention",
+)  # fmt: skip

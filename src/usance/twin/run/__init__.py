@@ -1,0 +1,1 @@
+"""The run of a scenario: planned, split into shards, resumable, closed and published."""

@@ -1,0 +1,109 @@
+"""`usance twin`: run a scenario from registration to release."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from usance.base.command_line import Session, print_json, print_line, print_pairs, show_help
+from usance.base.memory import keep_memory
+from usance.twin.run.options import First, Last, Scale, parse_scale, parse_span
+
+LARGE = Fraction(1, 200)
+"""The scale from which on a run keeps the memory it has had."""
+WARMING = Fraction(1, 10)
+"""Of what is to do: so long kernels are compiled, at 8 % of `calm` they are; no pace is known."""
+
+app = typer.Typer(rich_markup_mode=None, add_completion=False, invoke_without_command=True)
+
+
+@app.callback()
+def twin(ctx: typer.Context) -> None:
+    """Run a simulated economy from registration to release."""
+    show_help(ctx)
+
+
+@app.command()
+def run(
+    ctx: typer.Context,
+    scenario: Annotated[
+        str, typer.Argument(metavar="SCENARIO", help="A packaged scenario, or a .yaml file.")
+    ],
+    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="The run's folder.")],
+    scale: Scale = "1",
+    first: First = None,
+    last: Last = None,
+    engine: Annotated[str, typer.Option(metavar="ENGINE", help="local or spark.")] = "local",
+    workers: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="Cores to use; all of them.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Run a scenario, or go on with the run that is in the folder."""
+    if parse_scale(scale) >= LARGE:
+        keep_memory()  # before anything that has threads is imported
+    from usance.twin.run.engine import engine_of
+    from usance.twin.run.plan import Plan
+    from usance.twin.run.run import no_progress
+    from usance.twin.run.run import run as runs
+    from usance.world.scenario.file import read_scenario
+
+    session: Session = ctx.obj
+    economy = read_scenario(scenario)
+    begin, end = parse_span(economy, first, last)
+    plan = Plan(economy, parse_scale(scale), begin, end)
+    plan.check(out)
+    worked_by = engine_of(engine, workers)
+    shown = sys.stderr.isatty() and not as_json
+    if not as_json:
+        print_line(f"about {plan.loans:,} loans; needs {plan.bytes_needed / 1e9:,.2f} GB of disk")
+    made = runs(
+        economy, out, scale=plan.scale, first=begin, last=end, engine=worked_by,
+        progress=Shown(session.seconds) if shown else no_progress, clock=session.seconds,
+    )  # fmt: skip
+    if as_json:
+        print_json(made.figures)
+        return
+    print_pairs(_told(made.figures))
+    for note in made.figures["notes"]:
+        print_line(f"note: {note}")
+
+
+def _told(figures: dict[str, Any]) -> list[tuple[str, str]]:
+    counts = [(name.replace("_", " "), f"{n:,}") for name, n in figures["figures"].items()]
+    files = list(figures["release"].items())
+    return [*counts, ("seconds", f"{figures['seconds']:,.1f}"), *files]
+
+
+class Shown:
+    """One line on a terminal: what is done, how far it is, and the time left."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self.clock, self.first = clock, -1
+        self.warm: tuple[float, int] | None = None
+
+    def __call__(self, what: str, done: int, whole: int) -> None:
+        """Say it, on the line that stands."""
+        end = "\n" if what == "done" else ""
+        left = "" if end else self._left(done, whole)
+        sys.stderr.write(f"\r\x1b[K{what} {done / whole:.0%}{left}{end}")
+        sys.stderr.flush()
+
+    def _left(self, done: int, whole: int) -> str:
+        """The time left, by the pace since kernels were compiled."""
+        # What an earlier run did took no time of this one.
+        self.first = done if self.first < 0 else self.first
+        if self.warm is None:
+            if done - self.first > (whole - self.first) * WARMING:
+                self.warm = self.clock(), done
+            return ""
+        since, before = self.warm
+        if done == before:
+            return ""
+        seconds = (self.clock() - since) * (whole - done) / (done - before)
+        return f", {seconds // 60:.0f} min {seconds % 60:.0f} s left"

@@ -1,0 +1,302 @@
+"""What the group states about itself in a twin run, month by month, beside its loans.
+
+Two sources: facts the scenario states as such (balances at the opening, shares, rates, dividends),
+at the run's scale; and facts that follow from the month: operating cost by function, what channels
+are paid, fees of institutions invoiced and received, and the money behind loans on the balance
+sheet. That money is borrowed for a month at a time: each month repays the deal of the month before
+with its interest and raises the share of the balance that others fund. The rest comes from the
+platform, and what the loans earn beyond their losses goes back to it.
+
+>>> from usance.books.group.facts import facts_of_table
+>>> from usance.world.scenario.file import read_scenario
+>>> calm = read_scenario("calm")
+>>> opening = opening_facts(calm, 1_000_000_000)
+>>> made = month_facts(
+...     calm,
+...     636,
+...     {Model.ICE: 100_000_00},
+...     {Model.ON_BALANCE_SHEET: 2_000_000_00},
+...     {2: 10},
+...     1_000_000_000,
+...     100,
+...     opening,
+... )
+>>> for each in facts_of_table(made)[:3]:
+...     print(each.fact_id, each.kind.label, each.amount_minor)
+100 cost_incurred 460000
+101 cost_incurred 150000
+102 cost_incurred 900000
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, time
+from functools import lru_cache
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import pyarrow as pa
+
+from usance.base.book import Book
+from usance.base.codes import Currency, Model, Tag, parse
+from usance.base.dates import format_month, last_of_month, to_month
+from usance.base.money import Money, half_up
+from usance.base.rates import PPB, PPM
+from usance.books.chart import load_chart
+from usance.books.close.closes import postings_of, standing
+from usance.books.group.documents import parse_facts
+from usance.books.group.entities import parse_entities
+from usance.books.group.facts import GroupFact, fact, facts_of_table, table_of_facts
+from usance.books.group.funding import deals
+from usance.books.group.kinds import GroupKind
+from usance.books.group.readers import Driver
+from usance.books.group.spending import driven_minor
+from usance.books.statements.ledger import Ledger
+from usance.twin.run.group_scale import scaled_facts
+from usance.world.scenario.scenario import Funding, Scenario
+
+BUFFER_PPM = 50_000
+"""Of loans on the balance sheet, what a trust holds in cash when it begins."""
+KEPT_PPM = 500_000
+"""Of the interest of a trust's loans, what it keeps for their losses before it distributes."""
+MONTHS_A_YEAR = 12
+
+
+@dataclass(slots=True)
+class _Statement:
+    """Facts stated on the last day of a month, numbered one after the other."""
+
+    scenario: Scenario
+    month: int
+    next_id: int
+    facts: list[GroupFact] = field(default_factory=list)
+
+    @property
+    def day(self) -> date:
+        return last_of_month(self.month)
+
+    @property
+    def booked_at(self) -> datetime:
+        """The last moment of the business day."""
+        zone = ZoneInfo(self.scenario.time_zone)
+        return datetime.combine(self.day, time(23, 59, 59), zone).astimezone(UTC)
+
+    def say(
+        self, entity: int, kind: GroupKind, minor: int, *, party: int = 0, quantity: int = 0,
+        **detail: Any,
+    ) -> GroupFact | None:  # fmt: skip
+        """State one more; an amount of zero is not worth a fact."""
+        if minor <= 0 and not quantity:
+            return None
+        made = fact(
+            self.next_id, entity, kind, self.day, self.booked_at, minor, party=party,
+            quantity=quantity, currency=parse(Currency, self.scenario.currency), **detail,
+        )  # fmt: skip
+        self.facts.append(made)
+        self.next_id += 1
+        return made
+
+    def keep(self, stated: GroupFact) -> None:
+        """A fact of the scenario under the next number."""
+        values = {name: getattr(stated, name) for name in _COLUMNS}
+        detail = json.loads(stated.written)
+        self.facts.append(fact(self.next_id, **values, **detail))
+        self.next_id += 1
+
+    def table(self) -> pa.Table:
+        """Everything stated."""
+        return table_of_facts(self.facts)
+
+
+_COLUMNS = (
+    "entity", "kind", "effective_on", "booked_at", "amount_minor", "currency", "party", "quantity",
+)  # fmt: skip
+
+
+def opening_facts(scenario: Scenario, scale_ppb: int) -> pa.Table:
+    """Facts by the eve of the first month: what the scenario states, and the opening funding."""
+    eve = scenario.first_month - 1
+    said = _Statement(scenario, eve, 1)
+    for each in _stated(scenario, scale_ppb):
+        if to_month(each.effective_on) <= eve:
+            said.keep(each)
+    balance = scenario.opening.balance_minor.get(Model.ON_BALANCE_SHEET, 0) * scale_ppb // PPB
+    _raise(said, balance)
+    _contribute(said, balance - _borrowed(scenario, balance) + balance * BUFFER_PPM // PPM)
+    return said.table()
+
+
+def month_facts(
+    scenario: Scenario, month: int, volumes: Mapping[Model, int], balances: Mapping[Model, int],
+    approved_by_channel: Mapping[int, int], scale_ppb: int, first_id: int,
+    before: pa.Table | None = None, tax_owed: Mapping[int, int] | None = None,
+) -> pa.Table:  # fmt: skip
+    """Facts of one month: amounts are those of the run; `before` holds those of the month before.
+
+    `volumes` is what was lent in the month, `balances` the unpaid principal at its end, both by
+    model; `approved_by_channel` counts users who were given their first line; `tax_owed` is what
+    each entity owed on its income at a close and pays now (`income_tax_owed`).
+    """
+    said = _Statement(scenario, month, first_id)
+    earlier = facts_of_table(before) if before is not None else []
+    _costs(said, sum(volumes.values()), approved_by_channel, scale_ppb)
+    _fees(said, volumes, earlier)
+    _funding(said, balances.get(Model.ON_BALANCE_SHEET, 0), earlier)
+    for entity, minor in sorted((tax_owed or {}).items()):
+        said.say(entity, GroupKind.TAX_PAID, minor)
+    for each in _stated(scenario, scale_ppb):
+        if to_month(each.effective_on) == month:
+            said.keep(each)
+    return said.table()
+
+
+def own_funds_account(scenario: Scenario) -> int:
+    """The account that loans on the balance sheet are paid from and into, by its number."""
+    return load_chart()[_cash(scenario)].number
+
+
+def income_tax_owed(book: Book) -> dict[int, int]:
+    """By entity, the income tax it owes in the group's currency after the latest close."""
+    ledger = Ledger.of_postings(postings_of(book, standing(book)))
+    number = load_chart()["income_tax_payable"].number
+    owed = {
+        (key.entity, key.currency): -minor
+        for key, minor in ledger.balances().items()
+        if key.account == number and key.tag == Tag.NONE and minor < 0
+    }
+    home = parse(Currency, book.manifest.currency)
+    return {entity: minor for (entity, currency), minor in owed.items() if currency == home}
+
+
+def _stated(scenario: Scenario, scale_ppb: int) -> tuple[GroupFact, ...]:
+    return _read(scenario.group.facts, scale_ppb, scenario.currency)
+
+
+@lru_cache(maxsize=4)
+def _read(content: str, scale_ppb: int, currency: str) -> tuple[GroupFact, ...]:
+    """Every month asks for the same text."""
+    scaled = scaled_facts(content, scale_ppb, currency)
+    return tuple(parse_facts(scaled, parse(Currency, currency), where="group facts"))
+
+
+def _costs(
+    said: _Statement, volume_minor: int, approved: Mapping[int, int], scale_ppb: int
+) -> None:
+    """What the month cost, paid on its last day, so that what is accrued stays as it was."""
+    group, platform = said.scenario.group, _platform(said.scenario)
+    total, code = 0, said.scenario.currency
+    for function in sorted({*group.cost_of_volume_ppm, *group.cost_minor}, key=_place):
+        by_volume = half_up(volume_minor * group.cost_of_volume_ppm.get(function, 0), PPM)
+        minor = by_volume + half_up(group.cost_minor.get(function, 0) * scale_ppb, PPB)
+        said.say(platform, GroupKind.COST_INCURRED, minor, function=function)
+        total += minor
+    for channel in said.scenario.users.channels:
+        lines, price = approved.get(channel.number, 0), Money(channel.cost_minor, code)
+        if lines and channel.cost_minor:
+            made = said.say(
+                platform, GroupKind.COST_DRIVER, 0, party=channel.number, quantity=lines,
+                driver=Driver.CHANNEL_COST.value, price=price.number,
+            )  # fmt: skip
+            total += driven_minor(made) if made is not None else 0
+    said.say(platform, GroupKind.COST_PAID, total)
+
+
+def _fees(said: _Statement, volumes: Mapping[Model, int], earlier: list[GroupFact]) -> None:
+    """Institutions are invoiced for referrals and pay in the next month; use is paid at once."""
+    platform = _platform(said.scenario)
+    for each in earlier:
+        if each.kind is GroupKind.REFERRAL_INVOICED:
+            said.say(platform, GroupKind.FEES_RECEIVED, each.amount_minor, party=each.party)
+    for funding in said.scenario.funding:
+        fee_ppm = said.scenario.terms(funding.model, said.month).fee_ppm
+        minor = volumes.get(funding.model, 0) * fee_ppm // PPM
+        party = int(funding.model) + 1
+        if funding.model is Model.ICE:
+            said.say(platform, GroupKind.REFERRAL_INVOICED, minor, party=party)
+        elif funding.model is Model.TECH_SOLUTIONS:
+            said.say(platform, GroupKind.FEES_RECEIVED, minor, party=party)
+
+
+def _funding(said: _Statement, balance_minor: int, earlier: list[GroupFact]) -> None:
+    """Repay the deal of the month before with its interest, and raise this month's."""
+    funded = 0
+    paid = 0
+    for deal in deals(each for each in earlier if each.detail.get("deal")).values():
+        entity, name = deal.raised.entity, deal.raised.detail["deal"]
+        if deal.raised.kind is not GroupKind.FUNDING_RAISED or deal.owed(said.day) <= 0:
+            continue
+        owed, interest = deal.owed(said.day), deal.interest(said.day)
+        said.say(entity, GroupKind.FUNDING_REPAID, owed, deal=name)
+        said.say(entity, GroupKind.FUNDING_INTEREST_PAID, interest, deal=name)
+        funded, paid = funded + owed, paid + interest
+    _raise(said, balance_minor)
+    own_now = balance_minor - _borrowed(said.scenario, balance_minor)
+    leverage = said.scenario.group.leverage_ppm
+    own_before = funded * (PPM - leverage) // leverage if leverage else own_now
+    _contribute(said, own_now - own_before)
+    _distribute(said, balance_minor, paid)
+
+
+def _raise(said: _Statement, balance_minor: int) -> None:
+    funding, cost = _own(said.scenario), said.scenario.group.funding_cost_ppm
+    if funding is not None:
+        said.say(
+            funding.entity, GroupKind.FUNDING_RAISED, _borrowed(said.scenario, balance_minor),
+            deal=f"investors {format_month(said.month)}", lender="trust_investors",
+            rate=_percent(cost[max(said.month, said.scenario.first_month)]),
+            cash=_cash(said.scenario),
+        )  # fmt: skip
+
+
+def _contribute(said: _Statement, minor: int) -> None:
+    """The platform's own money goes to the trust, or back where the trust needs less."""
+    funding, platform = _own(said.scenario), _platform(said.scenario)
+    if funding is None or funding.entity == platform:
+        return
+    said.say(platform, GroupKind.CAPITAL_CONTRIBUTED, minor, to=funding.entity)
+    placed: dict[str, Any] = {"as": "restricted_cash"}
+    said.say(funding.entity, GroupKind.DEPOSIT_PLACED, minor, **placed)
+    said.say(funding.entity, GroupKind.RESIDUAL_DISTRIBUTED, -minor, to=platform)
+
+
+def _distribute(said: _Statement, balance_minor: int, interest_minor: int) -> None:
+    """What a trust's loans earn beyond what it keeps and what investors earn."""
+    funding, platform = _own(said.scenario), _platform(said.scenario)
+    if funding is None or funding.entity == platform:
+        return
+    pricing = said.scenario.pricing
+    mean = sum(r * s for r, s in zip(pricing.rate_ppm, pricing.grade_share_ppm, strict=True)) // PPM
+    earned = balance_minor * mean * (PPM - KEPT_PPM) // (MONTHS_A_YEAR * PPM * PPM)
+    said.say(funding.entity, GroupKind.RESIDUAL_DISTRIBUTED, earned - interest_minor, to=platform)
+
+
+def _own(scenario: Scenario) -> Funding | None:
+    """The funding of loans on the balance sheet."""
+    return next((f for f in scenario.funding if f.model is Model.ON_BALANCE_SHEET), None)
+
+
+def _borrowed(scenario: Scenario, balance_minor: int) -> int:
+    return half_up(balance_minor * scenario.group.leverage_ppm, PPM)
+
+
+def _cash(scenario: Scenario) -> str:
+    """Where the money of loans on the balance sheet lies: restricted in a trust."""
+    funding = _own(scenario)
+    own = funding is not None and funding.entity == _platform(scenario)
+    return "cash" if own else "restricted_cash"
+
+
+def _platform(scenario: Scenario) -> int:
+    given = scenario.group.policies.get("entities.yaml")
+    return parse_entities(given).platform.number if given else 1
+
+
+def _place(function: str) -> int:
+    return ("servicing_cost", "marketing", "administration").index(function)
+
+
+def _percent(ppm: int) -> str:
+    return f"{ppm // 10_000}.{ppm % 10_000:04d}%"

@@ -1,0 +1,96 @@
+"""What the group states each month of a run: `group`'s facts, from the run's own volumes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from usance.base.book import Book
+from usance.base.codes import Model
+from usance.base.rates import PPB
+from usance.base.step import Step
+from usance.twin.month.loan_terms import PRODUCTS
+from usance.twin.month.shard import PER_USER
+from usance.twin.run.group_facts import income_tax_owed, month_facts, opening_facts
+from usance.twin.run.quarter_close import period_of
+from usance.twin.run.run_context import Setting
+
+I64 = NDArray[np.int64]
+MODELS = max(Model) + 1
+BEYOND = 7
+"""The bucket of loans more than 180 days past due, which are no balance any more."""
+
+
+def owed_by_model(setting: Setting, tape: pa.Table) -> I64:
+    """Unpaid principal of the rows of a tape."""
+    models = np.array([int(each.model) for each in setting.institutions.funding])
+    rows = tape.select(["bucket", "cell", "principal_minor"])
+    kept = rows.filter(pc.less(rows["bucket"], BEYOND))
+    of_cell = models[(kept["cell"].to_numpy().astype(np.int64) - 1) // PRODUCTS]
+    return _sums(of_cell, kept["principal_minor"].to_numpy(), MODELS)
+
+
+def lent_by_model(loans: pa.Table) -> I64:
+    """What new loans were drawn for."""
+    return _sums(loans["model"].to_numpy(), loans["principal_minor"].to_numpy(), MODELS)
+
+
+def approved_by_channel(setting: Setting, lines: pa.Table | None) -> I64:
+    """Users given their first line."""
+    channels = max((each.number for each in setting.scenario.users.channels), default=0) + 1
+    if lines is None:
+        return np.zeros(channels, np.int64)
+    found = setting.population.channel(lines["line_id"].to_numpy() // PER_USER)
+    return np.bincount(found, minlength=channels).astype(np.int64)
+
+
+class GroupFacts:
+    """States the group's facts."""
+
+    def __init__(self, setting: Setting) -> None:
+        self.setting = setting
+        self.scale_ppb = int(setting.scale * PPB)
+
+    @property
+    def is_asked(self) -> bool:
+        """Whether the scenario says anything about the group."""
+        return bool(self.setting.scenario.group.policies)
+
+    def open(self, step: Step) -> None:
+        """The facts by the opening."""
+        if self.is_asked:
+            rows = opening_facts(self.setting.scenario, self.scale_ppb)
+            step.add("group_facts", rows, month=self.setting.opening_month)
+
+    def month(
+        self, step: Step, month: int, book: Book, *, lent: I64, owed: I64, approved: I64
+    ) -> None:
+        """The facts of a month, after its loans are booked; `owed` is without them."""
+        if not self.is_asked:
+            return
+        before = book.read("group_facts", month=month - 1)
+        first_id = 1 + max(_last_ids(book), default=0)
+        closed = period_of(month - 1, self.setting.opening_month)
+        tax = income_tax_owed(book) if closed is not None else None
+        rows = month_facts(
+            self.setting.scenario, month, _models(lent), _models(owed + lent),
+            dict(enumerate(approved.tolist())), self.scale_ppb, first_id, before, tax,
+        )  # fmt: skip
+        if rows.num_rows:
+            step.add("group_facts", rows, month=month)
+
+
+def _last_ids(book: Book) -> list[int]:
+    return [int(file.last[0]) for file in book.files("group_facts") if file.rows]
+
+
+def _models(sums: I64) -> dict[Model, int]:
+    return {model: int(sums[model]) for model in Model}
+
+
+def _sums(keys: NDArray[np.int64], amounts: I64, room: int) -> I64:
+    found = np.zeros(room, np.int64)
+    np.add.at(found, keys, amounts)
+    return found

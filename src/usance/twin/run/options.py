@@ -1,0 +1,46 @@
+"""What commands that run a scenario ask for alike: its scale and its months."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Annotated
+
+import typer
+
+from usance.base.dates import parse_month
+from usance.twin.errors import LEAST_SCALE, MOST_SCALE, RunError, scale_error
+from usance.world.scenario.scenario import Scenario
+
+Scale = Annotated[str, typer.Option(metavar="S", help="Counts and budgets against full size.")]
+First = Annotated[
+    str | None, typer.Option("--from", metavar="MONTH", help="First month; the scenario's.")
+]
+Last = Annotated[
+    str | None, typer.Option("--to", metavar="MONTH", help="Last month; the scenario's.")
+]
+
+
+def parse_scale(text: str) -> Fraction:
+    """A scale as people write it.
+
+    >>> parse_scale("0.01") == parse_scale("1/100")
+    True
+    """
+    try:
+        # A float knows at once what would have too many digits as a fraction, such as 1e99999999.
+        near = LEAST_SCALE if "/" in text else float(text)
+        if LEAST_SCALE <= near <= MOST_SCALE and LEAST_SCALE <= Fraction(text) <= MOST_SCALE:
+            return Fraction(text)
+    except (ValueError, ZeroDivisionError):
+        fix = "Give --scale, such as 0.01 or 1/100"
+        what = f"{text!r} is no scale: it is no number"
+        raise RunError(what, where="--scale", fix=fix) from None
+    raise scale_error(text)
+
+
+def parse_span(economy: Scenario, first: str | None, last: str | None) -> tuple[int, int]:
+    """The months of a run, the scenario's where none is given."""
+    return (
+        parse_month(first, where="--from") if first else economy.first_month,
+        parse_month(last, where="--to") if last else economy.last_month,
+    )

@@ -1,0 +1,97 @@
+"""Quarters of a run: what the group states, the close, the metrics, and at last the release."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pyarrow as pa
+
+from usance.base.book import Book
+from usance.base.dates import format_month, last_of_month
+from usance.base.errors import Problems
+from usance.base.parameters import Parameters
+from usance.books.close.checklist import close
+from usance.books.close.closes import OPEN
+from usance.books.periods import ClosePeriod, parse_close_period
+from usance.disclose.errors import WrongSign
+from usance.disclose.profile import DEFAULT, load_profile
+from usance.disclose.release.filer import parse_filer, read_filer
+from usance.disclose.release.publication import publish, release_of
+from usance.measure.inputs import Inputs
+from usance.measure.metrics import measure, metrics_table
+from usance.measure.spans import Span
+from usance.twin.errors import RunError
+from usance.twin.month.moments import end_of_month
+from usance.world.scenario.file import write_policies
+from usance.world.scenario.scenario import Scenario
+
+RELEASE_FORMATS = ("csv", "html")
+ACTOR = "twin"
+"""Who closes the books of a run; what anyone else closed in its folder is not the run's."""
+FILER = "filer.yaml"
+"""Beside the policies of a scenario: how its company files."""
+
+
+def period_of(month: int, opening: int) -> ClosePeriod | None:
+    """What is closed at the end of a month: the opening by itself, then quarters."""
+    if month == opening:
+        return parse_close_period(format_month(month))
+    if month % 3 != 2:
+        return None
+    return parse_close_period(f"{1970 + month // 12}Q{month % 12 // 3 + 1}")
+
+
+def is_open(book: Book, period: ClosePeriod) -> bool:
+    """Whether a period is still to be closed."""
+    found = book.manifest.periods.get(format_month(period.last_month))
+    return found is None or found.state == OPEN
+
+
+def close_period(
+    book: Book, scenario: Scenario, period: ClosePeriod, clock: Callable[[], float]
+) -> dict[str, float]:
+    """Close a period with the scenario's policies; seconds of each step."""
+    known_at = end_of_month(period.last_month, scenario.time_zone)
+    with TemporaryDirectory() as folder:
+        policies = write_policies(scenario, Path(folder))
+        made = close(
+            book, period, policies=policies, known_at=known_at, actor=ACTOR, clock=clock,
+            parameters=_shipped(),
+        )  # fmt: skip
+    return made.seconds
+
+
+@cache
+def _shipped() -> Parameters:
+    """The parameters of all closes of a run."""
+    return Parameters.load()
+
+
+def measured(book: Book, period: ClosePeriod, engine: str = "duckdb") -> pa.Table:
+    """The whole pack of metrics of a closed quarter."""
+    as_of, span = last_of_month(period.last_month), Span.of(period.label)
+    results = measure(Inputs.of_book(book), as_of=as_of, period=span, engine=engine)
+    return metrics_table(results)
+
+
+def publish_release(
+    book: Book, scenario: Scenario, period: ClosePeriod, folder: Path
+) -> dict[str, str]:
+    """The release of the last quarter, as a table and a page, by the scenario's filer if any."""
+    written = scenario.group.policies.get(FILER)
+    filer = parse_filer(written) if written else replace(read_filer(None), translated=False)
+    try:
+        files = publish(
+            release_of(book, period, load_profile(DEFAULT), filer), folder, RELEASE_FORMATS
+        )
+    except (WrongSign, Problems) as error:
+        if not all(isinstance(each, WrongSign) for each in getattr(error, "errors", [error])):
+            raise
+        what = f"its books have no release of {period.label}: {error.as_dict()['what']}"
+        fix = "Take a larger --scale: where loans are few, cash may run out. All tables are there"
+        raise RunError(what, where=str(book.path), fix=fix) from error
+    return {name: path.relative_to(book.path).as_posix() for name, path in files.items()}

@@ -1,0 +1,95 @@
+"""Funding sources and their limits as tables: a version for each mandate they give."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from usance.base.book import Book
+from usance.base.codes import Scope
+from usance.base.columns import make
+from usance.base.compiled import available_cores
+from usance.base.concurrency import side_by_side
+from usance.base.dates import first_of_month, last_of_month, to_day
+from usance.base.manifest import FileEntry
+from usance.base.tables import table
+from usance.match.mandates.limits import LimitKind, list_limits
+from usance.twin.month.loan_terms import PRODUCTS
+from usance.twin.run.run_context import Setting
+
+I64 = NDArray[np.int64]
+HISTORY = 60
+"""Months before the opening in which opening loans may have been drawn."""
+FIRST_VERSION = 1
+
+
+def sources_table(setting: Setting) -> pa.Table:
+    """Every source on its terms: before the run, then a version for each of its mandates."""
+    columns = np.array([row for n in range(1, setting.sources + 1) for row in _rows(setting, n)]).T
+    names = (
+        "source", "version", "valid_from", "valid_to", "institution", "entity", "model",
+        "coupon_ppm", "fee_ppm", "trigger_days", "guarantor", "co_share_ppm", "settlement_lag",
+    )  # fmt: skip
+    days = {"valid_from", "valid_to"}
+    return make("sources", **{
+        name: values.astype(np.int32) if name in days else values
+        for name, values in zip(names, columns, strict=True)
+    })  # fmt: skip
+
+
+def _rows(setting: Setting, number: int) -> Iterator[tuple[int, ...]]:
+    scenario, institutions = setting.scenario, setting.institutions
+    opening = setting.opening_month
+    begun = to_day(first_of_month(opening - HISTORY)), to_day(last_of_month(opening))
+    spans = [(FIRST_VERSION, *begun, opening)]
+    for month in range(scenario.first_month, scenario.last_month + 1):
+        funding = institutions.funding[number - 1]
+        found = institutions.turns.spans(number, funding, month)
+        version = institutions.turns.first_version(number, funding, month)
+        spans += [(version + n, each.first_day, each.last_day, month)
+                  for n, each in enumerate(found)]  # fmt: skip
+    for version, first, last, month in spans:
+        terms = scenario.terms(institutions.funding[number - 1].model, month)
+        yield (
+            number, version, first, last, number, terms.entity, int(terms.model),
+            institutions.coupon_ppm(number, month), terms.fee_ppm, terms.trigger_days, 0, 0, 1,
+        )  # fmt: skip
+
+
+def limits_table(setting: Setting, month: int, book: Book, released_before: I64) -> pa.Table:
+    """The most each source may have out under a month's mandates.
+
+    That is what it has out on the eve, and what the mandate lets it lend besides; what comes back
+    makes room again where budgets revolve.
+    """
+    revolved = {n: int(released_before[n].sum()) for n in range(1, setting.sources + 1)}
+    mandates = setting.institutions.mandates(month, revolved)
+    out = _owed(setting, month - 1, book)
+    rows = []
+    for limit in list_limits(mandates):
+        assert limit.kind is LimitKind.TOTAL, "mandates of the world have a budget and no more"
+        mandate = mandates.mandates[limit.column]
+        out[mandate.source] += limit.bound
+        rows.append((mandate.source, mandate.version, limit.number, out[mandate.source]))
+    source, version, number, amount = np.array(rows, np.int64).T
+    return make(
+        "limits", source=source, version=version, limit=number, amount_minor=amount,
+        scope=np.full(len(rows), int(Scope.TOTAL)), share_ppm=np.full(len(rows), -1),
+    )  # fmt: skip
+
+
+def _owed(setting: Setting, month: int, book: Book) -> I64:
+    """Unpaid principal at a month's end by source."""
+
+    def owed(file: FileEntry) -> I64:
+        found = np.zeros(setting.sources + 1, np.int64)
+        rows = book.read_file(table("tape"), file, ["cell", "principal_minor"])
+        source = (rows["cell"].to_numpy().astype(np.int64) - 1) // PRODUCTS + 1
+        np.add.at(found, source, rows["principal_minor"].to_numpy())
+        return found
+
+    parts = side_by_side(owed, book.files("tape", month=month), available_cores())
+    return sum(parts, np.zeros(setting.sources + 1, np.int64))

@@ -1,0 +1,1 @@
+"""What-if: two scenarios on the same seeds, figure beside figure."""

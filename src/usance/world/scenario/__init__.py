@@ -1,0 +1,1 @@
+"""Scenarios: the simulated economy as data, read from a file and checked."""
