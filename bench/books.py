@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from bench.report import Report, best_seconds
 from usance.base.book import Book
-from usance.base.codes import Kind, Model
+from usance.base.codes import FactKind, FundingModel
 from usance.base.columns import make
 from usance.base.dates import parse_month, to_day
 from usance.books.close.checklist import close
@@ -29,7 +29,12 @@ PERIOD = "2024Q2"
 LAST_DAY = date(2024, 6, 30)
 SHARD_LOANS = 1_000_000
 SIZES = (250_000, 1_000_000)
-MODELS = (Model.CAPITAL_HEAVY, Model.ON_BALANCE_SHEET, Model.CAPITAL_LIGHT, Model.ICE)
+MODELS = (
+    FundingModel.CAPITAL_HEAVY,
+    FundingModel.ON_BALANCE_SHEET,
+    FundingModel.CAPITAL_LIGHT,
+    FundingModel.ICE,
+)
 SHARES = (0.35, 0.2, 0.3, 0.15)
 MICROSECONDS = 86_400_000_000
 
@@ -46,7 +51,7 @@ def shard_columns(shard: int, count: int) -> tuple[Columns, Columns]:
     first_due = drawn + 30
     model = draw.choice([int(each) for each in MODELS], count, p=SHARES)
     principal = draw.integers(1_000_00, 20_000_00, count)
-    coupon = np.where(model == Model.ON_BALANCE_SHEET, 180_000, 70_000)
+    coupon = np.where(model == FundingModel.ON_BALANCE_SHEET, 180_000, 70_000)
     terms = TermColumns(
         principal, np.full(count, 180_000, np.int32), coupon.astype(np.int32),
         np.full(count, 12, np.int16), drawn.astype(np.int32), first_due.astype(np.int32),
@@ -55,14 +60,14 @@ def shard_columns(shard: int, count: int) -> tuple[Columns, Columns]:
     )  # fmt: skip
     plan = schedule_columns(terms)
     fees = np.add.reduceat(plan.guarantee_fee + plan.service_fee, plan.offsets[:-1])
-    guarantee = np.where(model == Model.CAPITAL_HEAVY, fees // 2, 0)
+    guarantee = np.where(model == FundingModel.CAPITAL_HEAVY, fees // 2, 0)
     stops = np.where(draw.random(count) < 0.04, draw.integers(0, 9, count), 99)
     number = np.arange(len(plan.due_on)) - np.repeat(plan.offsets[:-1], 12)
     paid = (plan.due_on <= to_day(LAST_DAY)) & (number < np.repeat(stops, 12))
-    paid &= np.repeat(model != Model.ICE, 12)
+    paid &= np.repeat(model != FundingModel.ICE, 12)
     owner = np.concatenate([ids, np.repeat(ids, 12)[paid]])
     day = np.concatenate([drawn, plan.due_on[paid]])
-    kind = np.concatenate([np.full(count, Kind.DISBURSED), np.full(paid.sum(), Kind.PAID)])
+    kind = np.concatenate([np.full(count, FactKind.DISBURSED), np.full(paid.sum(), FactKind.PAID)])
     amount = np.concatenate([principal, plan.total[paid]])
     order = np.lexsort((kind, day, owner))
     facts: Columns = {
@@ -79,7 +84,7 @@ def shard_columns(shard: int, count: int) -> tuple[Columns, Columns]:
         "principal_minor": principal, "rate_ppm": terms.rate_ppm, "coupon_ppm": coupon,
         "guarantee_fee_minor": guarantee, "eir_ppb": zeros, "grade": ones, "user_loan_no": ones,
         "channel": ones, "region": ones, "flat_fee_minor": zeros,
-        "upfront_fee_minor": np.where(model == Model.ON_BALANCE_SHEET, principal // 100, 0),
+        "upfront_fee_minor": np.where(model == FundingModel.ON_BALANCE_SHEET, principal // 100, 0),
     }  # fmt: skip
     return loans, facts
 

@@ -17,7 +17,7 @@ import numpy as np
 from bench import peers
 from bench.portfolio import AFTER_ALL, in_another_order, months, payments, portfolio, uneven
 from bench.report import Report, best_seconds
-from usance.base.codes import Kind
+from usance.base.codes import FactKind
 from usance.base.dates import from_day
 from usance.loan import Fact, Terms, replay, replay_columns, schedule
 from usance.loan.batch import schedule_columns, start_columns, step_columns, view_columns
@@ -120,9 +120,10 @@ def one_loan(report: Report) -> None:
     """A live system's call: 24 facts, a view."""
     terms = Terms(principal_minor=10_000_00, rate_ppm=180_000, coupon_ppm=60_000, instalments=24,
                   disbursed_on=date(2024, 1, 15), first_due_on=date(2024, 2, 15))  # fmt: skip
-    facts = [Fact(Kind.DISBURSED, terms.disbursed_on, terms.principal_minor, ref=1)]
+    facts = [Fact(FactKind.DISBURSED, terms.disbursed_on, terms.principal_minor, ref=1)]
     facts += [
-        Fact(Kind.PAID, row.due_on, row.total, ref=1 + row.number) for row in schedule(terms)[:23]
+        Fact(FactKind.PAID, row.due_on, row.total, ref=1 + row.number)
+        for row in schedule(terms)[:23]
     ]
     day = facts[-1].effective_on + timedelta(days=5)
     took = []

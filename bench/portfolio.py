@@ -7,7 +7,7 @@ from datetime import date
 
 import numpy as np
 
-from usance.base.codes import Kind
+from usance.base.codes import FactKind
 from usance.base.dates import to_day
 from usance.loan import FactColumns, ScheduleColumns, TermColumns, schedule
 
@@ -40,8 +40,12 @@ def payments(terms: TermColumns, count: int) -> FactColumns:
     width = count + 1
     day = np.empty((loans, width), np.int32)
     amount = np.empty((loans, width), np.int64)
-    kind = np.full((loans, width), Kind.PAID, np.int8)
-    day[:, 0], amount[:, 0], kind[:, 0] = terms.disbursed_on, terms.principal_minor, Kind.DISBURSED
+    kind = np.full((loans, width), FactKind.PAID, np.int8)
+    day[:, 0], amount[:, 0], kind[:, 0] = (
+        terms.disbursed_on,
+        terms.principal_minor,
+        FactKind.DISBURSED,
+    )
     day[:, 1:] = plan.due_on.reshape(loans, instalments)[:, :count]
     amount[:, 1:] = plan.total.reshape(loans, instalments)[:, :count]
     offsets = np.arange(0, loans * width + 1, width, dtype=np.int64)

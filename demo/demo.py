@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from demo import lender
-from usance.base.codes import Kind
+from usance.base.codes import FactKind
 from usance.base.command_line import number
 from usance.base.compiled import available_cores
 from usance.base.dates import from_day, to_day
@@ -203,8 +203,8 @@ def payments(
     kept = np.concatenate((np.ones((loans, 1), bool), paid), axis=1)
     day = np.concatenate((terms.disbursed_on[:, None], due + late), axis=1)
     money = np.concatenate((terms.principal_minor[:, None], amount), axis=1)
-    kind = np.full(kept.shape, Kind.PAID, np.int8)
-    kind[:, 0] = Kind.DISBURSED
+    kind = np.full(kept.shape, FactKind.PAID, np.int8)
+    kind[:, 0] = FactKind.DISBURSED
     offsets = np.concatenate(([0], np.cumsum(kept.sum(axis=1)))).astype(np.int64)
     return FactColumns(offsets, day[kept].astype(np.int32), kind[kept], money[kept],
                        np.zeros(int(offsets[-1]), np.int64))  # fmt: skip
@@ -220,7 +220,7 @@ def exactly(terms: TermColumns, facts: FactColumns, row: int) -> list[int]:
         guarantee_fee_minor=int(terms.guarantee_fee_minor[row]), convention=OWN["level_monthly"],
     )  # fmt: skip
     span = range(int(facts.offsets[row]), int(facts.offsets[row + 1]))
-    happened = [Fact(Kind(int(facts.kind[at])), from_day(int(facts.day[at])),
+    happened = [Fact(FactKind(int(facts.kind[at])), from_day(int(facts.day[at])),
                      int(facts.amount_minor[at]), ref=at) for at in span]  # fmt: skip
     return view_values(replay(own, happened, AS_OF, form="exact").view())
 

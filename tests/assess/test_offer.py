@@ -14,9 +14,9 @@ from usance.assess.flow.errors import WrongInput
 from usance.assess.offer.choice import choose, choose_exactly
 from usance.assess.offer.menu import Segment, price_menu
 from usance.assess.offer.profit import (
-    MOST_MINOR,
-    MOST_MONTHS,
-    MOST_RATE_PPM,
+    MAX_MINOR,
+    MAX_MONTHS,
+    MAX_RATE_PPM,
     SHIPPED,
     Offers,
     expected,
@@ -163,14 +163,14 @@ def test_a_rate_of_a_fraction_is_not_a_rate_of_nothing() -> None:
 
 
 def test_the_largest_offer_does_not_overflow() -> None:
-    most = Offers.of([MOST_MINOR], [MOST_RATE_PPM], [MOST_MONTHS])
+    most = Offers.of([MAX_MINOR], [MAX_RATE_PPM], [MAX_MONTHS])
     found = expected(read_economics(), most, [PPM], [8], [PPM]).parts()
-    drawn = Fraction(MOST_MINOR) * Fraction(33, 100) * Fraction(85, 100)
+    drawn = Fraction(MAX_MINOR) * Fraction(33, 100) * Fraction(85, 100)
     income = drawn * 361 / 24 * 2 / Fraction(106, 100)
     assert abs(int(found["income_minor"][0]) - income) <= 2
     assert int(found["loss_minor"][0]) <= int(found["drawn_minor"][0])
     with pytest.raises(WrongInput, match="line_minor is out of range"):
-        Offers.of([MOST_MINOR + 1], [1], [1])
+        Offers.of([MAX_MINOR + 1], [1], [1])
 
 
 @pytest.mark.parametrize(

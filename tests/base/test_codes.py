@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from usance.base.codes import Code, Currency, Kind, Model, Product, code_lists, parse
+from usance.base.codes import Code, Currency, FactKind, FundingModel, Product, code_lists, parse
 from usance.base.errors import CodeError
 
 IN_ORDER = {
@@ -46,7 +46,7 @@ def test_kinds_are_those_of_the_specification(shared: Path) -> None:
     text = (shared / "spec" / "data.md").read_text(encoding="utf-8")
     match = re.search(r"`kind` of fact, in rank order: ([a-z_, ]+)\.", text)
     assert match
-    assert match[1].split(", ") == [kind.label for kind in Kind]
+    assert match[1].split(", ") == [kind.label for kind in FactKind]
 
 
 def test_codes_fit_eight_bits() -> None:
@@ -54,7 +54,7 @@ def test_codes_fit_eight_bits() -> None:
     assert all(0 <= number < 128 for number in numbers)
 
 
-@pytest.mark.parametrize("codes", [Kind, Model, Product, Currency])
+@pytest.mark.parametrize("codes", [FactKind, FundingModel, Product, Currency])
 def test_labels_read_back(codes: type[Code]) -> None:
     assert all(parse(codes, member.label) is member for member in codes)
 
@@ -66,7 +66,7 @@ def test_minor_units() -> None:
 @pytest.mark.parametrize("text", ["CAPITAL_HEAVY", "", "0", "capital heavy"])
 def test_an_unknown_name_is_refused(text: str) -> None:
     with pytest.raises(CodeError, match="Choices: capital_heavy") as caught:
-        parse(Model, text, where="row 3")
+        parse(FundingModel, text, where="row 3")
     assert caught.value.where == "row 3"
 
 

@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from usance.base.concurrency import behind, beside, side_by_side
+from usance.base.concurrency import in_background, in_idle_time, parallel_map
 
 
 def niceness() -> int:
@@ -18,12 +18,12 @@ def niceness() -> int:
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="threads are nice on Linux alone")
 def test_what_nobody_waits_for_gives_way_and_nothing_else_does() -> None:
     before = niceness()
-    assert behind(niceness)() == min(before + 10, 19)
-    assert beside(niceness)() == before
+    assert in_idle_time(niceness)() == min(before + 10, 19)
+    assert in_background(niceness)() == before
     assert niceness() == before
 
 
-@pytest.mark.parametrize("begin", [beside, behind])
+@pytest.mark.parametrize("begin", [in_background, in_idle_time])
 def test_an_error_waits_for_whoever_asks(begin) -> None:  # type: ignore[no-untyped-def]
     later = begin(lambda: 1 // 0)
     with pytest.raises(ZeroDivisionError):
@@ -37,7 +37,7 @@ def test_no_more_jobs_are_begun_than_are_taken_soon() -> None:
         begun.append(job)
         return job
 
-    results = side_by_side(work, range(100), 2)
+    results = parallel_map(work, range(100), 2)
     assert next(results) == 0
     assert len(begun) <= 3
     assert list(results) == list(range(1, 100))

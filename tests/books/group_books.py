@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, date, datetime
 from typing import Any
 
-from usance.base.codes import Currency, Tag
+from usance.base.codes import Currency, IfrsAdjustment
 from usance.books.chart import load_chart
 from usance.books.group.entities import Entities, parse_entities
 from usance.books.group.exchange import Rates
@@ -69,7 +69,9 @@ def with_rates() -> Facts:
     return Facts().rates()
 
 
-def amounts(lines: GroupLines, *, entity: int = 0, tag: Tag = Tag.NONE) -> dict[str, int]:
+def amounts(
+    lines: GroupLines, *, entity: int = 0, tag: IfrsAdjustment = IfrsAdjustment.NONE
+) -> dict[str, int]:
     """Balances by account name, in whatever currency."""
     found: dict[str, int] = {}
     for line in lines:
@@ -100,7 +102,9 @@ def closed(
     return GroupBooks(ledger, entities, Rates.of(facts, entities.currency))
 
 
-def lines_of(rows: dict[str, int], entity: int, day: date, tag: Tag = Tag.NONE) -> Ledger:
+def lines_of(
+    rows: dict[str, int], entity: int, day: date, tag: IfrsAdjustment = IfrsAdjustment.NONE
+) -> Ledger:
     """Loan lines of a close by account, under a rule of the loan books."""
     from usance.base.dates import to_day
     from usance.books.group.lines import Line
@@ -108,9 +112,19 @@ def lines_of(rows: dict[str, int], entity: int, day: date, tag: Tag = Tag.NONE) 
     chart = load_chart()
     return Ledger.of_group(
         GroupLines.of(
-            Line(123, entity, int(tag is not Tag.NONE), int(tag), chart[name].number, 0, 0, 0,
-                 to_day(day), minor)
+            Line(
+                123,
+                entity,
+                int(tag is not IfrsAdjustment.NONE),
+                int(tag),
+                chart[name].number,
+                0,
+                0,
+                0,
+                to_day(day),
+                minor,
+            )
             for name, minor in rows.items()
         ),
         day,
-    )  # fmt: skip
+    )

@@ -12,18 +12,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tests.books.rule_matrix import ACCOUNTS, PLACE
-from usance.base.codes import Model, Tag
+from usance.base.codes import FundingModel, IfrsAdjustment
 from usance.books.loans.amounts import AMOUNTS
 
 I64 = NDArray[np.int64]
-HEAVY, OWN, LIGHT, ICE, TECH = Model
+HEAVY, OWN, LIGHT, ICE, TECH = FundingModel
 
 _SERVICE = "facilitation_earned + servicing_earned - service_received - contract_written_off"
 _FEE_CASH = "cleared_institution - cleared_institution + cleared_fees"
 _FEES_IN = "service_received + penalty_received + overpaid + recovered_service - cleared_fees"
 _CONTRACT = "contract_written_off - recovered_service - contract_provision"
 
-US_GAAP: Mapping[Model, Mapping[str, str]] = {
+US_GAAP: Mapping[FundingModel, Mapping[str, str]] = {
     HEAVY: {
         "cash": f"{_FEE_CASH} + cleared_recovery",
         "restricted_cash": "- paid_out",
@@ -100,14 +100,14 @@ US_GAAP: Mapping[Model, Mapping[str, str]] = {
         "other_tax_payable": "- usage_vat",
     },
 }
-IFRS: Mapping[tuple[Model, Tag], Mapping[str, str]] = {
-    (HEAVY, Tag.ECL): {
+IFRS: Mapping[tuple[FundingModel, IfrsAdjustment], Mapping[str, str]] = {
+    (HEAVY, IfrsAdjustment.ECL): {
         "contingent_provision": "ifrs_contingent_loss",
         "contingent": "- ifrs_contingent_loss",
         "deferred_tax_asset": "ifrs_contingent_loss_tax",
         "income_tax": "- ifrs_contingent_loss_tax",
     },
-    (HEAVY, Tag.GUARANTEE): {
+    (HEAVY, IfrsAdjustment.GUARANTEE): {
         "stand_ready": "ifrs_stand_ready",
         "financial_receivable": "ifrs_contract_liability - ifrs_stand_ready",
         "contract_liabilities": "- ifrs_contract_liability",
@@ -116,13 +116,13 @@ IFRS: Mapping[tuple[Model, Tag], Mapping[str, str]] = {
         "deferred_tax_asset": "- ifrs_allowance_tax",
         "income_tax": "ifrs_allowance_tax",
     },
-    (OWN, Tag.ECL): {
+    (OWN, IfrsAdjustment.ECL): {
         "loan_provision": "ifrs_loan_loss - ifrs_net_interest",
         "loans_later": "ifrs_net_interest - ifrs_loan_loss",
         "deferred_tax_asset": "ifrs_loan_loss_tax",
         "income_tax": "- ifrs_loan_loss_tax",
     },
-    (OWN, Tag.EIR): {
+    (OWN, IfrsAdjustment.EIR): {
         "unearned_fee": "ifrs_fee",
         "financing_income": "ifrs_fee_vat - ifrs_fee",
         "other_tax_payable": "- ifrs_fee_vat",
@@ -132,9 +132,9 @@ IFRS: Mapping[tuple[Model, Tag], Mapping[str, str]] = {
 }
 
 
-def holdings(model: Model, tag: Tag) -> I64:
+def holdings(model: FundingModel, tag: IfrsAdjustment) -> I64:
     """By amount and account, what one unit of an amount is of what an account holds."""
-    told = US_GAAP[model] if tag is Tag.NONE else IFRS.get((model, tag), {})
+    told = US_GAAP[model] if tag is IfrsAdjustment.NONE else IFRS.get((model, tag), {})
     found = np.zeros((len(AMOUNTS), len(ACCOUNTS)), np.int64)
     for account, formula in told.items():
         sign = 1

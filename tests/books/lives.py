@@ -5,7 +5,7 @@ prepaid, waived, overpaid, charged back, paid out by the guarantor, charged off.
 from what the loan owes on that day, so each life is one that could have been, and each is over by
 `END`.
 
->>> life = lives(Model.CAPITAL_HEAVY, "payout", 100, seed=1)
+>>> life = lives(FundingModel.CAPITAL_HEAVY, "payout", 100, seed=1)
 >>> len(life), bool(replay_columns(life.terms, life.facts, END).column("compensated").all())
 (100, True)
 """
@@ -20,7 +20,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from usance.base.codes import Component, Kind, Model
+from usance.base.codes import Component, FactKind, FundingModel
 from usance.base.dates import to_day
 from usance.books.effective_interest.columns import effective_rates
 from usance.books.loans.measurement import LoanColumns
@@ -46,7 +46,7 @@ TRIGGER_DAYS, CHARGE_OFF_DAYS = 61, 181
 class Lives:
     """Loans of one model with all their facts."""
 
-    model: Model
+    model: FundingModel
     terms: TermColumns
     upfront_minor: I64
     fee_ppm: I32
@@ -74,7 +74,7 @@ class History:
         self.terms, self.draw = terms, draw
         self.all = np.arange(len(terms))
         self._facts: list[tuple[I64, I64, I64, I64, I64]] = []
-        self.add(self.all, terms.disbursed_on, Kind.DISBURSED, terms.principal_minor)
+        self.add(self.all, terms.disbursed_on, FactKind.DISBURSED, terms.principal_minor)
 
     @cached_property
     def plan(self) -> ScheduleColumns:
@@ -115,7 +115,9 @@ class History:
         share = self.draw.random(len(most))
         return np.asarray(least + np.floor(share * (most - least)), np.int64)
 
-    def add(self, loans: I64, day: I64 | I32, kind: Kind, amount: I64, arg: I64 | int = 0) -> None:
+    def add(
+        self, loans: I64, day: I64 | I32, kind: FactKind, amount: I64, arg: I64 | int = 0
+    ) -> None:
         """Facts of some loans; where the amount is nothing, nothing happens."""
         is_fact = np.flatnonzero((amount > 0) & (loans >= 0))
         size = len(is_fact)
@@ -129,7 +131,7 @@ class History:
         """Pay rows of the schedules on their due dates, or some days later."""
         rows = np.flatnonzero(wanted)
         days = self.plan.due_on[rows] + np.broadcast_to(late, len(self.row_loan))[rows]
-        self.add(self.row_loan[rows], days, Kind.PAID, self.plan.total[rows])
+        self.add(self.row_loan[rows], days, FactKind.PAID, self.plan.total[rows])
 
     def pay_first(self, count: I64) -> None:
         """Pay some instalments of every loan on time."""
@@ -143,7 +145,7 @@ class History:
         """Pay everything that has fallen due by a day."""
         view = self.view(day)
         amount = sum((view.column(name) for name in PAST_DUE), np.zeros(len(day), np.int64))
-        self.add(self.all, day, Kind.PAID, np.where(which, amount, 0))
+        self.add(self.all, day, FactKind.PAID, np.where(which, amount, 0))
 
     def pay_as_due(self, after: I64) -> None:
         """From a day on, pay at every due date what has fallen due."""
@@ -155,7 +157,7 @@ class History:
         """Pay what closes the loans on a day, and more."""
         amount = self.view(day).column("settlement")
         wanted = (amount > 0) if which is None else which & (amount > 0)
-        self.add(self.all, day, Kind.PAID, np.where(wanted, amount + more, 0))
+        self.add(self.all, day, FactKind.PAID, np.where(wanted, amount + more, 0))
 
     def columns(self) -> FactColumns:
         """The facts so far in canonical order."""
@@ -181,7 +183,7 @@ def _late(life: History) -> None:
     slow = life.often(0.3)[life.row_loan] * 33
     life.pay_rows(np.ones(len(days), np.bool_), days + slow)
     fined = np.flatnonzero(life.draw.random(len(days)) < 0.3)
-    life.add(life.row_loan[fined], life.plan.due_on[fined] + 1, Kind.FEE_CHARGED,
+    life.add(life.row_loan[fined], life.plan.due_on[fined] + 1, FactKind.FEE_CHARGED,
              life.draw.integers(1, 5_000, len(fined)), 1)  # fmt: skip
     life.settle(life.last_due + 70)
 
@@ -213,7 +215,7 @@ def _prepaid_in_part(life: History) -> None:
     day = _between(life)
     owed = life.view(day).column("settlement")
     share = life.draw.random(len(owed)) * 0.9
-    life.add(life.all, day, Kind.PAID, np.floor(owed * share).astype(np.int64))
+    life.add(life.all, day, FactKind.PAID, np.floor(owed * share).astype(np.int64))
     life.pay_as_due(day)
     life.settle(life.last_due)
 
@@ -221,7 +223,7 @@ def _prepaid_in_part(life: History) -> None:
 def _waived(life: History) -> None:
     """Some of what is still to come is waived, of one component or another."""
     day = _between(life)
-    life.add(life.all, day, Kind.FEE_CHARGED, life.some(0, 3_000), 1)
+    life.add(life.all, day, FactKind.FEE_CHARGED, life.some(0, 3_000), 1)
     view, component = life.view(day), life.some(0, 4)
     open_minor = np.zeros(len(day), np.int64)
     for part, name in zip(Component, (*_SCHEDULED, "penalty"), strict=True):
@@ -232,7 +234,7 @@ def _waived(life: History) -> None:
             left = left - view.column(f"paid_{name}")
         open_minor = np.where(component == int(part), left, open_minor)
     share = np.where(life.often(0.3), 1.0, life.draw.random(len(day)))
-    life.add(life.all, day + 1, Kind.WAIVED, np.floor(open_minor * share).astype(np.int64),
+    life.add(life.all, day + 1, FactKind.WAIVED, np.floor(open_minor * share).astype(np.int64),
              component)  # fmt: skip
     life.pay_as_due(day + 1)
     life.settle(life.last_due + 1)
@@ -246,10 +248,10 @@ def _overpaid(life: History) -> None:
     day, much = _between(life), life.some(1, 500_00)
     with_last = life.often(0.5)
     life.settle(day, more=np.where(with_last, much, 0))
-    life.add(life.all, day + 3, Kind.PAID, np.where(with_last, 0, much))
+    life.add(life.all, day + 3, FactKind.PAID, np.where(with_last, 0, much))
     part = np.minimum(much, life.some(0, 100_00))
-    life.add(life.all, day + 40, Kind.REFUNDED, part)
-    life.add(life.all, day + 130, Kind.REFUNDED, much - part)
+    life.add(life.all, day + 40, FactKind.REFUNDED, part)
+    life.add(life.all, day + 130, FactKind.REFUNDED, much - part)
 
 
 def _charged_back(life: History) -> None:
@@ -260,7 +262,7 @@ def _charged_back(life: History) -> None:
     names = ("paid_principal", "paid_interest", "paid_guarantee_fee", "paid_service_fee")
     paid = sum((view.column(name) for name in names), np.zeros(len(day), np.int64))
     share = np.where(life.often(0.3), 1.0, life.draw.random(len(day)))
-    life.add(life.all, day + 20, Kind.CHARGED_BACK, np.floor(paid * share).astype(np.int64))
+    life.add(life.all, day + 20, FactKind.CHARGED_BACK, np.floor(paid * share).astype(np.int64))
     life.settle(np.maximum(life.last_due, day + 20) + life.some(1, 100))
 
 
@@ -269,15 +271,15 @@ def _paid_out(life: History) -> None:
     day = _default(life, TRIGGER_DAYS)
     view = life.view(day)
     claim = view.column("principal_outstanding") + view.column("accrued_interest")
-    life.add(life.all, day, Kind.COMPENSATED, claim, 9)
-    life.add(life.all, day + 120, Kind.CHARGED_OFF, view.column("principal_outstanding"))
+    life.add(life.all, day, FactKind.COMPENSATED, claim, 9)
+    life.add(life.all, day + 120, FactKind.CHARGED_OFF, view.column("principal_outstanding"))
     _recover(life, day + life.some(1, 200))
 
 
 def _charged_off(life: History) -> None:
     day = _default(life, CHARGE_OFF_DAYS)
-    life.add(life.all, day - 100, Kind.BOUGHT_OUT, np.where(life.often(0.3), 1, 0), 3)
-    life.add(life.all, day, Kind.CHARGED_OFF, life.view(day).column("principal_outstanding"))
+    life.add(life.all, day - 100, FactKind.BOUGHT_OUT, np.where(life.often(0.3), 1, 0), 3)
+    life.add(life.all, day, FactKind.CHARGED_OFF, life.view(day).column("principal_outstanding"))
     _recover(life, day + life.some(0, 200))
 
 
@@ -288,8 +290,10 @@ def _default(life: History, days: int) -> I64:
     due = life.due(count)
     part = np.where(life.often(0.5), life.some(1, 20_00), 0)
     total = life.plan.total[life.plan.offsets[:-1] + np.minimum(count, life.terms.instalments - 1)]
-    life.add(life.all, due + 5, Kind.PAID, np.minimum(part, np.maximum(total - 1, 0)))
-    life.add(life.all, due + 9, Kind.FEE_CHARGED, np.where(life.often(0.5), life.some(1, 5_000), 0))
+    life.add(life.all, due + 5, FactKind.PAID, np.minimum(part, np.maximum(total - 1, 0)))
+    life.add(
+        life.all, due + 9, FactKind.FEE_CHARGED, np.where(life.often(0.5), life.some(1, 5_000), 0)
+    )
     return due + days
 
 
@@ -297,15 +301,17 @@ def _recover(life: History, day: I64) -> None:
     """Nothing, a part, or all of it comes back; some of what came is charged back."""
     owed = life.view(day).column("settlement")
     share = np.floor(owed * life.draw.random(len(day)) * 0.9).astype(np.int64)
-    life.add(life.all, day, Kind.RECOVERED, np.where(life.often(0.6), share, 0))
-    life.add(life.all, day + 1, Kind.FEE_CHARGED, np.where(life.often(0.2), life.some(1, 900), 0))
-    life.add(life.all, day + 9, Kind.PAID, np.where(life.often(0.3), life.some(1, 10_00), 0))
+    life.add(life.all, day, FactKind.RECOVERED, np.where(life.often(0.6), share, 0))
+    life.add(
+        life.all, day + 1, FactKind.FEE_CHARGED, np.where(life.often(0.2), life.some(1, 900), 0)
+    )
+    life.add(life.all, day + 9, FactKind.PAID, np.where(life.often(0.3), life.some(1, 10_00), 0))
     back = np.where(life.often(0.1), share // 2, 0)
     recovered = life.view(day + 10).column("recovered")
-    life.add(life.all, day + 10, Kind.CHARGED_BACK, np.minimum(back, recovered))
+    life.add(life.all, day + 10, FactKind.CHARGED_BACK, np.minimum(back, recovered))
     life.settle(day + life.some(30, 400), which=life.often(0.3))
     over = life.view(day + 401).column("overpaid")
-    life.add(life.all, day + 401, Kind.REFUNDED, over)
+    life.add(life.all, day + 401, FactKind.REFUNDED, over)
 
 
 PATHS: Mapping[str, Callable[[History], None]] = {
@@ -320,37 +326,37 @@ PATHS: Mapping[str, Callable[[History], None]] = {
     "payout": _paid_out,
     "charge-off": _charged_off,
 }
-BORROWED = (Model.CAPITAL_HEAVY, Model.ON_BALANCE_SHEET, Model.CAPITAL_LIGHT)
+BORROWED = (FundingModel.CAPITAL_HEAVY, FundingModel.ON_BALANCE_SHEET, FundingModel.CAPITAL_LIGHT)
 EVERY = tuple(
     (model, path)
-    for model in Model
+    for model in FundingModel
     for path in PATHS
-    if (path != "payout" or model is Model.CAPITAL_HEAVY)
-    and (path != "charge-off" or model is not Model.CAPITAL_HEAVY)
+    if (path != "payout" or model is FundingModel.CAPITAL_HEAVY)
+    and (path != "charge-off" or model is not FundingModel.CAPITAL_HEAVY)
     and (path == "term" or model in BORROWED)
 )
 """Every model with every path it has; of loans that are only referred or handled, one."""
 
 
-def lives(model: Model, path: str, count: int, seed: int) -> Lives:
+def lives(model: FundingModel, path: str, count: int, seed: int) -> Lives:
     """Whole lives of one model on one path."""
     draw = np.random.default_rng([seed, int(model), list(PATHS).index(path)])
     terms = random_terms(model, count, draw)
     life = History(terms, draw)
     PATHS[path](life)
-    own = model is Model.ON_BALANCE_SHEET
+    own = model is FundingModel.ON_BALANCE_SHEET
     upfront = np.where(draw.random(count) < 0.6, terms.principal_minor // 40, 0) * own
     fee = draw.integers(1, 60_000, count) * (model not in BORROWED)
     return Lives(model, terms, upfront.astype(np.int64), fee.astype(np.int32), life.columns())
 
 
-def random_terms(model: Model, count: int, draw: np.random.Generator) -> TermColumns:
+def random_terms(model: FundingModel, count: int, draw: np.random.Generator) -> TermColumns:
     """Terms of any own convention, up to two years; fees by rate, flat, or none."""
     principal = draw.integers(100_00, 50_000_00, count)
     months = draw.choice(np.array([1, 3, 6, 6, 9, 12, 12, 12, 18, 24]), count)
     drawn = FIRST + draw.integers(0, DRAWING_DAYS, count)
     rate = np.where(draw.random(count) < 0.1, 0, draw.integers(1, 360_000, count))
-    plain = 0.6 if model is Model.ON_BALANCE_SHEET else 0.1
+    plain = 0.6 if model is FundingModel.ON_BALANCE_SHEET else 0.1
     coupon = np.where(draw.random(count) < plain, rate, rate // draw.integers(1, 6, count))
     flat = np.where(draw.random(count) < plain, 0, principal // draw.integers(12, 200, count))
     terms = TermColumns(
@@ -359,7 +365,7 @@ def random_terms(model: Model, count: int, draw: np.random.Generator) -> TermCol
         flat.astype(np.int64), np.zeros(count, np.int64),
         draw.integers(1, len(OWN), count, endpoint=True).astype(np.int16),
     )  # fmt: skip
-    if model is not Model.CAPITAL_HEAVY:
+    if model is not FundingModel.CAPITAL_HEAVY:
         return terms
     plan = schedule_columns(terms)
     fees = np.add.reduceat(plan.service_fee, plan.offsets[:-1])

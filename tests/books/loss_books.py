@@ -9,7 +9,7 @@ from functools import cache
 import numpy as np
 from hypothesis import strategies as st
 
-from usance.base.codes import Model
+from usance.base.codes import FundingModel
 from usance.base.dates import last_of_month
 from usance.base.parameters import Parameters
 from usance.books.losses.assumptions import Assumptions
@@ -41,7 +41,7 @@ def loss_book(
     defaulted: list[list[list[int]]],
     originated: list[list[int]],
     exposure: list[list[list[int]]],
-    models: list[Model],
+    models: list[FundingModel],
     recovered: list[list[list[int]]] | None = None,
 ) -> LossBook:
     """A book from cumulative amounts by segment, cohort and age; the rest is filled with zeros."""
@@ -53,7 +53,7 @@ def loss_book(
     base = np.where(known, np.array(originated, np.int64)[:, :, None], 0)
     losses = np.where(known, np.array(defaulted, np.int64), 0)
     back = np.zeros(shape, np.int64) if recovered is None else np.array(recovered, np.int64)
-    heavy = np.array([model is Model.CAPITAL_HEAVY for model in models])[:, None, None]
+    heavy = np.array([model is FundingModel.CAPITAL_HEAVY for model in models])[:, None, None]
     triangle = Triangle(
         np.arange(1, len(models) + 1, dtype=np.int16), cohorts, limits, base,
         np.where(heavy, losses, 0), np.where(heavy, 0, losses), np.where(known, back, 0),
@@ -62,7 +62,11 @@ def loss_book(
     return LossBook(triangle, Exposures(np.array(models), minor))
 
 
-LOSS_MODELS = (Model.CAPITAL_HEAVY, Model.ON_BALANCE_SHEET, Model.CAPITAL_LIGHT)
+LOSS_MODELS = (
+    FundingModel.CAPITAL_HEAVY,
+    FundingModel.ON_BALANCE_SHEET,
+    FundingModel.CAPITAL_LIGHT,
+)
 
 
 @st.composite

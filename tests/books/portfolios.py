@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from tests.books.lives import BORROWED, EVERY, Lives, lives
 from usance.base.book import Book
-from usance.base.codes import Model
+from usance.base.codes import FundingModel
 from usance.base.columns import make, sort
 from usance.base.tables import table
 from usance.books.chart import load_chart
@@ -24,7 +24,7 @@ from usance.match.reservation.split import shared
 
 RESTRICTED = load_chart()["restricted_cash"].number
 SOURCES, PRODUCTS = (1, 2, 3), (1, 2)
-SEGMENTS = tuple(sorted(int(model) * 8 + product for model in Model for product in PRODUCTS))
+SEGMENTS = tuple(sorted(int(model) * 8 + product for model in FundingModel for product in PRODUCTS))
 MONTH = 636
 """January 2023, when the first loan is drawn."""
 SUPPLY = 40
@@ -102,7 +102,7 @@ def _co_funders(principal: int, lead: int, draw: Random) -> dict[int, int]:
 def _cells(draw: Random) -> pa.Table:
     kinds = [
         (int(model), product, source)
-        for model in Model
+        for model in FundingModel
         for product in PRODUCTS
         for source in SOURCES
     ]

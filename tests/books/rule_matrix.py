@@ -13,7 +13,7 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from usance.base.codes import Model, Tag
+from usance.base.codes import FundingModel, IfrsAdjustment
 from usance.base.dates import to_month
 from usance.base.parameters import Parameters
 from usance.books.chart import Account, load_chart
@@ -39,7 +39,7 @@ PARAMETERS = Parameters.load()
 
 
 @cache
-def matrix(model: Model, tag: Tag, rules: tuple[Rule, ...] = RULES) -> I64:
+def matrix(model: FundingModel, tag: IfrsAdjustment, rules: tuple[Rule, ...] = RULES) -> I64:
     """By amount and account, what one unit posts for loans of a model under a tag."""
     size = len(AMOUNTS)
     lines = post(
@@ -57,11 +57,11 @@ def matrix(model: Model, tag: Tag, rules: tuple[Rule, ...] = RULES) -> I64:
 
 
 @cache
-def flow_matrix(model: Model) -> I64:
+def flow_matrix(model: FundingModel) -> I64:
     """By amount and activity, the cash one unit moves."""
     found = np.zeros((len(AMOUNTS), len(ACTIVITIES)), np.int64)
     for rule in RULES:
-        cash = matrix(model, Tag.NONE, (rule,))[:, CASH].sum(axis=1)
+        cash = matrix(model, IfrsAdjustment.NONE, (rule,))[:, CASH].sum(axis=1)
         found[:, ACTIVITIES.index(rule.activity)] += cash
     return found
 

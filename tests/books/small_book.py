@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tests.books.worked import HEAVY, LIGHT, OWN_BOOK, Worked, drawn, paid_on_time
 from usance.base.book import Book
-from usance.base.codes import Kind, Model
+from usance.base.codes import FactKind, FundingModel
 from usance.base.columns import make, sort
 from usance.base.dates import parse_month, to_day
 from usance.base.tables import table
@@ -26,29 +26,29 @@ def worked_loans() -> list[Worked]:
     """A1, A2, B1, B2 and C of the worked examples."""
     late = schedule(LIGHT)[2].total + 10_60
     return [
-        Worked(Model.CAPITAL_HEAVY, HEAVY, [
+        Worked(FundingModel.CAPITAL_HEAVY, HEAVY, [
             drawn(HEAVY), *paid_on_time(HEAVY, 4),
-            Fact(Kind.PAID, date(2024, 5, 15), 3_007_26, ref=40),
+            Fact(FactKind.PAID, date(2024, 5, 15), 3_007_26, ref=40),
         ]),
-        Worked(Model.CAPITAL_HEAVY, HEAVY, [
+        Worked(FundingModel.CAPITAL_HEAVY, HEAVY, [
             drawn(HEAVY), *paid_on_time(HEAVY, 2),
-            Fact(Kind.COMPENSATED, date(2024, 5, 31), 6_090_00, ref=40),
-            Fact(Kind.RECOVERED, date(2024, 8, 15), 1_500_00, ref=41),
+            Fact(FactKind.COMPENSATED, date(2024, 5, 31), 6_090_00, ref=40),
+            Fact(FactKind.RECOVERED, date(2024, 8, 15), 1_500_00, ref=41),
         ]),
-        Worked(Model.ON_BALANCE_SHEET, OWN_BOOK, [
+        Worked(FundingModel.ON_BALANCE_SHEET, OWN_BOOK, [
             drawn(OWN_BOOK), *paid_on_time(OWN_BOOK, 4),
-            Fact(Kind.PAID, date(2024, 5, 15), 3_021_77, ref=40),
+            Fact(FactKind.PAID, date(2024, 5, 15), 3_021_77, ref=40),
         ]),
-        Worked(Model.ON_BALANCE_SHEET, OWN_BOOK, [
+        Worked(FundingModel.ON_BALANCE_SHEET, OWN_BOOK, [
             drawn(OWN_BOOK), *paid_on_time(OWN_BOOK, 1),
-            Fact(Kind.CHARGED_OFF, date(2024, 8, 28), 7_500_00, ref=40),
-            Fact(Kind.RECOVERED, date(2024, 11, 15), 900_00, ref=41),
+            Fact(FactKind.CHARGED_OFF, date(2024, 8, 28), 7_500_00, ref=40),
+            Fact(FactKind.RECOVERED, date(2024, 11, 15), 900_00, ref=41),
         ]),
-        Worked(Model.CAPITAL_LIGHT, LIGHT, [
+        Worked(FundingModel.CAPITAL_LIGHT, LIGHT, [
             drawn(LIGHT), *paid_on_time(LIGHT, 2),
-            Fact(Kind.FEE_CHARGED, date(2024, 4, 20), 10_60, ref=40, arg=1),
-            Fact(Kind.PAID, date(2024, 4, 20), late, ref=41),
-            Fact(Kind.CHARGED_OFF, date(2024, 10, 28), 4_500_00, ref=42),
+            Fact(FactKind.FEE_CHARGED, date(2024, 4, 20), 10_60, ref=40, arg=1),
+            Fact(FactKind.PAID, date(2024, 4, 20), late, ref=41),
+            Fact(FactKind.CHARGED_OFF, date(2024, 10, 28), 4_500_00, ref=42),
         ]),
     ]  # fmt: skip
 

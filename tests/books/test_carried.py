@@ -19,14 +19,14 @@ from hypothesis import strategies as st
 from tests.books.small_book import MICROSECONDS, QUARTERS, make_book, worked_loans
 from tests.books.worked import HEAVY, LIGHT, Worked, drawn, paid_on_time
 from usance.base.book import Book
-from usance.base.codes import Kind, Model
+from usance.base.codes import FactKind, FundingModel
 from usance.base.columns import arrays, make, sort
 from usance.base.dates import to_day
 from usance.base.errors import CorruptFile
 from usance.base.tables import table
 from usance.books.close.carry_forward import left_path
 from usance.books.close.checklist import close
-from usance.books.close.closes import reopen, standing
+from usance.books.close.closes import effective_closes, reopen
 from usance.books.loans.amounts import AMOUNTS, SUBLEDGER, SUMS
 from usance.books.loans.files import among
 from usance.books.loans.journal import loan_journal
@@ -43,8 +43,8 @@ LIGHT_ID = 6 * 16384 + 1
 def loans() -> list[Worked]:
     """The worked ones, and one of capital light that is paid to the end in February."""
     whole = sum(each.principal for each in schedule(LIGHT))
-    early = [drawn(LIGHT), Fact(Kind.PAID, date(2024, 2, 1), whole + 300_00, ref=30)]
-    return [*worked_loans(), Worked(Model.CAPITAL_LIGHT, LIGHT, early)]
+    early = [drawn(LIGHT), Fact(FactKind.PAID, date(2024, 2, 1), whole + 300_00, ref=30)]
+    return [*worked_loans(), Worked(FundingModel.CAPITAL_LIGHT, LIGHT, early)]
 
 
 def late(book: Book, loan_id: int, booked: date, *facts: Fact) -> None:
@@ -70,7 +70,7 @@ def told(book: Book) -> dict[str, pa.Table]:
     """What closes say, but for the subledger."""
     return {
         f"{each.name} {name}": book.read_close(table_, each.name)
-        for each in standing(book)
+        for each in effective_closes(book)
         for name, table_ in (("sums", SUMS), ("postings", "postings"), ("estimates", "estimates"))
     }
 
@@ -91,18 +91,18 @@ def nothing(_book: Book) -> None:
 
 def paid_again(book: Book) -> None:
     """Money for a loan that is over, and one of another quarter that was never told."""
-    late(book, SETTLED, date(2024, 7, 3), Fact(Kind.PAID, date(2024, 7, 2), 25_00, ref=70))
-    late(book, LIGHT_ID, date(2024, 8, 3), Fact(Kind.PAID, date(2024, 1, 20), 10_00, ref=70))
+    late(book, SETTLED, date(2024, 7, 3), Fact(FactKind.PAID, date(2024, 7, 2), 25_00, ref=70))
+    late(book, LIGHT_ID, date(2024, 8, 3), Fact(FactKind.PAID, date(2024, 1, 20), 10_00, ref=70))
 
 
 def bounced(book: Book) -> None:
     """The last payment of a loan that is over did not go through: it is not over at all."""
-    late(book, SETTLED, date(2024, 7, 20), Fact(Kind.REVERSED, date(2024, 7, 20), 0, 71, 40))
+    late(book, SETTLED, date(2024, 7, 20), Fact(FactKind.REVERSED, date(2024, 7, 20), 0, 71, 40))
 
 
 def told_under_an_old_date(book: Book) -> None:
     """A file that comes after a close and says it was booked before."""
-    late(book, SETTLED, date(2024, 6, 2), Fact(Kind.PAID, date(2024, 6, 1), 12_00, ref=72))
+    late(book, SETTLED, date(2024, 6, 2), Fact(FactKind.PAID, date(2024, 6, 1), 12_00, ref=72))
 
 
 def changed(book: Book) -> None:
@@ -122,7 +122,7 @@ def paused(book: Book) -> None:
     """Interest of a loan that is over is paused: it goes through the exact form."""
     day = to_day(date(2024, 8, 2))
     late(book, SETTLED, date(2024, 8, 1),
-         Fact(Kind.INTEREST_PAUSED, date(2024, 8, 1), 0, ref=73, arg=day))  # fmt: skip
+         Fact(FactKind.INTEREST_PAUSED, date(2024, 8, 1), 0, ref=73, arg=day))  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -135,7 +135,7 @@ def test_closes_say_what_they_say_if_every_loan_is_read(
     whole = closed(tmp_path / "whole", change, whole=True)
     assert told(carried) == told(whole)
     ids = np.unique(arrays(whole.read("loans", ["loan_id"]))["loan_id"])
-    for each in standing(whole):
+    for each in effective_closes(whole):
         wanted = written(whole, each, AMOUNTS)[1]
         assert (held(carried, each, AMOUNTS, ids) == wanted).all(), each.name
     for loan_id in ids.tolist():
@@ -222,7 +222,7 @@ def test_a_close_begins_with_the_open_loans_that_were_kept(tmp_path: Path) -> No
         path = left_path(0)
         left = KnownLoans.of_bytes(book.kept(path))
         _, kind, _, amount, _ = left.facts.told
-        amount[np.flatnonzero(kind == Kind.PAID)[0]] -= 100
+        amount[np.flatnonzero(kind == FactKind.PAID)[0]] -= 100
         over = "closes/2024-06.1/over.json"
         said = json.loads(book.kept(over))
         with book.writing() as step:
@@ -259,7 +259,11 @@ def test_a_loan_on_its_way_is_not_over(tmp_path: Path) -> None:
     """Paid on the last day of a quarter, but not cleared before the next."""
     last = date(2024, 3, 31)
     whole = sum(each.principal for each in schedule(HEAVY)[2:])
-    facts = [drawn(HEAVY), *paid_on_time(HEAVY, 2), Fact(Kind.PAID, last, whole + 900_00, ref=50)]
+    facts = [
+        drawn(HEAVY),
+        *paid_on_time(HEAVY, 2),
+        Fact(FactKind.PAID, last, whole + 900_00, ref=50),
+    ]
     book = make_book(tmp_path / "book", [replace(loans()[0], facts=facts)])
     for quarter in QUARTERS[:3]:
         close_quarter(book, quarter)
@@ -271,7 +275,7 @@ def test_a_close_as_known_earlier_does_not_see_what_the_one_before_knew(tmp_path
     made = []
     for whole in (False, True):
         book = make_book(tmp_path / str(whole), loans())
-        late(book, SETTLED, date(2024, 7, 3), Fact(Kind.PAID, date(2024, 2, 2), 25_00, ref=70))
+        late(book, SETTLED, date(2024, 7, 3), Fact(FactKind.PAID, date(2024, 2, 2), 25_00, ref=70))
         first = parse_close_period(QUARTERS[0])
         close(book, first, clock=time.perf_counter, whole=whole)  # knows all that ever came
         close_quarter(book, QUARTERS[1], whole=whole)

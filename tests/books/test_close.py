@@ -14,13 +14,20 @@ import pytest
 
 from tests.books.small_book import QUARTERS, close_all, fact_rows, make_book, worked_loans
 from usance.base.book import Book
-from usance.base.codes import Kind
+from usance.base.codes import FactKind
 from usance.base.columns import make
 from usance.base.dates import parse_month, to_day
 from usance.books.chart import load_chart
 from usance.books.close import controls, scope
 from usance.books.close.checklist import close
-from usance.books.close.closes import all_closes, last_hash, lock, postings_of, reopen, standing
+from usance.books.close.closes import (
+    all_closes,
+    effective_closes,
+    last_hash,
+    lock,
+    postings_of,
+    reopen,
+)
 from usance.books.errors import ControlFailed, PeriodError, TapeError
 from usance.books.exports import trial_balance
 from usance.books.journal import CloseHead, check_chain, unbalanced
@@ -93,7 +100,7 @@ def test_cell_journals_are_the_sum_of_loan_journals(closed: Book) -> None:
         for line in loan_journal(closed, loan_id, platform=1):
             key = line.rule, line.tag, chart[line.account].number
             single[key] = single.get(key, 0) + line.amount_minor
-    rows = postings_of(closed, standing(closed)).to_pylist()
+    rows = postings_of(closed, effective_closes(closed)).to_pylist()
     cells: dict[tuple[int, int, int], int] = {}
     for row in rows:
         if row["rule"] < 800:
@@ -104,7 +111,7 @@ def test_cell_journals_are_the_sum_of_loan_journals(closed: Book) -> None:
 
 def test_sums_are_those_of_the_subledger(closed: Book) -> None:
     ids = np.unique(closed.read("loans", ["loan_id"])["loan_id"].to_numpy())
-    for close_ref in standing(closed):
+    for close_ref in effective_closes(closed):
         loans = held(closed, close_ref, AMOUNTS, ids).sum(axis=0)
         cells = closed.read_close(SUMS, close_ref.name)
         assert loans.tolist() == [pa.compute.sum(cells[name]).as_py() for name in AMOUNTS]
@@ -112,7 +119,7 @@ def test_sums_are_those_of_the_subledger(closed: Book) -> None:
 
 def test_journals_balance_and_are_chained(closed: Book) -> None:
     previous = ""
-    for close_ref in standing(closed):
+    for close_ref in effective_closes(closed):
         postings = closed.read_close("postings", close_ref.name)
         journals = closed.read_close("journals", close_ref.name)
         assert not list(unbalanced(postings))
@@ -149,18 +156,18 @@ def test_a_late_fact_is_posted_in_the_open_period(tmp_path: Path) -> None:
     late = next(fact for fact in loans[0].facts if fact.effective_on == date(2024, 2, 29))
     book = make_book(tmp_path / "late", [replace(loans[0], facts=without)])
     close_all(book, QUARTERS[:2])
-    before = postings_of(book, standing(book))
+    before = postings_of(book, effective_closes(book))
     with book.writing() as step:
         booked = to_day(date(2024, 5, 2)) * 86_400_000_000
         step.add("facts", make("facts", loan_id=[16385], effective_on=[to_day(late.effective_on)],
-                               kind=[int(Kind.PAID)], ref=[late.ref],
+                               kind=[int(FactKind.PAID)], ref=[late.ref],
                                amount_minor=[late.amount_minor], arg=[0], booked_at=[booked]),
                  month=parse_month("2024-05"))  # fmt: skip
     close_all(book, QUARTERS[2:])
     on_time = make_book(tmp_path / "on-time", loans)
     close_all(on_time)
     assert balances(book) == balances(on_time)
-    assert postings_of(book, standing(book)[:2]).equals(before)
+    assert postings_of(book, effective_closes(book)[:2]).equals(before)
 
 
 def test_reopening_keeps_both_versions(tmp_path: Path) -> None:
@@ -172,9 +179,9 @@ def test_reopening_keeps_both_versions(tmp_path: Path) -> None:
         reopen(book, PERIOD, ["Ann"])
     reopened = reopen(book, PERIOD, ["Ann", "Bo"])
     assert [each.name for each in reopened] == ["2024-03.1", "2024-06.1"]
-    assert [each.name for each in standing(book)] == ["2023-12.1"]
+    assert [each.name for each in effective_closes(book)] == ["2023-12.1"]
     close_all(book, QUARTERS[1:3])
-    assert [each.name for each in standing(book)] == ["2023-12.1", "2024-03.2", "2024-06.2"]
+    assert [each.name for each in effective_closes(book)] == ["2023-12.1", "2024-03.2", "2024-06.2"]
     assert len(all_closes(book)) == 5
     lock(book, parse_close_period("2024-01"))
     with pytest.raises(PeriodError, match="is locked"):
@@ -291,9 +298,9 @@ def test_a_rescheduled_loan_goes_through_the_exact_form(tmp_path: Path) -> None:
         guarantee_fee_minor=0, disbursed_on=date(2024, 4, 10), first_due_on=date(2024, 5, 10),
         principal_minor=4_500_00,
     )  # fmt: skip
-    facts = [*loan.facts[:4], Fact(Kind.TERMS_CHANGED, date(2024, 4, 10), 0, ref=50, arg=2)]
+    facts = [*loan.facts[:4], Fact(FactKind.TERMS_CHANGED, date(2024, 4, 10), 0, ref=50, arg=2)]
     owed = exact.replay([old, new], facts, date(2024, 7, 10)).view().settlement
-    facts.append(Fact(Kind.PAID, date(2024, 7, 10), owed, ref=51))
+    facts.append(Fact(FactKind.PAID, date(2024, 7, 10), owed, ref=51))
     book = make_book(tmp_path / "book", [replace(loan, facts=facts)])
     row = book.read("loans").to_pylist()[0]
     changed = row | {

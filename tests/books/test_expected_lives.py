@@ -12,7 +12,7 @@ import pytest
 from tests.books.small_book import make_book
 from tests.books.worked import OWN_BOOK, Worked
 from usance.base.book import Book
-from usance.base.codes import Kind, Model
+from usance.base.codes import FactKind, FundingModel
 from usance.books.close.checklist import close
 from usance.books.close.closes import reopen
 from usance.books.effective_interest.columns import Survival, effective_rates, fees_earned
@@ -30,10 +30,10 @@ IN_MARCH = FAR.changed(disbursed_on=date(2024, 3, 5), first_due_on=date(2024, 4,
 
 
 def worked(terms: Terms, *more: Fact) -> Worked:
-    paid = [Fact(Kind.PAID, row.due_on, row.total, ref=10 + row.number)
+    paid = [Fact(FactKind.PAID, row.due_on, row.total, ref=10 + row.number)
             for row in schedule(terms) if row.due_on <= MAR]  # fmt: skip
-    begun = Fact(Kind.DISBURSED, terms.disbursed_on, terms.principal_minor, ref=1)
-    return Worked(Model.ON_BALANCE_SHEET, terms, [begun, *paid, *more])
+    begun = Fact(FactKind.DISBURSED, terms.disbursed_on, terms.principal_minor, ref=1)
+    return Worked(FundingModel.ON_BALANCE_SHEET, terms, [begun, *paid, *more])
 
 
 def close_with(book: Book, period: str, curve: tuple[int, ...] | None, folder: Path) -> None:
@@ -63,7 +63,7 @@ def found(book: Book, name: str = "2024-03.1") -> list[int]:
 @pytest.fixture
 def book(tmp_path: Path) -> Book:
     """A loan of December, one of March, and each again with interest paused: the exact form."""
-    pause = Fact(Kind.INTEREST_PAUSED, date(2024, 3, 20), 0, ref=90,
+    pause = Fact(FactKind.INTEREST_PAUSED, date(2024, 3, 20), 0, ref=90,
                  arg=(date(2024, 3, 21) - date(1970, 1, 1)).days)  # fmt: skip
     loans = [worked(FAR), worked(IN_MARCH), worked(FAR, pause), worked(IN_MARCH, pause)]
     return make_book(tmp_path / "book", loans)

@@ -17,12 +17,12 @@ from beancount import loader
 from beancount.core.data import Open, Transaction
 
 from usance.base.book import Book
-from usance.base.codes import Basis, Currency, Tag
+from usance.base.codes import Basis, Currency, IfrsAdjustment
 from usance.base.dates import format_month, parse_month
 from usance.base.errors import InputError
 from usance.books.chart import load_chart
 from usance.books.close.checklist import close
-from usance.books.close.closes import postings_of, reopen, standing
+from usance.books.close.closes import effective_closes, postings_of, reopen
 from usance.books.exports import BALANCE_COLUMNS, beancount_lines, export, trial_balance
 from usance.books.group.documents import parse_facts
 from usance.books.group.facts import table_of_facts
@@ -70,7 +70,7 @@ def as_text(rows: pa.Table) -> list[dict[str, str]]:
     names: dict[str, Any] = {
         "period": format_month,
         "basis": lambda code: Basis(code).label,
-        "tag": lambda code: Tag(code).label,
+        "tag": lambda code: IfrsAdjustment(code).label,
         "currency": lambda code: Currency(code).label,
     }
     return [
@@ -95,7 +95,7 @@ def test_csv_and_parquet_say_the_same(out: Path) -> None:
 
 def test_journals_are_the_ledger(book: Book, out: Path) -> None:
     chart = load_chart()
-    for each in standing(book):
+    for each in effective_closes(book):
         exported = pq.ParquetFile(out / f"journals-{each.name}.parquet").read()
         postings = book.read_close("postings", each.name)
         assert exported.select(postings.column_names).to_pydict() == postings.to_pydict()
@@ -124,7 +124,7 @@ def test_the_trial_balance_is_the_sum_of_the_journals(book: Book, out: Path) -> 
 
 
 def test_the_trial_balance_of_an_earlier_close(book: Book) -> None:
-    first = standing(book)[0]
+    first = effective_closes(book)[0]
     earlier = sum(
         row["amount_minor"] for row in trial_balance(book, first) if row["name"] == "loans"
     )
@@ -159,7 +159,7 @@ def _snake(name: str) -> str:
 def test_a_transaction_is_a_journal(book: Book, out: Path) -> None:
     transactions = [each for each in loaded(out / "books.beancount")
                     if isinstance(each, Transaction)]  # fmt: skip
-    postings = postings_of(book, standing(book))
+    postings = postings_of(book, effective_closes(book))
     journals = Counter(map(str, postings["journal_id"].to_pylist()))
     assert {each.meta["journal"]: len(each.postings) for each in transactions} == journals
 

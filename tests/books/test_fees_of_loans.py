@@ -9,7 +9,7 @@ import pytest
 
 from tests.books.small_book import close_all, make_book
 from tests.books.worked import DRAWN, KNOWN, Worked, drawn
-from usance.base.codes import Currency, Model
+from usance.base.codes import Currency, FundingModel
 from usance.base.columns import make
 from usance.books.exports import trial_balance
 from usance.books.group.facts import GroupFact, fact, table_of_facts
@@ -62,7 +62,9 @@ def test_referrals_are_current_until_they_are_invoiced() -> None:
     assert unpaid(paid(K.REFERRAL_INVOICED, 140_00), of=[told(DRAWN, 0, 132_50)]) == {}
 
 
-def accounts(path: Path, model: Model, quarters: list[str], *facts: GroupFact) -> dict[str, int]:
+def accounts(
+    path: Path, model: FundingModel, quarters: list[str], *facts: GroupFact
+) -> dict[str, int]:
     """What accounts of fees hold after some closes of one loan with a fee of 10 %."""
     book = make_book(path, [Worked(model, LOAN, [drawn(LOAN)])])
     one = {"source": [1], "version": [1], "valid_from": [0], "valid_to": [30_000],
@@ -88,26 +90,26 @@ def test_fees_for_use_are_provided_for_by_age(
     tmp_path: Path, quarters: list[str], lost: int
 ) -> None:
     """1,060.00: 0.3 % while new, 10.6 % after 91 days."""
-    found = accounts(tmp_path / "book", Model.TECH_SOLUTIONS, quarters)
+    found = accounts(tmp_path / "book", FundingModel.TECH_SOLUTIONS, quarters)
     assert found["accounts_receivable"] == 1_060_00
     assert found["contract_provision"] == -found["receivable_allowance_fees"] == lost
 
 
 def test_what_is_paid_needs_no_allowance(tmp_path: Path) -> None:
     received = fact(1, 1, K.FEES_RECEIVED, date(2024, 2, 5), BOOKED, 1_060_00, party=7)
-    found = accounts(tmp_path / "book", Model.TECH_SOLUTIONS, ["2023Q4", "2024Q1"], received)
+    found = accounts(tmp_path / "book", FundingModel.TECH_SOLUTIONS, ["2023Q4", "2024Q1"], received)
     assert found.get("accounts_receivable", 0) == found.get("receivable_allowance_fees", 0) == 0
     assert not found.get("contract_provision")
 
 
 def test_what_is_written_off_was_lost(tmp_path: Path) -> None:
     gone = fact(1, 1, K.FEES_WRITTEN_OFF, date(2024, 2, 5), BOOKED, 1_060_00, party=7)
-    found = accounts(tmp_path / "book", Model.TECH_SOLUTIONS, ["2023Q4", "2024Q1"], gone)
+    found = accounts(tmp_path / "book", FundingModel.TECH_SOLUTIONS, ["2023Q4", "2024Q1"], gone)
     assert found.get("accounts_receivable", 0) == found.get("receivable_allowance_fees", 0) == 0
     assert found["contract_provision"] == 1_060_00
 
 
 def test_referrals_not_yet_invoiced_are_provided_for(tmp_path: Path) -> None:
-    found = accounts(tmp_path / "book", Model.ICE, ["2023Q4", "2024Q1"])
+    found = accounts(tmp_path / "book", FundingModel.ICE, ["2023Q4", "2024Q1"])
     assert found["contract_assets"] == 1_060_00
     assert found["contract_provision"] == -found["receivable_allowance_fees"] == 3_18

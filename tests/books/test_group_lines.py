@@ -23,7 +23,7 @@ from tests.books.group_books import (
     closed,
     with_rates,
 )
-from usance.base.codes import Currency, Tag
+from usance.base.codes import Currency, IfrsAdjustment
 from usance.base.errors import Problems, UsanceError
 from usance.books.errors import GroupFactError
 from usance.books.group.kinds import GroupKind
@@ -146,7 +146,9 @@ def test_awards_by_holders_and_leavers() -> None:
     )  # fmt: skip
     facts.say(PLATFORM, GroupKind.VESTING_ESTIMATE, date(2020, 12, 31), grant="G", leavers="20%")
     lines = books_by(facts.facts, date(2021, 12, 31))
-    both = amounts(lines)["administration"] + amounts(lines, tag=Tag.SBC)["administration"]
+    both = (
+        amounts(lines)["administration"] + amounts(lines, tag=IfrsAdjustment.SBC)["administration"]
+    )
     assert both == 200_000_00
 
 
@@ -217,9 +219,12 @@ def test_pay_in_shares_under_both_frameworks() -> None:
     lines = books_by(facts.facts, date(2023, 1, 1))
     assert amounts(lines) == {"marketing": 1_250_00, "administration": 3_750_00,
                               "paid_in_capital": -5_000_00}  # fmt: skip
-    assert amounts(lines, tag=Tag.SBC) == {"marketing": 625_00, "administration": 1_875_00,
-                                           "paid_in_capital": -2_500_00}  # fmt: skip
-    assert amounts(books_by(facts.facts, MARCH), tag=Tag.SBC) == {}
+    assert amounts(lines, tag=IfrsAdjustment.SBC) == {
+        "marketing": 625_00,
+        "administration": 1_875_00,
+        "paid_in_capital": -2_500_00,
+    }
+    assert amounts(books_by(facts.facts, MARCH), tag=IfrsAdjustment.SBC) == {}
 
 
 def test_shares_are_issued_bought_back_and_retired_at_their_cost() -> None:

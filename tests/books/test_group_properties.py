@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests.books.group_books import ENDS, GROUP, KNOWN, LATER, OPENED, PLATFORM, books_by, closed
 from tests.books.group_strategies import days, group_histories
-from usance.base.codes import Currency, Tag
+from usance.base.codes import Currency, IfrsAdjustment
 from usance.books.chart import load_chart
 from usance.books.group.entities import Entities
 from usance.books.group.exchange import Rates
@@ -106,7 +106,7 @@ def test_the_group_is_the_sum_of_its_entities_less_what_is_inside(facts: list[Gr
     group = books.at(YEAR)
     plain: dict[tuple[str, int, int], int] = defaultdict(int)
     for key, minor in books.ledger.balances().items():
-        if key.tag == Tag.NONE:
+        if key.tag == IfrsAdjustment.NONE:
             plain[chart.by_number[key.account].name, key.entity, key.currency] += minor
     for name in ("cash", "restricted_cash", "accrued", "property", "trust_investors"):
         expected = sum(

@@ -21,7 +21,7 @@ from tests.books.group_books import (
     lines_of,
     with_rates,
 )
-from usance.base.codes import Tag
+from usance.base.codes import IfrsAdjustment
 from usance.books.group.facts import visible
 from usance.books.group.kinds import GroupKind
 from usance.books.group.tax import (
@@ -220,12 +220,15 @@ def test_deferred_tax_of_the_opening_is_taken_as_given() -> None:
 def test_ifrs_adjustments_carry_their_own_tax() -> None:
     loans = [
         lines_of(
-            {"contingent": -100_00, "contingent_provision": 100_00}, GUARANTEE, ENDS[0], Tag.ECL
+            {"contingent": -100_00, "contingent_provision": 100_00},
+            GUARANTEE,
+            ENDS[0],
+            IfrsAdjustment.ECL,
         )
     ]
     books = closed([], ENDS[:1], loans)
     assert books.at(ENDS[0]).amount("income_tax") == 0
-    assert books.at(ENDS[0]).amount("deferred_tax_asset", Tag.ECL) == 0
+    assert books.at(ENDS[0]).amount("deferred_tax_asset", IfrsAdjustment.ECL) == 0
 
 
 def test_the_lists_of_differences_are_apart() -> None:

@@ -24,8 +24,8 @@ from tests.books.worked import (
     policies,
     rate_ppb,
 )
-from usance.base.codes import Kind, Model, Tag
-from usance.books.close.closes import postings_of, standing
+from usance.base.codes import FactKind, FundingModel, IfrsAdjustment
+from usance.books.close.closes import effective_closes, postings_of
 from usance.books.kernel.policy_layout import STAGE_3
 from usance.books.loans import positions as p
 from usance.books.loans.amounts import AMOUNTS, SUBLEDGER
@@ -36,12 +36,12 @@ I64 = NDArray[np.int64]
 JUN, SEP = date(2024, 6, 30), date(2024, 9, 30)
 PROVIDED = policies(DRAWN, loans=rate_ppb("6,500", "7,500"))
 DEFAULTED = Worked(
-    Model.ON_BALANCE_SHEET,
+    FundingModel.ON_BALANCE_SHEET,
     OWN_BOOK,
     [
         drawn(OWN_BOOK), *paid_on_time(OWN_BOOK, 1),
-        Fact(Kind.CHARGED_OFF, date(2024, 8, 28), 7_500_00, ref=40),
-        Fact(Kind.RECOVERED, date(2024, 11, 15), 900_00, ref=41),
+        Fact(FactKind.CHARGED_OFF, date(2024, 8, 28), 7_500_00, ref=40),
+        Fact(FactKind.RECOVERED, date(2024, 11, 15), 900_00, ref=41),
     ],
     estimates={DRAWN: PROVIDED},
 )  # fmt: skip
@@ -52,7 +52,7 @@ def ecl(loan: Worked, *days: date) -> dict[str, int]:
     books = Books(loan)
     for day in days:
         books.post(day, "all")
-    return books.balances(Tag.ECL)
+    return books.balances(IfrsAdjustment.ECL)
 
 
 def test_net_interest_of_the_worked_loan() -> None:
@@ -76,19 +76,19 @@ def test_a_charge_off_ends_it() -> None:
 
 def test_who_pays_again_has_earned_it_as_income() -> None:
     """Brought current, the missed accrual is income of both frameworks, and nothing is left."""
-    paid = [*DEFAULTED.facts[:2], Fact(Kind.PAID, date(2024, 7, 10), 7_837_50, ref=50)]
+    paid = [*DEFAULTED.facts[:2], Fact(FactKind.PAID, date(2024, 7, 10), 7_837_50, ref=50)]
     cured = replace(DEFAULTED, facts=paid)
     books = Books(cured)
     books.post(JUN, "all")
-    assert books.balances(Tag.ECL)["loan_provision"] == -22_65
+    assert books.balances(IfrsAdjustment.ECL)["loan_provision"] == -22_65
     before = books.balances()["financing_income"]
     books.post(SEP, "all")
-    assert books.balances(Tag.ECL) == {}
+    assert books.balances(IfrsAdjustment.ECL) == {}
     assert before - books.balances()["financing_income"] > 22_65
 
 
 def test_forgiven_principal_leaves_the_net_amount() -> None:
-    waived = Fact(Kind.WAIVED, date(2024, 6, 20), 1_500_00, ref=45, arg=0)
+    waived = Fact(FactKind.WAIVED, date(2024, 6, 20), 1_500_00, ref=45, arg=0)
     facts = [*DEFAULTED.facts[:2], waived]
     found = ecl(replace(DEFAULTED, facts=facts), JUN)
     assert 0 < found.get("loans_later", 0) < 22_65
@@ -98,12 +98,15 @@ def test_forgiven_principal_leaves_the_net_amount() -> None:
 @pytest.mark.parametrize("day", [date(2023, 9, 30), date(2024, 3, 31), SEP], ids=str)
 def test_it_is_the_rate_on_what_the_accounts_hold(path: str, day: date) -> None:
     """From balances by rule: effective rate × days past ninety × loans less their allowance."""
-    life = lives(Model.ON_BALANCE_SHEET, path, 2_000, seed=11)
+    life = lives(FundingModel.ON_BALANCE_SHEET, path, 2_000, seed=11)
     rules = random_policies(day, np.random.default_rng(4), first=date(2023, 1, 1))
     loans = life.loans()
     at = positions(loans, rules, day, day - timedelta(days=1), 0, len(loans))
     found = amounts_of_positions(at, rules, loans.segment, loans.pool)
-    own, eir = (found @ matrix(Model.ON_BALANCE_SHEET, tag) for tag in (Tag.NONE, Tag.EIR))
+    own, eir = (
+        found @ matrix(FundingModel.ON_BALANCE_SHEET, tag)
+        for tag in (IfrsAdjustment.NONE, IfrsAdjustment.EIR)
+    )
     names = ("loans", "loans_later", "accrued_interest", "unearned_fee", "loan_allowance")
     net = held(own, *names) + held(eir, "unearned_fee") - found[:, AMOUNTS.index("ifrs_loan_loss")]
     days = at[:, p.DAYS_PAST_DUE] - rules.numbers[STAGE_3]
@@ -123,10 +126,14 @@ def test_closes_carry_it_to_the_ledger_and_back(tmp_path: Path) -> None:
     rows = book.read_close(SUBLEDGER, "2024-06.1").to_pylist()
     told = {row["loan_id"]: row["ifrs_net_interest"] for row in rows if row["ifrs_net_interest"]}
     assert set(told) == {4 * 16384 + 1}
-    posted = [row for row in postings_of(book, standing(book)).to_pylist() if row["rule"] == 705]
+    posted = [
+        row for row in postings_of(book, effective_closes(book)).to_pylist() if row["rule"] == 705
+    ]
     assert sum(abs(row["amount_minor"]) for row in posted) == 2 * sum(told.values()) > 0
     close_all(book, QUARTERS[3:4])
-    posted = [row for row in postings_of(book, standing(book)).to_pylist() if row["rule"] == 705]
+    posted = [
+        row for row in postings_of(book, effective_closes(book)).to_pylist() if row["rule"] == 705
+    ]
     assert {row["account"]: 0 for row in posted} == {
         account: sum(row["amount_minor"] for row in posted if row["account"] == account)
         for account in (1650, 5050)

@@ -24,7 +24,7 @@ from tests.books.rule_matrix import (
     matrix,
     random_policies,
 )
-from usance.base.codes import Kind, Model, Tag
+from usance.base.codes import FactKind, FundingModel, IfrsAdjustment
 from usance.base.dates import to_day
 from usance.books.loans.checks import LoanFindings
 from usance.books.loans.measurement import LoanColumns, amounts, amounts_of_positions, positions
@@ -37,10 +37,13 @@ LOANS, SOME = 10_000, 3_000
 SEGMENTS, POOLS = 3, 5
 BEGUN = date(2023, 1, 1)
 ON_THE_WAY = (date(2023, 9, 30), date(2024, 6, 30))
-SIGNS = {Kind.PAID: 1, Kind.RECOVERED: 1, Kind.REFUNDED: -1, Kind.CHARGED_BACK: -1}
+SIGNS = {FactKind.PAID: 1, FactKind.RECOVERED: 1, FactKind.REFUNDED: -1, FactKind.CHARGED_BACK: -1}
 KEPT = ("cash", "restricted_cash", "other_tax_payable", "within_group")
 """What may be left on the balance sheet; balances within the group cancel between entities."""
-FEES_OF_INSTITUTIONS = {Model.ICE: "contract_assets", Model.TECH_SOLUTIONS: "accounts_receivable"}
+FEES_OF_INSTITUTIONS = {
+    FundingModel.ICE: "contract_assets",
+    FundingModel.TECH_SOLUTIONS: "accounts_receivable",
+}
 """Where the fee of a loan that is only referred or handled stands until its invoice is paid."""
 
 
@@ -71,7 +74,7 @@ class Ended:
     def borrowers_cash(self) -> I64:
         """What came from the borrower and stayed, by the facts."""
         facts = self.life.facts
-        sign = np.zeros(len(Kind), np.int64)
+        sign = np.zeros(len(FactKind), np.int64)
         for kind, value in SIGNS.items():
             sign[kind] = value
         return np.add.reduceat(sign[facts.kind] * facts.amount_minor, facts.offsets[:-1])
@@ -87,15 +90,15 @@ def ended(request: pytest.FixtureRequest) -> Ended:
     found = amounts(loans, policies, END, END)
     end = replay_columns(life.terms, life.facts, END)
     stopped = replay_columns(life.terms, life.facts, _stops(life))
-    balances = found @ matrix(model, Tag.NONE)
+    balances = found @ matrix(model, IfrsAdjustment.NONE)
     return Ended(life, path, loans, found, balances, end, stopped)
 
 
 def _stops(life: Lives) -> NDArray[np.int32]:
     """The day of each loan's payout, charge-off, or the end."""
-    wanted = [Kind.CHARGED_OFF]
-    if life.model is Model.CAPITAL_HEAVY:
-        wanted.append(Kind.COMPENSATED)
+    wanted = [FactKind.CHARGED_OFF]
+    if life.model is FundingModel.CAPITAL_HEAVY:
+        wanted.append(FactKind.COMPENSATED)
     days = np.where(np.isin(life.facts.kind, wanted), life.facts.day, to_day(END))
     return np.minimum.reduceat(days, life.facts.offsets[:-1]).astype(np.int32)
 
@@ -109,7 +112,7 @@ def test_every_account_but_cash_and_tax_is_empty(ended: Ended) -> None:
 
 
 def test_every_tag_of_ifrs_is_empty(ended: Ended) -> None:
-    for tag in set(Tag) - {Tag.NONE}:
+    for tag in set(IfrsAdjustment) - {IfrsAdjustment.NONE}:
         assert not (ended.amounts @ matrix(ended.life.model, tag)).any()
 
 
@@ -121,15 +124,15 @@ def test_cash_is_what_the_facts_say(ended: Ended) -> None:
         return
     came = ended.borrowers_cash
     passed_on = ended.paid("principal", "interest")
-    if model is Model.CAPITAL_HEAVY:
+    if model is FundingModel.CAPITAL_HEAVY:
         passed_on = ended.paid("principal", "interest", views=ended.stopped)
         passed_on = passed_on + ended.end.column("compensated")
-    if model is Model.ON_BALANCE_SHEET:
+    if model is FundingModel.ON_BALANCE_SHEET:
         passed_on = terms.principal_minor - ended.life.upfront_minor
     np.testing.assert_array_equal(cash, came - passed_on)
     # Money of our own lenders, and what pays out, is restricted here; the platform's is not.
     from_platform = held(ended.balances, "cash")
-    if model is Model.ON_BALANCE_SHEET:
+    if model is FundingModel.ON_BALANCE_SHEET:
         assert not from_platform.any()
     else:
         np.testing.assert_array_equal(from_platform, cash + ended.end.column("compensated"))
@@ -162,7 +165,7 @@ def test_cash_flows_sum_to_the_change_of_cash(ended: Ended) -> None:
     assert not by_name[Activity.NONE].any()
     assert not by_name[Activity.FINANCING].any()
     investing = by_name[Activity.INVESTING]
-    if ended.life.model is not Model.ON_BALANCE_SHEET:
+    if ended.life.model is not FundingModel.ON_BALANCE_SHEET:
         assert not investing.any()
         return
     principal = ended.paid("principal", views=ended.stopped) - ended.life.terms.principal_minor
@@ -185,22 +188,22 @@ def _income(ended: Ended) -> dict[str, I64]:
     """What lines of the income statement must show, from replay alone; debit positive."""
     model, terms = ended.life.model, ended.life.terms
     if model in FEES_OF_INSTITUTIONS:
-        name = "referral" if model is Model.ICE else "other_platform_fees"
+        name = "referral" if model is FundingModel.ICE else "other_platform_fees"
         return {name: -_net(_half_up(terms.principal_minor * ended.life.fee_ppm, 10**6))}
-    if model is Model.ON_BALANCE_SHEET:
+    if model is FundingModel.ON_BALANCE_SHEET:
         return _income_of_own(ended)
-    late = "other_credit_fees" if model is Model.CAPITAL_HEAVY else "other_platform_fees"
+    late = "other_credit_fees" if model is FundingModel.CAPITAL_HEAVY else "other_platform_fees"
     expected = {late: -_net(ended.paid("penalty"))}
     if not ended.has_event:
         expected |= _service(ended)
-    if model is Model.CAPITAL_HEAVY:
+    if model is FundingModel.CAPITAL_HEAVY:
         expected |= _guarantee(ended)
     return expected
 
 
 def _service(ended: Ended) -> dict[str, I64]:
     """A repaid loan has earned what was collected."""
-    heavy = ended.life.model is Model.CAPITAL_HEAVY
+    heavy = ended.life.model is FundingModel.CAPITAL_HEAVY
     kind, share = ("heavy", 70) if heavy else ("light", 83)
     whole = ended.paid("service_fee")
     at_once = _half_up(whole * share, 100)
@@ -271,7 +274,7 @@ def test_every_check_of_single_loans_holds_on_the_way(ended: Ended, day: date) -
     findings = LoanFindings()
     findings.look(ended.loans.loan_id[:SOME], at, found)
     assert not findings.by_check
-    balances = found @ matrix(ended.life.model, Tag.NONE)
+    balances = found @ matrix(ended.life.model, IfrsAdjustment.NONE)
     assert not balances.sum(axis=1).any()
     for name, sign in SIGNED.items():
         assert (sign * held(balances, *name.split(" + ")) >= 0).all(), name
@@ -293,7 +296,7 @@ SIGNED = {
 
 def test_plans_are_of_every_kind() -> None:
     """The lives are worth looking at: fees of all kinds, terms beyond a year, odd first periods."""
-    life = lives(Model.CAPITAL_HEAVY, "term", LOANS, seed=20240630)
+    life = lives(FundingModel.CAPITAL_HEAVY, "term", LOANS, seed=20240630)
     plan = schedule_columns(life.terms)
     assert set(np.unique(life.terms.convention)) == {1, 2, 3, 4, 5, 6}
     assert (life.terms.instalments > 12).any()

@@ -9,7 +9,7 @@ import pytest
 
 from tests.books.lives import BORROWED, END, EVERY, lives
 from tests.books.rule_matrix import CASH, PLACE, SHEET, held, matrix, random_policies
-from usance.base.codes import Model, Tag
+from usance.base.codes import FundingModel, IfrsAdjustment
 from usance.books.chart import load_chart
 from usance.books.loans.amounts import AMOUNTS
 from usance.books.loans.co_funding import CLOSINGS, parts_of, signs_of
@@ -33,7 +33,7 @@ def random_shares(
 
 
 @pytest.mark.parametrize(("model", "path"), CO_FUNDED, ids=str)
-def test_every_share_closes(model: Model, path: str) -> None:
+def test_every_share_closes(model: FundingModel, path: str) -> None:
     life = lives(model, path, LOANS, seed=77)
     draw = np.random.default_rng(8)
     loans, sources, given = random_shares(life.terms.principal_minor, draw)
@@ -44,16 +44,16 @@ def test_every_share_closes(model: Model, path: str) -> None:
         summed = np.zeros_like(whole)
         np.add.at(summed, loans, parts)
         np.testing.assert_array_equal(summed, whole)
-    balances = parts @ matrix(model, Tag.NONE)
+    balances = parts @ matrix(model, IfrsAdjustment.NONE)
     kept = {"cash", "restricted_cash", "other_tax_payable"}
     others = [place for name, place in PLACE.items() if SHEET[place] and name not in kept]
     assert not balances[:, others].any()
     profit = -balances[:, ~SHEET].sum(axis=1)
     cash = balances[:, CASH].sum(axis=1)
     np.testing.assert_array_equal(profit, cash + held(balances, "other_tax_payable"))
-    for tag in set(Tag) - {Tag.NONE}:
+    for tag in set(IfrsAdjustment) - {IfrsAdjustment.NONE}:
         assert not (parts @ matrix(model, tag)).any()
-    if model is Model.ON_BALANCE_SHEET:
+    if model is FundingModel.ON_BALANCE_SHEET:
         disbursed = parts[:, AMOUNTS.index("disbursed")]
         np.testing.assert_array_equal(disbursed, given)
     off = np.abs(parts * life.terms.principal_minor[loans, None] - whole[loans] * given[:, None])
@@ -62,7 +62,7 @@ def test_every_share_closes(model: Model, path: str) -> None:
 
 def test_what_is_rounded_apart_would_be_left_over() -> None:
     """Without closing amounts some share would keep a unit for ever: the test above can fail."""
-    life = lives(Model.CAPITAL_HEAVY, "prepaid", 500, seed=77)
+    life = lives(FundingModel.CAPITAL_HEAVY, "prepaid", 500, seed=77)
     draw = np.random.default_rng(8)
     loans, sources, given = random_shares(life.terms.principal_minor, draw)
     whole = amounts(life.loans(), random_policies(END, draw, first=BEGUN), END, END)
@@ -78,7 +78,7 @@ def test_what_is_rounded_apart_would_be_left_over() -> None:
 def test_closings_are_the_accounts_of_the_rules() -> None:
     """Every closing formula is what some account holds, under some model."""
     told = {
-        matrix(model, Tag.NONE)[:, place].tobytes()
+        matrix(model, IfrsAdjustment.NONE)[:, place].tobytes()
         for model in BORROWED
         for place in range(len(load_chart().accounts))
     }

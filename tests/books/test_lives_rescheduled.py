@@ -15,7 +15,7 @@ from tests.books.lives import BORROWED
 from tests.books.rule_matrix import CASH, PLACE, SHEET, held, matrix, named, random_policies
 from tests.books.test_lives import SIGNS
 from tests.loan.cases import TO_DUE_DATE, History, Move, What, random_terms
-from usance.base.codes import Kind, Model, Tag
+from usance.base.codes import FactKind, FundingModel, IfrsAdjustment
 from usance.base.dates import from_day, to_day
 from usance.books.loans import positions as p
 from usance.books.loans.checks import LoanFindings
@@ -35,7 +35,7 @@ LARGEST_MINOR = 10**9
 class Life:
     """A loan with all versions of its terms and all its facts."""
 
-    model: Model
+    model: FundingModel
     versions: list[Terms]
     facts: list[Fact]
 
@@ -48,10 +48,10 @@ class Life:
     def cash(self) -> int:
         """What is left of it in cash, by its facts alone."""
         came = sum(SIGNS.get(fact.kind, 0) * fact.amount_minor for fact in self.facts)
-        if self.model is Model.ON_BALANCE_SHEET:
+        if self.model is FundingModel.ON_BALANCE_SHEET:
             return came - self.versions[0].principal_minor + self.versions[0].upfront_fee_minor
-        payout = [each for each in self.facts if each.kind is Kind.COMPENSATED]
-        heavy = self.model is Model.CAPITAL_HEAVY
+        payout = [each for each in self.facts if each.kind is FactKind.COMPENSATED]
+        heavy = self.model is FundingModel.CAPITAL_HEAVY
         until = self.facts[: self.facts.index(payout[0]) + 1] if heavy and payout else self.facts
         paid = replay(self.versions, until, until[-1].effective_on).view().paid
         compensated = sum(each.amount_minor for each in payout) if heavy else 0
@@ -68,7 +68,7 @@ def life(seed: int) -> Life:
     gap = terms.first_due_on - terms.disbursed_on
     model = draw.choice(BORROWED)
     # Only a guaranteed loan has a guarantee; fewer days in its periods make for lower fees.
-    guarantee = terms.guarantee_fee_minor * 3 // 4 if model is Model.CAPITAL_HEAVY else 0
+    guarantee = terms.guarantee_fee_minor * 3 // 4 if model is FundingModel.CAPITAL_HEAVY else 0
     terms = replace(
         terms, disbursed_on=drawn, first_due_on=drawn + gap, guarantee_fee_minor=guarantee
     )
@@ -78,7 +78,7 @@ def life(seed: int) -> Life:
     return Life(model, history.versions, history.facts)
 
 
-def _moves(draw: Random, model: Model) -> Iterator[Move]:
+def _moves(draw: Random, model: FundingModel) -> Iterator[Move]:
     yield from [Move(TO_DUE_DATE, What.PAY_DUE, 0)] * draw.randint(0, 4)
     for _ in range(draw.randint(1, 2)):
         change = draw.choice((What.CHANGE, What.CHANGE, What.PAUSE))
@@ -87,7 +87,7 @@ def _moves(draw: Random, model: Model) -> Iterator[Move]:
     if draw.random() < 0.3:
         yield Move(draw.randint(1, 20), draw.choice((What.WAIVE, What.FEE)), draw.randint(0, 100))
     if draw.random() < 0.3:
-        heavy = model is Model.CAPITAL_HEAVY
+        heavy = model is FundingModel.CAPITAL_HEAVY
         yield Move(181, What.COMPENSATE if heavy else What.CHARGE_OFF, draw.randint(20, 100))
         yield Move(draw.randint(0, 50), What.RECOVER, draw.randint(0, 60))
     yield Move(draw.randint(1, 90), What.SETTLE, 0)
@@ -132,11 +132,11 @@ def test_lives_with_changed_terms(first: int, count: int) -> None:
 
 def is_over(each: Life, found: I64, where: str) -> None:
     """Nothing is left but cash, tax and results, and cash is what the facts say."""
-    balances = found @ matrix(each.model, Tag.NONE)
+    balances = found @ matrix(each.model, IfrsAdjustment.NONE)
     kept = ("cash", "restricted_cash", "other_tax_payable")
     left = {name: minor for name, minor in named(balances).items() if SHEET[PLACE[name]]}
     assert left.keys() <= set(kept), (where, left)
-    for tag in set(Tag) - {Tag.NONE}:
+    for tag in set(IfrsAdjustment) - {IfrsAdjustment.NONE}:
         assert not (found @ matrix(each.model, tag)).any(), where
     cash = int(balances[CASH].sum())
     assert cash == each.cash, where
@@ -156,5 +156,10 @@ def test_checks_hold_while_terms_change() -> None:
 
 def test_lives_have_changes_in_them() -> None:
     kinds = [{fact.kind for fact in life(seed).facts} for seed in range(SOME)]
-    for kind in (Kind.TERMS_CHANGED, Kind.INTEREST_PAUSED, Kind.COMPENSATED, Kind.CHARGED_OFF):
+    for kind in (
+        FactKind.TERMS_CHANGED,
+        FactKind.INTEREST_PAUSED,
+        FactKind.COMPENSATED,
+        FactKind.CHARGED_OFF,
+    ):
         assert sum(kind in each for each in kinds) > SOME // 20

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from tests.books.lives import lives
 from tests.books.rule_matrix import random_policies
-from usance.base.codes import Model
+from usance.base.codes import FundingModel
 from usance.books.loans import amounts as a
 from usance.books.loans.checks import CHECKS, KEPT, LoanFindings
 from usance.books.loans.measurement import amounts_of_positions, positions
@@ -18,17 +18,17 @@ from usance.books.loans.measurement import amounts_of_positions, positions
 I64 = NDArray[np.int64]
 DAY = date(2024, 3, 31)
 SEEN = {
-    Model.ON_BALANCE_SHEET: {
+    FundingModel.ON_BALANCE_SHEET: {
         a.DISBURSED: "own principal is what borrowers owe",
         a.INTEREST_RECEIVED: "cash received is posted once",
         a.CLEARED_FEES: "cash cleared is posted once",
     },
-    Model.CAPITAL_HEAVY: {
+    FundingModel.CAPITAL_HEAVY: {
         a.TO_INSTITUTION: "cash received is posted once",
         a.CLEARED_INSTITUTION: "cash cleared is posted once",
         a.GUARANTEE_RELEASED: "guarantees stand between nothing and what was issued",
     },
-    Model.CAPITAL_LIGHT: {a.SERVICE_RECEIVED: "cash received is posted once"},
+    FundingModel.CAPITAL_LIGHT: {a.SERVICE_RECEIVED: "cash received is posted once"},
 }
 LEFT = (
     a.GUARANTEE_RELEASED, a.RECEIVABLE_WRITTEN_OFF, a.SERVICING_EARNED, a.FEE_EARNED,
@@ -36,7 +36,7 @@ LEFT = (
 )  # fmt: skip
 
 
-def measured(model: Model, path: str, day: date = DAY) -> tuple[I64, I64, I64]:
+def measured(model: FundingModel, path: str, day: date = DAY) -> tuple[I64, I64, I64]:
     loans = lives(model, path, 300, seed=8).loans()
     rules = random_policies(day, np.random.default_rng(4), first=date(2023, 1, 1))
     at = positions(loans, rules, day, day - timedelta(days=1), 0, len(loans))
@@ -53,7 +53,7 @@ def looked(ids: I64, at: I64, found: I64) -> dict[str, list[int]]:
     ("model", "amount", "name"),
     [(model, amount, name) for model, each in SEEN.items() for amount, name in each.items()],
 )
-def test_an_amount_that_is_off_is_seen(model: Model, amount: int, name: str) -> None:
+def test_an_amount_that_is_off_is_seen(model: FundingModel, amount: int, name: str) -> None:
     ids, at, found = measured(model, "late")
     assert looked(ids, at, found) == {}
     drawn = np.flatnonzero(at[:, 1] > 0)[3]
@@ -63,13 +63,13 @@ def test_an_amount_that_is_off_is_seen(model: Model, amount: int, name: str) -> 
 
 @pytest.mark.parametrize("amount", LEFT)
 def test_an_ended_loan_that_holds_something_is_seen(amount: int) -> None:
-    ids, at, found = measured(Model.ON_BALANCE_SHEET, "term", date(2030, 12, 31))
+    ids, at, found = measured(FundingModel.ON_BALANCE_SHEET, "term", date(2030, 12, 31))
     found[7, amount] += 1
     assert looked(ids, at, found)["ended loans hold nothing"] == [8]
 
 
 def test_all_are_counted_and_some_named() -> None:
-    ids, at, found = measured(Model.ON_BALANCE_SHEET, "term", date(2030, 12, 31))
+    ids, at, found = measured(FundingModel.ON_BALANCE_SHEET, "term", date(2030, 12, 31))
     found[:, a.FEE_EARNED] += 1
     findings = LoanFindings()
     findings.look(ids, at, found)

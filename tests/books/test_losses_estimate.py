@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 
 from tests.books.loss_books import AS_OF, LAST, LossBook, assumptions, loss_book, loss_books
-from usance.base.codes import Model
+from usance.base.codes import FundingModel
 from usance.base.columns import check_keys
 from usance.base.errors import UsanceError
 from usance.base.rates import PPB, to_ppb
@@ -42,7 +42,7 @@ def curve_of(found: Estimates, name: str, segment: int) -> list[int]:
 
 
 def one_pool(
-    *, model: Model = Model.CAPITAL_HEAVY, months: int = 1, exposure: int = 1_000_000
+    *, model: FundingModel = FundingModel.CAPITAL_HEAVY, months: int = 1, exposure: int = 1_000_000
 ) -> LossBook:
     """Vintages of 1,000,000 each, all alive, nothing defaulted."""
     empty = [[[0] * months for _ in range(months)]]
@@ -104,13 +104,16 @@ def found_recovery(
 def test_targets_and_rates_are_those_of_the_plain_calculation(book: LossBook) -> None:
     given_ = assumptions(scenarios=(HARSH,))
     found = run(book, given_)
-    names = {Model.CAPITAL_HEAVY: "contingent", Model.ON_BALANCE_SHEET: "loan_allowance"}
+    names = {
+        FundingModel.CAPITAL_HEAVY: "contingent",
+        FundingModel.ON_BALANCE_SHEET: "loan_allowance",
+    }
     cells = found.rates_ppb.reshape(len(book.exposures.models), -1, len(NAMES))
     for segment, model in enumerate(book.exposures.models):
         if model not in names:
             continue
         expected = plainly(book, found, given_, segment)
-        name = names[Model(int(model))]
+        name = names[FundingModel(int(model))]
         assert found.targets[name][segment] == expected
         for cohort, target in enumerate(expected):
             exposed = int(book.exposures.minor[:, segment, cohort].sum())
@@ -250,7 +253,7 @@ def test_no_more_is_lost_than_is_left() -> None:
 
 
 def test_a_book_without_history_says_so_and_follows_the_given_curve() -> None:
-    found = run(one_pool(model=Model.CAPITAL_LIGHT), assumptions())
+    found = run(one_pool(model=FundingModel.CAPITAL_LIGHT), assumptions())
     assert found.notes == ("segment 1 has no history: its curve is the given one",)
     assert found.rates_ppb[0].tolist() == [0, 0, 0, 31_980_000, 0, 0, 0, 0, 0, 0]
     assert not found.targets

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.books.loss_books import AS_OF, LAST, LossBook, assumptions, loss_book
-from usance.base.codes import Model
+from usance.base.codes import FundingModel
 from usance.base.dates import last_of_month
 from usance.books.losses.assumptions import Assumptions, Claim
 from usance.books.losses.estimate import estimate
@@ -26,7 +26,7 @@ def on_the_curve(times: Fraction = Fraction(1)) -> LossBook:
     """Four vintages of 1,000,000 that follow the curve, or a multiple of it."""
     paths = [[int(Fraction(CURVE[age] * 10**6, 10**9) * times) for age in range(SIZE)]] * SIZE
     exposure = [[[800_000] * SIZE], [[0] * SIZE], [[0] * SIZE]]
-    return loss_book([paths], [[10**6] * SIZE], exposure, [Model.ON_BALANCE_SHEET])
+    return loss_book([paths], [[10**6] * SIZE], exposure, [FundingModel.ON_BALANCE_SHEET])
 
 
 def plain() -> Assumptions:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from tests.books.portfolios import MONTH, SEGMENTS, Chosen, Portfolio, make_portfolios
 from tests.books.rule_matrix import PARAMETERS, random_policies
 from usance.base.book import Book
-from usance.base.codes import Kind
+from usance.base.codes import FactKind
 from usance.base.columns import arrays
 from usance.base.dates import to_month
 from usance.books.chart import load_chart
@@ -214,7 +214,7 @@ def test_the_first_pass_does_not_look_at_the_order_of_shards(tmp_path: Path) -> 
 def test_portfolios_have_everything_in_them(tmp_path: Path) -> None:
     book, portfolios = make_portfolios(tmp_path / "book", range(40))
     seen = set(arrays(book.read("facts", ["kind"]))["kind"].tolist())
-    assert {Kind.COMPENSATED, Kind.CHARGED_OFF, Kind.RECOVERED, Kind.WAIVED} <= seen
+    assert {FactKind.COMPENSATED, FactKind.CHARGED_OFF, FactKind.RECOVERED, FactKind.WAIVED} <= seen
     loans = [loan for each in portfolios for loan in each.loans.values()]
     assert sum(bool(loan.shares) for loan in loans) > len(loans) // 10
     assert len({loan.life.model for loan in loans}) == 5

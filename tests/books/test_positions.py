@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tests.loan.cases import random_case
-from usance.base.codes import Model
+from usance.base.codes import FundingModel
 from usance.base.dates import to_day
 from usance.books.effective_interest.columns import Survival, effective_rates
 from usance.books.effective_interest.expected_lives import ExpectedLives
@@ -24,7 +24,7 @@ from usance.loan.facts import Fact, visible
 from usance.loan.terms import Terms
 
 LIVES = 1_500
-MODELS = (Model.CAPITAL_HEAVY, Model.ON_BALANCE_SHEET, Model.CAPITAL_LIGHT)
+MODELS = (FundingModel.CAPITAL_HEAVY, FundingModel.ON_BALANCE_SHEET, FundingModel.CAPITAL_LIGHT)
 EXPECTED_LIFE = Survival.of([[900_000, 800_000, 500_000, 200_000]])
 LATER_LIFE = Survival.of([[700_000, 700_000, 100_000]])
 ONLY = np.zeros(1, np.int64)
@@ -37,7 +37,7 @@ STANDING = np.array([
 ])  # fmt: skip
 
 
-def column_of(terms: Terms, facts: list[Fact], model: Model, day: date) -> LoanColumns:
+def column_of(terms: Terms, facts: list[Fact], model: FundingModel, day: date) -> LoanColumns:
     columns = TermColumns.of([terms])
     upfront, zero = np.array([terms.upfront_fee_minor]), np.zeros(1, np.int32)
     return LoanColumns(
@@ -80,7 +80,7 @@ def test_kernel_equals_exact_form_on_random_lives() -> None:
 def test_a_loan_not_yet_drawn_has_no_position() -> None:
     terms, facts, _ = random_case(3)
     before = terms.disbursed_on - timedelta(days=1)
-    position = position_of([terms], facts, Model.CAPITAL_LIGHT, before, before)
+    position = position_of([terms], facts, FundingModel.CAPITAL_LIGHT, before, before)
     assert {FIELDS[place] for place in np.flatnonzero(position)} == {"model"}
 
 

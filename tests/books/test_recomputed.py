@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.books.worked import HEAVY, OWN_BOOK, Worked, columns, drawn, policies
-from usance.base.codes import Model
+from usance.base.codes import FundingModel
 from usance.books.close import recomputation as sample
 from usance.books.close.recomputation import guarantee_notes, implausible_guarantees, recomputed
 from usance.books.kernel.effective import level_of
@@ -24,7 +24,7 @@ DAY = date(2024, 1, 31)
 LEVEL = replace(OWN_BOOK, convention=OWN["level_monthly"], upfront_fee_minor=0)
 
 
-def found(*loans: tuple[Model, Terms]) -> dict[str, tuple[int, ...]]:
+def found(*loans: tuple[FundingModel, Terms]) -> dict[str, tuple[int, ...]]:
     """By control, the loans that do not hold."""
     given = columns([Worked(model, terms, [drawn(terms)]) for model, terms in loans], DAY)
     rules = policies(DAY)
@@ -34,13 +34,15 @@ def found(*loans: tuple[Model, Terms]) -> dict[str, tuple[int, ...]]:
 
 
 def implausible(*loans: Terms) -> list[int]:
-    given = columns([Worked(Model.CAPITAL_HEAVY, terms, [drawn(terms)]) for terms in loans], DAY)
+    given = columns(
+        [Worked(FundingModel.CAPITAL_HEAVY, terms, [drawn(terms)]) for terms in loans], DAY
+    )
     at = positions(given, policies(DAY), DAY, DAY, 0, len(loans))
     return implausible_guarantees(given, at, 0)
 
 
 def test_a_sound_book_holds() -> None:
-    own, heavy = Model.ON_BALANCE_SHEET, Model.CAPITAL_HEAVY
+    own, heavy = FundingModel.ON_BALANCE_SHEET, FundingModel.CAPITAL_HEAVY
     controls = found((own, OWN_BOOK), (own, LEVEL), (heavy, HEAVY))
     assert len(controls) == 5
     assert not any(controls.values())
@@ -56,7 +58,7 @@ def test_any_level_loan_holds(principal: int, rate: int, count: int, convention:
         LEVEL, principal_minor=principal, rate_ppm=rate, coupon_ppm=rate, instalments=count,
         convention=OWN[convention],
     )  # fmt: skip
-    assert found((Model.ON_BALANCE_SHEET, terms))[sample.LEVELS] == ()
+    assert found((FundingModel.ON_BALANCE_SHEET, terms))[sample.LEVELS] == ()
 
 
 @pytest.mark.parametrize(("off", "named"), [(0, ()), (2, (2,)), (-2, (2,))])
@@ -64,7 +66,7 @@ def test_interest_of_an_impaired_loan_that_is_off_is_named(
     off: int, named: tuple[int, ...]
 ) -> None:
     """Two loans unpaid since January, seen at the end of May; the second has an upfront fee."""
-    day, own = date(2024, 5, 31), Model.ON_BALANCE_SHEET
+    day, own = date(2024, 5, 31), FundingModel.ON_BALANCE_SHEET
     given = columns([Worked(own, terms, [drawn(terms)]) for terms in (LEVEL, OWN_BOOK)], day)
     rules = policies(day, loans=400_000_000, survival=[900_000, 500_000])
     at = positions(given, rules, day, day, 0, 2)
@@ -83,7 +85,7 @@ def test_a_level_instalment_that_is_off_is_named(
         return int(level_of(plan)) + cents
 
     monkeypatch.setattr(sample, "level_of", off)
-    own = Model.ON_BALANCE_SHEET
+    own = FundingModel.ON_BALANCE_SHEET
     assert found((own, OWN_BOOK), (own, LEVEL))[sample.LEVELS] == (2,)
 
 

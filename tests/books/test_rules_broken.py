@@ -30,7 +30,7 @@ from tests.books.rule_matrix import (
     matrix,
     random_policies,
 )
-from usance.base.codes import Model, Tag
+from usance.base.codes import FundingModel, IfrsAdjustment
 from usance.base.columns import arrays
 from usance.books.chart import load_chart
 from usance.books.close.controls import BALANCES, ledger_controls
@@ -48,19 +48,19 @@ HEAD = CloseHead(1, 653, date(2024, 6, 30), datetime(2024, 7, 1, tzinfo=UTC), "t
 
 
 @cache
-def on_the_way() -> dict[Model, I64]:
+def on_the_way() -> dict[FundingModel, I64]:
     """By model, sums of amounts over loans, a row for every path and close."""
     return _sums(CLOSES)
 
 
 @cache
-def at_the_end() -> dict[Model, I64]:
+def at_the_end() -> dict[FundingModel, I64]:
     """By model, sums of amounts over loans whose lives are over, a row for every path."""
     return _sums((END,))
 
 
-def _sums(closes: tuple[date, ...]) -> dict[Model, I64]:
-    found: dict[Model, list[I64]] = {model: [] for model in Model}
+def _sums(closes: tuple[date, ...]) -> dict[FundingModel, I64]:
+    found: dict[FundingModel, list[I64]] = {model: [] for model in FundingModel}
     for model, path in EVERY:
         life = lives(model, path, 400, seed=5)
         for day in closes:
@@ -70,9 +70,9 @@ def _sums(closes: tuple[date, ...]) -> dict[Model, I64]:
     return {model: np.vstack(rows) for model, rows in found.items()}
 
 
-@pytest.mark.parametrize("model", Model, ids=lambda model: model.label)
-@pytest.mark.parametrize("tag", Tag, ids=lambda tag: tag.label)
-def test_accounts_hold_what_they_are_told_to(model: Model, tag: Tag) -> None:
+@pytest.mark.parametrize("model", FundingModel, ids=lambda model: model.label)
+@pytest.mark.parametrize("tag", IfrsAdjustment, ids=lambda tag: tag.label)
+def test_accounts_hold_what_they_are_told_to(model: FundingModel, tag: IfrsAdjustment) -> None:
     np.testing.assert_array_equal(matrix(model, tag), holdings(model, tag))
 
 
@@ -90,7 +90,7 @@ def mutants(rule: Rule) -> Iterator[tuple[str, Rule | None]]:
     yield "turned round", replace(rule, debit=rule.credit, credit=rule.debit)
     for amount in _amounts_beside(rule):
         yield f"amount {amount}", replace(rule, amount=amount)
-    for model in sorted(set(Model) - set(rule.models)):
+    for model in sorted(set(FundingModel) - set(rule.models)):
         yield f"model {model.label}", replace(rule, models=(model,))
     for account in ACCOUNTS:
         if account.name not in (rule.debit.account, _named_by_cell(rule.debit)):
@@ -113,15 +113,17 @@ def _amounts_beside(rule: Rule) -> list[str]:
 
 
 @cache
-def whole(model: Model, tag: Tag, end: bool) -> I64:
+def whole(model: FundingModel, tag: IfrsAdjustment, end: bool) -> I64:
     """A row of balances for every row of amounts, by the rules as they are."""
     return (at_the_end() if end else on_the_way())[model] @ matrix(model, tag)
 
 
-def broken(rule: Rule, mutant: Rule | None, *, end: bool) -> dict[tuple[Model, Tag], I64]:
+def broken(
+    rule: Rule, mutant: Rule | None, *, end: bool
+) -> dict[tuple[FundingModel, IfrsAdjustment], I64]:
     """The balances that are others where a mutant is at work instead of a rule."""
     rows = at_the_end() if end else on_the_way()
-    found: dict[tuple[Model, Tag], I64] = {}
+    found: dict[tuple[FundingModel, IfrsAdjustment], I64] = {}
     for sign, each in ((-1, rule), (1, mutant)):
         for model in each.models if each else ():
             assert each is not None
@@ -150,28 +152,39 @@ def refused(_rule: Rule, mutant: Rule | None) -> bool:
 
 
 KEPT = {"cash", "restricted_cash", "other_tax_payable"}
-RECEIVABLE = {Model.ICE: {"contract_assets"}, Model.TECH_SOLUTIONS: {"accounts_receivable"}}
-INCOME: dict[Model, tuple[set[str], set[str]]] = {
-    Model.CAPITAL_HEAVY: (
-        {"other_credit_fees", "guarantee_revenue", "contract_provision", "heavy_facilitation",
-         "heavy_servicing"},
+RECEIVABLE = {
+    FundingModel.ICE: {"contract_assets"},
+    FundingModel.TECH_SOLUTIONS: {"accounts_receivable"},
+}
+INCOME: dict[FundingModel, tuple[set[str], set[str]]] = {
+    FundingModel.CAPITAL_HEAVY: (
+        {
+            "other_credit_fees",
+            "guarantee_revenue",
+            "contract_provision",
+            "heavy_facilitation",
+            "heavy_servicing",
+        },
         {"other_credit_fees", "guarantee_revenue", "financial_provision", "contingent_provision"},
     ),
-    Model.ON_BALANCE_SHEET: ({"financing_income", "other_credit_fees", "loan_provision"}, set()),
-    Model.CAPITAL_LIGHT: (
+    FundingModel.ON_BALANCE_SHEET: (
+        {"financing_income", "other_credit_fees", "loan_provision"},
+        set(),
+    ),
+    FundingModel.CAPITAL_LIGHT: (
         {"other_platform_fees", "contract_provision", "light_facilitation", "light_servicing"},
         {"other_platform_fees"},
     ),
-    Model.ICE: ({"referral"}, set()),
-    Model.TECH_SOLUTIONS: ({"other_platform_fees"}, set()),
-}  # fmt: skip
+    FundingModel.ICE: ({"referral"}, set()),
+    FundingModel.TECH_SOLUTIONS: ({"other_platform_fees"}, set()),
+}
 """Lines of income that whole lives are held to (`test_lives`): without and with a payout."""
 
 
 def seen_in_lives(rule: Rule, mutant: Rule | None) -> bool:
     """What whole lives leave behind is not what it must be."""
     for (model, tag), balances in broken(rule, mutant, end=True).items():
-        if tag is not Tag.NONE:
+        if tag is not IfrsAdjustment.NONE:
             if balances.any():
                 return True
             continue
@@ -187,7 +200,7 @@ def seen_in_lives(rule: Rule, mutant: Rule | None) -> bool:
 
 
 @cache
-def _empty(model: Model) -> list[int]:
+def _empty(model: FundingModel) -> list[int]:
     kept = KEPT | RECEIVABLE.get(model, set())
     return [place for name, place in PLACE.items() if SHEET[place] and name not in kept]
 
@@ -203,15 +216,20 @@ def _taxed_wrongly(balances: I64) -> bool:
 @lru_cache(maxsize=256)
 def lines_of(rule: Rule) -> dict[str, I64]:
     """The postings of a rule over all that happened on the way, every model a cell of its own."""
-    cells = cells_of(np.arange(len(Model)), list(Model), [OWN_ENTITY] * len(Model),
-                     fund_cash="restricted_cash", payout_cash="restricted_cash")  # fmt: skip
+    cells = cells_of(
+        np.arange(len(FundingModel)),
+        list(FundingModel),
+        [OWN_ENTITY] * len(FundingModel),
+        fund_cash="restricted_cash",
+        payout_cash="restricted_cash",
+    )
     lines = post(together(), cells, [rule], PLATFORM)
     return arrays(loan_postings(lines, HEAD, 0, np.zeros(len(lines), np.int64)))
 
 
 @cache
 def together() -> I64:
-    return np.vstack([on_the_way()[model].sum(axis=0) for model in Model])
+    return np.vstack([on_the_way()[model].sum(axis=0) for model in FundingModel])
 
 
 def seen_by_controls(rule: Rule, mutant: Rule | None) -> bool:
@@ -251,7 +269,7 @@ def test_controls_of_a_close_see_what_is_wrong_in_their_accounts() -> None:
     looked_at, unseen = set().union(*groups), []
     for rule in RULES:
         is_move = any({rule.debit.account, rule.credit.account} <= group for group in groups)
-        if rule.tag is not Tag.NONE or is_move:
+        if rule.tag is not IfrsAdjustment.NONE or is_move:
             continue
         for name, mutant in mutants(rule):
             places = {rule.debit.account, rule.credit.account} & looked_at

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from usance.base.codes import Basis, Model, Tag
+from usance.base.codes import Basis, FundingModel, IfrsAdjustment
 from usance.books.chart import load_chart
 from usance.books.journal import CloseHead, loan_postings, unbalanced
 from usance.books.loans.amounts import AMOUNTS
@@ -68,9 +68,14 @@ def test_nothing_moved_posts_nothing(rule: Rule) -> None:
 
 @every_rule
 def test_a_rule_works_for_its_models_alone(rule: Rule) -> None:
-    moved = movement(rule, 1, rows=len(Model))
-    lines = post(moved, cells_of(range(len(Model)), list(Model), [OTHER] * len(Model)), [rule], 1)
-    assert {Model(row) for row in lines.row.tolist()} == set(rule.models)
+    moved = movement(rule, 1, rows=len(FundingModel))
+    lines = post(
+        moved,
+        cells_of(range(len(FundingModel)), list(FundingModel), [OTHER] * len(FundingModel)),
+        [rule],
+        1,
+    )
+    assert {FundingModel(row) for row in lines.row.tolist()} == set(rule.models)
 
 
 @every_rule
@@ -103,7 +108,7 @@ def sorted_accounts(lines: Lines) -> list[int]:
 
 @every_rule
 def test_a_rule_stands_in_one_framework(rule: Rule) -> None:
-    assert (rule.basis is Basis.US_GAAP) == (rule.tag is Tag.NONE)
+    assert (rule.basis is Basis.US_GAAP) == (rule.tag is IfrsAdjustment.NONE)
     assert set(posted(rule, 1).tag.tolist()) == {int(rule.tag)}
 
 
@@ -111,7 +116,7 @@ def test_posting_is_linear() -> None:
     """What makes balances of a sum of loans the sum of their balances."""
     draw = np.random.default_rng(1)
     first, second = draw.integers(-9, 10, (2, 40, len(AMOUNTS)))
-    models = draw.integers(0, len(Model), 40)
+    models = draw.integers(0, len(FundingModel), 40)
     cells = cells_of(np.arange(40), models, draw.integers(1, 4, 40))
 
     def total(moved: I64) -> dict[tuple[int, ...], int]:

@@ -26,7 +26,7 @@ from tests.books.group_books import (
     closed,
     with_rates,
 )
-from usance.base.codes import Currency, Tag
+from usance.base.codes import Currency, IfrsAdjustment
 from usance.base.errors import UsanceError
 from usance.books.group.facts import visible
 from usance.books.group.kinds import GroupKind as K
@@ -181,7 +181,7 @@ def test_a_foreign_entity_may_open_within_the_year() -> None:
     assert not any(group_controls(books, known, MARCH, JUNE).values())
     rows = more_rows(books, known, MARCH, JUNE, "2024Q2")
     assert statement(rows, "tax_reconciliation")
-    held = books.at(MARCH).columns[OVERSEAS, Tag.NONE]
+    held = books.at(MARCH).columns[OVERSEAS, IfrsAdjustment.NONE]
     assert (held["cash"], held["paid_in_capital"]) == (45_00, -45_00)
     assert not held["other_comprehensive"]
 
@@ -199,7 +199,7 @@ def test_notes_that_do_not_tie_are_found() -> None:
             found = super().at(day)
             columns = {key: dict(column) for key, column in found.columns.items()}
             if day == MARCH:
-                columns[PLATFORM, Tag.NONE]["retained_earnings"] = 7
+                columns[PLATFORM, IfrsAdjustment.NONE]["retained_earnings"] = 7
             return replace(found, columns=columns)
 
     broken = Forgetful(books.ledger, GROUP, books.rates)

@@ -26,7 +26,7 @@ from tests.books.group_books import (
     lines_of,
     with_rates,
 )
-from usance.base.codes import Currency, Tag
+from usance.base.codes import Currency, IfrsAdjustment
 from usance.base.columns import make
 from usance.base.dates import last_of_month, to_day, to_month
 from usance.base.money import half_up
@@ -240,7 +240,7 @@ def test_cents_of_balances_within_the_group_do_not_unbalance_it() -> None:
     assert {entity: column["within_group"] for (entity, _), column in group.columns.items()
             if "within_group" in column} == {PLATFORM: 15, LENDING: -7, TRUST: -7}  # fmt: skip
     assert group.amount("within_group") == 0
-    assert sum(group.totals[Tag.NONE].values()) == 0
+    assert sum(group.totals[IfrsAdjustment.NONE].values()) == 0
 
 
 def test_contract_liabilities_stand_apart_in_the_matrix() -> None:
@@ -281,7 +281,7 @@ def test_ifrs_columns_roll_forward_and_add_up() -> None:
     facts.say(PLATFORM, GroupKind.OPENING_BALANCE, OPENED, tag="ecl", lines=opening)
     loans = [
         lines_of({"contingent": 20_00, "contingent_provision": -20_00, "deferred_tax_asset": -3_00,
-                  "income_tax": 3_00}, PLATFORM, MARCH, Tag.ECL),
+                  "income_tax": 3_00}, PLATFORM, MARCH, IfrsAdjustment.ECL),
     ]  # fmt: skip
     books = closed(facts.facts, [MARCH], loans)
     rows = {(row.statement.split(":")[1], row.line): row.amount_minor
@@ -290,7 +290,7 @@ def test_ifrs_columns_roll_forward_and_add_up() -> None:
     assert rows["ecl_net_of_tax", "Income tax expense"] == -3_00
     assert rows["ifrs", "Net income"] == 17_00
     assert rows["us_gaap", "Net income"] == 0
-    rolls = equity_roll_forwards(books, OPENED, MARCH, Tag.ECL)
+    rolls = equity_roll_forwards(books, OPENED, MARCH, IfrsAdjustment.ECL)
     assert rolls["Retained earnings"] == RollForward(
         "Retained earnings", -34_00, (Movement("Net income", 17_00),), -17_00
     )

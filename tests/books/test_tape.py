@@ -19,9 +19,9 @@ from tests.books.small_book import close_all, make_book, worked_loans
 from tests.books.tape_books import exported, in_slices, write_parquet
 from tests.books.worked import PARAMETERS, columns
 from usance.base.book import Book
-from usance.base.codes import Model
+from usance.base.codes import FundingModel
 from usance.base.dates import last_of_month, parse_month, to_day
-from usance.books.close.closes import standing
+from usance.books.close.closes import effective_closes
 from usance.books.errors import TapeError
 from usance.books.exports import trial_balance
 from usance.books.loans import positions as p
@@ -58,13 +58,15 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> tuple[Book, Book]:
 
 def test_books_from_a_tape_are_those_of_its_loans(both: tuple[Book, Book]) -> None:
     facts, tape = both
-    assert [each.name for each in standing(tape)] == [each.name for each in standing(facts)]
+    assert [each.name for each in effective_closes(tape)] == [
+        each.name for each in effective_closes(facts)
+    ]
     assert trial_balance(tape) == trial_balance(facts)
 
 
 def test_every_amount_of_every_loan_at_every_close(both: tuple[Book, Book]) -> None:
     facts, tape = both
-    for each in standing(facts):
+    for each in effective_closes(facts):
         amounts = written(tape, each, AMOUNTS)[1]
         assert (held(facts, each, AMOUNTS, WORKED_IDS) == amounts).all()
         assert tape.read_close("estimates", each.name) == facts.read_close("estimates", each.name)
@@ -98,10 +100,10 @@ def fitting(table: pa.Table) -> pa.Table:
 
 
 @pytest.mark.parametrize("model", BORROWED)
-def test_positions_of_random_lives(model: Model, tmp_path: Path) -> None:
+def test_positions_of_random_lives(model: FundingModel, tmp_path: Path) -> None:
     """Month ends of whole lives, on every path, give the positions of their replay."""
     months = range(parse_month("2023-01"), parse_month("2026-06") + 1)
-    other = "charge-off" if model is Model.CAPITAL_HEAVY else "payout"
+    other = "charge-off" if model is FundingModel.CAPITAL_HEAVY else "payout"
     for path in PATHS:
         if path == other:
             continue

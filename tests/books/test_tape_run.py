@@ -19,7 +19,7 @@ from usance.base.book import Book
 from usance.base.dates import parse_month, to_day
 from usance.books.chart import load_chart
 from usance.books.close.checklist import close
-from usance.books.close.closes import reopen, standing
+from usance.books.close.closes import effective_closes, reopen
 from usance.books.errors import PeriodError, TapeError
 from usance.books.exports import trial_balance
 from usance.books.loans import positions as p
@@ -65,7 +65,7 @@ def test_the_worked_loans_as_a_lender_writes_them(tmp_path: Path) -> None:
 def test_a_longer_tape_carries_the_books_on(tmp_path: Path) -> None:
     rows = plain()
     first = run(write_csv(tmp_path / "t.csv", rows[:2]), tmp_path / "grown")
-    assert len(standing(first)) == 2
+    assert len(effective_closes(first)) == 2
     grown = run(write_csv(tmp_path / "t.csv", rows), tmp_path / "grown")
     at_once = run(write_csv(tmp_path / "t.csv", rows), tmp_path / "once")
     assert trial_balance(grown) == trial_balance(at_once)
@@ -90,10 +90,10 @@ def test_a_closed_month_is_corrected_by_reopening_it(tmp_path: Path) -> None:
     path = write_csv(tmp_path / "t.csv", changed)
     with pytest.raises(PeriodError, match="2024-03 is closed, and the tape has other rows"):
         run(path, tmp_path / "book")
-    assert len(standing(Book.open(tmp_path / "book"))) == 4
+    assert len(effective_closes(Book.open(tmp_path / "book"))) == 4
     reopen(book, parse_close_period("2024-03"), ["one", "two"])
     again = run(path, tmp_path / "book")
-    assert [each.name for each in standing(again)][2:] == ["2024-03.2", "2024-04.2"]
+    assert [each.name for each in effective_closes(again)][2:] == ["2024-03.2", "2024-04.2"]
     assert balances(again) == balances(run(path, tmp_path / "new"))
 
 

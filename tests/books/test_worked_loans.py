@@ -35,7 +35,7 @@ from tests.books.worked_tables import (
     SEP,
     TABLES,
 )
-from usance.base.codes import Model, Tag
+from usance.base.codes import FundingModel, IfrsAdjustment
 from usance.books.group.facts import GroupFact, fact
 from usance.books.group.kinds import GroupKind
 from usance.books.group.tax import deferred, profit_before_tax
@@ -72,7 +72,7 @@ def _is_over(books: Books, profit: int) -> None:
         "light_facilitation", "light_servicing", "financing_income", "funding_costs",
         "other_platform_fees", "referral",
     }  # fmt: skip
-    for tag in set(Tag) - {Tag.NONE}:
+    for tag in set(IfrsAdjustment) - {IfrsAdjustment.NONE}:
         assert books.balances(tag) == {}
 
 
@@ -109,14 +109,14 @@ def test_guarantee_under_ifrs(name: str) -> None:
     """Receivable, allowance and what stands ready leave; premium due and its allowance stay."""
     before_tax = {DRAWN: 38_16, MAR: 19_08, JUN: 0}
     for day, expected in before_tax.items():
-        found = played(name, day).balances(Tag.GUARANTEE)
+        found = played(name, day).balances(IfrsAdjustment.GUARANTEE)
         assert -found.get("financial_provision", 0) == expected
-    found = played(name, MAR).balances(Tag.GUARANTEE)
+    found = played(name, MAR).balances(IfrsAdjustment.GUARANTEE)
     assert found == {
         "financial_receivable": -127_20, "financial_allowance": 19_08, "stand_ready": 127_20,
         "financial_provision": -19_08, "deferred_tax_asset": -2_86, "income_tax": 2_86,
     }  # fmt: skip
-    assert played(name, MAR).balances(Tag.ECL) == {}
+    assert played(name, MAR).balances(IfrsAdjustment.ECL) == {}
 
 
 def test_what_ifrs_keeps_of_the_premium() -> None:
@@ -124,7 +124,7 @@ def test_what_ifrs_keeps_of_the_premium() -> None:
     kept = {}
     for name in ("A1", "A2"):
         books = played(name, MAR)
-        both = [books.balances(), books.balances(Tag.GUARANTEE)]
+        both = [books.balances(), books.balances(IfrsAdjustment.GUARANTEE)]
         kept[name] = tuple(
             sum(each.get(account, 0) for each in both)
             for account in ("financial_receivable", "financial_allowance", "stand_ready")
@@ -151,11 +151,11 @@ def test_effective_interest_under_ifrs() -> None:
     """B1: a rate of 1.744743 % against 1.711183 %, 52.78 of the fee earned against 45.12."""
     assert columns([MICROCREDIT], DRAWN).eir_ppb.tolist() == [17_111_826]
     assert played("B1", MAR).balances()["unearned_fee"] == -63_60 + 45_12
-    assert played("B1", MAR).balances(Tag.EIR) == {
+    assert played("B1", MAR).balances(IfrsAdjustment.EIR) == {
         "unearned_fee": 7_66, "other_tax_payable": -43, "financing_income": -7_23,
         "income_tax": 1_08, "deferred_tax_liability": -1_08,
     }  # fmt: skip
-    assert played("B1", JUN).balances(Tag.EIR) == {}
+    assert played("B1", JUN).balances(IfrsAdjustment.EIR) == {}
 
 
 def test_cash_flows_of_the_trust_loan() -> None:
@@ -179,7 +179,7 @@ def test_every_entity_and_framework_balances(name: str) -> None:
     assert int(apart.amount.sum()) == 0
 
 
-def of_institution(kind: Model, terms_minor: int, fee_ppm: int, *group: GroupFact) -> Worked:
+def of_institution(kind: FundingModel, terms_minor: int, fee_ppm: int, *group: GroupFact) -> Worked:
     """A loan of which only the institution's fee is ours."""
     terms = Terms(principal_minor=terms_minor, rate_ppm=0, instalments=1,
                             disbursed_on=DRAWN, first_due_on=date(2024, 1, 31))  # fmt: skip
@@ -195,10 +195,13 @@ def test_a_referred_loan() -> None:
     invoiced, received = date(2024, 1, 5), date(2024, 2, 5)
     books = Books(
         of_institution(
-            Model.ICE, 5_000_00, 26_500, _fees(GroupKind.REFERRAL_INVOICED, 1, invoiced, 132_50),
+            FundingModel.ICE,
+            5_000_00,
+            26_500,
+            _fees(GroupKind.REFERRAL_INVOICED, 1, invoiced, 132_50),
             _fees(GroupKind.FEES_RECEIVED, 2, received, 132_50),
         )
-    )  # fmt: skip
+    )
     confirmed = {"contract_assets": 132_50, "referral": -125_00, "other_tax_payable": -7_50}
     assert balances(books.post(DRAWN, "all")) == confirmed
     assert balances(books.post(date(2024, 1, 15), "vat")) == {
@@ -222,10 +225,10 @@ def test_use_of_technology(way: str) -> None:
     received = date(2024, 2, 5)
     paid = _fees(GroupKind.FEES_RECEIVED, 2, received, 1_060_00)
     told = (
-        of_institution(Model.TECH_SOLUTIONS, 10_600_00, 100_000, paid)
+        of_institution(FundingModel.TECH_SOLUTIONS, 10_600_00, 100_000, paid)
         if way == "by loan"
         else of_institution(
-            Model.TECH_SOLUTIONS, 10_600_00, 0,
+            FundingModel.TECH_SOLUTIONS, 10_600_00, 0,
             _fees(GroupKind.USAGE_DELIVERED, 1, DRAWN, 1_060_00), paid,
         )
     )  # fmt: skip
@@ -249,7 +252,7 @@ def test_the_end_is_the_same_however_often_the_books_are_closed() -> None:
             books = Books(loan)
             for day in closes:
                 books.post(day, "all")
-            found.append([books.balances(tag) for tag in Tag])
+            found.append([books.balances(tag) for tag in IfrsAdjustment])
         assert found[0] == found[1] == found[2]
 
 

@@ -15,7 +15,7 @@ from decimal import Decimal
 import numpy as np
 from numpy.typing import NDArray
 
-from usance.base.codes import Basis, Kind, Model, Tag
+from usance.base.codes import Basis, FactKind, FundingModel, IfrsAdjustment
 from usance.base.dates import parse_date, to_day, to_month
 from usance.base.parameters import Parameters
 from usance.books.chart import load_chart
@@ -66,7 +66,7 @@ PARAMETERS = Parameters.load()
 class Worked:
     """A loan and its facts; facts of the group that stand beside it; estimates by close."""
 
-    model: Model
+    model: FundingModel
     terms: Terms
     facts: Sequence[Fact]
     fee_ppm: int = 0
@@ -82,11 +82,11 @@ class Worked:
 
 def paid_on_time(terms: Terms, count: int) -> list[Fact]:
     rows = schedule(terms)[:count]
-    return [Fact(Kind.PAID, row.due_on, row.total, ref=10 + row.number) for row in rows]
+    return [Fact(FactKind.PAID, row.due_on, row.total, ref=10 + row.number) for row in rows]
 
 
 def drawn(terms: Terms) -> Fact:
-    return Fact(Kind.DISBURSED, DRAWN, terms.principal_minor, ref=1)
+    return Fact(FactKind.DISBURSED, DRAWN, terms.principal_minor, ref=1)
 
 
 def columns(loans: Sequence[Worked], day: date) -> LoanColumns:
@@ -220,7 +220,7 @@ class Books:
         loan = self.loan
         return cells_of([1], [loan.model], [loan.entity], fund_cash=loan.fund_cash)
 
-    def balances(self, tag: Tag = Tag.NONE) -> dict[str, int]:
+    def balances(self, tag: IfrsAdjustment = IfrsAdjustment.NONE) -> dict[str, int]:
         """What every account holds, without zeros."""
         return balances(self.ledger, tag)
 
@@ -234,7 +234,7 @@ class Books:
         return found
 
 
-def balances(lines: Ledger, tag: Tag = Tag.NONE) -> dict[str, int]:
+def balances(lines: Ledger, tag: IfrsAdjustment = IfrsAdjustment.NONE) -> dict[str, int]:
     """What lines of a tag sum to by account, without zeros."""
     summed = lines.sums(lambda own: [own.tag, own.account])
     return {

@@ -19,7 +19,7 @@ from tests.books.worked import (
     policies,
     rate_ppb,
 )
-from usance.base.codes import Kind, Model
+from usance.base.codes import FactKind, FundingModel
 from usance.books.group.facts import GroupFact, fact
 from usance.books.group.kinds import GroupKind
 from usance.books.policies import Policies
@@ -80,9 +80,13 @@ def of_own(day: date, loans: int = 0) -> Policies:
 
 
 PREPAID = Worked(
-    Model.CAPITAL_HEAVY,
+    FundingModel.CAPITAL_HEAVY,
     HEAVY,
-    [drawn(HEAVY), *paid_on_time(HEAVY, 4), Fact(Kind.PAID, date(2024, 5, 15), 3_007_26, ref=20)],
+    [
+        drawn(HEAVY),
+        *paid_on_time(HEAVY, 4),
+        Fact(FactKind.PAID, date(2024, 5, 15), 3_007_26, ref=20),
+    ],
     estimates={
         DRAWN: of_heavy(DRAWN, rate_ppb("360", "9,000")),
         MAR: of_heavy(MAR, rate_ppb("250", "4,500")),
@@ -103,12 +107,12 @@ PREPAID_TABLE = """
 """  # noqa: E501
 
 DEFAULTED = Worked(
-    Model.CAPITAL_HEAVY,
+    FundingModel.CAPITAL_HEAVY,
     HEAVY,
     [
         drawn(HEAVY), *paid_on_time(HEAVY, 2),
-        Fact(Kind.COMPENSATED, date(2024, 5, 31), 6_090_00, ref=20),
-        Fact(Kind.RECOVERED, date(2024, 8, 15), 1_500_00, ref=21),
+        Fact(FactKind.COMPENSATED, date(2024, 5, 31), 6_090_00, ref=20),
+        Fact(FactKind.RECOVERED, date(2024, 8, 15), 1_500_00, ref=21),
     ],
     estimates={
         DRAWN: of_heavy(DRAWN, rate_ppb("360", "9,000")),
@@ -133,11 +137,11 @@ DEFAULTED_TABLE = """
 """  # noqa: E501
 
 MICROCREDIT = Worked(
-    Model.ON_BALANCE_SHEET,
+    FundingModel.ON_BALANCE_SHEET,
     OWN_BOOK,
     [
         drawn(OWN_BOOK), *paid_on_time(OWN_BOOK, 4),
-        Fact(Kind.PAID, date(2024, 5, 15), 3_021_77, ref=20),
+        Fact(FactKind.PAID, date(2024, 5, 15), 3_021_77, ref=20),
     ],
     estimates={
         DRAWN: of_own(DRAWN, rate_ppb("306", "9,000")),
@@ -181,12 +185,12 @@ def investors() -> list[GroupFact]:
 
 
 CHARGED_OFF = Worked(
-    Model.ON_BALANCE_SHEET,
+    FundingModel.ON_BALANCE_SHEET,
     OWN_BOOK,
     [
         drawn(OWN_BOOK), *paid_on_time(OWN_BOOK, 1),
-        Fact(Kind.CHARGED_OFF, date(2024, 8, 28), 7_500_00, ref=20),
-        Fact(Kind.RECOVERED, date(2024, 11, 15), 900_00, ref=21),
+        Fact(FactKind.CHARGED_OFF, date(2024, 8, 28), 7_500_00, ref=20),
+        Fact(FactKind.RECOVERED, date(2024, 11, 15), 900_00, ref=21),
     ],
     estimates={
         DRAWN: policies(DRAWN, loans=rate_ppb("306", "9,000")),
@@ -217,13 +221,13 @@ CHARGED_OFF_TABLE = """
 
 THIRD = schedule(LIGHT)[2].total
 PLATFORM_LOAN = Worked(
-    Model.CAPITAL_LIGHT,
+    FundingModel.CAPITAL_LIGHT,
     LIGHT,
     [
         drawn(LIGHT), *paid_on_time(LIGHT, 2),
-        Fact(Kind.FEE_CHARGED, date(2024, 4, 20), 10_60, ref=20, arg=1),
-        Fact(Kind.PAID, date(2024, 4, 20), THIRD + 10_60, ref=21),
-        Fact(Kind.CHARGED_OFF, date(2024, 10, 28), 4_500_00, ref=22),
+        Fact(FactKind.FEE_CHARGED, date(2024, 4, 20), 10_60, ref=20, arg=1),
+        Fact(FactKind.PAID, date(2024, 4, 20), THIRD + 10_60, ref=21),
+        Fact(FactKind.CHARGED_OFF, date(2024, 10, 28), 4_500_00, ref=22),
     ],
     estimates={
         DRAWN: of_light(DRAWN, rate_ppb("8", "100")),

@@ -13,7 +13,7 @@ import pytest
 from tests.cli.answers import Answer, Usance
 from usance.base.book import Book
 from usance.books.close.checklist import close
-from usance.books.close.closes import standing
+from usance.books.close.closes import effective_closes
 from usance.books.exports import trial_balance
 from usance.books.group.documents import parse_facts
 from usance.books.group.facts import table_of_facts
@@ -389,7 +389,7 @@ def test_a_failed_control_stops_the_close_and_says_why(usance: Usance, book: Pat
     answer = usance(f"close 2024-04 --book {book.name}")
     assert_refused(answer, "entity 1, cash: banks hold", "more than the ledger", code=1)
     assert (book / "manifest.json").read_bytes() == before
-    assert [each.name for each in standing(Book.open(book))] == ["2023-12.1", "2024-03.1"]
+    assert [each.name for each in effective_closes(Book.open(book))] == ["2023-12.1", "2024-03.1"]
 
 
 def test_a_close_knows_what_its_facts_know(book: Path) -> None:

@@ -21,7 +21,7 @@ import pytest
 
 from tests.books.small_book import make_book, worked_loans
 from tests.books.worked import OWN_BOOK, Worked, drawn, paid_on_time
-from usance.base.codes import Model
+from usance.base.codes import FundingModel
 from usance.base.parameters import SHIPPED, Parameters
 from usance.books.close.checklist import close
 from usance.books.group.documents import parse_facts
@@ -162,7 +162,7 @@ def test_every_function_is_imported_or_used_behind_the_close() -> None:
 def test_a_small_close_runs_every_function(tmp_path: Path) -> None:
     """None is only named somewhere: with suitable facts each is run by the close itself."""
     level = replace(OWN_BOOK, convention=OWN["level_monthly"])
-    loans = [*worked_loans(), Worked(Model.ON_BALANCE_SHEET, level,
+    loans = [*worked_loans(), Worked(FundingModel.ON_BALANCE_SHEET, level,
                                      [drawn(level), *paid_on_time(level, 1)])]  # fmt: skip
     book = make_book(tmp_path / "book", loans)
     with book.writing() as step:

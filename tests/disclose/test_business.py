@@ -111,7 +111,7 @@ def test_a_book_without_the_tables_has_no_data(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Without users, decisions and sources, and with more loans than a tape is made for."""
-    monkeypatch.setattr(measured, "MOST_LOANS", 4)
+    monkeypatch.setattr(measured, "MAX_LOANS", 4)
     release_book(tmp_path / "book", ("2023Q4",), people=False)
     release = made(tmp_path / "book", "2023Q4")
     found = business(release)

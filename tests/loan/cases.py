@@ -19,7 +19,7 @@ from enum import IntEnum
 from random import Random
 from typing import NamedTuple
 
-from usance.base.codes import Component, Fee, Kind
+from usance.base.codes import Component, FactKind, Fee
 from usance.base.dates import add_days, add_months, from_day, to_day
 from usance.loan.convention import OWN
 from usance.loan.exact.dates import CALENDARS
@@ -68,16 +68,16 @@ class Move(NamedTuple):
 
 
 KINDS = {
-    What.FEE: Kind.FEE_CHARGED,
-    What.REFUND: Kind.REFUNDED,
-    What.CHARGE_BACK: Kind.CHARGED_BACK,
-    What.WAIVE: Kind.WAIVED,
-    What.COMPENSATE: Kind.COMPENSATED,
-    What.BUY_OUT: Kind.BOUGHT_OUT,
-    What.CHARGE_OFF: Kind.CHARGED_OFF,
-    What.RECOVER: Kind.RECOVERED,
-    What.PAUSE: Kind.INTEREST_PAUSED,
-    What.CHANGE: Kind.TERMS_CHANGED,
+    What.FEE: FactKind.FEE_CHARGED,
+    What.REFUND: FactKind.REFUNDED,
+    What.CHARGE_BACK: FactKind.CHARGED_BACK,
+    What.WAIVE: FactKind.WAIVED,
+    What.COMPENSATE: FactKind.COMPENSATED,
+    What.BUY_OUT: FactKind.BOUGHT_OUT,
+    What.CHARGE_OFF: FactKind.CHARGED_OFF,
+    What.RECOVER: FactKind.RECOVERED,
+    What.PAUSE: FactKind.INTEREST_PAUSED,
+    What.CHANGE: FactKind.TERMS_CHANGED,
 }
 OWN_MOVES = tuple(what for what in What if what < What.PAUSE)
 
@@ -101,17 +101,17 @@ class History:
 
     def play(self, move: Move) -> None:
         """Let a move happen, if it can."""
-        kind = KINDS.get(move.what, Kind.PAID)
+        kind = KINDS.get(move.what, FactKind.PAID)
         day = self._day(move, kind)
         self._draw_tranches(day)
         self._wait_until(day)
         amount, arg = self._amount(move, day)
-        if amount or kind in (Kind.BOUGHT_OUT, Kind.CHARGED_OFF, Kind.INTEREST_PAUSED):
+        if amount or kind in (FactKind.BOUGHT_OUT, FactKind.CHARGED_OFF, FactKind.INTEREST_PAUSED):
             self._book(kind, day, amount, arg)
-        elif kind is Kind.TERMS_CHANGED and arg:
+        elif kind is FactKind.TERMS_CHANGED and arg:
             self._book(kind, day, 0, arg)
 
-    def _day(self, move: Move, kind: Kind) -> int:
+    def _day(self, move: Move, kind: FactKind) -> int:
         day = self.day + max(0, move.gap)
         if move.gap == TO_DUE_DATE:
             today = from_day(self.day).toordinal()
@@ -130,7 +130,7 @@ class History:
         for on, amount in self.state.to_disburse.copy():
             self.drawing = self.drawing and not self.state.settled
             if self.drawing and to_day(on) <= day:
-                self._book(Kind.DISBURSED, to_day(on), amount, 0)
+                self._book(FactKind.DISBURSED, to_day(on), amount, 0)
 
     def _amount(self, move: Move, day: int) -> tuple[int, int]:
         """The amount and the argument of the fact; nothing where nothing can happen."""
@@ -197,7 +197,7 @@ class History:
         self.state.versions = {each.terms_no: each for each in self.versions}
         return number
 
-    def _book(self, kind: Kind, day: int, amount: int, arg: int) -> None:
+    def _book(self, kind: FactKind, day: int, amount: int, arg: int) -> None:
         fact = Fact(kind, from_day(day), amount, self.ref, int(arg))
         apply_fact(self.state, fact)
         self.facts.append(fact)
@@ -401,13 +401,22 @@ def _booked(draw: Random, fact: Fact) -> Fact:
 def _reversed_facts(draw: Random, terms: Terms, ref: int) -> list[Fact]:
     """Facts that never happened, with the reversals that say so."""
     result = []
-    kinds = (Kind.PAID, Kind.PAID, Kind.PAID, Kind.FEE_CHARGED, Kind.REFUNDED, Kind.WAIVED,
-             Kind.CHARGED_OFF, Kind.COMPENSATED, Kind.DISBURSED)  # fmt: skip
+    kinds = (
+        FactKind.PAID,
+        FactKind.PAID,
+        FactKind.PAID,
+        FactKind.FEE_CHARGED,
+        FactKind.REFUNDED,
+        FactKind.WAIVED,
+        FactKind.CHARGED_OFF,
+        FactKind.COMPENSATED,
+        FactKind.DISBURSED,
+    )
     for number in range(draw.randint(1, 3)):
         day = add_days(terms.disbursed_on, draw.randrange(-5, 30 * terms.instalments + 60))
         wrong = _booked(draw, Fact(draw.choice(kinds), day, draw.randint(1, 10**7), ref + number))
         later = add_days(day, draw.randrange(90))
-        undone = Fact(Kind.REVERSED, later, 0, ref + 1000 + number, wrong.ref)
+        undone = Fact(FactKind.REVERSED, later, 0, ref + 1000 + number, wrong.ref)
         late = wrong.booked_at + timedelta(days=draw.randrange(90))
         result += [wrong, undone._replace(booked_at=late)]
     return result
@@ -436,7 +445,7 @@ def features(case: Case) -> set[str]:
     loan = replay(terms, facts, as_of)
     view, rows = loan.view(), schedule(terms)
     regular = terms.first_due_on == add_months(terms.disbursed_on, 1)
-    seen = {Kind(fact.kind).label for fact in facts if fact.effective_on <= as_of}
+    seen = {FactKind(fact.kind).label for fact in facts if fact.effective_on <= as_of}
     flags = {
         f"convention {terms.convention.name}": True,
         f"status {view.status.label}": True,

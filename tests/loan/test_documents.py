@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from usance.base.codes import Component, Fee, Kind
+from usance.base.codes import Component, FactKind, Fee
 from usance.base.dates import to_day
 from usance.base.errors import CodeError, CurrencyMismatch, DocumentError, Problems, UsanceError
 from usance.base.fields import Fields, document_places
@@ -208,15 +208,15 @@ def test_every_kind_of_fact_can_be_written(read: Any) -> None:
     facts = read(with_facts(*given)).facts
     assert [fact.ref for fact in facts] == list(range(1, 15))
     assert [(fact.kind, fact.amount_minor, fact.arg) for fact in facts[1:8]] == [
-        (Kind.PAID, 10_50, 0),
-        (Kind.WAIVED, 1_00, Component.PRINCIPAL),
-        (Kind.FEE_CHARGED, 2_00, Fee.LATE_FEE),
-        (Kind.FEE_CHARGED, 2_00, Fee.OTHER),
-        (Kind.INTEREST_PAUSED, 0, to_day(date(2024, 2, 29))),
-        (Kind.TERMS_CHANGED, 0, 2),
-        (Kind.REVERSED, 0, 2),
+        (FactKind.PAID, 10_50, 0),
+        (FactKind.WAIVED, 1_00, Component.PRINCIPAL),
+        (FactKind.FEE_CHARGED, 2_00, Fee.LATE_FEE),
+        (FactKind.FEE_CHARGED, 2_00, Fee.OTHER),
+        (FactKind.INTEREST_PAUSED, 0, to_day(date(2024, 2, 29))),
+        (FactKind.TERMS_CHANGED, 0, 2),
+        (FactKind.REVERSED, 0, 2),
     ]
-    assert {fact.kind for fact in facts} == set(Kind)
+    assert {fact.kind for fact in facts} == set(FactKind)
 
 
 def test_when_a_fact_was_known(read: Any) -> None:
@@ -259,10 +259,10 @@ def test_a_table_says_the_same_as_a_list(read: Any, tmp_path: Path) -> None:
     )
     facts = read(with_terms(), facts_csv=table).facts
     assert facts == (
-        Fact(Kind.DISBURSED, date(2024, 1, 15), 1_000_00, 1),
-        Fact(Kind.WAIVED, date(2024, 2, 15), 1_00, fact_ref("w"), Component.INTEREST),
-        Fact(Kind.INTEREST_PAUSED, date(2024, 2, 16), 0, 3, to_day(date(2024, 2, 20))),
-        Fact(Kind.REVERSED, date(2024, 2, 17), 0, 4, fact_ref("w")),
+        Fact(FactKind.DISBURSED, date(2024, 1, 15), 1_000_00, 1),
+        Fact(FactKind.WAIVED, date(2024, 2, 15), 1_00, fact_ref("w"), Component.INTEREST),
+        Fact(FactKind.INTEREST_PAUSED, date(2024, 2, 16), 0, 3, to_day(date(2024, 2, 20))),
+        Fact(FactKind.REVERSED, date(2024, 2, 17), 0, 4, fact_ref("w")),
     )
 
 

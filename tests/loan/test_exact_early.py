@@ -6,7 +6,7 @@ from datetime import date
 
 import pytest
 
-from usance.base.codes import Component, Kind, Status
+from usance.base.codes import Component, FactKind, Status
 from usance.base.dates import to_day
 from usance.loan.convention import (
     OWN,
@@ -45,12 +45,12 @@ def early(rule: Early, terms: Terms = BASE) -> Terms:
     return terms.changed(convention=terms.convention.named(rule.value, early=rule))
 
 
-def loan(terms: Terms, *facts: tuple[Kind, int, int, int], on: tuple[int, int]) -> ExactLoan:
+def loan(terms: Terms, *facts: tuple[FactKind, int, int, int], on: tuple[int, int]) -> ExactLoan:
     """The loan with the first instalment paid and more facts of 2024 by month, day and amount."""
     first = terms.principal_minor - sum(amount for _, amount in terms.tranches)
-    listed = [Fact(Kind.DISBURSED, terms.disbursed_on, first, 1)]
+    listed = [Fact(FactKind.DISBURSED, terms.disbursed_on, first, 1)]
     rows = replay(terms, listed, terms.disbursed_on).rows()
-    listed.append(Fact(Kind.PAID, rows[0].due_on, rows[0].due.total, 2))
+    listed.append(Fact(FactKind.PAID, rows[0].due_on, rows[0].due.total, 2))
     for ref, (kind, month, day, amount) in enumerate(facts, start=3):
         listed.append(Fact(kind, date(2024, month, day), amount, ref))
     return replay(terms, listed, date(2024, *on))
@@ -60,7 +60,7 @@ def principals(found: ExactLoan) -> list[int]:
     return [row.outstanding.principal for row in found.rows()]
 
 
-PREPAID = (Kind.PAID, 2, 10, 2_000_00)
+PREPAID = (FactKind.PAID, 2, 10, 2_000_00)
 
 
 def test_next_pays_the_coming_instalments_in_order() -> None:
@@ -73,7 +73,7 @@ def test_last_pays_principal_from_the_last_backwards() -> None:
     found = loan(early(Early.LAST), PREPAID, on=(2, 10))
     assert principals(found) == [0, 1_500_00, 1_500_00, 1_500_00, 1_000_00, 0]
     assert [row.due.interest for row in found.rows()][-2:] == [45_00, 22_50]
-    found = loan(early(Early.LAST), (Kind.PAID, 2, 10, 7_530_00), on=(2, 10))
+    found = loan(early(Early.LAST), (FactKind.PAID, 2, 10, 7_530_00), on=(2, 10))
     assert found.view().paid == Parts(9_000_00, 165_00)
     assert found.view().status is Status.ACTIVE
 
@@ -81,13 +81,13 @@ def test_last_pays_principal_from_the_last_backwards() -> None:
 def test_reamortise_lowers_all_coming_instalments_alike() -> None:
     found = loan(early(Early.REAMORTISE), PREPAID, on=(2, 10))
     assert principals(found) == [0] + [1_100_00] * 5
-    uneven = loan(early(Early.REAMORTISE), (Kind.PAID, 2, 10, 7), on=(2, 10))
+    uneven = loan(early(Early.REAMORTISE), (FactKind.PAID, 2, 10, 7), on=(2, 10))
     assert [row.paid.principal for row in uneven.rows()[1:]] == [1, 2, 1, 2, 1]
 
 
 def test_reamortise_carries_on_what_an_instalment_cannot_take() -> None:
     terms = early(Early.REAMORTISE)
-    facts = (PREPAID, (Kind.PAID, 2, 29, 1_100_00 + 112_50), (Kind.PAID, 3, 1, 4_399_00))
+    facts = (PREPAID, (FactKind.PAID, 2, 29, 1_100_00 + 112_50), (FactKind.PAID, 3, 1, 4_399_00))
     assert sum(principals(loan(terms, *facts, on=(3, 1)))) == 1_00
 
 
@@ -124,27 +124,27 @@ def test_interest_after_a_reduction_accrues_on_the_lower_balance() -> None:
 
 def test_a_second_reduction_and_its_settlement() -> None:
     terms = early(Early.REDUCE_AMOUNT)
-    facts = (PREPAID, (Kind.PAID, 2, 20, 1_028_65))
+    facts = (PREPAID, (FactKind.PAID, 2, 20, 1_028_65))
     found = loan(terms, *facts, on=(2, 20))
     assert found.view().principal_outstanding == 4_538_79
     assert found.view().settlement == 4_538_79
-    closed = loan(terms, *facts, (Kind.PAID, 2, 20, 4_538_79), on=(6, 30)).view()
+    closed = loan(terms, *facts, (FactKind.PAID, 2, 20, 4_538_79), on=(6, 30)).view()
     assert closed.status is Status.CLOSED
     assert closed.paid.total == 1_635_00 + 2_000_00 + 1_028_65 + 4_538_79
 
 
 def test_chargeback_of_early_money_is_owed_again_with_the_running_instalment() -> None:
-    facts = (PREPAID, (Kind.CHARGED_BACK, 2, 12, 2_000_00))
+    facts = (PREPAID, (FactKind.CHARGED_BACK, 2, 12, 2_000_00))
     found = loan(early(Early.REDUCE_AMOUNT), *facts, on=(2, 12))
     assert found.view().principal_outstanding == 7_500_00
     assert found.rows()[1].outstanding.principal == 3_068_97
-    again = loan(early(Early.REDUCE_AMOUNT), *facts, (Kind.PAID, 2, 13, 2_000_00), on=(2, 13))
+    again = loan(early(Early.REDUCE_AMOUNT), *facts, (FactKind.PAID, 2, 13, 2_000_00), on=(2, 13))
     assert sum(principals(again)) == again.view().principal_outstanding < 5_600_00
 
 
 def test_orders_by_bucket_and_by_instalment() -> None:
     first = in_order(PRINCIPAL_FIRST, penalty="first", sweep=Sweep.BY_BUCKET)
-    facts = ((Kind.FEE_CHARGED, 3, 1, 10_00), (Kind.PAID, 4, 5, 3_010_00 + 100_00))
+    facts = ((FactKind.FEE_CHARGED, 3, 1, 10_00), (FactKind.PAID, 4, 5, 3_010_00 + 100_00))
     found = loan(BASE.changed(convention=EQUAL.named("x", allocation=first)), *facts, on=(4, 5))
     assert found.view().paid == Parts(4_500_00, 135_00 + 100_00, penalty=10_00)
     assert [row.outstanding.interest for row in found.rows()[1:3]] == [12_50, 90_00]
@@ -158,7 +158,7 @@ def test_an_order_can_put_the_day_s_instalment_before_older_ones() -> None:
     order = in_order(PRINCIPAL_FIRST).order
     today_first = Allocation((*order[4:8], *order[:4], *order[8:]))
     terms = BASE.changed(convention=EQUAL.named("x", allocation=today_first))
-    found = loan(terms, (Kind.PAID, 3, 31, 1_600_00), on=(3, 31))
+    found = loan(terms, (FactKind.PAID, 3, 31, 1_600_00), on=(3, 31))
     assert found.rows()[2].outstanding == Parts()
     assert found.rows()[1].outstanding == Parts(1_490_00, 112_50)
 
@@ -166,7 +166,7 @@ def test_an_order_can_put_the_day_s_instalment_before_older_ones() -> None:
 def test_an_order_can_put_coming_instalments_before_those_due() -> None:
     ahead_first = Allocation(tuple(reversed(in_order(PRINCIPAL_FIRST).order)))
     terms = BASE.changed(convention=EQUAL.named("x", allocation=ahead_first))
-    found = loan(terms, (Kind.PAID, 3, 5, 1_500_00), on=(3, 5))
+    found = loan(terms, (FactKind.PAID, 3, 5, 1_500_00), on=(3, 5))
     # The money of 31 January went to instalments 2 and 3, and so did that of 5 March.
     assert found.view().past_due == Parts(1_500_00, 135_00)
     assert found.rows()[2].outstanding == Parts(67_50)
@@ -196,23 +196,23 @@ def test_interest_that_waits_is_earned_and_settled() -> None:
 
 def test_tranches_as_they_are_drawn() -> None:
     terms = BASE.changed(tranches=((date(2024, 2, 10), 3_000_00),))
-    facts = ((Kind.DISBURSED, 2, 10, 3_000_00),)
+    facts = ((FactKind.DISBURSED, 2, 10, 3_000_00),)
     found = loan(terms, *facts, on=(2, 10))
     assert principals(found) == [0] + [1_600_00] * 5
     assert [row.due.total for row in found.rows()] == [row.total for row in schedule(terms)]
     assert found.view().disbursed == 9_000_00
     # Money paid ahead leaves the balance before the tranche is planned.
-    ahead = loan(terms, (Kind.PAID, 2, 5, 575_00), *facts, on=(2, 10))
+    ahead = loan(terms, (FactKind.PAID, 2, 5, 575_00), *facts, on=(2, 10))
     assert principals(ahead)[1:] == [1_500_00] * 5
     with pytest.raises(DisbursementError):
-        loan(terms, (Kind.PAID, 2, 1, 9_000_00), *facts, on=(2, 10))
+        loan(terms, (FactKind.PAID, 2, 1, 9_000_00), *facts, on=(2, 10))
 
 
 def test_a_pause_keeps_interest_paid_in_advance() -> None:
     facts = [
-        Fact(Kind.DISBURSED, BASE.disbursed_on, 9_000_00, 1),
-        Fact(Kind.PAID, date(2024, 1, 10), 1_635_00 + 112_50, 2),
-        Fact(Kind.INTEREST_PAUSED, date(2024, 2, 1), 0, 3, to_day(date(2024, 2, 28))),
+        Fact(FactKind.DISBURSED, BASE.disbursed_on, 9_000_00, 1),
+        Fact(FactKind.PAID, date(2024, 1, 10), 1_635_00 + 112_50, 2),
+        Fact(FactKind.INTEREST_PAUSED, date(2024, 2, 1), 0, 3, to_day(date(2024, 2, 28))),
     ]
     rows = replay(BASE, facts, date(2024, 2, 29)).rows()
     # One of February's 29 days bears interest; what was paid for the others covers March.

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.loan.cases import History, Move, What, histogram, random_case
 from tests.loan.strategies import any_histories, any_terms, own_histories, own_terms
-from usance.base.codes import Kind, Status
+from usance.base.codes import FactKind, Status
 from usance.base.dates import from_day
 from usance.loan.exact.history import ExactLoan, replay
 from usance.loan.exact.plan import schedule
@@ -18,8 +18,8 @@ from usance.loan.facts import Fact
 from usance.loan.terms import Terms
 from usance.loan.views import Parts
 
-CASH_IN = (Kind.PAID, Kind.RECOVERED)
-CASH_OUT = (Kind.REFUNDED, Kind.CHARGED_BACK)
+CASH_IN = (FactKind.PAID, FactKind.RECOVERED)
+CASH_OUT = (FactKind.REFUNDED, FactKind.CHARGED_BACK)
 
 
 def by_component(parts: Parts) -> list[int]:
@@ -134,8 +134,8 @@ def test_a_reversed_fact_never_happened(
     history: History, amount: int, days: int, offset: int
 ) -> None:
     first = history.versions[0].disbursed_on
-    wrong = Fact(Kind.PAID, first + timedelta(offset), amount, ref=10_000)
-    undone = Fact(Kind.REVERSED, first + timedelta(days), 0, ref=10_001, arg=10_000)
+    wrong = Fact(FactKind.PAID, first + timedelta(offset), amount, ref=10_000)
+    undone = Fact(FactKind.REVERSED, first + timedelta(days), 0, ref=10_001, arg=10_000)
     day = from_day(history.day + days)
     plain = replay(history.versions, history.facts, day)
     both = replay(history.versions, [undone, *history.facts, wrong], day)
@@ -157,13 +157,13 @@ def test_the_effective_order_decides() -> None:
     """Money before a penalty goes to the coming instalment, money after it to the penalty."""
     terms = Terms(principal_minor=1_000_00, rate_ppm=100_000, instalments=3,
                   disbursed_on=date(2024, 1, 1), first_due_on=date(2024, 2, 1))  # fmt: skip
-    drawn = Fact(Kind.DISBURSED, date(2024, 1, 1), 1_000_00, 1)
-    fee = Fact(Kind.FEE_CHARGED, date(2024, 1, 10), 5_00, 2)
+    drawn = Fact(FactKind.DISBURSED, date(2024, 1, 1), 1_000_00, 1)
+    fee = Fact(FactKind.FEE_CHARGED, date(2024, 1, 10), 5_00, 2)
     before = replay(
-        terms, [fee, Fact(Kind.PAID, date(2024, 1, 9), 5_00, 3), drawn], date(2024, 2, 1)
+        terms, [fee, Fact(FactKind.PAID, date(2024, 1, 9), 5_00, 3), drawn], date(2024, 2, 1)
     )
     after = replay(
-        terms, [fee, Fact(Kind.PAID, date(2024, 1, 11), 5_00, 3), drawn], date(2024, 2, 1)
+        terms, [fee, Fact(FactKind.PAID, date(2024, 1, 11), 5_00, 3), drawn], date(2024, 2, 1)
     )
     assert (before.view().paid.penalty, after.view().paid.penalty) == (0, 5_00)
 
@@ -171,7 +171,7 @@ def test_the_effective_order_decides() -> None:
 def test_seeded_cases_hold_what_any_history_holds() -> None:
     for seed in range(3_000):
         terms, facts, as_of = random_case(seed)
-        gone = {fact.arg for fact in facts if fact.kind == Kind.REVERSED}
+        gone = {fact.arg for fact in facts if fact.kind == FactKind.REVERSED}
         check_plan(terms)
         check_loan(replay(terms, facts, as_of), [fact for fact in facts if fact.ref not in gone])
 

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from tests.loan.cases import Case, History, random_case
 from tests.loan.strategies import own_histories
-from usance.base.codes import Component, Kind
+from usance.base.codes import Component, FactKind
 from usance.base.dates import from_day, to_day
 from usance.loan import (
     Allocation,
@@ -103,7 +103,7 @@ def test_kernel_equals_exact_form_by_night(first: int) -> None:
 def test_money_taken_back_may_leave_a_loan_settled() -> None:
     """All principal is waived, and of what was paid in advance enough stays."""
     terms, facts, as_of = random_case(759_116)
-    assert {fact.kind for fact in facts} >= {Kind.WAIVED, Kind.CHARGED_BACK}
+    assert {fact.kind for fact in facts} >= {FactKind.WAIVED, FactKind.CHARGED_BACK}
     for seed in (0, 27, 30):
         order = random_order(Random(seed)) if seed else DEFAULT_ALLOCATION
         own = terms.changed(convention=terms.convention.named("x", allocation=order))

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.loan.cases import Case, random_case
-from usance.base.codes import Kind
+from usance.base.codes import FactKind
 from usance.base.dates import to_day
 from usance.loan import Fact, FactColumns, TermColumns, Terms, replay, start, step, view, visible
 from usance.loan.batch import (
@@ -27,7 +27,7 @@ TERMS = Terms(
     principal_minor=1_000_00, rate_ppm=240_000, instalments=3,
     disbursed_on=date(2024, 1, 31), first_due_on=date(2024, 2, 29),
 )  # fmt: skip
-DRAWN = Fact(Kind.DISBURSED, date(2024, 1, 31), 1_000_00, ref=1)
+DRAWN = Fact(FactKind.DISBURSED, date(2024, 1, 31), 1_000_00, ref=1)
 
 
 def between(facts: FactColumns, after: int, until: int) -> FactColumns:
@@ -69,7 +69,7 @@ def test_a_state_is_at_most_160_bytes() -> None:
 
 def test_a_backdated_fact_is_refused_and_the_state_stays() -> None:
     states = step(start(TERMS), [[DRAWN]], date(2024, 2, 10))
-    late_news = Fact(Kind.PAID, date(2024, 2, 5), 100_00, ref=2)
+    late_news = Fact(FactKind.PAID, date(2024, 2, 5), 100_00, ref=2)
     before = states.values.copy()
     with pytest.raises(BackdatedStep, match="2024-02-05"):
         step(states, [[late_news]], date(2024, 2, 29))
@@ -81,8 +81,8 @@ def test_a_backdated_fact_is_refused_and_the_state_stays() -> None:
 def test_a_refused_fact_of_one_loan_leaves_all_states_as_they_were() -> None:
     states = step(start(TermColumns.of([TERMS, TERMS])), [[DRAWN], [DRAWN]], date(2024, 1, 31))
     before = states.values.copy()
-    good = Fact(Kind.PAID, date(2024, 2, 5), 100_00, ref=2)
-    bad = Fact(Kind.REFUNDED, date(2024, 2, 5), 1, ref=2)
+    good = Fact(FactKind.PAID, date(2024, 2, 5), 100_00, ref=2)
+    bad = Fact(FactKind.REFUNDED, date(2024, 2, 5), 1, ref=2)
     with pytest.raises(FactAmountError, match="loan 1"):
         step(states, [[good], [bad]], date(2024, 2, 29))
     assert np.array_equal(states.values, before)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from usance.base.codes import Component, Kind
+from usance.base.codes import Component, FactKind
 from usance.base.errors import CodeError
 from usance.loan import (
     OWN,
@@ -46,11 +46,11 @@ def life(terms: Terms) -> list[Fact]:
     """Drawn, paid in part, charged back, paid again."""
     due = terms.first_due_on
     return [
-        Fact(Kind.DISBURSED, terms.disbursed_on, terms.principal_minor, ref=1),
-        Fact(Kind.PAID, due, terms.principal_minor // 3, ref=2),
-        Fact(Kind.CHARGED_BACK, due, terms.principal_minor // 5, ref=3),
-        Fact(Kind.WAIVED, due, 1, ref=4, arg=Component.INTEREST),
-        Fact(Kind.PAID, due + timedelta(days=40), terms.principal_minor // 7, ref=5),
+        Fact(FactKind.DISBURSED, terms.disbursed_on, terms.principal_minor, ref=1),
+        Fact(FactKind.PAID, due, terms.principal_minor // 3, ref=2),
+        Fact(FactKind.CHARGED_BACK, due, terms.principal_minor // 5, ref=3),
+        Fact(FactKind.WAIVED, due, 1, ref=4, arg=Component.INTEREST),
+        Fact(FactKind.PAID, due + timedelta(days=40), terms.principal_minor // 7, ref=5),
     ]
 
 
@@ -85,11 +85,11 @@ def test_fees_beyond_the_range_fall_to_the_exact_form() -> None:
 
 
 def test_facts_that_would_overflow_fall_to_the_exact_form() -> None:
-    huge = [Fact(Kind.PAID, date(2024, 3, 1), 10**16, ref=2 + n) for n in range(1_000)]
+    huge = [Fact(FactKind.PAID, date(2024, 3, 1), 10**16, ref=2 + n) for n in range(1_000)]
     loan = replay(TERMS, [life(TERMS)[0], *huge], date(2024, 3, 1))
     assert loan.form == "exact"
     assert loan.view().overpaid > 2**63
-    within = [Fact(Kind.PAID, date(2024, 3, 1), MAX_KERNEL_FACT_MINOR, ref=2)]
+    within = [Fact(FactKind.PAID, date(2024, 3, 1), MAX_KERNEL_FACT_MINOR, ref=2)]
     facts = [life(TERMS)[0], *within]
     assert replay(TERMS, facts, date(2024, 3, 1)).form == "kernel"
     with pytest.raises(KernelRange):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import date
 
-from usance.base.codes import Kind, Status
+from usance.base.codes import FactKind, Status
 from usance.base.ids import owned_id, print_id, user_of
 from usance.loan import Fact, FactColumns, TermColumns, Terms, replay
 
@@ -26,8 +26,8 @@ def test_draws_of_a_v_pocket_line_are_loans_and_its_use_is_what_they_owe() -> No
     loans = [owned_id(7, n) for n in (1, 2, 3)]
     assert {user_of(loan) for loan in loans} == {user_of(LINE)}
     assert [print_id("ln", loan)[:3] for loan in loans] == ["ln_"] * 3
-    facts = [[Fact(Kind.DISBURSED, t.disbursed_on, t.principal_minor, ref=1)] for t in terms]
-    facts[0].append(Fact(Kind.PAID, date(2024, 4, 4), 121_80, ref=2))
+    facts = [[Fact(FactKind.DISBURSED, t.disbursed_on, t.principal_minor, ref=1)] for t in terms]
+    facts[0].append(Fact(FactKind.PAID, date(2024, 4, 4), 121_80, ref=2))
     views = replay(TermColumns.of(terms), FactColumns.of(facts), date(2024, 4, 10))
     assert views.column("status").tolist() == [Status.CLOSED, Status.ACTIVE, Status.ACTIVE]
     assert int(views.column("principal_outstanding").sum()) == 600_00 + 80_00

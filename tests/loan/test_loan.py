@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import usance.loan
-from usance.base.codes import Component, Kind
+from usance.base.codes import Component, FactKind
 from usance.base.errors import CodeError
 from usance.loan import OWN, Fact, FactColumns, TermColumns, Terms, replay, replay_columns, start
 from usance.loan.batch import Views, schedule_columns, step_columns
@@ -32,10 +32,10 @@ TERMS = Terms(
     principal_minor=10_000_00, rate_ppm=180_000, instalments=12,
     disbursed_on=DRAWN_ON, first_due_on=DUE,
 )  # fmt: skip
-DRAWN = Fact(Kind.DISBURSED, DRAWN_ON, 10_000_00, ref=1)
+DRAWN = Fact(FactKind.DISBURSED, DRAWN_ON, 10_000_00, ref=1)
 
 
-def later(kind: Kind, amount: int = 0, arg: int = 0) -> Fact:
+def later(kind: FactKind, amount: int = 0, arg: int = 0) -> Fact:
     return Fact(kind, DUE, amount, ref=2, arg=arg)
 
 
@@ -46,7 +46,7 @@ def later(kind: Kind, amount: int = 0, arg: int = 0) -> Fact:
         (TERMS, [], "kernel"),
         (TERMS.changed(grace_principal=2), [DRAWN], "exact"),
         (TERMS.changed(convention=OWN["level_monthly"].named("two", every=2)), [DRAWN], "exact"),
-        (TERMS, [DRAWN, later(Kind.INTEREST_PAUSED, arg=19_800)], "exact"),
+        (TERMS, [DRAWN, later(FactKind.INTEREST_PAUSED, arg=19_800)], "exact"),
     ],
 )
 def test_auto_takes_the_kernel_where_it_can_and_says_so(
@@ -59,7 +59,7 @@ def test_asked_for_the_kernel_nothing_falls_back() -> None:
     with pytest.raises(ConventionNotInKernel, match="grace_principal"):
         replay(TERMS.changed(grace_principal=2), [DRAWN], DUE, form="kernel")
     with pytest.raises(FactNotInKernel):
-        replay(TERMS, [DRAWN, later(Kind.INTEREST_PAUSED, arg=19_800)], DUE, form="kernel")
+        replay(TERMS, [DRAWN, later(FactKind.INTEREST_PAUSED, arg=19_800)], DUE, form="kernel")
     with pytest.raises(CodeError, match="kernel"):
         replay(TERMS, [DRAWN], DUE, form="kernal")  # type: ignore[call-overload]
 
@@ -68,16 +68,16 @@ def test_asked_for_the_kernel_nothing_falls_back() -> None:
 @pytest.mark.parametrize(
     ("facts", "error"),
     [
-        ([later(Kind.PAID, 5)], NotDisbursed),
-        ([DRAWN, Fact(Kind.DISBURSED, DUE, 5, ref=2)], DisbursementError),
-        ([Fact(Kind.DISBURSED, DRAWN_ON, 9_000_00, ref=1)], DisbursementError),
-        ([DRAWN, later(Kind.REFUNDED, 5)], FactAmountError),
-        ([DRAWN, later(Kind.CHARGED_BACK, 5)], FactAmountError),
-        ([DRAWN, later(Kind.WAIVED, 5, Component.PENALTY)], FactAmountError),
-        ([DRAWN, later(Kind.WAIVED, 10_000_01, Component.PRINCIPAL)], FactAmountError),
-        ([DRAWN, later(Kind.WAIVED, 5, 9)], FactError),
-        ([DRAWN, later(Kind.REVERSED, arg=9)], ReversalError),
-        ([DRAWN, later(Kind.PAID, -5)], FactAmountError),
+        ([later(FactKind.PAID, 5)], NotDisbursed),
+        ([DRAWN, Fact(FactKind.DISBURSED, DUE, 5, ref=2)], DisbursementError),
+        ([Fact(FactKind.DISBURSED, DRAWN_ON, 9_000_00, ref=1)], DisbursementError),
+        ([DRAWN, later(FactKind.REFUNDED, 5)], FactAmountError),
+        ([DRAWN, later(FactKind.CHARGED_BACK, 5)], FactAmountError),
+        ([DRAWN, later(FactKind.WAIVED, 5, Component.PENALTY)], FactAmountError),
+        ([DRAWN, later(FactKind.WAIVED, 10_000_01, Component.PRINCIPAL)], FactAmountError),
+        ([DRAWN, later(FactKind.WAIVED, 5, 9)], FactError),
+        ([DRAWN, later(FactKind.REVERSED, arg=9)], ReversalError),
+        ([DRAWN, later(FactKind.PAID, -5)], FactAmountError),
     ],
 )
 def test_both_forms_refuse_the_same_facts(
@@ -88,8 +88,8 @@ def test_both_forms_refuse_the_same_facts(
 
 
 def test_facts_in_any_order_known_or_not_and_reversed() -> None:
-    paid = Fact(Kind.PAID, DUE, 500_00, ref=5, booked_at=datetime(2024, 2, 16, tzinfo=UTC))
-    undone = Fact(Kind.REVERSED, DUE, ref=6, arg=5, booked_at=datetime(2024, 2, 20, tzinfo=UTC))
+    paid = Fact(FactKind.PAID, DUE, 500_00, ref=5, booked_at=datetime(2024, 2, 16, tzinfo=UTC))
+    undone = Fact(FactKind.REVERSED, DUE, ref=6, arg=5, booked_at=datetime(2024, 2, 20, tzinfo=UTC))
     facts = [undone, paid, DRAWN]
     assert replay(TERMS, facts, DUE).view() == replay(TERMS, [DRAWN], DUE).view()
     before = replay(TERMS, facts, DUE, datetime(2024, 2, 18, tzinfo=UTC)).view()
@@ -136,11 +136,11 @@ def test_fees_beyond_the_range_and_guarantees_beyond_the_fees() -> None:
 
 
 def test_a_batch_names_its_loan_and_fact() -> None:
-    facts = FactColumns.of([[DRAWN], [DRAWN, later(Kind.REFUNDED, 5)]])
+    facts = FactColumns.of([[DRAWN], [DRAWN, later(FactKind.REFUNDED, 5)]])
     with pytest.raises(FactAmountError, match=r"loan 1: refunded of 2024-02-15 over 5"):
         replay_columns(columns(), facts, 20_000)
     unsorted = FactColumns.of(
-        [[DRAWN], [DRAWN, later(Kind.PAID, 5), Fact(Kind.PAID, DRAWN_ON, 5, ref=9)]]
+        [[DRAWN], [DRAWN, later(FactKind.PAID, 5), Fact(FactKind.PAID, DRAWN_ON, 5, ref=9)]]
     )
     with pytest.raises(FactError, match="canonical order"):
         replay_columns(columns(), unsorted, 20_000)
@@ -184,7 +184,7 @@ def test_memory_given_again_must_fit() -> None:
 def test_workers_do_not_change_a_result() -> None:
     many = TermColumns.of([TERMS.changed(principal_minor=1_000_00 + n) for n in range(500)])
     facts = FactColumns.of(
-        [[Fact(Kind.DISBURSED, DRAWN_ON, 1_000_00 + n, ref=1)] for n in range(500)]
+        [[Fact(FactKind.DISBURSED, DRAWN_ON, 1_000_00 + n, ref=1)] for n in range(500)]
     )
     one = replay_columns(many, facts, 20_000, workers=1)
     assert np.array_equal(one.values, replay_columns(many, facts, 20_000, workers=2).values)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from usance.base.codes import Component, Kind
+from usance.base.codes import Component, FactKind
 from usance.base.errors import CodeError, Problems
 from usance.loan import OWN, Fact, Terms, visible
 from usance.loan.bounds import MAX_PRINCIPAL_MINOR
@@ -113,16 +113,16 @@ def test_good_terms_take_the_whole_rate_as_coupon() -> None:
 @pytest.mark.parametrize(
     ("facts", "error"),
     [
-        ([Fact(Kind.PAID, JAN, 0, ref=1)], FactAmountError),
-        ([Fact(Kind.PAID, JAN, -1, ref=1)], FactAmountError),
-        ([Fact(Kind.PAID, JAN, MAX_FACT_MINOR + 1, ref=1)], FactAmountError),
-        ([Fact(Kind.PAID, JAN, 1.5, ref=1)], FactError),  # type: ignore[arg-type]
-        ([Fact(Kind.PAID, JAN, 1, ref=1), Fact(Kind.PAID, FEB, 1, ref=1)], DuplicateFact),
-        ([Fact(Kind.REVERSED, JAN, ref=1, arg=7)], ReversalError),
-        ([Fact(Kind.PAID, JAN, 1, ref=1), Fact(Kind.REVERSED, JAN, ref=2, arg=1),
-          Fact(Kind.REVERSED, JAN, ref=3, arg=1)], ReversalError),
-        ([Fact(Kind.PAID, JAN, 1, ref=1), Fact(Kind.REVERSED, JAN, ref=2, arg=1),
-          Fact(Kind.REVERSED, JAN, ref=3, arg=2)], ReversalError),
+        ([Fact(FactKind.PAID, JAN, 0, ref=1)], FactAmountError),
+        ([Fact(FactKind.PAID, JAN, -1, ref=1)], FactAmountError),
+        ([Fact(FactKind.PAID, JAN, MAX_FACT_MINOR + 1, ref=1)], FactAmountError),
+        ([Fact(FactKind.PAID, JAN, 1.5, ref=1)], FactError),  # type: ignore[arg-type]
+        ([Fact(FactKind.PAID, JAN, 1, ref=1), Fact(FactKind.PAID, FEB, 1, ref=1)], DuplicateFact),
+        ([Fact(FactKind.REVERSED, JAN, ref=1, arg=7)], ReversalError),
+        ([Fact(FactKind.PAID, JAN, 1, ref=1), Fact(FactKind.REVERSED, JAN, ref=2, arg=1),
+          Fact(FactKind.REVERSED, JAN, ref=3, arg=1)], ReversalError),
+        ([Fact(FactKind.PAID, JAN, 1, ref=1), Fact(FactKind.REVERSED, JAN, ref=2, arg=1),
+          Fact(FactKind.REVERSED, JAN, ref=3, arg=2)], ReversalError),
     ],
 )  # fmt: skip
 def test_impossible_facts(facts: list[Fact], error: type[Exception]) -> None:
@@ -132,15 +132,15 @@ def test_impossible_facts(facts: list[Fact], error: type[Exception]) -> None:
 
 def test_a_reversal_works_from_the_moment_it_is_known_whatever_its_day() -> None:
     known = datetime(2024, 3, 1, tzinfo=UTC)
-    paid = Fact(Kind.PAID, JAN, 1, ref=1)
-    undone = Fact(Kind.REVERSED, date(2030, 1, 1), ref=2, arg=1, booked_at=known)
+    paid = Fact(FactKind.PAID, JAN, 1, ref=1)
+    undone = Fact(FactKind.REVERSED, date(2030, 1, 1), ref=2, arg=1, booked_at=known)
     assert visible([paid, undone], as_of=FEB) == []
     assert visible([paid, undone], as_of=FEB, known_at=datetime(2024, 2, 1, tzinfo=UTC)) == [paid]
 
 
 def test_the_canonical_order_is_day_kind_ref() -> None:
     facts = [
-        Fact(Kind.PAID, FEB, 1, ref=1), Fact(Kind.PAID, JAN, 1, ref=9),
-        Fact(Kind.PAID, JAN, 1, ref=3), Fact(Kind.FEE_CHARGED, JAN, 1, ref=7),
+        Fact(FactKind.PAID, FEB, 1, ref=1), Fact(FactKind.PAID, JAN, 1, ref=9),
+        Fact(FactKind.PAID, JAN, 1, ref=3), Fact(FactKind.FEE_CHARGED, JAN, 1, ref=7),
     ]  # fmt: skip
     assert [fact.ref for fact in visible(facts, as_of=FEB)] == [7, 3, 9, 1]

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from tests.loan.cases import random_case
-from usance.base.codes import Kind
+from usance.base.codes import FactKind
 from usance.base.columns import make
 from usance.base.dates import to_day
 from usance.base.tables import table
@@ -56,8 +56,8 @@ def test_columns_see_what_visible_sees_at_any_moment() -> None:
 
 def test_nothing_is_copied_when_all_facts_stand() -> None:
     paid = [
-        Fact(Kind.DISBURSED, date(2024, 1, 1), 100, ref=1),
-        Fact(Kind.PAID, date(2024, 2, 1), 9, ref=2),
+        Fact(FactKind.DISBURSED, date(2024, 1, 1), 100, ref=1),
+        Fact(FactKind.PAID, date(2024, 2, 1), 9, ref=2),
     ]
     data = facts_table({16385: paid})
     columns = fact_columns(data, np.array([16385, 16386], np.int64))
@@ -68,18 +68,38 @@ def test_nothing_is_copied_when_all_facts_stand() -> None:
 @pytest.mark.parametrize(
     ("facts", "error"),
     [
-        ([Fact(Kind.PAID, date(2024, 2, 1), 1, ref=1), Fact(Kind.PAID, date(2024, 1, 1), 1, ref=2)],
-         FactError),
-        ([Fact(Kind.PAID, date(2024, 2, 1), 1, ref=1), Fact(Kind.PAID, date(2024, 2, 1), 1, ref=1)],
-         FactError),
-        ([Fact(Kind.REVERSED, date(2024, 2, 1), ref=1, arg=9)], ReversalError),
-        ([Fact(Kind.PAID, date(2024, 1, 1), 1, ref=1),
-          Fact(Kind.REVERSED, date(2024, 2, 1), ref=2, arg=1),
-          Fact(Kind.REVERSED, date(2024, 2, 1), ref=3, arg=1)], ReversalError),
-        ([Fact(Kind.REVERSED, date(2024, 2, 1), ref=2, arg=3),
-          Fact(Kind.REVERSED, date(2024, 2, 1), ref=3, arg=2)], ReversalError),
+        (
+            [
+                Fact(FactKind.PAID, date(2024, 2, 1), 1, ref=1),
+                Fact(FactKind.PAID, date(2024, 1, 1), 1, ref=2),
+            ],
+            FactError,
+        ),
+        (
+            [
+                Fact(FactKind.PAID, date(2024, 2, 1), 1, ref=1),
+                Fact(FactKind.PAID, date(2024, 2, 1), 1, ref=1),
+            ],
+            FactError,
+        ),
+        ([Fact(FactKind.REVERSED, date(2024, 2, 1), ref=1, arg=9)], ReversalError),
+        (
+            [
+                Fact(FactKind.PAID, date(2024, 1, 1), 1, ref=1),
+                Fact(FactKind.REVERSED, date(2024, 2, 1), ref=2, arg=1),
+                Fact(FactKind.REVERSED, date(2024, 2, 1), ref=3, arg=1),
+            ],
+            ReversalError,
+        ),
+        (
+            [
+                Fact(FactKind.REVERSED, date(2024, 2, 1), ref=2, arg=3),
+                Fact(FactKind.REVERSED, date(2024, 2, 1), ref=3, arg=2),
+            ],
+            ReversalError,
+        ),
     ],
-)  # fmt: skip
+)
 def test_broken_facts_are_refused_with_their_loan(
     facts: list[Fact], error: type[Exception]
 ) -> None:
@@ -88,7 +108,7 @@ def test_broken_facts_are_refused_with_their_loan(
 
 
 def test_facts_without_terms_are_refused() -> None:
-    data = facts_table({16392: [Fact(Kind.PAID, date(2024, 2, 1), 1, ref=1)]})
+    data = facts_table({16392: [Fact(FactKind.PAID, date(2024, 2, 1), 1, ref=1)]})
     with pytest.raises(FactError, match="16392"):
         fact_columns(data, np.array([16385], np.int64))
 

@@ -6,7 +6,7 @@ from datetime import date
 
 import pytest
 
-from usance.base.codes import Component, Kind, Status
+from usance.base.codes import Component, FactKind, Status
 from usance.loan import OWN, Fact, Terms, replay, schedule
 from usance.loan.loan import Form
 
@@ -26,8 +26,8 @@ FORMS: list[Form] = ["kernel", "exact"]
 
 
 def life(terms: Terms, *paid: tuple[date, int], more: tuple[Fact, ...] = ()) -> list[Fact]:
-    facts = [Fact(Kind.DISBURSED, DRAWN, terms.principal_minor, ref=1)]
-    facts += [Fact(Kind.PAID, day, amount, ref=2 + n) for n, (day, amount) in enumerate(paid)]
+    facts = [Fact(FactKind.DISBURSED, DRAWN, terms.principal_minor, ref=1)]
+    facts += [Fact(FactKind.PAID, day, amount, ref=2 + n) for n, (day, amount) in enumerate(paid)]
     return [*facts, *more]
 
 
@@ -60,8 +60,8 @@ def test_prepaid_guaranteed_loan_waives_slices_not_yet_due(form: Form) -> None:
 @pytest.mark.parametrize("form", FORMS)
 def test_defaulted_guaranteed_loan_recovers_principal_first(form: Form) -> None:
     """A2: two instalments, payout on 31 May, 1,500.00 recovered in August."""
-    payout = Fact(Kind.COMPENSATED, date(2024, 5, 31), 6_090_00, ref=20)
-    back = Fact(Kind.RECOVERED, date(2024, 8, 15), 1_500_00, ref=21)
+    payout = Fact(FactKind.COMPENSATED, date(2024, 5, 31), 6_090_00, ref=20)
+    back = Fact(FactKind.RECOVERED, date(2024, 8, 15), 1_500_00, ref=21)
     facts = life(HEAVY, *on_time(HEAVY, 2), more=(payout, back))
     at = {
         day: replay(HEAVY, facts, day, form=form).view()
@@ -108,7 +108,7 @@ def test_defaulted_loan_of_our_own(form: Form) -> None:
 @pytest.mark.parametrize("form", FORMS)
 def test_light_loan_pays_its_late_fee_after_what_is_due(form: Form) -> None:
     """C: instalment 3 on 20 April with a late fee of 10.60; day 60 of instalment 4 is 29 June."""
-    late_fee = Fact(Kind.FEE_CHARGED, date(2024, 4, 20), 10_60, ref=20, arg=1)
+    late_fee = Fact(FactKind.FEE_CHARGED, date(2024, 4, 20), 10_60, ref=20, arg=1)
     third = schedule(LIGHT)[2].total
     facts = life(LIGHT, *on_time(LIGHT, 2), (date(2024, 4, 20), third + 10_60), more=(late_fee,))
     paid = replay(LIGHT, facts, date(2024, 4, 20), form=form).view()
@@ -119,6 +119,6 @@ def test_light_loan_pays_its_late_fee_after_what_is_due(form: Form) -> None:
 
 @pytest.mark.parametrize("form", FORMS)
 def test_a_waiver_counts_apart_from_cash(form: Form) -> None:
-    forgiven = Fact(Kind.WAIVED, date(2024, 2, 1), 45_00, ref=20, arg=Component.INTEREST)
+    forgiven = Fact(FactKind.WAIVED, date(2024, 2, 1), 45_00, ref=20, arg=Component.INTEREST)
     seen = replay(HEAVY, life(HEAVY, more=(forgiven,)), date(2024, 2, 1), form=form).view()
     assert (seen.waived.interest, seen.paid.interest, seen.past_due.interest) == (45_00, 0, 0)

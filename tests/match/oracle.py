@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from datetime import UTC, date, datetime
 from zoneinfo import ZoneInfo
 
-from usance.base.codes import Model
+from usance.base.codes import FundingModel
 from usance.base.draws import draw
 from usance.match.chance import ANSWERS
 from usance.match.mandates.mandate import NO_LIMIT, Mandate, Mandates, Measure, MixLimit
@@ -153,5 +153,5 @@ class SlowGreedy:
     @staticmethod
     def _parts(mandate: Mandate) -> tuple[int, int, int]:
         theirs = MILLION - mandate.co_share_ppm
-        own = mandate.model is Model.CAPITAL_HEAVY and not mandate.guarantee.guarantor
+        own = mandate.model is FundingModel.CAPITAL_HEAVY and not mandate.guarantee.guarantor
         return theirs if own else 0, theirs if mandate.microcredit else 0, mandate.co_share_ppm

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.match.mandates import document, mandates, source
-from usance.base.codes import Model, Product
+from usance.base.codes import FundingModel, Product
 from usance.base.errors import InputError, Problems
 from usance.match.mandates.file import parse_mandates, read_mandates
 from usance.match.mandates.limits import LimitKind, list_limits, source_tables
@@ -91,7 +91,7 @@ def test_every_field_is_read(tmp_path: Path) -> None:
     one = book.mandates[0]
     own = one.eligibility
     assert (one.source, one.version, one.institution, one.entity) == (4, 2, 12, 3)
-    assert (one.model, one.coupon_ppm, one.fee_ppm) == (Model.CAPITAL_HEAVY, 62_500, 5_000)
+    assert (one.model, one.coupon_ppm, one.fee_ppm) == (FundingModel.CAPITAL_HEAVY, 62_500, 5_000)
     assert (one.approval_ppm, one.priority, one.co_share_ppm) == (930_000, 2, 300_000)
     assert own.months == {3, 6, 7, 8, 9, 10, 11, 12}
     assert own.products == {Product.INSTALMENT, Product.SME}

@@ -10,15 +10,18 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from usance.base.codes import Model
+from usance.base.codes import FundingModel
 from usance.match.mandates.mandate import Guarantee, Mandate, Platform
 from usance.match.mandates.margins import margin_minor, margin_tables
 
 PLATFORM = Platform()
 BANK = Mandate(
-    source=1, valid_from=date(2024, 1, 1), valid_to=date(2024, 12, 31), model=Model.CAPITAL_HEAVY,
+    source=1,
+    valid_from=date(2024, 1, 1),
+    valid_to=date(2024, 12, 31),
+    model=FundingModel.CAPITAL_HEAVY,
     coupon_ppm=60_000,
-)  # fmt: skip
+)
 
 
 def exact(mandate: Mandate, amount_minor: int, months: int, rate_ppm: int, grade: int) -> Fraction:
@@ -32,14 +35,14 @@ def exact(mandate: Mandate, amount_minor: int, months: int, rate_ppm: int, grade
     cover = mandate.guarantee
     held = cover.deposit_ppm / million * PLATFORM.deposit_cost_ppm / million * years
     whole = {
-        Model.CAPITAL_HEAVY: (rate - coupon) * years / vat
+        FundingModel.CAPITAL_HEAVY: (rate - coupon) * years / vat
         + fee - (0 if cover.guarantor else loss) - cover.premium_ppm / million * years - held
         - service,
-        Model.ON_BALANCE_SHEET: rate * years / vat - coupon * years + fee - loss
+        FundingModel.ON_BALANCE_SHEET: rate * years / vat - coupon * years + fee - loss
         - cover.premium_ppm / million * years - held - service,
-        Model.CAPITAL_LIGHT: fee * (1 - loss) - service,
-        Model.ICE: fee,
-        Model.TECH_SOLUTIONS: fee,
+        FundingModel.CAPITAL_LIGHT: fee * (1 - loss) - service,
+        FundingModel.ICE: fee,
+        FundingModel.TECH_SOLUTIONS: fee,
     }[mandate.model]  # fmt: skip
     own = rate * years / vat - PLATFORM.own_funding_ppm / million * years - loss - service
     share = mandate.co_share_ppm / million
@@ -47,7 +50,7 @@ def exact(mandate: Mandate, amount_minor: int, months: int, rate_ppm: int, grade
 
 
 @given(
-    st.sampled_from(Model),
+    st.sampled_from(FundingModel),
     st.integers(0, 200_000),
     st.integers(0, 60_000),
     st.sampled_from([0, 300_000, 500_000]),
@@ -58,11 +61,11 @@ def exact(mandate: Mandate, amount_minor: int, months: int, rate_ppm: int, grade
     st.integers(1, 8),
 )
 def test_every_margin_is_the_exact_one_rounded_down(
-    model: Model, coupon: int, fee: int, share: int, covered: bool, amount: int, months: int,
+    model: FundingModel, coupon: int, fee: int, share: int, covered: bool, amount: int, months: int,
     rate: int, grade: int,
 ) -> None:  # fmt: skip
     cover = Guarantee(3, 60, 15_000, 50_000) if covered else Guarantee()
-    cover = cover if model is Model.CAPITAL_HEAVY else Guarantee()
+    cover = cover if model is FundingModel.CAPITAL_HEAVY else Guarantee()
     mandate = replace(
         BANK, model=model, coupon_ppm=coupon, fee_ppm=fee, co_share_ppm=share, guarantee=cover
     )

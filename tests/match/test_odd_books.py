@@ -16,7 +16,7 @@ from hypothesis import Phase, example, given, settings
 from hypothesis import strategies as st
 
 from tests.match.mandates import mandates, source
-from usance.base.codes import Model
+from usance.base.codes import FundingModel
 from usance.base.dates import to_day
 from usance.match.backtest.replays import Replay, replay
 from usance.match.backtest.streams import StreamKind, make_stream
@@ -84,7 +84,7 @@ def instance(seed: int) -> tuple[Requests, Mandates, Demand]:
     ]
     platform = replace(
         made.mandates.platform,
-        mix=roll.choice([(), (ModelShare(Model.CAPITAL_HEAVY, 0, 600_000),)]),
+        mix=roll.choice([(), (ModelShare(FundingModel.CAPITAL_HEAVY, 0, 600_000),)]),
     )
     known = {each.source for each in rows}
     events = tuple(each for each in made.mandates.events if each.source in known)

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.match.oracle import SlowGreedy
-from usance.base.codes import Model, Product
+from usance.base.codes import FundingModel, Product
 from usance.base.dates import to_day
 from usance.match.backtest.streams import StreamKind, make_stream
 from usance.match.errors import ReleaseError
@@ -46,7 +46,7 @@ def some(values: range) -> st.SearchStrategy[frozenset[int]]:
 
 @st.composite
 def a_mandate(draw: st.DrawFn, source: int) -> Mandate:
-    model = draw(st.sampled_from(Model))
+    model = draw(st.sampled_from(FundingModel))
     money = st.one_of(st.just(-1), st.integers(100_000, 3_000_000))
     least = draw(st.sampled_from([1, 200_000]))
     own = Eligibility(
@@ -75,20 +75,29 @@ def a_mandate(draw: st.DrawFn, source: int) -> Mandate:
         )
     )  # fmt: skip
     return Mandate(
-        source=source, valid_from=date(2024, 6, 1), valid_to=date(2024, 6, draw(few) + 1),
-        approved_by=("one", "two"), model=model, coupon_ppm=draw(st.integers(40_000, 90_000)),
-        fee_ppm=draw(st.integers(10_000, 40_000)), co_share_ppm=draw(st.sampled_from([0, 300_000])),
-        approval_ppm=draw(st.sampled_from([1_000_000, 500_000])), microcredit=draw(st.booleans()),
-        guarantee=Guarantee(draw(st.sampled_from([0, 5])) if model is Model.CAPITAL_HEAVY else 0),
-        eligibility=own, mix=tuple(mix),
+        source=source,
+        valid_from=date(2024, 6, 1),
+        valid_to=date(2024, 6, draw(few) + 1),
+        approved_by=("one", "two"),
+        model=model,
+        coupon_ppm=draw(st.integers(40_000, 90_000)),
+        fee_ppm=draw(st.integers(10_000, 40_000)),
+        co_share_ppm=draw(st.sampled_from([0, 300_000])),
+        approval_ppm=draw(st.sampled_from([1_000_000, 500_000])),
+        microcredit=draw(st.booleans()),
+        guarantee=Guarantee(
+            draw(st.sampled_from([0, 5])) if model is FundingModel.CAPITAL_HEAVY else 0
+        ),
+        eligibility=own,
+        mix=tuple(mix),
         budgets=Budgets(draw(money), draw(money), draw(money)),
-    )  # fmt: skip
+    )
 
 
 @st.composite
 def a_book(draw: st.DrawFn) -> Mandates:
     room = st.one_of(st.just(-1), st.integers(500_000, 4_000_000))
-    shares = st.sampled_from([(), (ModelShare(Model.ICE, 0, 400_000),)])
+    shares = st.sampled_from([(), (ModelShare(FundingModel.ICE, 0, 400_000),)])
     platform = Platform(
         guarantee_minor=draw(room), microcredit_minor=draw(room), liquidity_minor=draw(room),
         mix=draw(shares),

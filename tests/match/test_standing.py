@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from usance.base.codes import Model
+from usance.base.codes import FundingModel
 from usance.base.dates import to_day
 from usance.match.backtest.streams import Stream, StreamKind, make_stream
 from usance.match.errors import StandingError
@@ -43,7 +43,7 @@ def book(made: Stream) -> Mandates:
         for each in made.mandates.mandates
     )
     platform = Platform(
-        guarantee_minor=600_000_000, mix=(ModelShare(Model.CAPITAL_HEAVY, 0, 400_000),)
+        guarantee_minor=600_000_000, mix=(ModelShare(FundingModel.CAPITAL_HEAVY, 0, 400_000),)
     )
     return replace(made.mandates, mandates=rows, platform=platform)
 

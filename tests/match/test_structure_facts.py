@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.match.mandates import mandates, source
-from usance.base.codes import Model, parse
+from usance.base.codes import FundingModel, parse
 from usance.base.errors import AmountError, InputError
 from usance.books.group.facts import GroupFact, fact
 from usance.books.group.funding import deals
@@ -23,7 +23,7 @@ FAR = date(2040, 1, 1)
 def a_source(**changes: object) -> Mandate:
     base: dict[str, object] = {
         "source": 7, "entity": 4, "valid_from": date(2024, 1, 15), "valid_to": date(2025, 1, 15),
-        "model": Model.ON_BALANCE_SHEET, "coupon_ppm": 60_000,
+        "model": FundingModel.ON_BALANCE_SHEET, "coupon_ppm": 60_000,
         "structure": Structure(capital_minor=5_000_000_00),
     }  # fmt: skip
     return Mandate(**{**base, **changes})  # type: ignore[arg-type]

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from tests.measure.portfolios import facts_table, loans_table, plain_terms, random_portfolio
-from usance.base.codes import Kind, Status
+from usance.base.codes import FactKind, Status
 from usance.base.columns import sort
 from usance.base.dates import last_of_month, to_day, to_month
 from usance.base.errors import SchemaError
@@ -38,7 +38,7 @@ class Exact:
 
     def _without(self, day: date) -> Loan:
         """The loan on a day as if nothing but its disbursement happened on that day."""
-        facts = [f for f in self.facts if f.effective_on < day or f.kind == Kind.DISBURSED]
+        facts = [f for f in self.facts if f.effective_on < day or f.kind == FactKind.DISBURSED]
         return replay(self.versions, facts, day, form="exact")
 
     def row(self, month: int) -> dict[str, int] | None:
@@ -68,7 +68,7 @@ class Exact:
     def _prepaid(self, month: int) -> int:
         total, day = 0, last_of_month(month - 1) + DAY
         while day <= last_of_month(month):
-            if any(f.kind == Kind.PAID and f.effective_on == day for f in self.facts):
+            if any(f.kind == FactKind.PAID and f.effective_on == day for f in self.facts):
                 due = self._without(day).view().due.principal
                 total += max(
                     0, self.on(day).paid.principal - max(self.on(day - DAY).paid.principal, due)
@@ -147,8 +147,8 @@ def test_a_tape_has_no_gaps_and_ends_with_zeros() -> None:
     terms = {16385: plain_terms(date(2024, 1, 10), months=2)}
     facts = {
         16385: [
-            Fact(Kind.DISBURSED, date(2024, 1, 10), 9_000_00, ref=1),
-            Fact(Kind.PAID, date(2024, 4, 25), 10_000_00, ref=2),
+            Fact(FactKind.DISBURSED, date(2024, 1, 10), 9_000_00, ref=1),
+            Fact(FactKind.PAID, date(2024, 4, 25), 10_000_00, ref=2),
         ]
     }
     loans = loans_table(terms)

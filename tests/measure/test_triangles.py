@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.measure.portfolios import facts_table, loans_table, plain_terms
-from usance.base.codes import Kind
+from usance.base.codes import FactKind
 from usance.base.dates import to_month
 from usance.base.parquet import write_parquet
 from usance.base.tables import table
@@ -23,7 +23,7 @@ from usance.loan.facts import END_OF_TIME
 from usance.measure.triangles import MEASURES, Triangle, triangle
 
 NOON = datetime(2024, 1, 1, 12, tzinfo=UTC)
-KINDS = (*MEASURES.values(), Kind.PAID, Kind.REVERSED)
+KINDS = (*MEASURES.values(), FactKind.PAID, FactKind.REVERSED)
 
 
 def random_book(seed: int, count: int = 12) -> tuple[dict[int, Terms], dict[int, list[Fact]]]:
@@ -33,15 +33,15 @@ def random_book(seed: int, count: int = 12) -> tuple[dict[int, Terms], dict[int,
     for loan in range(1, count + 1):
         drawn = date(2024, 1, 1) + timedelta(days=draw.randrange(180))
         terms[loan] = plain_terms(drawn)
-        rows = [Fact(Kind.DISBURSED, drawn, 9_000_00, 1, 0, NOON)]
+        rows = [Fact(FactKind.DISBURSED, drawn, 9_000_00, 1, 0, NOON)]
         for ref in range(2, draw.randrange(2, 9)):
             kind = draw.choice(KINDS)
-            targets = {each.ref for each in rows if each.kind != Kind.REVERSED}
-            targets -= {each.arg for each in rows if each.kind == Kind.REVERSED}
-            if kind == Kind.REVERSED and not targets:
+            targets = {each.ref for each in rows if each.kind != FactKind.REVERSED}
+            targets -= {each.arg for each in rows if each.kind == FactKind.REVERSED}
+            if kind == FactKind.REVERSED and not targets:
                 continue
-            arg = draw.choice(sorted(targets)) if kind == Kind.REVERSED else 0
-            amount = 0 if kind == Kind.REVERSED else draw.randrange(1, 10_000)
+            arg = draw.choice(sorted(targets)) if kind == FactKind.REVERSED else 0
+            amount = 0 if kind == FactKind.REVERSED else draw.randrange(1, 10_000)
             day = drawn + timedelta(days=draw.randrange(200))
             # A reversal is never known before what it reverses.
             booked = NOON + timedelta(days=ref * 10 + draw.randrange(10))
@@ -134,13 +134,13 @@ def test_nothing_yet_is_an_empty_triangle() -> None:
 @pytest.mark.parametrize(
     ("facts", "error"),
     [
-        ([Fact(Kind.REVERSED, date(2024, 2, 1), ref=1, arg=9)], ReversalError),
-        ([Fact(Kind.RECOVERED, date(2024, 1, 20), 1, ref=1),
-          Fact(Kind.REVERSED, date(2024, 2, 1), ref=2, arg=1),
-          Fact(Kind.REVERSED, date(2024, 2, 1), ref=3, arg=1)], ReversalError),
-        ([Fact(Kind.REVERSED, date(2024, 2, 1), ref=2, arg=3),
-          Fact(Kind.REVERSED, date(2024, 2, 1), ref=3, arg=2)], ReversalError),
-        ([Fact(Kind.RECOVERED, date(2023, 12, 31), 1, ref=1)], FactError),
+        ([Fact(FactKind.REVERSED, date(2024, 2, 1), ref=1, arg=9)], ReversalError),
+        ([Fact(FactKind.RECOVERED, date(2024, 1, 20), 1, ref=1),
+          Fact(FactKind.REVERSED, date(2024, 2, 1), ref=2, arg=1),
+          Fact(FactKind.REVERSED, date(2024, 2, 1), ref=3, arg=1)], ReversalError),
+        ([Fact(FactKind.REVERSED, date(2024, 2, 1), ref=2, arg=3),
+          Fact(FactKind.REVERSED, date(2024, 2, 1), ref=3, arg=2)], ReversalError),
+        ([Fact(FactKind.RECOVERED, date(2023, 12, 31), 1, ref=1)], FactError),
     ],
 )  # fmt: skip
 def test_what_a_replay_refuses_is_refused(facts: list[Fact], error: type[Exception]) -> None:
@@ -151,6 +151,6 @@ def test_what_a_replay_refuses_is_refused(facts: list[Fact], error: type[Excepti
 
 def test_facts_without_terms_are_refused() -> None:
     loans = loans_table({16392: plain_terms(date(2024, 1, 15))})
-    stranger = {16393: [Fact(Kind.RECOVERED, date(2024, 2, 1), 1, ref=1)]}
+    stranger = {16393: [Fact(FactKind.RECOVERED, date(2024, 2, 1), 1, ref=1)]}
     with pytest.raises(FactError, match="16393"):
         triangle(loans, facts_table(stranger), as_of=date(2024, 6, 30))

@@ -22,7 +22,7 @@ import numpy as np
 from usance.assess.decision.decide import Decider, Decision
 from usance.assess.decision.handover import LineState
 from usance.base.book import Book
-from usance.base.codes import DecisionKind, Kind, Model, Product, RoutingOutcome, Status
+from usance.base.codes import DecisionKind, FactKind, FundingModel, Product, RoutingOutcome, Status
 from usance.base.dates import from_day, to_day, to_month
 from usance.base.draws import draw
 from usance.base.rates import PPM
@@ -54,7 +54,7 @@ from usance.world import behaviour_kernel as how
 from usance.world.behaviour import days_late, knobs, prefixes
 from usance.world.demand import TICKET_STEP_MINOR, Eligible, chances, who_asks
 from usance.world.distributions import threshold_ppm
-from usance.world.population import MOST_HAZARD_PPM, month_days
+from usance.world.population import MAX_HAZARD_PPM, month_days
 from usance.world.streams import Stream
 
 PER_USER = 16_384
@@ -125,10 +125,11 @@ class Account:
 
     def in_recovery(self, day: int, known_at: datetime) -> bool:
         return any(
-            fact.kind in (Kind.COMPENSATED, Kind.CHARGED_OFF) and to_day(fact.effective_on) <= day
+            fact.kind in (FactKind.COMPENSATED, FactKind.CHARGED_OFF)
+            and to_day(fact.effective_on) <= day
             and fact.booked_at <= known_at
             for fact in self.facts
-        )  # fmt: skip
+        )
 
     def hear(self, fact: Fact) -> None:
         """Take a fact in; one that is known is not taken twice."""
@@ -175,7 +176,7 @@ class DayByDay:
         micro = int(moments(np.array([day]), second, self.zone)[0])
         return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=micro)
 
-    def fact(self, day: int, kind: Kind, amount: int, ref: int, arg: int, booked: int) -> Fact:
+    def fact(self, day: int, kind: FactKind, amount: int, ref: int, arg: int, booked: int) -> Fact:
         return Fact(kind, from_day(day), amount, ref, arg, self.moment(booked, END_OF_DAY))
 
     def tell(self, table: str, month: int, row: Row) -> None:
@@ -286,14 +287,14 @@ class DayByDay:
         nth, due_on = (own[0], to_day(rows[own[0]].due_on)) if own else (0, -1)
         kinds = {fact.kind for fact in account.known(first - 1, known_at)}
         since = month if oldest_day >= first - 1 else to_month(from_day(oldest_day))
-        out = np.zeros((how.MOST_PAYMENTS, 2), np.int64)
+        out = np.zeros((how.MAX_PAYMENTS, 2), np.int64)
         count = how.decide(
             prefixes(self.scenario.seed),
             np.uint64(draw(self.scenario.seed, Stream.PAYMENT, account.loan_id, month * 256)),
             account.loan_id, self.hazard(account, oldest, len(rows), since),
             self.hazard(account, nth, len(rows), since),
-            oldest_day, due_on, bool(kinds & {Kind.COMPENSATED, Kind.CHARGED_OFF}),
-            Kind.CHARGED_OFF in kinds, month, first, last, knobs(self.scenario, month),
+            oldest_day, due_on, bool(kinds & {FactKind.COMPENSATED, FactKind.CHARGED_OFF}),
+            FactKind.CHARGED_OFF in kinds, month, first, last, knobs(self.scenario, month),
             days_late(), out,
         )  # fmt: skip
         return [(int(out[n, 0]), int(out[n, 1]), n) for n in range(count)]
@@ -304,7 +305,7 @@ class DayByDay:
         is_shaken = self.setting.population.shaken(np.array([account.loan_id // PER_USER]), since)
         if is_shaken[0] and hazard >= 0:
             more = hazard * self.scenario.behaviour.life_event_hazard_ppm // PPM
-            hazard = min(more, MOST_HAZARD_PPM)
+            hazard = min(more, MAX_HAZARD_PPM)
         if early == 0 or count < 2 or hazard < 0:
             return hazard
         return hazard * (PPM + early * (count - 1 - 2 * k) // (count - 1)) // PPM
@@ -528,7 +529,7 @@ class DayByDay:
             {**request, "source": np.array([source])}, terms, self.scenario.currency,
         ).to_pylist()  # fmt: skip
         self.tell("loans", month, row)
-        drawn = self.fact(ask["day"], Kind.DISBURSED, ask["amount"], 1, 0, ask["day"])
+        drawn = self.fact(ask["day"], FactKind.DISBURSED, ask["amount"], 1, 0, ask["day"])
         account = self.account(row, [drawn])
         account.worst[month] = 0
         self.tell_fact(account, drawn, month)
@@ -543,7 +544,7 @@ class DayByDay:
         if account.is_over(day - 1, known_at):
             return
         for fact in self.falling_due(account, day, known_at):
-            if fact.kind is Kind.FEE_CHARGED:
+            if fact.kind is FactKind.FEE_CHARGED:
                 self.take(account, fact, day, month)
         if account.in_recovery(day, known_at):
             self.claim(account, day, month, known_at)
@@ -554,7 +555,7 @@ class DayByDay:
 
     def claim(self, account: Account, day: int, month: int, known_at: datetime) -> None:
         for fact in self.falling_due(account, day, known_at):
-            if fact.kind is not Kind.FEE_CHARGED:
+            if fact.kind is not FactKind.FEE_CHARGED:
                 self.take(account, fact, day, month)
 
     def falling_due(self, account: Account, day: int, known_at: datetime) -> list[Fact]:
@@ -563,7 +564,7 @@ class DayByDay:
             return []
         state = account.state(day, known_at)
         eve = States(state.terms, state.values, np.array([day - 1], np.int32))
-        holders = Holders.of([Model(account.row["model"])], [account.trigger])
+        holders = Holders.of([FundingModel(account.row["model"])], [account.trigger])
         return due_facts(eve, holders, self.rules, day).of(0)
 
     def take(self, account: Account, fact: Fact, day: int, month: int) -> None:
@@ -586,7 +587,7 @@ class DayByDay:
         low, booked = bits & 0x7FF, day
         if bits >> 11 < threshold_ppm(providers.late_notice_ppm):
             booked += 1 + (low * providers.late_notice_days >> 11)
-        kind = Kind.RECOVERED if account.in_recovery(day, known_at) else Kind.PAID
+        kind = FactKind.RECOVERED if account.in_recovery(day, known_at) else FactKind.PAID
         paid = self.fact(
             day, kind, amount, month * 256 + nth, 1 + low % max(providers.providers, 1), booked
         )
@@ -695,7 +696,7 @@ class DayByDay:
         known = account.known(last, known_at)
         days = sorted({
             to_day(fact.effective_on) for fact in known
-            if fact.kind is Kind.PAID and to_day(fact.effective_on) >= first
+            if fact.kind is FactKind.PAID and to_day(fact.effective_on) >= first
         })  # fmt: skip
         rows, total = schedule(account.terms), 0
         for day in days:

@@ -6,7 +6,7 @@ from pathlib import Path
 from time import perf_counter
 
 from usance.base.book import Book
-from usance.base.codes import Model
+from usance.base.codes import FundingModel
 from usance.books.close.checklist import close
 from usance.books.periods import parse_close_period
 from usance.books.sample import sample_book
@@ -16,7 +16,7 @@ from usance.world.scenario.scenario import Scenario
 
 SCALE_PPB = 10**7
 """A hundredth of calm: the sample has five loans."""
-OWN = {Model.ON_BALANCE_SHEET: 18_000_00}
+OWN = {FundingModel.ON_BALANCE_SHEET: 18_000_00}
 PERIODS = ("2022-12", "2023", "2024Q1")
 
 

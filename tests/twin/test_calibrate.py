@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from usance.base.codes import Kind
+from usance.base.codes import FactKind
 from usance.base.columns import arrays
 from usance.base.errors import InputError
 from usance.base.rates import PPM
@@ -198,7 +198,9 @@ def test_loans_settled_early_before_the_opening_are_closed_and_lost_fees() -> No
     early = np.flatnonzero(settled >= 0)
     assert len(early) > 100
     assert not np.isin(loans["loan_id"][early], arrays(tables["tape"])["loan_id"]).any()
-    paid = np.isin(facts["loan_id"], loans["loan_id"][early]) & (facts["kind"] == int(Kind.PAID))
+    paid = np.isin(facts["loan_id"], loans["loan_id"][early]) & (
+        facts["kind"] == int(FactKind.PAID)
+    )
     owner = np.searchsorted(loans["loan_id"], facts["loan_id"][paid])
     many = np.bincount(owner, minlength=len(settled))[early]
     assert (many == settled[early] + 1).all()

@@ -14,7 +14,7 @@ import pytest
 
 from tests.twin.small_run import closed_book
 from usance.base.book import Book
-from usance.base.codes import Model
+from usance.base.codes import FundingModel
 from usance.base.columns import arrays, make
 from usance.base.errors import InputError, UsanceError
 from usance.cli import main
@@ -123,7 +123,7 @@ def test_a_rate_that_is_not_known_yet_is_taken_over_what_is(book: Book, tmp_path
     loans, facts = copied.read("loans"), copied.read("facts")
     cells = cells_table(loans)
     known = arrays(cells)
-    own = int(known["cell"][known["model"] == int(Model.ON_BALANCE_SHEET)][0])
+    own = int(known["cell"][known["model"] == int(FundingModel.ON_BALANCE_SHEET)][0])
     none = np.zeros(2, np.int64)
     dues = make(
         "dues", due_on=[date(2024, 3, 1), date(2024, 3, 2)], cell=[own, own],

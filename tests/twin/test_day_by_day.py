@@ -12,7 +12,7 @@ import pytest
 from tests.twin.day_by_day import COMPARED, DayByDay
 from tests.twin.runs import faulty, ticking
 from usance.base.book import Book
-from usance.base.codes import Kind, Model, RoutingOutcome
+from usance.base.codes import FactKind, FundingModel, RoutingOutcome
 from usance.base.dates import last_of_month, to_day
 from usance.measure.inputs import Inputs
 from usance.measure.metrics import measure
@@ -29,7 +29,7 @@ UNKNOWN = {"decisions": {"latency_us"}, "routing": {"binding_limit"}}
 
 
 def turn(kind: str, numbers: tuple[int, ...], first: date, last: date, value: int = -1) -> Turn:
-    return Turn(kind, Model.CAPITAL_HEAVY, to_day(first), to_day(last), value, numbers)
+    return Turn(kind, FundingModel.CAPITAL_HEAVY, to_day(first), to_day(last), value, numbers)
 
 
 def lively() -> Scenario:
@@ -117,9 +117,9 @@ def test_money_that_may_be_lent_a_day_later_is_seen(book: Book) -> None:
 def test_what_is_compared_has_everything_in_it(days: DayByDay) -> None:
     """Late notices over a month's end, users late at their moment, every answer and every fact."""
     facts = [row for month in MONTHS for row in days.made["facts", month]]
-    kinds = {Kind(row["kind"]) for row in facts}
-    assert kinds == {Kind.DISBURSED, Kind.FEE_CHARGED, Kind.PAID, Kind.COMPENSATED,
-                     Kind.BOUGHT_OUT, Kind.CHARGED_OFF, Kind.RECOVERED}  # fmt: skip
+    kinds = {FactKind(row["kind"]) for row in facts}
+    assert kinds == {FactKind.DISBURSED, FactKind.FEE_CHARGED, FactKind.PAID, FactKind.COMPENSATED,
+                     FactKind.BOUGHT_OUT, FactKind.CHARGED_OFF, FactKind.RECOVERED}  # fmt: skip
     known_later = [row for row in facts if row["booked_at"].month != row["effective_on"].month]
     assert len(known_later) > 5
     outcomes = {row["outcome"] for month in MONTHS for row in days.made["routing", month]}

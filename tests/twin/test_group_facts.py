@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.twin.small_run import closed_book
-from usance.base.codes import Model
+from usance.base.codes import FundingModel
 from usance.base.rates import PPB, PPM
-from usance.books.close.closes import controls_of, standing
+from usance.books.close.closes import controls_of, effective_closes
 from usance.books.group.documents import parse_facts
 from usance.books.group.entries import unbalanced
 from usance.books.group.facts import GroupFact, facts_of_table
@@ -68,7 +68,7 @@ facts:
 
 def test_the_opening_is_funded_at_the_scale_of_the_run(calm: Scenario) -> None:
     whole, tenth = opening_facts(calm, PPB), opening_facts(calm, PPB // 10)
-    balance = calm.opening.balance_minor[Model.ON_BALANCE_SHEET]
+    balance = calm.opening.balance_minor[FundingModel.ON_BALANCE_SHEET]
     assert total(whole, GroupKind.FUNDING_RAISED) == balance * calm.group.leverage_ppm // PPM
     assert total(tenth, GroupKind.FUNDING_RAISED) * 10 == total(whole, GroupKind.FUNDING_RAISED)
     given_ = total(whole, GroupKind.FUNDING_RAISED) + total(whole, GroupKind.CAPITAL_CONTRIBUTED)
@@ -101,7 +101,7 @@ def test_each_stated_fact_is_stated_once(name: str) -> None:
 
 
 def test_what_is_raised_is_repaid_with_its_interest(calm: Scenario) -> None:
-    own = {Model.ON_BALANCE_SHEET: 1_000_000_00}
+    own = {FundingModel.ON_BALANCE_SHEET: 1_000_000_00}
     january = month_facts(calm, JANUARY, {}, own, {}, PPB, 100, opening_facts(calm, PPB))
     february = month_facts(calm, FEBRUARY, {}, {}, {}, PPB, 200, january)
     (raised,) = of_kind(january, GroupKind.FUNDING_RAISED)
@@ -115,7 +115,7 @@ def test_what_is_raised_is_repaid_with_its_interest(calm: Scenario) -> None:
 
 
 def test_costs_follow_volume_lines_and_months_and_are_paid(calm: Scenario) -> None:
-    volumes = {Model.ICE: 300_000_00, Model.CAPITAL_HEAVY: 700_000_00}
+    volumes = {FundingModel.ICE: 300_000_00, FundingModel.CAPITAL_HEAVY: 700_000_00}
     rows = month_facts(calm, JANUARY, volumes, {}, {1: 10, 2: 5, 9: 99}, PPB // 2, 1)
     by_function = {
         each.detail["function"]: each.amount_minor
@@ -135,9 +135,9 @@ def test_costs_follow_volume_lines_and_months_and_are_paid(calm: Scenario) -> No
 def test_fees_are_invoiced_on_the_terms_of_the_month_and_received_in_the_next(
     calm: Scenario,
 ) -> None:
-    (ice,) = (each for each in calm.funding if each.model is Model.ICE)
+    (ice,) = (each for each in calm.funding if each.model is FundingModel.ICE)
     changed = replace(calm, funding_from={FEBRUARY: (replace(ice, fee_ppm=10_000),)})
-    volumes = {Model.ICE: 100_000_00}
+    volumes = {FundingModel.ICE: 100_000_00}
     january = month_facts(changed, JANUARY, volumes, {}, {}, PPB, 1)
     february = month_facts(changed, FEBRUARY, volumes, {}, {}, PPB, 100, january)
     assert total(january, GroupKind.REFERRAL_INVOICED) == 2_700_00
@@ -146,7 +146,7 @@ def test_fees_are_invoiced_on_the_terms_of_the_month_and_received_in_the_next(
 
 
 def test_numbers_follow_each_other(calm: Scenario) -> None:
-    rows = month_facts(calm, JANUARY, {Model.ICE: 10**7}, {}, {1: 1}, PPB, 41)
+    rows = month_facts(calm, JANUARY, {FundingModel.ICE: 10**7}, {}, {1: 1}, PPB, 41)
     assert rows["fact_id"].to_pylist() == list(range(41, 41 + rows.num_rows))
 
 
@@ -158,7 +158,7 @@ def test_tax_owed_is_paid(calm: Scenario) -> None:
 
 def test_the_books_close_on_what_the_group_states(tmp_path: Path) -> None:
     book = closed_book(tmp_path)
-    closes = standing(book)
+    closes = effective_closes(book)
     assert [each.name for each in closes] == ["2022-12.1", "2023-12.1", "2024-03.1"]
     for each in closes:
         found = controls_of(book, each)

@@ -13,7 +13,7 @@ import pytest
 
 from tests.twin.runs import FIRST, LAST, SCALE, faulty, run_into
 from usance.base.book import Book
-from usance.base.codes import DecisionKind, Kind, Status
+from usance.base.codes import DecisionKind, FactKind, Status
 from usance.base.columns import arrays
 from usance.base.dates import first_of_month, last_of_month, to_day
 from usance.base.tables import table
@@ -82,7 +82,7 @@ def test_states_are_replays(book: Book) -> None:
 
 def test_notices_come_late_and_twice_and_nothing_is_lost(book: Book) -> None:
     facts = arrays(book.read("facts"))
-    paid = facts["kind"] == Kind.PAID
+    paid = facts["kind"] == FactKind.PAID
     day = facts["booked_at"] // 86_400_000_000
     assert (day[paid] > facts["effective_on"][paid]).mean() > 0.02
     crossing = 0
@@ -95,11 +95,16 @@ def test_notices_come_late_and_twice_and_nothing_is_lost(book: Book) -> None:
 
 
 def test_every_kind_of_fact_comes_up(book: Book) -> None:
-    kinds = {Kind(int(each)) for each in np.unique(arrays(book.read("facts"))["kind"])}
+    kinds = {FactKind(int(each)) for each in np.unique(arrays(book.read("facts"))["kind"])}
     assert kinds == {
-        Kind.DISBURSED, Kind.FEE_CHARGED, Kind.PAID, Kind.COMPENSATED, Kind.BOUGHT_OUT,
-        Kind.CHARGED_OFF, Kind.RECOVERED,
-    }  # fmt: skip
+        FactKind.DISBURSED,
+        FactKind.FEE_CHARGED,
+        FactKind.PAID,
+        FactKind.COMPENSATED,
+        FactKind.BOUGHT_OUT,
+        FactKind.CHARGED_OFF,
+        FactKind.RECOVERED,
+    }
 
 
 def test_nobody_overdue_borrows_and_nobody_twice_a_month(book: Book) -> None:
@@ -164,8 +169,8 @@ def test_facts_of_many_loans_are_in_order() -> None:
     folded = fold(shard.loans, facts, FIRST, setting.sources)  # raises where one is out of order
     order = np.lexsort((facts.ref, facts.kind, facts.day, facts.loan_id))
     assert (order == np.arange(len(order))).all()
-    off = facts.kind == Kind.CHARGED_OFF
-    back = facts.kind == Kind.RECOVERED
+    off = facts.kind == FactKind.CHARGED_OFF
+    back = facts.kind == FactKind.RECOVERED
     same = np.isin(facts.loan_id[back] * 100_000 + facts.day[back],
                    facts.loan_id[off] * 100_000 + facts.day[off])  # fmt: skip
     assert same.any()

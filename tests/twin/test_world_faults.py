@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from tests.twin.runs import faulty, ticking
 from usance.base.book import Book
-from usance.base.codes import Kind, Model, RoutingOutcome
+from usance.base.codes import FactKind, FundingModel, RoutingOutcome
 from usance.base.columns import arrays
 from usance.base.dates import first_of_month, from_day, to_day
 from usance.service.payment_file import HEADER, Notice, NoticeDesk, write_notices
@@ -73,7 +73,9 @@ def test_every_notice_arrives_once_whatever_happens_on_the_way(
     notices: dict[int, list[Notice]] = {}
     for loan, day, amount, provider in told:
         on = JANUARY + day
-        paid = Notice(loan * 16_384 + 1, from_day(on), Kind.PAID, amount, provider, 163_000 + day)
+        paid = Notice(
+            loan * 16_384 + 1, from_day(on), FactKind.PAID, amount, provider, 163_000 + day
+        )
         notices.setdefault(on, []).append(paid)
     desk = NoticeDesk()
     found = delivered(scenario, desk, notices)
@@ -92,7 +94,7 @@ def test_every_notice_arrives_once_whatever_happens_on_the_way(
 
 def test_damaged_lines_are_named_and_come_again_the_next_day() -> None:
     scenario = with_faults(replace(CALM, seed=5), 0, 400_000, 0)
-    told = [Notice(n * 16_384 + 1, from_day(JANUARY), Kind.PAID, 100 + n, 1, 163_000)
+    told = [Notice(n * 16_384 + 1, from_day(JANUARY), FactKind.PAID, 100 + n, 1, 163_000)
             for n in range(1, 41)]  # fmt: skip
     sender, desk = Sender(scenario), NoticeDesk()
     ((provider, text),) = sender.files(told)
@@ -119,12 +121,12 @@ def test_damaged_lines_are_named_and_come_again_the_next_day() -> None:
     ],
 )
 def test_what_is_no_notice_is_refused(change: Callable[[str], str], said: str) -> None:
-    text = write_notices([Notice(16_385, date(2023, 1, 2), Kind.PAID, 5, 1, 7)])
+    text = write_notices([Notice(16_385, date(2023, 1, 2), FactKind.PAID, 5, 1, 7)])
     assert said in str(NoticeDesk().take(change(text)).rejected[0])
 
 
 def test_a_notice_that_contradicts_a_known_one_is_refused() -> None:
-    paid = Notice(16_385, date(2023, 1, 2), Kind.PAID, 5, 1, 7)
+    paid = Notice(16_385, date(2023, 1, 2), FactKind.PAID, 5, 1, 7)
     desk = NoticeDesk()
     desk.take(write_notices([paid]))
     taken = desk.take(write_notices([paid._replace(amount_minor=6), paid]))
@@ -133,7 +135,7 @@ def test_a_notice_that_contradicts_a_known_one_is_refused() -> None:
     assert desk.known == {(16_385, 7): paid}
     (none,) = desk.take(write_notices([paid._replace(amount_minor=0, ref=8)])).rejected
     assert "an amount of 0" in str(none)
-    (other,) = desk.take(write_notices([paid._replace(kind=Kind.WAIVED, ref=9)])).rejected
+    (other,) = desk.take(write_notices([paid._replace(kind=FactKind.WAIVED, ref=9)])).rejected
     assert "waived is no payment" in str(other)
 
 
@@ -164,7 +166,7 @@ def test_faults_change_when_payments_are_known_and_nothing_else(tmp_path: Path) 
     for name in ("loan_id", "effective_on", "kind", "ref", "amount_minor", "arg"):
         assert (usual[name] == late[name]).all()
     moved = late["booked_at"] - usual["booked_at"]
-    money = np.isin(usual["kind"], (int(Kind.PAID), int(Kind.RECOVERED)))
+    money = np.isin(usual["kind"], (int(FactKind.PAID), int(FactKind.RECOVERED)))
     opening = usual["effective_on"] < to_day(first_of_month(FIRST))
     assert (moved >= 0).all()
     assert (moved[~money] == 0).all()
@@ -177,7 +179,7 @@ def test_faults_change_when_payments_are_known_and_nothing_else(tmp_path: Path) 
 
 def test_requests_fall_to_the_next_source_while_one_is_silent(tmp_path: Path) -> None:
     first, last = date(2023, 1, 5), date(2023, 1, 20)
-    down = Turn("outage", Model.CAPITAL_HEAVY, to_day(first), to_day(last), -1, (1, 2, 3, 4))
+    down = Turn("outage", FundingModel.CAPITAL_HEAVY, to_day(first), to_day(last), -1, (1, 2, 3, 4))
     scenario = replace(faulty(), turns=(down,))
     routing = arrays(ran(scenario, tmp_path / "run", Fraction(1), FIRST).read("routing"))
     eight_hours = 8 * 3_600 * 10**6

@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from usance.base.codes import Model
+from usance.base.codes import FundingModel
 from usance.base.rates import PPM
 from usance.match.mandates.mandate import Mandates
 from usance.world.demand import (
@@ -144,13 +144,13 @@ def test_every_desk_takes_its_part_of_every_model() -> None:
     for mix in scenario.demand.mix(MONTH):
         for months, share in mix.months_ppm.items():
             asked[months] += mix.request_ppm * share * mean_ticket_minor(mix, PPM)
-    for model in Model:
+    for model in FundingModel:
         own = [each for each in rows if each.model is model]
         whole = sum(each.budgets.total_minor for each in own)
         wanted = scenario.demand.model_ppm[MONTH][model] * banks.volume_minor(MONTH) // PPM
         room = next(each for each in scenario.funding if each.model is model).head_room_ppm
         assert abs(whole / (wanted * room // PPM) - 1) < 0.001
-        if model is Model.TECH_SOLUTIONS:
+        if model is FundingModel.TECH_SOLUTIONS:
             assert all(not each.eligibility.months for each in own)
             continue
         for tenors in scenario.desks.months:
@@ -194,9 +194,9 @@ def test_mandates_have_room_for_the_demand(calm: Scenario) -> None:
         share = calm.demand.model_ppm[MONTH][funding.model]
         wanted = volume * share // PPM * funding.head_room_ppm // PPM
         assert abs(room / wanted - 1) < 0.01
-    frozen = Shock("funding", MONTH, MONTH, 500_000, (Model.CAPITAL_HEAVY,))
+    frozen = Shock("funding", MONTH, MONTH, 500_000, (FundingModel.CAPITAL_HEAVY,))
     less = replace(calm, macro=replace(calm.macro, shocks=(frozen,)))
     half = Institutions(less, Fraction(1)).mandates(MONTH, {})
     for one, other in zip(mandates.mandates, half.mandates, strict=True):
         ratio = other.budgets.total_minor / one.budgets.total_minor
-        assert abs(ratio - (0.5 if one.model is Model.CAPITAL_HEAVY else 1)) < 0.01
+        assert abs(ratio - (0.5 if one.model is FundingModel.CAPITAL_HEAVY else 1)) < 0.01

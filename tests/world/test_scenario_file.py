@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from usance.base.codes import Model, Product
+from usance.base.codes import FundingModel, Product
 from usance.base.dates import parse_month
 from usance.base.errors import DocumentError, Problems, UsanceError
 from usance.base.fields import Fields, whole_of
@@ -58,7 +58,7 @@ def test_every_packaged_scenario_is_sound(name: str) -> None:
     assert all(
         sum(mix.request_ppm for mix in scenario.demand.mix(month)) == PPM for month in months
     )
-    assert {each.model for each in scenario.funding} == set(Model)
+    assert {each.model for each in scenario.funding} == set(FundingModel)
     assert "entities.yaml" in scenario.group.policies
 
 
@@ -101,10 +101,10 @@ funding_from:
   - {model: ice, from: 2024-01, fee: 1%}
 """
     scenario = read_scenario(written(tmp_path, CALM + more))
-    fees = [scenario.terms(Model.ICE, parse_month(each)).fee_ppm
+    fees = [scenario.terms(FundingModel.ICE, parse_month(each)).fee_ppm
             for each in ("2023-06", "2023-07", "2023-12", "2024-02")]  # fmt: skip
     assert fees == [27_000, 20_000, 20_000, 10_000]
-    assert scenario.terms(Model.ICE, parse_month("2024-02")).sources == 2
+    assert scenario.terms(FundingModel.ICE, parse_month("2024-02")).sources == 2
     later = read_scenario("2024").demand
     shares = [later.mix(parse_month(each))[0].request_ppm for each in ("2023-01", "2024-01")]
     assert shares == [240_000, 197_000]

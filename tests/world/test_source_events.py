@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.world.test_scenario_file import CALM, refusals, written
-from usance.base.codes import Model
+from usance.base.codes import FundingModel
 from usance.base.dates import parse_month, to_day
 from usance.base.rates import PPM
 from usance.match.mandates.mandate import EventKind, Mandates
@@ -26,7 +26,7 @@ OCTOBER, NOVEMBER, DECEMBER = (parse_month(f"2023-{n}") for n in (10, 11, 12))
 
 def turn(kind: str, first: date, last: date | None, value: int = -1, *numbers: int) -> Turn:
     end = FOR_GOOD if last is None else to_day(last)
-    return Turn(kind, Model.CAPITAL_HEAVY, to_day(first), end, value, numbers)
+    return Turn(kind, FundingModel.CAPITAL_HEAVY, to_day(first), end, value, numbers)
 
 
 @pytest.fixture(scope="module")
@@ -114,7 +114,7 @@ def test_events_come_to_what_holds_on_each_day(
 ) -> None:
     """Played one after the other, a month's events leave each day as its turns say."""
     turns = [
-        Turn(kind, Model.CAPITAL_HEAVY, min(a, b), max(a, b),
+        Turn(kind, FundingModel.CAPITAL_HEAVY, min(a, b), max(a, b),
              400_000 if kind == "approval" else -1, (3,))
         for kind, a, b in drawn
     ]  # fmt: skip

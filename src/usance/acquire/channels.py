@@ -33,7 +33,7 @@ from usance.base.fields import (
 from usance.base.rates import PPM
 
 SHIPPED = Path(__file__).parent / "channels.yaml"
-MOST_MINOR = 10**15
+MAX_MINOR = 10**15
 
 
 class ChannelKind(Enum):
@@ -170,7 +170,7 @@ def _channel(given: Fields, currency: str) -> Channel | None:
 def _contract(given: Fields | None, currency: str) -> Contract:
     if given is None:
         return Contract()
-    amount = amount_of(currency, 0, MOST_MINOR)
+    amount = amount_of(currency, 0, MAX_MINOR)
     click, line = given.take("per_click", amount), given.take("per_approved_line", amount)
     share = given.take("revenue_share", rate_of(0, PPM))
     given.close()
@@ -181,7 +181,7 @@ def _programme(given: Fields | None, currency: str) -> Programme:
     if given is None:
         return Programme()
     lines = given.take("lines_per_month", whole_of(0, 10**9))
-    largest = given.take("largest_line", amount_of(currency, 0, MOST_MINOR))
+    largest = given.take("largest_line", amount_of(currency, 0, MAX_MINOR))
     products = given.take("products", _products)
     given.close()
     return Programme(lines, largest, products or tuple(Product))

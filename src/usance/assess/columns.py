@@ -28,7 +28,7 @@ Kind = Literal["number", "category", "date"]
 # and the nines at the top of a counter whose real values end well below.
 _BELOW = frozenset([*range(-9, 0), -99, -999, -9999, -99999])
 _ABOVE = frozenset([*range(96, 100), *range(996, 1000), *range(9996, 10000), 99999, 999999])
-_MOST_CODES = 4
+_MAX_CODES = 4
 _TEXT_CODE = -1e12  # far below any amount; the k-th text code is this minus k
 _FEWEST_NUMBERS = 10
 _DATE = re.compile(r"\d{4}[-/]\d{1,2}([-/]\d{1,2}([T ].*)?)?")
@@ -76,7 +76,7 @@ def learn(name: str, array: Any, *, least: int, file: str = "") -> Column:
     missing = bool(np.any(np.isnan(numbers) & np.asarray(texts.is_null())))
     if seen and all(_DATE.fullmatch(text) for text in seen):
         return Column(name, "date")
-    if len(seen) > _MOST_CODES or (seen and len(values) < _FEWEST_NUMBERS):
+    if len(seen) > _MAX_CODES or (seen and len(values) < _FEWEST_NUMBERS):
         levels, rare = _levels(array, least)
         return Column(name, "category", levels=levels, rare=rare, has_missing=missing)
     if endless := [text for text in seen if _INFINITE.fullmatch(text)]:
@@ -112,9 +112,9 @@ def _special_numbers(values: Floats) -> list[float]:
     below, above = values[values < 0], values[np.isin(values, list(_ABOVE))]
     plain = values[(values >= 0) & ~np.isin(values, above)]
     codes: list[float] = []
-    if 0 < len(below) <= _MOST_CODES and len(plain) and set(below.tolist()) <= _BELOW:
+    if 0 < len(below) <= _MAX_CODES and len(plain) and set(below.tolist()) <= _BELOW:
         codes += below.tolist()
-    if 0 < len(above) <= _MOST_CODES and len(plain) and plain.max() <= above.min() / 2:
+    if 0 < len(above) <= _MAX_CODES and len(plain) and plain.max() <= above.min() / 2:
         codes += above.tolist()
     return codes
 

@@ -32,7 +32,7 @@ import pyarrow as pa
 from usance.base.codes import Currency, code_lists, parse
 from usance.base.columns import arrow_schema, check_keys, sort
 from usance.base.compiled import available_cores
-from usance.base.concurrency import side_by_side
+from usance.base.concurrency import parallel_map
 from usance.base.digest import Digest
 from usance.base.errors import (
     BookLocked,
@@ -197,7 +197,7 @@ class Book:
             return []
 
         return list(
-            chain.from_iterable(side_by_side(found, self.named().items(), available_cores()))
+            chain.from_iterable(parallel_map(found, self.named().items(), available_cores()))
         )
 
     def named(self) -> dict[Path, str]:

@@ -1,6 +1,6 @@
 """The closed sets of the data contract and their numbers, which never change once given.
 
->>> parse(Kind, "charged_off"), Kind.CHARGED_OFF.label, int(Kind.CHARGED_OFF)
+>>> parse(FactKind, "charged_off"), FactKind.CHARGED_OFF.label, int(FactKind.CHARGED_OFF)
 (<Kind.CHARGED_OFF: 10>, 'charged_off', 10)
 >>> Currency.JPY.exponent, Currency.CNY.exponent
 (0, 2)
@@ -33,7 +33,7 @@ class Component(Code):
     PENALTY = 4
 
 
-class Model(Code):
+class FundingModel(Code):
     """Who bears the risk of a loan; every loan has exactly one funding model."""
 
     CAPITAL_HEAVY = 0
@@ -50,7 +50,7 @@ class Basis(Code):
     IFRS_ADJUSTMENT = 1
 
 
-class Tag(Code):
+class IfrsAdjustment(Code):
     """The reason for an IFRS adjustment."""
 
     NONE = 0
@@ -60,7 +60,7 @@ class Tag(Code):
     GUARANTEE = 4
 
 
-class Kind(Code):
+class FactKind(Code):
     """What a loan's fact states; the number is also its rank within a day."""
 
     DISBURSED = 0
@@ -178,10 +178,10 @@ _EXPONENTS = {"JPY": 0, "UGX": 0, "VND": 0, "KRW": 0, "KWD": 3, "TND": 3}
 
 _LISTS: dict[str, type[Code]] = {
     "component": Component,
-    "model": Model,
+    "model": FundingModel,
     "basis": Basis,
-    "tag": Tag,
-    "kind": Kind,
+    "tag": IfrsAdjustment,
+    "kind": FactKind,
     "status": Status,
     "product": Product,
     "routing_outcome": RoutingOutcome,
@@ -197,7 +197,7 @@ C = TypeVar("C", bound=Code)
 def parse(codes: type[C], text: str, *, where: str = "") -> C:
     """The member written as `text`, or a `CodeError` that names the choices.
 
-    >>> parse(Model, "capital_hevy")
+    >>> parse(FundingModel, "capital_hevy")
     Traceback (most recent call last):
     usance.base.errors.CodeError: unknown model 'capital_hevy'. Did you mean 'capital_heavy'? \
 Choices: capital_heavy, on_balance_sheet, capital_light, ice, tech_solutions.

@@ -1,10 +1,10 @@
 """Work done ahead: while one thing is used, the next ones are already being made.
 
->>> list(ahead(number * 2 for number in range(3)))
+>>> list(prefetch(number * 2 for number in range(3)))
 [0, 2, 4]
->>> list(side_by_side(abs, [3, -1, 2], 2))
+>>> list(parallel_map(abs, [3, -1, 2], 2))
 [3, 1, 2]
->>> soon, later = beside(lambda: 6 * 7), behind(lambda: 7 * 8)
+>>> soon, later = in_background(lambda: 6 * 7), in_idle_time(lambda: 7 * 8)
 >>> soon(), later()
 (42, 56)
 """
@@ -25,7 +25,7 @@ _GIVES_WAY, _NICEST = 10, 19
 """How much nicer work is that others come before: a tenth of what they get, and all they leave."""
 
 
-def ahead(things: Iterable[T]) -> Iterator[T]:
+def prefetch(things: Iterable[T]) -> Iterator[T]:
     """The same things in order, each made in another thread while the one before is used."""
     source, end = iter(things), object()
     with ThreadPoolExecutor(1) as maker:
@@ -35,7 +35,7 @@ def ahead(things: Iterable[T]) -> Iterator[T]:
             yield thing  # type: ignore[misc]  # it is not the end
 
 
-def side_by_side(work: Callable[[T], R], jobs: Iterable[T], threads: int) -> Iterator[R]:
+def parallel_map(work: Callable[[T], R], jobs: Iterable[T], threads: int) -> Iterator[R]:
     """The results of jobs in their order, some made at once; of what nobody takes few are held."""
     pool, coming = ThreadPoolExecutor(threads), deque[Future[R]]()
     try:
@@ -49,12 +49,12 @@ def side_by_side(work: Callable[[T], R], jobs: Iterable[T], threads: int) -> Ite
         pool.shutdown(cancel_futures=True)
 
 
-def beside(work: Callable[[], R]) -> Callable[[], R]:
+def in_background(work: Callable[[], R]) -> Callable[[], R]:
     """Begin in another thread what is needed next; ask for it later."""
     return _begun(ThreadPoolExecutor(1), work)
 
 
-def behind(work: Callable[[], R]) -> Callable[[], R]:
+def in_idle_time(work: Callable[[], R]) -> Callable[[], R]:
     """Begin what nobody waits for yet, on what others leave of the processor; ask for it later."""
     return _begun(ThreadPoolExecutor(1, initializer=_give_way), work)
 

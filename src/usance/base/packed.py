@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from usance.base.concurrency import side_by_side
+from usance.base.concurrency import parallel_map
 
 _THREADS = 2
 _KINDS = (np.int8, np.int16, np.int32, np.int64)
@@ -24,7 +24,7 @@ _CODEC = "lz4"  # three times as fast as zstd, and a checkpoint lives two months
 
 def pack(arrays: Mapping[str, NDArray[Any]]) -> bytes:
     """Named arrays as bytes; the same arrays give the same bytes."""
-    parts = list(side_by_side(_squeezed, arrays.values(), _THREADS))
+    parts = list(parallel_map(_squeezed, arrays.values(), _THREADS))
     named = [
         [name, values.dtype.str, list(values.shape), kind, size, len(part)]
         for (name, values), (kind, size, part) in zip(arrays.items(), parts, strict=True)
@@ -40,7 +40,7 @@ def unpack(content: bytes) -> dict[str, NDArray[Any]]:
     for *_, squeezed in named:
         places.append(memory[at : at + squeezed])
         at += squeezed
-    arrays = side_by_side(lambda each: _array(*each), zip(named, places, strict=True), _THREADS)
+    arrays = parallel_map(lambda each: _array(*each), zip(named, places, strict=True), _THREADS)
     return {name: values for (name, *_), values in zip(named, arrays, strict=True)}
 
 

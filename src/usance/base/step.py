@@ -12,7 +12,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from usance.base.columns import as_numpy
-from usance.base.concurrency import ahead, side_by_side
+from usance.base.concurrency import parallel_map, prefetch
 from usance.base.dates import format_month, parse_month
 from usance.base.digest import Digest, digest
 from usance.base.errors import DuplicateKey, unknown
@@ -69,7 +69,7 @@ class Step:
         def with_one(each: tuple[Table, FileEntry, Path]) -> TableEntry:
             return self._with(*each, instead=instead)
 
-        entries = list(side_by_side(with_one, named, _THREADS))
+        entries = list(parallel_map(with_one, named, _THREADS))
         tables = {spec.name: entry for (spec, *_), entry in zip(named, entries, strict=True)}
         assert len(tables) == len(named), "each file is of another table"
         self._manifest = replace(self._manifest, tables={**self._manifest.tables, **tables})
@@ -168,7 +168,7 @@ def written_to_close(
     first: tuple[int | str, ...] = ()
     last = first
     with parquet_writer(spec, file) as write:
-        for part in ahead(parts):
+        for part in prefetch(parts):
             write(part)
             total += digest(part, spec)
             first, last = first or _key(part, spec, 0), _key(part, spec, -1) or last

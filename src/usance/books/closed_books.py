@@ -10,7 +10,7 @@ from usance.base.book import Book
 from usance.base.codes import Currency, parse
 from usance.base.dates import first_of_month
 from usance.base.parameters import Parameters
-from usance.books.close.closes import controls_of, known_at_of, postings_of, standing
+from usance.books.close.closes import controls_of, effective_closes, known_at_of, postings_of
 from usance.books.close.group import GroupClose, opening_day, statements
 from usance.books.errors import PeriodError
 from usance.books.group.facts import GroupFact
@@ -55,7 +55,7 @@ class Look:
 
 def looked_at(book: Book, period: ClosePeriod) -> Look:
     """The books of a period, which must be closed."""
-    closes = [close for close in standing(book) if close.month <= period.last_month]
+    closes = [close for close in effective_closes(book) if close.month <= period.last_month]
     if not closes or closes[-1].month != period.last_month:
         fix = f"Close it first: usance close {period.label}"
         raise PeriodError(f"{period.label} is not closed", where=str(book.path), fix=fix)
@@ -69,12 +69,12 @@ def looked_at(book: Book, period: ClosePeriod) -> Look:
 def losses_of(book: Book, period: ClosePeriod) -> tuple[dict[str, Any], str]:
     """What the close of a period said about losses, and its currency."""
     looked_at(book, period)
-    (close,) = [each for each in standing(book) if each.month == period.last_month]
+    (close,) = [each for each in effective_closes(book) if each.month == period.last_month]
     return controls_of(book, close)["losses"], book.manifest.currency
 
 
 def journal_of(book: Book, loan_id: int) -> tuple[list[LoanLine], str]:
     """A loan's own journals, and their currency."""
-    day = max((close.day for close in standing(book)), default=date.max)
+    day = max((close.day for close in effective_closes(book)), default=date.max)
     entities = read_policies(book, None, day).entities
     return list(loan_journal(book, loan_id, entities.platform.number)), book.manifest.currency

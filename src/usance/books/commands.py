@@ -84,10 +84,10 @@ def periods(book: BookFolder = Path(), as_json: AsJson = False) -> None:
     """List every close with the state of its period."""
     from usance.base.book import Book
     from usance.base.dates import format_month
-    from usance.books.close.closes import all_closes, standing
+    from usance.books.close.closes import all_closes, effective_closes
 
     opened = Book.open(book)
-    stand = set(standing(opened))
+    stand = set(effective_closes(opened))
     states = opened.manifest.periods
     rows = [
         {
@@ -278,19 +278,19 @@ def loan(
 ) -> None:
     """Make the journals of one loan again, close by close."""
     from usance.base.book import Book
-    from usance.base.codes import Tag
+    from usance.base.codes import IfrsAdjustment
     from usance.base.ids import parse_id
     from usance.books.closed_books import journal_of
 
     given = int(loan_id) if loan_id.isdecimal() else parse_id(loan_id, "ln", where="LOAN")
     lines, currency = journal_of(Book.open(book), given)
     if as_json:
-        named = [_as_dict(line) | {"tag": Tag(line.tag).label} for line in lines]
+        named = [_as_dict(line) | {"tag": IfrsAdjustment(line.tag).label} for line in lines]
         print_json({"loan_id": given, "currency": currency, "lines": named})
         return
     shown = [
         [line.close, str(line.rule), line.amount, str(line.entity),
-         Tag(line.tag).label if line.tag else "us_gaap", line.account,
+         IfrsAdjustment(line.tag).label if line.tag else "us_gaap", line.account,
          number(line.amount_minor, currency)]
         for line in lines
     ]  # fmt: skip

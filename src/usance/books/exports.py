@@ -18,12 +18,12 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from usance.base.book import Book
-from usance.base.codes import Basis, Currency, Tag
+from usance.base.codes import Basis, Currency, IfrsAdjustment
 from usance.base.dates import format_month
 from usance.base.errors import InputError
 from usance.base.money import Money
 from usance.books.chart import AccountKind, Chart, load_chart
-from usance.books.close.closes import CloseRef, postings_of, standing
+from usance.books.close.closes import CloseRef, effective_closes, postings_of
 
 _ROOTS = {
     AccountKind.ASSET: "Assets",
@@ -37,7 +37,7 @@ BALANCE_COLUMNS = ("entity", "basis", "tag", "account", "name", "line", "currenc
 
 def trial_balance(book: Book, last: CloseRef | None = None) -> list[dict[str, Any]]:
     """What every account holds after a close, the latest if none is named; zeros are left out."""
-    closes = [each for each in standing(book) if last is None or each.month <= last.month]
+    closes = [each for each in effective_closes(book) if last is None or each.month <= last.month]
     keys = ["entity", "basis", "tag", "account", "currency"]
     sums = postings_of(book, closes).group_by(keys).aggregate([("amount_minor", "sum")])
     chart = load_chart()
@@ -45,7 +45,7 @@ def trial_balance(book: Book, last: CloseRef | None = None) -> list[dict[str, An
         {
             "entity": row["entity"],
             "basis": Basis(row["basis"]).label,
-            "tag": Tag(row["tag"]).label,
+            "tag": IfrsAdjustment(row["tag"]).label,
             "account": row["account"],
             "name": chart.by_number[row["account"]].name,
             "line": chart.by_number[row["account"]].line,
@@ -86,7 +86,7 @@ def _written(book: Book, out: Path) -> list[Path]:
         writer.writeheader()
         writer.writerows(balance)
     pq.write_table(pa.Table.from_pylist(balance), written[1])
-    for close in standing(book):
+    for close in effective_closes(book):
         rows = journal_rows(book, close)
         parquet = out / f"journals-{close.name}.parquet"
         pq.write_table(rows, parquet)
@@ -99,7 +99,7 @@ def _written(book: Book, out: Path) -> list[Path]:
 _NAMES: dict[str, Callable[[int], str]] = {
     "period": format_month,
     "basis": lambda code: Basis(code).label,
-    "tag": lambda code: Tag(code).label,
+    "tag": lambda code: IfrsAdjustment(code).label,
     "currency": lambda code: Currency(code).label,
 }
 """Codes that a CSV file spells out."""
@@ -119,7 +119,7 @@ def _write_csv(rows: pa.Table, path: Path) -> None:
 
 def beancount_lines(book: Book) -> Iterator[str]:
     """The journals of all closes as a beancount ledger."""
-    chart, closes = load_chart(), standing(book)
+    chart, closes = load_chart(), effective_closes(book)
     postings = postings_of(book, closes)
     yield f'option "title" {_quoted(book.path.resolve().name)}'
     # Facts of the group may lie before the first close, an opening balance always does.
@@ -146,8 +146,8 @@ def _transactions(postings: pa.Table, texts: dict[int, str], chart: Chart) -> It
             yield f'  journal: "{journal}"'
         currency = Currency(row["currency"]).label
         number = Money(row["amount_minor"], currency).number
-        tag = Tag(row["tag"])
-        unit = currency if tag is Tag.NONE else f"{currency}.{tag.name}"
+        tag = IfrsAdjustment(row["tag"])
+        unit = currency if tag is IfrsAdjustment.NONE else f"{currency}.{tag.name}"
         yield f"  {_account(chart, row['account'], row['entity'])}  {number} {unit}"
 
 

@@ -54,7 +54,7 @@ class CloseHead:
         return (self.close_no << 28) + (int(kind) << 24)
 
 
-MOST_JOURNALS = 1 << 24
+MAX_JOURNALS = 1 << 24
 
 
 def loan_postings(
@@ -63,7 +63,7 @@ def loan_postings(
     """The postings of loans' journals; rows of `lines` are cells, or loans with their ids."""
     size = len(lines)
     last = int(lines.journal[-1]) if size else 0
-    if last >= MOST_JOURNALS:
+    if last >= MAX_JOURNALS:
         fix = "Write journals by cell, and make those of single loans on request"
         raise Unbalanced(f"a close of {last} journals", where="journals", fix=fix)
     return make(

@@ -17,7 +17,7 @@ from usance.base.errors import DateError
 
 _PARTS = {"Q": (4, 3), "H": (2, 6)}
 _WRITTEN = re.compile(r"(\d{4})(?:([QH])([1-4]))?")
-MOST_CLOSES = 100
+MAX_CLOSES = 100
 """Closes of one period; their number is two digits of a close number."""
 
 
@@ -44,7 +44,7 @@ class ClosePeriod:
 
     def close_no(self, version: int) -> int:
         """A number for that close that no other has."""
-        return self.last_month * MOST_CLOSES + version
+        return self.last_month * MAX_CLOSES + version
 
 
 def parse_close_period(text: str, *, where: str = "period") -> ClosePeriod:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from usance.base.codes import Model
+from usance.base.codes import FundingModel
 from usance.books.chart import Chart, load_chart
 from usance.books.loans.amounts import AMOUNTS
 from usance.books.rules import CellAccount, Place, Rule, Side
@@ -148,7 +148,7 @@ def _numbered(columns: list[I64]) -> Lines:
 
 
 def cells_of(
-    cell: Sequence[int] | I64, model: Sequence[Model] | I64, entity: Sequence[int] | I64,
+    cell: Sequence[int] | I64, model: Sequence[FundingModel] | I64, entity: Sequence[int] | I64,
     *, related: Sequence[bool] | None = None, fund_cash: str = "cash", payout_cash: str = "cash",
 ) -> Cells:  # fmt: skip
     """Cells from plain lists, with one cash account for all."""

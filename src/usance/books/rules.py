@@ -15,7 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from usance.base.codes import Basis, Model, Tag, parse
+from usance.base.codes import Basis, FundingModel, IfrsAdjustment, parse
 from usance.base.documents import parse_yaml, read_text
 from usance.base.errors import CodeError, DocumentError, UsanceError, raise_all, unknown
 from usance.base.fields import Fields, document_places, one_of, text, whole_of
@@ -67,11 +67,11 @@ class Rule:
 
     number: int
     amount: str
-    models: tuple[Model, ...]
+    models: tuple[FundingModel, ...]
     debit: Side
     credit: Side
     basis: Basis = Basis.US_GAAP
-    tag: Tag = Tag.NONE
+    tag: IfrsAdjustment = IfrsAdjustment.NONE
     activity: Activity = Activity.NONE
 
 
@@ -102,12 +102,12 @@ def _rule(given: Fields, chart: Chart) -> Rule | None:
     models = given.need("models", _models)
     debit, credit = given.need("debit", account), given.need("credit", account)
     places = [given.take(key, one_of(Place)) or Place.OWN for key in ("debit_in", "credit_in")]
-    tag = given.take("tag", one_of(Tag)) or Tag.NONE
+    tag = given.take("tag", one_of(IfrsAdjustment)) or IfrsAdjustment.NONE
     activity = given.take("activity", one_of(Activity)) or Activity.NONE
     given.close()
     if number is None or amount is None or models is None or debit is None or credit is None:
         return None
-    basis = Basis.US_GAAP if tag is Tag.NONE else Basis.IFRS_ADJUSTMENT
+    basis = Basis.US_GAAP if tag is IfrsAdjustment.NONE else Basis.IFRS_ADJUSTMENT
     sides = Side(debit, places[0]), Side(credit, places[1])
     return Rule(number, amount, models, *sides, basis, tag, activity)
 
@@ -119,11 +119,11 @@ def _amount(given: Any, where: str) -> str:
     return name
 
 
-def _models(given: Any, where: str) -> tuple[Model, ...]:
+def _models(given: Any, where: str) -> tuple[FundingModel, ...]:
     if not isinstance(given, list) or not given:
         raise DocumentError("is no list of models", where=where, fix="Write [capital_heavy]")
     try:
-        return tuple(parse(Model, str(each), where=where) for each in given)
+        return tuple(parse(FundingModel, str(each), where=where) for each in given)
     except CodeError as error:
         raise DocumentError(error.what, where=where, fix=error.fix) from None
 

@@ -19,7 +19,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from usance.base.book import Book
-from usance.base.codes import Currency, Model, parse
+from usance.base.codes import Currency, FundingModel, parse
 from usance.base.columns import make, sort
 from usance.base.dates import to_day, to_month
 from usance.base.ids import owned_id
@@ -29,16 +29,16 @@ from usance.loan.documents import LoanDocument, read_loan
 from usance.loan.facts import START_OF_TIME, Fact
 
 FOLDER = Path(__file__).resolve().parent / "data" / "sample"
-LOANS: Mapping[str, Model] = {
-    "guaranteed_prepaid": Model.CAPITAL_HEAVY,
-    "guaranteed_default": Model.CAPITAL_HEAVY,
-    "own_prepaid": Model.ON_BALANCE_SHEET,
-    "own_default": Model.ON_BALANCE_SHEET,
-    "served_default": Model.CAPITAL_LIGHT,
+LOANS: Mapping[str, FundingModel] = {
+    "guaranteed_prepaid": FundingModel.CAPITAL_HEAVY,
+    "guaranteed_default": FundingModel.CAPITAL_HEAVY,
+    "own_prepaid": FundingModel.ON_BALANCE_SHEET,
+    "own_default": FundingModel.ON_BALANCE_SHEET,
+    "served_default": FundingModel.CAPITAL_LIGHT,
 }
 """The loans of the sample by name, with their funding model."""
 
-Given = Sequence[tuple[int, Model, LoanDocument]]
+Given = Sequence[tuple[int, FundingModel, LoanDocument]]
 _OF_TERMS = (
     "instalments", "principal_minor", "rate_ppm", "coupon_ppm", "guarantee_fee_minor",
     "flat_fee_minor", "upfront_fee_minor",

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from usance.base.codes import Kind
+from usance.base.codes import FactKind
 from usance.base.compiled import in_threads
-from usance.base.concurrency import side_by_side
+from usance.base.concurrency import parallel_map
 from usance.loan.columns import FactColumns
 from usance.loan.errors import Strangers
 from usance.loan.facts import END_OF_TIME
@@ -71,7 +71,7 @@ class Gathered:
         """Those that are not reversed."""
         day, kind, ref, amount, arg = self.told
         made = FactColumns(self.offsets, day, kind, amount, arg)
-        return standing_rows(made, ref, ids) if (kind == Kind.REVERSED).any() else made
+        return standing_rows(made, ref, ids) if (kind == FactKind.REVERSED).any() else made
 
     def as_file(self, ids: I64) -> FactFile:
         """As if they stood in one file."""
@@ -122,7 +122,7 @@ def gathered(
 def _taken(told: FactRows, places: NDArray[Any]) -> FactRows:
     """Some of the facts."""
     columns: Sequence[Any] = told
-    taken = side_by_side(lambda values: values[places], columns, _THREADS)
+    taken = parallel_map(lambda values: values[places], columns, _THREADS)
     day, kind, ref, amount, arg = taken
     return day, kind, ref, amount, arg
 

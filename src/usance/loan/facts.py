@@ -5,10 +5,18 @@ here, once, for both forms: known facts, less what was reversed, in canonical or
 
 >>> from datetime import UTC, date, datetime
 >>> paid = Fact(
-...     Kind.PAID, date(2024, 1, 31), 1_635_00, ref=2, booked_at=datetime(2024, 2, 1, tzinfo=UTC)
+...     FactKind.PAID,
+...     date(2024, 1, 31),
+...     1_635_00,
+...     ref=2,
+...     booked_at=datetime(2024, 2, 1, tzinfo=UTC),
 ... )
 >>> wrong = Fact(
-...     Kind.REVERSED, date(2024, 2, 3), ref=3, arg=2, booked_at=datetime(2024, 2, 3, tzinfo=UTC)
+...     FactKind.REVERSED,
+...     date(2024, 2, 3),
+...     ref=3,
+...     arg=2,
+...     booked_at=datetime(2024, 2, 3, tzinfo=UTC),
 ... )
 >>> len(visible([wrong, paid], as_of=date(2024, 6, 30)))
 0
@@ -22,7 +30,7 @@ from collections.abc import Iterable, Iterator
 from datetime import UTC, date, datetime
 from typing import NamedTuple
 
-from usance.base.codes import Kind
+from usance.base.codes import FactKind
 from usance.base.errors import UsanceError, raise_all
 from usance.loan.errors import DuplicateFact, FactAmountError, FactError, ReversalError
 
@@ -34,14 +42,20 @@ MAX_FACT_MINOR = 10**16
 """Larger than any loan with all it can cost."""
 
 _MAY_BE_ZERO = frozenset(
-    {Kind.TERMS_CHANGED, Kind.INTEREST_PAUSED, Kind.BOUGHT_OUT, Kind.CHARGED_OFF, Kind.REVERSED}
+    {
+        FactKind.TERMS_CHANGED,
+        FactKind.INTEREST_PAUSED,
+        FactKind.BOUGHT_OUT,
+        FactKind.CHARGED_OFF,
+        FactKind.REVERSED,
+    }
 )
 
 
 class Fact(NamedTuple):
     """One fact of one loan; `arg` means what its kind says (see `usance.base.codes.Kind`)."""
 
-    kind: Kind
+    kind: FactKind
     effective_on: date
     amount_minor: int = 0
     ref: int = 0
@@ -51,7 +65,7 @@ class Fact(NamedTuple):
     @property
     def name(self) -> str:
         """How messages call this fact."""
-        return f"{Kind(self.kind).label} of {self.effective_on} (ref {self.ref})"
+        return f"{FactKind(self.kind).label} of {self.effective_on} (ref {self.ref})"
 
 
 def canonical(fact: Fact) -> tuple[date, int, int]:
@@ -69,11 +83,11 @@ def visible(facts: Iterable[Fact], *, as_of: date, known_at: datetime = END_OF_T
         raise FactError("known_at has no time zone", where="known_at", fix="Give a moment in UTC")
     known = [fact for fact in facts if fact.booked_at <= known_at]
     raise_all(list(problems(known)), where="facts")
-    gone = {fact.arg for fact in known if fact.kind == Kind.REVERSED}
+    gone = {fact.arg for fact in known if fact.kind == FactKind.REVERSED}
     seen = [
         fact
         for fact in known
-        if fact.effective_on <= as_of and fact.kind != Kind.REVERSED and fact.ref not in gone
+        if fact.effective_on <= as_of and fact.kind != FactKind.REVERSED and fact.ref not in gone
     ]
     seen.sort(key=canonical)
     return seen
@@ -113,14 +127,14 @@ def _amount_problems(fact: Fact) -> Iterator[UsanceError]:
 
 def _reversal_problems(facts: list[Fact], by_ref: dict[int, Fact]) -> Iterator[UsanceError]:
     reversed_by: dict[int, Fact] = {}
-    for fact in sorted((f for f in facts if f.kind == Kind.REVERSED), key=canonical):
+    for fact in sorted((f for f in facts if f.kind == FactKind.REVERSED), key=canonical):
         target = by_ref.get(fact.arg)
         if target is None:
             why, fix = (
                 f"no fact has the reference {fact.arg}",
                 "Name the ref of a known fact in arg",
             )
-        elif target.kind == Kind.REVERSED:
+        elif target.kind == FactKind.REVERSED:
             why, fix = f"{target.name} is a reversal", "Book the fact again under a new ref"
         elif fact.arg in reversed_by:
             why, fix = f"{target.name} is already reversed", "Book the fact again under a new ref"

@@ -1,7 +1,7 @@
 """A loan's life by the same five functions, for one loan or a column of them.
 
 >>> from datetime import date
->>> from usance.base.codes import Kind
+>>> from usance.base.codes import FactKind
 >>> terms = Terms(
 ...     principal_minor=1_000_00,
 ...     rate_ppm=240_000,
@@ -11,8 +11,8 @@
 ... )
 >>> [(row.due_on.isoformat(), row.principal, row.interest) for row in schedule(terms)]
 [('2024-02-29', 49505, 2000), ('2024-03-31', 50495, 1010)]
->>> drawn = Fact(Kind.DISBURSED, date(2024, 1, 31), 1_000_00, ref=1)
->>> paid = Fact(Kind.PAID, date(2024, 3, 5), 515_05, ref=2)
+>>> drawn = Fact(FactKind.DISBURSED, date(2024, 1, 31), 1_000_00, ref=1)
+>>> paid = Fact(FactKind.PAID, date(2024, 3, 5), 515_05, ref=2)
 >>> january = step(start(terms), [[drawn]], date(2024, 1, 31))
 >>> march = step(january, [[paid]], date(2024, 3, 31))
 >>> view(march, date(2024, 3, 31)).column("past_due_principal").tolist()

@@ -5,7 +5,7 @@ every convention. Which one answered is said by the loan it returns (`form`), an
 they agree to the minor unit wherever both can answer.
 
 >>> from datetime import date
->>> from usance.base.codes import Kind
+>>> from usance.base.codes import FactKind
 >>> terms = Terms(
 ...     principal_minor=10_000_00,
 ...     rate_ppm=180_000,
@@ -14,8 +14,8 @@ they agree to the minor unit wherever both can answer.
 ...     first_due_on=date(2024, 2, 15),
 ... )
 >>> facts = [
-...     Fact(Kind.DISBURSED, date(2024, 1, 15), 10_000_00, ref=1),
-...     Fact(Kind.PAID, date(2024, 2, 15), 916_80, ref=2),
+...     Fact(FactKind.DISBURSED, date(2024, 1, 15), 10_000_00, ref=1),
+...     Fact(FactKind.PAID, date(2024, 2, 15), 916_80, ref=2),
 ... ]
 >>> loan = replay(terms, facts, date(2024, 4, 1))
 >>> loan.form, loan.view().days_past_due, loan.view().past_due.total, loan.view().settlement

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from usance.base.codes import Kind
+from usance.base.codes import FactKind
 from usance.base.dates import from_day
 from usance.base.errors import UsanceError
 from usance.loan.columns import FactColumns
@@ -75,7 +75,9 @@ def named_refusal(
     kind, what, fix = _NAMES[code]
     where = f"loan {row}" + (f" (and {count - 1} more)" if count > 1 else "")
     if facts is not None and position is not None and code not in _OF_THE_LOAN:
-        name = Kind(int(facts.kind[position])).label if 0 <= facts.kind[position] <= 12 else "fact"
+        name = (
+            FactKind(int(facts.kind[position])).label if 0 <= facts.kind[position] <= 12 else "fact"
+        )
         day, amount = from_day(int(facts.day[position])), int(facts.amount_minor[position])
         what = f"{name} of {day} over {amount} {what}"
     return kind(what, where=where, fix=fix)

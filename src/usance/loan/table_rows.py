@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from datetime import UTC
 from typing import Any
 
-from usance.base.codes import Kind
+from usance.base.codes import FactKind
 from usance.base.dates import to_day
 from usance.loan.convention import OWN, OWN_CODES
 from usance.loan.errors import OptionError
@@ -17,7 +17,7 @@ from usance.loan.facts import Fact
 from usance.loan.terms import Change, Terms
 from usance.loan.views import LoanView
 
-EXACT_KINDS = (int(Kind.TERMS_CHANGED), int(Kind.INTEREST_PAUSED))
+EXACT_KINDS = (int(FactKind.TERMS_CHANGED), int(FactKind.INTEREST_PAUSED))
 """Facts that only the exact form knows."""
 
 CHANGES = (Change.RESCHEDULED, Change.RE_AGED, Change.RE_AMORTISED, Change.HARDSHIP)
@@ -46,7 +46,7 @@ def terms_of_row(row: Mapping[str, Any]) -> Terms:
 def fact_of_row(row: Mapping[str, Any]) -> Fact:
     """One fact from its row of `facts`."""
     return Fact(
-        Kind(row["kind"]), row["effective_on"], row["amount_minor"], row["ref"], row["arg"],
+        FactKind(row["kind"]), row["effective_on"], row["amount_minor"], row["ref"], row["arg"],
         row["booked_at"].astimezone(UTC),
     )  # fmt: skip
 

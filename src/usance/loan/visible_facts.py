@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from usance.base.codes import Kind
+from usance.base.codes import FactKind
 from usance.base.columns import arrays
 from usance.base.compiled import in_threads
 from usance.base.errors import UsanceError
@@ -117,7 +117,7 @@ def refusal(loan_id: int, verdict: int, count: int) -> UsanceError:
             fix="Sort by effective_on, kind and ref; give each fact its own ref",
         )
     return ReversalError(
-        f"a {Kind.REVERSED.label} fact names no known fact, a reversed one, or a reversal",
+        f"a {FactKind.REVERSED.label} fact names no known fact, a reversed one, or a reversal",
         where=where,
         fix="Name the ref of a standing fact in arg",
     )

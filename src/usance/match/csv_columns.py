@@ -39,7 +39,7 @@ from usance.base.errors import InputError, UsanceError, raise_all, unknown
 
 Numbers = NDArray[np.int64]
 # A file with the wrong separator has a problem in every row; nobody reads a million messages.
-MOST_SHOWN = 20
+MAX_SHOWN = 20
 _WHOLE = re.compile(r"-?[0-9]{1,20}")
 
 
@@ -90,7 +90,7 @@ def read_columns(
         cells = pc.utf8_trim_whitespace(table.column(name).combine_chunks())
         values = _fast(cells, column)
         if values is None:
-            values, wrong = _slow(cells, name, column, path, error, MOST_SHOWN - len(problems))
+            values, wrong = _slow(cells, name, column, path, error, MAX_SHOWN - len(problems))
             problems += wrong
         found[name] = values
     raise_all(problems, where=str(path))
@@ -139,7 +139,7 @@ def _texts(path: Path | str, columns: Mapping[str, Column], error: type[InputErr
         what = str(problem).splitlines()[0][:200]
         fix = "Save it as UTF-8 CSV with a header"
         raise error(what, where=str(path), fix=fix) from None
-    bad = bad[:MOST_SHOWN]
+    bad = bad[:MAX_SHOWN]
     fix = "Give each row a cell for every column"
     problems = [
         error(f"{row.actual_columns} cells under {row.expected_columns} columns", where=at, fix=fix)

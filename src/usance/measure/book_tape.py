@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from usance.base.codes import Kind, Status
+from usance.base.codes import FactKind, Status
 from usance.base.columns import arrays, make
 from usance.base.dates import last_of_month, to_day
 from usance.base.errors import SchemaError
@@ -20,7 +20,7 @@ from usance.loan.batch import Views
 from usance.measure.positions import I64, Dues, Portfolio
 
 _PAST_DUE = ("principal", "interest", "guarantee_fee", "service_fee", "penalty")
-_MOST_DPD = int(np.iinfo(np.int16).max)
+_MAX_DPD = int(np.iinfo(np.int16).max)
 _DAYS = 1 << 24  # more days than any date has, so that loan and day fit one number
 
 
@@ -58,7 +58,7 @@ def _rows(
         month=np.full(len(rows), month),
         loan_id=portfolio.columns["loan_id"][rows],
         mob=month - cohort,
-        dpd=np.minimum(dpd, _MOST_DPD),
+        dpd=np.minimum(dpd, _MAX_DPD),
         bucket=bucket(dpd, status),
         bucket_prev=np.where(was_there, old, -1),
         status=status,
@@ -104,7 +104,7 @@ def prepaid(portfolio: Portfolio, rows: I64, start: int, end: int) -> I64:
     """Principal that loans paid before it was due, on the days from `start` to `end`."""
     facts = portfolio.facts
     owners = np.repeat(np.arange(len(portfolio)), np.diff(facts.offsets))
-    chosen = (facts.kind == Kind.PAID) & (facts.day >= start) & (facts.day <= end)
+    chosen = (facts.kind == FactKind.PAID) & (facts.day >= start) & (facts.day <= end)
     wanted = np.zeros(len(portfolio), np.bool_)
     wanted[rows] = True
     chosen &= wanted[owners]

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 from usance.base.book import Book
 from usance.base.codes import Currency, parse
 from usance.base.compiled import available_cores
-from usance.base.concurrency import side_by_side
+from usance.base.concurrency import parallel_map
 from usance.base.digest import digest
 from usance.base.errors import DocumentError, UsanceError
 from usance.base.parquet import check_unchanged, read_parquet
@@ -143,7 +143,7 @@ class Inputs:
         tables = [self.tables.get(name, ()) for name in names]
         files = [file for given in tables if not isinstance(given, pa.Table) for file in given]
         ours = [file for file in files if file in self.published]
-        for _ in side_by_side(self._check, ours, available_cores()):
+        for _ in parallel_map(self._check, ours, available_cores()):
             pass
 
     def _check(self, file: Path) -> None:

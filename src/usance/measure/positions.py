@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from usance.base.codes import Kind
+from usance.base.codes import FactKind
 from usance.base.columns import arrays
 from usance.base.dates import from_day, to_day
 from usance.loan import exact
@@ -52,7 +52,7 @@ class ChangedLoan:
     @cached_property
     def dues(self) -> list[tuple[int, int]]:
         """Days and principal: each plan's own until the day it was replaced."""
-        changes = sorted({f.effective_on for f in self.facts if f.kind == Kind.TERMS_CHANGED})
+        changes = sorted({f.effective_on for f in self.facts if f.kind == FactKind.TERMS_CHANGED})
         last = max(fact.effective_on for fact in self.facts)
         found, begun = list[tuple[int, int]](), -1
         for day in (*changes, None):

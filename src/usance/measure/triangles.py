@@ -38,7 +38,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from usance.base.codes import Kind
+from usance.base.codes import FactKind
 from usance.base.columns import arrays
 from usance.base.dates import to_month
 from usance.base.errors import UsanceError, raise_all
@@ -58,10 +58,10 @@ Segmenting: TypeAlias = Callable[[Mapping[str, NDArray[Any]]], NDArray[Any]]
 """From the columns of `loans` to the segment of each loan."""
 
 MEASURES = {
-    "originated_minor": Kind.DISBURSED,
-    "compensated_minor": Kind.COMPENSATED,
-    "charged_off_minor": Kind.CHARGED_OFF,
-    "recovered_minor": Kind.RECOVERED,
+    "originated_minor": FactKind.DISBURSED,
+    "compensated_minor": FactKind.COMPENSATED,
+    "charged_off_minor": FactKind.CHARGED_OFF,
+    "recovered_minor": FactKind.RECOVERED,
 }
 
 

@@ -10,7 +10,7 @@ from functools import reduce
 from operator import add
 from typing import Any
 
-from usance.base.codes import DecisionKind, Kind, Product, RoutingOutcome, Status
+from usance.base.codes import DecisionKind, FactKind, Product, RoutingOutcome, Status
 from usance.base.tables import TABLES
 from usance.measure.engines import unbound
 
@@ -22,7 +22,7 @@ PROVISIONS = (
     "loan_provision", "receivable_provision", "contract_provision", "contingent_provision",
 )  # fmt: skip
 """The amounts of the `sums` that are provisions."""
-RARE_FACTS = (int(Kind.CHARGED_OFF), int(Kind.RECOVERED))
+RARE_FACTS = (int(FactKind.CHARGED_OFF), int(FactKind.RECOVERED))
 """Kinds that few facts have: they are asked apart from the many payments."""
 
 _OWN = ("users", "decisions", "sources", "limits", "routing", "loans", "tape", "dues", "postings")
@@ -159,9 +159,9 @@ def _matches() -> Any:
 
 def standing(facts: Any) -> Any:
     """Facts without the reversed ones and their reversals."""
-    reversals = facts.filter(facts.kind == int(Kind.REVERSED))
+    reversals = facts.filter(facts.kind == int(FactKind.REVERSED))
     gone = reversals.select("loan_id", reversed_ref=reversals.arg)
-    kept = facts.filter(facts.kind != int(Kind.REVERSED))
+    kept = facts.filter(facts.kind != int(FactKind.REVERSED))
     return kept.anti_join(
         gone, [kept.loan_id == gone.loan_id, kept.ref == gone.reversed_ref]
     ).select("effective_on", "kind", "amount_minor")
@@ -170,7 +170,7 @@ def standing(facts: Any) -> Any:
 def rare_facts() -> Any:
     """Facts of rare kinds, and the reversals that some may have."""
     facts = unbound("facts")
-    few = facts.filter(facts.kind.isin([*RARE_FACTS, int(Kind.REVERSED)]))
+    few = facts.filter(facts.kind.isin([*RARE_FACTS, int(FactKind.REVERSED)]))
     return few.select("loan_id", "ref", "arg", "effective_on", "kind", "amount_minor")
 
 

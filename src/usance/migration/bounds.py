@@ -10,12 +10,12 @@ import re
 from datetime import date
 from decimal import Decimal
 
-MOST_INSTALMENTS = 600  # a plan of more takes this arithmetic minutes
-MOST_EVERY = 366
-MOST_DECIMALS = 6
-MOST_AMOUNT = 10**15
-MOST_RATE_PCT = 10_000
-MOST_STEPS = 1_000
+MAX_INSTALMENTS = 600  # a plan of more takes this arithmetic minutes
+MAX_EVERY = 366
+MAX_DECIMALS = 6
+MAX_AMOUNT = 10**15
+MAX_RATE_PCT = 10_000
+MAX_STEPS = 1_000
 FIRST_YEAR, LAST_YEAR = 1970, 2100
 
 _DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
@@ -52,8 +52,8 @@ def whole(number: Decimal, least: int, most: int) -> int:
 
 def minor(amount: Decimal, decimals: int) -> int:
     """An amount in minor units; what is finer or out of bounds is refused."""
-    if not 0 <= amount <= MOST_AMOUNT:
-        raise ValueError(f"{amount} is not within 0 and {MOST_AMOUNT}")
+    if not 0 <= amount <= MAX_AMOUNT:
+        raise ValueError(f"{amount} is not within 0 and {MAX_AMOUNT}")
     scaled = amount.scaleb(decimals)
     if scaled != int(scaled):
         raise ValueError(f"{amount} is finer than the minor unit")

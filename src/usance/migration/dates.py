@@ -13,7 +13,7 @@ from usance.base.errors import DateError
 from usance.loan.convention import Unit
 from usance.migration.terms import ForeignTerms
 
-_LAST_YEAR, _MOST_DAYS = 9_000, 1_000_000
+_LAST_YEAR, _MAX_DAYS = 9_000, 1_000_000
 _DAYS = {Unit.DAYS: 1, Unit.WEEKS: 7}
 _MONTHS = {Unit.MONTHS: 1, Unit.YEARS: 12}
 
@@ -21,7 +21,7 @@ _MONTHS = {Unit.MONTHS: 1, Unit.YEARS: 12}
 def step(day: date, unit: Unit, count: int) -> date:
     """The day `count` units later; a day that a month lacks is its last."""
     if unit in _DAYS:
-        if count * _DAYS[unit] > _MOST_DAYS:
+        if count * _DAYS[unit] > _MAX_DAYS:
             raise _beyond(day)
         return day + timedelta(days=count * _DAYS[unit])
     year, month = divmod(day.year * 12 + day.month - 1 + count * _MONTHS[unit], 12)

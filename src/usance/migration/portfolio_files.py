@@ -14,9 +14,9 @@ from usance.base.documents import read_text
 from usance.base.errors import DateError, DocumentError, UsanceError, raise_all
 from usance.loan.convention import Unit
 from usance.migration.bounds import (
-    MOST_AMOUNT,
-    MOST_EVERY,
-    MOST_INSTALMENTS,
+    MAX_AMOUNT,
+    MAX_EVERY,
+    MAX_INSTALMENTS,
     minor,
     plain_decimal,
     whole,
@@ -25,7 +25,7 @@ from usance.migration.dates import due_dates
 from usance.migration.portfolio_map import Mapped
 from usance.migration.terms import ForeignTerms
 
-_MOST_PROBLEMS = 1_000  # a file with more is of another kind; the rest would not help
+_MAX_PROBLEMS = 1_000  # a file with more is of another kind; the rest would not help
 _T = TypeVar("_T")
 
 
@@ -56,7 +56,7 @@ class _File:
         self.is_whole = True  # every row could be read
 
     def problem(self, line: int, what: str, fix: str) -> None:
-        if len(self.problems) < _MOST_PROBLEMS:
+        if len(self.problems) < _MAX_PROBLEMS:
             place = f"{self.path} line {line}"
             self.problems.append(DocumentError(what, where=place, fix=fix))
 
@@ -122,14 +122,14 @@ def _loan(file: _File, line: int, cells: Mapping[str, str], mapped: Mapped) -> L
     terms = ForeignTerms(
         disbursed_on=read("disbursed_on", mapped.day, date.min),
         rate_pct=read("rate", mapped.rate_pct, Decimal(0)),
-        instalments=read("instalments", _count(MOST_INSTALMENTS), 1),
+        instalments=read("instalments", _count(MAX_INSTALMENTS), 1),
         first_due_on=read("first_due_on", lambda text: mapped.day(text) if text else None, None),
         down_payment_pct=read("down_payment_pct", _part, Decimal(0)),
         grace_principal=read("grace_principal", _whole, 0),
         grace_interest=read("grace_interest", _whole, 0),
     ).changed(**mapped.options)
     per_loan = {
-        "every": read("every", _count(MOST_EVERY), terms.every),
+        "every": read("every", _count(MAX_EVERY), terms.every),
         "unit": read("unit", Unit, terms.unit),
         "multiple_of": read("multiple_of", _whole, terms.multiple_of),
     }
@@ -155,7 +155,7 @@ def _check_terms(file: _File, line: int, terms: ForeignTerms, principal: int) ->
 
 
 def _whole(text: str) -> int:
-    return whole(plain_decimal(text), 0, MOST_AMOUNT)
+    return whole(plain_decimal(text), 0, MAX_AMOUNT)
 
 
 def _count(most: int) -> Callable[[str], int]:

@@ -23,10 +23,10 @@ from usance.base.documents import read_document
 from usance.base.errors import DocumentError, UsanceError, raise_all, unknown
 from usance.loan.convention import Amortisation, Rounding, Unit
 from usance.migration.bounds import (
-    MOST_AMOUNT,
-    MOST_DECIMALS,
-    MOST_EVERY,
-    MOST_RATE_PCT,
+    MAX_AMOUNT,
+    MAX_DECIMALS,
+    MAX_EVERY,
+    MAX_RATE_PCT,
     in_years,
     plain_day,
     plain_decimal,
@@ -74,9 +74,9 @@ OPTIONS: Mapping[str, type[Enum] | type[int] | type[bool]] = {
 
 _RANGES = {
     "digits": (1, 50),
-    "decimals": (0, MOST_DECIMALS),
-    "multiple_of": (1, MOST_AMOUNT),
-    "every": (1, MOST_EVERY),
+    "decimals": (0, MAX_DECIMALS),
+    "multiple_of": (1, MAX_AMOUNT),
+    "every": (1, MAX_EVERY),
 }
 """The least and the most of options that are numbers."""
 
@@ -104,7 +104,7 @@ class Mapped:
         """A rate in percent."""
         rate = plain_decimal(text.removesuffix("%"))
         rate = rate * 100 if self.rate_is == _FRACTION else rate
-        if not 0 <= rate <= MOST_RATE_PCT:
+        if not 0 <= rate <= MAX_RATE_PCT:
             raise ValueError(text)
         return rate
 

@@ -7,7 +7,7 @@ from html import escape
 
 from usance.migration.portfolio import PortfolioReport
 
-_MOST_ROWS = 2_000  # beyond this a page is no longer read; the command's JSON has them all
+_MAX_ROWS = 2_000  # beyond this a page is no longer read; the command's JSON has them all
 
 _STYLE = """
 :root { color-scheme: light; }
@@ -88,7 +88,7 @@ def _failures(report: PortfolioReport) -> list[str]:
             for cell in (each.loan, each.line, each.gap.row or "", each.gap.cell,
                          each.gap.expected, each.gap.found)
         )
-        for each in report.failures[:_MOST_ROWS]
+        for each in report.failures[:_MAX_ROWS]
     ]  # fmt: skip
     more = len(report.failures) - len(rows)
     headings = ("loan", "line", "instalment", "cell", "given", "computed")

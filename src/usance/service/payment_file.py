@@ -4,7 +4,7 @@ Each line carries a check of itself, so a damaged one is told from a strange one
 read is named and left for the provider to send again; the rest of the file stands. A notice that
 is known is not taken twice, and one that contradicts a known one is refused.
 
->>> sent = Notice(16385, date(2024, 1, 31), Kind.PAID, 1_635_00, provider=2, ref=166145)
+>>> sent = Notice(16385, date(2024, 1, 31), FactKind.PAID, 1_635_00, provider=2, ref=166145)
 >>> text = write_notices([sent])
 >>> desk = NoticeDesk()
 >>> taken = desk.take(text.replace("163500", "163590"), where="p2-2024-01-31.csv")
@@ -22,13 +22,13 @@ from datetime import date
 from hashlib import blake2b
 from typing import NamedTuple
 
-from usance.base.codes import Kind, parse
+from usance.base.codes import FactKind, parse
 from usance.base.errors import DocumentError, UsanceError
 from usance.loan.facts import MAX_FACT_MINOR
 
 HEADER = "loan_id,effective_on,kind,amount_minor,provider,ref,check"
 _FIELDS = len(HEADER.split(",")) - 1
-_MONEY = (Kind.PAID, Kind.RECOVERED)
+_MONEY = (FactKind.PAID, FactKind.RECOVERED)
 
 
 class Notice(NamedTuple):
@@ -36,7 +36,7 @@ class Notice(NamedTuple):
 
     loan_id: int
     effective_on: date
-    kind: Kind
+    kind: FactKind
     amount_minor: int
     provider: int
     ref: int
@@ -111,7 +111,7 @@ def _read(line: str) -> Notice:
         assert len(fields) == _FIELDS
         loan, on, kind, amount, provider, ref = fields
         found = Notice(
-            int(loan), date.fromisoformat(on), parse(Kind, kind), int(amount), int(provider),
+            int(loan), date.fromisoformat(on), parse(FactKind, kind), int(amount), int(provider),
             int(ref),
         )  # fmt: skip
     except (AssertionError, ValueError, UsanceError):

@@ -1,16 +1,16 @@
 """What falls due by rule on loans if nobody pays: one function for one loan and for columns.
 
 >>> from datetime import date
->>> from usance.base.codes import Kind
+>>> from usance.base.codes import FactKind
 >>> from usance.loan import Fact, Terms, start, step
 >>> from usance.service.rules import Rules
 >>> terms = Terms(
 ...     principal_minor=9_000_00, rate_ppm=60_000, instalments=6,
 ...     disbursed_on=date(2023, 12, 31), first_due_on=date(2024, 1, 31),
 ... )  # fmt: skip
->>> drawn = [Fact(Kind.DISBURSED, date(2023, 12, 31), 9_000_00, ref=1)]
+>>> drawn = [Fact(FactKind.DISBURSED, date(2023, 12, 31), 9_000_00, ref=1)]
 >>> state = step(start(terms), [drawn], date(2024, 1, 31))
->>> heavy = Holders.of([Model.CAPITAL_HEAVY], [60])
+>>> heavy = Holders.of([FundingModel.CAPITAL_HEAVY], [60])
 >>> due = due_facts(state, heavy, Rules.at(date(2024, 1, 31)), date(2024, 4, 30))
 >>> [(fact.kind.label, str(fact.effective_on), fact.amount_minor) for fact in due.of(0)]
 [('fee_charged', '2024-02-04', 1526), ('fee_charged', '2024-03-04', 1526), \
@@ -25,7 +25,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from usance.base.codes import Kind, Model
+from usance.base.codes import FactKind, FundingModel
 from usance.base.compiled import in_threads
 from usance.base.dates import from_day, to_day
 from usance.loan.batch import States
@@ -45,7 +45,7 @@ class Holders(NamedTuple):
     trigger_days: I16
 
     @classmethod
-    def of(cls, models: Sequence[Model], trigger_days: Sequence[int]) -> Holders:
+    def of(cls, models: Sequence[FundingModel], trigger_days: Sequence[int]) -> Holders:
         """From models and days, one each a loan."""
         return cls(np.array(models, np.int8), np.array(trigger_days, np.int16))
 
@@ -60,7 +60,7 @@ class DueFacts(NamedTuple):
         """The facts of one loan."""
         found = self.facts
         return [
-            Fact(Kind(int(found.kind[at])), from_day(int(found.day[at])),
+            Fact(FactKind(int(found.kind[at])), from_day(int(found.day[at])),
                  int(found.amount_minor[at]), int(self.ref[at]), int(found.arg[at]))
             for at in range(int(found.offsets[row]), int(found.offsets[row + 1]))
         ]  # fmt: skip

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from usance.base.codes import Fee, Kind, Model
+from usance.base.codes import FactKind, Fee, FundingModel
 from usance.base.compiled import kernel
 from usance.loan.bounds import MAX_KERNEL_INSTALMENTS
 from usance.loan.kernel.arrays import I8, I16, I32, I64, Plan, State, TermArrays, i64
@@ -36,7 +36,7 @@ from usance.loan.kernel.plan import COUNT, P, divide_half_up, due_day, guarantee
 
 NEVER = 2**31 - 1
 """A day after all others."""
-MOST = MAX_KERNEL_INSTALMENTS + 2
+MAX = MAX_KERNEL_INSTALMENTS + 2
 """Facts that can fall due on one loan at once."""
 REF = 1 << 40
 """References of service's own facts begin here, so that none meets a payment's."""
@@ -44,15 +44,15 @@ REF = 1 << 40
 GRACE, FEE_PPM, OFF_DAYS = range(3)
 """The places of the rules."""
 
-_FEE_CHARGED, _LATE_FEE = int(Kind.FEE_CHARGED), int(Fee.LATE_FEE)
-_COMPENSATED, _BOUGHT_OUT = int(Kind.COMPENSATED), int(Kind.BOUGHT_OUT)
-_CHARGED_OFF = int(Kind.CHARGED_OFF)
-_HEAVY, _OWN = int(Model.CAPITAL_HEAVY), int(Model.ON_BALANCE_SHEET)
+_FEE_CHARGED, _LATE_FEE = int(FactKind.FEE_CHARGED), int(Fee.LATE_FEE)
+_COMPENSATED, _BOUGHT_OUT = int(FactKind.COMPENSATED), int(FactKind.BOUGHT_OUT)
+_CHARGED_OFF = int(FactKind.CHARGED_OFF)
+_HEAVY, _OWN = int(FundingModel.CAPITAL_HEAVY), int(FundingModel.ON_BALANCE_SHEET)
 
 
 def scratch() -> I64:
     """Room for the due facts of one loan: rows of day, kind, amount, arg and reference."""
-    return np.empty((MOST, 5), np.int64)
+    return np.empty((MAX, 5), np.int64)
 
 
 @kernel

@@ -8,7 +8,7 @@ from fractions import Fraction
 from usance.base.errors import InputError, UsanceError
 from usance.base.rates import PPB
 
-LEAST_SCALE, MOST_SCALE = Fraction(1, PPB), Fraction(4)
+MIN_SCALE, MAX_SCALE = Fraction(1, PPB), Fraction(4)
 """Amounts of the group are scaled by parts in a billion."""
 
 
@@ -47,6 +47,6 @@ def scale_text(scale: Fraction) -> str:
 
 def scale_error(given: str) -> RunError:
     """The error for a scale out of range."""
-    least, most = scale_text(LEAST_SCALE), scale_text(MOST_SCALE)
+    least, most = scale_text(MIN_SCALE), scale_text(MAX_SCALE)
     fix = f"Give a number from {least} to {most}, such as 0.01 or 1/100"
     return RunError(f"the scale is {given}", where="--scale", fix=fix)

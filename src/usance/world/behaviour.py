@@ -79,14 +79,14 @@ def payments(
     A payment is its day times `STEP` and what it means. `flags` is 1 for a loan in recovery, 2 for
     one charged off, 3 for both.
     """
-    paid = np.empty((k.MOST_PAYMENTS, len(loan)), np.int32)
+    paid = np.empty((k.MAX_PAYMENTS, len(loan)), np.int32)
     begun, own, late = prefixes(scenario.seed), knobs(scenario, month), days_late()
     hazards, oldest_on, due_on = (np.ascontiguousarray(x, np.int32) for x in (hazard, oldest, due))
     marks = np.ascontiguousarray(flags, np.int8)
 
     def rows(start: int, stop: int) -> None:
         drawn, others = np.empty(AHEAD, np.uint64), np.empty(AHEAD, np.int64)
-        out = np.zeros((k.MOST_PAYMENTS, 2), np.int64)
+        out = np.zeros((k.MAX_PAYMENTS, 2), np.int64)
         k.decide_rows(
             start, stop, begun, loan, hazards, oldest_on, due_on, marks, month, first, last, own,
             late, drawn, others, out, paid,

@@ -29,7 +29,7 @@ SETTLEMENT, NEVER = -1, 99
 """Answers of `lateness` beside days."""
 DAYS = 1024
 """Steps of the table of days late."""
-MOST_PAYMENTS = 2
+MAX_PAYMENTS = 2
 STEP = 8
 """A payment in one number: its day times this, and what it means to pay."""
 

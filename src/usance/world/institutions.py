@@ -10,7 +10,7 @@ from functools import cached_property
 
 import numpy as np
 
-from usance.base.codes import Model
+from usance.base.codes import FundingModel
 from usance.base.dates import first_of_month, from_day, last_of_month
 from usance.base.draws import draw
 from usance.base.rates import PPM
@@ -30,7 +30,7 @@ from usance.world.shocks import factor_ppm, ticket_ppm
 from usance.world.source_events import Span, Turns
 from usance.world.specialisations import NO_DESK, Division
 
-LEAST_BUDGET_MINOR = 100_000
+MIN_BUDGET_MINOR = 100_000
 ELIGIBILITY, SPREAD = 1_000_001, 1_000_002
 """Streams of the sources' own draws, far from those of users and loans."""
 COUPON_SPREAD_PPM = 60_000
@@ -124,9 +124,9 @@ class Institutions:
         own = int(volume * funding.head_room_ppm // PPM * part)
         own = own * factor_ppm(self.scenario, "funding", month, funding.model) // PPM
         # What comes back to the platform's own funds is lent again, and is no part of the budget.
-        is_own = funding.model is Model.ON_BALANCE_SHEET
+        is_own = funding.model is FundingModel.ON_BALANCE_SHEET
         room = max(own - revolved, own // 5) if is_own else own
-        return min(max(room, LEAST_BUDGET_MINOR), MAX_BUDGET_MINOR)
+        return min(max(room, MIN_BUDGET_MINOR), MAX_BUDGET_MINOR)
 
     def _mandate(
         self, number: int, funding: Funding, month: int, budget: int, span: Span, version: int
@@ -137,7 +137,7 @@ class Institutions:
             budget = budget * span.budget_ppm // PPM * span.days // days
         first, last = from_day(span.first_day), from_day(span.last_day)
         eligible = replace(funding, eligible_ppm=span.eligible_ppm)
-        is_own = funding.model is Model.ON_BALANCE_SHEET
+        is_own = funding.model is FundingModel.ON_BALANCE_SHEET
         return Mandate(
             source=number, version=version, name=f"{funding.model.label} {number}",
             institution=number, entity=funding.entity, valid_from=first, valid_to=last,

@@ -28,11 +28,11 @@ from usance.world.specialisations import NO_DESK
 from usance.world.streams import Stream
 
 I64 = NDArray[np.int64]
-MOST_LOANS = 12
+MAX_LOANS = 12
 """Open loans of one user at the opening."""
 LINE_TENTHS = (40, 35, 28, 20, 14, 8)
 """Lines of opening users as tenths of monthly income, by grade."""
-LEAST_LINE_MINOR, MOST_LINE_MINOR = 100_000, 20_000_000
+MIN_LINE_MINOR, MAX_LINE_MINOR = 100_000, 20_000_000
 WEIGHT = 10**12
 
 
@@ -123,16 +123,16 @@ def loans_a_borrower(scenario: Scenario) -> float:
 
 
 def loan_counts(mean: float) -> list[int]:
-    """How often a borrower has 0, 1, … and `MOST_LOANS` open loans, if there were no most."""
+    """How often a borrower has 0, 1, … and `MAX_LOANS` open loans, if there were no most."""
     chance, chances = exp(-mean), []
-    for n in range(MOST_LOANS + 1):
+    for n in range(MAX_LOANS + 1):
         chances.append(round(WEIGHT * chance))
         chance *= mean / (n + 1)
     return chances
 
 
 def reached(mean: float) -> float:
-    """The mean of loans a borrower has, who has no more than `MOST_LOANS`."""
+    """The mean of loans a borrower has, who has no more than `MAX_LOANS`."""
     chances = loan_counts(mean)
     return sum(n * each for n, each in enumerate(chances)) / max(sum(chances), 1)
 
@@ -172,7 +172,7 @@ class Opening:
     def loans_per_borrower(self) -> Choice:
         """How many open loans a borrower has."""
         chances = loan_counts(loans_a_borrower(self.population.scenario))
-        return Choice.weighted(np.arange(MOST_LOANS + 1), chances)
+        return Choice.weighted(np.arange(MAX_LOANS + 1), chances)
 
     def standing(self, users: I64) -> Standing:
         """What each opening user has."""
@@ -190,7 +190,7 @@ class Opening:
         grade = grades.of_draws(np.where(follows, hazard, drawn[2]))
         tenths = np.array([LINE_TENTHS[min(n, len(LINE_TENTHS) - 1)] for n in range(len(shares))])
         line = income_minor(self.population, users) * tenths[grade - 1] // 10 // 10_000 * 10_000
-        line = np.clip(line, LEAST_LINE_MINOR, MOST_LINE_MINOR)
+        line = np.clip(line, MIN_LINE_MINOR, MAX_LINE_MINOR)
         return Standing(approved, borrowed, grade, np.where(approved, line, 0))
 
     def loans(self, borrowers: I64, grade: I64) -> OpeningLoans:

@@ -21,7 +21,7 @@ from usance.world.streams import Stream
 I64 = NDArray[np.int64]
 HISTORY_MONTHS = 72
 """Opening users registered over the six years before the opening."""
-MOST_HAZARD_PPM = 12_000_000
+MAX_HAZARD_PPM = 12_000_000
 CONSUMER, BUSINESS = 0, 1
 
 
@@ -100,7 +100,7 @@ class Population:
         own = log_normal(behaviour.hazard_spread_ppm)[self.hazard_step(users)]
         own = np.where(first_loan, own * behaviour.first_loan_hazard_ppm // PPM, own)
         ring = self.in_ring(users, month) & first_loan
-        return np.where(ring, -1, np.minimum(own, MOST_HAZARD_PPM))
+        return np.where(ring, -1, np.minimum(own, MAX_HAZARD_PPM))
 
     def shaken(self, users: I64, month: int) -> NDArray[np.bool_]:
         """Whose income something shook in a month or so few months before that it still lasts."""
@@ -119,7 +119,7 @@ class Population:
         for each in np.unique(month).tolist() if self.scenario.behaviour.life_event_ppm else ():
             rows = np.flatnonzero((month == each) & (found >= 0))
             rows = rows[self.shaken(users[rows], each)]
-            found[rows] = np.minimum(found[rows] * more // PPM, MOST_HAZARD_PPM)
+            found[rows] = np.minimum(found[rows] * more // PPM, MAX_HAZARD_PPM)
         return found
 
     def in_ring(self, users: I64, month: int) -> NDArray[np.bool_]:

@@ -14,7 +14,7 @@ from typing import Protocol, Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from usance.base.codes import Kind
+from usance.base.codes import FactKind
 from usance.base.draws import draw
 from usance.service.payment_file import HEADER, Notice, NoticeDesk
 from usance.world.distributions import happened, threshold_ppm
@@ -23,10 +23,10 @@ from usance.world.scenario.scenario import Providers, Scenario
 from usance.world.streams import Stream
 
 I64 = NDArray[np.int64]
-MOST_TRIES = 14
+MAX_TRIES = 14
 """A notice is through at the latest when it was sent again so many times."""
 PER_NOTICE = 16
-_MONEY = (int(Kind.PAID), int(Kind.RECOVERED))
+_MONEY = (int(FactKind.PAID), int(FactKind.RECOVERED))
 
 
 class Notices(Protocol):
@@ -62,7 +62,7 @@ N = TypeVar("N", bound=Notices)
 def duplicates(scenario: Scenario, told: N) -> N:
     """Notices of payment that a provider sends again, as they were."""
     chance = threshold_ppm(scenario.providers.duplicate_ppm)
-    paid = np.flatnonzero(told.kind == int(Kind.PAID)) if chance else np.zeros(0, np.int64)
+    paid = np.flatnonzero(told.kind == int(FactKind.PAID)) if chance else np.zeros(0, np.int64)
     drawn = draws(scenario.seed, Stream.DUPLICATE, told.loan_id[paid], told.ref[paid])
     return told.where(paid[happened(drawn, chance)])
 
@@ -78,7 +78,7 @@ def arrivals(scenario: Scenario, told: Notices) -> NDArray[np.int32]:
         return told.booked
     days = told.booked.astype(np.int64)
     left = np.flatnonzero(np.isin(told.kind, _MONEY))
-    for attempt in range(MOST_TRIES):
+    for attempt in range(MAX_TRIES):
         lost = _fails(scenario, told.loan_id[left], told.ref[left], attempt)
         cut = _crashes(scenario, told.arg[left], days[left])
         left = left[lost | cut]
@@ -127,7 +127,7 @@ class Sender:
     def _lines(self, notice: Notice, tries: int) -> list[str]:
         """A notice as it comes through the wire: whole, twice, damaged or not at all."""
         providers, line = self.scenario.providers, notice.line
-        if tries < MOST_TRIES:
+        if tries < MAX_TRIES:
             counter = notice.ref * PER_NOTICE + tries
             chance = draw(self.scenario.seed, Stream.DELIVERY, notice.loan_id, counter) >> 11
             if chance < threshold_ppm(providers.lost_ppm):

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from usance.base.codes import Model
+from usance.base.codes import FundingModel
 from usance.base.rates import PPM
 from usance.world.scenario.scenario import Scenario
 
-LEAST_PPM = PPM // 10
+MIN_PPM = PPM // 10
 """What nothing falls below, however good or bad the times."""
 MONTHS = 12
 
 
-def factor_ppm(scenario: Scenario, kind: str, month: int, model: Model | None = None) -> int:
+def factor_ppm(scenario: Scenario, kind: str, month: int, model: FundingModel | None = None) -> int:
     """The product of all shocks of a kind in a month, in parts per million.
 
     That of `hazard` also follows unemployment, as far as the scenario says so.
@@ -33,7 +33,7 @@ def late_ppm(scenario: Scenario, month: int) -> int:
     now = macro.unemployment_ppm.get(month, before)
     if not before:
         return PPM
-    return max(PPM + macro.late_elasticity_ppm * (now - before) // before, LEAST_PPM)
+    return max(PPM + macro.late_elasticity_ppm * (now - before) // before, MIN_PPM)
 
 
 def ticket_ppm(scenario: Scenario, month: int) -> int:
@@ -51,7 +51,7 @@ def _with_prices(scenario: Scenario, month: int, elasticity_ppm: int) -> int:
     if not elasticity_ppm:
         return PPM
     risen = _prices_ppm(scenario.first_month, tuple(sorted(scenario.macro.cpi_ppm.items())), month)
-    return max(PPM + elasticity_ppm * (risen - PPM) // PPM, LEAST_PPM)
+    return max(PPM + elasticity_ppm * (risen - PPM) // PPM, MIN_PPM)
 
 
 @lru_cache(maxsize=256)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from usance.assess.decision.explain import MOST, best_points
+from usance.assess.decision.explain import MAX, best_points
 from usance.assess.decision.kernel import BESIDE, INSTEAD, told_kernel
 from usance.assess.decision.model_inputs import cells_of, check_columns, model_of
 from usance.assess.features.declared import Declared, ValueType, out_of_range
@@ -182,7 +182,7 @@ class _Batch:
 
     def _reasons(self) -> NDArray[np.int16]:
         """As `explain.told`, row by row in the kernel."""
-        found = np.zeros((MOST, len(self.declined)), np.int16)
+        found = np.zeros((MAX, len(self.declined)), np.int16)
         spoken = np.array(self.spoken, np.int64)
         if self.asked is not None:
             stage = np.arange(len(spoken))[:, None]

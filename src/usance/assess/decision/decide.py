@@ -24,7 +24,7 @@ from usance.base.codes import DecisionKind
 from usance.base.ids import owned_id, print_id
 from usance.base.parameters import Parameters
 
-MOST_LATENCY_US = 2**31 - 1
+MAX_LATENCY_US = 2**31 - 1
 
 
 @dataclass(frozen=True)
@@ -131,7 +131,7 @@ class Decider:
         taken = (now() - begun) // timedelta(microseconds=1)
         return Decision(
             owned_id(request.user_id, request.number), request.at, request.kind, answer,
-            self.flow.number, self.flow.sha256, inputs, max(0, min(taken, MOST_LATENCY_US)),
+            self.flow.number, self.flow.sha256, inputs, max(0, min(taken, MAX_LATENCY_US)),
         )  # fmt: skip
 
     def answer(self, inputs: Sequence[float], kind: DecisionKind) -> Answer:

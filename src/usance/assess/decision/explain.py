@@ -13,7 +13,7 @@ from usance.assess.flow.errors import FlowError
 from usance.assess.flow.files import Flow
 from usance.assess.flow.formula import Literal
 
-MOST = 4
+MAX = 4
 
 
 def best_points(flow: Flow) -> dict[str, int]:
@@ -68,5 +68,5 @@ def told(flow: Flow, spoken: Sequence[int], lost: Sequence[int]) -> tuple[int, .
     codes: list[int] = [code for code in spoken if code and code not in flow.explained.instead]
     if is_explained(flow, spoken):
         codes += lost
-    chosen = [*dict.fromkeys(codes)][:MOST] or [code for code in spoken if code][:MOST]
-    return (*chosen, *[0] * (MOST - len(chosen)))
+    chosen = [*dict.fromkeys(codes)][:MAX] or [code for code in spoken if code][:MAX]
+    return (*chosen, *[0] * (MAX - len(chosen)))

@@ -34,7 +34,7 @@ from usance.assess.flow.errors import FeatureError
 from usance.base.errors import UsanceError, raise_all
 from usance.base.rates import PPM
 
-MOST_OF_A_SHARE = 2**62 // PPM
+MAX_OF_A_SHARE = 2**62 // PPM
 """Beyond this, parts per million would not fit into 64 bits."""
 
 _CODES: dict[Take, int] = {take: number for number, take in enumerate(Take)}
@@ -150,8 +150,8 @@ def _share(feature: Feature, found: dict[str, Longs], definitions: Definitions) 
         if codes[name] is not None:
             absent |= values == codes[name]
     divisor = np.where(absent, np.int64(1), whole)
-    if len(part) and int(np.abs(part).max()) > MOST_OF_A_SHARE:
-        fix = f"Give parts of a share up to {MOST_OF_A_SHARE}"
+    if len(part) and int(np.abs(part).max()) > MAX_OF_A_SHARE:
+        fix = f"Give parts of a share up to {MAX_OF_A_SHARE}"
         raise FeatureError("a part is too large", where=f"features.{feature.name}", fix=fix)
     shares = (2 * part * _SCALES[feature.take] + divisor) // (2 * divisor)
     return np.asarray(np.where(absent, feature.missing, shares), np.int64)

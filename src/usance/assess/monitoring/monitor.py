@@ -30,8 +30,8 @@ from usance.base.dates import format_month
 
 WATCH_PSI, ALARM_PSI = 0.10, 0.25
 WATCH_ERRORS, ALARM_ERRORS = 2.0, 3.0
-LEAST_RATIO = 0.10
-LEAST_ROWS = 50  # fewer say nothing about a distribution over ten bands
+MIN_RATIO = 0.10
+MIN_ROWS = 50  # fewer say nothing about a distribution over ten bands
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ def _month(model: Model, month: int, inputs: Floats, scores: Scores, bad: Floats
         _level(value, WATCH_PSI, ALARM_PSI, f"{name} has moved, PSI {value:.2f}")
         for name, value in sorted(drifting.items(), key=lambda pair: -pair[1])
     ]
-    if len(inputs) < LEAST_ROWS:
+    if len(inputs) < MIN_ROWS:
         levels = [(0, f"only {len(inputs)} rows: too few for a PSI")]
     area = None
     if bad is not None:
@@ -128,7 +128,7 @@ def _calibration(bad: Floats, said: Floats) -> tuple[int, str]:
     stated, seen = float(said.sum()), float(bad.sum())
     error = sqrt(float((said * (1 - said)).sum()))
     gap = abs(seen - stated)
-    if gap < LEAST_RATIO * stated:
+    if gap < MIN_RATIO * stated:
         return 0, ""
     note = f"{seen:.0f} bads where {stated:.0f} were stated"
     return _level(gap / error, WATCH_ERRORS, ALARM_ERRORS, note)

@@ -28,10 +28,10 @@ from usance.assess.flow.errors import WrongInput
 from usance.assess.offer.choice import Choice, choose
 from usance.assess.offer.menu import Segment, within_cap
 from usance.assess.offer.profit import (
-    MOST_GRADE,
-    MOST_MINOR,
-    MOST_MONTHS,
-    MOST_RATE_PPM,
+    MAX_GRADE,
+    MAX_MINOR,
+    MAX_MONTHS,
+    MAX_RATE_PPM,
     Economics,
     Offers,
     expected,
@@ -53,7 +53,7 @@ from usance.base.rates import PPM
 
 LIMITS = ("drawn", "loss", "capital")
 COLUMNS = ("user_id", "grade", "pd_ppm", "largest_line_minor")
-MOST_LIMIT = 10**16
+MAX_LIMIT = 10**16
 
 Longs = NDArray[np.int64]
 
@@ -154,10 +154,10 @@ def read_applicants(path: Path | str) -> Applicants:
 
 def _applicant(row: Mapping[str, str], where: str) -> tuple[int, int, int, int]:
     user = whole_of(1, LIMIT // PER_USER - 1)(row["user_id"], f"{where}, user_id")
-    grade = whole_of(0, MOST_GRADE)(row["grade"], f"{where}, grade")
+    grade = whole_of(0, MAX_GRADE)(row["grade"], f"{where}, grade")
     pd = whole_of(0, PPM)(row["pd_ppm"], f"{where}, pd_ppm")
-    largest = row.get("largest_line_minor") or str(MOST_MINOR)
-    return user, grade, pd, whole_of(0, MOST_MINOR)(largest, f"{where}, largest_line_minor")
+    largest = row.get("largest_line_minor") or str(MAX_MINOR)
+    return user, grade, pd, whole_of(0, MAX_MINOR)(largest, f"{where}, largest_line_minor")
 
 
 def read_plan(path: Path | str) -> Plan:
@@ -166,11 +166,11 @@ def read_plan(path: Path | str) -> Plan:
     places = document_places(str(path), partial(read_text, path))
     given = Fields(read_document(path), places, problems)
     on, currency = given.need("on", day), given.take("currency", text) or "CNY"
-    amount, rate = amount_of(currency, 1, MOST_MINOR), rate_of(0, MOST_RATE_PPM)
+    amount, rate = amount_of(currency, 1, MAX_MINOR), rate_of(0, MAX_RATE_PPM)
     lines = given.need("lines", partial(_several, amount))
     prices = given.need("prices", partial(_several, rate))
     funding = given.need("funding", _funding)
-    limits = given.take("limits", partial(_limits, amount_of(currency, 0, MOST_LIMIT))) or {}
+    limits = given.take("limits", partial(_limits, amount_of(currency, 0, MAX_LIMIT))) or {}
     segments = [_segment(each, amount) for each in given.each("segments")]
     given.close()
     raise_all(problems, where=str(path))
@@ -182,7 +182,7 @@ def read_plan(path: Path | str) -> Plan:
 
 
 def _segment(given: Fields, amount: Any) -> Segment | None:
-    name, grade = given.need("segment", text), given.need("grade", whole_of(0, MOST_GRADE))
+    name, grade = given.need("segment", text), given.need("grade", whole_of(0, MAX_GRADE))
     pd, line = given.need("pd", rate_of(0, PPM)), given.need("line", amount)
     given.close()
     if name is None or grade is None or pd is None or line is None:
@@ -199,7 +199,7 @@ def _several(read: Any, given: Any, where: str) -> tuple[int, ...]:
 def _funding(given: Any, where: str) -> dict[int, int]:
     if not isinstance(given, dict) or not given:
         raise DocumentError("is no mapping", where=where, fix="Write 'months: rate' for each tenor")
-    months, rate = whole_of(1, MOST_MONTHS), rate_of(0, PPM)
+    months, rate = whole_of(1, MAX_MONTHS), rate_of(0, PPM)
     return {months(tenor, where): rate(cost, where) for tenor, cost in given.items()}
 
 

@@ -31,8 +31,8 @@ from usance.base.rates import PPM
 
 SHIPPED = Path(__file__).parent / "economics.yaml"
 # At these every product of the expectation still fits into 64 bits.
-MOST_MINOR, MOST_RATE_PPM, MOST_MONTHS = 10**11, 2 * PPM, 360
-MOST_GRADE = 127
+MAX_MINOR, MAX_RATE_PPM, MAX_MONTHS = 10**11, 2 * PPM, 360
+MAX_GRADE = 127
 
 Longs = NDArray[np.int64]
 Curve = tuple[tuple[int, int], ...]
@@ -65,8 +65,8 @@ class Offers:
     @classmethod
     def of(cls, line_minor: Any, rate_ppm: Any, months: Any) -> Offers:
         """From any arrays of whole numbers; impossible values are named."""
-        limits = {"line_minor": (0, MOST_MINOR), "rate_ppm": (0, MOST_RATE_PPM),
-                  "months": (1, MOST_MONTHS)}  # fmt: skip
+        limits = {"line_minor": (0, MAX_MINOR), "rate_ppm": (0, MAX_RATE_PPM),
+                  "months": (1, MAX_MONTHS)}  # fmt: skip
         given = {"line_minor": line_minor, "rate_ppm": rate_ppm, "months": months}
         return cls(**_whole(given, limits))
 
@@ -99,7 +99,7 @@ def expected(
 ) -> Expected:
     """The expectation of each offer; `pd_ppm` is over the life of the loan."""
     given = {"pd_ppm": pd_ppm, "grade": grade, "funding_ppm": funding_ppm}
-    limits = {"pd_ppm": (0, PPM), "grade": (0, MOST_GRADE), "funding_ppm": (0, PPM)}
+    limits = {"pd_ppm": (0, PPM), "grade": (0, MAX_GRADE), "funding_ppm": (0, PPM)}
     pd, graded, funding = _whole(given, limits, rows=len(offers.line_minor)).values()
     take = along(economics.take_up, offers.rate_ppm)
     used = _by_grade(economics.utilisation, graded)
@@ -190,7 +190,7 @@ def read_economics(path: Path | str = SHIPPED) -> Economics:
     vat, loss = given.need("vat", share), given.need("loss_given_default", share)
     service = given.need("service_cost", share)
     capital, cost = given.need("capital", share), given.need("capital_cost", share)
-    taker = given.need("cost_per_taker", amount_of(currency, 0, MOST_MINOR))
+    taker = given.need("cost_per_taker", amount_of(currency, 0, MAX_MINOR))
     take_up, risk = (
         given.need("take_up", _curve(PPM)),
         given.need("risk_by_price", _curve(10 * PPM)),
@@ -224,6 +224,6 @@ def _grades(given: Any, where: str) -> dict[int, int]:
     if not isinstance(given, dict) or not given:
         raise DocumentError("no grades", where=where, fix="Write 'grade: share' for each grade")
     return {
-        whole_of(0, MOST_GRADE)(key, where): rate_of(0, PPM)(each, where)
+        whole_of(0, MAX_GRADE)(key, where): rate_of(0, PPM)(each, where)
         for key, each in given.items()
     }

@@ -21,7 +21,7 @@ from usance.assess.table import Floats
 from usance.base.errors import DocumentError, UsanceError, raise_all, unknown
 
 TEXTS = Path(__file__).resolve().parents[1] / "texts" / "reasons.yaml"
-MOST_REASONS = 4
+MAX_REASONS = 4
 STATES = ("high", "low", "level", "other", "code", "missing")
 
 
@@ -68,7 +68,7 @@ def reasons(
     words = texts or default_texts()
     found = []
     for row, shares in zip(inputs, contributions(model, inputs)[:, :-1], strict=True):
-        worst = np.argsort(-shares, kind="stable")[:MOST_REASONS]
+        worst = np.argsort(-shares, kind="stable")[:MAX_REASONS]
         found.append([
             Reason(int(at) + 1, model.columns[at].name, float(shares[at]),
                    reason_text(model.columns[at], float(row[at]), words))

@@ -20,8 +20,8 @@ from usance.assess.training.logistic import fit
 
 AVERAGE_ROWS = 8.0  # rows of the average that each bin is mixed with
 RIDGE_ROWS = 5.0  # strength of the ridge, in rows: small files are held back more
-LEAST_SHARE, LEAST_ROWS = 0.02, 20
-LEAST_INFORMATION = 0.005
+MIN_SHARE, MIN_ROWS = 0.02, 20
+MIN_INFORMATION = 0.005
 
 
 @dataclass(frozen=True)
@@ -41,11 +41,11 @@ class Card:
 
 def fit_card(columns: Sequence[Column], inputs: Floats, bad: Floats) -> Card:
     """Bins and coefficients from training rows."""
-    least = max(LEAST_ROWS, int(LEAST_SHARE * len(bad)))
+    least = max(MIN_ROWS, int(MIN_SHARE * len(bad)))
     binned = [
         bin_column(at, column, inputs[:, at], bad, least) for at, column in enumerate(columns)
     ]
-    useful = [each for each in binned if each.information >= LEAST_INFORMATION]
+    useful = [each for each in binned if each.information >= MIN_INFORMATION]
     if not useful:
         return Card((), fit(np.empty((len(bad), 0)), bad, ridge=0.0))
     evidence = np.column_stack([_evidence(each, columns[each.at], inputs) for each in useful])

@@ -22,7 +22,7 @@ from usance.assess.training.card import bin_column
 from usance.base.dates import format_month
 
 GROUP_BANDS = 4
-MOST_GROUPS = 12
+MAX_GROUPS = 12
 
 
 def calibration_table(bad: Floats, log_odds: Floats) -> list[dict[str, float]]:
@@ -102,7 +102,7 @@ def _groups(array: Any) -> list[tuple[str, NDArray[np.bool_]]]:
     numbers, texts = parts(array)
     values = np.unique(numbers[~np.isnan(numbers)])
     missing = ("missing", np.asarray(array.is_null()))
-    if texts.null_count == len(texts) and len(values) > MOST_GROUPS:
+    if texts.null_count == len(texts) and len(values) > MAX_GROUPS:
         shares = np.arange(GROUP_BANDS + 1) / GROUP_BANDS
         edges = np.quantile(numbers[~np.isnan(numbers)], shares)
         edges = np.unique(np.append(edges[:-1], np.inf))
@@ -114,7 +114,7 @@ def _groups(array: Any) -> list[tuple[str, NDArray[np.bool_]]]:
     names = array.cast("string").to_pylist()
     levels = sorted({name for name in names if name is not None})
     cells = np.array([name or "" for name in names])
-    return [*((level, cells == level) for level in levels[:MOST_GROUPS]), missing]
+    return [*((level, cells == level) for level in levels[:MAX_GROUPS]), missing]
 
 
 def _band(low: float, high: float) -> str:

@@ -24,7 +24,7 @@ from usance.assess.training.card import Card, fit_card
 from usance.assess.training.folds import folds, latest
 from usance.assess.training.logistic import fit, log_loss
 from usance.assess.training.trees import RECIPES, Grower, added
-from usance.base.concurrency import side_by_side
+from usance.base.concurrency import parallel_map
 
 FOLDS, LARGE_FOLDS, LARGE_ROWS = 5, 3, 40_000  # many rows need fewer folds
 # Weights are fitted on models of fewer rows than the one that is kept, and come out too timid.
@@ -32,9 +32,9 @@ FOLDS, LARGE_FOLDS, LARGE_ROWS = 5, 3, 40_000  # many rows need fewer folds
 SINGLE_FOLDS = 10
 STACK_RIDGE = 1e-3
 # Small files are folded several times, so that chance in the folds averages out.
-REPEATS_MOST, REPEATS_ROWS = 3, 24_000
-LEAST_WEIGHT = 0.02
-LEAST_GAIN = 0.0002  # share of the log loss a more complex model must save
+REPEATS_MAX, REPEATS_ROWS = 3, 24_000
+MIN_WEIGHT = 0.02
+MIN_GAIN = 0.0002  # share of the log loss a more complex model must save
 
 Ints = NDArray[np.int64]
 
@@ -97,7 +97,7 @@ def fit_models(
 def hold_out(grower: Grower, seed: int, threads: int) -> HeldOut:
     """Predictions for every row by models that were fitted without it."""
     columns, inputs, bad = grower.columns, grower.inputs, grower.bad
-    repeats = max(1, min(REPEATS_MOST, REPEATS_ROWS // len(bad)))
+    repeats = max(1, min(REPEATS_MAX, REPEATS_ROWS // len(bad)))
     count = fold_count(len(bad), repeats)
     fold = [folds(bad, count, seed=seed, repeat=repeat) for repeat in range(repeats)]
     jobs = list(product(range(repeats), range(count)))
@@ -110,10 +110,10 @@ def hold_out(grower: Grower, seed: int, threads: int) -> HeldOut:
         recipe, (repeat, held) = job
         return grower.grow_watched(RECIPES[recipe], fold[repeat] != held, seed + repeat)
 
-    card = _gathered(list(side_by_side(carded, jobs, threads)), jobs, fold)
+    card = _gathered(list(parallel_map(carded, jobs, threads)), jobs, fold)
     trees, rounds = [], []
     for recipe in range(len(RECIPES)):
-        boosters = list(side_by_side(grown, [(recipe, job) for job in jobs], threads))
+        boosters = list(parallel_map(grown, [(recipe, job) for job in jobs], threads))
         best = max(1, round(np.mean([each.best_iteration for each in boosters])))
         rows = [fold[repeat] == held for repeat, held in jobs]
         pairs = list(zip(boosters, rows, strict=True))
@@ -190,7 +190,7 @@ def choose(bad: Floats, said: dict[str, Floats]) -> str:
     """The candidate with the least held-out log loss; a simpler one if it is as good."""
     losses = {name: float(log_loss(bad, values).mean()) for name, values in said.items()}
     least = min(losses.values())
-    return next(name for name, loss in losses.items() if loss <= least * (1 + LEAST_GAIN))
+    return next(name for name, loss in losses.items() if loss <= least * (1 + MIN_GAIN))
 
 
 def _final(
@@ -199,14 +199,14 @@ def _final(
 ) -> tuple[Card, str]:  # fmt: skip
     """The card and the one booster, from these rows."""
     shares = weights.trees[1:]
-    used = [at for at, share in enumerate(shares) if share >= LEAST_WEIGHT * shares.sum()]
+    used = [at for at, share in enumerate(shares) if share >= MIN_WEIGHT * shares.sum()]
     jobs = list(product(used, range(bags)))
 
     def grown(job: tuple[int, int]) -> Any:
         recipe, bag = job
         return grower.grow(RECIPES[recipe], rows, seed + bag, held.rounds[recipe])
 
-    boosters = list(side_by_side(grown, jobs, threads))
+    boosters = list(parallel_map(grown, jobs, threads))
     kept = sum(shares[at] for at in used) or 1.0  # trees that say nothing weigh nothing
     scales = [float(shares[at] * shares.sum() / kept / bags) for at, _ in jobs]
     card = fit_card(grower.columns, grower.inputs[rows], grower.bad[rows])

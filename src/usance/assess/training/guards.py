@@ -22,9 +22,9 @@ from usance.base.errors import UsanceError, raise_all
 
 TOO_GOOD = 0.95  # no single honest column of the credit files we know of comes near
 SUSPICIOUS = 0.90
-MOST_LEVELS = 1000
-MOST_LEVEL_SHARE = 0.2
-LEAST_LEVEL_ROWS = 10
+MAX_LEVELS = 1000
+MAX_LEVEL_SHARE = 0.2
+MIN_LEVEL_ROWS = 10
 _SPLIT = {"train", "valid", "validation", "test", "holdout", "dev", "oot"}
 _AFTERWARDS = re.compile(
     r"recover(y|ies|ed)|charged?[ _-]?off|chgoff|written[ _-]?off|write[ _-]?off|settle(d|ment)"
@@ -55,7 +55,7 @@ def choose_inputs(
         if name in left_out:
             continue
         try:
-            column = learn(name, table.column(name), least=LEAST_LEVEL_ROWS, file=table.file)
+            column = learn(name, table.column(name), least=MIN_LEVEL_ROWS, file=table.file)
             why = _unusable(column, table)
             if why:
                 warnings.append(f"column '{name}' is left out: {why}")
@@ -91,7 +91,7 @@ def _rare_codes(column: Column, values: Floats) -> list[str]:
     return [
         f"column '{column.name}' has '{label}' among its numbers (rows: {rows}), taken as a code"
         for label, rows in counted.items()
-        if rows < LEAST_LEVEL_ROWS and not is_number(label)
+        if rows < MIN_LEVEL_ROWS and not is_number(label)
     ]
 
 
@@ -106,7 +106,7 @@ def _unusable(column: Column, table: Table) -> str:
         names = {level.lower() for level in (*column.levels, *column.rare)}
         if names <= _SPLIT:
             return "it names parts of the file, not the applicant"
-        most = max(50, min(MOST_LEVELS, int(MOST_LEVEL_SHARE * table.rows)))
+        most = max(50, min(MAX_LEVELS, int(MAX_LEVEL_SHARE * table.rows)))
         if distinct > most:
             return f"it has {distinct} different texts, at most {most} can be learned"
     elif distinct == table.rows and table.rows > 100 and _is_whole(array):

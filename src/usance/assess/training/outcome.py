@@ -7,7 +7,7 @@ import numpy as np
 from usance.assess.errors import DataError
 from usance.assess.table import Floats, Table, parts
 
-LEAST_OF_A_CLASS = 30  # fewer leave nothing for five folds to learn from
+MIN_OF_A_CLASS = 30  # fewer leave nothing for five folds to learn from
 
 _WORDS = {"true": 1.0, "false": 0.0, "yes": 1.0, "no": 0.0, "bad": 1.0, "good": 0.0}
 

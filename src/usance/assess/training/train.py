@@ -39,7 +39,7 @@ from usance.assess.training.evidence import (
 from usance.assess.training.fit import Fitted, fit_models
 from usance.assess.training.guards import Inputs, choose_inputs
 from usance.assess.training.logistic import log_loss
-from usance.assess.training.outcome import LEAST_OF_A_CLASS, check_ids, outcomes
+from usance.assess.training.outcome import MIN_OF_A_CLASS, check_ids, outcomes
 from usance.assess.training.recipe import Recipe, chosen_rows
 from usance.base.compiled import available_cores
 from usance.base.publish import replace
@@ -62,7 +62,7 @@ def train(data: Path | str, recipe: Recipe, out: Path | str, *, threads: int = 0
 def fit_table(table: Table, recipe: Recipe, *, threads: int = 0, digest: str = "") -> Model:
     """The model of a table in memory."""
     rows = chosen_rows(table, recipe)
-    bad = outcomes(rows, recipe.target, least=LEAST_OF_A_CLASS)
+    bad = outcomes(rows, recipe.target, least=MIN_OF_A_CLASS)
     if recipe.identity:
         check_ids(rows, recipe.identity)
     months = (

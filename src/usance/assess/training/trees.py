@@ -33,7 +33,7 @@ COMMON: dict[str, Any] = {
     "force_row_wise": True, "bagging_freq": 1, "bagging_fraction": 0.75, "feature_fraction": 0.5,
     "cat_smooth": 20.0, "cat_l2": 20.0, "min_data_per_group": 50,
 }  # fmt: skip
-MOST_ROUNDS = 600
+MAX_ROUNDS = 600
 PATIENCE = 2.5  # rounds without progress before a fit stops, times one over the learning rate
 
 
@@ -62,7 +62,7 @@ class Grower:
         stop = lightgbm.early_stopping(int(PATIENCE / recipe["learning_rate"]), verbose=False)
         settings = self._settings(recipe, seed)
         return lightgbm.train(
-            settings, training, MOST_ROUNDS, valid_sets=[watched], callbacks=[stop],
+            settings, training, MAX_ROUNDS, valid_sets=[watched], callbacks=[stop],
             keep_training_booster=True,
         )  # fmt: skip
 

@@ -20,10 +20,10 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from usance.base.book import Book
-from usance.base.codes import Currency, Model, parse
+from usance.base.codes import Currency, FundingModel, parse
 from usance.base.columns import arrays, make, sort
 from usance.base.compiled import available_cores
-from usance.base.concurrency import side_by_side
+from usance.base.concurrency import parallel_map
 from usance.base.dates import first_of_month, format_month
 from usance.base.errors import raise_all
 from usance.base.manifest import FileEntry
@@ -35,10 +35,10 @@ from usance.books.close.closes import (
     CLOSED,
     CloseRef,
     begin,
+    effective_closes,
     keep_controls,
     last_hash,
     postings_of,
-    standing,
 )
 from usance.books.close.controls import Control, failed, ledger_controls, loan_controls
 from usance.books.close.exposure import Exposure, exposure_of
@@ -154,14 +154,14 @@ def close(
         with made.step("journals of loans"):
             postings = _post_loans(made, scope, sums)
         entities, total = made.files.entities, sums.cells.sum(axis=0)
-        fees = fees_of_loans(book, entities, standing(book), (period.last_day, total))
+        fees = fees_of_loans(book, entities, effective_closes(book), (period.last_day, total))
         group = GroupClose.of(book, entities, period.last_day, moment, made.parameters, list(fees))
         with made.step("group entries"):
             raise_all(group.refusals(book, before), where="group facts")
             entries = group.entries(book, before, made.head)
             postings = pa.concat_tables([postings, entries])
         with made.step("tax and outside holders"):
-            everything = pa.concat_tables([postings_of(book, standing(book)), postings])
+            everything = pa.concat_tables([postings_of(book, effective_closes(book)), postings])
             rest = group.rest(everything, made.head)
             postings = pa.concat_tables([postings, rest])
             everything = pa.concat_tables([everything, rest])
@@ -209,7 +209,9 @@ def _estimate(made: Closing, base: Policies, exposure: Exposure) -> tuple[Polici
     day, pools, found = made.period.last_day, exposure.pools, exposure.triangle
     assumed = made.parameters.at("accounting.slices_lost", day).integer
     shares = lost_shares(exposure.slices, assumed)
-    earlier = [(each, made.book.read_close("estimates", each.name)) for each in standing(made.book)]
+    earlier = [
+        (each, made.book.read_close("estimates", each.name)) for each in effective_closes(made.book)
+    ]
     lost, first = by_month(shares, pools.segments, made.period.months, earlier)
     curves = made.files.expected_life
     lives = expected_lives(curves, pools.segments, made.period.months, earlier)
@@ -230,7 +232,7 @@ def _losses(
     made: Closing, found: Triangle, exposure: Exposure,
     earlier: Sequence[tuple[CloseRef, pa.Table]],
 ) -> Estimates:  # fmt: skip
-    models = np.array([Model(int(each) // 8) for each in found.segments])
+    models = np.array([FundingModel(int(each) // 8) for each in found.segments])
     shape = (STAGES, len(found.segments), len(found.cohorts))
     losses = made.files.losses
     at_risk = Exposures(models, exposure.minor.reshape(shape))
@@ -267,7 +269,7 @@ def _subledger(made: Closing, scope: Scope, pools: Pools, policies: Policies, st
         return own, entry, file
 
     sums, numbers = Sums.of(scope, pools), scope.shards()
-    shards = side_by_side(written, numbers, available_cores())
+    shards = parallel_map(written, numbers, available_cores())
     for number, (own, entry, file) in zip(numbers, shards, strict=True):
         sums.add(own)
         step.take(SUBLEDGER, entry, file)

@@ -19,7 +19,7 @@ from usance.base.book import Book
 from usance.base.dates import format_month, last_of_month, parse_moment, parse_month
 from usance.base.step import Step
 from usance.books.errors import PeriodError
-from usance.books.periods import MOST_CLOSES, ClosePeriod
+from usance.books.periods import MAX_CLOSES, ClosePeriod
 
 _FOLDER = re.compile(r"closes/(\d{4}-\d{2})\.(\d+)/")
 OPEN, CLOSED, LOCKED = "open", "closed", "locked"
@@ -42,7 +42,7 @@ class CloseRef:
     @property
     def close_no(self) -> int:
         """Its number in tables."""
-        return self.month * MOST_CLOSES + self.version
+        return self.month * MAX_CLOSES + self.version
 
     @property
     def day(self) -> date:
@@ -60,7 +60,7 @@ def all_closes(book: Book) -> list[CloseRef]:
     return sorted(found)
 
 
-def standing(book: Book) -> list[CloseRef]:
+def effective_closes(book: Book) -> list[CloseRef]:
     """The closes whose journals make up the books."""
     periods = book.manifest.periods
     return [
@@ -81,7 +81,7 @@ def closed_months(book: Book, period: ClosePeriod) -> list[str]:
 
 def begin(book: Book, period: ClosePeriod) -> tuple[CloseRef, CloseRef | None]:
     """The close to be made and the one before it, or why the period cannot be closed."""
-    chain = standing(book)
+    chain = effective_closes(book)
     later = [close for close in chain if close.month >= period.months[0]]
     if later and not closed_months(book, period):
         fix = f"The books begin later; to begin with {period.label}, reopen every close"
@@ -148,7 +148,7 @@ def last_hash(book: Book, before: CloseRef | None) -> str:
 
 
 def _before(book: Book, close: CloseRef) -> CloseRef | None:
-    earlier = [each for each in standing(book) if each.month < close.month]
+    earlier = [each for each in effective_closes(book) if each.month < close.month]
     return earlier[-1] if earlier else None
 
 
@@ -158,7 +158,7 @@ def reopen(book: Book, period: ClosePeriod, people: Sequence[str]) -> list[Close
     if len({person.casefold() for person in named}) < REOPENERS:
         fix = "Give --by twice, with two names"
         raise PeriodError("two people reopen a period together", where=period.label, fix=fix)
-    chain = [close for close in standing(book) if close.month >= period.months[0]]
+    chain = [close for close in effective_closes(book) if close.month >= period.months[0]]
     if not chain or not closed_months(book, period):
         fix = "See the periods with: usance books periods"
         raise PeriodError(f"{period.label} is not closed", where=str(book.path), fix=fix)

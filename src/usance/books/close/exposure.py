@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from usance.base.compiled import available_cores, in_threads
-from usance.base.concurrency import side_by_side
+from usance.base.concurrency import parallel_map
 from usance.books.close.carry_forward import Over
 from usance.books.close.scope import Pools, Progress, Scope, no_progress
 from usance.books.kernel.sums import add_exposures, add_slices
@@ -50,7 +50,7 @@ def exposure_of(scope: Scope, policies: Policies, progress: Progress = no_progre
         return shard, own
 
     parts = []
-    for done, (shard, own) in enumerate(side_by_side(found, numbers, available_cores())):
+    for done, (shard, own) in enumerate(parallel_map(found, numbers, available_cores())):
         progress("exposures", done, len(numbers))
         parts += own
         scope.keep(numbers[done], shard)

@@ -16,7 +16,7 @@ from usance.base.columns import arrays
 from usance.base.errors import UsanceError
 from usance.base.parameters import Parameters
 from usance.books.chart import load_chart
-from usance.books.close.closes import CloseRef, known_at_of, postings_of, standing
+from usance.books.close.closes import CloseRef, effective_closes, known_at_of, postings_of
 from usance.books.group.checks import group_fact_problems
 from usance.books.group.entities import Entities
 from usance.books.group.exchange import Rates
@@ -97,7 +97,7 @@ class GroupClose:
         known = [fact for fact in self.facts if fact.booked_at <= self.known_at]
         if before is None:
             return list(group_fact_problems(known, None, None))
-        posted = set(postings_of(book, standing(book))["fact_id"].to_pylist())
+        posted = set(postings_of(book, effective_closes(book))["fact_id"].to_pylist())
         return list(group_fact_problems(known, before.month, known_at_of(book, before), posted))
 
     def entries(self, book: Book, before: CloseRef | None, head: CloseHead) -> pa.Table:

@@ -13,7 +13,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from usance.base.codes import Model
+from usance.base.codes import FundingModel
 from usance.base.dates import from_day
 from usance.base.money import half_up
 from usance.base.rates import PPB, PPM
@@ -55,7 +55,7 @@ EXPECTED = "sampled expected lives recomputed one by one"
 IMPAIRED = "sampled interest of impaired loans recomputed one by one"
 LEVELS = "sampled level instalments recomputed one by one"
 _LEVEL = [OWN_CODES["level_monthly"], OWN_CODES["level_daily"]]
-_LEAST_MINOR = 100
+_MIN_MINOR = 100
 """A level loan whose first instalment repays less than this is not recomputed: a cent more or less
 could change its length by years."""
 
@@ -65,8 +65,10 @@ def recomputed(
 ) -> list[Control]:
     """The controls of a sample from loans `first …`, with their positions and amounts."""
     alive = (at[:, p.EVENT] == p.NO_EVENT) & (at[:, p.IS_SETTLED] == 0) & (at[:, p.PRINCIPAL] > 0)
-    heavy, own = (alive & (at[:, p.MODEL] == model)
-                  for model in (Model.CAPITAL_HEAVY, Model.ON_BALANCE_SHEET))  # fmt: skip
+    heavy, own = (
+        alive & (at[:, p.MODEL] == model)
+        for model in (FundingModel.CAPITAL_HEAVY, FundingModel.ON_BALANCE_SHEET)
+    )
     impaired = own & (at[:, p.DAYS_PAST_DUE] > policies.numbers[STAGE_3])
     level = alive & np.isin(loans.terms.convention[first : first + len(at)], _LEVEL)
     checks: list[tuple[str, NDArray[np.bool_], Callable[[int], bool]]] = [
@@ -91,7 +93,7 @@ def implausible_guarantees(loans: LoanColumns, at: I64, first: int) -> list[int]
     What a guarantee saves on instalments is at most what it saves on a loan that is repaid at its
     end: the interest between the funder's rate and all that the borrower pays.
     """
-    heavy = np.flatnonzero(at[:, p.MODEL] == Model.CAPITAL_HEAVY)[:SAMPLE] + first
+    heavy = np.flatnonzero(at[:, p.MODEL] == FundingModel.CAPITAL_HEAVY)[:SAMPLE] + first
     terms = loans.terms.take(heavy)
     all_in = effective_rates(terms, np.zeros(len(heavy), np.int64))
     wrong = []
@@ -170,7 +172,7 @@ def _level_holds(loans: LoanColumns, row: int) -> bool:
         level_of(plan),
     )
     stated = Fraction(int(terms.rate_ppm[0]), 12 * PPM)
-    if paid - principal * stated < _LEAST_MINOR:
+    if paid - principal * stated < _MIN_MINOR:
         return True
     less, more = (len(level_until_repaid(principal, stated, int(paid) + cent)) for cent in (-1, 1))
     return more <= agreed < less

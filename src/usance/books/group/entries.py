@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from usance.base.codes import Currency, Tag
+from usance.base.codes import Currency, IfrsAdjustment
 from usance.books.group.facts import GroupFact
 from usance.books.group.kinds import GroupKind
 from usance.books.group.lines import Line, Poster
@@ -39,7 +39,7 @@ def goodwill_minor(fact: GroupFact) -> int:
 
 
 def _written(fact: GroupFact, poster: Poster) -> Iterator[Line]:
-    rule, tag = _rule(fact), fact.detail["tag"] or Tag.NONE
+    rule, tag = _rule(fact), fact.detail["tag"] or IfrsAdjustment.NONE
     for line in fact.detail["lines"]:
         account = poster.chart[line.account]
         entity = line.entity or fact.entity
@@ -59,7 +59,7 @@ def _acquisition(fact: GroupFact, poster: Poster) -> Iterator[Line]:
     rule = _rule(fact).number
     chart, on, price = poster.chart, fact.effective_on, fact.amount_minor
     paid = [(chart["subsidiaries"], price), (chart["cash"], -price)]
-    yield from poster.entry(rule, Tag.NONE, fact, fact.entity, paid, on, fact.currency)
+    yield from poster.entry(rule, IfrsAdjustment.NONE, fact, fact.entity, paid, on, fact.currency)
     lines: tuple[EntryLine, ...] = fact.detail["lines"]
     got = [(chart[line.account], line.minor) for line in lines]
     got += [
@@ -67,7 +67,9 @@ def _acquisition(fact: GroupFact, poster: Poster) -> Iterator[Line]:
         (chart["subsidiaries"], -price),
         (chart["outside_holders"], -fact.detail["outside"]),
     ]
-    yield from poster.entry(rule, Tag.NONE, fact, fact.detail["acquired"], got, on, fact.currency)
+    yield from poster.entry(
+        rule, IfrsAdjustment.NONE, fact, fact.detail["acquired"], got, on, fact.currency
+    )
 
 
 def _exchanged(fact: GroupFact, poster: Poster) -> Iterator[Line]:
@@ -78,5 +80,12 @@ def _exchanged(fact: GroupFact, poster: Poster) -> Iterator[Line]:
     for currency, minor in legs:
         for account, signed in ((cash, minor), (position, -minor)):
             yield poster.line(
-                rule, Tag.NONE, fact, fact.entity, account, currency, signed, fact.effective_on
+                rule,
+                IfrsAdjustment.NONE,
+                fact,
+                fact.entity,
+                account,
+                currency,
+                signed,
+                fact.effective_on,
             )

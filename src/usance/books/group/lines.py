@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from usance.base.codes import Currency, Tag
+from usance.base.codes import Currency, IfrsAdjustment
 from usance.base.dates import to_day
 from usance.base.errors import UsanceError
 from usance.books.chart import Account, AccountKind, Chart, load_chart
@@ -158,7 +158,7 @@ class Poster:
         return account
 
     def entry(
-        self, rule: int, tag: Tag, fact: GroupFact, entity: int,
+        self, rule: int, tag: IfrsAdjustment, fact: GroupFact, entity: int,
         legs: Iterable[tuple[Account, int]], day: date, given: Currency,
     ) -> Iterator[Line]:  # fmt: skip
         """Lines in one entity from legs in a given currency that sum to zero."""
@@ -190,7 +190,7 @@ class Poster:
             raise GroupFactError(error.what, where=fact.where, fix=error.fix) from None
 
     def line(
-        self, rule: int, tag: Tag, fact: GroupFact, entity: int, account: Account,
+        self, rule: int, tag: IfrsAdjustment, fact: GroupFact, entity: int, account: Account,
         currency: Currency, minor: int, day: date,
     ) -> Line:  # fmt: skip
         """One line as it is."""

@@ -16,7 +16,7 @@ from enum import Enum
 from fractions import Fraction
 from typing import Any
 
-from usance.base.codes import Currency, Tag
+from usance.base.codes import Currency, IfrsAdjustment
 from usance.base.daycount import DayCount
 from usance.base.errors import AmountError, DocumentError, unknown
 from usance.base.fields import Reader, amount_of, day, one_of, rate_of, text, whole_of
@@ -32,7 +32,7 @@ ALL_ADMINISTRATION = ((CostFunction.ADMINISTRATION, MILLION),)
 _KEYS = frozenset({"account", "amount", "currency", "entity"})
 _HIGHEST_PRICE = Decimal(10**12)
 _share = rate_of(0, MILLION)
-MOST_DAYS = 120
+MAX_DAYS = 120
 """Ten years of months."""
 _RATIO = re.compile(r"[0-9]{1,9}/[1-9][0-9]{0,8}")
 
@@ -56,7 +56,7 @@ class Settled(Enum):
 
 
 driver = one_of(Driver)
-tag = one_of(Tag)
+tag = one_of(IfrsAdjustment)
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,8 +156,8 @@ def days(given: Any, where: str) -> tuple[date, ...]:
     """Days in order, each once."""
     listed = given if isinstance(given, list) else [given]
     found = tuple(day(each, where) for each in listed)
-    if list(found) != sorted(set(found)) or not 0 < len(found) <= MOST_DAYS:
-        fix = f"List 1 to {MOST_DAYS} days, each once, the earliest first"
+    if list(found) != sorted(set(found)) or not 0 < len(found) <= MAX_DAYS:
+        fix = f"List 1 to {MAX_DAYS} days, each once, the earliest first"
         raise DocumentError("is no list of days in order", where=where, fix=fix)
     return found
 

@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from usance.base.codes import Basis, Tag
+from usance.base.codes import Basis, IfrsAdjustment
 from usance.base.documents import parse_yaml, read_text
 from usance.base.errors import DocumentError, UsanceError, raise_all, unknown
 from usance.base.fields import Fields, document_places, one_of, text, whole_of
@@ -39,7 +39,7 @@ class GroupRule:
     credit: str = ""
     debit_in: str = OWN
     credit_in: str = OWN
-    tag: Tag = Tag.NONE
+    tag: IfrsAdjustment = IfrsAdjustment.NONE
     activity: Activity = Activity.NONE
     when: Mapping[str, str] = field(default_factory=dict)
 
@@ -49,9 +49,9 @@ class GroupRule:
         return (self.debit, self.debit_in, 1), (self.credit, self.credit_in, -1)
 
 
-def basis_of(tag: Tag) -> Basis:
+def basis_of(tag: IfrsAdjustment) -> Basis:
     """The basis an entry with this tag belongs to."""
-    return Basis.US_GAAP if tag is Tag.NONE else Basis.IFRS_ADJUSTMENT
+    return Basis.US_GAAP if tag is IfrsAdjustment.NONE else Basis.IFRS_ADJUSTMENT
 
 
 @cache
@@ -93,7 +93,7 @@ def _rule(given: Fields, chart: Chart) -> GroupRule | None:
     amount = given.need("amount", text)
     debit, credit = given.take("debit", account) or "", given.take("credit", account) or ""
     debit_in, credit_in = given.take("debit_in", text), given.take("credit_in", text)
-    tag = given.take("tag", one_of(Tag)) or Tag.NONE
+    tag = given.take("tag", one_of(IfrsAdjustment)) or IfrsAdjustment.NONE
     activity = given.take("activity", one_of(Activity))
     when = given.take("when", _conditions) or {}
     if bool(debit) != bool(credit):

@@ -8,7 +8,7 @@ from usance.loan.kernel.plan import divide_half_up
 PPM, PPB = 1_000_000, 1_000_000_000
 _SPLIT = 100_000
 """At most 10^11 minor units at 10^9 ppb overflow 64 bits in one product, not in two."""
-_MOST_PPB = 1000 * PPB
+_MAX_PPB = 1000 * PPB
 """At a thousand times 10^11 minor units two products still hold; no loan earns that in arrears."""
 _PART = 1 << 10
 """Likewise 2^31 minor units of fees over thirty years of days."""
@@ -44,7 +44,7 @@ def at_rate(exposure: int, rate_ppb: int) -> int:
 @kernel(inline=True)
 def rate_of_days(month_ppb: int, days: int) -> int:
     """What a rate a month comes to over some days of a year of 365, in ppb."""
-    return min(divide_half_up(12 * days * month_ppb, 365), _MOST_PPB)
+    return min(divide_half_up(12 * days * month_ppb, 365), _MAX_PPB)
 
 
 @kernel(inline=True)

@@ -5,16 +5,16 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from usance.base.codes import Kind
+from usance.base.codes import FactKind
 from usance.base.compiled import kernel
 from usance.loan.kernel.arrays import I32, I64, FactArrays, i64
 from usance.loan.kernel.plan import month_of
 
 KINDS = (
-    int(Kind.DISBURSED),
-    int(Kind.COMPENSATED),
-    int(Kind.CHARGED_OFF),
-    int(Kind.RECOVERED),
+    int(FactKind.DISBURSED),
+    int(FactKind.COMPENSATED),
+    int(FactKind.CHARGED_OFF),
+    int(FactKind.RECOVERED),
 )
 _DISBURSED, _COMPENSATED, _CHARGED_OFF, _RECOVERED = KINDS
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from usance.base.codes import Component, Model
+from usance.base.codes import Component, FundingModel
 from usance.base.compiled import kernel
 from usance.loan.kernel.arrays import I64
 
-HEAVY, OWN_BOOK, LIGHT, ICE, TECH = (int(model) for model in Model)
+HEAVY, OWN_BOOK, LIGHT, ICE, TECH = (int(model) for model in FundingModel)
 PRINCIPAL, INTEREST, GUARANTEE, SERVICE, PENALTY = (int(part) for part in Component)
 
 SHARE_HEAVY, SHARE_LIGHT, VAT, IFRS_TAX, STAGE_2, STAGE_3 = range(6)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from usance.base.codes import Kind, Model
+from usance.base.codes import FactKind, FundingModel
 from usance.base.compiled import kernel
 from usance.books.loans.positions import (
     BEFORE,
@@ -76,8 +76,8 @@ from usance.loan.kernel.view import view
 
 FIELD_COUNT = len(FIELDS)
 
-_HEAVY = int(Model.CAPITAL_HEAVY)
-_COMPENSATED, _CHARGED_OFF = int(Kind.COMPENSATED), int(Kind.CHARGED_OFF)
+_HEAVY = int(FundingModel.CAPITAL_HEAVY)
+_COMPENSATED, _CHARGED_OFF = int(FactKind.COMPENSATED), int(FactKind.CHARGED_OFF)
 _PENALTY_PART = 4
 _YEAR_DAYS = 365
 

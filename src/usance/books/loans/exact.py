@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from usance.base.codes import Model
+from usance.base.codes import FundingModel
 from usance.base.dates import to_month
 from usance.books.effective_interest.expected_lives import Expected
 from usance.books.loans.cells import CellIndex, Sources
@@ -80,7 +80,7 @@ def _positions(
             position_of(
                 [terms_of_row(row) for row in rows],
                 [fact_of_row(row) for row in by_loan.get(loan_id, [])],
-                Model(rows[0]["model"]),
+                FundingModel(rows[0]["model"]),
                 day,
                 day - timedelta(days=int(lag[0])),
                 fee_ppm=int(fee[0]),

@@ -12,7 +12,7 @@ from datetime import date, datetime, timedelta
 import numpy as np
 from numpy.typing import NDArray
 
-from usance.base.codes import Kind, Model
+from usance.base.codes import FactKind, FundingModel
 from usance.base.dates import to_day, to_month
 from usance.books.effective_interest.columns import effective_rates, fees_earned
 from usance.books.effective_interest.expected_lives import Expected
@@ -28,10 +28,17 @@ _YEAR = timedelta(days=365)
 
 
 def position_of(
-    versions: Sequence[Terms], facts: Sequence[Fact], model: Model, day: date, cutoff: date, *,
-    fee_ppm: int = 0, non_accrual_days: int = 60, expected: Expected | None = None,
+    versions: Sequence[Terms],
+    facts: Sequence[Fact],
+    model: FundingModel,
+    day: date,
+    cutoff: date,
+    *,
+    fee_ppm: int = 0,
+    non_accrual_days: int = 60,
+    expected: Expected | None = None,
     known_at: datetime = END_OF_TIME,
-) -> NDArray[np.int64]:  # fmt: skip
+) -> NDArray[np.int64]:
     """One row of `positions.FIELDS`; `versions` are the terms that changes of terms name."""
     out = np.zeros(len(p.FIELDS), np.int64)
     out[p.MODEL], out[p.FEE_PPM] = model, fee_ppm
@@ -70,12 +77,12 @@ def position_of(
     return out
 
 
-def _event(seen: Sequence[Fact], model: Model) -> tuple[int, int]:
+def _event(seen: Sequence[Fact], model: FundingModel) -> tuple[int, int]:
     """What ends the loan's earning, and how many facts there are up to it."""
     for count, fact in enumerate(seen, start=1):
-        if fact.kind is Kind.CHARGED_OFF:
+        if fact.kind is FactKind.CHARGED_OFF:
             return p.CHARGE_OFF, count
-        if fact.kind is Kind.COMPENSATED and model is Model.CAPITAL_HEAVY:
+        if fact.kind is FactKind.COMPENSATED and model is FundingModel.CAPITAL_HEAVY:
             return p.PAYOUT, count
     return p.NO_EVENT, len(seen)
 
@@ -126,10 +133,10 @@ def _running_slice(rows: list[InstalmentState], disbursed_on: date, day: date) -
 
 
 def _earn_fees(
-    out: NDArray[np.int64], terms: Terms, model: Model, expected: Expected | None
+    out: NDArray[np.int64], terms: Terms, model: FundingModel, expected: Expected | None
 ) -> None:
     """By the plan the loan was made with: a change of terms leaves the pattern of its fee."""
-    if model is not Model.ON_BALANCE_SHEET or why_not_in_kernel(terms):
+    if model is not FundingModel.ON_BALANCE_SHEET or why_not_in_kernel(terms):
         return
     columns, upfront = TermColumns.of([terms]), np.array([terms.upfront_fee_minor], np.int64)
     days = out[[p.EARNING_DAY]].astype(np.int32)

@@ -14,7 +14,7 @@ from usance.base.book import Book
 from usance.base.columns import arrays
 from usance.base.parquet import check_unchanged
 from usance.books.chart import load_chart
-from usance.books.close.closes import CloseRef, standing
+from usance.books.close.closes import CloseRef, effective_closes
 from usance.books.close.scope import shares_of
 from usance.books.errors import TapeError
 from usance.books.loans.amounts import AMOUNTS
@@ -41,7 +41,7 @@ class LoanLine:
 
 def loan_journal(book: Book, loan_id: int, platform: int) -> Iterator[LoanLine]:
     """What every close posted for one loan; closes that moved nothing have no lines."""
-    closes = standing(book)
+    closes = effective_closes(book)
     rules, chart, index = load_rules(), load_chart(), cell_index(book)
     shares = shares_of(book, index).get(loan_id, {})
     rows = np.array(list(shares), np.intp) if shares else _cell(book, loan_id, index)

@@ -13,7 +13,7 @@ from datetime import date
 import numpy as np
 from numpy.typing import NDArray
 
-from usance.base.codes import Model
+from usance.base.codes import FundingModel
 from usance.base.compiled import CHUNK, in_threads
 from usance.base.dates import to_day
 from usance.books.effective_interest.columns import effective_rates, fees_earned
@@ -90,7 +90,7 @@ def positions(
 def _earn_fees(loans: LoanColumns, policies: Policies, out: I64, start: int) -> None:
     """Effective rates of our own loans, and what those with fees have earned of them."""
     stop = start + len(out)
-    own = (loans.model[start:stop] == Model.ON_BALANCE_SHEET) & (out[:, PRINCIPAL] > 0)
+    own = (loans.model[start:stop] == FundingModel.ON_BALANCE_SHEET) & (out[:, PRINCIPAL] > 0)
     rows = np.flatnonzero(own)
     at = rows + start
     out[rows, EFFECTIVE_PPB] = loans.eir_ppb[at]

@@ -16,7 +16,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from usance.base.book import Book
-from usance.base.codes import Model
+from usance.base.codes import FundingModel
 from usance.base.columns import arrays
 from usance.base.dates import to_day
 from usance.books.close.carry_forward import Carried
@@ -163,7 +163,7 @@ def _told_apart(exact: KnownLoans, day: date) -> Told:
 def _effective(columns: Mapping[str, NDArray[Any]], terms: Any, upfront: I64) -> I64:
     """The stored effective rate of our own loans, solved where it is not there."""
     rates = columns["eir_ppb"].copy()
-    missing = np.flatnonzero((columns["model"] == Model.ON_BALANCE_SHEET) & (rates == 0))
+    missing = np.flatnonzero((columns["model"] == FundingModel.ON_BALANCE_SHEET) & (rates == 0))
     if len(missing):
         rates[missing] = effective_rates(terms.take(missing), upfront[missing])
     return np.asarray(rates, np.int64)

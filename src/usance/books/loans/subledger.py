@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from usance.base.book import Book
 from usance.base.columns import arrays
-from usance.books.close.closes import CloseRef, standing
+from usance.books.close.closes import CloseRef, effective_closes
 from usance.books.loans.amounts import SUBLEDGER
 
 I64 = NDArray[np.int64]
@@ -26,7 +26,7 @@ def written(book: Book, close: CloseRef, names: Sequence[str]) -> tuple[I64, I64
 def held(book: Book, close: CloseRef, names: Sequence[str], ids: I64) -> I64:
     """What a close holds of some loans: a loan it has no row of has not moved since its last."""
     found, left = np.zeros((len(ids), len(names)), np.int64), np.ones(len(ids), np.bool_)
-    for each in reversed([each for each in standing(book) if each <= close]):
+    for each in reversed([each for each in effective_closes(book) if each <= close]):
         if not left.any():
             break
         own, rows = written(book, each, names)

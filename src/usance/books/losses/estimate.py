@@ -15,7 +15,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from usance.base.codes import Model
+from usance.base.codes import FundingModel
 from usance.base.dates import to_month
 from usance.base.errors import raise_all
 from usance.base.rates import PPB, to_ppb
@@ -40,12 +40,12 @@ from usance.books.losses.stages import STAGES, is_raised, stage_rates
 from usance.measure.triangles import Triangle
 
 _TARGETS = {
-    Model.CAPITAL_HEAVY: (("contingent", CONTINGENT), ("ifrs_contingent", IFRS_CONTINGENT)),
-    Model.ON_BALANCE_SHEET: (("loan_allowance", LOANS), ("ifrs_loan_allowance", IFRS_LOANS)),
+    FundingModel.CAPITAL_HEAVY: (("contingent", CONTINGENT), ("ifrs_contingent", IFRS_CONTINGENT)),
+    FundingModel.ON_BALANCE_SHEET: (("loan_allowance", LOANS), ("ifrs_loan_allowance", IFRS_LOANS)),
 }
 _FEES = {
-    Model.CAPITAL_HEAVY: (("receivable", RECEIVABLE), ("contract", CONTRACT)),
-    Model.CAPITAL_LIGHT: (("contract", CONTRACT),),
+    FundingModel.CAPITAL_HEAVY: (("receivable", RECEIVABLE), ("contract", CONTRACT)),
+    FundingModel.CAPITAL_LIGHT: (("contract", CONTRACT),),
 }
 
 
@@ -68,7 +68,7 @@ class _Segment:
 
     place: int
     number: int
-    model: Model
+    model: FundingModel
     claim: Claim
     vintages: list[Vintage]
     prior: Curve
@@ -125,7 +125,7 @@ def _refuse(
             fix = f"Segments: {', '.join(map(str, models))}"
             problems.append(OverlayError(what, where=where, fix=fix))
             continue
-        model = Model(int(models[each.segment]))
+        model = FundingModel(int(models[each.segment]))
         names = [name for name, _ in (*_TARGETS.get(model, ()), *_FEES.get(model, ()))]
         if each.estimate not in names:
             what = f"segment {each.segment} is {model.label} and has no {each.estimate}"
@@ -168,7 +168,7 @@ def _segment(work: _Work, place: int) -> _Segment:
     )
     work.rows += [Row(f"{claim.label}_curve", number, age, ppb) for age, ppb in enumerate(curve)]
     work.rows.append(Row(f"{claim.label}_recovery", number, 0, to_ppb(recovery)))
-    model = Model(int(work.exposures.models[place]))
+    model = FundingModel(int(work.exposures.models[place]))
     return _Segment(place, number, model, claim, vintages, prior, curve, recovery)
 
 

@@ -1,9 +1,9 @@
 """What is at risk at a close, by IFRS 9 stage, segment and vintage.
 
->>> from usance.base.codes import Model
+>>> from usance.base.codes import FundingModel
 >>> at_risk = np.zeros((3, 1, 2), np.int64)
 >>> at_risk[0, 0] = 500, 900
->>> exposures = Exposures(np.array([Model.CAPITAL_HEAVY]), at_risk)
+>>> exposures = Exposures(np.array([FundingModel.CAPITAL_HEAVY]), at_risk)
 >>> int(exposures.minor.sum()), exposures.claim(0).label
 (1400, 'payout')
 """
@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from usance.base.codes import Model
+from usance.base.codes import FundingModel
 from usance.base.dates import format_month
 from usance.base.errors import UsanceError, raise_all
 from usance.books.losses.assumptions import Claim
@@ -38,7 +38,7 @@ class Exposures:
 
     def claim(self, segment: int) -> Claim:
         """What a default of a segment (by its position) is."""
-        heavy = self.models[segment] == Model.CAPITAL_HEAVY
+        heavy = self.models[segment] == FundingModel.CAPITAL_HEAVY
         return Claim.PAYOUT if heavy else Claim.CHARGE_OFF
 
     def check(self, triangle: Triangle) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from usance.base.codes import Model
+from usance.base.codes import FundingModel
 from usance.base.dates import format_month
 from usance.books.close.closes import CloseRef
 from usance.books.loans.amounts import AMOUNTS
@@ -50,7 +50,9 @@ def loss_review(
         found, exposures, assumptions, overlays, as_of=ref.day, close_no=ref.close_no, base=made
     )
     claims = {
-        int(number): Claim.PAYOUT if int(number) // 8 == Model.CAPITAL_HEAVY else Claim.CHARGE_OFF
+        int(number): Claim.PAYOUT
+        if int(number) // 8 == FundingModel.CAPITAL_HEAVY
+        else Claim.CHARGE_OFF
         for number in found.segments
     }
     outcomes = [

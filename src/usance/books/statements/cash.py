@@ -12,7 +12,7 @@ from datetime import date
 
 import numpy as np
 
-from usance.base.codes import Currency, Tag
+from usance.base.codes import Currency, IfrsAdjustment
 from usance.base.dates import to_month
 from usance.books.chart import load_chart
 from usance.books.errors import RuleError
@@ -98,7 +98,11 @@ def strays(ledger: Ledger) -> dict[Currency, int]:
 
 def _held(books: GroupBooks, day: date) -> int:
     group = books.at(day)
-    return sum(group.amount(account.name, Tag.NONE) for account in load_chart() if account.is_cash)
+    return sum(
+        group.amount(account.name, IfrsAdjustment.NONE)
+        for account in load_chart()
+        if account.is_cash
+    )
 
 
 def _cash(ledger: Ledger, start: date, end: date) -> Ledger:

@@ -11,7 +11,7 @@ from datetime import date
 
 import numpy as np
 
-from usance.base.codes import Currency, Tag
+from usance.base.codes import Currency, IfrsAdjustment
 from usance.base.dates import first_of_month, from_day, last_of_month, to_day, to_month
 from usance.base.money import MILLION, half_up
 from usance.books.chart import load_chart
@@ -40,7 +40,7 @@ def vat_paid(ledger: Ledger, entities: Entities, rates: Rates, day: date) -> Gro
 
     def lines() -> Iterator[Line]:
         for (entity, tag), balances in owed.items():
-            if tag == Tag.NONE:
+            if tag == IfrsAdjustment.NONE:
                 before = paid.get((entity, tag), {}).get("other_tax_payable", 0)
                 minor = max(-balances.get("other_tax_payable", 0), before)
                 yield from _lines("vat_paid", entity, entities, minor, day)
@@ -66,12 +66,12 @@ def tax_years(
     return [
         TaxYear(
             entity,
-            now.get((entity.number, Tag.NONE), {}),
-            before.get((entity.number, Tag.NONE), {}),
-            begun.get((entity.number, Tag.NONE), {}),
+            now.get((entity.number, IfrsAdjustment.NONE), {}),
+            before.get((entity.number, IfrsAdjustment.NONE), {}),
+            begun.get((entity.number, IfrsAdjustment.NONE), {}),
             permanent_minor(given, entity.number, date(day.year, 1, 1), day),
             permanent_minor(given, entity.number, date.min, opening),
-            charged.get((entity.number, Tag.NONE), {}).get("income_tax", 0),
+            charged.get((entity.number, IfrsAdjustment.NONE), {}).get("income_tax", 0),
         )
         for entity in entities
     ]
@@ -107,7 +107,7 @@ def outside_lines(ledger: Ledger, entities: Entities, rates: Rates, day: date) -
         for (entity, tag), held in balances.items():
             earned = -sum(m for name, m in held.items() if not chart[name].kind.on_balance_sheet)
             minor = half_up(earned * entities.outside_ppm(entity), MILLION)
-            yield from _lines("outside_share", entity, entities, minor, day, Tag(tag))
+            yield from _lines("outside_share", entity, entities, minor, day, IfrsAdjustment(tag))
 
     return GroupLines.of(lines())
 
@@ -162,7 +162,12 @@ def _numbers(name: str) -> list[int]:
 
 
 def _lines(
-    name: str, entity: int, entities: Entities, minor: int, day: date, tag: Tag = Tag.NONE
+    name: str,
+    entity: int,
+    entities: Entities,
+    minor: int,
+    day: date,
+    tag: IfrsAdjustment = IfrsAdjustment.NONE,
 ) -> Iterator[Line]:
     """An amount made from balances, under its rule, in the entity's own currency."""
     chart, own = load_chart(), Currency(entities[entity].currency)

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from usance.base.codes import Currency, Tag
+from usance.base.codes import Currency, IfrsAdjustment
 from usance.base.dates import first_of_month, from_day, last_of_month, to_month
 from usance.books.chart import Account, AccountKind, Chart, load_chart
 from usance.books.group.entities import Entities
@@ -32,7 +32,7 @@ class Inside(NamedTuple):
     """A balance within the group that does not cancel."""
 
     account: str
-    tag: Tag
+    tag: IfrsAdjustment
     currency: Currency
     minor: int
 
@@ -43,13 +43,13 @@ class Consolidated:
 
     day: date
     entities: Entities
-    columns: Mapping[tuple[int, Tag], Column]
+    columns: Mapping[tuple[int, IfrsAdjustment], Column]
     chart: Chart
 
     @cached_property
-    def eliminations(self) -> dict[Tag, Column]:
+    def eliminations(self) -> dict[IfrsAdjustment, Column]:
         """What takes the balances within the group out; cents of translation go to equity."""
-        found: dict[Tag, Column] = {}
+        found: dict[IfrsAdjustment, Column] = {}
         for (_, tag), column in self.columns.items():
             taken = found.setdefault(tag, {})
             for name, minor in column.items():
@@ -60,9 +60,9 @@ class Consolidated:
         return found
 
     @cached_property
-    def totals(self) -> dict[Tag, Column]:
+    def totals(self) -> dict[IfrsAdjustment, Column]:
         """The group by tag: the sum of its entities and the eliminations."""
-        found: dict[Tag, Column] = {}
+        found: dict[IfrsAdjustment, Column] = {}
         parts = [(tag, column) for (_, tag), column in self.columns.items()]
         for tag, column in [*parts, *self.eliminations.items()]:
             total = found.setdefault(tag, {})
@@ -70,9 +70,9 @@ class Consolidated:
                 total[name] = total.get(name, 0) + minor
         return found
 
-    def amount(self, name: str, *tags: Tag) -> int:
+    def amount(self, name: str, *tags: IfrsAdjustment) -> int:
         """What the group holds on an account, under US GAAP unless tags are given."""
-        return sum(self.totals.get(tag, {}).get(name, 0) for tag in tags or (Tag.NONE,))
+        return sum(self.totals.get(tag, {}).get(name, 0) for tag in tags or (IfrsAdjustment.NONE,))
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ class GroupBooks:
         return self._seen[day]
 
     def _at(self, day: date) -> Consolidated:
-        columns: dict[tuple[int, Tag], Column] = {}
+        columns: dict[tuple[int, IfrsAdjustment], Column] = {}
         seen = self.ledger.through(to_month(day))
         for (entity, tag, _), name, minor in self.translated(seen, day):
             column = columns.setdefault((entity, tag), {})
@@ -103,7 +103,7 @@ class GroupBooks:
 
     def translated(
         self, ledger: Ledger, day: date
-    ) -> Iterator[tuple[tuple[int, Tag, int], str, int]]:
+    ) -> Iterator[tuple[tuple[int, IfrsAdjustment, int], str, int]]:
         """Lines in the group's currency by entity, tag and rule, without what they lack to zero.
 
         Balances that take the rate of a day have rule 0: they are translated as one.
@@ -114,7 +114,7 @@ class GroupBooks:
             if account.name == "exchange_position":
                 continue  # what it stands for is translated itself
             rate = self._rate(account, key, day)
-            yield (key.entity, Tag(key.tag), key.rule), account.name, times(minor, rate)
+            yield (key.entity, IfrsAdjustment(key.tag), key.rule), account.name, times(minor, rate)
 
     def _rate(self, account: Account, key: _Part, day: date) -> Fraction:
         currency = Currency(key.currency)
@@ -185,11 +185,11 @@ def _summed(ledger: Ledger) -> dict[_Part, int]:
 def inside(ledger: Ledger) -> list[Inside]:
     """Balances within the group that do not cancel over its entities; there should be none."""
     chart = load_chart()
-    found: dict[tuple[str, Tag, Currency], int] = {}
+    found: dict[tuple[str, IfrsAdjustment, Currency], int] = {}
     for key, minor in ledger.balances().items():
         account = chart.by_number[key.account]
         if account.within_group and account.name != "exchange_position":
-            place = account.name, Tag(key.tag), Currency(key.currency)
+            place = account.name, IfrsAdjustment(key.tag), Currency(key.currency)
             found[place] = found.get(place, 0) + minor
     return [Inside(*place, minor) for place, minor in sorted(found.items()) if minor]
 

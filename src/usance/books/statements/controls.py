@@ -7,7 +7,7 @@ from datetime import date
 
 import numpy as np
 
-from usance.base.codes import Currency, Tag
+from usance.base.codes import Currency, IfrsAdjustment
 from usance.base.dates import to_month
 from usance.base.errors import UsanceError
 from usance.base.money import Money
@@ -107,7 +107,7 @@ def _rules_between(books: GroupBooks, accounts: list[int], cash: list[int]) -> l
 
 def _trial(books: GroupBooks) -> Iterator[UsanceError]:
     for (entity, tag, currency), minor in trial_balance(books.ledger).items():
-        where = f"entity {entity}, {Tag(tag).label}"
+        where = f"entity {entity}, {IfrsAdjustment(tag).label}"
         what = f"the trial balance is {Money(minor, Currency(currency).label)}, not zero"
         yield ControlFailed(what, where=where, fix="Find the journal that does not balance")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import date
 
-from usance.base.codes import Tag
+from usance.base.codes import IfrsAdjustment
 from usance.base.dates import to_month
 from usance.books.chart import AccountKind, load_chart
 from usance.books.group.rules import load_group_rules
@@ -35,10 +35,10 @@ _REASONS = {
 
 
 def equity_roll_forwards(
-    books: GroupBooks, start: date, end: date, *tags: Tag
+    books: GroupBooks, start: date, end: date, *tags: IfrsAdjustment
 ) -> dict[str, RollForward]:
     """Every line of equity from the end of one day to the end of another."""
-    chosen = tags or (Tag.NONE,)
+    chosen = tags or (IfrsAdjustment.NONE,)
     first, last = books.at(start), books.at(end)
     moved: dict[tuple[str, str], int] = {}
     for line, reason, minor in _movements(books, first, last, chosen):
@@ -65,7 +65,7 @@ def equity_rows(rolls: dict[str, RollForward], period: str) -> list[Row]:
 
 
 def _movements(
-    books: GroupBooks, first: Consolidated, last: Consolidated, tags: tuple[Tag, ...]
+    books: GroupBooks, first: Consolidated, last: Consolidated, tags: tuple[IfrsAdjustment, ...]
 ) -> Iterator[tuple[str, str, int]]:
     chart = load_chart()
     reasons = {rule.number: _REASONS.get(rule.amount, OTHER) for rule in load_group_rules()}

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from datetime import date
 
-from usance.base.codes import Tag
+from usance.base.codes import IfrsAdjustment
 from usance.base.errors import UsanceError
 from usance.books.errors import ControlFailed
 from usance.books.statements.consolidation import Consolidated, GroupBooks
@@ -26,13 +26,13 @@ from usance.books.statements.primary import (
     operations,
 )
 
-COLUMNS: dict[str, tuple[Tag, ...]] = {
-    "us_gaap": (Tag.NONE,),
-    "ecl_net_of_tax": (Tag.ECL,),
-    "effective_interest_net_of_tax": (Tag.EIR,),
-    "share_based_compensation": (Tag.SBC,),
-    "financial_guarantee_net_of_tax": (Tag.GUARANTEE,),
-    "ifrs": tuple(Tag),
+COLUMNS: dict[str, tuple[IfrsAdjustment, ...]] = {
+    "us_gaap": (IfrsAdjustment.NONE,),
+    "ecl_net_of_tax": (IfrsAdjustment.ECL,),
+    "effective_interest_net_of_tax": (IfrsAdjustment.EIR,),
+    "share_based_compensation": (IfrsAdjustment.SBC,),
+    "financial_guarantee_net_of_tax": (IfrsAdjustment.GUARANTEE,),
+    "ifrs": tuple(IfrsAdjustment),
 }
 """The columns in print order; the last is the sum of all."""
 _SHEET, _OPERATIONS = "ifrs_reconciliation_balance_sheet", "ifrs_reconciliation_operations"

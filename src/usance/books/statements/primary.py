@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from usance.base.codes import Tag
+from usance.base.codes import IfrsAdjustment
 from usance.books.chart import AccountKind, Chart, load_chart
 from usance.books.statements.consolidation import Consolidated
 from usance.books.statements.layout import OUTSIDE_LINE, accounts_of, is_profit, load_layout
@@ -36,12 +36,12 @@ Amounts = Callable[[str], int]
 """What an account holds, or what moved on it; debit positive."""
 
 
-def balance(group: Consolidated, *tags: Tag) -> Amounts:
+def balance(group: Consolidated, *tags: IfrsAdjustment) -> Amounts:
     """What accounts hold at the end of a day."""
     return lambda name: group.amount(name, *tags)
 
 
-def movement(start: Consolidated | None, end: Consolidated, *tags: Tag) -> Amounts:
+def movement(start: Consolidated | None, end: Consolidated, *tags: IfrsAdjustment) -> Amounts:
     """What moved on accounts between two days; from the beginning if there is no first one."""
 
     def moved(name: str) -> int:
@@ -51,7 +51,7 @@ def movement(start: Consolidated | None, end: Consolidated, *tags: Tag) -> Amoun
 
 
 def balance_sheet(
-    group: Consolidated, *tags: Tag, statement: str = "balance_sheet"
+    group: Consolidated, *tags: IfrsAdjustment, statement: str = "balance_sheet"
 ) -> list[Row]:  # fmt: skip
     """The balance sheet at the end of a day."""
     sheet = _Sheet(statement, group.day.isoformat(), balance(group, *tags))

@@ -24,7 +24,7 @@ from usance.base.errors import raise_all
 from usance.base.ids import PER_USER, SHARD_BITS
 from usance.base.parameters import Parameters
 from usance.base.tables import table
-from usance.books.close.closes import standing
+from usance.books.close.closes import effective_closes
 from usance.books.errors import PeriodError
 from usance.books.loans.positions import FIELDS
 from usance.books.tape.cells import cells_for, read_cells_file
@@ -36,7 +36,7 @@ from usance.measure.book_tape import bucket, cells_of_loans
 I64 = NDArray[np.int64]
 TAPE = table("tape").with_amounts([*FIELDS, "compensated_now", "charged_off_now"])
 """The `tape` table with a position's fields, and what the month paid out and charged off."""
-_MOST_DAYS = 2**15 - 1
+_MAX_DAYS = 2**15 - 1
 _DAYS = 1 << 20
 
 
@@ -76,7 +76,7 @@ def read_portfolio(
 
 def file_portfolio(book: Book, given: Portfolio) -> None:
     """Put a portfolio into a book: months that are closed must be there as they are."""
-    closed = max((close.month for close in standing(book)), default=0)
+    closed = max((close.month for close in effective_closes(book)), default=0)
     with book.writing() as step:
         for month, shard, part in _parts(given.rows):
             if month > closed:
@@ -112,7 +112,7 @@ def _rows(tape: GivenTape, made: TapePositions, cells: pa.Table) -> pa.Table:
     order = np.lexsort((columns["loan_id"], columns["month"]))
     found = {
         "month": columns["month"], "loan_id": columns["loan_id"],
-        "mob": columns["month"] - made.cohort, "dpd": np.minimum(late, _MOST_DAYS),
+        "mob": columns["month"] - made.cohort, "dpd": np.minimum(late, _MAX_DAYS),
         "bucket": grade, "bucket_prev": before(grade, -1), "status": columns["status"],
         "principal_minor": unpaid, "principal_prev_minor": before(unpaid, 0),
         "past_due_minor": tape.get("past_due", 0),

@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from usance.base.codes import Code, Model, Product, parse
+from usance.base.codes import Code, FundingModel, Product, parse
 from usance.base.columns import arrays, make
 from usance.base.documents import read_text
 from usance.base.errors import UsanceError, raise_all, unknown
@@ -27,7 +27,7 @@ from usance.books.errors import TapeError
 
 NAME = "cells.csv"
 _NEEDED = ("cell", "model", "product", "source")
-_MOST = 2**15 - 1
+_MAX = 2**15 - 1
 _WIDE = 2**16 - 1
 
 
@@ -60,7 +60,7 @@ def _readers(platform: int) -> dict[str, _Reader]:
     """How each cell of the file is read, and what stands for an empty one."""
     return {
         "cell": (_number, None),
-        "model": (lambda text, where: _code(Model, text, where), None),
+        "model": (lambda text, where: _code(FundingModel, text, where), None),
         "product": (lambda text, where: _code(Product, text, where), None),
         "source": (_number, None),
         "entity": (_number, platform),
@@ -82,8 +82,8 @@ def _read(
 
 
 def _number(text: str, where: str) -> int:
-    if not text.isdigit() or int(text) > _MOST:
-        raise TapeError(f"{text!r} is no number", where=where, fix=f"Give 0 to {_MOST}")
+    if not text.isdigit() or int(text) > _MAX:
+        raise TapeError(f"{text!r} is no number", where=where, fix=f"Give 0 to {_MAX}")
     return int(text)
 
 

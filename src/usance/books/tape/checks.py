@@ -18,7 +18,7 @@ from usance.base.errors import UsanceError
 from usance.base.money import Money
 from usance.books.errors import TapeError
 from usance.books.tape.columns import COLUMNS, CONSTANT, NOT_GIVEN, TERMS
-from usance.books.tape.file import MOST_PROBLEMS, GivenTape
+from usance.books.tape.file import MAX_PROBLEMS, GivenTape
 from usance.books.tape.numbers import CODES
 from usance.loan.bounds import (
     MAX_KERNEL_FIRST_DAYS,
@@ -29,7 +29,7 @@ from usance.loan.convention import OWN
 
 I64 = NDArray[np.int64]
 Shown = Callable[[int], str]
-_MOST_FEE_DAYS = 9 * 10**12
+_MAX_FEE_DAYS = 9 * 10**12
 """A fee times its days times a million stays within 64 bits."""
 
 
@@ -53,8 +53,8 @@ def tape_problems(tape: GivenTape, currency: str) -> list[UsanceError]:
         *_rows_of_loans(tape), *_lives(tape, money), *_amounts(tape, money), *_terms(tape, money)
     ):  # fmt: skip
         found += [(int(tape.row[place]), tape.wrong(place, check.say(place), check.fix))
-                  for place in check.places[:MOST_PROBLEMS].tolist()]  # fmt: skip
-        more += max(0, len(check.places) - MOST_PROBLEMS)
+                  for place in check.places[:MAX_PROBLEMS].tolist()]  # fmt: skip
+        more += max(0, len(check.places) - MAX_PROBLEMS)
     problems = [problem for _, problem in sorted(found, key=lambda pair: pair[0])]
     if more:
         what = f"{more} more rows are wrong like these"
@@ -209,7 +209,7 @@ def _terms(tape: GivenTape, money: Shown) -> Iterator[Check]:
     fees = np.maximum(tape.get("guarantee_fee", 0), tape.get("service_fee", 0))
     days = tape.get("term_days", 0)
     yield Check(
-        np.flatnonzero(fees > _MOST_FEE_DAYS // np.maximum(days, 1)),
+        np.flatnonzero(fees > _MAX_FEE_DAYS // np.maximum(days, 1)),
         lambda place: f"fees of {money(fees[place])} over {days[place]} days are out of range",
         "Correct one of them",
     )

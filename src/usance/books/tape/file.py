@@ -24,7 +24,7 @@ from usance.books.tape.numbers import Wrong, read_cells
 from usance.measure.tape.file import read_rows
 
 I64 = NDArray[np.int64]
-MOST_PROBLEMS = 1_000
+MAX_PROBLEMS = 1_000
 """A file with more is of another kind; the rest would not help."""
 _KIND = ("model", "product")
 _KEYS = ("month", "loan_id", "dpd", "status", "originated", "principal")
@@ -170,10 +170,10 @@ def _lacks(path: Path, column: TapeColumn, other: str = "") -> TapeError:
 def _named(path: Path, numbers: I64, wrong: Wrong) -> list[UsanceError]:
     found: list[UsanceError] = [
         TapeError(what, where=f"{path} row {numbers[row]}" if len(numbers) else str(path), fix=fix)
-        for row, what, fix in wrong[:MOST_PROBLEMS]
+        for row, what, fix in wrong[:MAX_PROBLEMS]
     ]
-    if len(wrong) > MOST_PROBLEMS:
-        what = f"{len(wrong) - MOST_PROBLEMS} more rows are wrong in the same column"
+    if len(wrong) > MAX_PROBLEMS:
+        what = f"{len(wrong) - MAX_PROBLEMS} more rows are wrong in the same column"
         found.append(TapeError(what, where=str(path), fix="Correct the first ones first"))
     return found
 

@@ -15,7 +15,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from usance.base.book import Book
-from usance.base.codes import Kind
+from usance.base.codes import FactKind
 from usance.base.columns import arrays, arrow_schema
 from usance.base.dates import first_of_month, from_day, last_of_month, to_day, to_month
 from usance.base.tables import table
@@ -76,10 +76,10 @@ class _ShardLoans:
         self.settle(month)
         is_new = ~np.isin(rows["loan_id"], self.loan_id)
         for kind, name, when, which in (
-            (Kind.DISBURSED, "principal", rows["cohort"], is_new),
-            (Kind.COMPENSATED, "compensated_now", rows["month"], rows["compensated_now"] > 0),
-            (Kind.CHARGED_OFF, "charged_off_now", rows["month"], rows["charged_off_now"] > 0),
-            (Kind.RECOVERED, "recovered_minor", rows["month"], rows["recovered_minor"] > 0),
+            (FactKind.DISBURSED, "principal", rows["cohort"], is_new),
+            (FactKind.COMPENSATED, "compensated_now", rows["month"], rows["compensated_now"] > 0),
+            (FactKind.CHARGED_OFF, "charged_off_now", rows["month"], rows["charged_off_now"] > 0),
+            (FactKind.RECOVERED, "recovered_minor", rows["month"], rows["recovered_minor"] > 0),
         ):
             self._tell(rows, int(kind), rows[name], when, which)
         here = np.stack([rows[name] for name in p.FIELDS], 1)

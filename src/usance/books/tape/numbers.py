@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from usance.base.codes import Code, Currency, Model, Product, Status, parse
+from usance.base.codes import Code, Currency, FundingModel, Product, Status, parse
 from usance.base.dates import parse_date, parse_month, to_day, to_month
 from usance.base.errors import UsanceError
 from usance.books.tape.columns import NOT_GIVEN, TapeColumn
@@ -28,9 +28,9 @@ I64 = NDArray[np.int64]
 Wrong = list[tuple[int, str, str]]
 """Rows from 0, what is wrong there, and what to do."""
 
-_MOST = {"whole": 2**31 - 1, "small": 2**15 - 1, "id": 2**53 - 1, "flag": 1}
+_MAX = {"whole": 2**31 - 1, "small": 2**15 - 1, "id": 2**53 - 1, "flag": 1}
 """The largest number of each kind of column."""
-CODES: Mapping[str, type[Code]] = {"model": Model, "product": Product, "status": Status}
+CODES: Mapping[str, type[Code]] = {"model": FundingModel, "product": Product, "status": Status}
 """The closed set of each kind of column that has one."""
 _FIRST_MONTH, _LAST_MONTH = 1, 1571  # February 1970 to December 2100
 
@@ -47,8 +47,8 @@ def read_cells(
         exponent = 0 if is_minor else parse(Currency, currency).exponent
         name = spec.names[0 if is_minor else 1]
         return _amounts(column, name, exponent, MAX_KERNEL_PRINCIPAL_MINOR)
-    if spec.kind in _MOST:
-        return _amounts(column, spec.name, 0, _MOST[spec.kind])
+    if spec.kind in _MAX:
+        return _amounts(column, spec.name, 0, _MAX[spec.kind])
     if spec.kind == "month":
         return _by_value(column, spec.name, _month)
     if spec.kind == "day":

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from usance.base.codes import Model, Status
+from usance.base.codes import FundingModel, Status
 from usance.books.effective_interest.columns import effective_rates, fees_earned
 from usance.books.loans import positions as p
 from usance.books.tape.checks import last_days, months_of, same_loan
@@ -77,12 +77,12 @@ class _Rows:
 
     def _stop(self) -> I64:
         """The row at which each loan has stopped earning for good; else the row itself."""
-        paid_out = (self.model == Model.CAPITAL_HEAVY) & (self.compensated > 0)
+        paid_out = (self.model == FundingModel.CAPITAL_HEAVY) & (self.compensated > 0)
         self.ended_at = self._from_first(paid_out | (self.charged_off > 0))
         return np.minimum(self.place, self.ended_at)
 
     def _event(self) -> I64:
-        paid_out = (self.model == Model.CAPITAL_HEAVY) & (self.compensated[self.stop] > 0)
+        paid_out = (self.model == FundingModel.CAPITAL_HEAVY) & (self.compensated[self.stop] > 0)
         kind = np.where(paid_out, p.PAYOUT, p.CHARGE_OFF)
         return np.where(self.place >= self.ended_at, kind, p.NO_EVENT)
 
@@ -138,7 +138,7 @@ def _terms(rows: _Rows, out: I64) -> None:
     out[:, p.EARNED_DAYS] = np.minimum(elapsed[rows.source], out[:, p.TERM_DAYS])
     agreed = (rows.get("rate_ppm", 0) * 1_000 + 6) // 12  # a month, in ppb
     rates = rows.get("eir_ppb", agreed)
-    out[:, p.EFFECTIVE_PPB] = np.where(rows.model == Model.ON_BALANCE_SHEET, rates, 0)
+    out[:, p.EFFECTIVE_PPB] = np.where(rows.model == FundingModel.ON_BALANCE_SHEET, rates, 0)
 
 
 def _cash(rows: _Rows, out: I64) -> None:
@@ -184,7 +184,7 @@ def _fees(rows: _Rows, out: I64) -> list[str]:
     """What of upfront fees is earned: as told, by effective interest, or by days of the term."""
     told, ifrs = (rows.get(name)[rows.source] for name in ("earned_fee", "earned_fee_ifrs"))
     own = (out[:, p.UPFRONT] > 0) | (told > 0) | (ifrs > 0)
-    own &= rows.model == Model.ON_BALANCE_SHEET
+    own &= rows.model == FundingModel.ON_BALANCE_SHEET
     if not own.any():
         return []
     with_terms = own & (told == NOT_GIVEN)

@@ -13,7 +13,7 @@ from usance.base.manifest import Manifest
 from usance.base.parameters import Parameters
 from usance.base.step import MANIFEST
 from usance.books.close.checklist import Closing, close
-from usance.books.close.closes import standing
+from usance.books.close.closes import effective_closes
 from usance.books.close.scope import Progress, no_progress
 from usance.books.errors import PeriodError, TapeError
 from usance.books.periods import ClosePeriod, parse_close_period
@@ -90,4 +90,4 @@ def _known(book: Book, period: ClosePeriod) -> datetime:
 
 
 def _is_open(book: Book, period: ClosePeriod) -> bool:
-    return all(close.month < period.last_month for close in standing(book))
+    return all(close.month < period.last_month for close in effective_closes(book))

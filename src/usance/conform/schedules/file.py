@@ -21,7 +21,7 @@ from usance.conform.schedules.step_checks import check_amount, check_step
 from usance.conform.schedules.steps import CHECK, Step
 from usance.conform.schedules.terms import CaseReader, bucket_order, read_terms
 from usance.loan.convention import Bucket
-from usance.migration.bounds import MOST_AMOUNT, MOST_STEPS
+from usance.migration.bounds import MAX_AMOUNT, MAX_STEPS
 from usance.migration.terms import PENALTIES_FIRST, ForeignTerms
 
 _DEFAULT_ORDER = "allocation_default_order_fineract_advanced"
@@ -84,7 +84,7 @@ def _case(position: int, case: object, where: str, order: Sequence[Bucket]) -> C
         return Case(position, "none", nothing, 0, (), problems=(error,))
     reader = CaseReader(case, where)
     terms = read_terms(reader, order)
-    amount = reader.number("principal_applied", 0, most=MOST_AMOUNT)
+    amount = reader.number("principal_applied", 0, most=MAX_AMOUNT)
     planned = check_amount(reader, "principal_applied", amount, terms.decimals)
     steps = _steps(reader, terms.decimals)
     has_life = any(step["type"] not in _PLAIN for step in steps)
@@ -99,8 +99,8 @@ def _case(position: int, case: object, where: str, order: Sequence[Bucket]) -> C
 def _steps(reader: CaseReader, decimals: int) -> tuple[Step, ...]:
     has_steps = "steps" in reader.case
     found = (reader.get("steps", list) or []) if has_steps else _one_schedule(reader)
-    if len(found) > MOST_STEPS:
-        reader.problem("steps", f"are {len(found)}", f"Give at most {MOST_STEPS}")
+    if len(found) > MAX_STEPS:
+        reader.problem("steps", f"are {len(found)}", f"Give at most {MAX_STEPS}")
         return ()
     steps = []
     for number, step in enumerate(found, start=1):

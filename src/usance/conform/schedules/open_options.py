@@ -30,7 +30,7 @@ from usance.migration.terms import (
     YearSplit,
 )
 
-MOST_ATTEMPTS = 243
+MAX_ATTEMPTS = 243
 _CHARGEBACKS = (
     (Component.INTEREST, PENALTY, FEE, Component.PRINCIPAL),
     (PENALTY, FEE, Component.INTEREST, Component.PRINCIPAL),
@@ -59,7 +59,7 @@ def settings(
         *_years(terms),
     ]
     combinations = product(*([None, *choices] for choices in open_options))
-    for combination in islice(combinations, MOST_ATTEMPTS):
+    for combination in islice(combinations, MAX_ATTEMPTS):
         chosen = [setting for setting in combination if setting]
         changed = terms
         for setting in chosen:

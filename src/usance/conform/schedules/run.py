@@ -14,7 +14,7 @@ from pathlib import Path
 from usance.base.errors import UsanceError
 from usance.conform.schedules.cells import Difference
 from usance.conform.schedules.file import Case, read_cases
-from usance.conform.schedules.open_options import MOST_ATTEMPTS, settings
+from usance.conform.schedules.open_options import MAX_ATTEMPTS, settings
 from usance.conform.schedules.steps import Play, Unplayable
 
 
@@ -60,8 +60,8 @@ class Result:
         """The same for people."""
         name = f"case {self.position:>4}  {self.group}"
         settings = f" (with {'; '.join(self.assumed)})" if self.assumed else ""
-        if self.attempts >= MOST_ATTEMPTS:
-            settings += f" (only the first {MOST_ATTEMPTS} combinations of settings were tried)"
+        if self.attempts >= MAX_ATTEMPTS:
+            settings += f" (only the first {MAX_ATTEMPTS} combinations of settings were tried)"
         if self.errors:
             return f"FAIL  {name}: cannot be used"
         if self.problems:

@@ -12,10 +12,10 @@ from usance.conform.schedules.steps import AGEING_INTEREST, CHECK, PAYMENTS, Ste
 from usance.conform.schedules.terms import FUTURE, CaseReader
 from usance.loan.convention import Unit
 from usance.migration.bounds import (
-    MOST_EVERY,
-    MOST_INSTALMENTS,
-    MOST_RATE_PCT,
-    MOST_STEPS,
+    MAX_EVERY,
+    MAX_INSTALMENTS,
+    MAX_RATE_PCT,
+    MAX_STEPS,
     minor,
     plain_decimal,
     whole,
@@ -45,10 +45,10 @@ _CHOICES: dict[str, list[str]] = {
     "reAgeInterestHandling": list(AGEING_INTEREST),
 }
 _COUNTS = {
-    "numberOfInstallments": MOST_INSTALMENTS,
-    "frequencyNumber": MOST_EVERY,
-    "extraTerms": MOST_INSTALMENTS,
-    "nth": MOST_STEPS,
+    "numberOfInstallments": MAX_INSTALMENTS,
+    "frequencyNumber": MAX_EVERY,
+    "extraTerms": MAX_INSTALMENTS,
+    "nth": MAX_STEPS,
 }
 
 
@@ -103,7 +103,7 @@ def _check_fields(reader: CaseReader, place: str, found: Mapping[str, Any]) -> N
         elif name in _COUNTS:
             _check_number(reader, where, value, 1, _COUNTS[name], is_whole=True)
         elif name == "newInterestRate":
-            _check_number(reader, where, value, 0, MOST_RATE_PCT)
+            _check_number(reader, where, value, 0, MAX_RATE_PCT)
 
 
 def _check_number(

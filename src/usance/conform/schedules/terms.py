@@ -15,11 +15,11 @@ from usance.loan.convention import Amortisation, Bucket, Early, Rounding, Unit, 
 from usance.migration.bounds import (
     FIRST_YEAR,
     LAST_YEAR,
-    MOST_AMOUNT,
-    MOST_DECIMALS,
-    MOST_EVERY,
-    MOST_INSTALMENTS,
-    MOST_RATE_PCT,
+    MAX_AMOUNT,
+    MAX_DECIMALS,
+    MAX_EVERY,
+    MAX_INSTALMENTS,
+    MAX_RATE_PCT,
     plain_day,
     whole,
 )
@@ -71,7 +71,7 @@ _VARIANT_COMPONENTS = {
     "Pen": PENALTY, "Fee": FEE, "Int": Component.INTEREST, "Pri": Component.PRINCIPAL,
 }  # fmt: skip
 _FIXED_LENGTH = re.compile(r"fixed length (?:of )?([0-9]+)")
-_MOST_LENGTH = 99_999
+_MAX_LENGTH = 99_999
 _RATE_BASIS = re.compile(r"per (year|month|whole term)(?: \(.*\))?")
 _PRE_CLOSURES = {
     "1": PreClosure.TILL_DAY,
@@ -167,9 +167,9 @@ def read_terms(reader: CaseReader, default_order: Sequence[Bucket]) -> ForeignTe
     """The terms of a case, but for the day of disbursement."""
     return ForeignTerms(
         disbursed_on=date.min,
-        rate_pct=reader.number("nominal_rate_pct", most=MOST_RATE_PCT),
-        instalments=reader.whole("n_instalments", least=1, most=MOST_INSTALMENTS),
-        every=reader.whole("repay_every", least=1, most=MOST_EVERY),
+        rate_pct=reader.number("nominal_rate_pct", most=MAX_RATE_PCT),
+        instalments=reader.whole("n_instalments", least=1, most=MAX_INSTALMENTS),
+        every=reader.whole("repay_every", least=1, most=MAX_EVERY),
         unit=reader.choice("frequency", {unit.name: unit for unit in Unit}),
         plan=reader.choice("schedule_engine", {plan.value: plan for plan in Plan}),
         rate_basis=_rate_basis(reader),
@@ -177,11 +177,11 @@ def read_terms(reader: CaseReader, default_order: Sequence[Bucket]) -> ForeignTe
         method=reader.choice("interest_type", _METHODS),
         basis=reader.choice("interest_calculation_period", _BASES),
         rounding=reader.choice("rounding_mode", {each.name: each for each in Rounding}),
-        decimals=reader.whole("currency_decimals", 2, most=MOST_DECIMALS),
-        multiple_of=reader.whole("instalment_amount_in_multiples_of", 0, most=MOST_AMOUNT),
-        grace_principal=reader.whole("grace_principal", 0, most=MOST_INSTALMENTS),
-        grace_interest=reader.whole("grace_interest", 0, most=MOST_INSTALMENTS),
-        interest_free=reader.whole("interest_free_periods", 0, most=MOST_INSTALMENTS),
+        decimals=reader.whole("currency_decimals", 2, most=MAX_DECIMALS),
+        multiple_of=reader.whole("instalment_amount_in_multiples_of", 0, most=MAX_AMOUNT),
+        grace_principal=reader.whole("grace_principal", 0, most=MAX_INSTALMENTS),
+        grace_interest=reader.whole("grace_interest", 0, most=MAX_INSTALMENTS),
+        interest_free=reader.whole("interest_free_periods", 0, most=MAX_INSTALMENTS),
         fixed_length=_fixed_length(reader),
         down_payment_pct=reader.number("down_payment_pct", 0, most=99),
         down_payment_auto=reader.get("down_payment_auto", bool, False),
@@ -224,10 +224,10 @@ def _rate_basis(reader: CaseReader) -> RateBasis:
 
 def _fixed_length(reader: CaseReader) -> int:
     found = _FIXED_LENGTH.search(reader.get("creation_note", str, ""))
-    if found and len(found[1]) > len(str(_MOST_LENGTH)):
-        reader.problem("creation_note", f"is {found[0]!r}", f"Give at most {_MOST_LENGTH}")
+    if found and len(found[1]) > len(str(_MAX_LENGTH)):
+        reader.problem("creation_note", f"is {found[0]!r}", f"Give at most {_MAX_LENGTH}")
         return 0
-    return int(found[1]) if found else reader.whole("fixed_length", 0, most=_MOST_LENGTH)
+    return int(found[1]) if found else reader.whole("fixed_length", 0, most=_MAX_LENGTH)
 
 
 def _recalculation(reader: CaseReader) -> Recalculation | None:

@@ -34,7 +34,7 @@ from usance.disclose.release.figures import Release
 from usance.disclose.tie_out.rebuilder import makers_of
 from usance.disclose.ties import Tie
 
-MOST_LOANS = 20
+MAX_LOANS = 20
 """Loans shown of one journal; the sum of the others is told."""
 
 
@@ -120,7 +120,7 @@ class Drill:
             return dict(told(self.release.stated, self.stated_ids))
         return dict(told(self.release.closed.facts, wanted))
 
-    def as_dict(self, most: int = MOST_LOANS) -> dict[str, Any]:
+    def as_dict(self, most: int = MAX_LOANS) -> dict[str, Any]:
         """The answer for programs."""
         fact = self.fact
         shown = self._shown_loans(most)
@@ -158,7 +158,7 @@ class Drill:
             for address, each in self.made_from:
                 yield f"  {each.text:>20}  {address}"
         if self.metric is not None:
-            yield from self.metric.lines(MOST_LOANS)
+            yield from self.metric.lines(MAX_LOANS)
         if self.stated:
             yield f"stated: {self.stated}"
         for fact_id, known in self.group_facts.items() if self.stated_ids else ():
@@ -179,7 +179,7 @@ class Drill:
 
     @cached_property
     def _counted(self) -> dict[int, dict[str, Any]]:
-        return self.facts_of(self._shown_loans(MOST_LOANS))
+        return self.facts_of(self._shown_loans(MAX_LOANS))
 
     def _journal_lines(self, account: AccountDrill, journal: Journal) -> Iterator[str]:
         amount = number(account.part.sign * journal.amount_minor, self.currency)
@@ -190,7 +190,7 @@ class Drill:
             stated = number(known["amount_minor"], known["currency"])
             yield (f"      {stated:>20}  group fact {journal.fact_id}: {known['kind']} on "
                    f"{known['effective_on']}")  # fmt: skip
-        shown = _largest(journal, MOST_LOANS)
+        shown = _largest(journal, MAX_LOANS)
         for share in shown:
             part = number(account.part.sign * share.amount_minor, self.currency)
             known = self._counted[share.loan_id]

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from usance.base.book import Book
-from usance.base.codes import DecisionKind, Kind, Status
+from usance.base.codes import DecisionKind, FactKind, Status
 from usance.base.dates import format_month, to_month
 from usance.base.manifest import FileEntry
 from usance.base.parquet import check_unchanged
@@ -48,7 +48,7 @@ def facts_of_loans(
         if row["effective_on"] <= day and row["booked_at"] <= known_at:
             kept = found[row.pop("loan_id")]["facts"]
             booked = row["booked_at"].isoformat()
-            kept.append({**row, "kind": Kind(row["kind"]).label, "booked_at": booked})
+            kept.append({**row, "kind": FactKind(row["kind"]).label, "booked_at": booked})
     decided = sorted({each["decision_id"] for each in found.values()} - {0})
     decisions = {row["decision_id"]: row for row in _decisions(book, decided)}
     for each in found.values():

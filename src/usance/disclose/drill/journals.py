@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from usance.base.codes import Tag
+from usance.base.codes import IfrsAdjustment
 from usance.base.columns import arrays
 from usance.base.dates import to_month
 from usance.books.chart import load_chart
@@ -96,6 +96,6 @@ class Journals:
         )  # fmt: skip
 
 
-def tag_name(tag: Tag) -> str:
+def tag_name(tag: IfrsAdjustment) -> str:
     """How a tag is told: entries without one are those of US GAAP."""
-    return "us_gaap" if tag is Tag.NONE else tag.label
+    return "us_gaap" if tag is IfrsAdjustment.NONE else tag.label

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import date
 
-from usance.base.codes import Tag
+from usance.base.codes import IfrsAdjustment
 from usance.books.chart import load_chart
 from usance.books.statements import cash
 from usance.books.statements.layout import is_profit
@@ -23,7 +23,7 @@ class Part:
     """An account's entries of one tag: up to `day`, or after `before`; of some rules, or all."""
 
     account: str
-    tag: Tag
+    tag: IfrsAdjustment
     sign: int
     day: date
     before: date | None = None
@@ -92,13 +92,13 @@ def _cash(exact: Exact, line: str, before: date, day: date) -> Made | None:
     accounts = [account.name for account in load_chart() if account.is_cash]
     if line in e.ACTIVITIES:
         rules = frozenset(e.cash_rules(line))
-        parts = [Part(name, Tag.NONE, 1, day, before, rules) for name in accounts]
+        parts = [Part(name, IfrsAdjustment.NONE, 1, day, before, rules) for name in accounts]
     elif line == cash.EFFECT:
         parts = []  # what rates did to cash is no entry
     else:
         start = before if line == cash.CHANGE else None
         on = before if line == cash.OPENING_CASH else day
-        parts = [Part(name, Tag.NONE, 1, on, start) for name in accounts]
+        parts = [Part(name, IfrsAdjustment.NONE, 1, on, start) for name in accounts]
     return Made(amounts[line], tuple(parts))
 
 
@@ -131,4 +131,4 @@ _SOURCES = {
 def _pay_parts(before: date, day: date) -> Iterator[Part]:
     for account in load_chart():
         if is_profit(account):
-            yield Part(account.name, Tag.NONE, 1, day, before, e.pay_rules())
+            yield Part(account.name, IfrsAdjustment.NONE, 1, day, before, e.pay_rules())

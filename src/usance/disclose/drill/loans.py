@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from usance.base.book import Book
-from usance.base.codes import Tag
+from usance.base.codes import IfrsAdjustment
 from usance.base.columns import arrays
 from usance.books.close.closes import CloseRef
 from usance.books.close.scope import shares_of
@@ -47,7 +47,7 @@ class LoanShares:
     _made: dict[tuple[int, int], tuple[Lines, I64]] = field(default_factory=dict)
 
     def of(
-        self, close_no: int, rule: int, entity: int, cell: int, account: int, tag: Tag,
+        self, close_no: int, rule: int, entity: int, cell: int, account: int, tag: IfrsAdjustment,
         loan_id: int = 0,
     ) -> tuple[LoanShare, ...]:  # fmt: skip
         """The loans that make up one line of a journal; a journal of one loan names it."""

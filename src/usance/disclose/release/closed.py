@@ -11,7 +11,7 @@ import pyarrow as pa
 from usance.base.book import Book
 from usance.base.dates import first_of_month, from_day, last_of_month
 from usance.base.parameters import Parameters
-from usance.books.close.closes import CloseRef, known_at_of, postings_of, standing
+from usance.books.close.closes import CloseRef, effective_closes, known_at_of, postings_of
 from usance.books.close.group import GroupClose
 from usance.books.errors import PeriodError
 from usance.books.group.facts import GroupFact
@@ -65,7 +65,7 @@ class Closed:
 
 def closed_books(book: Book, period: ClosePeriod) -> Closed:
     """The books of a period, which must be closed."""
-    closes = tuple(close for close in standing(book) if close.month <= period.last_month)
+    closes = tuple(close for close in effective_closes(book) if close.month <= period.last_month)
     if not closes or closes[-1].month != period.last_month:
         fix = f"Close it first: usance close {period.label} --book {book.path}"
         raise PeriodError(f"{period.label} is not closed", where=str(book.path), fix=fix)

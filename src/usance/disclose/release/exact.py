@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import date
 from functools import cache, cached_property
 
-from usance.base.codes import Currency, Tag
+from usance.base.codes import Currency, IfrsAdjustment
 from usance.base.dates import to_month
 from usance.books.chart import load_chart
 from usance.books.group.entities import Entities, Entity, Role
@@ -31,7 +31,7 @@ from usance.books.statements.primary import (
 
 Key = tuple[str, str]
 """Line and parent."""
-Term = tuple[str, Tag, int]
+Term = tuple[str, IfrsAdjustment, int]
 """An account, the tag of its entries, and the sign they have in a line; debit positive."""
 
 SHEET, OPERATIONS, COMPREHENSIVE = "balance_sheet", "operations", "comprehensive_income"
@@ -88,9 +88,11 @@ def _terms(statement: str, row: Row, names: list[str]) -> tuple[Term, ...]:
     signs = _signs(row.amount_minor, names)
     found = [(name, tag, sign) for tag in tags_of(statement) for name, sign in signs.items()]
     if statement.startswith(SHEET_MATRIX) and row.line in (ACCRUED, CONTRACT):
-        found = [term for term in found if term[:2] != ("contract_liabilities", Tag.NONE)]
-        if row.line == ACCRUED and Tag.NONE in tags_of(statement):
-            found.append(("contract_liabilities", Tag.NONE, -1))
+        found = [
+            term for term in found if term[:2] != ("contract_liabilities", IfrsAdjustment.NONE)
+        ]
+        if row.line == ACCRUED and IfrsAdjustment.NONE in tags_of(statement):
+            found.append(("contract_liabilities", IfrsAdjustment.NONE, -1))
     return tuple(found)
 
 
@@ -108,7 +110,7 @@ def _signs(packed: int, names: list[str]) -> dict[str, int]:
 def _rows(statement: str, held: dict[str, int], company: str) -> list[Row]:
     parent = Entity(1, company, Role.PARENT, Currency.CNY)
     entities = Entities(Currency.CNY, {1: parent})
-    group = Consolidated(date.min, entities, {(1, Tag.NONE): held}, load_chart())
+    group = Consolidated(date.min, entities, {(1, IfrsAdjustment.NONE): held}, load_chart())
     base, _, column = statement.partition(":")
     if column:
         made = (
@@ -147,7 +149,7 @@ class Exact:
             statement, lambda name, tag: end.amount(name, tag) - start.amount(name, tag)
         )
 
-    def _sums(self, statement: str, amount: Callable[[str, Tag], int]) -> dict[Key, int]:
+    def _sums(self, statement: str, amount: Callable[[str, IfrsAdjustment], int]) -> dict[Key, int]:
         return {
             line.key: sum(sign * amount(name, tag) for name, tag, sign in line.terms)
             for line in lines_of(statement, self.books.entities)
@@ -169,7 +171,7 @@ class Exact:
         return sum(
             minor
             for (_, tag, rule), name, minor in self.books.translated(ledger, day)
-            if rule in rules and tag is Tag.NONE and is_profit(chart[name])
+            if rule in rules and tag is IfrsAdjustment.NONE and is_profit(chart[name])
         )
 
     @cached_property
@@ -184,10 +186,10 @@ def pay_rules() -> frozenset[int]:
     return frozenset(rule.number for rule in group_rules_of(PAY))
 
 
-def tags_of(statement: str) -> tuple[Tag, ...]:
+def tags_of(statement: str) -> tuple[IfrsAdjustment, ...]:
     """The tags whose entries a statement holds."""
     column = statement.partition(":")[2]
-    return COLUMNS[column] if column else (Tag.NONE,)
+    return COLUMNS[column] if column else (IfrsAdjustment.NONE,)
 
 
 def cash_rules(line: str) -> list[int]:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from usance.measure.inputs import Inputs
     from usance.measure.metrics import Result
 
-MOST_LOANS = 20_000
+MAX_LOANS = 20_000
 """Loans of a book whose tape is made here; a tape of more takes longer than a release should."""
 
 Where = tuple[tuple[str, tuple[int, ...]], ...]
@@ -116,7 +116,7 @@ def inputs_of(closed: Closed, last: date, as_of: date, known_at: datetime) -> In
 
 def _needs_tape(book: Book, given: Inputs) -> bool:
     has = "loans" in given and "facts" in given and "tape" not in given
-    return has and 0 < book.rows("loans") <= MOST_LOANS
+    return has and 0 < book.rows("loans") <= MAX_LOANS
 
 
 def segments(given: dict[str, list[str]]) -> Where:

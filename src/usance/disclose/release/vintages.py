@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from usance.disclose.profile import Profile
     from usance.measure.metrics import Result
 
-MOST_QUARTERS = 12
+MAX_QUARTERS = 12
 """Quarters that can be told apart in one chart and stand side by side on one page."""
 MONTH = "Month on book {}"
 
@@ -32,7 +32,7 @@ def vintage_figures(measured: Measured, profile: Profile, span: Span) -> Iterato
         quarters = list(dict.fromkeys(dict(each.dimensions)["cohort"] for each in known))
         for each in known:
             keys = dict(each.dimensions)
-            if keys["cohort"] in quarters[-MOST_QUARTERS:]:
+            if keys["cohort"] in quarters[-MAX_QUARTERS:]:
                 share = Fraction(100 * each.numerator, each.denominator)
                 steps = int(round_to(share, Fraction(1, 100), profile.rounding.method) * 100)
                 yield Figure(

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from usance.base.codes import Component, Fee, Kind
+from usance.base.codes import Component, FactKind, Fee
 from usance.base.dates import to_day
 from usance.base.documents import read_csv, read_text
 from usance.base.errors import DocumentError, UsanceError, unknown
@@ -43,7 +43,13 @@ MAX_VERSIONS = 1_000_000
 """More versions of terms than any loan has; whether one was given is asked of the terms."""
 
 _WITHOUT_AMOUNT = frozenset(
-    {Kind.TERMS_CHANGED, Kind.INTEREST_PAUSED, Kind.BOUGHT_OUT, Kind.CHARGED_OFF, Kind.REVERSED}
+    {
+        FactKind.TERMS_CHANGED,
+        FactKind.INTEREST_PAUSED,
+        FactKind.BOUGHT_OUT,
+        FactKind.CHARGED_OFF,
+        FactKind.REVERSED,
+    }
 )
 
 
@@ -51,7 +57,7 @@ class Written(NamedTuple):
     """A fact as it stands in a document."""
 
     place: str
-    kind: Kind | None
+    kind: FactKind | None
     has_ref: bool  # of its own, not by its position
 
 
@@ -80,7 +86,7 @@ class Refs:
             self.texts[number] = key
         return number
 
-    def add(self, given: Fields, number: int, kind: Kind | None, *, has_ref: bool) -> None:
+    def add(self, given: Fields, number: int, kind: FactKind | None, *, has_ref: bool) -> None:
         """Keep a fact under its reference; a problem if another one has it."""
         first = self.written.get(number)
         if first is None:
@@ -101,7 +107,7 @@ class Refs:
             elif not found.has_ref:
                 what = f"{found.place} has no ref of its own, only its position"
                 fix = "Give that fact a ref, and name it here"
-            elif found.kind is Kind.REVERSED:
+            elif found.kind is FactKind.REVERSED:
                 what = f"{name!r} is a reversal itself"
                 fix = "Book what it reversed again under a new ref"
             elif target in done:
@@ -123,12 +129,12 @@ def read_fact(
 ) -> Fact | None:
     """One fact, or None with the reasons kept; `position` is its reference if it has none."""
     before = len(given.problems)
-    kind = given.need("kind", one_of(Kind))
+    kind = given.need("kind", one_of(FactKind))
     effective_on = given.need("on", day)
     given.take("currency", lambda unit, where: check_currency(unit, currency, where))
     amount = _read_amount(given, kind, currency)
     arg = _read_arg(given, kind, refs, arg_key)
-    if kind is Kind.INTEREST_PAUSED and effective_on and 0 < arg < to_day(effective_on):
+    if kind is FactKind.INTEREST_PAUSED and effective_on and 0 < arg < to_day(effective_on):
         error = FactError("the pause ends before it begins", where=given.where(arg_key or "until"),
                           fix=f"Give {effective_on} or a later day")  # fmt: skip
         given.problems.append(error)
@@ -160,8 +166,8 @@ def read_rows(
     return [fact for fact in facts if fact is not None]
 
 
-def _read_amount(given: Fields, kind: Kind | None, currency: str) -> int | None:
-    if kind is Kind.REVERSED:
+def _read_amount(given: Fields, kind: FactKind | None, currency: str) -> int | None:
+    if kind is FactKind.REVERSED:
         fix = "Leave it out; the fact that is reversed has the amount"
         return given.take("amount", _refusal("an amount beside a reversal", fix))
     lowest = 0 if kind in _WITHOUT_AMOUNT else 1
@@ -169,14 +175,14 @@ def _read_amount(given: Fields, kind: Kind | None, currency: str) -> int | None:
     return ask("amount", amount_of(currency, lowest, MAX_FACT_MINOR, error=FactAmountError))
 
 
-def _read_arg(given: Fields, kind: Kind | None, refs: Refs, arg_key: str) -> int:
+def _read_arg(given: Fields, kind: FactKind | None, refs: Refs, arg_key: str) -> int:
     """What its kind says beside the amount, under the key of the kind or the one given."""
-    keys: dict[Kind, tuple[str, Reader[int]]] = {
-        Kind.WAIVED: ("component", one_of(Component)),
-        Kind.REVERSED: ("reverses", refs.read),
-        Kind.TERMS_CHANGED: ("terms", whole_of(1, MAX_VERSIONS)),
-        Kind.INTEREST_PAUSED: ("until", lambda each, where: to_day(day(each, where))),
-        Kind.FEE_CHARGED: ("fee", one_of(Fee)),
+    keys: dict[FactKind, tuple[str, Reader[int]]] = {
+        FactKind.WAIVED: ("component", one_of(Component)),
+        FactKind.REVERSED: ("reverses", refs.read),
+        FactKind.TERMS_CHANGED: ("terms", whole_of(1, MAX_VERSIONS)),
+        FactKind.INTEREST_PAUSED: ("until", lambda each, where: to_day(day(each, where))),
+        FactKind.FEE_CHARGED: ("fee", one_of(Fee)),
     }
     if kind not in keys:
         if arg_key and kind is not None:
@@ -185,10 +191,10 @@ def _read_arg(given: Fields, kind: Kind | None, refs: Refs, arg_key: str) -> int
         return 0
     own_key, read = keys[kind]
     key = arg_key or own_key
-    if kind is Kind.FEE_CHARGED:
+    if kind is FactKind.FEE_CHARGED:
         return given.take(key, read) or Fee.OTHER
     found = given.need(key, read)
-    if kind is Kind.REVERSED and found is not None:
+    if kind is FactKind.REVERSED and found is not None:
         refs.reversals.append(Reversal(given.where(key), found))
     return found or 0
 

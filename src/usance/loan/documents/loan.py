@@ -15,7 +15,7 @@ from datetime import date, datetime
 from functools import partial
 from pathlib import Path
 
-from usance.base.codes import Kind
+from usance.base.codes import FactKind
 from usance.base.documents import read_document, read_text
 from usance.base.errors import DocumentError, Problems, UsanceError, raise_all
 from usance.base.fields import Fields, Places, day, document_places, moment
@@ -53,7 +53,7 @@ class LoanDocument:
         seen = facts_rules.visible(
             self.facts, as_of=as_of, known_at=known_at or facts_rules.END_OF_TIME
         )
-        changes = [fact.effective_on for fact in seen if fact.kind is Kind.TERMS_CHANGED]
+        changes = [fact.effective_on for fact in seen if fact.kind is FactKind.TERMS_CHANGED]
         return max(changes, default=None)
 
     def explained(self, error: UsanceError) -> UsanceError:

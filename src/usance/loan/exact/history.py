@@ -13,9 +13,10 @@ oracle of the kernel.
 ...     first_due_on=date(2024, 1, 31),
 ...     convention=OWN["equal_principal_monthly"],
 ... )
->>> facts = [Fact(Kind.DISBURSED, date(2023, 12, 31), 9_000_00, ref=1)]
+>>> facts = [Fact(FactKind.DISBURSED, date(2023, 12, 31), 9_000_00, ref=1)]
 >>> facts += [
-...     Fact(Kind.PAID, row.due_on, row.total, ref=10 + row.number) for row in schedule(terms)[:4]
+...     Fact(FactKind.PAID, row.due_on, row.total, ref=10 + row.number)
+...     for row in schedule(terms)[:4]
 ... ]
 >>> view = replay(terms, facts, date(2024, 5, 15)).view()
 >>> view.principal_outstanding, view.accrued_interest, view.settlement
@@ -28,7 +29,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date, datetime
 
 from usance.base.calendars import Calendar
-from usance.base.codes import Component, Kind
+from usance.base.codes import Component, FactKind
 from usance.base.dates import EPOCH
 from usance.loan.errors import (
     DisbursementError,
@@ -68,7 +69,7 @@ def replay(
 
 def apply_fact(state: State, fact: Fact) -> None:
     """Let one fact happen; facts come in canonical order."""
-    if not state.disbursed and fact.kind != Kind.DISBURSED:
+    if not state.disbursed and fact.kind != FactKind.DISBURSED:
         raise NotDisbursed(f"{fact.name} comes before the disbursement", where=_where(fact),
                            fix="Book the disbursement first, or correct the day")  # fmt: skip
     day = fact.effective_on.toordinal()
@@ -178,19 +179,19 @@ def _interest_paused(state: State, fact: Fact, day: int) -> None:
     pause_interest(state, fact, day, fact.arg + EPOCH)
 
 
-_RULES: Mapping[Kind, Callable[[State, Fact, int], None]] = {
-    Kind.DISBURSED: _disbursed,
-    Kind.TERMS_CHANGED: _terms_changed,
-    Kind.INTEREST_PAUSED: _interest_paused,
-    Kind.FEE_CHARGED: _fee_charged,
-    Kind.PAID: _paid,
-    Kind.REFUNDED: _refunded,
-    Kind.CHARGED_BACK: _charged_back,
-    Kind.WAIVED: _waived,
-    Kind.COMPENSATED: _compensated,
-    Kind.BOUGHT_OUT: _bought_out,
-    Kind.CHARGED_OFF: _charged_off,
-    Kind.RECOVERED: _recovered,
+_RULES: Mapping[FactKind, Callable[[State, Fact, int], None]] = {
+    FactKind.DISBURSED: _disbursed,
+    FactKind.TERMS_CHANGED: _terms_changed,
+    FactKind.INTEREST_PAUSED: _interest_paused,
+    FactKind.FEE_CHARGED: _fee_charged,
+    FactKind.PAID: _paid,
+    FactKind.REFUNDED: _refunded,
+    FactKind.CHARGED_BACK: _charged_back,
+    FactKind.WAIVED: _waived,
+    FactKind.COMPENSATED: _compensated,
+    FactKind.BOUGHT_OUT: _bought_out,
+    FactKind.CHARGED_OFF: _charged_off,
+    FactKind.RECOVERED: _recovered,
 }
 
 

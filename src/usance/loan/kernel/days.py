@@ -7,7 +7,7 @@ negative one from the end, which takes a comparison each.
 
 from __future__ import annotations
 
-from usance.base.codes import Kind
+from usance.base.codes import FactKind
 from usance.base.compiled import kernel
 from usance.loan.bounds import MAX_KERNEL_FACTS
 from usance.loan.kernel.arrays import I64, FactArrays, Plan, State, i64, u64
@@ -30,7 +30,7 @@ from usance.loan.kernel.fold import (
 from usance.loan.kernel.plan import COUNT, P, due_day, guaranteed, instalment
 from usance.loan.kernel.refusals import BACKDATED, DOES_NOT_SETTLE, OK, OUT_OF_ORDER, OUT_OF_RANGE
 
-_PAID, _DISBURSED = int(Kind.PAID), int(Kind.DISBURSED)
+_PAID, _DISBURSED = int(FactKind.PAID), int(FactKind.DISBURSED)
 BEFORE_ALL = -(2**31)
 """A day before any fact: nothing is backdated."""
 

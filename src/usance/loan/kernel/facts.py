@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from usance.base.codes import Component, Kind
+from usance.base.codes import Component, FactKind
 from usance.base.compiled import kernel
 from usance.loan.bounds import MAX_KERNEL_FACT_MINOR
 from usance.loan.kernel.arrays import I64, Plan, State, i64
@@ -48,12 +48,20 @@ from usance.loan.kernel.refusals import (
     WAIVER_TOO_LARGE,
 )
 
-_DISBURSED, _FEE_CHARGED, _PAID = int(Kind.DISBURSED), int(Kind.FEE_CHARGED), int(Kind.PAID)
-_REFUNDED, _CHARGED_BACK, _WAIVED = int(Kind.REFUNDED), int(Kind.CHARGED_BACK), int(Kind.WAIVED)
-_COMPENSATED, _BOUGHT_OUT = int(Kind.COMPENSATED), int(Kind.BOUGHT_OUT)
-_CHARGED_OFF, _RECOVERED = int(Kind.CHARGED_OFF), int(Kind.RECOVERED)
-_TERMS_CHANGED, _INTEREST_PAUSED = int(Kind.TERMS_CHANGED), int(Kind.INTEREST_PAUSED)
-_REVERSED = int(Kind.REVERSED)
+_DISBURSED, _FEE_CHARGED, _PAID = (
+    int(FactKind.DISBURSED),
+    int(FactKind.FEE_CHARGED),
+    int(FactKind.PAID),
+)
+_REFUNDED, _CHARGED_BACK, _WAIVED = (
+    int(FactKind.REFUNDED),
+    int(FactKind.CHARGED_BACK),
+    int(FactKind.WAIVED),
+)
+_COMPENSATED, _BOUGHT_OUT = int(FactKind.COMPENSATED), int(FactKind.BOUGHT_OUT)
+_CHARGED_OFF, _RECOVERED = int(FactKind.CHARGED_OFF), int(FactKind.RECOVERED)
+_TERMS_CHANGED, _INTEREST_PAUSED = int(FactKind.TERMS_CHANGED), int(FactKind.INTEREST_PAUSED)
+_REVERSED = int(FactKind.REVERSED)
 _PENALTY = int(Component.PENALTY)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from usance.base.codes import Component, Kind, Status
+from usance.base.codes import Component, FactKind, Status
 from usance.base.compiled import kernel
 from usance.loan.bounds import MAX_KERNEL_FACTS
 from usance.loan.kernel.arrays import I64, FactArrays, Order, Plan, State, i64, u64
@@ -50,9 +50,17 @@ from usance.loan.kernel.refusals import (
     WAIVER_TOO_LARGE,
 )
 
-_DISBURSED, _FEE_CHARGED, _PAID = int(Kind.DISBURSED), int(Kind.FEE_CHARGED), int(Kind.PAID)
-_REFUNDED, _CHARGED_BACK, _WAIVED = int(Kind.REFUNDED), int(Kind.CHARGED_BACK), int(Kind.WAIVED)
-_RECOVERED = int(Kind.RECOVERED)
+_DISBURSED, _FEE_CHARGED, _PAID = (
+    int(FactKind.DISBURSED),
+    int(FactKind.FEE_CHARGED),
+    int(FactKind.PAID),
+)
+_REFUNDED, _CHARGED_BACK, _WAIVED = (
+    int(FactKind.REFUNDED),
+    int(FactKind.CHARGED_BACK),
+    int(FactKind.WAIVED),
+)
+_RECOVERED = int(FactKind.RECOVERED)
 _PENALTY = int(Component.PENALTY)
 _CLOSED, _ACTIVE, _IS_CHARGED_OFF = int(Status.CLOSED), int(Status.ACTIVE), int(Status.CHARGED_OFF)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from usance.base.codes import Kind
+from usance.base.codes import FactKind
 from usance.base.compiled import kernel
 from usance.base.dates import EPOCH
 from usance.loan.bounds import MAX_KERNEL_INSTALMENTS
@@ -24,7 +24,7 @@ Scalars = tuple[int, int, int, int, int, int, int, int, int]
 """principal, rate, coupon, instalments, disbursed day, first due day, flat fee, guarantee fee,
 convention code."""
 
-_REVERSED = int(Kind.REVERSED)
+_REVERSED = int(FactKind.REVERSED)
 
 
 def loan_room() -> I64:

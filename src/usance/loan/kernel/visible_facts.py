@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from usance.base.codes import Kind
+from usance.base.codes import FactKind
 from usance.base.compiled import kernel
 from usance.loan.kernel.arrays import I8, I32, I64
 
 FINE, OUT_OF_ORDER, BAD_REVERSAL = 0, 1, 2
 
-_REVERSED = int(Kind.REVERSED)
+_REVERSED = int(FactKind.REVERSED)
 
 
 @kernel

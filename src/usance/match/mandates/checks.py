@@ -4,9 +4,9 @@ A check looks at one mandate and returns what it finds; `_CHECKS` lists them. Th
 mandates with each other come after.
 
 >>> from datetime import date
->>> from usance.base.codes import Model
+>>> from usance.base.codes import FundingModel
 >>> late = Mandate(
-...     source=1, valid_from=date(2024, 5, 1), valid_to=date(2024, 4, 1), model=Model.ICE,
+...     source=1, valid_from=date(2024, 5, 1), valid_to=date(2024, 4, 1), model=FundingModel.ICE,
 ...     fee_ppm=1, approved_by=("one", "two"),
 ... )  # fmt: skip
 >>> for found in contradictions(Mandates((late,)), [lambda *path: "line 3"], lambda path: ""):
@@ -22,7 +22,7 @@ from functools import cache
 from itertools import pairwise
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from usance.base.codes import Model, Product
+from usance.base.codes import FundingModel, Product
 from usance.base.dates import to_month
 from usance.base.errors import CodeError, UsanceError
 from usance.base.fields import Places
@@ -41,7 +41,7 @@ from usance.match.mandates.limits import list_limits
 from usance.match.mandates.mandate import NO_LIMIT, Budgets, Mandate, Mandates, Measure
 
 # Mandates and limits are numbered in 16 bits.
-MOST_LIMITS = 32_767
+MAX_LIMITS = 32_767
 Where = Callable[..., str]
 Check = Callable[[Mandate, Mandates, Where], Iterator[UsanceError]]
 
@@ -82,14 +82,14 @@ def _approval(mandate: Mandate, _: Mandates, where: Where) -> Iterator[UsanceErr
 
 
 def _terms(mandate: Mandate, _: Mandates, where: Where) -> Iterator[UsanceError]:
-    bears_risk = mandate.model in (Model.CAPITAL_HEAVY, Model.ON_BALANCE_SHEET)
+    bears_risk = mandate.model in (FundingModel.CAPITAL_HEAVY, FundingModel.ON_BALANCE_SHEET)
     if bears_risk and not mandate.coupon_ppm:
         fix = "Give coupon, the annual cost of its money"
         yield MandateError(f"{mandate.model.label} without a coupon", where=where("model"), fix=fix)
     if not bears_risk and not mandate.fee_ppm:
         fix = "Give fee, what the source pays the platform of the volume"
         yield MandateError(f"{mandate.model.label} without a fee", where=where("model"), fix=fix)
-    if mandate.guarantee.guarantor and mandate.model is not Model.CAPITAL_HEAVY:
+    if mandate.guarantee.guarantor and mandate.model is not FundingModel.CAPITAL_HEAVY:
         what = f"a guarantor under {mandate.model.label}, where nobody guarantees"
         fix = "Leave it out, or make the model capital_heavy"
         yield MandateError(what, where=where("guarantee"), fix=fix)
@@ -239,9 +239,9 @@ def _whole_file(mandates: Mandates, places: Places) -> Iterator[UsanceError]:
     for model in sorted({each for each in models if models.count(each) > 1}):
         what = f"two target shares for {model.label}"
         yield MandateShare(what, where=places(("platform", "mix")), fix="Keep one of them")
-    if (count := max(len(list_limits(mandates)), len(mandates.mandates))) > MOST_LIMITS:
+    if (count := max(len(list_limits(mandates)), len(mandates.mandates))) > MAX_LIMITS:
         what = f"{count} mandates or limits"
-        yield MandateError(what, where=places(("sources",)), fix=f"Keep {MOST_LIMITS} or fewer")
+        yield MandateError(what, where=places(("sources",)), fix=f"Keep {MAX_LIMITS} or fewer")
     for each in mandates.platform.mix:
         if each.least_ppm > each.most_ppm:
             what = f"{each.model.label} has a least share above its most"

@@ -4,9 +4,9 @@ Each mandate is a column, in the order of the file. A place, product, grade, cha
 set of columns that take it, 64 to a word, so a request's candidates are a few `and`s away.
 
 >>> from datetime import date
->>> from usance.base.codes import Model
+>>> from usance.base.codes import FundingModel
 >>> bank = Mandate(
-...     source=1, valid_from=date(2024, 1, 1), valid_to=date(2024, 12, 31), model=Model.ICE,
+...     source=1, valid_from=date(2024, 1, 1), valid_to=date(2024, 12, 31), model=FundingModel.ICE,
 ...     fee_ppm=27_000, eligibility=Eligibility(regions=frozenset({4})),
 ... )  # fmt: skip
 >>> columns = source_columns(Mandates((bank,)))
@@ -22,7 +22,7 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from usance.base.codes import Model, Product
+from usance.base.codes import FundingModel, Product
 from usance.base.dates import to_day
 from usance.base.draws import CERTAIN
 from usance.base.rates import PPM
@@ -44,7 +44,7 @@ Bits = NDArray[np.uint64]
 T = TypeVar("T")
 WORD = 64
 NO_ROOM_LIMIT = 1 << 62
-MODELS = len(Model)
+MODELS = len(FundingModel)
 MEASURES = tuple(Measure)
 """The numbers kernels know the measures of a mix by: their positions here."""
 
@@ -192,7 +192,7 @@ def thresholds(approval_ppm: Numbers) -> Numbers:
 def platform_rooms(rows: Sequence[Mandate]) -> Numbers:
     """How much of a loan each platform room is used for, by room and mandate."""
     guaranteed = [
-        each.model is Model.CAPITAL_HEAVY and not each.guarantee.guarantor for each in rows
+        each.model is FundingModel.CAPITAL_HEAVY and not each.guarantee.guarantor for each in rows
     ]
     used = {
         LimitKind.GUARANTEE: [
@@ -218,7 +218,7 @@ def _limit_numbers(mandates: Mandates) -> dict[str, Numbers]:
             room[PLATFORM_ROOMS.index(limit.kind)] = limit.number
         elif limit.kind is LimitKind.BORROWER:
             borrower[limit.column] = limit.number
-        elif limit.kind is LimitKind.MODEL_MOST:
+        elif limit.kind is LimitKind.MODEL_MAX:
             model[limit.member] = limit.number
         elif limit.kind is LimitKind.MIX:
             mix.append(limit.number)

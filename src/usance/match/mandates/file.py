@@ -21,7 +21,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from usance.base.codes import Currency, Model, parse
+from usance.base.codes import Currency, FundingModel, parse
 from usance.base.documents import parse_yaml, read_document, read_text
 from usance.base.errors import DocumentError, UsanceError, raise_all
 from usance.base.fields import (
@@ -151,7 +151,7 @@ def _losses(given: Fields) -> tuple[tuple[int, int], ...] | None:
 
 
 def _model_share(given: Fields) -> ModelShare | None:
-    model = given.need("model", one_of(Model))
+    model = given.need("model", one_of(FundingModel))
     least, most = given.take("least", share), given.take("most", share)
     given.close()
     if model is None:
@@ -175,7 +175,7 @@ def _mandate(
         "institution": given.take("institution", number),
         "entity": given.take("entity", number),
         "approved_by": tuple(given.take("approved_by", texts) or ()),
-        "model": given.need("model", one_of(Model)),
+        "model": given.need("model", one_of(FundingModel)),
         "coupon_ppm": given.take("coupon", annual),
         "fee_ppm": given.take("fee", annual),
         "approval_ppm": given.take("approval_rate", share),

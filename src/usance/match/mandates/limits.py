@@ -31,8 +31,8 @@ class LimitKind(StrEnum):
     GUARANTEE = "guarantee leverage"
     MICROCREDIT = "microcredit leverage"
     LIQUIDITY = "liquidity"
-    MODEL_MOST = "most of a model"
-    MODEL_LEAST = "least of a model"
+    MODEL_MAX = "most of a model"
+    MODEL_MIN = "least of a model"
 
 
 PLATFORM_ROOMS = (LimitKind.GUARANTEE, LimitKind.MICROCREDIT, LimitKind.LIQUIDITY)
@@ -68,10 +68,10 @@ def list_limits(mandates: Mandates) -> tuple[Limit, ...]:
     for each in platform.mix:
         if each.most_ppm < PPM:
             text = f"{each.model.label} at most {Rate(each.most_ppm)} of everything"
-            add(LimitKind.MODEL_MOST, -1, each.most_ppm, text, int(each.model))
+            add(LimitKind.MODEL_MAX, -1, each.most_ppm, text, int(each.model))
         if each.least_ppm > 0:
             text = f"{each.model.label} at least {Rate(each.least_ppm)} of everything"
-            add(LimitKind.MODEL_LEAST, -1, each.least_ppm, text, int(each.model))
+            add(LimitKind.MODEL_MIN, -1, each.least_ppm, text, int(each.model))
     for column, mandate in enumerate(mandates.mandates):
         for kind, bound, text, member in _of_mandate(mandate, mandates):
             add(kind, column, bound, f"source {mandate.source}: {text}", member)

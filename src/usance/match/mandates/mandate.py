@@ -6,7 +6,7 @@ million. `mandate_file` reads them as people write them; `mandate_checks` names 
 
 >>> from datetime import date
 >>> mandate = Mandate(
-...     source=7, valid_from=date(2024, 1, 1), valid_to=date(2024, 12, 31), model=Model.ICE,
+...     source=7, valid_from=date(2024, 1, 1), valid_to=date(2024, 12, 31), model=FundingModel.ICE,
 ...     fee_ppm=27_000, budgets=Budgets(total_minor=5_000_000_00), co_share_ppm=0,
 ... )  # fmt: skip
 >>> mandate.version, mandate.takes_minor(10_000_00)
@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from datetime import date, datetime
 from enum import StrEnum
 
-from usance.base.codes import Model, Product
+from usance.base.codes import FundingModel, Product
 from usance.base.rates import PPM
 
 NO_LIMIT = -1
@@ -148,7 +148,7 @@ class Mandate:
     valid_from: date
     valid_to: date
     approved_by: tuple[str, ...] = ()
-    model: Model
+    model: FundingModel
     coupon_ppm: int = 0
     """The annual cost of the money: what the institution or the trust's investors earn."""
     fee_ppm: int = 0
@@ -179,7 +179,7 @@ class Mandate:
 class ModelShare:
     """The target mix: a model's least and most share of everything placed."""
 
-    model: Model
+    model: FundingModel
     least_ppm: int = 0
     most_ppm: int = PPM
 

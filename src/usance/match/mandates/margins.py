@@ -18,10 +18,10 @@ and of a co-funded loan the platform's own part earns as on_balance_sheet at the
 funding cost. The margin is linear in the borrower's rate: `base + slope × rate`.
 
 >>> from datetime import date
->>> from usance.base.codes import Model
+>>> from usance.base.codes import FundingModel
 >>> bank = Mandate(
 ...     source=1, valid_from=date(2024, 1, 1), valid_to=date(2024, 12, 31),
-...     model=Model.CAPITAL_HEAVY, coupon_ppm=60_000,
+...     model=FundingModel.CAPITAL_HEAVY, coupon_ppm=60_000,
 ... )  # fmt: skip
 >>> margin_minor(bank, Platform(), amount_minor=10_000_00, months=11, rate_ppm=240_000, grade=3)
 51905
@@ -34,7 +34,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from usance.base.codes import Model
+from usance.base.codes import FundingModel
 from usance.base.rates import PPB, PPM
 from usance.match.mandates.mandate import Mandate, Platform
 
@@ -93,18 +93,18 @@ def _whole_loan(
     fee = _after_vat(mandate.fee_ppm * _FINE, platform)
     base, slope = fee + 0 * lost, 0 * lost
     guarantee = mandate.guarantee
-    if mandate.model is Model.CAPITAL_LIGHT:
+    if mandate.model is FundingModel.CAPITAL_LIGHT:
         base = base - fee * lost // PPB
-    if mandate.model in (Model.CAPITAL_HEAVY, Model.ON_BALANCE_SHEET):
+    if mandate.model in (FundingModel.CAPITAL_HEAVY, FundingModel.ON_BALANCE_SHEET):
         slope = _after_vat(PPB * (months + 1) // _TWICE_YEAR, platform) + slope
         funding = _over_life(mandate.coupon_ppm, months)
-        heavy = mandate.model is Model.CAPITAL_HEAVY
+        heavy = mandate.model is FundingModel.CAPITAL_HEAVY
         base = base - (_after_vat(funding, platform) if heavy else funding)
         covered = heavy and guarantee.guarantor
         base = base - (0 if covered else lost) - _over_life(guarantee.premium_ppm, months)
         held = guarantee.deposit_ppm * platform.deposit_cost_ppm // PPM
         base = base - _over_life(held, months)
-    if mandate.model not in (Model.ICE, Model.TECH_SOLUTIONS):
+    if mandate.model not in (FundingModel.ICE, FundingModel.TECH_SOLUTIONS):
         base = base - platform.service_cost_ppm * _FINE
     return base, slope
 

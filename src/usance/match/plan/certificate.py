@@ -192,6 +192,6 @@ def add_limit(
     elif kind in PLATFORM_ROOMS:
         used = weights.columns.rooms[PLATFORM_ROOMS.index(kind)] / PPM
         weights.of_all(limit.number, used, float(limit.bound))
-    elif kind is LimitKind.MODEL_MOST:
+    elif kind is LimitKind.MODEL_MAX:
         shares = model_weights(weights.columns, limit.member, limit.bound)
         weights.of_all(limit.number, shares, largest)

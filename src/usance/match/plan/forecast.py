@@ -32,7 +32,7 @@ END_DAYS = 3
 """The last days of a month that have an effect of their own, each apart."""
 LEAN_DAYS = 4
 """All segments' effect counts as much as this many days of a segment's own."""
-_MOST = 2.0**62  # of a wild history the bound is cut, not turned around
+_MAX = 2.0**62  # of a wild history the bound is cut, not turned around
 _TINY = 1e-9  # effects are zero only where nothing was ever asked for
 
 
@@ -206,4 +206,4 @@ def _ratio(above: NDArray[Any], below: NDArray[Any], otherwise: float = 0) -> Fl
 
 
 def _whole(values: Floats) -> Ints:
-    return np.rint(np.minimum(values, _MOST)).astype(np.int64)
+    return np.rint(np.minimum(values, _MAX)).astype(np.int64)

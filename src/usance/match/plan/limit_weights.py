@@ -13,7 +13,7 @@ from usance.match.mandates.columns import SourceColumns
 Floats = NDArray[np.float64]
 Numbers = NDArray[np.int64]
 # A price above this (four times the amount lent) never means anything.
-NO_MOST = 4.0 * PPB
+NO_MAX = 4.0 * PPB
 
 
 @dataclass
@@ -35,7 +35,7 @@ class LimitWeights:
 
     def of_column(
         self, number: int, column: int, slots: Numbers, bound: float, *, least: bool = False,
-        most_price: float = NO_MOST,
+        most_price: float = NO_MAX,
     ) -> None:  # fmt: skip
         """A limit on what one column lends in some slots: at most its bound, or at least."""
         sign = -1.0 if least else 1.0
@@ -48,7 +48,7 @@ class LimitWeights:
         columns = len(self.columns.source)
         cells = np.arange(self.slots * columns)
         kept = np.tile(weights, self.slots)
-        self._add(number, cells[kept != 0], kept[kept != 0], bound, NO_MOST)
+        self._add(number, cells[kept != 0], kept[kept != 0], bound, NO_MAX)
 
     def _add(
         self, number: int, cells: Numbers, weights: Floats, bound: float, most_price: float

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from usance.base.compiled import kernel
 from usance.base.rates import PPB, PPM
 from usance.match.mandates.columns import MODELS, NO_ROOM_LIMIT, SourceColumns
-from usance.match.plan.limit_weights import NO_MOST
+from usance.match.plan.limit_weights import NO_MAX
 from usance.match.plan.prices import Problem
 from usance.match.router.rank_kernel import PRICES, mix_weight, rank
 from usance.match.router.rows import Rows
@@ -144,7 +144,7 @@ def _slack(problem: Problem, size: Floats, unit: float, *, elastic: bool) -> tup
     if elastic:
         return np.arange(len(size)), np.ones(len(size))
     owed = np.concatenate([problem.bound, problem.mix_bound]) < 0
-    price = np.concatenate([problem.most_price, np.full(len(problem.mix_bound), NO_MOST)])
+    price = np.concatenate([problem.most_price, np.full(len(problem.mix_bound), NO_MAX)])
     slack = np.flatnonzero(owed)
     return slack, price[slack] * size[slack] / PPB / unit
 

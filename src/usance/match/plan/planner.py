@@ -23,7 +23,7 @@ from usance.match.mandates.mandate import Mandates
 from usance.match.plan.aggregate import aggregate
 from usance.match.plan.certificate import add_limit
 from usance.match.plan.demand import Demand, read_demand
-from usance.match.plan.limit_weights import NO_MOST, LimitWeights, model_weights
+from usance.match.plan.limit_weights import NO_MAX, LimitWeights, model_weights
 from usance.match.plan.linear import Solved, solve
 from usance.match.plan.prices import Problem
 from usance.match.router.rows import make_rows
@@ -141,7 +141,7 @@ def plan(demand: Demand, mandates: Mandates, near: Plan | None = None) -> Plan:
         few, slot = aggregate(problem.rows, problem.slot, columns, ROWS_AGAIN)
         if len(problem.rows.amount) > ROWS_AGAIN:
             problem = replace(problem, rows=few, slot=slot)
-    firm = replace(problem, most_price=np.full(len(problem.bound), NO_MOST))
+    firm = replace(problem, most_price=np.full(len(problem.bound), NO_MAX))
     solved = solve(firm, start)
     conflicts: tuple[Conflict, ...] = ()
     if _broken(problem, solved).any():
@@ -172,7 +172,7 @@ def plan_problem(
     weights = LimitWeights(columns, 1)
     for limit in limits:
         add_limit(weights, limit, mandates, days, None, 0.0)
-        if limit.kind is LimitKind.MODEL_LEAST:
+        if limit.kind is LimitKind.MODEL_MIN:
             weights.of_all(limit.number, -model_weights(columns, limit.member, limit.bound), 0.0)
     rows_in_force = [
         column

@@ -22,7 +22,7 @@ from usance.base.compiled import available_cores, in_threads
 from usance.base.rates import PPB
 from usance.match.mandates.columns import MODELS, NO_ROOM_LIMIT, SourceColumns
 from usance.match.plan.dual_kernel import worth_run
-from usance.match.plan.limit_weights import NO_MOST
+from usance.match.plan.limit_weights import NO_MAX
 from usance.match.router.rows import Rows
 
 Numbers = NDArray[np.int64]
@@ -121,7 +121,7 @@ def descend(
     """
     split = len(prices)
     here = np.concatenate([prices, mix_prices])
-    most = np.concatenate([problem.most_price, np.full(len(mix_prices), NO_MOST)])
+    most = np.concatenate([problem.most_price, np.full(len(mix_prices), NO_MAX)])
     drift, spread, mean, counted = np.zeros_like(here), np.zeros_like(here), np.zeros_like(here), 0
     best: Point | None = None
     for number in range(steps):

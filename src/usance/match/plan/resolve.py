@@ -23,7 +23,7 @@ Numbers = NDArray[np.int64]
 Floats = NDArray[np.float64]
 ENDLESS = NO_ROOM_LIMIT // 2
 # Parts per billion a request: measured on streams of a million, where 90 is too slow for weekends.
-LEAST_STEP = 300
+MIN_STEP = 300
 # A limit on the mix is idle when this part of what is placed could be placed against it; each hour
 # its price then falls by one part in so many.
 SPARE, EASE = 0.02, 5
@@ -63,7 +63,7 @@ def set_pace(columns: SourceColumns, live: Live, ahead: Ahead, step: int) -> Non
     numbers = columns.budget_limit[tightest, np.arange(len(pace))]
     live.tight[:] = np.where(limited, numbers, 0)
     live.pace[:] = np.where(limited, np.rint(np.where(limited, pace, 0) * 1000), -1)
-    live.step[:] = max(round(step / ahead.whole**0.5), LEAST_STEP if step else 0)
+    live.step[:] = max(round(step / ahead.whole**0.5), MIN_STEP if step else 0)
 
 
 def ease_mix(columns: SourceColumns, live: Live) -> None:
@@ -165,7 +165,7 @@ def rest_problem(
             room = PLATFORM_ROOMS.index(limit.kind)
             left = float(live.platform_room[room])
             weights.of_all(limit.number, columns.rooms[room] / PPM, left)
-        elif limit.kind in (LimitKind.MODEL_MOST, LimitKind.MODEL_LEAST):
+        elif limit.kind in (LimitKind.MODEL_MAX, LimitKind.MODEL_MIN):
             _target(weights, limit.kind, limit.number, limit.member, limit.bound, live)
     return Problem(
         columns, whole, np.zeros(len(whole.amount), np.int64), live.open_set[None, :].copy(),
@@ -179,7 +179,7 @@ def _target(
     """A model's share of everything, with what was placed so far."""
     shares = model_weights(weights.columns, model, share_ppm)
     so_far = float((shares * live.placed).sum())
-    if kind is LimitKind.MODEL_MOST:
+    if kind is LimitKind.MODEL_MAX:
         weights.of_all(number, shares, -so_far)
     else:
         weights.of_all(number, -shares, so_far)

@@ -24,7 +24,7 @@ STATED_WORTH = 200
 # An approval rate this many standard deviations off what is believed is a shock.
 SHOCK_DEVIATIONS = 8.0
 # Nobody is planned with as one who never says yes.
-LEAST_PPM = 1_000
+MIN_PPM = 1_000
 
 
 class Experience:
@@ -83,7 +83,7 @@ class Experience:
         self._told = Answers(*(np.concatenate(parts) for parts in zip(before, *new, strict=True)))
         made = learn(self._told, self._stated, grades=1, on=day, lean=STATED_WORTH)
         rates = np.array([made.rate_ppm[each][0] for each in column.tolist()], np.int64)
-        self.rate = np.clip(rates, LEAST_PPM, PPM)
+        self.rate = np.clip(rates, MIN_PPM, PPM)
         self._asked, self._approved = live.asked.copy(), live.approved.copy()
 
     def _strange(self, live: Live) -> NDArray[np.bool_]:

@@ -19,7 +19,7 @@ from usance.match.errors import NotFound
 from usance.match.mandates.limits import PLATFORM_ROOMS, LimitKind
 from usance.match.mandates.mandate import NO_LIMIT, Mandate, Mandates
 from usance.match.plan.demand import Demand
-from usance.match.plan.limit_weights import NO_MOST
+from usance.match.plan.limit_weights import NO_MAX
 from usance.match.plan.linear import solve
 from usance.match.plan.planner import Plan, plan
 from usance.match.router.audit import gone
@@ -147,7 +147,7 @@ def _excluded(routed: Routed, mandates: Mandates, row: int, column: int) -> str:
         if amount * int(part[column]) // PPM > room:
             return f"{kind}: {room} left"
     if live.model_state[mandate.model] > 0:
-        return f"{LimitKind.MODEL_MOST}: {mandate.model.label}"
+        return f"{LimitKind.MODEL_MAX}: {mandate.model.label}"
     for k in range(columns.mix_start[column], columns.mix_start[column + 1]):
         if live.mix_state[k] > 0 and mix_weight(rows, row, columns, k) > 0:
             return f"mix: {mandate.mix[k - columns.mix_start[column]].measure}"
@@ -253,7 +253,7 @@ def _nudged(made: Plan, place: int) -> tuple[float, float]:
     """How much the limit was raised, and what the plan earns then."""
     count = len(made.problem.bound)
     # As the plan was solved: no limit may be bought off, else the two sums differ by other things.
-    problem = replace(made.problem, most_price=np.full(count, NO_MOST))
+    problem = replace(made.problem, most_price=np.full(count, NO_MAX))
     if place < count:
         bound = problem.bound.copy()
         nudge = max(abs(bound[place]) * NUDGE, 1.0)

@@ -33,7 +33,7 @@ OWN_BUDGET = -1
 # A borrower's place with a column has the key user × this + column + 1.
 PER_BORROWER = 32_768
 HOURS, ATTRIBUTES, BORROWERS, ROOMS, MODELS = 0, 1, 2, 3, 4
-REGION, GRADE, PRODUCT, LOSS, RATE_MOST, RATE_LEAST = 0, 1, 2, 3, 4, 5
+REGION, GRADE, PRODUCT, LOSS, RATE_MAX, RATE_MIN = 0, 1, 2, 3, 4, 5
 
 
 @kernel(inline=True)
@@ -48,7 +48,7 @@ def mix_weight(rows: Rows, i: int, columns: SourceColumns, k: int) -> int:
         weight += PPM if rows.product[i] == columns.mix_member[k] else 0
     elif measure == LOSS:
         weight += columns.losses[rows.grade[i]]
-    elif measure == RATE_MOST:
+    elif measure == RATE_MAX:
         weight += rows.rate[i]
     else:
         weight = -weight - rows.rate[i]

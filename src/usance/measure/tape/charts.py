@@ -20,7 +20,7 @@ _STYLE = {
                            "#8c3b5e", "#5b6b7a", "#a3763f", "#2f6d3a", "#c26b8d", "#41528f"]},
 }  # fmt: skip
 
-MOST_LINES = 12
+MAX_LINES = 12
 """Lines that can be told apart in one chart; of more cohorts the youngest are drawn."""
 
 
@@ -80,7 +80,7 @@ def lines(
     rows: Sequence[dict[str, Any]], by: str, along: str, x_title: str, y_title: str
 ) -> dict[str, Any] | None:
     """Lines of a rate, one per cohort or bucket."""
-    names = list(dict.fromkeys(row[by] for row in rows))[-MOST_LINES:]
+    names = list(dict.fromkeys(row[by] for row in rows))[-MAX_LINES:]
     kept = [row for row in rows if row[by] in names]
     if not kept:
         return None

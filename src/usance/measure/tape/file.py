@@ -17,7 +17,7 @@ import pyarrow as pa
 from usance.base.errors import UsanceError, raise_all, unknown
 from usance.measure.errors import TapeError
 
-_MOST_PROBLEMS = 1_000  # a file with more is of another kind; the rest would not help
+_MAX_PROBLEMS = 1_000  # a file with more is of another kind; the rest would not help
 _HEAD = 1 << 16  # bytes that are enough for a header and to tell text from other files
 _SEPARATORS = (",", ";", "\t", "|")
 
@@ -80,7 +80,7 @@ def _csv(file: Path, wanted: Collection[str]) -> Given:
 
     def refuse(row: Any) -> str:
         broken.append(row.number)
-        if len(problems) < _MOST_PROBLEMS:
+        if len(problems) < _MAX_PROBLEMS:
             what = f"{row.actual_columns} cells under {row.expected_columns} columns"
             where = f"{file} row {row.number - 1}"
             fix = "Give each row a cell for every column, quoted if it holds a comma"

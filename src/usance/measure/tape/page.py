@@ -15,7 +15,7 @@ _CHARTS = {
     "both months count.",
     "waterfall": "What moved the balance each month.",
 }
-_MOST_MONTHS = (0, 3, 6, 9, 12, 18, 24, 36, 48, 60)
+_MAX_MONTHS = (0, 3, 6, 9, 12, 18, 24, 36, 48, 60)
 
 
 def page(pack: Pack, charts: Mapping[str, str]) -> str:
@@ -95,7 +95,7 @@ def _by_age(
     pack: Pack, heading: str, note: str, cells: Mapping[tuple[int, int], str],
     sizes: Mapping[int, str], chart: str,
 ) -> str:  # fmt: skip
-    ages = [mob for mob in _MOST_MONTHS if any(age == mob for _, age in cells)]
+    ages = [mob for mob in _MAX_MONTHS if any(age == mob for _, age in cells)]
     header = ["cohort", "loans", *(f"month {mob}" for mob in ages)]
     rows = [
         [pack.cohort(cohort), sizes[cohort], *(cells.get((cohort, mob), "") for mob in ages)]

@@ -35,8 +35,8 @@ from usance.measure.tape.sql import (
 )
 from usance.measure.tape.states import BY_DAYS
 
-_MOST_MONEY = 1 << 62  # minor units, what sums of whole numbers hold with room to spare
-_MOST_PROBLEMS = 1_000  # a file with more is of another kind; the rest would not help
+_MAX_MONEY = 1 << 62  # minor units, what sums of whole numbers hold with room to spare
+_MAX_PROBLEMS = 1_000  # a file with more is of another kind; the rest would not help
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ def tape_rows(path: Path | str, mapped: TapeMap) -> Rows:
         if not made.num_rows:
             fix = "Correct the mapping or the file"
             raise_all([*problems, TapeError("has no row to measure", where=str(path), fix=fix)])
-        if (engine.sql(SUMS).fetchall()[0][0] or 0) >= _MOST_MONEY:
+        if (engine.sql(SUMS).fetchall()[0][0] or 0) >= _MAX_MONEY:
             fix = "Give amounts in units of the currency, or a part of the loans"
             raise TapeError("its amounts add up to too much", where=str(path), fix=fix)
         refs = engine.sql(REFS).to_arrow_table()
@@ -179,10 +179,10 @@ def _problems(found: Any, path: Path | str) -> list[UsanceError]:
     rows = found.fetchall()
     problems: list[UsanceError] = [
         TapeError(what, where=f"{path} row {row}", fix=fix)
-        for row, what, fix in rows[:_MOST_PROBLEMS]
+        for row, what, fix in rows[:_MAX_PROBLEMS]
     ]
-    if len(rows) > _MOST_PROBLEMS:
-        what = f"{len(rows) - _MOST_PROBLEMS} more rows are wrong"
+    if len(rows) > _MAX_PROBLEMS:
+        what = f"{len(rows) - _MAX_PROBLEMS} more rows are wrong"
         problems.append(TapeError(what, where=str(path), fix="Correct the first ones first"))
     return problems
 

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from usance.base.codes import Model
+from usance.base.codes import FundingModel
 from usance.base.rates import PPM
 from usance.world.demand import mean_ticket_minor
 from usance.world.opening import level_left, monthly_rate
@@ -30,7 +30,7 @@ PARTS = 8
 OFF = 6
 """Month ends behind at which a loan is charged off."""
 LATE_90 = (3, 4, 5)
-IN_SCOPE = (Model.CAPITAL_HEAVY, Model.ON_BALANCE_SHEET, Model.CAPITAL_LIGHT)
+IN_SCOPE = (FundingModel.CAPITAL_HEAVY, FundingModel.ON_BALANCE_SHEET, FundingModel.CAPITAL_LIGHT)
 """Models whose delinquency is reported."""
 SELECTED = 0.0115
 """Users who fall behind ask for nothing more, so those who borrow are better than all users, and

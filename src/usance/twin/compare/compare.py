@@ -19,7 +19,7 @@ from typing import Any
 from usance.base.book import Book
 from usance.base.dates import to_month
 from usance.base.errors import InputError
-from usance.books.close.closes import CloseRef, standing
+from usance.books.close.closes import CloseRef, effective_closes
 from usance.books.periods import parse_close_period
 from usance.disclose.facts import MONEY, NO_CURRENCY, UNITS, Fact
 from usance.disclose.periods import Period
@@ -104,7 +104,7 @@ def compare(
     if scale <= 0:
         raise InputError(f"a scale of {scale}", where="--scale", fix="Give one above zero")
     printing, known = profile or load_profile(), rules or load_rules()
-    closes = standing(book)
+    closes = effective_closes(book)
     left_out: defaultdict[str, list[Fact]] = defaultdict(list)
     for fact in read_facts(facts, printing):
         left_out[_reason(fact, closes, printing)].append(fact)
@@ -137,7 +137,9 @@ def _told(
 def own_figures(book: Book, quarter: str, profile: Profile) -> dict[Key, Fraction]:
     """What a run says in its release of a quarter; nothing if it was not run or is not closed."""
     period = parse_close_period(quarter)
-    if not {period.months[0] - 1, period.last_month} <= {each.month for each in standing(book)}:
+    if not {period.months[0] - 1, period.last_month} <= {
+        each.month for each in effective_closes(book)
+    }:
         return {}
     exact = Filer(unit="unit", decimals=2, translated=False)
     release = release_of(book, period, profile, exact)
@@ -151,7 +153,7 @@ def own_figures(book: Book, quarter: str, profile: Profile) -> dict[Key, Fractio
 
 def _ripe(book: Book, release: Release) -> Iterator[tuple[Key, Fraction]]:
     """Rates of a release that can still change, over the days of their period that cannot."""
-    known = max(each.day for each in standing(book))
+    known = max(each.day for each in effective_closes(book))
     for each in release.figures:
         line = each.line.removesuffix(INCOMPLETE)
         metric = next((one.metric for one in load_highlights() if one.line == line), "")

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from usance.base.codes import Kind
+from usance.base.codes import FactKind
 from usance.loan.batch import States, Views, step_columns, view_columns
 from usance.twin.month.fact_rows import FactRows
 from usance.twin.month.open_loans import OpenLoans
@@ -19,7 +19,7 @@ from usance.twin.month.users import Users
 
 I64 = NDArray[np.int64]
 PER_USER = 16_384
-_MONEY = (int(Kind.PAID), int(Kind.RECOVERED))
+_MONEY = (int(FactKind.PAID), int(FactKind.RECOVERED))
 
 
 class Known(NamedTuple):

@@ -20,11 +20,11 @@ from usance.twin.month import month_kernel as m
 from usance.twin.month.dues import DueSums
 from usance.twin.month.fact_rows import FactRows
 from usance.twin.month.merge_facts_kernel import weave_facts
-from usance.twin.month.month_pass_kernel import MOST_DAYS_PAST_DUE, through_rows
+from usance.twin.month.month_pass_kernel import MAX_DAYS_PAST_DUE, through_rows
 from usance.twin.month.open_loans import OpenLoans
-from usance.twin.month.serve_kernel import MOST_FACTS, serve_rows
+from usance.twin.month.serve_kernel import MAX_FACTS, serve_rows
 from usance.world.behaviour import days_late, knobs, prefixes
-from usance.world.behaviour_kernel import MOST_PAYMENTS
+from usance.world.behaviour_kernel import MAX_PAYMENTS
 from usance.world.draw_kernel import AHEAD
 from usance.world.population import month_days
 from usance.world.providers import arrivals
@@ -54,7 +54,7 @@ class Folded(NamedTuple):
         late = (dpd > 0) | (status == Status.CHARGED_OFF)
         worst = np.where(late, self.ends[:, m.WORST], 0)
         return Ends(
-            np.minimum(dpd, MOST_DAYS_PAST_DUE).astype(np.int16),
+            np.minimum(dpd, MAX_DAYS_PAST_DUE).astype(np.int16),
             bucket(dpd, status).astype(np.int8), status.astype(np.int8), owed.copy(),
             self.ends[:, m.PAST_DUE].copy(), np.where(worst > 30, owed, 0),
             np.where(worst > 180, owed, 0), self.ends[:, m.PREPAID].copy(),
@@ -107,9 +107,9 @@ def serve(
     offsets = np.zeros(1, np.int64)
 
     def rows(start: int, stop: int) -> FactRows:
-        facts = _facts_room((stop - start) * MOST_FACTS)
+        facts = _facts_room((stop - start) * MAX_FACTS)
         found = serve_rows(
-            start, stop, loan_room(), scratch(), np.zeros((MOST_PAYMENTS, 2), np.int64),
+            start, stop, loan_room(), scratch(), np.zeros((MAX_PAYMENTS, 2), np.int64),
             loans.term_arrays, loans.states, loans["loan_id"], loans["model"], loans["trigger"],
             loans["hazard"], month, first, last, rules.array, begun, own, days, facts, offsets,
         )  # fmt: skip
@@ -150,11 +150,11 @@ class _Room(threading.local):
         self.sure, self.open = DueSums.room(cells), DueSums.room(cells)
         met = np.zeros(self.sure.shape[1:3], np.int64)
         self.work = (
-            loan_room(), scratch(), np.zeros((MOST_PAYMENTS, 2), np.int64), *m.work(),
+            loan_room(), scratch(), np.zeros((MAX_PAYMENTS, 2), np.int64), *m.work(),
             np.empty(m.DUES, np.int64), np.empty((2, AHEAD), np.uint64), np.empty(AHEAD, np.int64),
             met,
         )  # fmt: skip
-        self.known, self.coming = _facts_room(PIECE * MOST_FACTS), _facts_room(PIECE * 2)
+        self.known, self.coming = _facts_room(PIECE * MAX_FACTS), _facts_room(PIECE * 2)
         self.apart, self.refused = np.empty(PIECE, np.int64), np.zeros(3, np.int64)
         self.released = np.zeros((sources + 1, MONTH_DAYS), np.int64)
         kept.append((self.released, met, self.sure, self.open, self.refused))
@@ -220,7 +220,7 @@ def through_faults(
 def take_on(loans: OpenLoans, rows: I64, folded: Folded, ends: Ends) -> None:
     """Put what `fold` made of some loans in their places."""
     loans.states[rows], loans.watches[rows] = folded.loans.states, folded.loans.watches
-    loans["worst"][rows] = np.minimum(folded.ends[:, m.WORST], MOST_DAYS_PAST_DUE)
+    loans["worst"][rows] = np.minimum(folded.ends[:, m.WORST], MAX_DAYS_PAST_DUE)
     own = folded.tape._asdict()
     for name, whole in ends._asdict().items():
         whole[rows] = own[name]

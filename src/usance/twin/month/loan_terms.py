@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from usance.base.codes import Currency, Model, Product, parse
+from usance.base.codes import Currency, FundingModel, Product, parse
 from usance.base.columns import make
 from usance.base.dates import month_starts
 from usance.base.rates import PPM
@@ -35,7 +35,7 @@ def cells_table(institutions: Institutions) -> pa.Table:
     source = np.repeat(np.arange(1, len(funding) + 1), PRODUCTS)
     product = np.tile(np.arange(PRODUCTS), len(funding))
     model = np.array([int(each.model) for each in funding])[source - 1]
-    own = model == int(Model.ON_BALANCE_SHEET)
+    own = model == int(FundingModel.ON_BALANCE_SHEET)
     return make(
         "cells", cell=cells_of(source, product), product=product, source=source, model=model,
         entity=np.array([each.entity for each in funding])[source - 1],
@@ -78,7 +78,9 @@ class Pricer:
         coupons = [self.institutions.coupon_ppm(n, month) for n in range(1, len(funding) + 1)]
         model = np.array([int(each.model) for each in funding])[at]
         # Who lends its own money earns all of the rate; of a trust the coupon is the investors'.
-        whole = np.isin(model, [Model.ON_BALANCE_SHEET, Model.ICE, Model.TECH_SOLUTIONS])
+        whole = np.isin(
+            model, [FundingModel.ON_BALANCE_SHEET, FundingModel.ICE, FundingModel.TECH_SOLUTIONS]
+        )
         coupon = np.where(whole, rate, np.minimum(np.array(coupons, np.int64)[at], rate))
 
         def part(name: str) -> I64:
@@ -127,7 +129,7 @@ def loans_table(
     )  # fmt: skip
     columns = TermColumns(**{name: terms[name] for name in names})
     eir = np.zeros(len(loan_id), np.int64)
-    own = np.flatnonzero(terms["model"] == Model.ON_BALANCE_SHEET)
+    own = np.flatnonzero(terms["model"] == FundingModel.ON_BALANCE_SHEET)
     if len(own):
         eir[own] = effective_rates(columns.take(own), terms["upfront_fee_minor"][own])
     return make(

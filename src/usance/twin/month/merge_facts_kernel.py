@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from usance.base.codes import Kind
+from usance.base.codes import FactKind
 from usance.base.compiled import kernel
 from usance.loan.kernel.arrays import I8, I16, I32, I64, i64, u64
 from usance.loan.kernel.fold import FEES, LOW, SLOTS
@@ -13,11 +13,11 @@ amount and arg."""
 CALM = -1
 Told = tuple[I32, I8, I64, I64, I64, I32, I64]
 """Facts as they are told: effective day, kind, amount, arg, reference, day of booking, loan."""
-_PAID = int(Kind.PAID)
+_PAID = int(FactKind.PAID)
 
 NARROW = SLOTS + 1
 """Columns of a narrow state: its slots, and last the upper half of `FEES`."""
-_MOST = 2**31
+_MAX = 2**31
 
 
 @kernel
@@ -86,7 +86,7 @@ def narrow_rows(start: int, stop: int, states: I64, out: I32) -> bool:
             if slot == FEES:
                 out[SLOTS, row] = value >> 32
                 value &= LOW
-            fits = fits and -_MOST <= value < _MOST
+            fits = fits and -_MAX <= value < _MAX
             out[slot, row] = value
     return fits
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from usance.base.codes import Kind, Status
+from usance.base.codes import FactKind, Status
 from usance.base.compiled import kernel
 from usance.loan.kernel.arrays import (
     I16,
@@ -57,7 +57,7 @@ first due, and whether that was unpaid after seven days (-1 not yet known)."""
 
 NOTE_WORST, NOTE_PREPAID = 0, 1
 AFTER_7, AFTER_30 = 7, 30
-_PAID = int(Kind.PAID)
+_PAID = int(FactKind.PAID)
 _ACTIVE, _CLOSED, _CHARGED_OFF = int(Status.ACTIVE), int(Status.CLOSED), int(Status.CHARGED_OFF)
 _OLD_7, _OLD_30, _EVE, _DUE, _NEW_7, _NEW_30 = range(6)
 

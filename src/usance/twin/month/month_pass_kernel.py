@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from usance.base.codes import Kind, Status
+from usance.base.codes import FactKind, Status
 from usance.base.compiled import kernel
 from usance.loan.kernel.arrays import (
     I8,
@@ -56,11 +56,11 @@ draws of the next loans (of their dues, and of the notices of payment), rows lef
 day and cell what was due and paid on the day."""
 
 _ACTIVE, _CLOSED, _CHARGED_OFF = int(Status.ACTIVE), int(Status.CLOSED), int(Status.CHARGED_OFF)
-_PAID, _RECOVERED = int(Kind.PAID), int(Kind.RECOVERED)
+_PAID, _RECOVERED = int(FactKind.PAID), int(FactKind.RECOVERED)
 _DUE, _OVERDUE, _COLLECTED, _FIRST, _UNPAID7, _UNPAID30 = range(6)
 MONTHS = 3
 """Dues are summed for a month and the two before it."""
-MOST_DAYS_PAST_DUE = 32_767
+MAX_DAYS_PAST_DUE = 32_767
 
 
 @kernel(inline=True)
@@ -116,7 +116,7 @@ def write_end(
     recovered: int, ends: Ends,
 ) -> None:  # fmt: skip
     """Where a loan stands at the month's end."""
-    ends[0][row] = min(dpd, MOST_DAYS_PAST_DUE)
+    ends[0][row] = min(dpd, MAX_DAYS_PAST_DUE)
     ends[1][row] = 7 if status == _CHARGED_OFF else min((dpd + 29) // 30, 7)
     ends[2][row], ends[3][row], ends[4][row] = status, owed, past_due
     if dpd > 0 or status == _CHARGED_OFF:
@@ -147,7 +147,7 @@ def fold_row(
         row, dpd, status, owed, past_due, worst, notes[NOTE_PREPAID],
         state[RECOVERED] - states[row, RECOVERED], ends,
     )  # fmt: skip
-    loans[6][row] = min(worst, MOST_DAYS_PAST_DUE)
+    loans[6][row] = min(worst, MAX_DAYS_PAST_DUE)
     add_dues(dues, loans[5][row], month, first, sure, open_still)
     for slot in range(SLOTS):
         states[row, slot] = state[slot]
@@ -225,7 +225,7 @@ def write_late(
     worst = max(loans[6][row], k - 1 if pays else dpd)
     owed = plan[P] - states[row, COVERED]
     write_end(row, dpd, _CLOSED if is_over else _ACTIVE, owed, past_due, worst, 0, 0, ends)
-    loans[6][row] = min(worst, MOST_DAYS_PAST_DUE)
+    loans[6][row] = min(worst, MAX_DAYS_PAST_DUE)
     if pays:
         released[u64(loans[4][row]), u64(due + k - first)] += principal
     if principal == 0 and not is_first:
@@ -302,7 +302,7 @@ def fold_unpaid(
         return False
     worst = max(loans[6][row], dpd)
     write_end(row, dpd, status, plan[P] - state[COVERED], past_due, worst, 0, 0, ends)
-    loans[6][row] = min(worst, MOST_DAYS_PAST_DUE)
+    loans[6][row] = min(worst, MAX_DAYS_PAST_DUE)
     day = watch[m.W_DAY]
     if day >= 0:
         if watch[m.W_UNPAID7] < 0:  # its seven days are over: it is from before the month

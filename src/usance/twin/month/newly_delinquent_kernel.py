@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from usance.base.codes import Fee, Kind
+from usance.base.codes import FactKind, Fee
 from usance.base.compiled import kernel
 from usance.loan.kernel.arrays import I16, I64, Plan, i64
 from usance.loan.kernel.fold import BALANCE, LEVEL_MINOR, PENALTY_OPEN, PENALTY_PAID
@@ -29,7 +29,7 @@ from usance.world import behaviour_kernel as world
 from usance.world.draw_kernel import Bits
 
 NOT_LATE = -1
-_PAID, _FEE_CHARGED, _LATE_FEE = int(Kind.PAID), int(Kind.FEE_CHARGED), int(Fee.LATE_FEE)
+_PAID, _FEE_CHARGED, _LATE_FEE = int(FactKind.PAID), int(FactKind.FEE_CHARGED), int(Fee.LATE_FEE)
 
 
 @kernel(inline=True)

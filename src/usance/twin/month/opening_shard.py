@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from usance.base.codes import Kind
+from usance.base.codes import FactKind
 from usance.base.columns import make
 from usance.loan.batch import (
     ScheduleColumns,
@@ -141,9 +141,14 @@ def _facts(
     when = plan.due_on[rows]
     zeros = np.zeros(len(rows), np.int64)
     money = FactRows.of(
-        loan_id=loan_id[owner[rows]], day=when, kind=zeros + int(Kind.PAID), ref=(nth[rows] + 2),
-        amount=plan.total[rows], arg=zeros + 1, booked=zeros + last,
-    )  # fmt: skip
+        loan_id=loan_id[owner[rows]],
+        day=when,
+        kind=zeros + int(FactKind.PAID),
+        ref=(nth[rows] + 2),
+        amount=plan.total[rows],
+        arg=zeros + 1,
+        booked=zeros + last,
+    )
     begun = disbursed(loan_id, terms["disbursed_on"], terms["principal_minor"], booked=last)
     facts = begun.each_before(money, owner[rows])
     early = _settlements(columns, loan_id, facts, plan, drawn.settled, last)
@@ -178,7 +183,7 @@ def _settlements(
     paid = step_columns(start_columns(own), facts.of_loans(ids).columns_for(ids), booked)
     states = States(own, paid.values, day)
     return FactRows.of(
-        loan_id=ids, day=day, kind=zeros + int(Kind.PAID), ref=settled[rows] + 2,
+        loan_id=ids, day=day, kind=zeros + int(FactKind.PAID), ref=settled[rows] + 2,
         amount=view_columns(states, day).column("settlement"), arg=zeros + 1, booked=zeros + booked,
     )  # fmt: skip
 

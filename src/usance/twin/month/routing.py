@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from usance.base.codes import RoutingOutcome
 from usance.base.columns import arrays, make, sort
 from usance.base.compiled import available_cores
-from usance.base.concurrency import side_by_side
+from usance.base.concurrency import parallel_map
 from usance.base.tables import table
 from usance.match.router.releases import releases_of
 from usance.match.router.requests import DAY_SECONDS, from_columns
@@ -57,7 +57,7 @@ def in_order(parts: Sequence[Columns]) -> dict[str, NDArray[Any]]:
         return np.concatenate([part[name] for part in parts]).take(order)
 
     names = list(parts[0])
-    return dict(zip(names, side_by_side(ordered, names, available_cores()), strict=True))
+    return dict(zip(names, parallel_map(ordered, names, available_cores()), strict=True))
 
 
 def route_month(

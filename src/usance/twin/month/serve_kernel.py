@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from usance.base.codes import Kind
+from usance.base.codes import FactKind
 from usance.base.compiled import kernel
 from usance.loan.kernel.arrays import (
     I8,
@@ -53,11 +53,11 @@ from usance.world.behaviour_kernel import (
 )
 from usance.world.draw_kernel import Bits, draw_from
 
-MOST_FACTS = 10
+MAX_FACTS = 10
 """Facts of one loan in one month: two payments, two fees for each span, two claims."""
 
-_PAID, _RECOVERED = int(Kind.PAID), int(Kind.RECOVERED)
-_FEE_CHARGED = int(Kind.FEE_CHARGED)
+_PAID, _RECOVERED = int(FactKind.PAID), int(FactKind.RECOVERED)
+_FEE_CHARGED = int(FactKind.FEE_CHARGED)
 
 
 @kernel(inline=True)

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from usance.base.codes import Kind, Status
+from usance.base.codes import FactKind, Status
 from usance.base.columns import arrays, make
 from usance.loan.batch import start_columns, step_columns
 from usance.loan.visible_facts import term_columns
@@ -98,7 +98,7 @@ def disbursed(loan_id: I64, day: NDArray[Any], amount: I64, booked: Any = None) 
     zeros = np.zeros(len(loan_id), np.int64)
     known = day if booked is None else np.full(len(loan_id), booked)
     return FactRows.of(
-        loan_id=loan_id, day=day, kind=zeros + int(Kind.DISBURSED), ref=zeros + DISBURSED_REF,
+        loan_id=loan_id, day=day, kind=zeros + int(FactKind.DISBURSED), ref=zeros + DISBURSED_REF,
         amount=amount, arg=zeros, booked=known,
     )  # fmt: skip
 

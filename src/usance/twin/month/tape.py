@@ -11,7 +11,7 @@ from usance.base.columns import make
 from usance.base.tables import table
 from usance.twin.month import month_kernel as m
 from usance.twin.month.loan_month import Ends, Folded
-from usance.twin.month.month_pass_kernel import MOST_DAYS_PAST_DUE
+from usance.twin.month.month_pass_kernel import MAX_DAYS_PAST_DUE
 from usance.twin.month.open_loans import OpenLoans
 from usance.world.population import month_days
 
@@ -37,7 +37,7 @@ def state_table(loans: OpenLoans, month: int) -> pa.Table:
 
 def stood(folded: Folded) -> OpenLoans:
     """The folded loans with where they stand, ready to be the month before the next."""
-    worst = np.minimum(folded.ends[:, m.WORST], MOST_DAYS_PAST_DUE).astype(np.int16)
+    worst = np.minimum(folded.ends[:, m.WORST], MAX_DAYS_PAST_DUE).astype(np.int16)
     loans = folded.loans
     kept = OpenLoans({**loans.columns, "worst": worst}, loans.states, loans.watches)
     return standing(kept, folded.tape)

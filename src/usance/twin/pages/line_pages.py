@@ -7,7 +7,7 @@ from datetime import date
 
 import numpy as np
 
-from usance.base.codes import Tag
+from usance.base.codes import IfrsAdjustment
 from usance.books.statements import cash
 from usance.books.statements.matrix import COLUMNS
 from usance.disclose.release import exact as e
@@ -31,7 +31,7 @@ from usance.twin.pages.statements import (
 )
 from usance.twin.pages.tables import cell, number, table, tr
 
-Amount = Callable[[str, Tag, Period], int]
+Amount = Callable[[str, IfrsAdjustment, Period], int]
 
 
 def line_pages(shown: Shown) -> Iterator[Page]:
@@ -115,7 +115,7 @@ def _total(shown: Shown, name: str, values: Sequence[int], blank: int = 1) -> Ht
     return tr([cell(name), *[cell("")] * blank, *cells], total=True)
 
 
-def _at(shown: Shown, name: str, which: Tag, day: date) -> int:
+def _at(shown: Shown, name: str, which: IfrsAdjustment, day: date) -> int:
     return shown.exact.books.at(max(day, shown.exact.begins)).amount(name, which)
 
 
@@ -165,7 +165,7 @@ def _cash_accounts(
         cash.CHANGE: _moved(shown),
         cash.EFFECT: lambda *_: 0,
     }
-    terms = [(account.name, Tag.NONE, 1) for account in shown.chart if account.is_cash]
+    terms = [(account.name, IfrsAdjustment.NONE, 1) for account in shown.chart if account.is_cash]
     rows = _term_rows(shown, terms, periods, amounts[line.line])
     heads = ["account", "", *(each.label for each in periods)]
     return table(heads, [*rows, _total(shown, line.line, values)], numbers=2)
@@ -207,11 +207,11 @@ def _account_at(name: str, column: str) -> str:
     return f"/accounts/{name}.html{anchor}"
 
 
-def _anchor(which: Tag) -> str:
+def _anchor(which: IfrsAdjustment) -> str:
     return f"tag-{which.label}"
 
 
-def tag_words(which: Tag) -> str:
+def tag_words(which: IfrsAdjustment) -> str:
     """Under which heading of the matrix entries of a tag stand."""
     column = next(name for name, tags in COLUMNS.items() if tags == (which,))
     return COLUMN_NAMES[column]

@@ -13,7 +13,7 @@ import usance.assess
 from usance.assess.flow.reasons import Reasons, read_reasons
 from usance.base.dates import last_of_month
 from usance.base.ids import PER_USER, print_id, user_of
-from usance.books.close.closes import standing
+from usance.books.close.closes import effective_closes
 from usance.books.closed_books import journal_of
 from usance.books.loans.journal import LoanLine
 from usance.books.tape.book import holds_tape
@@ -90,13 +90,18 @@ def stories(shown: Shown) -> Iterator[Story]:
         if holds_tape(book):
             decided = set()
         yield Story(
-            loan_id, own, [row for each in sorted(decided) for row in decisions.get(each, [])],
-            (requests.get(loan_id) or [{}])[0], routing.get(loan_id, []),
+            loan_id,
+            own,
+            [row for each in sorted(decided) for row in decisions.get(each, [])],
+            (requests.get(loan_id) or [{}])[0],
+            routing.get(loan_id, []),
             shares.get(loan_id, []),
             [row for row in facts.get(loan_id, []) if row["effective_on"] <= day],
-            shown.tape.get(loan_id, []), journal_of(book, loan_id)[0] if standing(book) else [],
-            (refs.get(loan_id) or [{"loan_ref": ""}])[0]["loan_ref"], day,
-        )  # fmt: skip
+            shown.tape.get(loan_id, []),
+            journal_of(book, loan_id)[0] if effective_closes(book) else [],
+            (refs.get(loan_id) or [{"loan_ref": ""}])[0]["loan_ref"],
+            day,
+        )
 
 
 def _as_of(shown: Shown) -> date:

@@ -6,10 +6,19 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from usance.assess.flow.reasons import Reasons
-from usance.base.codes import DecisionKind, Fee, Kind, Model, Product, RoutingOutcome, Status, Tag
+from usance.base.codes import (
+    DecisionKind,
+    FactKind,
+    Fee,
+    FundingModel,
+    IfrsAdjustment,
+    Product,
+    RoutingOutcome,
+    Status,
+)
 from usance.base.dates import format_month
 from usance.base.ids import print_id, user_of
-from usance.books.close.closes import standing
+from usance.books.close.closes import effective_closes
 from usance.twin.pages.drawings import lines
 from usance.twin.pages.loan_story import Story, reasons, stories
 from usance.twin.pages.markup import Html, joined, link, tag
@@ -21,11 +30,11 @@ from usance.twin.pages.statements import COLUMN_NAMES
 from usance.twin.pages.tables import cell, number, pairs, table, tr
 
 _TAGS = {
-    Tag.NONE: "us_gaap",
-    Tag.ECL: "ecl_net_of_tax",
-    Tag.EIR: "effective_interest_net_of_tax",
-    Tag.SBC: "share_based_compensation",
-    Tag.GUARANTEE: "financial_guarantee_net_of_tax",
+    IfrsAdjustment.NONE: "us_gaap",
+    IfrsAdjustment.ECL: "ecl_net_of_tax",
+    IfrsAdjustment.EIR: "effective_interest_net_of_tax",
+    IfrsAdjustment.SBC: "share_based_compensation",
+    IfrsAdjustment.GUARANTEE: "financial_guarantee_net_of_tax",
 }
 
 
@@ -66,12 +75,17 @@ def _summary(shown: Shown, story: Story) -> list[Html]:
         return [name, *blank, number(""), number(""), number(""), cell(words(status)),
                 number(grouped(late)), number(grouped(len(story.tape)))]  # fmt: skip
     return [
-        name, cell(words(Model(head["model"]).label)), cell(words(Product(head["product"]).label)),
+        name,
+        cell(words(FundingModel(head["model"]).label)),
+        cell(words(Product(head["product"]).label)),
         cell(head["disbursed_on"].isoformat()),
         number(shown.money(head["principal_minor"]), minor=head["principal_minor"]),
-        number(ppm(head["rate_ppm"])), number(grouped(head["instalments"])),
-        cell(words(status)), number(grouped(late)), number(grouped(len(story.facts))),
-    ]  # fmt: skip
+        number(ppm(head["rate_ppm"])),
+        number(grouped(head["instalments"])),
+        cell(words(status)),
+        number(grouped(late)),
+        number(grouped(len(story.facts))),
+    ]
 
 
 def _story(shown: Shown, story: Story, known: Reasons) -> Page:
@@ -100,8 +114,8 @@ def _lead(shown: Shown, story: Story) -> str:
     principal = f"{shown.money(head['principal_minor'])} {shown.currency.label}"
     return (
         f"{principal} over {head['instalments']} instalments at {ppm(head['rate_ppm'])} a year, "
-        f"drawn on {head['disbursed_on']}; {words(Model(head['model']).label)}, funded by source "
-        f"{head['source']}."
+        f"drawn on {head['disbursed_on']}; {words(FundingModel(head['model']).label)}, "
+        f"funded by source {head['source']}."
     )
 
 
@@ -228,7 +242,7 @@ def _facts(shown: Shown, story: Story) -> Html:
         return missing("The book has no facts of this loan.")
     rows = [
         tr([
-            cell(row["effective_on"].isoformat()), cell(words(Kind(row["kind"]).label)),
+            cell(row["effective_on"].isoformat()), cell(words(FactKind(row["kind"]).label)),
             number(shown.money(row["amount_minor"]), minor=row["amount_minor"]),
             cell(_argument(row), class_="quiet"), cell(str(row["ref"]), class_="quiet"),
             cell(f"{row['booked_at']:%Y-%m-%d %H:%M}", class_="quiet"),
@@ -239,23 +253,29 @@ def _facts(shown: Shown, story: Story) -> Html:
 
 
 def _argument(row: Mapping[str, Any]) -> str:
-    kind, arg = Kind(row["kind"]), row["arg"]
+    kind, arg = FactKind(row["kind"]), row["arg"]
     if not arg:
         return ""
     names = {
-        Kind.TERMS_CHANGED: "terms", Kind.FEE_CHARGED: "fee", Kind.PAID: "provider",
-        Kind.REFUNDED: "provider", Kind.CHARGED_BACK: "provider", Kind.COMPENSATED: "party",
-        Kind.BOUGHT_OUT: "party", Kind.REVERSED: "reverses", Kind.WAIVED: "component",
-    }  # fmt: skip
+        FactKind.TERMS_CHANGED: "terms",
+        FactKind.FEE_CHARGED: "fee",
+        FactKind.PAID: "provider",
+        FactKind.REFUNDED: "provider",
+        FactKind.CHARGED_BACK: "provider",
+        FactKind.COMPENSATED: "party",
+        FactKind.BOUGHT_OUT: "party",
+        FactKind.REVERSED: "reverses",
+        FactKind.WAIVED: "component",
+    }
     known = {int(each): words(each.label) for each in Fee}
-    shown = known.get(arg, str(arg)) if kind is Kind.FEE_CHARGED else str(arg)
+    shown = known.get(arg, str(arg)) if kind is FactKind.FEE_CHARGED else str(arg)
     return f"{names.get(kind, '')} {shown}".strip()
 
 
 def _journal(shown: Shown, story: Story) -> Html:
     if not story.journal:
         return missing("No close has posted anything for this loan.")
-    closes = {close.name: close for close in standing(shown.book)}
+    closes = {close.name: close for close in effective_closes(shown.book)}
     rows, last = [], ("", 0)
     for line in story.journal:
         place = (line.close, line.rule)
@@ -267,7 +287,7 @@ def _journal(shown: Shown, story: Story) -> Html:
         rows.append(tr([
             cell(line.close if line.close != last[0] else "", class_="quiet"),
             cell(rule if is_new else ""),
-            cell(COLUMN_NAMES[_TAGS[Tag(line.tag)]] if is_new else "", class_="quiet"),
+            cell(COLUMN_NAMES[_TAGS[IfrsAdjustment(line.tag)]] if is_new else "", class_="quiet"),
             cell(link(words(line.account), f"/accounts/{line.account}.html")),
             number(shown.money(line.amount_minor), minor=line.amount_minor),
         ]))  # fmt: skip

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from usance.base.codes import Model, RoutingOutcome, Scope
+from usance.base.codes import FundingModel, RoutingOutcome, Scope
 from usance.base.columns import arrays
 from usance.base.dates import format_month
 from usance.twin.pages.drawings import columns
@@ -25,7 +25,7 @@ I64 = NDArray[np.int64]
 NO_ROUTING = "This book has no routing, so it does not say who was asked for its loans."
 NO_SOURCES = "This book has no sources."
 _PPB = 1_000_000_000
-_MOST_LIMITS = 200
+_MAX_LIMITS = 200
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ def _chart(matched: Matched) -> Html:
             int(loans["principal_minor"][(months == each) & (loans["model"] == int(model))].sum())
             / scale for each in span
         ]
-        for model in Model if (loans["model"] == int(model)).any()
+        for model in FundingModel if (loans["model"] == int(model)).any()
     }  # fmt: skip
     drawn = columns([format_month(each) for each in span], series,
                     shown=lambda y: grouped(round(y)), caption="Lent by funding model",
@@ -131,7 +131,7 @@ def _sources(matched: Matched) -> Html:
     for source in matched.numbers:
         terms, got = matched.sources.get(source), matched.got(source)
         lent = int(matched.loans["principal_minor"][got].sum())
-        model = Model(terms["model"]).label if terms else ""
+        model = FundingModel(terms["model"]).label if terms else ""
         stated = (
             [number(ppm(terms["coupon_ppm"])), number(ppm(terms["fee_ppm"])),
              number(grouped(terms["trigger_days"]))] if terms else [number("")] * 3
@@ -182,7 +182,7 @@ def _limits(matched: Matched, again: PlanAgain) -> Html:
         prices = {each.number: again.plan.price_ppb(each.number) for each in again.plan.limits}
     if not known and not decided:
         return missing("This book has no limits.")
-    listed = sorted({*known, *decided})[: max(_MOST_LIMITS, len(decided))]
+    listed = sorted({*known, *decided})[: max(_MAX_LIMITS, len(decided))]
     rows = [
         tr([cell(f"limit {each}"), cell(known.get(each, "not stated in the book")),
             number(grouped(decided.get(each, 0))),

@@ -31,7 +31,7 @@ TABLES = {
 }  # fmt: skip
 DIVIDED = ("loans_originated", "origination_volume", "outstanding_balance")
 """Metrics that are also shown by funding model."""
-_MOST_CURVES = 10
+_MAX_CURVES = 10
 
 
 class Measured:
@@ -159,7 +159,7 @@ def _vintage(measured: Measured, name: str) -> Html:
     there = {quarter: points for quarter, points in whole.items() if len(points) > 1}
     # Nor is one whole that began before the tape: who was late then is not known.
     known = {quarter: points for quarter, points in there.items() if quarter >= first}
-    chosen = dict(list((known or there).items())[-_MOST_CURVES:])
+    chosen = dict(list((known or there).items())[-_MAX_CURVES:])
     days = name.partition("_")[2]
     return lines(chosen, shown=lambda y: percent(y, 1), along=lambda x: f"{x:.0f}",
                  caption=f"More than {days} days past due, by quarter of origination",

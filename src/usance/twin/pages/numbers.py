@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 MINUS = "\N{MINUS SIGN}"
 _SIZES = ((1, ""), (1_000, "thousand"), (1_000_000, "million"))
-_MOST_DIGITS = 10**9
+_MAX_DIGITS = 10**9
 PPM = 1_000_000
 
 
@@ -32,7 +32,7 @@ class Unit:
         """The smallest unit in which an amount has at most nine digits."""
         for size, name in _SIZES:
             unit = cls(size * 10**exponent, name)
-            if abs(largest_minor) // unit.minor < _MOST_DIGITS:
+            if abs(largest_minor) // unit.minor < _MAX_DIGITS:
                 break
         return unit
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from usance.base.codes import Model
+from usance.base.codes import FundingModel
 from usance.base.columns import arrays
 from usance.base.dates import format_month
 from usance.disclose.release import exact as e
@@ -120,7 +120,7 @@ def _of_tape(shown: Shown) -> Iterator[Html]:
         rows = arrays(shown.book.read("tape", ["cell", "bucket", "principal_minor"], month=month))
         own = np.array([models.get(each, -1) for each in rows["cell"].tolist()], np.int64)
         active = (rows["bucket"] >= 0) & (rows["bucket"] <= 6)  # not charged off
-        for model in Model:
+        for model in FundingModel:
             part = rows["principal_minor"][active & (own == int(model))]
             held.setdefault(int(model), []).append(int(part.sum()))
         on_book.append(int(rows["principal_minor"][active].sum()))
@@ -129,7 +129,7 @@ def _of_tape(shown: Shown) -> Iterator[Html]:
             late[place].append(int(rows["principal_minor"][there].sum()))
     labels = [format_month(each) for each in months[-_MONTHS:]]
     scale = shown.unit.minor
-    series = {words(Model(model).label): [value / scale for value in values]
+    series = {words(FundingModel(model).label): [value / scale for value in values]
               for model, values in held.items() if any(values)}  # fmt: skip
     yield columns(labels, series, shown=lambda y: grouped(round(y)),
                   caption="Unpaid principal by funding model", note=shown.unit_name)  # fmt: skip

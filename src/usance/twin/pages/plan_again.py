@@ -26,7 +26,7 @@ from usance.twin.run.run_context import Setting
 from usance.world.scenario.file import read_scenario
 
 RUN = "run.json"
-MOST_REQUESTS = 20_000
+MAX_REQUESTS = 20_000
 """A month with more is planned by the run itself, not again for a page."""
 _SEGMENT = ("product", "region", "grade", "channel", "months", "amount_minor", "rate_ppm")
 
@@ -54,7 +54,7 @@ def plan_again(book: Book) -> PlanAgain:
     month = parse_month(told["to"])
     requests = arrays(book.read("requests", list(_SEGMENT), month=month))
     count = len(requests["product"])
-    if not 0 < count <= MOST_REQUESTS:
+    if not 0 < count <= MAX_REQUESTS:
         return PlanAgain(month, None, f"The last month has {count:,} requests: no plan is made.")
     try:
         scenario = read_scenario(told["scenario"])

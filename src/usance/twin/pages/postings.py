@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from usance.base.codes import Currency, Tag
+from usance.base.codes import Currency, IfrsAdjustment
 from usance.base.ids import print_id
 from usance.books.close.closes import CloseRef
 from usance.books.group.facts import GroupFact
@@ -25,7 +25,7 @@ from usance.twin.pages.shown import I64, Shown
 from usance.twin.pages.statements import COLUMN_NAMES, NO_BOOKS
 from usance.twin.pages.tables import cell, number, section, table, tr
 
-_MOST_FACTS = 40
+_MAX_FACTS = 40
 """Facts of the group listed on one page; of more the number is told."""
 _TAGS = {tags[0]: COLUMN_NAMES[name] for name, tags in COLUMNS.items() if len(tags) == 1}
 
@@ -90,13 +90,13 @@ def _account(shown: Shown, number_: int) -> Page:
     account, columns = shown.chart.by_number[number_], shown.postings
     of_account = columns["account"] == number_
     parts = []
-    for which in Tag:
+    for which in IfrsAdjustment:
         rows = of_account & (columns["tag"] == int(which))
         if rows.any():
             title = tag("h2", _TAGS[which], id=f"tag-{which.label}")
             parts += [title, _movements(shown, _sums(shown, rows))]
     # Links from statements lead to every tag, also where nothing is posted.
-    empty = [tag("span", "", id=f"tag-{each.label}") for each in Tag
+    empty = [tag("span", "", id=f"tag-{each.label}") for each in IfrsAdjustment
              if not (of_account & (columns["tag"] == int(each))).any()]  # fmt: skip
     foreign = of_account & (columns["currency"] != int(shown.currency))
     note = missing("No close has posted anything to this account.") if not parts else None
@@ -205,7 +205,7 @@ def _lines(shown: Shown, rows: I64) -> Html:
             cell(print_id("jr", journal) if journal != last else "", class_="quiet"),
             cell(entity.name if entity else str(columns["entity"][row])),
             cell(of_cell if journal != last else ""),
-            cell(_TAGS[Tag(int(columns["tag"][row]))], class_="quiet"),
+            cell(_TAGS[IfrsAdjustment(int(columns["tag"][row]))], class_="quiet"),
             cell(link(words(account.name), f"/accounts/{account.name}.html")),
             number(money(minor, currency.exponent), minor=minor),
             cell(currency.label, class_="quiet"),
@@ -249,7 +249,7 @@ def _facts(shown: Shown, wanted: set[int]) -> Html:
     known: dict[int, GroupFact] = {each.fact_id: each for each in shown.need_closed.facts}
     entities = shown.need_closed.books.entities
     rows = []
-    for fact_id in sorted(wanted & set(known))[:_MOST_FACTS]:
+    for fact_id in sorted(wanted & set(known))[:_MAX_FACTS]:
         fact = known[fact_id]
         entity = entities.by_number.get(fact.entity)
         rows.append(tr([

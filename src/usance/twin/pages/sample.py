@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from usance.base.book import Book
 from usance.base.columns import arrays
-from usance.books.close.closes import standing
+from usance.books.close.closes import effective_closes
 from usance.books.rules import load_rules
 from usance.disclose.drill.loans import LoanShares
 
@@ -73,7 +73,7 @@ def _marked(book: Book) -> tuple[I64, I64]:
 
 def _posted(book: Book, ids: I64, shares: LoanShares) -> I64:
     """For every loan the rules that posted it at the last close."""
-    close = standing(book)[-1]
+    close = effective_closes(book)[-1]
     posted = arrays(book.read_close("postings", close.name, ["rule", "fact_id"]))
     known = {rule.number for rule in load_rules()}
     rules = [each for each in np.unique(posted["rule"]).tolist() if each in known]

@@ -12,12 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from usance.base.book import Book
-from usance.base.codes import Currency, Model, Product, parse
+from usance.base.codes import Currency, FundingModel, Product, parse
 from usance.base.columns import arrays
 from usance.base.dates import first_of_month, format_month, last_of_month, to_month
 from usance.base.parameters import Parameters
 from usance.books.chart import Chart, load_chart
-from usance.books.close.closes import CloseRef, known_at_of, postings_of, standing
+from usance.books.close.closes import CloseRef, effective_closes, known_at_of, postings_of
 from usance.books.close.group import GroupClose
 from usance.books.group.rules import load_group_rules
 from usance.books.loans.cells import cell_index
@@ -80,7 +80,7 @@ class Shown:
     @cached_property
     def closed(self) -> Closed | None:
         """The closed books, if any period is closed."""
-        book, closes = self.book, tuple(standing(self.book))
+        book, closes = self.book, tuple(effective_closes(self.book))
         if not closes:
             return None
         day = closes[-1].day
@@ -180,13 +180,13 @@ class Shown:
         declared = self.book.read("cells").to_pylist()
         if declared:
             return {
-                row["cell"]: f"{words(Model(row['model']).label)} · "
+                row["cell"]: f"{words(FundingModel(row['model']).label)} · "
                 f"{words(Product(row['product']).label)} · source {row['source']}"
                 for row in declared
             }
         found = cell_index(self.book).cells
         pairs = zip(found.cell.tolist(), found.model.tolist(), strict=True)
-        return {cell: words(Model(model).label) for cell, model in pairs}
+        return {cell: words(FundingModel(model).label) for cell, model in pairs}
 
     def model_of_cell(self) -> dict[int, int]:
         """The funding model of every cell."""

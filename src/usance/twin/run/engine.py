@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol, TypeVar
 
 from usance.base.compiled import available_cores
-from usance.base.concurrency import behind, side_by_side
+from usance.base.concurrency import in_idle_time, parallel_map
 from usance.base.errors import unknown
 from usance.measure.duck import shared
 from usance.twin.run.stage_output import Part
@@ -30,7 +30,7 @@ class Engine(Protocol):
     def parts(self, work: Work, numbers: Sequence[int]) -> Iterator[Part]:
         """The part of each shard, in the order given."""
 
-    def behind(self, work: Callable[[], T]) -> Callable[[], T]:
+    def in_idle_time(self, work: Callable[[], T]) -> Callable[[], T]:
         """Begin what is needed only later; what is returned waits for it."""
 
 
@@ -48,11 +48,11 @@ class Local:
         """The part of each shard; never more are made at once than there are workers."""
         if len(numbers) <= 1 or self.workers == 1:
             return map(work.part, numbers)
-        return side_by_side(work.part, numbers, self.workers)
+        return parallel_map(work.part, numbers, self.workers)
 
-    def behind(self, work: Callable[[], T]) -> Callable[[], T]:
+    def in_idle_time(self, work: Callable[[], T]) -> Callable[[], T]:
         """It is done on what the shards leave of the cores."""
-        return behind(work)
+        return in_idle_time(work)
 
 
 def engine_of(name: str, workers: int | None = None) -> Engine:

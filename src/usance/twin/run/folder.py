@@ -9,7 +9,7 @@ from pathlib import Path
 from usance.base.book import Book
 from usance.base.errors import FULL, raise_all
 from usance.base.step import MANIFEST
-from usance.books.close.closes import controls_of, standing
+from usance.books.close.closes import controls_of, effective_closes
 from usance.twin.errors import NoRoom, OtherRun
 from usance.twin.run.quarter_close import ACTOR
 from usance.world.scenario.scenario import Scenario
@@ -37,7 +37,9 @@ def _check(book: Book) -> None:
     for each in found:
         each.fix = "Restore it from a copy, or run again with another --out"
     raise_all(found, where=str(book.path))
-    by_hand = [each.name for each in standing(book) if controls_of(book, each)["actor"] != ACTOR]
+    by_hand = [
+        each.name for each in effective_closes(book) if controls_of(book, each)["actor"] != ACTOR
+    ]
     if by_hand:
         fix = "Work on a copy of a run, and run again with another --out"
         raise OtherRun(f"{by_hand[0]} was closed by hand", where=str(book.path), fix=fix)

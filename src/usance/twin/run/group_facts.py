@@ -14,8 +14,8 @@ platform, and what the loans earn beyond their losses goes back to it.
 >>> made = month_facts(
 ...     calm,
 ...     636,
-...     {Model.ICE: 100_000_00},
-...     {Model.ON_BALANCE_SHEET: 2_000_000_00},
+...     {FundingModel.ICE: 100_000_00},
+...     {FundingModel.ON_BALANCE_SHEET: 2_000_000_00},
 ...     {2: 10},
 ...     1_000_000_000,
 ...     100,
@@ -41,12 +41,12 @@ from zoneinfo import ZoneInfo
 import pyarrow as pa
 
 from usance.base.book import Book
-from usance.base.codes import Currency, Model, Tag, parse
+from usance.base.codes import Currency, FundingModel, IfrsAdjustment, parse
 from usance.base.dates import format_month, last_of_month, to_month
 from usance.base.money import Money, half_up
 from usance.base.rates import PPB, PPM
 from usance.books.chart import load_chart
-from usance.books.close.closes import postings_of, standing
+from usance.books.close.closes import effective_closes, postings_of
 from usance.books.group.documents import parse_facts
 from usance.books.group.entities import parse_entities
 from usance.books.group.facts import GroupFact, fact, facts_of_table, table_of_facts
@@ -123,17 +123,25 @@ def opening_facts(scenario: Scenario, scale_ppb: int) -> pa.Table:
     for each in _stated(scenario, scale_ppb):
         if to_month(each.effective_on) <= eve:
             said.keep(each)
-    balance = scenario.opening.balance_minor.get(Model.ON_BALANCE_SHEET, 0) * scale_ppb // PPB
+    balance = (
+        scenario.opening.balance_minor.get(FundingModel.ON_BALANCE_SHEET, 0) * scale_ppb // PPB
+    )
     _raise(said, balance)
     _contribute(said, balance - _borrowed(scenario, balance) + balance * BUFFER_PPM // PPM)
     return said.table()
 
 
 def month_facts(
-    scenario: Scenario, month: int, volumes: Mapping[Model, int], balances: Mapping[Model, int],
-    approved_by_channel: Mapping[int, int], scale_ppb: int, first_id: int,
-    before: pa.Table | None = None, tax_owed: Mapping[int, int] | None = None,
-) -> pa.Table:  # fmt: skip
+    scenario: Scenario,
+    month: int,
+    volumes: Mapping[FundingModel, int],
+    balances: Mapping[FundingModel, int],
+    approved_by_channel: Mapping[int, int],
+    scale_ppb: int,
+    first_id: int,
+    before: pa.Table | None = None,
+    tax_owed: Mapping[int, int] | None = None,
+) -> pa.Table:
     """Facts of one month: amounts are those of the run; `before` holds those of the month before.
 
     `volumes` is what was lent in the month, `balances` the unpaid principal at its end, both by
@@ -144,7 +152,7 @@ def month_facts(
     earlier = facts_of_table(before) if before is not None else []
     _costs(said, sum(volumes.values()), approved_by_channel, scale_ppb)
     _fees(said, volumes, earlier)
-    _funding(said, balances.get(Model.ON_BALANCE_SHEET, 0), earlier)
+    _funding(said, balances.get(FundingModel.ON_BALANCE_SHEET, 0), earlier)
     for entity, minor in sorted((tax_owed or {}).items()):
         said.say(entity, GroupKind.TAX_PAID, minor)
     for each in _stated(scenario, scale_ppb):
@@ -160,12 +168,12 @@ def own_funds_account(scenario: Scenario) -> int:
 
 def income_tax_owed(book: Book) -> dict[int, int]:
     """By entity, the income tax it owes in the group's currency after the latest close."""
-    ledger = Ledger.of_postings(postings_of(book, standing(book)))
+    ledger = Ledger.of_postings(postings_of(book, effective_closes(book)))
     number = load_chart()["income_tax_payable"].number
     owed = {
         (key.entity, key.currency): -minor
         for key, minor in ledger.balances().items()
-        if key.account == number and key.tag == Tag.NONE and minor < 0
+        if key.account == number and key.tag == IfrsAdjustment.NONE and minor < 0
     }
     home = parse(Currency, book.manifest.currency)
     return {entity: minor for (entity, currency), minor in owed.items() if currency == home}
@@ -204,7 +212,7 @@ def _costs(
     said.say(platform, GroupKind.COST_PAID, total)
 
 
-def _fees(said: _Statement, volumes: Mapping[Model, int], earlier: list[GroupFact]) -> None:
+def _fees(said: _Statement, volumes: Mapping[FundingModel, int], earlier: list[GroupFact]) -> None:
     """Institutions are invoiced for referrals and pay in the next month; use is paid at once."""
     platform = _platform(said.scenario)
     for each in earlier:
@@ -214,9 +222,9 @@ def _fees(said: _Statement, volumes: Mapping[Model, int], earlier: list[GroupFac
         fee_ppm = said.scenario.terms(funding.model, said.month).fee_ppm
         minor = volumes.get(funding.model, 0) * fee_ppm // PPM
         party = int(funding.model) + 1
-        if funding.model is Model.ICE:
+        if funding.model is FundingModel.ICE:
             said.say(platform, GroupKind.REFERRAL_INVOICED, minor, party=party)
-        elif funding.model is Model.TECH_SOLUTIONS:
+        elif funding.model is FundingModel.TECH_SOLUTIONS:
             said.say(platform, GroupKind.FEES_RECEIVED, minor, party=party)
 
 
@@ -275,7 +283,7 @@ def _distribute(said: _Statement, balance_minor: int, interest_minor: int) -> No
 
 def _own(scenario: Scenario) -> Funding | None:
     """The funding of loans on the balance sheet."""
-    return next((f for f in scenario.funding if f.model is Model.ON_BALANCE_SHEET), None)
+    return next((f for f in scenario.funding if f.model is FundingModel.ON_BALANCE_SHEET), None)
 
 
 def _borrowed(scenario: Scenario, balance_minor: int) -> int:

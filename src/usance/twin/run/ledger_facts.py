@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from usance.base.book import Book
-from usance.base.codes import Model
+from usance.base.codes import FundingModel
 from usance.base.rates import PPB
 from usance.base.step import Step
 from usance.twin.month.loan_terms import PRODUCTS
@@ -18,7 +18,7 @@ from usance.twin.run.quarter_close import period_of
 from usance.twin.run.run_context import Setting
 
 I64 = NDArray[np.int64]
-MODELS = max(Model) + 1
+MODELS = max(FundingModel) + 1
 BEYOND = 7
 """The bucket of loans more than 180 days past due, which are no balance any more."""
 
@@ -86,8 +86,8 @@ def _last_ids(book: Book) -> list[int]:
     return [int(file.last[0]) for file in book.files("group_facts") if file.rows]
 
 
-def _models(sums: I64) -> dict[Model, int]:
-    return {model: int(sums[model]) for model in Model}
+def _models(sums: I64) -> dict[FundingModel, int]:
+    return {model: int(sums[model]) for model in FundingModel}
 
 
 def _sums(keys: NDArray[np.int64], amounts: I64, room: int) -> I64:

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from usance.base.dates import parse_month
-from usance.twin.errors import LEAST_SCALE, MOST_SCALE, RunError, scale_error
+from usance.twin.errors import MAX_SCALE, MIN_SCALE, RunError, scale_error
 from usance.world.scenario.scenario import Scenario
 
 Scale = Annotated[str, typer.Option(metavar="S", help="Counts and budgets against full size.")]
@@ -28,8 +28,8 @@ def parse_scale(text: str) -> Fraction:
     """
     try:
         # A float knows at once what would have too many digits as a fraction, such as 1e99999999.
-        near = LEAST_SCALE if "/" in text else float(text)
-        if LEAST_SCALE <= near <= MOST_SCALE and LEAST_SCALE <= Fraction(text) <= MOST_SCALE:
+        near = MIN_SCALE if "/" in text else float(text)
+        if MIN_SCALE <= near <= MAX_SCALE and MIN_SCALE <= Fraction(text) <= MAX_SCALE:
             return Fraction(text)
     except (ValueError, ZeroDivisionError):
         fix = "Give --scale, such as 0.01 or 1/100"

@@ -19,8 +19,8 @@ from usance.base.parameters import SHIPPED
 from usance.base.step import MANIFEST
 from usance.base.tables import TABLES
 from usance.twin.errors import (
-    LEAST_SCALE,
-    MOST_SCALE,
+    MAX_SCALE,
+    MIN_SCALE,
     LostManifest,
     NoRoom,
     OtherRun,
@@ -104,7 +104,7 @@ class Plan:
 
     def _scaled(self) -> Iterator[UsanceError]:
         scale = scale_text(self.scale)
-        if not LEAST_SCALE <= self.scale <= MOST_SCALE:
+        if not MIN_SCALE <= self.scale <= MAX_SCALE:
             yield scale_error(scale)
         elif self.users and self.users * self.scale < 1:
             what = f"{self.scenario.name} has no user at the scale {scale}"

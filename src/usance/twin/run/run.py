@@ -25,7 +25,7 @@ import numpy as np
 import pyarrow as pa
 
 from usance.base.book import Book
-from usance.base.concurrency import beside
+from usance.base.concurrency import in_background
 from usance.base.dates import format_month
 from usance.base.manifest import Manifest
 from usance.base.packed import pack, unpack
@@ -64,7 +64,7 @@ from usance.world.scenario.scenario import Scenario
 
 Progress = Callable[[str, int, int], None]
 OPEN, SERVE, BOOK, CLOSE, MEASURE, STATES = "open", "serve", "book", "close", "measure", "states"
-MOST_HELD = 8
+MAX_HELD = 8
 """Shards that stay in memory from stage to stage, at some 300 MB each; more are read again."""
 
 
@@ -120,7 +120,7 @@ class Runner:
         self.setting = Setting(plan.scenario, plan.scale, shard_bits)
         self.group = GroupFacts(self.setting)
         self.driver = Driver.new(self.setting)
-        in_memory = engine.in_memory and len(self.setting.shards(plan.last)) <= MOST_HELD
+        in_memory = engine.in_memory and len(self.setting.shards(plan.last)) <= MAX_HELD
         self.held: dict[int, Shard] | None = {} if in_memory else None
         self.seconds: defaultdict[str, float] = defaultdict(float)
         self.seconds_beside: defaultdict[str, float] = defaultdict(float)
@@ -252,7 +252,7 @@ class Runner:
         with self._stage(month, SERVE) as stage:
             work = Serving(**self._told(stage.place, month - 1), thresholds=thresholds)
             driver.take(map(_sums, self._parts(stage, work)))
-            self.answers = beside(self._to_route(month))
+            self.answers = in_background(self._to_route(month))
             for each in range(max(month - 2, setting.opening_month), month + 1):
                 stage.step.add("dues", driver.dues.table(each), month=each, instead=True)
             self._keep_driver(stage)
@@ -315,7 +315,7 @@ class Runner:
             metrics = closing.measured(left, self._period(month), self.engine.relations)
             return metrics, self.clock() - begun
 
-        self.measuring = Measuring(month, self.engine.behind(made))
+        self.measuring = Measuring(month, self.engine.in_idle_time(made))
 
     def _take_metrics(self) -> None:
         """Publish the metrics that were being computed, if any were."""

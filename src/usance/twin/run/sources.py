@@ -12,7 +12,7 @@ from usance.base.book import Book
 from usance.base.codes import Scope
 from usance.base.columns import make
 from usance.base.compiled import available_cores
-from usance.base.concurrency import side_by_side
+from usance.base.concurrency import parallel_map
 from usance.base.dates import first_of_month, last_of_month, to_day
 from usance.base.manifest import FileEntry
 from usance.base.tables import table
@@ -91,5 +91,5 @@ def _owed(setting: Setting, month: int, book: Book) -> I64:
         np.add.at(found, source, rows["principal_minor"].to_numpy())
         return found
 
-    parts = side_by_side(owed, book.files("tape", month=month), available_cores())
+    parts = parallel_map(owed, book.files("tape", month=month), available_cores())
     return sum(parts, np.zeros(setting.sources + 1, np.int64))

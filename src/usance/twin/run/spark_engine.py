@@ -47,7 +47,7 @@ class Spark:
                 raise answer
             yield answer
 
-    def behind(self, work: Callable[[], T]) -> Callable[[], T]:
+    def in_idle_time(self, work: Callable[[], T]) -> Callable[[], T]:
         """It is done at once: a session belongs to its thread."""
         made = work()
         return lambda: made

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from usance.base.concurrency import side_by_side
+from usance.base.concurrency import parallel_map
 from usance.base.dates import format_month
 from usance.base.errors import CorruptFile, UsanceError
 from usance.base.manifest import MARK, FileEntry, mark_of
@@ -136,7 +136,7 @@ def make_part(
         def write(table: str) -> FileEntry:
             return written(tables[table], table, aside / _rows_of(table), month=month, shard=shard)
 
-        entries = dict(zip(tables, side_by_side(write, tables, _THREADS), strict=True))
+        entries = dict(zip(tables, parallel_map(write, tables, _THREADS), strict=True))
         marks = {each.name: _keep(aside, each) for each in kept}
         part = Part(place.book, place.folder / name, entries, marks, figures)
         content = _content(place, part)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from usance.base.book import Book
 from usance.base.compiled import available_cores
-from usance.base.concurrency import side_by_side
+from usance.base.concurrency import parallel_map
 from usance.base.manifest import TableEntry
 from usance.base.packed import pack, unpack
 from usance.base.tables import table
@@ -154,7 +154,7 @@ def write_routed(place: Place, setting: Setting, routing: Routing) -> Part:
         number, own = each
         return Kept(shard_name(number), "", _routing_bytes(own))
 
-    answers = side_by_side(kept, _by_shard(setting, routing, place.month), available_cores())
+    answers = parallel_map(kept, _by_shard(setting, routing, place.month), available_cores())
     return make_part(place, ROUTED, tables={}, kept=answers, figures={"plans": routing.plans})
 
 

@@ -23,7 +23,7 @@ from usance.twin.what_if.noise import Difference, difference
 from usance.world.scenario.scenario import Scenario
 
 BASE, OTHER = "base", "other"
-FEWEST, MOST = 2, 100
+FEWEST, MAX = 2, 100
 """Pairs: one alone tells nothing about noise."""
 SEEDS = 2**63
 Figures = Mapping[Place, Fraction]
@@ -78,8 +78,8 @@ class WhatIf:
                 yield WhatIfError(what, where=self.other.name, fix=fix)
 
     def _problems(self, folder: Path) -> Iterator[UsanceError]:
-        if not FEWEST <= self.pairs <= MOST:
-            fix = f"Give {FEWEST} to {MOST}: noise is what differs from seed to seed"
+        if not FEWEST <= self.pairs <= MAX:
+            fix = f"Give {FEWEST} to {MAX}: noise is what differs from seed to seed"
             yield WhatIfError(f"{self.pairs} seeds", where="--seeds", fix=fix)
         for scenario in (self.base, self.other):
             if not scenario.group.policies:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import combinations
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from usance.base.codes import Model
+from usance.base.codes import FundingModel
 from usance.base.dates import first_of_month, format_month, last_of_month, to_day
 from usance.base.errors import CodeError, DateError, DocumentError, UsanceError
 from usance.base.fields import Places
@@ -25,7 +25,7 @@ OPENING_BUCKETS = 7
 MONTHS_A_YEAR = 12
 ENOUGH = 0.9
 """The share of an opening balance or of demand below which a scenario contradicts its users."""
-OWN_FUNDS = (Model.CAPITAL_HEAVY, Model.ON_BALANCE_SHEET)
+OWN_FUNDS = (FundingModel.CAPITAL_HEAVY, FundingModel.ON_BALANCE_SHEET)
 
 
 def contradictions(scenario: Scenario, places: Places) -> list[UsanceError]:
@@ -164,7 +164,7 @@ def _terms(scenario: Scenario, given: Funding, place: str) -> Iterator[UsanceErr
     if given.model not in OWN_FUNDS and not given.fee_ppm:
         fix = "Give fee, what the institution pays of the volume"
         yield DocumentError(f"{label} without a fee", where=place, fix=fix)
-    if given.guarantee_fee_ppm and given.model is not Model.CAPITAL_HEAVY:
+    if given.guarantee_fee_ppm and given.model is not FundingModel.CAPITAL_HEAVY:
         what = f"a guarantee fee under {label}, where nobody guarantees"
         yield DocumentError(what, where=place, fix="Leave it out")
     lowest = min(scenario.pricing.rate_ppm)
@@ -283,11 +283,11 @@ def _tickets(scenario: Scenario, places: Places) -> Iterator[UsanceError]:
 
 def _opening_reach(scenario: Scenario, places: Places) -> Iterator[UsanceError]:
     """Whether the borrowers of the opening can owe its balance."""
-    from usance.world.opening import MOST_LOANS, loans_a_borrower, reached  # only reading needs it
+    from usance.world.opening import MAX_LOANS, loans_a_borrower, reached  # only reading needs it
 
     wanted = loans_a_borrower(scenario)
     if wanted and reached(wanted) < ENOUGH * wanted:
-        what = f"each borrower would have {wanted:,.1f} loans on average, and {MOST_LOANS} at most"
+        what = f"each borrower would have {wanted:,.1f} loans on average, and {MAX_LOANS} at most"
         where, fix = places(("opening", "balance")), "Lower it, or raise users.opening"
         yield DocumentError(what, where=where, fix=fix)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from usance.base.codes import Model, Product
+from usance.base.codes import FundingModel, Product
 from usance.base.rates import PPM
 
 
@@ -70,7 +70,7 @@ class Demand:
     ticket_ppm: Mapping[int, int]
     """By month: amounts against the product's median, 1,000,000 where none is given."""
     products: tuple[ProductMix, ...]
-    model_ppm: Mapping[int, Mapping[Model, int]]
+    model_ppm: Mapping[int, Mapping[FundingModel, int]]
     """By month: how volume is to be split over the models; each month's shares sum to a million."""
     products_from: Mapping[int, tuple[ProductMix, ...]] = field(default_factory=dict)
     """By first month: the products from then on, where they are no longer those above."""
@@ -85,7 +85,7 @@ class Demand:
 class Funding:
     """The institutions of one model: how many, on which terms, how they behave."""
 
-    model: Model
+    model: FundingModel
     sources: int
     coupon_ppm: int
     """A year, what the money costs. Of guaranteed and served loans (`capital_heavy`,
@@ -136,7 +136,7 @@ class Turn:
     kind: str
     """`outage`: no answer comes; `leaves`; `approval`: says yes so often; `budget`: lends so much
     of what it would have lent; `eligible`: takes so many of the region × grade pairs."""
-    model: Model
+    model: FundingModel
     first_day: int
     last_day: int = FOR_GOOD
     value_ppm: int = 0
@@ -154,7 +154,7 @@ class Shock:
     last_month: int
     factor_ppm: int
     """What it multiplies: 1,500,000 is half as much again."""
-    models: tuple[Model, ...] = ()
+    models: tuple[FundingModel, ...] = ()
     """For `funding`: whose budgets; all if empty."""
 
 
@@ -236,7 +236,7 @@ class Providers:
 class OpeningBook:
     """The loans at the opening, drawn and not simulated."""
 
-    balance_minor: Mapping[Model, int]
+    balance_minor: Mapping[FundingModel, int]
     """Unpaid principal not more than 180 days past due."""
     bucket_ppm: tuple[int, ...]
     """Share of balance current and in buckets 1 to 6."""
@@ -302,7 +302,7 @@ class Scenario:
     desks: Desks = NO_DESKS
     """What institutions specialise in."""
 
-    def terms(self, model: Model, month: int) -> Funding:
+    def terms(self, model: FundingModel, month: int) -> Funding:
         """The funding of a model on the terms of a month's new loans."""
         found = next(each for each in self.funding if each.model is model)
         for since in sorted(self.funding_from):

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any, Protocol, TypeVar
 
 from usance.acquire.channels import ChannelKind
-from usance.base.codes import Model, Product
+from usance.base.codes import FundingModel, Product
 from usance.base.dates import to_day
 from usance.base.errors import DateError, unknown
 from usance.base.fields import Fields, Reader, day, one_of, rate_of, text, whole_of
@@ -61,7 +61,7 @@ SHOCKS = ("hazard", "collection", "funding", "fraud", "demand")
 TURNS = ("outage", "leaves", "approval", "budget", "eligible")
 FUNCTIONS = ("servicing_cost", "marketing", "administration")
 """Accounts of operating cost, as the facts of a group name them."""
-_MODEL = one_of(Model)
+_MODEL = one_of(FundingModel)
 
 
 def _choice(what: str, choices: Sequence[str]) -> Reader[str]:

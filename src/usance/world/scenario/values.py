@@ -29,7 +29,7 @@ from usance.books.periods import parse_close_period
 
 T = TypeVar("T")
 
-MOST_MINOR = 10**17
+MAX_MINOR = 10**17
 _WORDS = {"thousand": 10**3, "million": 10**6, "billion": 10**9}
 _IN_WORDS = re.compile(r"(\S+) (thousand|million|billion)")
 
@@ -43,7 +43,7 @@ code = whole_of(1, 32_767)
 
 def amount_in(currency: str) -> Reader[int]:
     """A reader of amounts, in figures or with `thousand`, `million` or `billion` behind them."""
-    plain = amount_of(currency, 0, MOST_MINOR)
+    plain = amount_of(currency, 0, MAX_MINOR)
 
     def amount(given: Any, where: str) -> int:
         words = _IN_WORDS.fullmatch(given) if isinstance(given, str) else None
