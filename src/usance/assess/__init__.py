@@ -14,8 +14,9 @@ when first used.
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
+
+from usance.base.public_names import public_names
 
 if TYPE_CHECKING:
     from usance.assess.decision.columns import Decided, decide_columns
@@ -46,7 +47,7 @@ __all__ = [
 _HANDOVER = (
     "LineState", "decision_rows", "line_rows", "request_rows", "stored_rows", "write_assessed"
 )  # fmt: skip
-_HOMES = {
+_MODULES = {
     "decision.columns": ("Decided", "decide_columns"),
     "decision.decide": ("Decider", "Decision"),
     "decision.handover": _HANDOVER,
@@ -60,9 +61,4 @@ _HOMES = {
     "decision.replay": ("replay",),
 }
 
-
-def __getattr__(name: str) -> object:
-    for home, names in _HOMES.items():
-        if name in names:
-            return getattr(import_module(f"usance.assess.{home}"), name)
-    raise AttributeError(f"module 'usance.assess' has no attribute {name!r}")
+__getattr__, __dir__ = public_names(__name__, _MODULES)

@@ -6,8 +6,9 @@ are imported when first used, so that terms and facts can be had without waiting
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
+
+from usance.base.public_names import public_names
 
 if TYPE_CHECKING:
     from usance.loan.batch import ScheduleColumns, States, Views, replay_columns
@@ -27,7 +28,7 @@ __all__ = [
     "visible",
 ]  # fmt: skip
 
-_HOMES = {
+_MODULES = {
     "batch": ("ScheduleColumns", "States", "Views", "replay_columns"),
     "columns": ("FactColumns", "TermColumns"),
     "convention": ("OWN", "Allocation", "Convention"),
@@ -39,9 +40,4 @@ _HOMES = {
     "views": ("Instalment", "InstalmentState", "LoanView", "Parts"),
 }
 
-
-def __getattr__(name: str) -> object:
-    for home, names in _HOMES.items():
-        if name in names:
-            return getattr(import_module(f"usance.loan.{home}"), name)
-    raise AttributeError(f"module 'usance.loan' has no attribute {name!r}")
+__getattr__, __dir__ = public_names(__name__, _MODULES)

@@ -14,8 +14,9 @@ Names are imported when first used.
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
+
+from usance.base.public_names import public_names
 
 if TYPE_CHECKING:
     from usance.match.backtest.replays import Replay, replay
@@ -42,7 +43,7 @@ __all__ = [
     "routing_table", "structure_facts", "write_standing",
 ]  # fmt: skip
 
-_HOMES = {
+_MODULES = {
     "plan.certificate": ("hindsight",),
     "plan.demand": ("Demand", "read_demand"),
     "plan.history": ("expect",),
@@ -60,9 +61,4 @@ _HOMES = {
     "mandates.structure_facts": ("structure_facts",),
 }
 
-
-def __getattr__(name: str) -> object:
-    for home, names in _HOMES.items():
-        if name in names:
-            return getattr(import_module(f"usance.match.{home}"), name)
-    raise AttributeError(f"module 'usance.match' has no attribute {name!r}")
+__getattr__, __dir__ = public_names(__name__, _MODULES)

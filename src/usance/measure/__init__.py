@@ -7,8 +7,9 @@ rows of those tables from loans and facts. Names are imported when first used.
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
+
+from usance.base.public_names import public_names
 
 if TYPE_CHECKING:
     from usance.measure.book_dues import dues_between
@@ -28,7 +29,7 @@ __all__ = [
     "read_map", "rows_behind", "tape_month", "triangle",
 ]  # fmt: skip
 
-_HOMES = {
+_MODULES = {
     "definitions": ("Definition", "load_definitions"),
     "book_dues": ("dues_between",),
     "inputs": ("Inputs",),
@@ -41,9 +42,4 @@ _HOMES = {
     "triangles": ("Triangle", "triangle"),
 }
 
-
-def __getattr__(name: str) -> object:
-    for home, names in _HOMES.items():
-        if name in names:
-            return getattr(import_module(f"usance.measure.{home}"), name)
-    raise AttributeError(f"module 'usance.measure' has no attribute {name!r}")
+__getattr__, __dir__ = public_names(__name__, _MODULES)

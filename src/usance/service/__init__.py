@@ -6,8 +6,9 @@ late fees, compensation at the trigger, buy-out and charge-off. Names are import
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
+
+from usance.base.public_names import public_names
 
 if TYPE_CHECKING:
     from usance.service.rules import Rules
@@ -15,11 +16,6 @@ if TYPE_CHECKING:
 
 __all__ = ["DueFacts", "Holders", "Rules", "due_facts"]
 
-_HOMES = {"servicing_events": ("DueFacts", "Holders", "due_facts"), "rules": ("Rules",)}
+_MODULES = {"servicing_events": ("DueFacts", "Holders", "due_facts"), "rules": ("Rules",)}
 
-
-def __getattr__(name: str) -> object:
-    for home, names in _HOMES.items():
-        if name in names:
-            return getattr(import_module(f"usance.service.{home}"), name)
-    raise AttributeError(f"module 'usance.service' has no attribute {name!r}")
+__getattr__, __dir__ = public_names(__name__, _MODULES)
