@@ -192,7 +192,7 @@ def test_a_pool_whose_risk_has_doubled_leaves_stage_1() -> None:
     book = one_pool(months=months)
     book.triangle.compensated_minor[0, 0, 1] = 30_000
     found = run(book, given_)
-    assert any("risk has risen" in note and "2024-05" in note for note in found.notes)
+    assert any("significant increase" in note and "2024-05" in note for note in found.notes)
     old, young = found.rates_ppb[:, PLACE["ifrs_contingent_1"] :]
     assert len(set(old.tolist())) == 1
     assert young[0] * 2 == young[1]

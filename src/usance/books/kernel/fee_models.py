@@ -20,10 +20,10 @@ from usance.books.kernel.policy_layout import (
     SHARE_HEAVY,
     SHARE_LIGHT,
     VAT,
-    stage_of,
 )
 from usance.books.loans import amounts as a
 from usance.books.loans import positions as p
+from usance.books.losses.stages import stage_of
 from usance.loan.kernel.arrays import I64
 
 
@@ -124,7 +124,7 @@ def provide_fee_loan(at: I64, policy: I64, rates: I64, pool: int, out: I64, row:
     if alive:
         exposure, stage = at[row, p.OUTSTANDING], stage_of(at[row, p.DAYS_PAST_DUE], policy)
         target = at_rate(exposure, rates[pool, CONTINGENT])
-        ifrs_target = at_rate(exposure, rates[pool, IFRS_CONTINGENT + stage])
+        ifrs_target = at_rate(exposure, rates[pool, IFRS_CONTINGENT + stage - 1])
     out[row, a.PAID_OUT] = at[row, p.COMPENSATED]
     out[row, a.CONTINGENT_PROVISION] = target + at[row, p.COMPENSATED] - out[row, a.RECOVERED_CLAIM]
     out[row, a.IFRS_CONTINGENT_LOSS] = ifrs_target - target

@@ -15,10 +15,10 @@ from usance.books.kernel.policy_layout import (
     SERVICE,
     STAGE_3,
     VAT,
-    stage_of,
 )
 from usance.books.loans import amounts as a
 from usance.books.loans import positions as p
+from usance.books.losses.stages import stage_of
 from usance.loan.kernel.arrays import I64
 
 
@@ -122,7 +122,7 @@ def provide_own_loan(at: I64, policy: I64, rates: I64, pool: int, out: I64, row:
     if at[row, p.EVENT] == p.NO_EVENT and not at[row, p.IS_SETTLED]:
         exposure, stage = at[row, p.OUTSTANDING], stage_of(at[row, p.DAYS_PAST_DUE], policy)
         target = at_rate(exposure, rates[pool, LOANS])
-        ifrs_target = at_rate(exposure, rates[pool, IFRS_LOANS + stage])
+        ifrs_target = at_rate(exposure, rates[pool, IFRS_LOANS + stage - 1])
         gross = (
             exposure + out[row, a.INTEREST_EARNED] - out[row, a.INTEREST_RECEIVED]
             + out[row, a.FEE_EARNED] - out[row, a.UPFRONT_FEE] - out[row, a.SLICES_RECEIVED]

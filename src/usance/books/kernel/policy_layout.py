@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from usance.base.codes import Component, FundingModel
-from usance.base.compiled import kernel
-from usance.loan.kernel.arrays import I64
 
 HEAVY, OWN_BOOK, LIGHT, ICE, TECH = (int(model) for model in FundingModel)
 PRINCIPAL, INTEREST, GUARANTEE, SERVICE, PENALTY = (int(part) for part in Component)
@@ -17,11 +15,3 @@ LOANS, CONTINGENT, RECEIVABLE, CONTRACT, IFRS_LOANS, IFRS_CONTINGENT, RATE_COUNT
     0, 1, 2, 3, 4, 7, 10,
 )  # fmt: skip
 """Loss rates of a pool, ppb of exposure; the IFRS ones are three each, by stage."""
-
-
-@kernel(inline=True)
-def stage_of(days_past_due: int, policy: I64) -> int:
-    """The IFRS 9 stage: 0 performing, 1 risen risk, 2 in default."""
-    if days_past_due > policy[STAGE_3]:
-        return 2
-    return 1 if days_past_due > policy[STAGE_2] else 0

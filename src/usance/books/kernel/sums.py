@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from usance.base.compiled import kernel
-from usance.books.kernel.policy_layout import ICE, SERVICE, stage_of
+from usance.books.kernel.policy_layout import ICE, SERVICE
 from usance.books.loans import positions as p
+from usance.books.losses.stages import stage_of
 from usance.loan.kernel.arrays import I32, I64
 
 
@@ -25,7 +26,7 @@ def add_exposures(at: I64, policy: I64, pools: I32, exposure: I64) -> None:
         alive = at[row, p.EVENT] == p.NO_EVENT and not at[row, p.IS_SETTLED]
         if alive and at[row, p.MODEL] < ICE:
             stage = stage_of(at[row, p.DAYS_PAST_DUE], policy)
-            exposure[stage, pools[row]] += at[row, p.OUTSTANDING]
+            exposure[stage - 1, pools[row]] += at[row, p.OUTSTANDING]
 
 
 @kernel

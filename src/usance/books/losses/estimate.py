@@ -36,7 +36,7 @@ from usance.books.losses.expectation import expected_loss, loss_rate
 from usance.books.losses.exposures import Exposures, pool_name
 from usance.books.losses.overlays import Overlay, overlay_problems
 from usance.books.losses.pools import Outlook, Pool, Vintage, attributed, expect, recovery_rate
-from usance.books.losses.stages import STAGES, is_raised, stage_rates
+from usance.books.losses.stages import STAGES, has_sicr, stage_rates
 from usance.measure.triangles import Triangle
 
 _TARGETS = {
@@ -278,7 +278,7 @@ def _staged(
     found = []
     for cohort, (pool, vintage) in enumerate(zip(pools, segment.vintages, strict=True)):
         first, *others = vintage.exposure_minor
-        if _is_raised(work, segment, cohort):
+        if _has_sicr(work, segment, cohort):
             # Every performing loan of the pool counts, and is provided for, as one of stage 2.
             moved = (0, first + others[0], others[1])
             by_stage = stage_rates(targets[cohort], moved, given.stage_weights, highest)
@@ -294,16 +294,16 @@ def _staged(
     return found
 
 
-def _is_raised(work: _Work, segment: _Segment, cohort: int) -> bool:
-    """Whether the risk of a pool has grown significantly since its loans were made."""
+def _has_sicr(work: _Work, segment: _Segment, cohort: int) -> bool:
+    """True, with a note, if a pool's lifetime default rate has grown significantly."""
     vintage, given = segment.vintages[cohort], work.assumptions
     to_date = loss_rate(vintage.defaulted_minor, vintage.originated_minor)
-    if not vintage.exposed_minor or not is_raised(
+    if not vintage.exposed_minor or not has_sicr(
         lifetime(segment.curve, to_date, vintage.age), segment.prior[-1], given.stage_2_factor
     ):
         return False
     name = pool_name(work.triangle, segment.place, cohort)
-    work.notes.append(f"{name}: risk has risen significantly; all of it is in stage 2 or 3")
+    work.notes.append(f"{name}: significant increase in credit risk; all of it is in stage 2 or 3")
     return True
 
 

@@ -1,11 +1,13 @@
-"""IFRS 9 stages: which one a loan is in, and what a pool's expectation means for each.
+"""IFRS 9 staging: the stage of a loan, significant increase in credit risk, loss rates by stage.
 
-Stages are counted from 0, as arrays are: 0 performing, 1 risen risk, 2 in default.
+Stage 1 is performing, stage 2 has a significant increase in credit risk (SICR), stage 3 is
+credit-impaired. Arrays by stage hold stage 1 first.
 
->>> stages(np.array([0, 30, 31, 90, 91]), backstop=30, impaired=90).tolist()
-[0, 0, 1, 1, 2]
->>> stages(np.array([0, 0]), np.array([True, False]), backstop=30, impaired=90).tolist()
-[1, 0]
+>>> import numpy as np
+>>> policy = np.zeros(6, np.int64)
+>>> policy[STAGE_2], policy[STAGE_3] = 30, 90
+>>> [stage_of(days, policy) for days in (0, 30, 31, 90, 91)]
+[1, 1, 2, 2, 3]
 """
 
 from __future__ import annotations
@@ -13,26 +15,28 @@ from __future__ import annotations
 from collections.abc import Sequence
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
+from usance.base.compiled import kernel
+from usance.books.kernel.policy_layout import STAGE_2, STAGE_3
+from usance.loan.kernel.arrays import I64
 
 STAGES = 3
 
 
-def stages(
-    days_past_due: NDArray[Any], raised: NDArray[np.bool_] | bool = False, *, backstop: int,
-    impaired: int,
-) -> NDArray[np.int8]:  # fmt: skip
-    """The stage of each loan; `raised` marks a significant increase in credit risk by itself."""
-    risen = raised | (days_past_due > backstop)
-    return np.where(days_past_due > impaired, 2, risen).astype(np.int8)
+@kernel(inline=True)
+def stage_of(days_past_due: int, policy: I64) -> int:
+    """Stage of a loan by its days past due: 1, 2 (the backstop of SICR) or 3.
+
+    SICR beyond the backstop is found for a pool as a whole (`has_sicr`).
+    """
+    if days_past_due > policy[STAGE_3]:
+        return 3
+    return 2 if days_past_due > policy[STAGE_2] else 1
 
 
-def is_raised(now: Fraction, at_start: int | Fraction, factor: Decimal) -> bool:
-    """Whether a lifetime default rate has grown by the factor since the loans were made."""
-    return now > 0 and now >= at_start * Fraction(factor)
+def has_sicr(lifetime_rate: Fraction, initial_rate: int | Fraction, factor: Decimal) -> bool:
+    """True if a lifetime default rate is at least `factor` times that at origination."""
+    return lifetime_rate > 0 and lifetime_rate >= initial_rate * Fraction(factor)
 
 
 def stage_rates(
