@@ -24,7 +24,8 @@ from usance.base.compiled import available_cores
 from usance.base.dates import from_day, to_day
 from usance.base.ids import owned_id
 from usance.books.close.checklist import close
-from usance.books.closed_books import journal_of, looked_at
+from usance.books.closed_books import ClosedBooks
+from usance.books.loans.journal import loan_journal
 from usance.books.periods import parse_close_period
 from usance.books.sample import sample_book
 from usance.books.statements.matrix import COLUMNS
@@ -131,8 +132,11 @@ def books(folder: Path) -> None:
         )
 
     say("9. What they say, with every line from the same journals (usance books statements).")
-    looks = [looked_at(book, parse_close_period(quarter)).statements() for quarter in QUARTERS]
-    figures = [{(row.statement, row.line): row.amount_minor for row in rows} for rows, _ in looks]
+    closed = [ClosedBooks.of(book, parse_close_period(quarter)) for quarter in QUARTERS]
+    figures = [
+        {(row.statement, row.line): row.amount_minor for row in each.statements()}
+        for each in closed
+    ]
     show("", QUARTERS)
     for statement, line in SHOWN:
         show(line, [number(each[statement, line], "CNY") for each in figures])
@@ -143,7 +147,7 @@ def books(folder: Path) -> None:
     show("", [number(each, "CNY") for each in profit], width=0)
 
     say("10. A loan repaid early: what its last close posted (usance books loan ln_00000000G01).")
-    journal, _ = journal_of(book, owned_id(1, 1))
+    journal = loan_journal(book, owned_id(1, 1))
     last = [line for line in journal if line.close == "2024-06.1" and not line.tag]
     for debit, credit in zip(last[::2], last[1::2], strict=True):
         sides = debit.account, credit.account

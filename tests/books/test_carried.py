@@ -139,7 +139,7 @@ def test_closes_say_what_they_say_if_every_loan_is_read(
         wanted = written(whole, each, AMOUNTS)[1]
         assert (held(carried, each, AMOUNTS, ids) == wanted).all(), each.name
     for loan_id in ids.tolist():
-        assert list(loan_journal(carried, loan_id, 1)) == list(loan_journal(whole, loan_id, 1))
+        assert list(loan_journal(carried, loan_id)) == list(loan_journal(whole, loan_id))
 
 
 def rows_of(book: Book, name: str) -> dict[int, int]:

@@ -97,7 +97,7 @@ def test_cell_journals_are_the_sum_of_loan_journals(closed: Book) -> None:
     chart = load_chart()
     single: dict[tuple[int, int, int], int] = {}
     for loan_id in closed.read("loans", ["loan_id"])["loan_id"].to_pylist():
-        for line in loan_journal(closed, loan_id, platform=1):
+        for line in loan_journal(closed, loan_id):
             key = line.rule, line.tag, chart[line.account].number
             single[key] = single.get(key, 0) + line.amount_minor
     rows = postings_of(closed, effective_closes(closed)).to_pylist()

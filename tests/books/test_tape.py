@@ -75,9 +75,9 @@ def test_every_amount_of_every_loan_at_every_close(both: tuple[Book, Book]) -> N
 def test_a_loan_of_a_tape_has_its_journal(both: tuple[Book, Book]) -> None:
     facts, tape = both
     for loan_id in WORKED_IDS.tolist():
-        assert list(loan_journal(tape, loan_id, 1)) == list(loan_journal(facts, loan_id, 1))
+        assert list(loan_journal(tape, loan_id)) == list(loan_journal(facts, loan_id))
     with pytest.raises(TapeError, match="no such loan"):
-        list(loan_journal(tape, 5, 1))
+        list(loan_journal(tape, 5))
 
 
 def test_order_of_rows_does_not_matter(both: tuple[Book, Book], tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from tests.disclose.release_book import in_two_currencies, release_book
 from tests.disclose.workbook import Workbook
 from usance.base.book import Book
 from usance.base.errors import UsanceError
-from usance.books.closed_books import looked_at
+from usance.books.closed_books import ClosedBooks
 from usance.books.periods import parse_close_period
 from usance.cli import main
 from usance.disclose import Kind, check, check_facts, load_profile, read_facts, rebuild
@@ -104,7 +104,7 @@ def test_to_the_fen_every_figure_is_the_books(closed_book: Path, tmp_path: Path)
         for row in rows
         if row["currency"] == "RMB" and row["period_or_date"] in ("2024Q2", "2024-06-30")
     }
-    looked, _ = looked_at(Book.open(closed_book), parse_close_period("2024Q2")).statements()
+    looked = ClosedBooks.of(Book.open(closed_book), parse_close_period("2024Q2")).statements()
     wanted = [row for row in looked if ":" not in row.statement]
     assert len(wanted) > 70
     for row in wanted:
@@ -122,7 +122,7 @@ def test_in_thousands_leaves_are_rounded_and_one_line_takes_the_rest(
         if row["statement"] == "balance_sheet"
         and (row["currency"], row["period_or_date"]) == ("RMB", "2024-06-30")
     }
-    looked, _ = looked_at(Book.open(closed_book), parse_close_period("2024Q2")).statements()
+    looked = ClosedBooks.of(Book.open(closed_book), parse_close_period("2024Q2")).statements()
     sheet = [row for row in looked if row.statement == "balance_sheet"]
     plug = release.tables.printed.own_equity
     off = 0

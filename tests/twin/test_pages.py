@@ -21,7 +21,7 @@ from usance.base.book import Book
 from usance.base.columns import make
 from usance.base.dates import first_of_month
 from usance.base.ids import print_id
-from usance.books.closed_books import looked_at
+from usance.books.closed_books import ClosedBooks
 from usance.books.loans.journal import loan_journal
 from usance.books.periods import parse_close_period
 from usance.books.statements.matrix import COLUMNS
@@ -174,7 +174,7 @@ def test_names_are_escaped(site: Site) -> None:
 
 @pytest.mark.parametrize("period", PERIODS[1:])
 def test_statements_are_those_of_the_books(book: Book, site: Site, period: str) -> None:
-    rows, _ = looked_at(book, parse_close_period(period)).statements()
+    rows = ClosedBooks.of(book, parse_close_period(period)).statements()
     shown = [
         (("".join(row[0].itertext())), minors(row)[-1])
         for row in site.rows("statements.html")
@@ -192,7 +192,7 @@ def test_statements_are_those_of_the_books(book: Book, site: Site, period: str) 
 
 
 def test_the_matrix_is_that_of_the_books(book: Book, site: Site) -> None:
-    rows, _ = looked_at(book, parse_close_period("2024Q1")).statements()
+    rows = ClosedBooks.of(book, parse_close_period("2024Q1")).statements()
     for row in site.rows("ifrs.html"):
         if values := minors(row):
             name = "".join(row[0].itertext())
@@ -223,7 +223,7 @@ def test_lines_are_the_sum_of_their_accounts(site: Site) -> None:
 
 
 def test_an_account_rolls_forward_through_its_rules(book: Book, site: Site) -> None:
-    group = looked_at(book, parse_close_period("2024Q1")).books
+    group = ClosedBooks.of(book, parse_close_period("2024Q1")).books
     for name in ("loans", "cash", "stand_ready", "marketing"):
         rows = [row for row in site.rows(f"accounts/{name}.html") if minors(row)]
         first = next(place for place, row in enumerate(rows) if row[0].text == "closing")
@@ -278,7 +278,7 @@ def test_a_loan_tells_its_whole_story(book: Book, site: Site) -> None:
     assert [minors(list(row)) for row in tables[2].iter("tr") if minors(list(row))] == [
         [row["amount_minor"]] for row in facts
     ]
-    journal = [line.amount_minor for line in loan_journal(book, loan, 1)]
+    journal = [line.amount_minor for line in loan_journal(book, loan)]
     assert [v for row in tables[3].iter("tr") for v in minors(list(row))] == journal
     schedule = [minors(list(row)) for row in tables[1].iter("tr") if minors(list(row))]
     assert all(row[5] == row[6] + row[7] for row in schedule)

@@ -187,10 +187,11 @@ def lock(period: PeriodText, book: BookFolder = Path()) -> None:
 def statements(period: PeriodText, book: BookFolder = Path(), as_json: AsJson = False) -> None:
     """Show balance sheet, operations, cash flows and the reconciliation to IFRS."""
     from usance.base.book import Book
-    from usance.books.closed_books import looked_at
+    from usance.books.closed_books import ClosedBooks
     from usance.books.periods import parse_close_period
 
-    rows, currency = looked_at(Book.open(book), parse_close_period(period)).statements()
+    closed = ClosedBooks.of(Book.open(book), parse_close_period(period))
+    rows, currency = closed.statements(), closed.currency
     if as_json:
         print_json({"currency": currency, "rows": [_as_dict(row) for row in rows]})
         return
@@ -209,20 +210,20 @@ def statements(period: PeriodText, book: BookFolder = Path(), as_json: AsJson = 
 def notes(period: PeriodText, book: BookFolder = Path(), as_json: AsJson = False) -> None:
     """Show changes in equity, the tax rate explained, awards to come, and figures per share."""
     from usance.base.book import Book
-    from usance.books.closed_books import looked_at
+    from usance.books.closed_books import ClosedBooks
     from usance.books.periods import parse_close_period
     from usance.books.statements.per_share import ShareRow
 
-    look = looked_at(Book.open(book), parse_close_period(period))
-    rows = look.notes()
+    closed = ClosedBooks.of(Book.open(book), parse_close_period(period))
+    rows = closed.notes()
     if as_json:
-        print_json({"currency": look.currency, "rows": [_as_dict(row) for row in rows]})
+        print_json({"currency": closed.currency, "rows": [_as_dict(row) for row in rows]})
         return
     for row in rows:
         shown = (
             f"{row.value:,}"
             if isinstance(row, ShareRow)
-            else number(row.amount_minor, look.currency)
+            else number(row.amount_minor, closed.currency)
         )
         print_line(f"  {row.statement:<20} {row.parent:<28} {row.line:<40} {shown:>20}")
 
@@ -253,10 +254,11 @@ def _print_matrix(rows: list[Row], currency: str) -> None:
 def roll_forwards(period: PeriodText, book: BookFolder = Path(), as_json: AsJson = False) -> None:
     """Show opening, movements and closing of allowances, guarantees, receivables, payables."""
     from usance.base.book import Book
-    from usance.books.closed_books import looked_at
+    from usance.books.closed_books import ClosedBooks
     from usance.books.periods import parse_close_period
 
-    rolls, currency = looked_at(Book.open(book), parse_close_period(period)).roll_forwards()
+    closed = ClosedBooks.of(Book.open(book), parse_close_period(period))
+    rolls, currency = closed.roll_forwards(), closed.currency
     if as_json:
         print_json({"currency": currency, "roll_forwards": [
             {"name": roll.name, "opening_minor": roll.opening,
@@ -280,10 +282,11 @@ def loan(
     from usance.base.book import Book
     from usance.base.codes import IfrsAdjustment
     from usance.base.ids import parse_id
-    from usance.books.closed_books import journal_of
+    from usance.books.loans.journal import loan_journal
 
     given = int(loan_id) if loan_id.isdecimal() else parse_id(loan_id, "ln", where="LOAN")
-    lines, currency = journal_of(Book.open(book), given)
+    opened = Book.open(book)
+    lines, currency = list(loan_journal(opened, given)), opened.manifest.currency
     if as_json:
         named = [_as_dict(line) | {"tag": IfrsAdjustment(line.tag).label} for line in lines]
         print_json({"loan_id": given, "currency": currency, "lines": named})
@@ -303,10 +306,11 @@ def loan(
 def losses(period: PeriodText, book: BookFolder = Path(), as_json: AsJson = False) -> None:
     """Show provisions by new volume and true-up, the sensitivity, and the back-test."""
     from usance.base.book import Book
-    from usance.books.closed_books import losses_of
+    from usance.books.closed_books import ClosedBooks
     from usance.books.periods import parse_close_period
 
-    found, currency = losses_of(Book.open(book), parse_close_period(period))
+    closed = ClosedBooks.of(Book.open(book), parse_close_period(period))
+    found, currency = closed.losses(), closed.currency
     if as_json:
         print_json({"currency": currency, **found})
         return

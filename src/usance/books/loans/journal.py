@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import date
 
 import numpy as np
 import pyarrow.compute as pc
@@ -20,6 +21,7 @@ from usance.books.errors import TapeError
 from usance.books.loans.amounts import AMOUNTS
 from usance.books.loans.cells import CellIndex, cell_index
 from usance.books.loans.co_funding import parts_of
+from usance.books.policy_files import read_policies
 from usance.books.postings import post
 from usance.books.rules import load_rules
 from usance.books.tape.book import holds_tape, tape_cell
@@ -39,9 +41,11 @@ class LoanLine:
     amount_minor: int
 
 
-def loan_journal(book: Book, loan_id: int, platform: int) -> Iterator[LoanLine]:
+def loan_journal(book: Book, loan_id: int) -> Iterator[LoanLine]:
     """What every close posted for one loan; closes that moved nothing have no lines."""
     closes = effective_closes(book)
+    last_day = max((close.day for close in closes), default=date.max)
+    platform = read_policies(book, None, last_day).entities.platform.number
     rules, chart, index = load_rules(), load_chart(), cell_index(book)
     shares = shares_of(book, index).get(loan_id, {})
     rows = np.array(list(shares), np.intp) if shares else _cell(book, loan_id, index)

@@ -14,12 +14,12 @@ from usance.base.codes import IfrsAdjustment
 from usance.base.columns import arrays
 from usance.base.dates import to_month
 from usance.books.chart import load_chart
+from usance.books.closed_books import ClosedBooks
 from usance.books.group.rules import OPENING, load_group_rules
 from usance.books.journal import JournalKind
 from usance.books.rules import load_rules
 from usance.disclose.drill.lines import Part
 from usance.disclose.drill.loans import LoanShare, LoanShares
-from usance.disclose.release.closed import Closed
 
 I64 = NDArray[np.int64]
 _NAMES = (
@@ -50,7 +50,7 @@ class Journal:
 class Journals:
     """The postings of closed books, found by account."""
 
-    closed: Closed
+    closed: ClosedBooks
     shares: LoanShares
 
     @cached_property

@@ -12,6 +12,7 @@ from functools import cached_property
 from usance.base.codes import Currency
 from usance.base.errors import UsanceError
 from usance.books.close.closes import known_at_of
+from usance.books.closed_books import ClosedBooks
 from usance.books.group.facts import GroupFact, facts_of_table, visible
 from usance.books.periods import ClosePeriod
 from usance.disclose.errors import FilerError
@@ -21,7 +22,6 @@ from usance.disclose.profile import Profile
 from usance.disclose.release.actions import ActionFigures, Actions
 from usance.disclose.release.announcement import Announcement
 from usance.disclose.release.business import Business, wanted_metrics
-from usance.disclose.release.closed import Closed
 from usance.disclose.release.exact import CASH_FLOWS, COMPREHENSIVE, OPERATIONS, Exact
 from usance.disclose.release.figure import Figure, printed_currency
 from usance.disclose.release.filer import Filer
@@ -40,7 +40,7 @@ from usance.disclose.release.vintages import vintage_figures
 class Release:
     """One period of closed books, ready to be printed."""
 
-    closed: Closed
+    closed: ClosedBooks
     period: ClosePeriod
     profile: Profile
     filer: Filer
@@ -83,7 +83,7 @@ class Release:
     def net_income_minor(self, period: str) -> int | None:
         """Net income of a period, before rounding; none where the books do not tell it."""
         known = parse_period(period)
-        if known is None or known.instant or not self.closed.tells(known.start, known.end):
+        if known is None or known.instant or not self.closed.covers(known.start, known.end):
             return None
         exact = self.tables.printed.exact.flow(OPERATIONS, known.opens_on, known.end)
         return next(minor for (line, _), minor in exact.items() if line == NET)
@@ -150,14 +150,14 @@ class Release:
         return [
             (span, span in ours)
             for span in self.spans.tables()
-            if self.closed.tells(span.first, span.day)
+            if self.closed.covers(span.first, span.day)
         ]
 
     @cached_property
     def days(self) -> list[date]:
         """The days of the balance sheets."""
         listed = (year_start(self.period.last_day), self.period.last_day)
-        return [day for day in listed if self.closed.stands(day)]
+        return [day for day in listed if self.closed.has_balance_sheet(day)]
 
     @cached_property
     def per_share(self) -> PerShare:
@@ -186,7 +186,7 @@ class Release:
 
     def _matrices(self) -> Iterator[Figure]:
         years = (self.spans.so_far_year_ago, self.spans.so_far)
-        told = [span for span in years if self.closed.tells(span.first, span.day)]
+        told = [span for span in years if self.closed.covers(span.first, span.day)]
         yield from self.tables.matrix_operations(told)
         yield from self.tables.matrix_sheet(self.days)
 

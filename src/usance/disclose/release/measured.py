@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from usance.base.book import Book
 from usance.base.codes import code_lists
 from usance.base.dates import first_of_month, last_of_month, to_month
-from usance.disclose.release.closed import Closed
+from usance.books.closed_books import ClosedBooks
 from usance.disclose.release.spans import Span
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ class Measured:
         return self._found[key]
 
 
-def inputs_of(closed: Closed, last: date, as_of: date, known_at: datetime) -> Inputs:
+def inputs_of(closed: ClosedBooks, last: date, as_of: date, known_at: datetime) -> Inputs:
     """The tables of a book to measure, with a tape and dues made from its facts if it has none."""
     import pyarrow as pa
 

@@ -45,7 +45,7 @@ class Quoted:
         self.tables = release.tables
         self.profile = release.profile
         wanted = (release.spans.now, release.spans.year_ago, release.spans.prior)
-        self.spans = [each for each in wanted if release.closed.tells(each.first, each.day)]
+        self.spans = [each for each in wanted if release.closed.covers(each.first, each.day)]
         unit = IN_TEXT[self.tables.unit]
         self.unit = unit
         known = self.profile.rounding.text_decimals.get(unit)

@@ -40,7 +40,7 @@ def _year_before(release: Release, quoted: Quoted, each: Outlook) -> Decimal | N
     """The printed figure a year before, in units of currency; none unless it is a gain."""
     months = range(to_month(each.period.start) - 12, to_month(each.period.end) - 11)
     span = span_of(months)
-    if not release.closed.tells(span.first, span.day):
+    if not release.closed.covers(span.first, span.day):
         return None
     value = release.tables.base(quoted.value(each.line, "", span, translated=False))
     return value if value > 0 else None

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
+from usance.books.closed_books import ClosedBooks
 from usance.books.statements.notes import income_per_share
 from usance.books.statements.primary import ATTRIBUTABLE
 from usance.capital.prices import whole
 from usance.disclose.facts import NO_CURRENCY
-from usance.disclose.release.closed import Closed
 from usance.disclose.release.exact import ADJUSTED, OPERATIONS, Key
 from usance.disclose.release.figure import Figure, decimal
 from usance.disclose.release.printed import Values
@@ -33,7 +33,7 @@ NET, OPERATING, REVENUE = "Net income", "Income from operations", "Total net rev
 class PerShare:
     """What stands below operations in one column: counts, and figures in both currencies."""
 
-    closed: Closed
+    closed: ClosedBooks
     tables: Tables
     company: str
 

@@ -8,13 +8,13 @@ from pathlib import Path
 from usance.base.book import Book
 from usance.base.errors import FULL, InputError
 from usance.base.publish import replace
+from usance.books.closed_books import ClosedBooks
 from usance.books.periods import ClosePeriod
 from usance.disclose.errors import FactError
 from usance.disclose.facts import documents
 from usance.disclose.profile import Profile
 from usance.disclose.reading import facts_of_text, read_facts
 from usance.disclose.release.announcement import Announcement
-from usance.disclose.release.closed import closed_books
 from usance.disclose.release.figure import Figure, as_csv
 from usance.disclose.release.figures import Release
 from usance.disclose.release.filer import Filer
@@ -34,7 +34,7 @@ def release_of(
 ) -> Release:  # fmt: skip
     """The release of a closed period."""
     said = announcement or Announcement()
-    return Release(closed_books(book, period), period, profile, filer, said)
+    return Release(ClosedBooks.covering(book, period), period, profile, filer, said)
 
 
 def publish(release: Release, out: Path, formats: Sequence[str] = FORMATS) -> dict[str, Path]:

@@ -14,8 +14,7 @@ from usance.assess.flow.reasons import Reasons, read_reasons
 from usance.base.dates import last_of_month
 from usance.base.ids import PER_USER, print_id, user_of
 from usance.books.close.closes import effective_closes
-from usance.books.closed_books import journal_of
-from usance.books.loans.journal import LoanLine
+from usance.books.loans.journal import LoanLine, loan_journal
 from usance.books.tape.book import holds_tape
 from usance.loan.loan import Loan, replay
 from usance.loan.table_rows import fact_of_row, terms_of_row
@@ -98,7 +97,7 @@ def stories(shown: Shown) -> Iterator[Story]:
             shares.get(loan_id, []),
             [row for row in facts.get(loan_id, []) if row["effective_on"] <= day],
             shown.tape.get(loan_id, []),
-            journal_of(book, loan_id)[0] if effective_closes(book) else [],
+            list(loan_journal(book, loan_id)) if effective_closes(book) else [],
             (refs.get(loan_id) or [{"loan_ref": ""}])[0]["loan_ref"],
             day,
         )

@@ -15,16 +15,13 @@ from usance.base.book import Book
 from usance.base.codes import Currency, FundingModel, Product, parse
 from usance.base.columns import arrays
 from usance.base.dates import first_of_month, format_month, last_of_month, to_month
-from usance.base.parameters import Parameters
 from usance.books.chart import Chart, load_chart
-from usance.books.close.closes import CloseRef, effective_closes, known_at_of, postings_of
-from usance.books.close.group import GroupClose
+from usance.books.close.closes import CloseRef
+from usance.books.closed_books import ClosedBooks
 from usance.books.group.rules import load_group_rules
 from usance.books.loans.cells import cell_index
-from usance.books.policy_files import read_policies
 from usance.books.rules import load_rules
 from usance.disclose.drill.loans import LoanShares
-from usance.disclose.release.closed import Closed
 from usance.disclose.release.exact import SHEET, Exact
 from usance.twin.pages.numbers import Unit, money, words
 from usance.twin.pages.rows import Rows, by, rows_of
@@ -78,20 +75,12 @@ class Shown:
         return parse(Currency, self.book.manifest.currency)
 
     @cached_property
-    def closed(self) -> Closed | None:
+    def closed(self) -> ClosedBooks | None:
         """The closed books, if any period is closed."""
-        book, closes = self.book, tuple(effective_closes(self.book))
-        if not closes:
-            return None
-        day = closes[-1].day
-        entities = read_policies(book, None, day).entities
-        known_at = known_at_of(book, closes[-1])
-        group = GroupClose.of(book, entities, day, known_at, Parameters.load())
-        postings = postings_of(book, closes)
-        return Closed(book, closes, group.books(postings), tuple(group.seen), postings)
+        return ClosedBooks.latest(self.book)
 
     @property
-    def need_closed(self) -> Closed:
+    def need_closed(self) -> ClosedBooks:
         """The closed books of a book that has them."""
         assert self.closed is not None
         return self.closed
@@ -103,7 +92,7 @@ class Shown:
             return ()
         closes, opening = self.closed.closes, self.closed.opening
         befores = [opening, *(close.day for close in closes[:-1])]
-        first = "" if self.closed.is_carried_over else "until "
+        first = "" if self.closed.has_opening_balances else "until "
         labels = [
             period_label(before, close.day, first if place == 0 else "")
             for place, (before, close) in enumerate(zip(befores, closes, strict=True))
