@@ -221,7 +221,7 @@ def test_a_close_begins_with_the_open_loans_that_were_kept(tmp_path: Path) -> No
     def without_a_payment(book: Book) -> None:
         path = left_path(0)
         left = KnownLoans.of_bytes(book.kept(path))
-        _, kind, _, amount, _ = left.facts.told
+        _, kind, _, amount, _ = left.facts.facts
         amount[np.flatnonzero(kind == FactKind.PAID)[0]] -= 100
         over = "closes/2024-06.1/over.json"
         said = json.loads(book.kept(over))
@@ -244,7 +244,7 @@ def test_open_loans_are_kept_as_they_are_known(tmp_path: Path) -> None:
     assert left.to_bytes() == content
     facts = book.read("facts", ["loan_id", "ref"]).to_pylist()
     refs = [row["ref"] for row in facts if row["loan_id"] in open_still]
-    assert sorted(left.facts.told[2].tolist()) == sorted(refs)
+    assert sorted(left.facts.facts[2].tolist()) == sorted(refs)
 
 
 def test_a_close_again_begins_with_the_one_before_it(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from usance.base.codes import FactKind
 from usance.base.dates import to_day
 from usance.loan import Fact, FactColumns, TermColumns, Terms, replay, start, step, view, visible
 from usance.loan.batch import (
-    cover_columns,
+    instalment_columns,
     replay_columns,
     start_columns,
     step_columns,
@@ -107,7 +107,7 @@ def test_rows_and_views_tell_the_same_story(seed: int) -> None:
 
 
 def test_cover_columns_have_a_row_per_instalment() -> None:
-    cover = cover_columns(step(start(TERMS), [[DRAWN]], date(2024, 3, 1)))
-    assert cover.offsets.tolist() == [0, 3]
-    assert cover.asked[:, 0].sum() == 1_000_00
-    assert not cover.met.any()
+    columns = instalment_columns(step(start(TERMS), [[DRAWN]], date(2024, 3, 1)))
+    assert columns.offsets.tolist() == [0, 3]
+    assert columns.due[:, 0].sum() == 1_000_00
+    assert not columns.covered.any()

@@ -31,8 +31,8 @@ from usance.loan.convention import DEFAULT_ALLOCATION
 from usance.loan.errors import BackdatedStep, ConventionNotInKernel, KernelRange
 from usance.loan.kernel import batch as kernel_batch
 from usance.loan.kernel.arrays import I32, I64
-from usance.loan.kernel.fold import SLOTS, state_row, work_row
-from usance.loan.kernel.orders import order_row
+from usance.loan.kernel.fold import SLOTS, empty_state, workspace
+from usance.loan.kernel.orders import order_workspace
 from usance.loan.refusals import named_refusal
 from usance.loan.views import FIELDS
 
@@ -80,22 +80,22 @@ class States:
     through: I32
 
 
-class CoverColumns(NamedTuple):
-    """Every instalment of every loan as it stands: what it asks, and what is paid or waived."""
+class InstalmentColumns(NamedTuple):
+    """Every instalment of every loan: amounts due, and paid or waived, by component."""
 
     offsets: I64
     due_on: I32
-    asked: I64
-    met: I64
+    due: I64
+    covered: I64
 
 
 def schedule_columns(
     terms: TermColumns, *, out: ScheduleColumns | None = None, workers: int | None = None
 ) -> ScheduleColumns:
     """The schedule of every loan; `out`, from an earlier call of the same shape, is used again."""
-    plan = out or _room_for(terms)
+    plan = out or _empty_schedule(terms)
     size = int(plan.offsets[-1])
-    _fits(size, int(terms.instalments.sum(dtype=np.int64)))
+    _check_size(size, int(terms.instalments.sum(dtype=np.int64)))
     if not _has_fees(terms):
         none = np.broadcast_to(np.int64(0), size)
         plan = plan._replace(guarantee_fee=none, service_fee=none)
@@ -105,7 +105,7 @@ def schedule_columns(
 
     def rows(start: int, stop: int, refused: I64) -> None:
         kernel_batch.schedule_rows(
-            start, stop, state_row(), terms.arrays, plan.offsets, plan.due_on, plan.principal,
+            start, stop, empty_state(), terms.arrays, plan.offsets, plan.due_on, plan.principal,
             plan.interest, guarantees, services, refused,
         )  # fmt: skip
 
@@ -119,23 +119,40 @@ def replay_columns(
 ) -> Views:  # fmt: skip
     """A view of every loan from its terms and all its facts; `out` is used again if given."""
     days, stride = _days(as_of, len(terms))
-    _belong(facts, len(terms))
+    _check_same_loans(facts, len(terms))
     values = out.values if out else np.empty((len(terms), len(FIELDS)), np.int64)
-    _fits(len(values), len(terms))
+    _check_size(len(values), len(terms))
     order = order_codes(terms.allocation)
     longest = int(terms.instalments.max(initial=1))
 
     def in_our_order(start: int, stop: int, refused: I64) -> None:
         kernel_batch.replay_rows(
-            start, stop, state_row(), work_row(), terms.arrays, facts.arrays, days, stride, values,
+            start,
+            stop,
+            empty_state(),
+            workspace(),
+            terms.arrays,
+            facts.arrays,
+            days,
+            stride,
+            values,
             refused,
-        )  # fmt: skip
+        )
 
     def in_any_order(start: int, stop: int, refused: I64) -> None:
         kernel_batch.replay_rows_by_order(
-            start, stop, state_row(), order_row(longest), terms.arrays, order, facts.arrays, days,
-            stride, values, refused,
-        )  # fmt: skip
+            start,
+            stop,
+            empty_state(),
+            order_workspace(longest),
+            terms.arrays,
+            order,
+            facts.arrays,
+            days,
+            stride,
+            values,
+            refused,
+        )
 
     ours = terms.allocation == DEFAULT_ALLOCATION
     _run(in_our_order if ours else in_any_order, len(terms), workers, facts)
@@ -168,13 +185,13 @@ def step_columns(
     `out`, states no longer needed, is used again if given; never `states` itself, so that a
     refused fact leaves the old states whole.
     """
-    _belong(facts, len(states.terms))
+    _check_same_loans(facts, len(states.terms))
     new = out or States(states.terms, np.empty_like(states.values), np.empty_like(states.through))
-    _fits(len(new.values), 0 if new.values is states.values else len(states.values))
+    _check_size(len(new.values), 0 if new.values is states.values else len(states.values))
 
     def rows(start: int, stop: int, refused: I64) -> None:
         kernel_batch.step_rows(
-            start, stop, work_row(), states.terms.arrays, states.values, states.through, until,
+            start, stop, workspace(), states.terms.arrays, states.values, states.through, until,
             facts.arrays, new.values, new.through, refused,
         )  # fmt: skip
 
@@ -195,7 +212,7 @@ def view_columns(
             fix="Ask for that day or a later one",
         )
     values = out.values if out else np.empty((len(states.terms), len(FIELDS)), np.int64)
-    _fits(len(values), len(states.terms))
+    _check_size(len(values), len(states.terms))
 
     def rows(start: int, stop: int, _: I64) -> None:
         kernel_batch.view_rows(
@@ -206,19 +223,27 @@ def view_columns(
     return Views(values)
 
 
-def cover_columns(states: States, *, workers: int | None = None) -> CoverColumns:
-    """Every instalment with what it asks and what is paid or waived of it."""
+def instalment_columns(states: States, *, workers: int | None = None) -> InstalmentColumns:
+    """Every instalment with what is due and what is paid or waived of it."""
     offsets = _offsets(states.terms)
-    due = np.empty(offsets[-1], np.int32)
-    asked, met = np.empty((offsets[-1], 4), np.int64), np.empty((offsets[-1], 4), np.int64)
+    due_on = np.empty(offsets[-1], np.int32)
+    due, covered = np.empty((offsets[-1], 4), np.int64), np.empty((offsets[-1], 4), np.int64)
 
     def rows(start: int, stop: int, _: I64) -> None:
-        kernel_batch.cover_rows(
-            start, stop, work_row(), states.terms.arrays, states.values, offsets, due, asked, met
+        kernel_batch.instalment_rows(
+            start,
+            stop,
+            workspace(),
+            states.terms.arrays,
+            states.values,
+            offsets,
+            due_on,
+            due,
+            covered,
         )
 
     _run(rows, len(states.terms), workers)
-    return CoverColumns(offsets, due, asked, met)
+    return InstalmentColumns(offsets, due_on, due, covered)
 
 
 _EMPTY = np.empty(0, np.int64)
@@ -228,7 +253,7 @@ def _has_fees(terms: TermColumns) -> bool:
     return bool((terms.coupon_ppm != terms.rate_ppm).any() or terms.flat_fee_minor.any())
 
 
-def _room_for(terms: TermColumns) -> ScheduleColumns:
+def _empty_schedule(terms: TermColumns) -> ScheduleColumns:
     offsets = _offsets(terms)
     size, fees = int(offsets[-1]), int(offsets[-1]) if _has_fees(terms) else 0
     return ScheduleColumns(
@@ -255,7 +280,7 @@ def _days(as_of: Days, loans: int) -> tuple[I32, int]:
     return as_of, 1
 
 
-def _belong(facts: FactColumns, loans: int) -> None:
+def _check_same_loans(facts: FactColumns, loans: int) -> None:
     if len(facts.offsets) != loans + 1:
         raise KernelRange(
             f"there are facts of {len(facts.offsets) - 1} loans and terms of {loans}",
@@ -263,7 +288,7 @@ def _belong(facts: FactColumns, loans: int) -> None:
         )  # fmt: skip
 
 
-def _fits(given: int, needed: int) -> None:
+def _check_size(given: int, needed: int) -> None:
     if given != needed:
         raise KernelRange(
             f"out has {given} rows where {needed} are needed",

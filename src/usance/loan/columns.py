@@ -60,7 +60,7 @@ def convention_code(convention: Convention) -> int | None:
     return None
 
 
-def why_not_in_kernel(terms: Terms) -> str:
+def unsupported_term(terms: Terms) -> str:
     """What of these terms only the exact form knows; empty if nothing."""
     if convention_code(terms.convention) is None:
         return f"convention {terms.convention.name}"
@@ -96,10 +96,12 @@ class TermColumns:
         arrays: tuple[NDArray[Any], ...] = self.arrays
         _refuse_shapes("terms", arrays, _TERM_TYPES)
         for (name, lowest, highest), values in zip(_RANGES, arrays, strict=True):
-            _within(name, values, lowest, highest)
+            _check_range(name, values, lowest, highest)
         first_days = self.first_due_on.astype(np.int64) - self.disbursed_on
-        _within("first_due_on − disbursed_on (days)", first_days, 1, MAX_KERNEL_FIRST_DAYS)
-        _within("rate_ppm − coupon_ppm", self.rate_ppm - self.coupon_ppm, 0, MAX_KERNEL_RATE_PPM)
+        _check_range("first_due_on − disbursed_on (days)", first_days, 1, MAX_KERNEL_FIRST_DAYS)
+        _check_range(
+            "rate_ppm − coupon_ppm", self.rate_ppm - self.coupon_ppm, 0, MAX_KERNEL_RATE_PPM
+        )
 
     @property
     def arrays(self) -> TermArrays:
@@ -126,7 +128,7 @@ class TermColumns:
     def of(cls, loans: Sequence[Terms]) -> TermColumns:
         """Columns of terms; refuses what only the exact form knows, naming the loan."""
         for row, terms in enumerate(loans):
-            why = why_not_in_kernel(terms)
+            why = unsupported_term(terms)
             if why:
                 raise ConventionNotInKernel(f"the kernel does not know {why}", where=f"loan {row}",
                                             fix="Replay this loan with form='exact'")  # fmt: skip
@@ -189,7 +191,7 @@ def _refuse_shapes(
         raise KernelRange("columns have different lengths", where=what, fix="Align them")
 
 
-def _within(name: str, values: NDArray[Any], lowest: int, highest: int) -> None:
+def _check_range(name: str, values: NDArray[Any], lowest: int, highest: int) -> None:
     """Refuse a column with a value outside its range, naming the first row."""
     if len(values) == 0 or (values.min() >= lowest and values.max() <= highest):
         return

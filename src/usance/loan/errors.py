@@ -1,4 +1,4 @@
-"""What can be wrong with a loan's terms, its facts, or the way it is asked to be replayed.
+"""Errors of a loan's terms, of its facts, and of what the kernel can replay.
 
 InputError
 ├── TermsError                  loan.terms               422
@@ -9,6 +9,7 @@ InputError
 │   ├── FeeError                loan.terms.fee           422
 │   └── OptionError             loan.terms.option        422
 ├── FactError                   loan.fact                422
+│   ├── OrphanFacts             loan.fact.orphan         422
 │   ├── NotDisbursed            loan.fact.not_disbursed  422
 │   ├── DisbursementError       loan.fact.disbursement   422
 │   ├── ReversalError           loan.fact.reversal       422
@@ -76,10 +77,10 @@ class FactError(InputError):
     http_status = 422
 
 
-class Strangers(FactError):
-    """Facts stand for loans that are not among those given."""
+class OrphanFacts(FactError):
+    """Facts belong to loans that are not among those given."""
 
-    code = "loan.fact.stranger"
+    code = "loan.fact.orphan"
 
 
 class NotDisbursed(FactError):

@@ -1,8 +1,8 @@
 """The facts of some loans out of many files, each loan's together and in canonical order.
 
 Files are in order of loan and come month by month, so a loan's facts lie scattered over them. They
-are counted, given room and put in place: no sort of everything, and nothing of loans that are not
-asked for is ever copied. What stands of them is the same as `usance.loan.visible_facts` has it.
+are counted per loan, then copied to their places: nothing is sorted as a whole, and facts of loans
+that are not wanted are never copied. `usance.loan.visible_facts` drops the reversed ones.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from usance.base.codes import FactKind
 from usance.base.compiled import in_threads
 from usance.base.concurrency import parallel_map
 from usance.loan.columns import FactColumns
-from usance.loan.errors import Strangers
+from usance.loan.errors import OrphanFacts
 from usance.loan.facts import END_OF_TIME
 from usance.loan.kernel.fact_files import FactRows, count_facts, place_facts
 from usance.loan.kernel.visible_facts import OUT_OF_ORDER
-from usance.loan.visible_facts import microseconds, refusal, standing_rows
+from usance.loan.visible_facts import invalid_facts, microseconds, visible_rows
 
 I64 = NDArray[np.int64]
 Mask = NDArray[np.bool_]
-NO_MOMENTS = np.empty(0, np.int64)
+NO_BOOKING_TIMES = np.empty(0, np.int64)
 _THREADS, _PIECE = 2, 1 << 15
-"""Loans gathered at a time: their facts stay in the processor's cache meanwhile."""
+"""Loans collected at a time: their facts stay in the processor's cache meanwhile."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,53 +37,50 @@ class FactFile:
     """The facts of one file, in key order."""
 
     loan_id: I64
-    told: FactRows
+    facts: FactRows
     booked: I64
-    """When each was booked; empty where all of them are known anyway."""
+    """Booking time of each in microseconds; empty where all of them are known anyway."""
 
-    @property
-    def kind(self) -> NDArray[np.int8]:
-        """What each of them is."""
-        return self.told[1]
-
-    def after(self, moment: int) -> FactFile:
-        """Those that were booked after a moment."""
+    def booked_after(self, moment: int) -> FactFile:
+        """The facts booked after a moment."""
         rows = self.booked > moment
-        return FactFile(self.loan_id[rows], _taken(self.told, rows), self.booked[rows])
+        return FactFile(self.loan_id[rows], _select(self.facts, rows), self.booked[rows])
 
 
 @dataclass(frozen=True, slots=True)
-class Gathered:
+class FactsByLoan:
     """The known facts of some loans, reversed ones too, each loan's in canonical order."""
 
     offsets: I64
-    told: FactRows
+    facts: FactRows
 
-    def of(self, rows: Mask) -> Gathered:
+    def select(self, rows: Mask) -> FactsByLoan:
         """The facts of some of the loans."""
         if rows.all():
             return self
         counts = np.diff(self.offsets)
         places = np.flatnonzero(np.repeat(rows, counts))
-        return Gathered(np.append(0, np.cumsum(counts[rows])), _taken(self.told, places))
+        return FactsByLoan(np.append(0, np.cumsum(counts[rows])), _select(self.facts, places))
 
-    def standing(self, ids: I64) -> FactColumns:
-        """Those that are not reversed."""
-        day, kind, ref, amount, arg = self.told
-        made = FactColumns(self.offsets, day, kind, amount, arg)
-        return standing_rows(made, ref, ids) if (kind == FactKind.REVERSED).any() else made
+    def unreversed(self, ids: I64) -> FactColumns:
+        """The facts that are not reversed, as the kernel reads them."""
+        facts = self.facts
+        columns = FactColumns(self.offsets, facts.day, facts.kind, facts.amount, facts.arg)
+        if not (facts.kind == FactKind.REVERSED).any():
+            return columns
+        return visible_rows(columns, facts.ref, ids)
 
     def as_file(self, ids: I64) -> FactFile:
-        """As if they stood in one file."""
-        return FactFile(np.repeat(ids, np.diff(self.offsets)), self.told, NO_MOMENTS)
+        """The facts as one file."""
+        return FactFile(np.repeat(ids, np.diff(self.offsets)), self.facts, NO_BOOKING_TIMES)
 
 
-def gathered(
+def collect_facts(
     files: Sequence[FactFile], ids: I64, wanted: Mask | None = None,
     known_at: datetime = END_OF_TIME,
-) -> Gathered:  # fmt: skip
-    """The facts of the wanted ones of these loans (rising ids) that are known."""
-    target = _targets(ids, wanted)
+) -> FactsByLoan:  # fmt: skip
+    """The known facts of these loans (ascending ids), or of the `wanted` ones among them."""
+    target = _target_rows(ids, wanted)
     size = int(target.max(initial=-1)) + 1
     counts, moment = np.zeros(size, np.int64), microseconds(known_at)
     bounds = [np.searchsorted(file.loan_id, ids[::_PIECE]) for file in files]
@@ -99,36 +96,34 @@ def gathered(
 
     found = in_threads(count, len(ids), chunk=_PIECE)
     if not found or any(at >= 0 for places in found for at in places):
-        _refuse_strangers(files, ids)
+        _refuse_orphans(files, ids)
     offsets = np.concatenate(([0], np.cumsum(counts)))
     filled = np.zeros(size, np.int64)
     size = int(offsets[-1])
     ref, amount, arg = (np.empty(size, np.int64) for _ in range(3))
-    room = np.empty(size, np.int32), np.empty(size, np.int8), ref, amount, arg
+    collected = FactRows(np.empty(size, np.int32), np.empty(size, np.int8), ref, amount, arg)
 
     def place(start: int, _stop: int) -> list[int]:
         return [
             place_facts(
                 *_span(file, bound, start), file.loan_id, ids, start, target, file.booked, moment,
-                file.told, offsets, filled, room,
+                file.facts, offsets, filled, collected,
             )
             for file, bound in zip(files, bounds, strict=True)
         ]  # fmt: skip
 
     _refuse_repeats(files, in_threads(place, len(ids), chunk=_PIECE))
-    return Gathered(offsets, room)
+    return FactsByLoan(offsets, collected)
 
 
-def _taken(told: FactRows, places: NDArray[Any]) -> FactRows:
+def _select(facts: FactRows, places: NDArray[Any]) -> FactRows:
     """Some of the facts."""
-    columns: Sequence[Any] = told
-    taken = parallel_map(lambda values: values[places], columns, _THREADS)
-    day, kind, ref, amount, arg = taken
-    return day, kind, ref, amount, arg
+    columns: Sequence[Any] = facts
+    return FactRows(*parallel_map(lambda values: values[places], columns, _THREADS))
 
 
-def _targets(ids: I64, wanted: Mask | None) -> I64:
-    """The row each loan's facts go to; below 0 if they are not asked for."""
+def _target_rows(ids: I64, wanted: Mask | None) -> I64:
+    """The row of each loan's facts in the result; -1 if the loan is not wanted."""
     if wanted is None:
         return np.arange(len(ids), dtype=np.int64)
     return np.where(wanted, np.cumsum(wanted) - 1, -1).astype(np.int64)
@@ -137,26 +132,26 @@ def _targets(ids: I64, wanted: Mask | None) -> I64:
 def _span(file: FactFile, bound: NDArray[np.intp], start: int) -> tuple[int, int]:
     """The facts of a file that belong to the loans of a piece."""
     piece = start // _PIECE
-    # What lies before the first loan is nobody's, and is found with its piece.
+    # Facts before the first loan belong to none; they are checked with the first piece.
     first = int(bound[piece]) if piece else 0
     last = int(bound[piece + 1]) if piece + 1 < len(bound) else len(file.loan_id)
     return first, last
 
 
-def _refuse_strangers(files: Sequence[FactFile], ids: I64) -> None:
-    """Every fact belongs to one of the loans."""
+def _refuse_orphans(files: Sequence[FactFile], ids: I64) -> None:
+    """Refuse facts of loans that are not given."""
     owners = [np.empty(0, np.int64), *(file.loan_id for file in files)]
-    strangers = np.setdiff1d(np.concatenate(owners), ids)
-    if len(strangers):
-        raise Strangers(
-            f"{len(strangers)} loans have facts and no terms, the first {strangers[0]}",
+    orphans = np.setdiff1d(np.concatenate(owners), ids)
+    if len(orphans):
+        raise OrphanFacts(
+            f"{len(orphans)} loans have facts and no terms, the first {orphans[0]}",
             where="loan_id",
             fix="Give the terms of every loan with facts",
         )
 
 
 def _refuse_repeats(files: Sequence[FactFile], found: Sequence[Sequence[int]]) -> None:
-    """No fact is there twice."""
+    """Refuse a fact that occurs twice."""
     twice = {
         int(file.loan_id[at])
         for places in found
@@ -164,4 +159,4 @@ def _refuse_repeats(files: Sequence[FactFile], found: Sequence[Sequence[int]]) -
         if at >= 0
     }
     if twice:
-        raise refusal(min(twice), OUT_OF_ORDER, len(twice))
+        raise invalid_facts(min(twice), OUT_OF_ORDER, len(twice))

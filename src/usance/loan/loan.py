@@ -35,7 +35,7 @@ import numpy as np
 from usance.base.codes import Status
 from usance.base.dates import from_day, to_day
 from usance.base.errors import UsanceError, unknown
-from usance.loan.columns import FactColumns, TermColumns, convention_code, why_not_in_kernel
+from usance.loan.columns import FactColumns, TermColumns, convention_code, unsupported_term
 from usance.loan.convention import DEFAULT_ALLOCATION
 from usance.loan.errors import ConventionNotInKernel, FactNotInKernel, KernelRange, OptionError
 from usance.loan.facts import END_OF_TIME, Fact, visible
@@ -103,7 +103,7 @@ def replay(
         raise OptionError("no terms were given", where="terms", fix="Give at least one version")
     facts = list(facts)
     if form != "exact":
-        why = _not_in_kernel(versions)
+        why = _unsupported(versions)
         loan = None if why else _replay_in_kernel(versions[0], facts, as_of, known_at)
         if isinstance(loan, KernelLoan):
             return loan
@@ -155,13 +155,13 @@ class KernelLoan:
         """Every instalment with what is due, paid (or waived) and outstanding; none before that."""
         if not self.view().disbursed:
             return []
-        from usance.loan.batch import States, cover_columns
+        from usance.loan.batch import States, instalment_columns
         from usance.loan.kernel.fold import SLOTS
 
         columns = TermColumns.of([self._terms])
         through = np.array([to_day(self._as_of)], np.int32)
-        cover = cover_columns(States(columns, self._state[:SLOTS].reshape(1, SLOTS), through))
-        rows = zip(cover.due_on.tolist(), cover.asked.tolist(), cover.met.tolist(), strict=True)
+        cover = instalment_columns(States(columns, self._state[:SLOTS].reshape(1, SLOTS), through))
+        rows = zip(cover.due_on.tolist(), cover.due.tolist(), cover.covered.tolist(), strict=True)
         return [
             InstalmentState(number, from_day(day), Parts(*asked), Parts(*met),
                             Parts(*(a - m for a, m in zip(asked, met, strict=True))))
@@ -169,13 +169,13 @@ class KernelLoan:
         ]  # fmt: skip
 
 
-def _not_in_kernel(versions: Sequence[Terms]) -> str:
+def _unsupported(versions: Sequence[Terms]) -> str:
     """What of these terms only the exact form knows; empty if nothing."""
     if len(versions) != 1:
         return "several versions of terms"
     if versions[0].convention.allocation is not DEFAULT_ALLOCATION:
         return "another allocation order for a single loan"
-    return why_not_in_kernel(versions[0])
+    return unsupported_term(versions[0])
 
 
 def _replay_in_kernel(
@@ -187,11 +187,11 @@ def _replay_in_kernel(
     are; only if it refuses, or if some are not known yet, `visible` sorts them out.
     """
     if known_at is END_OF_TIME:
-        loan = _attempt(terms, facts, as_of)
+        loan = _try_kernel(terms, facts, as_of)
         if isinstance(loan, KernelLoan):
             return loan
     seen = visible(facts, as_of=as_of, known_at=known_at)
-    loan = _attempt(terms, seen, as_of)
+    loan = _try_kernel(terms, seen, as_of)
     if isinstance(loan, KernelLoan):
         return loan
     from usance.loan.refusals import named_refusal
@@ -202,13 +202,13 @@ def _replay_in_kernel(
     raise refusal
 
 
-def _attempt(terms: Terms, facts: list[Fact], as_of: date) -> KernelLoan | int:
+def _try_kernel(terms: Terms, facts: list[Fact], as_of: date) -> KernelLoan | int:
     """The loan, or the kernel's refusal of its facts."""
-    replay_loan, loan_room = _kernel()
+    replay_loan, loan_workspace = _kernel()
     given = _fact_array(facts) if facts else np.empty(0, np.int64)
     if given is None:
         return BAD_AMOUNT
-    room, out = loan_room(), np.empty((1, len(FIELDS)), np.int64)
+    room, out = loan_workspace(), np.empty((1, len(FIELDS)), np.int64)
     refusal = replay_loan(_scalars(terms), given, as_of.toordinal(), room, out)
     return refusal or KernelLoan(terms, as_of, room, out.tolist()[0])
 
@@ -216,9 +216,9 @@ def _attempt(terms: Terms, facts: list[Fact], as_of: date) -> KernelLoan | int:
 @cache
 def _kernel() -> tuple[Callable[..., int], Callable[[], NDArray[np.int64]]]:
     """The compiled functions, imported when first needed: Numba takes a second to load."""
-    from usance.loan.kernel.single import loan_room, replay_loan
+    from usance.loan.kernel.single import loan_workspace, replay_loan
 
-    return replay_loan, loan_room
+    return replay_loan, loan_workspace
 
 
 def _scalars(terms: Terms) -> tuple[int, ...]:

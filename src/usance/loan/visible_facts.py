@@ -18,9 +18,9 @@ from usance.base.columns import arrays
 from usance.base.compiled import in_threads
 from usance.base.errors import UsanceError
 from usance.loan.columns import FactColumns, TermColumns
-from usance.loan.errors import FactError, ReversalError, Strangers
+from usance.loan.errors import FactError, OrphanFacts, ReversalError
 from usance.loan.facts import END_OF_TIME
-from usance.loan.kernel.visible_facts import FINE, OUT_OF_ORDER, keep_rows
+from usance.loan.kernel.visible_facts import OUT_OF_ORDER, VALID, mark_visible
 
 I64 = NDArray[np.int64]
 _TERMS = (
@@ -42,17 +42,17 @@ def fact_columns(
     columns = arrays(facts)
     owner = columns["loan_id"]
     offsets = np.searchsorted(owner, np.append(loan_ids, np.iinfo(np.int64).max)).astype(np.int64)
-    _refuse_strangers(owner, loan_ids, offsets)
+    _refuse_orphans(owner, loan_ids, offsets)
     day, kind, amount, arg = (
         columns[name] for name in ("effective_on", "kind", "amount_minor", "arg")
     )
     made = FactColumns(offsets, day, kind, amount, arg)
-    return standing_rows(
+    return visible_rows(
         made, columns["ref"], loan_ids, columns["booked_at"], microseconds(known_at)
     )
 
 
-def standing_rows(
+def visible_rows(
     facts: FactColumns, ref: I64, loan_ids: I64, booked: I64 | None = None, moment: int = 0
 ) -> FactColumns:
     """Those of these facts that are known and not reversed; without `booked` all are known."""
@@ -63,14 +63,14 @@ def standing_rows(
     offsets, day, kind = facts.offsets, facts.day, facts.kind
     amount, arg = facts.amount_minor, facts.arg
     in_threads(
-        lambda start, stop: keep_rows(
+        lambda start, stop: mark_visible(
             start, stop, offsets, day, kind, ref, arg, booked, moment, keep, verdict
         ),
         len(loan_ids),
     )
-    bad = np.flatnonzero(verdict != FINE)
+    bad = np.flatnonzero(verdict != VALID)
     if len(bad):
-        raise refusal(int(loan_ids[bad[0]]), int(verdict[bad[0]]), len(bad))
+        raise invalid_facts(int(loan_ids[bad[0]]), int(verdict[bad[0]]), len(bad))
     if keep.all():
         return facts
     kept = np.concatenate(([0], np.cumsum(keep)))[offsets]
@@ -85,7 +85,7 @@ def microseconds(moment: datetime) -> int:
     return (span.days * 86_400 + span.seconds) * 1_000_000 + span.microseconds
 
 
-def _refuse_strangers(
+def _refuse_orphans(
     owner: NDArray[np.int64], loan_ids: NDArray[np.int64], offsets: NDArray[np.int64]
 ) -> None:
     """Every fact belongs to one of the loans, and both run in ascending order."""
@@ -99,15 +99,15 @@ def _refuse_strangers(
         )
     expected = np.repeat(loan_ids, np.diff(offsets))
     if len(expected) != len(owner) or not (expected == owner).all():
-        strangers = np.setdiff1d(owner, loan_ids)
-        raise Strangers(
-            f"{len(strangers)} loans have facts and no terms, the first {strangers[0]}",
+        orphans = np.setdiff1d(owner, loan_ids)
+        raise OrphanFacts(
+            f"{len(orphans)} loans have facts and no terms, the first {orphans[0]}",
             where="loan_id",
             fix="Give the terms of every loan with facts",
         )
 
 
-def refusal(loan_id: int, verdict: int, count: int) -> UsanceError:
+def invalid_facts(loan_id: int, verdict: int, count: int) -> UsanceError:
     """What is wrong with the facts of a loan, and of how many."""
     where = f"loan {loan_id}" + (f" (and {count - 1} more)" if count > 1 else "")
     if verdict == OUT_OF_ORDER:

@@ -33,7 +33,7 @@ from usance.loan.columns import FactColumns
 from usance.loan.errors import KernelRange
 from usance.loan.facts import Fact
 from usance.loan.kernel.arrays import I8, I16, I64
-from usance.loan.kernel.fold import work_row
+from usance.loan.kernel.fold import workspace
 from usance.service.rules import Rules
 from usance.service.servicing_kernel import due_rows, scratch
 
@@ -82,7 +82,7 @@ def due_facts(
     def run(found: FactColumns, ref: I64) -> None:
         def rows(start: int, stop: int) -> None:
             due_rows(
-                start, stop, work_row(), scratch(), states.terms.arrays, states.values,
+                start, stop, workspace(), scratch(), states.terms.arrays, states.values,
                 states.through, holders.model, holders.trigger_days, rules.array, until,
                 found.offsets, counts, found.day, found.kind, found.amount_minor, found.arg, ref,
             )  # fmt: skip

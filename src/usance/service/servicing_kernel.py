@@ -26,11 +26,11 @@ from usance.loan.kernel.fold import (
     IS_RECOVERY,
     IS_SETTLED,
     LEVEL_MINOR,
-    LOW,
+    LOW_32,
     META,
     PAID_MASK,
     SLOTS,
-    asked_by,
+    due_to_date,
 )
 from usance.loan.kernel.plan import COUNT, P, divide_half_up, due_day, guaranteed, instalment
 
@@ -62,7 +62,7 @@ def open_instalment(plan: Plan, state: State) -> tuple[int, int]:
         return plan[COUNT], 0
     k = state[META] & PAID_MASK
     balance, interest_so_far = state[BALANCE], state[INTEREST_BEFORE]
-    fees, fees_so_far = state[FEES] >> 32, state[FEES] & LOW
+    fees, fees_so_far = state[FEES] >> 32, state[FEES] & LOW_32
     while k < plan[COUNT]:
         before = guaranteed(plan, fees_so_far, fees)
         principal, interest, fee = instalment(plan, k, balance, state[LEVEL_MINOR])
@@ -118,7 +118,7 @@ def fees_due(
         if day > after:
             unpaid = left
             if k > first:  # younger instalments of a loan in arrears are whole
-                balance = plan[P] - asked_by(plan, state, due_day(plan, k) - 1)[0]
+                balance = plan[P] - due_to_date(plan, state, due_day(plan, k) - 1)[0]
                 principal, interest, fees = instalment(plan, k, balance, state[LEVEL_MINOR])
                 unpaid = principal + interest + fees
             fee = divide_half_up(unpaid * rules[FEE_PPM], 1_000_000)
@@ -154,7 +154,7 @@ def due_of_loan(
     owed = plan[P] - state[COVERED]
     if claims_after < claim <= claims_until and claim < off:
         if model == _HEAVY:
-            interest = asked_by(plan, state, claim - 1)[1] - state[COVERED + 1]
+            interest = due_to_date(plan, state, claim - 1)[1] - state[COVERED + 1]
             at = tell(out, at, claim, _COMPENSATED, owed + max(0, interest), 0,
                       REF + (_COMPENSATED << 16))  # fmt: skip
         else:

@@ -40,9 +40,9 @@ from usance.books.loans.positions import (
     WAIVED,
 )
 from usance.loan.kernel.arrays import I8, I32, I64, FactArrays, Plan, State, TermArrays, i64
-from usance.loan.kernel.batch import note, plan_at
+from usance.loan.kernel.batch import plan_at, record_refusal
 from usance.loan.kernel.days import BEFORE_ALL, fold_facts
-from usance.loan.kernel.facts import waived_of
+from usance.loan.kernel.facts import waived_amount
 from usance.loan.kernel.fold import COMPENSATED as COMPENSATED_SLOT
 from usance.loan.kernel.fold import (
     COVERED,
@@ -52,8 +52,8 @@ from usance.loan.kernel.fold import (
     META,
     PENALTY_PAID,
     accrued_share,
-    begin,
-    fallen_due,
+    due_and_accrued,
+    initialise,
 )
 from usance.loan.kernel.fold import IS_SETTLED as SETTLED_FLAG
 from usance.loan.kernel.fold import OVERPAID as OVERPAID_SLOT
@@ -94,7 +94,7 @@ def fold_part(
 def cash(state: State, out: I64, row: int, field: int) -> None:
     """Cash received so far by component."""
     for c in range(4):
-        out[row, field + c] = state[COVERED + c] - waived_of(state, c)
+        out[row, field + c] = state[COVERED + c] - waived_amount(state, c)
     out[row, field + _PENALTY_PART] = state[PENALTY_PAID]
 
 
@@ -111,7 +111,7 @@ def earn(
     out[row, TERM_DAYS] = last_due - plan[DISBURSED]
     out[row, EARNED_DAYS] = min(max(earning_day - plan[DISBURSED], 0), out[row, TERM_DAYS])
     out[row, DUE_GUARANTEE] = seen[0, 6]
-    principal, interest, guarantee, service, accrued, k = fallen_due(plan, state, earning_day)
+    principal, interest, guarantee, service, accrued, k = due_and_accrued(plan, state, earning_day)
     out[row, EARNED_INTEREST] = interest + accrued
     out[row, DUE_SERVICE] = service
     out[row, EARNED_SLICES] = guarantee + service
@@ -121,7 +121,7 @@ def earn(
         begun = period_start(plan, k)
         out[row, EARNED_SLICES] += accrued_share(fee, earning_day, begun, due_day(plan, k))
     for c in range(4):
-        out[row, WAIVED + c] = waived_of(state, c)
+        out[row, WAIVED + c] = waived_amount(state, c)
     cash(state, out, row, BEFORE)
 
 
@@ -131,7 +131,7 @@ def later(plan: Plan, state: State, day: int, out: I64, row: int) -> None:
     horizon = day + _YEAR_DAYS
     if state[META] & SETTLED_FLAG or due_day(plan, plan[COUNT] - 1) <= horizon:
         return
-    principal, _, guarantee, service, _, _ = fallen_due(plan, state, horizon)
+    principal, _, guarantee, service, _, _ = due_and_accrued(plan, state, horizon)
     out[row, LATER_PRINCIPAL] = plan[PLAN_PRINCIPAL] - max(principal, state[COVERED])
     out[row, LATER_GUARANTEE] = max(0, out[row, GUARANTEE] - max(guarantee, state[COVERED + 2]))
     out[row, LATER_SERVICE] = max(0, out[row, SERVICE] - max(service, state[COVERED + 3]))
@@ -242,7 +242,7 @@ def position_rows(
         model = i64(models[row])
         out[to, MODEL], out[to, FEE_PPM] = model, fee_ppm[row]
         plan = plan_at(terms, row)
-        if note(refused, row, begin(plan, state)):
+        if record_refusal(refused, row, initialise(plan, state)):
             continue
         first, last = offsets[row], offsets[row + 1]
         if whole:
@@ -252,5 +252,5 @@ def position_rows(
             )  # fmt: skip
         else:
             refusal = standing(plan, state, work, facts, first, last, model, day, seen, out, to)
-        if not note(refused, row, refusal) and out[to, PRINCIPAL] > 0:
+        if not record_refusal(refused, row, refusal) and out[to, PRINCIPAL] > 0:
             out[to, UPFRONT] = upfront[row]

@@ -18,7 +18,7 @@ from usance.books.effective_interest.columns import effective_rates, fees_earned
 from usance.books.effective_interest.expected_lives import Expected
 from usance.books.loans import positions as p
 from usance.loan import exact
-from usance.loan.columns import TermColumns, why_not_in_kernel
+from usance.loan.columns import TermColumns, unsupported_term
 from usance.loan.exact import ExactLoan
 from usance.loan.facts import END_OF_TIME, Fact, visible
 from usance.loan.terms import Terms
@@ -136,7 +136,7 @@ def _earn_fees(
     out: NDArray[np.int64], terms: Terms, model: FundingModel, expected: Expected | None
 ) -> None:
     """By the plan the loan was made with: a change of terms leaves the pattern of its fee."""
-    if model is not FundingModel.ON_BALANCE_SHEET or why_not_in_kernel(terms):
+    if model is not FundingModel.ON_BALANCE_SHEET or unsupported_term(terms):
         return
     columns, upfront = TermColumns.of([terms]), np.array([terms.upfront_fee_minor], np.int64)
     days = out[[p.EARNING_DAY]].astype(np.int32)

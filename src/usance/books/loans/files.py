@@ -19,7 +19,8 @@ from usance.base.parquet import check_unchanged, opened
 from usance.base.tables import table
 from usance.books.close.carry_forward import Carried
 from usance.books.loans.shard_loans import LOANS, TERMS, KnownLoans
-from usance.loan.fact_files import NO_MOMENTS, FactFile, gathered
+from usance.loan.fact_files import NO_BOOKING_TIMES, FactFile, collect_facts
+from usance.loan.kernel.fact_files import FactRows
 from usance.loan.table_rows import EXACT_KINDS
 from usance.loan.visible_facts import microseconds
 
@@ -89,7 +90,7 @@ class LoanFiles:
                 facts.append((file.sha256, _fact_file(book, file, known_at)))
             elif not _is_known(book, file, carried.known_at):
                 found = _fact_file(book, file, carried.known_at)
-                facts.append((file.sha256, found.after(microseconds(carried.known_at))))
+                facts.append((file.sha256, found.booked_after(microseconds(carried.known_at))))
         return cls._with(book, shard, terms, facts)
 
     @classmethod
@@ -132,7 +133,7 @@ class LoanFiles:
     def apart(self) -> Mask:
         """Loans for the exact form: with several terms, or facts that only it knows."""
         changed = [
-            facts.loan_id[np.logical_or.reduce([facts.kind == kind for kind in EXACT_KINDS])]
+            facts.loan_id[np.logical_or.reduce([facts.facts.kind == kind for kind in EXACT_KINDS])]
             for _, facts in self.fact_files
         ]
         if not self._have_one_file_each:
@@ -142,7 +143,7 @@ class LoanFiles:
 
     def known(self, wanted: Mask, known_at: datetime) -> KnownLoans:
         """Some loans with their facts that were known at a moment."""
-        facts = gathered([facts for _, facts in self.fact_files], self.ids, wanted, known_at)
+        facts = collect_facts([facts for _, facts in self.fact_files], self.ids, wanted, known_at)
         return KnownLoans(self.ids[wanted], self._terms(wanted), facts)
 
     def _terms(self, wanted: Mask) -> pa.Table:
@@ -178,7 +179,7 @@ class LoanFiles:
 
 def _unique(parts: Sequence[I64]) -> I64:
     """Ids of all parts, rising; sorted parts are merged, which is quicker than `np.unique`."""
-    every = np.sort(np.concatenate([NO_MOMENTS, *parts]), kind="stable")
+    every = np.sort(np.concatenate([NO_BOOKING_TIMES, *parts]), kind="stable")
     return every[np.append(True, every[1:] != every[:-1])] if len(every) else every
 
 
@@ -204,9 +205,9 @@ def _column(book: Book, file: FileEntry, name: str) -> NDArray[Any]:
 def _fact_file(book: Book, file: FileEntry, surely: datetime) -> FactFile:
     """A file's facts; without their moments if the last of them was surely known."""
     columns = arrays(book.read_file(_FACTS, file, _TOLD))
-    booked = NO_MOMENTS if _is_known(book, file, surely) else _column(book, file, _BOOKED)
-    day, kind, ref, amount, arg = (columns[name] for name in _TOLD[1:])
-    return FactFile(columns["loan_id"], (day, kind, ref, amount, arg), booked)
+    booked = NO_BOOKING_TIMES if _is_known(book, file, surely) else _column(book, file, _BOOKED)
+    rows: Any = (columns[name] for name in _TOLD[1:])
+    return FactFile(columns["loan_id"], FactRows(*rows), booked)
 
 
 def _is_known(book: Book, file: FileEntry, moment: datetime) -> bool:

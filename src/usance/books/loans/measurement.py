@@ -30,7 +30,7 @@ from usance.books.loans.positions import (
 )
 from usance.books.policies import Policies
 from usance.loan.columns import FactColumns, TermColumns
-from usance.loan.kernel.fold import state_row, work_row
+from usance.loan.kernel.fold import empty_state, workspace
 from usance.loan.refusals import named_refusal
 from usance.loan.views import FIELDS as VIEW_FIELDS
 
@@ -74,7 +74,7 @@ def positions(
     single = isinstance(cutoff, date)
     cutoffs = np.array([to_day(cutoff)], np.int32) if isinstance(cutoff, date) else cutoff
     position_rows(
-        start, stop, state_row(), work_row(), np.empty((1, len(VIEW_FIELDS)), np.int64),
+        start, stop, empty_state(), workspace(), np.empty((1, len(VIEW_FIELDS)), np.int64),
         loans.terms.arrays, loans.facts.arrays, loans.model, loans.upfront_fee_minor, loans.fee_ppm,
         to_day(day), cutoffs, 0 if single else 1, policies.non_accrual_days, whole, out, refused,
     )  # fmt: skip

@@ -6,7 +6,7 @@ put them together; the next one begins with them and reads only the files that c
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 from usance.base.columns import ARROW, arrays, conform
 from usance.base.packed import pack, unpack
 from usance.base.tables import table
-from usance.loan.fact_files import Gathered
+from usance.loan.fact_files import FactsByLoan
+from usance.loan.kernel.fact_files import FactRows
 
 I64 = NDArray[np.int64]
 Mask = NDArray[np.bool_]
@@ -29,7 +30,6 @@ TERMS = (
 )  # fmt: skip
 """What a close asks of terms."""
 _IDS, _COUNTS, _TERM = "ids", "counts", "terms."
-_TOLD = ("day", "kind", "ref", "amount", "arg")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class KnownLoans:
     ids: I64
     terms: pa.Table
     """In order; a loan whose terms have changed has several rows."""
-    facts: Gathered
+    facts: FactsByLoan
 
     def of(self, rows: Mask) -> KnownLoans:
         """Some of the loans."""
@@ -49,24 +49,22 @@ class KnownLoans:
         if self.terms.num_rows > len(self.ids):
             owner = arrays(self.terms.select(["loan_id"]))["loan_id"]
             own = rows[np.searchsorted(self.ids, owner)]
-        return KnownLoans(self.ids[rows], self.terms.filter(pa.array(own)), self.facts.of(rows))
+        return KnownLoans(self.ids[rows], self.terms.filter(pa.array(own)), self.facts.select(rows))
 
     def to_bytes(self) -> bytes:
         """To be kept for the next close."""
         terms = {f"{_TERM}{name}": values for name, values in arrays(self.terms).items()}
-        told: Sequence[Any] = self.facts.told
-        facts = dict(zip(_TOLD, told, strict=True))
+        facts: Mapping[str, NDArray[Any]] = self.facts.facts._asdict()
         return pack({_IDS: self.ids, _COUNTS: np.diff(self.facts.offsets), **facts, **terms})
 
     @classmethod
     def of_bytes(cls, content: bytes) -> KnownLoans:
         """What was kept."""
         held = unpack(content)
-        day, kind, ref, amount, arg = (held[name] for name in _TOLD)
-        facts = Gathered(np.append(0, np.cumsum(held[_COUNTS])), (day, kind, ref, amount, arg))
+        rows = FactRows(**{name: held[name] for name in FactRows._fields})
+        facts = FactsByLoan(np.append(0, np.cumsum(held[_COUNTS])), rows)
         columns = {name: _column(name, held[f"{_TERM}{name}"]) for name in TERMS}
-        rows = len(columns["loan_id"])
-        terms = conform(columns, LOANS, rows=rows, where=LOANS.name, only=TERMS)
+        terms = conform(columns, LOANS, rows=len(columns["loan_id"]), where=LOANS.name, only=TERMS)
         return cls(held[_IDS], terms, facts)
 
 

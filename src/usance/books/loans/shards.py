@@ -27,7 +27,7 @@ from usance.books.loans.files import LoanFiles, among
 from usance.books.loans.measurement import LoanColumns
 from usance.books.loans.shard_loans import KnownLoans
 from usance.loan.columns import FactColumns
-from usance.loan.errors import Strangers
+from usance.loan.errors import OrphanFacts
 from usance.loan.visible_facts import term_columns
 from usance.measure.triangles import model_and_product
 
@@ -92,7 +92,7 @@ class ShardReader:
         files = LoanFiles.since(self.book, number, known_at, self.carried, left)
         try:
             return self._shard(files, _all(files), day, known_at)
-        except Strangers:  # a loan that was over has moved, or a fact has no loan at all
+        except OrphanFacts:  # a loan that was over has moved, or a fact has no loan at all
             return None
 
     def _from_files(self, number: int, day: date, known_at: datetime) -> Shard:
@@ -115,7 +115,7 @@ class ShardReader:
     ) -> Shard:  # fmt: skip
         known, apart = files.known(wanted, known_at), files.apart()[wanted]
         own, exact = known.of(~apart), known.of(apart)
-        facts = own.facts.standing(own.ids)
+        facts = own.facts.unreversed(own.ids)
         columns = arrays(own.terms)
         cohort = _months(columns["disbursed_on"])
         segment = model_and_product(columns).astype(np.int32)
@@ -156,7 +156,7 @@ def _told_apart(exact: KnownLoans, day: date) -> Told:
     _, first = np.unique(columns["loan_id"], return_index=True)
     heads = {name: values[first] for name, values in columns.items()}
     segment = model_and_product(heads).astype(np.int32)
-    facts = exact.facts.standing(exact.ids)
+    facts = exact.facts.unreversed(exact.ids)
     return told_of(exact.ids, facts, segment, _months(heads["disbursed_on"]), day)
 
 

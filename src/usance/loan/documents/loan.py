@@ -23,7 +23,7 @@ from usance.base.fields import Path as Steps
 from usance.base.money import Money
 from usance.loan import facts as facts_rules
 from usance.loan.documents.facts import Refs, read_fact, read_rows
-from usance.loan.documents.terms import key_of, read_terms, spoken
+from usance.loan.documents.terms import document_key, read_terms, with_keys
 from usance.loan.errors import FeeError
 from usance.loan.facts import Fact
 from usance.loan.terms import Terms
@@ -65,14 +65,14 @@ class LoanDocument:
             what = f"the guarantee fee of {given} is more than all fees together"
             fix = "Lower it, or raise the rate or a fee"
             return FeeError(what, where=self._place(error), fix=fix)
-        what = self.refs.spelled(spoken(error.what))
-        return type(error)(what, where=self._place(error), fix=spoken(error.fix))
+        what = self.refs.spelled(with_keys(error.what))
+        return type(error)(what, where=self._place(error), fix=with_keys(error.fix))
 
     def _place(self, error: UsanceError) -> str:
         named = _REF.fullmatch(error.where)
         if named and int(named[1]) in self.refs.written:
             return self.refs.written[int(named[1])].place
-        if key := key_of(error.where):
+        if key := document_key(error.where):
             return self.places(("terms", key))
         return ", ".join(part for part in (self.name, error.where) if part)
 

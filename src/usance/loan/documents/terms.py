@@ -49,7 +49,7 @@ from usance.loan.errors import (
 )
 from usance.loan.terms import Change, FeeBasis, LateBase, LateRule, PercentFee, Terms
 
-KEPT = ("principal", "disbursed_on", "currency", "convention")
+INHERITED = ("principal", "disbursed_on", "currency", "convention")
 """What a later version of the terms has from the first unless it says otherwise."""
 
 VAT = "tax.vat"
@@ -66,7 +66,7 @@ _SHARE = rate_of(0, PPM, error=TermsRateError)
 def read_terms(given: Fields, *, first: Terms | None = None, number: int = 1) -> Terms | None:
     """One version of the terms, or None with the reasons kept among the problems of `given`.
 
-    `first` is the first version, for a later one: see `KEPT`.
+    `first` is the first version, for a later one: see `INHERITED`.
     """
     before = len(given.problems)
     currency = given.take("currency", one_of(Currency))
@@ -79,7 +79,7 @@ def read_terms(given: Fields, *, first: Terms | None = None, number: int = 1) ->
     try:
         if "first_due_on" not in values:
             convention = values.get("convention", OWN["level_monthly"])
-            values["first_due_on"] = one_step_after(values["disbursed_on"], convention)
+            values["first_due_on"] = default_first_due(values["disbursed_on"], convention)
         if "vat_ppm" not in values:
             values["vat_ppm"] = vat_on(values["disbursed_on"], shipped_parameters())
         return Terms(currency=code, terms_no=number, **values)
@@ -88,7 +88,7 @@ def read_terms(given: Fields, *, first: Terms | None = None, number: int = 1) ->
         return None
 
 
-def one_step_after(start: date, convention: Convention) -> date:
+def default_first_due(start: date, convention: Convention) -> date:
     """The first due date where none is given: one instalment's distance after the disbursement."""
     return Frequency(convention.every, convention.unit.value.removesuffix("s")).step(start, 1)
 
@@ -112,19 +112,23 @@ def vat_on(day: date, parameters: Parameters) -> int:
     return parameters.at(VAT, day).integer if begun else 0
 
 
-def spoken(message: str) -> str:
+def with_keys(message: str) -> str:
     """A message with the keys people write in place of the fields of `Terms`.
 
-    >>> spoken("Lower guarantee_fee_minor, or raise the rate")
+    >>> with_keys("Lower guarantee_fee_minor, or raise the rate")
     'Lower guarantee_fee, or raise the rate'
     """
-    return _FIELD.sub(lambda found: key_of(found[0]) or found[0], message)
+    return _FIELD.sub(lambda found: document_key(found[0]) or found[0], message)
 
 
-def key_of(field: str) -> str:
+def document_key(field: str) -> str:
     """The key people use for a field of `Terms` (or what is inside it); empty for other names.
 
-    >>> key_of("principal_minor"), key_of("convention.calendar"), key_of("pricing.rate_cap")
+    >>> (
+    ...     document_key("principal_minor"),
+    ...     document_key("convention.calendar"),
+    ...     document_key("pricing.rate_cap"),
+    ... )
     ('principal', 'convention', '')
     """
     name = field.partition(".")[0]
@@ -155,7 +159,7 @@ def _plain(
     needed = {"rate", "instalments"} | by_number
     for key, (field, read) in readers.items():
         value = given.need(key, read) if key in needed else given.take(key, read)
-        if value is None and first and key in KEPT:
+        if value is None and first and key in INHERITED:
             value = getattr(first, field)
         if value is not None:
             yield field, value
@@ -229,6 +233,6 @@ def _all(error: UsanceError) -> tuple[UsanceError, ...]:
 
 def _placed(error: UsanceError, given: Fields) -> UsanceError:
     """The same error at the key a person wrote instead of the field of `Terms`."""
-    key = key_of(error.where)
+    key = document_key(error.where)
     where = given.where(key) if key else given.where()
-    return type(error)(spoken(error.what), where=where, fix=spoken(error.fix))
+    return type(error)(with_keys(error.what), where=where, fix=with_keys(error.fix))

@@ -10,7 +10,7 @@ from __future__ import annotations
 from usance.base.compiled import kernel
 from usance.loan.kernel.arrays import I32, I64, FactArrays, Order, Plan, State, TermArrays, i64, u64
 from usance.loan.kernel.days import BEFORE_ALL, fold_facts
-from usance.loan.kernel.facts import scheduled
+from usance.loan.kernel.facts import fill_cumulative_dues
 from usance.loan.kernel.fold import (
     COVERED,
     FEES,
@@ -19,10 +19,10 @@ from usance.loan.kernel.fold import (
     LEVEL_MINOR,
     META,
     SLOTS,
-    begin,
+    initialise,
 )
 from usance.loan.kernel.order_facts import fold_by_order, view_by_order
-from usance.loan.kernel.orders import lay_out
+from usance.loan.kernel.orders import fill_instalments
 from usance.loan.kernel.plan import due_day, guaranteed, instalment, plan_of
 from usance.loan.kernel.refusals import OK
 from usance.loan.kernel.view import view
@@ -40,7 +40,7 @@ def plan_at(terms: TermArrays, row: int) -> Plan:
 
 
 @kernel(inline=True)
-def note(refused: I64, row: int, refusal: int) -> bool:
+def record_refusal(refused: I64, row: int, refusal: int) -> bool:
     """Whether a loan was refused; the first one and how many are kept."""
     if refusal == OK:
         return False
@@ -59,7 +59,7 @@ def schedule_rows(
     with_fees = len(guarantees) > 0
     for row in range(start, stop):
         plan = plan_at(terms, row)
-        if note(refused, row, begin(plan, state)):
+        if record_refusal(refused, row, initialise(plan, state)):
             continue
         balance, level, fees = plan[0], state[LEVEL_MINOR], state[FEES] >> 32
         at, fees_before, guarantee_before = offsets[row], i64(0), i64(0)
@@ -89,11 +89,11 @@ def replay_rows(
     offsets = facts[0]
     for row in range(start, stop):
         plan, day = plan_at(terms, row), i64(as_of[row * stride])
-        if note(refused, row, begin(plan, state)):
+        if record_refusal(refused, row, initialise(plan, state)):
             continue
         first, last = offsets[u64(row)], offsets[u64(row + 1)]
         refusal = fold_facts(plan, state, work, facts, first, last, BEFORE_ALL, day)
-        if not note(refused, row, refusal):
+        if not record_refusal(refused, row, refusal):
             view(plan, state, day, out, row)
 
 
@@ -101,7 +101,7 @@ def replay_rows(
 def start_rows(start: int, stop: int, terms: TermArrays, states: I64, refused: I64) -> None:
     """The state of each loan before any fact."""
     for row in range(start, stop):
-        note(refused, row, begin(plan_at(terms, row), states[row]))
+        record_refusal(refused, row, initialise(plan_at(terms, row), states[row]))
 
 
 @kernel
@@ -119,7 +119,7 @@ def step_rows(
         if first < last:
             plan = plan_at(terms, row)
             refusal = fold_facts(plan, state, work, facts, first, last, after, until)
-            note(refused, row, refusal)
+            record_refusal(refused, row, refusal)
         new_through[u64(row)] = max(after, until)
 
 
@@ -141,23 +141,23 @@ def replay_rows_by_order(
     offsets = facts[0]
     for row in range(start, stop):
         plan, until = plan_at(terms, row), i64(as_of[row * stride])
-        if note(refused, row, begin(plan, state)):
+        if record_refusal(refused, row, initialise(plan, state)):
             continue
-        lay_out(plan, state[LEVEL_MINOR], state[FEES] >> 32, work)
+        fill_instalments(plan, state[LEVEL_MINOR], state[FEES] >> 32, work)
         refusal = fold_by_order(plan, work, order, facts, offsets[row], offsets[row + 1], until)
-        if not note(refused, row, refusal):
+        if not record_refusal(refused, row, refusal):
             view_by_order(plan, work, until, out, row)
 
 
 @kernel
-def cover_rows(
+def instalment_rows(
     start: int, stop: int, work: I64, terms: TermArrays, states: I64, offsets: I64, due: I32,
     asked: I64, met: I64,
 ) -> None:  # fmt: skip
     """Of every instalment its due day, what it asks and what is met of it, by component."""
     for row in range(start, stop):
         plan, state = plan_at(terms, row), states[row]
-        scheduled(plan, state, work)
+        fill_cumulative_dues(plan, state, work)
         for k in range(plan[3]):
             at = offsets[row] + k
             due[at] = due_day(plan, k)

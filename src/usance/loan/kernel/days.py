@@ -21,7 +21,7 @@ from usance.loan.kernel.fold import (
     IS_RECOVERY,
     IS_SETTLED,
     LEVEL_MINOR,
-    LOW,
+    LOW_32,
     META,
     PAID_MASK,
     PENALTY_OPEN,
@@ -66,7 +66,7 @@ def pay_instalments(
         return at
     begun, k, level = at, meta & PAID_MASK, state[LEVEL_MINOR]
     balance, interest_before = state[BALANCE], state[INTEREST_BEFORE]
-    fees, fees_before = state[FEES] >> 32, state[FEES] & LOW
+    fees, fees_before = state[FEES] >> 32, state[FEES] & LOW_32
     c0, c1, c2, c3 = state[COVERED], state[COVERED + 1], state[COVERED + 2], state[COVERED + 3]
     penalty, fees_met, settles = state[PENALTY_OPEN], i64(-1), i64(0)
     even = penalty == 0 and c0 + c1 + c2 + c3 == plan[P] - balance + interest_before + fees_before

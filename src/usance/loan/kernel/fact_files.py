@@ -1,19 +1,26 @@
-"""Facts of some loans, gathered from files that are each in order of their loans."""
+"""Facts of some loans, collected from files that are each in order of loan."""
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from typing import NamedTuple
 
 from usance.base.compiled import kernel
 from usance.loan.kernel.arrays import I8, I32, I64
 
-FactRows: TypeAlias = tuple[I32, I8, I64, I64, I64]
-"""Days, kinds, refs, amounts and arguments of facts."""
+
+class FactRows(NamedTuple):
+    """Facts as columns, with their references."""
+
+    day: I32
+    kind: I8
+    ref: I64
+    amount: I64
+    arg: I64
 
 
 @kernel
 def is_known(booked: I64, at: int, moment: int) -> bool:
-    """Whether a fact was booked by a moment; a file without `booked` is known as a whole."""
+    """True if a fact was booked by a moment; without booking times all are known."""
     return len(booked) == 0 or booked[at] <= moment
 
 
@@ -22,9 +29,9 @@ def count_facts(
     start: int, stop: int, owner: I64, ids: I64, first: int, target: I64, booked: I64, moment: int,
     counts: I64,
 ) -> int:  # fmt: skip
-    """Count the known facts `start … stop` of each target; a fact of no loan's place, or -1.
+    """Count the known facts `start … stop` of each target; the place of an orphan fact, or -1.
 
-    `ids` are all loans from `first` on; a target below 0 says that a loan is not asked for.
+    `ids` are all loans from `first` on; the target of a loan that is not wanted is below 0.
     """
     row = first
     for at in range(start, stop):
@@ -41,11 +48,11 @@ def count_facts(
 @kernel
 def place_facts(
     start: int, stop: int, owner: I64, ids: I64, first: int, target: I64, booked: I64, moment: int,
-    told: FactRows, offsets: I64, filled: I64, room: FactRows,
+    facts: FactRows, offsets: I64, filled: I64, out: FactRows,
 ) -> int:  # fmt: skip
-    """Put those facts in their loans' places, in canonical order; a repeated one's place, or -1."""
-    day, kind, ref, amount, arg = told
-    to_day, to_kind, to_ref, to_amount, to_arg = room
+    """Copy those facts to their loans' places in order; the place of a repeated one, or -1."""
+    day, kind, ref, amount, arg = facts
+    to_day, to_kind, to_ref, to_amount, to_arg = out
     row = first
     for at in range(start, stop):
         while ids[row] < owner[at]:
@@ -55,7 +62,7 @@ def place_facts(
             continue
         place = offsets[to] + filled[to]
         filled[to] += 1
-        # Files come in order of booking, so most facts belong behind all others.
+        # Files come in order of booking, so most facts belong after all others.
         while place > offsets[to]:
             before = place - 1
             if to_day[before] < day[at]:

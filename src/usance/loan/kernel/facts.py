@@ -19,7 +19,7 @@ from usance.loan.kernel.fold import (
     IS_RECOVERY,
     IS_SETTLED,
     LEVEL_MINOR,
-    LOW,
+    LOW_32,
     MAX_WAIVED_PENALTY_MINOR,
     META,
     OVERPAID,
@@ -32,7 +32,7 @@ from usance.loan.kernel.fold import (
     WAIVED_PENALTY_SHIFT,
     WAIVED_PRINCIPAL,
     close_if_settled,
-    receive,
+    receive_settlement,
 )
 from usance.loan.kernel.plan import COUNT, DISBURSED, P, guaranteed, instalment
 from usance.loan.kernel.refusals import (
@@ -91,17 +91,17 @@ def rewind(plan: Plan, state: State) -> None:
 
 
 @kernel
-def waived_of(state: State, component: int) -> int:
+def waived_amount(state: State, component: int) -> int:
     """What was waived of a scheduled component."""
     if component == 0:
         return state[WAIVED_PRINCIPAL]
     if component == 1:
         return state[WAIVED_INTEREST]
-    return state[WAIVED_FEES] >> 32 if component == 2 else state[WAIVED_FEES] & LOW
+    return state[WAIVED_FEES] >> 32 if component == 2 else state[WAIVED_FEES] & LOW_32
 
 
 @kernel
-def scheduled(plan: Plan, state: State, work: I64) -> None:
+def fill_cumulative_dues(plan: Plan, state: State, work: I64) -> None:
     """Fill the work space with what the plan asks for up to each instalment, by component."""
     balance, interest_so_far, fees_so_far = plan[P], i64(0), i64(0)
     fees = state[FEES] >> 32
@@ -124,7 +124,7 @@ def charge_back(plan: Plan, state: State, work: I64, day: int, amount: int) -> i
     """Take money back: over-payment, then the youngest covered instalments, then penalties."""
     cash = state[OVERPAID] + state[PENALTY_PAID]
     for c in range(4):
-        cash += state[COVERED + c] - waived_of(state, c)
+        cash += state[COVERED + c] - waived_amount(state, c)
     if amount > cash:
         return CHARGE_BACK_TOO_LARGE
     taken = min(amount, state[OVERPAID])
@@ -132,11 +132,11 @@ def charge_back(plan: Plan, state: State, work: I64, day: int, amount: int) -> i
     amount -= taken
     if amount == 0:
         return OK
-    scheduled(plan, state, work)
+    fill_cumulative_dues(plan, state, work)
     for k in range(plan[COUNT] - 1, -1, -1):
         for c in (3, 2, 0, 1):
             covered = max(0, state[COVERED + c] - work[4 * k + c])
-            taken = min(amount, covered, state[COVERED + c] - waived_of(state, c))
+            taken = min(amount, covered, state[COVERED + c] - waived_amount(state, c))
             state[COVERED + c] -= taken
             amount -= taken
     state[PENALTY_PAID] -= amount
@@ -160,7 +160,7 @@ def waive(plan: Plan, state: State, work: I64, day: int, amount: int, component:
         return OK
     if not 0 <= component < 4:
         return BAD_ARG
-    scheduled(plan, state, work)
+    fill_cumulative_dues(plan, state, work)
     total = work[4 * plan[COUNT] + component]
     if state[META] & IS_SETTLED or amount > total - state[COVERED + component]:
         return WAIVER_TOO_LARGE
@@ -186,12 +186,12 @@ def apply_fact(
             return refusal
         if not state[META] & IS_DISBURSED:
             return NOT_DISBURSED
-        return receive(plan, state, day, amount, False)
-    return apply_rare_fact(plan, state, work, day, kind, amount, arg)
+        return receive_settlement(plan, state, day, amount, False)
+    return apply_other_fact(plan, state, work, day, kind, amount, arg)
 
 
 @kernel
-def apply_rare_fact(
+def apply_other_fact(
     plan: Plan, state: State, work: I64, day: int, kind: int, amount: int, arg: int
 ) -> int:
     """Any fact but a payment."""
@@ -209,7 +209,7 @@ def apply_rare_fact(
         state[PENALTY_OPEN] += amount
     elif kind == _RECOVERED:
         state[RECOVERED] += amount
-        return receive(plan, state, day, amount, True)
+        return receive_settlement(plan, state, day, amount, True)
     elif kind == _REFUNDED:
         if amount > state[OVERPAID]:
             return REFUND_TOO_LARGE
@@ -219,12 +219,12 @@ def apply_rare_fact(
     elif kind == _WAIVED:
         return waive(plan, state, work, day, amount, arg)
     else:
-        return move_claim(state, kind, amount)
+        return transfer_claim(state, kind, amount)
     return OK
 
 
 @kernel
-def move_claim(state: State, kind: int, amount: int) -> int:
+def transfer_claim(state: State, kind: int, amount: int) -> int:
     """A fact about who holds the claim; what the borrower owes stays."""
     if kind == _COMPENSATED:
         state[COMPENSATED] += amount

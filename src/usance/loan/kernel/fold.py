@@ -46,21 +46,21 @@ IS_DISBURSED, IS_SETTLED, IS_RECOVERY, IS_CHARGED_OFF, IS_BOUGHT_OUT = (
 )
 WAIVED_PENALTY_SHIFT = 24
 MAX_WAIVED_PENALTY_MINOR = 2**38
-LOW = 0xFFFFFFFF
+LOW_32 = 0xFFFFFFFF
 
 
-def state_row() -> State:
+def empty_state() -> State:
     """Room for one state."""
     return np.empty(SLOTS, np.int64)
 
 
-def work_row() -> I64:
+def workspace() -> I64:
     """Room for one schedule, up to each instalment by component; each thread needs its own."""
     return np.empty(4 * (MAX_KERNEL_INSTALMENTS + 1), np.int64)
 
 
 @kernel(inline=True)
-def begin(plan: Plan, state: State) -> int:
+def initialise(plan: Plan, state: State) -> int:
     """The state of a loan that has terms and no facts yet."""
     for slot in range(SLOTS):
         state[slot] = 0
@@ -84,7 +84,7 @@ def accrued_share(interest: int, day: int, begun: int, due: int) -> int:
 
 
 @kernel(inline=True)
-def asked_by(plan: Plan, state: State, day: int) -> tuple[int, int, int, int, int]:
+def due_to_date(plan: Plan, state: State, day: int) -> tuple[int, int, int, int, int]:
     """By component what has fallen due by a day, and the next k.
 
     Of a settled loan, what was covered: nothing more falls due.
@@ -95,7 +95,7 @@ def asked_by(plan: Plan, state: State, day: int) -> tuple[int, int, int, int, in
         )  # fmt: skip
     k = state[META] & PAID_MASK
     balance, interest_before = state[BALANCE], state[INTEREST_BEFORE]
-    fees, fees_before = state[FEES] >> 32, state[FEES] & LOW
+    fees, fees_before = state[FEES] >> 32, state[FEES] & LOW_32
     if k > 0 and due_day(plan, k - 1) > day:  # paid in advance: count from the beginning
         k, balance, interest_before, fees_before = i64(0), plan[P], i64(0), i64(0)
     while k < plan[COUNT] and due_day(plan, k) <= day:
@@ -109,9 +109,9 @@ def asked_by(plan: Plan, state: State, day: int) -> tuple[int, int, int, int, in
 
 
 @kernel
-def fallen_due(plan: Plan, state: State, day: int) -> tuple[int, int, int, int, int, int]:
+def due_and_accrued(plan: Plan, state: State, day: int) -> tuple[int, int, int, int, int, int]:
     """By component what has fallen due by a day, the interest accrued since, and the next k."""
-    fallen, interest, guarantee, service, k = asked_by(plan, state, day)
+    fallen, interest, guarantee, service, k = due_to_date(plan, state, day)
     accrued = i64(0)
     if k < plan[COUNT]:
         running = instalment(plan, k, plan[P] - fallen, state[LEVEL_MINOR])[1]
@@ -122,7 +122,7 @@ def fallen_due(plan: Plan, state: State, day: int) -> tuple[int, int, int, int, 
 @kernel
 def settlement(plan: Plan, state: State, day: int) -> int:
     """What closes the loan on a day."""
-    _, interest, guarantee, service, accrued, _ = fallen_due(plan, state, day)
+    _, interest, guarantee, service, accrued, _ = due_and_accrued(plan, state, day)
     return (
         (0 if state[META] & IS_SETTLED else plan[P] - state[COVERED])
         + max(0, interest + accrued - state[COVERED + 1])
@@ -133,7 +133,7 @@ def settlement(plan: Plan, state: State, day: int) -> int:
 
 
 @kernel
-def take(state: State, slot: int, wanted: int, amount: int) -> int:
+def cover_slot(state: State, slot: int, wanted: int, amount: int) -> int:
     """Put money into a slot up to what is wanted; what is left of it."""
     taken = min(amount, max(0, wanted))
     state[slot] += taken
@@ -143,13 +143,13 @@ def take(state: State, slot: int, wanted: int, amount: int) -> int:
 @kernel
 def pay_penalties(state: State, amount: int) -> None:
     """Money for penalties; more than they are is over-payment."""
-    left = take(state, PENALTY_PAID, state[PENALTY_OPEN], amount)
+    left = cover_slot(state, PENALTY_PAID, state[PENALTY_OPEN], amount)
     state[PENALTY_OPEN] -= amount - left
     state[OVERPAID] += left
 
 
 @kernel
-def receive(plan: Plan, state: State, day: int, amount: int, recovered: bool) -> int:
+def receive_settlement(plan: Plan, state: State, day: int, amount: int, recovered: bool) -> int:
     """Money that settles the loan, or comes when it is settled or in recovery.
 
     Anything else is `DOES_NOT_SETTLE`, and goes through the instalments in their order.
@@ -158,7 +158,7 @@ def receive(plan: Plan, state: State, day: int, amount: int, recovered: bool) ->
     if meta & IS_SETTLED:
         pay_penalties(state, amount)
         return OK
-    _, interest, guarantee, service, accrued, _ = fallen_due(plan, state, day)
+    _, interest, guarantee, service, accrued, _ = due_and_accrued(plan, state, day)
     principal = plan[P] - state[COVERED]
     interest = max(0, interest + accrued - state[COVERED + 1])
     guarantee = max(0, guarantee - state[COVERED + 2])
@@ -167,10 +167,10 @@ def receive(plan: Plan, state: State, day: int, amount: int, recovered: bool) ->
         state[META] |= IS_SETTLED
     elif not recovered and not meta & IS_RECOVERY:
         return DOES_NOT_SETTLE
-    amount = take(state, COVERED, principal, amount)
-    amount = take(state, COVERED + 1, interest, amount)
-    amount = take(state, COVERED + 2, guarantee, amount)
-    amount = take(state, COVERED + 3, service, amount)
+    amount = cover_slot(state, COVERED, principal, amount)
+    amount = cover_slot(state, COVERED + 1, interest, amount)
+    amount = cover_slot(state, COVERED + 2, guarantee, amount)
+    amount = cover_slot(state, COVERED + 3, service, amount)
     pay_penalties(state, amount)
     return OK
 

@@ -6,7 +6,7 @@ from usance.base.codes import Component, FactKind, Status
 from usance.base.compiled import kernel
 from usance.loan.bounds import MAX_KERNEL_FACTS
 from usance.loan.kernel.arrays import I64, FactArrays, Order, Plan, State, i64, u64
-from usance.loan.kernel.facts import move_claim, refuse_amount
+from usance.loan.kernel.facts import refuse_amount, transfer_claim
 from usance.loan.kernel.fold import (
     CHARGED_OFF,
     COMPENSATED,
@@ -21,21 +21,21 @@ from usance.loan.kernel.fold import (
     RECOVERED,
 )
 from usance.loan.kernel.orders import (
-    ASKED,
     COVERED,
-    MET,
-    OPEN,
+    COVERED_SUM,
+    DUE,
+    FIRST_OPEN,
     ROWS,
     WAIVED,
     WAIVED_PENALTY,
     WIDTH,
-    close_if_quoted_nil,
-    left_of,
-    meet_oldest,
+    close_if_paid_off,
+    cover_oldest_first,
     pay_by_order,
-    quote,
+    payoff,
     settle_or_recover,
-    targets,
+    settled_amounts,
+    uncovered,
 )
 from usance.loan.kernel.plan import COUNT, DISBURSED, P
 from usance.loan.kernel.refusals import (
@@ -66,11 +66,11 @@ _CLOSED, _ACTIVE, _IS_CHARGED_OFF = int(Status.CLOSED), int(Status.ACTIVE), int(
 
 
 @kernel
-def unpay(plan: Plan, work: State, day: int, amount: int) -> int:
+def charge_back_by_order(plan: Plan, work: State, day: int, amount: int) -> int:
     """Take money back: over-payment, then the youngest instalments, then penalties paid."""
     cash = work[OVERPAID] + work[PENALTY_PAID]
     for c in range(4):
-        cash += work[MET + c] - work[WAIVED + c]
+        cash += work[COVERED_SUM + c] - work[WAIVED + c]
     if amount > cash:
         return CHARGE_BACK_TOO_LARGE
     taken = min(amount, work[OVERPAID])
@@ -78,22 +78,22 @@ def unpay(plan: Plan, work: State, day: int, amount: int) -> int:
     amount -= taken
     if amount > 0:
         work[META] &= ~IS_SETTLED
-        work[OPEN] = 0
+        work[FIRST_OPEN] = 0
     for k in range(plan[COUNT] - 1, -1, -1):
         for c in (3, 2, 0, 1):
             row = ROWS + WIDTH * k + c
-            taken = min(amount, work[row + COVERED], work[MET + c] - work[WAIVED + c])
+            taken = min(amount, work[row + COVERED], work[COVERED_SUM + c] - work[WAIVED + c])
             work[row + COVERED] -= taken
-            work[MET + c] -= taken
+            work[COVERED_SUM + c] -= taken
             amount -= taken
     work[PENALTY_PAID] -= amount
     work[PENALTY_OPEN] += amount
-    close_if_quoted_nil(plan, work, day)  # what was paid in advance may still be enough
+    close_if_paid_off(plan, work, day)  # what was paid in advance may still be enough
     return OK
 
 
 @kernel
-def forgive(plan: Plan, work: State, day: int, amount: int, c: int) -> int:
+def waive_by_order(plan: Plan, work: State, day: int, amount: int, c: int) -> int:
     """Cover a component without cash."""
     if c == _PENALTY:
         if amount > work[PENALTY_OPEN]:
@@ -105,12 +105,12 @@ def forgive(plan: Plan, work: State, day: int, amount: int, c: int) -> int:
     else:
         asked = i64(0)
         for k in range(plan[COUNT]):
-            asked += work[ROWS + WIDTH * k + ASKED + c]
-        if work[META] & IS_SETTLED or amount > asked - work[MET + c]:
+            asked += work[ROWS + WIDTH * k + DUE + c]
+        if work[META] & IS_SETTLED or amount > asked - work[COVERED_SUM + c]:
             return WAIVER_TOO_LARGE
-        meet_oldest(plan, work, c, amount)
+        cover_oldest_first(plan, work, c, amount)
         work[WAIVED + c] += amount
-    close_if_quoted_nil(plan, work, day)
+    close_if_paid_off(plan, work, day)
     return OK
 
 
@@ -135,7 +135,7 @@ def apply_by_order(
             work[RECOVERED] += amount
         recovery = kind == _RECOVERED or meta & (IS_RECOVERY | IS_SETTLED) != 0
         # Less than the open principal cannot settle, so what settles need not be computed.
-        if (not recovery and amount < plan[P] - work[MET]) or not settle_or_recover(
+        if (not recovery and amount < plan[P] - work[COVERED_SUM]) or not settle_or_recover(
             plan, work, day, amount, recovery
         ):
             pay_by_order(plan, work, order, day, amount)
@@ -146,11 +146,11 @@ def apply_by_order(
             return REFUND_TOO_LARGE
         work[OVERPAID] -= amount
     elif kind == _CHARGED_BACK:
-        return unpay(plan, work, day, amount)
+        return charge_back_by_order(plan, work, day, amount)
     elif kind == _WAIVED:
-        return forgive(plan, work, day, amount, arg)
+        return waive_by_order(plan, work, day, amount, arg)
     else:
-        return move_claim(work, kind, amount)
+        return transfer_claim(work, kind, amount)
     return OK
 
 
@@ -188,40 +188,40 @@ def view_by_order(plan: Plan, work: State, day: int, out: I64, at: int) -> None:
     out[at, 0] = _IS_CHARGED_OFF if meta & IS_CHARGED_OFF else _ACTIVE
     if meta & IS_SETTLED and work[PENALTY_OPEN] == 0:
         out[at, 0] = _CLOSED
-    out[at, 3] = plan[P] - work[MET]
+    out[at, 3] = plan[P] - work[COVERED_SUM]
     out[at, 2] = plan[COUNT]
     if not meta & IS_SETTLED:
-        view_instalments(plan, work, day, out, at)
-    earned = targets(plan, work, day)[1]
+        view_instalments_by_order(plan, work, day, out, at)
+    earned = settled_amounts(plan, work, day)[1]
     for c in range(4):
         if meta & IS_SETTLED:
-            out[at, 4 + c] = work[MET + c]
-        out[at, 13 + c] = work[MET + c] - work[WAIVED + c]
+            out[at, 4 + c] = work[COVERED_SUM + c]
+        out[at, 13 + c] = work[COVERED_SUM + c] - work[WAIVED + c]
         out[at, 18 + c] = work[WAIVED + c]
     out[at, 12], out[at, 17] = work[PENALTY_OPEN], work[PENALTY_PAID]
     out[at, 22] = work[WAIVED_PENALTY]
     out[at, 23] = earned
-    out[at, 24] = max(0, earned - work[MET + 1])
-    out[at, 25] = quote(plan, work, day)
+    out[at, 24] = max(0, earned - work[COVERED_SUM + 1])
+    out[at, 25] = payoff(plan, work, day)
     out[at, 26], out[at, 27] = work[OVERPAID], plan[P]
     out[at, 28], out[at, 29], out[at, 30] = work[COMPENSATED], work[CHARGED_OFF], work[RECOVERED]
 
 
 @kernel
-def view_instalments(plan: Plan, work: State, day: int, out: I64, at: int) -> None:
+def view_instalments_by_order(plan: Plan, work: State, day: int, out: I64, at: int) -> None:
     """What has fallen due, since when something is open, and what comes next."""
     out[at, 2] = 0
     leading = True
     for k in range(plan[COUNT]):
         row = ROWS + WIDTH * k
-        left = left_of(work, k)
+        left = uncovered(work, k)
         leading = leading and left == 0
         if leading:
             out[at, 2] = k + 1
         if work[row] <= day:
             for c in range(4):
-                out[at, 4 + c] += work[row + ASKED + c]
-                out[at, 8 + c] += work[row + ASKED + c] - work[row + COVERED + c]
+                out[at, 4 + c] += work[row + DUE + c]
+                out[at, 8 + c] += work[row + DUE + c] - work[row + COVERED + c]
             if left > 0 and out[at, 1] == 0:
                 out[at, 1] = day - work[row]
         elif left > 0:

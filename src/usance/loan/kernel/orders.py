@@ -31,18 +31,18 @@ BUCKETS, PENALTY_BUCKET = 13, 12
 BY_INSTALMENT, COMING = 13, 14  # behind the buckets of an order, see `arrays`
 
 # The head of the work space: as in the fold where named there, else totals over the instalments.
-MET, WAIVED, WAIVED_PENALTY, OPEN = 1, 5, 15, 16
+COVERED_SUM, WAIVED, WAIVED_PENALTY, FIRST_OPEN = 1, 5, 15, 16
 # Then a row per instalment: due day, what it asks and what is met of it by component.
-ROWS, WIDTH, ASKED, COVERED = 18, 9, 1, 5
+ROWS, WIDTH, DUE, COVERED = 18, 9, 1, 5
 
 
-def order_row(size: int) -> State:
+def order_workspace(size: int) -> State:
     """Work space for one loan of up to `size` instalments; each thread needs its own."""
     return np.empty(ROWS + WIDTH * size, np.int64)
 
 
 @kernel(inline=True)
-def lay_out(plan: Plan, level: int, fees: int, work: State) -> None:
+def fill_instalments(plan: Plan, level: int, fees: int, work: State) -> None:
     """The plan, row by row, and nothing met."""
     for slot in range(ROWS):
         work[slot] = 0
@@ -53,10 +53,10 @@ def lay_out(plan: Plan, level: int, fees: int, work: State) -> None:
         after = guaranteed(plan, fees_before, fees)
         row = ROWS + WIDTH * k
         work[u64(row)] = due_day(plan, k)
-        work[u64(row + ASKED)] = principal
-        work[u64(row + ASKED + 1)] = interest
-        work[u64(row + ASKED + 2)] = after - before
-        work[u64(row + ASKED + 3)] = fee - after + before
+        work[u64(row + DUE)] = principal
+        work[u64(row + DUE + 1)] = interest
+        work[u64(row + DUE + 2)] = after - before
+        work[u64(row + DUE + 3)] = fee - after + before
         for c in range(4):
             work[u64(row + COVERED + c)] = 0
         balance -= principal
@@ -64,66 +64,71 @@ def lay_out(plan: Plan, level: int, fees: int, work: State) -> None:
 
 
 @kernel(inline=True)
-def meet(work: State, k: int, c: int, amount: int) -> int:
+def cover(work: State, k: int, c: int, amount: int) -> int:
     """Meet a component of an instalment as far as the money goes; what was taken."""
     row = ROWS + WIDTH * k + c
-    taken = min(amount, work[u64(row + ASKED)] - work[u64(row + COVERED)])
+    taken = min(amount, work[u64(row + DUE)] - work[u64(row + COVERED)])
     work[u64(row + COVERED)] += taken
-    work[u64(MET + c)] += taken
+    work[u64(COVERED_SUM + c)] += taken
     return taken
 
 
 @kernel
-def meet_oldest(plan: Plan, work: State, c: int, amount: int) -> None:
+def cover_oldest_first(plan: Plan, work: State, c: int, amount: int) -> None:
     """Meet a component of the oldest instalments first."""
-    for k in range(work[OPEN], plan[COUNT]):
+    for k in range(work[FIRST_OPEN], plan[COUNT]):
         if amount == 0:
             return
-        amount -= meet(work, k, c, amount)
+        amount -= cover(work, k, c, amount)
 
 
 @kernel(inline=True)
-def targets(plan: Plan, work: State, day: int) -> tuple[int, int, int, int]:
+def settled_amounts(plan: Plan, work: State, day: int) -> tuple[int, int, int, int]:
     """What settles each component: fallen due, and of interest also what has accrued since."""
     if work[META] & IS_SETTLED:
-        return work[MET], work[MET + 1], work[MET + 2], work[MET + 3]
+        return (
+            work[COVERED_SUM],
+            work[COVERED_SUM + 1],
+            work[COVERED_SUM + 2],
+            work[COVERED_SUM + 3],
+        )
     interest, guarantee, service, begun = i64(0), i64(0), i64(0), plan[DISBURSED]
     for k in range(plan[COUNT]):
         row = ROWS + WIDTH * k
-        asked, due = work[u64(row + ASKED + 1)], work[u64(row)]
+        asked, due = work[u64(row + DUE + 1)], work[u64(row)]
         if due > day:
             interest += divide_half_up(asked * (day - begun), due - begun)
             break
         interest += asked
-        guarantee += work[u64(row + ASKED + 2)]
-        service += work[u64(row + ASKED + 3)]
+        guarantee += work[u64(row + DUE + 2)]
+        service += work[u64(row + DUE + 3)]
         begun = due
     return plan[P], interest, guarantee, service
 
 
 @kernel(inline=True)
-def needs(plan: Plan, work: State, day: int) -> tuple[int, int, int, int]:
+def payoff_by_component(plan: Plan, work: State, day: int) -> tuple[int, int, int, int]:
     """By component, what is still needed to settle."""
-    principal, interest, guarantee, service = targets(plan, work, day)
+    principal, interest, guarantee, service = settled_amounts(plan, work, day)
     return (
-        principal - work[MET],
-        max(0, interest - work[MET + 1]),
-        max(0, guarantee - work[MET + 2]),
-        max(0, service - work[MET + 3]),
+        principal - work[COVERED_SUM],
+        max(0, interest - work[COVERED_SUM + 1]),
+        max(0, guarantee - work[COVERED_SUM + 2]),
+        max(0, service - work[COVERED_SUM + 3]),
     )
 
 
 @kernel
-def quote(plan: Plan, work: State, day: int) -> int:
+def payoff(plan: Plan, work: State, day: int) -> int:
     """What closes the loan on a day."""
-    principal, interest, guarantee, service = needs(plan, work, day)
+    principal, interest, guarantee, service = payoff_by_component(plan, work, day)
     return principal + interest + guarantee + service + work[PENALTY_OPEN]
 
 
 @kernel
-def close_if_quoted_nil(plan: Plan, work: State, day: int) -> None:
+def close_if_paid_off(plan: Plan, work: State, day: int) -> None:
     """A loan that nothing is needed to settle is settled."""
-    if work[MET] == plan[P] and quote(plan, work, day) == 0:
+    if work[COVERED_SUM] == plan[P] and payoff(plan, work, day) == 0:
         work[META] |= IS_SETTLED
 
 
@@ -133,7 +138,7 @@ def settle_or_recover(plan: Plan, work: State, day: int, amount: int, recovery: 
 
     False, and nothing done, if the money does not settle and is not in recovery.
     """
-    wanted = needs(plan, work, day)
+    wanted = payoff_by_component(plan, work, day)
     total = wanted[0] + wanted[1] + wanted[2] + wanted[3] + work[PENALTY_OPEN]
     if amount < total and not recovery:
         return False
@@ -141,7 +146,7 @@ def settle_or_recover(plan: Plan, work: State, day: int, amount: int, recovery: 
         work[META] |= IS_SETTLED
     for c in range(4):
         taken = min(amount, wanted[c])
-        meet_oldest(plan, work, c, taken)
+        cover_oldest_first(plan, work, c, taken)
         amount -= taken
     amount -= pay_penalties(work, amount)
     work[OVERPAID] += amount
@@ -158,12 +163,12 @@ def pay_penalties(work: State, amount: int) -> int:
 
 
 @kernel(inline=True)
-def left_of(work: State, k: int) -> int:
+def uncovered(work: State, k: int) -> int:
     """What is uncovered of an instalment."""
     row = ROWS + WIDTH * k
     left = i64(0)
     for c in range(4):
-        left += work[u64(row + ASKED + c)] - work[u64(row + COVERED + c)]
+        left += work[u64(row + DUE + c)] - work[u64(row + COVERED + c)]
     return left
 
 
@@ -176,13 +181,13 @@ def pay_all_due(work: State, order: Order, due: int, amount: int) -> int:
     if order[COMING] == 0:
         return i64(-1)
     total = work[PENALTY_OPEN] if order[COMING] > 8 else i64(0)  # the ninth are the penalties
-    for k in range(work[OPEN], due):
-        total += left_of(work, k)
+    for k in range(work[FIRST_OPEN], due):
+        total += uncovered(work, k)
     if amount < total:
         return i64(-1)
-    for k in range(work[OPEN], due):
+    for k in range(work[FIRST_OPEN], due):
         for c in range(4):
-            meet(work, k, c, amount)
+            cover(work, k, c, amount)
     if order[COMING] > 8:
         pay_penalties(work, amount)
     return total
@@ -192,9 +197,9 @@ def pay_all_due(work: State, order: Order, due: int, amount: int) -> int:
 def pay_by_order(plan: Plan, work: State, order: Order, day: int, amount: int) -> None:
     """Money through the buckets in their order."""
     count = plan[COUNT]
-    while work[OPEN] < count and left_of(work, work[OPEN]) == 0:
-        work[OPEN] += 1
-    past = work[OPEN]
+    while work[FIRST_OPEN] < count and uncovered(work, work[FIRST_OPEN]) == 0:
+        work[FIRST_OPEN] += 1
+    past = work[FIRST_OPEN]
     while past < count and work[u64(ROWS + WIDTH * past)] < day:
         past += 1
     due = past
@@ -212,11 +217,11 @@ def pay_by_order(plan: Plan, work: State, order: Order, day: int, amount: int) -
         end = at + 1
         while order[BY_INSTALMENT] == 1 and end < BUCKETS and order[u64(end)] >> 2 == when:
             end += 1
-        first = work[OPEN] if when == 0 else (past if when == 1 else due)
+        first = work[FIRST_OPEN] if when == 0 else (past if when == 1 else due)
         last = past if when == 0 else (due if when == 1 else count)
         k = first
         while k < last and amount > 0:
             for bucket in range(at, end):
-                amount -= meet(work, k, order[u64(bucket)] & 3, amount)
+                amount -= cover(work, k, order[u64(bucket)] & 3, amount)
             k += 1
         at = end

@@ -15,7 +15,7 @@ from usance.loan.bounds import MAX_KERNEL_INSTALMENTS
 from usance.loan.kernel.arrays import I64
 from usance.loan.kernel.days import BEFORE_ALL, fold_facts
 from usance.loan.kernel.facts import refuse_amount
-from usance.loan.kernel.fold import SLOTS, begin
+from usance.loan.kernel.fold import SLOTS, initialise
 from usance.loan.kernel.plan import plan_of
 from usance.loan.kernel.refusals import NOT_IN_KERNEL, OK, OUT_OF_ORDER
 from usance.loan.kernel.view import view
@@ -27,7 +27,7 @@ convention code."""
 _REVERSED = int(FactKind.REVERSED)
 
 
-def loan_room() -> I64:
+def loan_workspace() -> I64:
     """Room for a loan's state, and behind it for its schedule."""
     return np.empty(SLOTS + 4 * (MAX_KERNEL_INSTALMENTS + 1), np.int64)
 
@@ -69,7 +69,7 @@ def replay_loan(terms: Scalars, given: I64, as_of: int, room: I64, out: I64) -> 
         terms[0], terms[1], terms[2], terms[3], terms[4] - EPOCH, terms[5] - EPOCH, terms[6],
         terms[7], code % 3, code // 3,
     )  # fmt: skip
-    refusal = begin(plan, state)
+    refusal = initialise(plan, state)
     if refusal != OK:
         return refusal
     facts = (days, days, kinds, amounts, args)

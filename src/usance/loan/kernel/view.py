@@ -5,7 +5,7 @@ from __future__ import annotations
 from usance.base.codes import Status
 from usance.base.compiled import kernel
 from usance.loan.kernel.arrays import I64, Plan, State
-from usance.loan.kernel.facts import waived_of
+from usance.loan.kernel.facts import waived_amount
 from usance.loan.kernel.fold import (
     BALANCE,
     CHARGED_OFF,
@@ -17,7 +17,7 @@ from usance.loan.kernel.fold import (
     IS_DISBURSED,
     IS_SETTLED,
     LEVEL_MINOR,
-    LOW,
+    LOW_32,
     META,
     OVERPAID,
     PAID_MASK,
@@ -26,7 +26,7 @@ from usance.loan.kernel.fold import (
     RECOVERED,
     WAIVED_PENALTY_SHIFT,
     accrued_share,
-    fallen_due,
+    due_and_accrued,
 )
 from usance.loan.kernel.plan import COUNT, P, due_day, guaranteed, instalment, period_start
 from usance.loan.views import FIELDS
@@ -57,7 +57,7 @@ def view(plan: Plan, state: State, day: int, out: I64, row: int) -> None:
         view_instalments(plan, state, day, out, row)
     out[row, 3] = plan[P] - state[COVERED]
     for c in range(4):
-        covered, waived = state[COVERED + c], waived_of(state, c)
+        covered, waived = state[COVERED + c], waived_amount(state, c)
         out[row, 8 + c] = max(0, out[row, 4 + c] - covered)
         out[row, 13 + c] = covered - waived
         out[row, 18 + c] = waived
@@ -79,7 +79,7 @@ def view_instalments(plan: Plan, state: State, day: int, out: I64, row: int) -> 
     k = state[META] & PAID_MASK
     ahead = k > 0 and due_day(plan, k - 1) > day
     balance, interest_so_far = state[BALANCE], state[INTEREST_BEFORE]
-    fees, fees_so_far = state[FEES] >> 32, state[FEES] & LOW
+    fees, fees_so_far = state[FEES] >> 32, state[FEES] & LOW_32
     guarantee_so_far = guaranteed(plan, fees_so_far, fees)
     leading, running = True, True
     out[row, 4], out[row, 5] = plan[P] - balance, interest_so_far
@@ -118,6 +118,6 @@ def view_instalments(plan: Plan, state: State, day: int, out: I64, row: int) -> 
                 break
         k += 1
     if ahead:
-        principal, interest, guarantee, service, accrued, _ = fallen_due(plan, state, day)
+        principal, interest, guarantee, service, accrued, _ = due_and_accrued(plan, state, day)
         out[row, 4], out[row, 5], out[row, 6], out[row, 7] = principal, interest, guarantee, service
         out[row, 23] = interest + accrued

@@ -9,13 +9,13 @@ from usance.base.codes import FactKind
 from usance.base.compiled import kernel
 from usance.loan.kernel.arrays import I8, I32, I64
 
-FINE, OUT_OF_ORDER, BAD_REVERSAL = 0, 1, 2
+VALID, OUT_OF_ORDER, BAD_REVERSAL = 0, 1, 2
 
 _REVERSED = int(FactKind.REVERSED)
 
 
 @kernel
-def keep_rows(
+def mark_visible(
     start: int, stop: int, offsets: I64, day: I32, kind: I8, ref: I64, arg: I64, booked: I64,
     known_at: int, keep: NDArray[np.bool_], verdict: I32,
 ) -> None:  # fmt: skip
@@ -32,12 +32,12 @@ def keep_rows(
                 or (day[at - 1] == day[at] and kind[at - 1] == kind[at] and ref[at - 1] < ref[at])
             ):
                 verdict[loan] = OUT_OF_ORDER
-        if any_reversal and verdict[loan] == FINE:
-            verdict[loan] = strike(first, last, kind, ref, arg, booked, known_at, keep)
+        if any_reversal and verdict[loan] == VALID:
+            verdict[loan] = unmark_reversed(first, last, kind, ref, arg, booked, known_at, keep)
 
 
 @kernel
-def strike(
+def unmark_reversed(
     first: int, last: int, kind: I8, ref: I64, arg: I64, booked: I64, known_at: int,
     keep: NDArray[np.bool_],
 ) -> int:  # fmt: skip
@@ -53,4 +53,4 @@ def strike(
         if not found:
             return BAD_REVERSAL
         keep[at] = False
-    return FINE
+    return VALID

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from usance.base.codes import Status
 from usance.base.compiled import in_threads
 from usance.loan.columns import FactColumns
-from usance.loan.kernel.single import loan_room
+from usance.loan.kernel.single import loan_workspace
 from usance.loan.refusals import named_refusal
 from usance.measure.book_tape import bucket
 from usance.service.rules import Rules
@@ -109,7 +109,7 @@ def serve(
     def rows(start: int, stop: int) -> FactRows:
         facts = _facts_room((stop - start) * MAX_FACTS)
         found = serve_rows(
-            start, stop, loan_room(), scratch(), np.zeros((MAX_PAYMENTS, 2), np.int64),
+            start, stop, loan_workspace(), scratch(), np.zeros((MAX_PAYMENTS, 2), np.int64),
             loans.term_arrays, loans.states, loans["loan_id"], loans["model"], loans["trigger"],
             loans["hazard"], month, first, last, rules.array, begun, own, days, facts, offsets,
         )  # fmt: skip
@@ -130,10 +130,25 @@ def fold(
     def rows(start: int, stop: int) -> tuple[I64, I64]:
         released, refused = np.zeros((sources + 1, MONTH_DAYS), np.int64), np.zeros(3, np.int64)
         m.month_rows(
-            start, stop, loan_room(), *m.work(), loans.term_arrays, loans.states, loans["worst"],
-            known.arrays, month, first, last, watches, loans["source"], states, ends, dues,
-            released, refused,
-        )  # fmt: skip
+            start,
+            stop,
+            loan_workspace(),
+            *m.work(),
+            loans.term_arrays,
+            loans.states,
+            loans["worst"],
+            known.arrays,
+            month,
+            first,
+            last,
+            watches,
+            loans["source"],
+            states,
+            ends,
+            dues,
+            released,
+            refused,
+        )
         return released, refused
 
     pieces = in_threads(rows, count, workers)
@@ -150,7 +165,7 @@ class _Room(threading.local):
         self.sure, self.open = DueSums.room(cells), DueSums.room(cells)
         met = np.zeros(self.sure.shape[1:3], np.int64)
         self.work = (
-            loan_room(), scratch(), np.zeros((MAX_PAYMENTS, 2), np.int64), *m.work(),
+            loan_workspace(), scratch(), np.zeros((MAX_PAYMENTS, 2), np.int64), *m.work(),
             np.empty(m.DUES, np.int64), np.empty((2, AHEAD), np.uint64), np.empty(AHEAD, np.int64),
             met,
         )  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 from usance.base.codes import FactKind
 from usance.base.compiled import kernel
 from usance.loan.kernel.arrays import I8, I16, I32, I64, i64, u64
-from usance.loan.kernel.fold import FEES, LOW, SLOTS
+from usance.loan.kernel.fold import FEES, LOW_32, SLOTS
 
 Paid = tuple[I8, I32, I64, I16]
 """By loan how many facts it has, or `CALM`; and of those that are calm the one payment: its day,
@@ -85,7 +85,7 @@ def narrow_rows(start: int, stop: int, states: I64, out: I32) -> bool:
             value = states[row, slot]
             if slot == FEES:
                 out[SLOTS, row] = value >> 32
-                value &= LOW
+                value &= LOW_32
             fits = fits and -_MAX <= value < _MAX
             out[slot, row] = value
     return fits

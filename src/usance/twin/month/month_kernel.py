@@ -21,7 +21,7 @@ from usance.loan.kernel.arrays import (
     TermArrays,
     i64,
 )
-from usance.loan.kernel.batch import note, plan_at
+from usance.loan.kernel.batch import plan_at, record_refusal
 from usance.loan.kernel.days import BEFORE_ALL, fold_facts
 from usance.loan.kernel.fold import (
     BALANCE,
@@ -35,7 +35,7 @@ from usance.loan.kernel.fold import (
     PENALTY_OPEN,
     RECOVERED,
     SLOTS,
-    asked_by,
+    due_to_date,
 )
 from usance.loan.kernel.plan import COUNT, MONTH, P, due_day, instalment
 from usance.service.servicing_kernel import NEVER, open_instalment
@@ -277,7 +277,7 @@ def stand(plan: Plan, state: State, day: int) -> tuple[int, int, int]:
 @kernel
 def past_due(plan: Plan, state: State, day: int) -> int:
     """All that has fallen due by a day and is not paid, without penalties."""
-    due = asked_by(plan, state, day)
+    due = due_to_date(plan, state, day)
     left = i64(0)
     for c in range(4):
         left += max(0, due[c] - state[COVERED + c])
@@ -301,7 +301,7 @@ def month_rows(
             plan, state, facts, facts[0][row], facts[0][row + 1], month, last, watches[row],
             dues[row], notes, stops, released[source[row]], first,
         )  # fmt: skip
-        note(refused, row, refusal)
+        record_refusal(refused, row, refusal)
         status, dpd, ends[row, PAST_DUE] = stand(plan, state, last)
         ends[row, DPD], ends[row, STATUS] = dpd, status
         ends[row, PRINCIPAL] = plan[P] - state[COVERED] if state[META] & IS_DISBURSED else 0

@@ -24,7 +24,7 @@ from usance.loan.kernel.arrays import (
     i64,
     u64,
 )
-from usance.loan.kernel.batch import note, plan_at
+from usance.loan.kernel.batch import plan_at, record_refusal
 from usance.loan.kernel.facts import refuse_amount
 from usance.loan.kernel.fold import COVERED, IS_DISBURSED, IS_SETTLED, META, RECOVERED, SLOTS
 from usance.loan.kernel.plan import MONTH, STARTS, P, due_day, month_of
@@ -364,7 +364,7 @@ def through_rows(
                 plan, row, room, states, watches[row], loans, arrays, before, at, month, first,
                 last, ends, sure, open_still,
             ):  # fmt: skip
-                note(refused, row, fold_row(
+                record_refusal(refused, row, fold_row(
                     plan, row, room, states, watches, loans, arrays, before, at, month, first,
                     last, ends, sure, open_still, released,
                 ))  # fmt: skip

@@ -20,7 +20,7 @@ from usance.loan.kernel.fold import (
     IS_DISBURSED,
     IS_SETTLED,
     LEVEL_MINOR,
-    LOW,
+    LOW_32,
     META,
     PENALTY_OPEN,
     accrued_share,
@@ -55,7 +55,10 @@ def is_even(plan: Plan, states: I64, row: int, nth: int) -> bool:
         and 0 <= nth < plan[COUNT]
         and states[row, PENALTY_OPEN] == 0
         and covered
-        == plan[P] - states[row, BALANCE] + states[row, INTEREST_BEFORE] + (states[row, FEES] & LOW)
+        == plan[P]
+        - states[row, BALANCE]
+        + states[row, INTEREST_BEFORE]
+        + (states[row, FEES] & LOW_32)
     )
 
 
@@ -64,7 +67,7 @@ def pay_instalment(
     plan: Plan, states: I64, row: int, nth: int, principal: int, interest: int, fee: int
 ) -> None:
     """The state after exactly the open instalment was paid on its day."""
-    fees, fees_met = states[row, FEES] >> 32, (states[row, FEES] & LOW) + fee
+    fees, fees_met = states[row, FEES] >> 32, (states[row, FEES] & LOW_32) + fee
     guarantee = guaranteed(plan, fees_met, fees)
     states[row, COVERED] += principal
     states[row, COVERED + 1] += interest
@@ -86,7 +89,7 @@ def settle(plan: Plan, states: I64, row: int, interest: int, fee: int) -> None:
     states[row, COVERED] = plan[P]
     states[row, COVERED + 1] += interest
     if fee > 0:
-        fees_met = (states[row, FEES] & LOW) + fee
+        fees_met = (states[row, FEES] & LOW_32) + fee
         guarantee = guaranteed(plan, fees_met, states[row, FEES] >> 32)
         states[row, COVERED + 2], states[row, COVERED + 3] = guarantee, fees_met - guarantee
 

@@ -24,7 +24,7 @@ from usance.loan.kernel.arrays import (
 )
 from usance.loan.kernel.batch import plan_at
 from usance.loan.kernel.days import BEFORE_ALL, fold_facts
-from usance.loan.kernel.facts import move_claim, refuse_amount
+from usance.loan.kernel.facts import refuse_amount, transfer_claim
 from usance.loan.kernel.fold import (
     COVERED,
     IS_CHARGED_OFF,
@@ -32,7 +32,7 @@ from usance.loan.kernel.fold import (
     META,
     PENALTY_OPEN,
     SLOTS,
-    asked_by,
+    due_to_date,
     settlement,
 )
 from usance.loan.kernel.plan import COUNT, MONTH, divide_half_up, due_day
@@ -64,7 +64,7 @@ _FEE_CHARGED = int(FactKind.FEE_CHARGED)
 def amount_of(plan: Plan, state: State, day: int, how: int, share_ppm: int) -> int:
     """What a borrower pays who means to pay something on a day; 0 if there is nothing to pay."""
     if how == PAYS_DUE:
-        due = asked_by(plan, state, day)
+        due = due_to_date(plan, state, day)
         left = i64(0)
         for c in range(4):
             left += max(0, due[c] - state[COVERED + c])
@@ -84,7 +84,7 @@ def act_by_rule(state: State, kind: int, amount: int) -> None:
     if kind == _FEE_CHARGED:
         state[PENALTY_OPEN] += amount
     else:
-        move_claim(state, kind, amount)
+        transfer_claim(state, kind, amount)
 
 
 @kernel(inline=True)
