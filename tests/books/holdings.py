@@ -9,13 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tests.books.rule_matrix import ACCOUNTS, PLACE
+from usance.base.arrays import I64
 from usance.base.codes import FundingModel, IfrsAdjustment
 from usance.books.loans.amounts import AMOUNTS
 
-I64 = NDArray[np.int64]
 HEAVY, OWN, LIGHT, ICE, TECH = FundingModel
 
 _SERVICE = "facilitation_earned + servicing_earned - service_received - contract_written_off"

@@ -18,8 +18,8 @@ from datetime import date
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
+from usance.base.arrays import I32, I64, Bools
 from usance.base.codes import Component, FactKind, FundingModel
 from usance.base.dates import to_day
 from usance.books.effective_interest.columns import effective_rates
@@ -27,10 +27,6 @@ from usance.books.loans.measurement import LoanColumns
 from usance.loan.batch import ScheduleColumns, Views, replay_columns, schedule_columns
 from usance.loan.columns import FactColumns, TermColumns
 from usance.loan.convention import OWN
-
-I32 = NDArray[np.int32]
-I64 = NDArray[np.int64]
-Mask = NDArray[np.bool_]
 
 FIRST = to_day(date(2023, 1, 1))
 DRAWING_DAYS = 500
@@ -105,7 +101,7 @@ class History:
         """A whole number for every loan, both ends included."""
         return np.asarray(self.draw.integers(low, high, len(self.terms), endpoint=True), np.int64)
 
-    def often(self, share: float) -> Mask:
+    def often(self, share: float) -> Bools:
         """True for about this share of the loans."""
         return self.draw.random(len(self.terms)) < share
 
@@ -127,7 +123,7 @@ class History:
             np.broadcast_to(np.asarray(arg, np.int64), np.shape(loans))[is_fact],
         ))  # fmt: skip
 
-    def pay_rows(self, wanted: Mask, late: I64 | int = 0) -> None:
+    def pay_rows(self, wanted: Bools, late: I64 | int = 0) -> None:
         """Pay rows of the schedules on their due dates, or some days later."""
         rows = np.flatnonzero(wanted)
         days = self.plan.due_on[rows] + np.broadcast_to(late, len(self.row_loan))[rows]
@@ -141,7 +137,7 @@ class History:
         """Where the loans stand on a day each."""
         return replay_columns(self.terms, self.columns(), np.ascontiguousarray(day, np.int32))
 
-    def pay_past_due(self, day: I64, which: Mask) -> None:
+    def pay_past_due(self, day: I64, which: Bools) -> None:
         """Pay everything that has fallen due by a day."""
         view = self.view(day)
         amount = sum((view.column(name) for name in PAST_DUE), np.zeros(len(day), np.int64))
@@ -153,7 +149,7 @@ class History:
             day = self.due(np.full(len(after), number))
             self.pay_past_due(day, (number < self.terms.instalments) & (day > after))
 
-    def settle(self, day: I64, *, more: I64 | int = 0, which: Mask | None = None) -> None:
+    def settle(self, day: I64, *, more: I64 | int = 0, which: Bools | None = None) -> None:
         """Pay what closes the loans on a day, and more."""
         amount = self.view(day).column("settlement")
         wanted = (amount > 0) if which is None else which & (amount > 0)

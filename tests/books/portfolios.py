@@ -18,13 +18,16 @@ from tests.books.lives import BORROWED, EVERY, Lives, lives
 from usance.base.book import Book
 from usance.base.codes import FundingModel
 from usance.base.columns import make, sort
+from usance.base.segments import segment_code
 from usance.base.tables import table
 from usance.books.chart import load_chart
 from usance.match.reservation.split import shared
 
 RESTRICTED = load_chart()["restricted_cash"].number
 SOURCES, PRODUCTS = (1, 2, 3), (1, 2)
-SEGMENTS = tuple(sorted(int(model) * 8 + product for model in FundingModel for product in PRODUCTS))
+SEGMENTS = tuple(
+    sorted(segment_code(model, product) for model in FundingModel for product in PRODUCTS)
+)
 MONTH = 636
 """January 2023, when the first loan is drawn."""
 SUPPLY = 40

@@ -11,8 +11,8 @@ from datetime import date
 from functools import cache
 
 import numpy as np
-from numpy.typing import NDArray
 
+from usance.base.arrays import I64
 from usance.base.codes import FundingModel, IfrsAdjustment
 from usance.base.dates import to_month
 from usance.base.parameters import Parameters
@@ -24,8 +24,6 @@ from usance.books.loans.amounts import AMOUNTS
 from usance.books.policies import Policies
 from usance.books.postings import cells_of, post
 from usance.books.rules import Activity, Rule, load_rules
-
-I64 = NDArray[np.int64]
 
 RULES = load_rules()
 ACCOUNTS: tuple[Account, ...] = tuple(load_chart())

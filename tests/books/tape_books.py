@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from numpy.typing import NDArray
 
 from tests.books.worked import PARAMETERS
+from usance.base.arrays import I64
 from usance.base.codes import Status
 from usance.base.dates import last_of_month, to_day
 from usance.books.loans import positions as p
@@ -21,7 +21,6 @@ from usance.books.loans.measurement import LoanColumns, positions
 from usance.books.policies import Policies
 from usance.loan.batch import replay_columns
 
-I64 = NDArray[np.int64]
 FEES = {"guarantee": "guarantee_fee", "service": "service_fee"}
 
 

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from tests.books.effective_oracle import earned, is_rate
 from tests.loan.strategies import own_terms
+from usance.base.arrays import u64
 from usance.base.dates import from_day, to_day
 from usance.base.errors import InputError, Problems
 from usance.base.money import half_up
@@ -25,7 +26,6 @@ from usance.books.kernel.effective import discount, fee_earned, high_product, le
 from usance.loan.columns import TermColumns
 from usance.loan.convention import OWN
 from usance.loan.exact.plan import schedule
-from usance.loan.kernel.arrays import u64
 from usance.loan.kernel.batch import plan_at
 from usance.loan.terms import Terms
 

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from tests.books.lives import lives
 from tests.books.rule_matrix import held, matrix, random_policies
@@ -32,7 +31,6 @@ from usance.books.loans.amounts import AMOUNTS, SUBLEDGER
 from usance.books.loans.measurement import amounts_of_positions, positions
 from usance.loan import Fact
 
-I64 = NDArray[np.int64]
 JUN, SEP = date(2024, 6, 30), date(2024, 9, 30)
 PROVIDED = policies(DRAWN, loans=rate_ppb("6,500", "7,500"))
 DEFAULTED = Worked(

@@ -24,14 +24,13 @@ from tests.books.rule_matrix import (
     matrix,
     random_policies,
 )
+from usance.base.arrays import I64
 from usance.base.codes import FactKind, FundingModel, IfrsAdjustment
 from usance.base.dates import to_day
 from usance.books.loans.checks import LoanFindings
 from usance.books.loans.measurement import LoanColumns, amounts, amounts_of_positions, positions
 from usance.books.rules import Activity
 from usance.loan.batch import Views, replay_columns, schedule_columns
-
-I64 = NDArray[np.int64]
 
 LOANS, SOME = 10_000, 3_000
 SEGMENTS, POOLS = 3, 5

@@ -9,12 +9,12 @@ from random import Random
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from tests.books.lives import BORROWED
 from tests.books.rule_matrix import CASH, PLACE, SHEET, held, matrix, named, random_policies
 from tests.books.test_lives import SIGNS
 from tests.loan.cases import TO_DUE_DATE, History, Move, What, random_terms
+from usance.base.arrays import I64
 from usance.base.codes import FactKind, FundingModel, IfrsAdjustment
 from usance.base.dates import from_day, to_day
 from usance.books.loans import positions as p
@@ -23,8 +23,6 @@ from usance.books.loans.exact_positions import position_of
 from usance.books.loans.measurement import amounts_of_positions
 from usance.loan import Fact, Terms
 from usance.loan.exact import replay
-
-I64 = NDArray[np.int64]
 
 SOME, ALL = 300, 10_000
 BEGUN = date(2023, 1, 1)

@@ -6,16 +6,15 @@ from datetime import date, timedelta
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from tests.books.lives import lives
 from tests.books.rule_matrix import random_policies
+from usance.base.arrays import I64
 from usance.base.codes import FundingModel
 from usance.books.loans import amounts as a
 from usance.books.loans.checks import CHECKS, KEPT, LoanFindings
 from usance.books.loans.measurement import amounts_of_positions, positions
 
-I64 = NDArray[np.int64]
 DAY = date(2024, 3, 31)
 SEEN = {
     FundingModel.ON_BALANCE_SHEET: {

@@ -14,10 +14,10 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
-from numpy.typing import NDArray
 
 from tests.books.portfolios import MONTH, SEGMENTS, Chosen, Portfolio, make_portfolios
 from tests.books.rule_matrix import PARAMETERS, random_policies
+from usance.base.arrays import I64
 from usance.base.book import Book
 from usance.base.codes import FactKind
 from usance.base.columns import arrays
@@ -34,8 +34,6 @@ from usance.books.loans.co_funding import parts_of
 from usance.books.policies import Policies
 from usance.books.postings import Cells, Lines, post
 from usance.books.rules import load_rules
-
-I64 = NDArray[np.int64]
 
 PORTFOLIOS, GROUPS = 500, 10
 OVER = date(2028, 9, 30)

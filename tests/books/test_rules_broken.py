@@ -15,7 +15,6 @@ from functools import cache, lru_cache
 import numpy as np
 import pyarrow as pa
 import pytest
-from numpy.typing import NDArray
 
 from tests.books.holdings import holdings
 from tests.books.lives import END, EVERY, lives
@@ -30,6 +29,7 @@ from tests.books.rule_matrix import (
     matrix,
     random_policies,
 )
+from usance.base.arrays import I64
 from usance.base.codes import FundingModel, IfrsAdjustment
 from usance.base.columns import arrays
 from usance.books.chart import load_chart
@@ -39,8 +39,6 @@ from usance.books.loans.amounts import AMOUNTS
 from usance.books.loans.measurement import amounts
 from usance.books.postings import cells_of, post
 from usance.books.rules import CELL_ACCOUNTS, Rule, Side, _contradictions, load_rules
-
-I64 = NDArray[np.int64]
 
 RULES = load_rules()
 CLOSES = (date(2023, 9, 30), date(2024, 3, 31), date(2024, 9, 30))

@@ -6,16 +6,14 @@ from datetime import UTC, date, datetime
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
+from usance.base.arrays import I64
 from usance.base.codes import Basis, FundingModel, IfrsAdjustment
 from usance.books.chart import load_chart
 from usance.books.journal import CloseHead, loan_postings, unbalanced
 from usance.books.loans.amounts import AMOUNTS
 from usance.books.postings import Lines, cells_of, post
 from usance.books.rules import Place, Rule, load_rules
-
-I64 = NDArray[np.int64]
 
 RULES = load_rules()
 PLATFORM, OTHER = 1, 2

@@ -12,12 +12,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from numpy.typing import NDArray
 
 from tests.books.lives import BORROWED, PATHS, lives
 from tests.books.small_book import close_all, make_book, worked_loans
 from tests.books.tape_books import exported, in_slices, write_parquet
 from tests.books.worked import PARAMETERS, columns
+from usance.base.arrays import I64
 from usance.base.book import Book
 from usance.base.codes import FundingModel
 from usance.base.dates import last_of_month, parse_month, to_day
@@ -34,7 +34,6 @@ from usance.books.tape.file import read_tape
 from usance.books.tape.positions import tape_positions
 from usance.books.tape.run import run_tape
 
-I64 = NDArray[np.int64]
 FIRST, LAST = parse_month("2023-12"), parse_month("2024-12")
 WORKED_IDS = np.array([16384 * (place + 1) + 1 for place in range(5)])
 

@@ -13,7 +13,6 @@ from datetime import UTC, date, datetime
 from decimal import Decimal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from usance.base.codes import Basis, FactKind, FundingModel, IfrsAdjustment
 from usance.base.dates import parse_date, to_day, to_month
@@ -37,8 +36,6 @@ from usance.books.statements.ledger import Ledger
 from usance.loan import OWN, Fact, Terms, schedule
 from usance.loan.columns import FactColumns, TermColumns
 from usance.loan.facts import visible
-
-I64 = NDArray[np.int64]
 
 DRAWN = date(2023, 12, 31)
 COMMON = {

@@ -11,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
+from usance.base.arrays import I64
 from usance.match.errors import ForecastError
-from usance.match.plan.forecast import Ints, daily, forecast
+from usance.match.plan.forecast import daily, forecast
 
 FIRST = 19_358  # 2023-01-01
 WEEKDAYS = np.array([1.2, 1.1, 1.0, 1.0, 0.9, 0.5, 0.4])  # from Monday
@@ -32,7 +33,7 @@ def effects(days: range, last_day: float = 1.8, day_before: float = 1.3) -> np.n
     return np.array([WEEKDAYS[weekday] * ends.get(left, 1.0) for weekday, left in found])
 
 
-def series(level: float, days: int, seed: int, noise: float, count: int) -> Ints:
+def series(level: float, days: int, seed: int, noise: float, count: int) -> I64:
     """Segments with the known effects and multiplicative noise."""
     rng = np.random.default_rng(seed)
     mean = level * effects(range(FIRST, FIRST + days))
@@ -145,7 +146,7 @@ demands = arrays.arrays(
 
 
 @given(demands, st.integers(-20_000, 60_000), st.integers(1, 40))
-def test_any_history_gives_whole_numbers_in_order(demand: Ints, first: int, horizon: int) -> None:
+def test_any_history_gives_whole_numbers_in_order(demand: I64, first: int, horizon: int) -> None:
     made = forecast(demand, first, horizon=horizon)
     for low, mid, high in (
         (made.day_low, made.day, made.day_high),
@@ -163,7 +164,7 @@ def test_any_history_gives_whole_numbers_in_order(demand: Ints, first: int, hori
 
 
 @given(demands, st.randoms(use_true_random=False))
-def test_a_segment_is_the_same_among_the_same_others(demand: Ints, random: Random) -> None:
+def test_a_segment_is_the_same_among_the_same_others(demand: I64, random: Random) -> None:
     order = list(range(len(demand)))
     random.shuffle(order)
     made, mixed = (forecast(each, FIRST, horizon=3) for each in (demand, demand[order]))
@@ -193,7 +194,7 @@ def test_daily_adds_up_a_stream() -> None:
     ],
 )
 def test_a_history_that_makes_no_sense_is_named(
-    demand: Ints, options: dict[str, int], what: str
+    demand: I64, options: dict[str, int], what: str
 ) -> None:
     with pytest.raises(ForecastError, match=what):
         forecast(demand, FIRST, **{"horizon": 5, **options})

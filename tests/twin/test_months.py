@@ -16,6 +16,7 @@ from usance.base.book import Book
 from usance.base.codes import DecisionKind, FactKind, Status
 from usance.base.columns import arrays
 from usance.base.dates import first_of_month, last_of_month, to_day
+from usance.base.ids import PER_USER
 from usance.base.tables import table
 from usance.loan.batch import States, replay_columns, view_columns
 from usance.measure.book_dues import dues_between
@@ -24,7 +25,6 @@ from usance.measure.positions import Portfolio
 from usance.twin.month.loan_month import fold, serve
 from usance.twin.month.moments import end_of_month
 from usance.twin.month.opening_shard import open_shard
-from usance.twin.month.shard import PER_USER
 from usance.twin.run.run_context import Setting
 
 

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from usance.base.arrays import I64
 from usance.base.rates import PPM
 from usance.world.behaviour import days_late, payments
 from usance.world.behaviour_kernel import PAYS_DUE, PAYS_ONE, RECOVERS, SETTLES, STEP, at_due
@@ -20,7 +21,6 @@ from usance.world.scenario.scenario import Scenario, Shock
 MONTH, COUNT = 640, 60_000
 FIRST, LAST = month_days(MONTH)
 LOANS = np.arange(COUNT) * 16_384 + 16_385
-I64 = NDArray[np.int64]
 
 
 @pytest.fixture(scope="module")

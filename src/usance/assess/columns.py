@@ -19,7 +19,8 @@ from typing import Any, Literal
 import numpy as np
 
 from usance.assess.errors import DataError
-from usance.assess.table import BLANKS, NOTHING, Floats, parts
+from usance.assess.table import BLANKS, NOTHING, parts
+from usance.base.arrays import F64
 from usance.base.errors import UsanceError
 
 Kind = Literal["number", "category", "date"]
@@ -108,7 +109,7 @@ def _levels(array: Any, least: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
     return tuple(levels), tuple(sorted(set(counted) - set(levels)))
 
 
-def _special_numbers(values: Floats) -> list[float]:
+def _special_numbers(values: F64) -> list[float]:
     below, above = values[values < 0], values[np.isin(values, list(_ABOVE))]
     plain = values[(values >= 0) & ~np.isin(values, above)]
     codes: list[float] = []
@@ -128,7 +129,7 @@ def texts_of(array: Any) -> Any:
     return pc.if_else(pc.is_in(text, pa.array(NOTHING)), pa.scalar(None, pa.string()), text)
 
 
-def encode(column: Column, array: Any, *, file: str = "") -> Floats:
+def encode(column: Column, array: Any, *, file: str = "") -> F64:
     """A column of cells as the numbers models read; every cell that cannot be is in the error."""
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -153,7 +154,7 @@ def encode(column: Column, array: Any, *, file: str = "") -> Floats:
     return numbers
 
 
-def beside_codes(column: Column, numbers: Floats) -> Floats:
+def beside_codes(column: Column, numbers: F64) -> F64:
     """The same numbers; one that happens to be the number of a text code moves by the least step.
 
     >>> income = Column("income", "number", specials=(("Missing", -1e12),))
@@ -184,11 +185,11 @@ def impossible(name: str, row: int, count: int, file: str) -> DataError:
     return DataError(f"an infinite number{more}", where=where, fix="Give a number or nothing")
 
 
-def matrix(columns: tuple[Column, ...], table: Any) -> Floats:
+def matrix(columns: tuple[Column, ...], table: Any) -> F64:
     """All inputs of a table, a row each; all problems of all columns in one error."""
     from usance.base.errors import raise_all
 
-    encoded: list[Floats] = []
+    encoded: list[F64] = []
     wrong: list[UsanceError] = []
     for column in columns:
         try:
@@ -214,7 +215,7 @@ def unseen(column: Column, value: float, text: str | None = None) -> Iterator[st
         yield f"{column.name} is {value:g}, outside {column.low:g} to {column.high:g} of training"
 
 
-def batch_unseen(columns: tuple[Column, ...], table: Any, inputs: Floats) -> list[str]:
+def batch_unseen(columns: tuple[Column, ...], table: Any, inputs: F64) -> list[str]:
     """What training never saw of a whole table: each column and how many rows, in plain words."""
     found: list[str] = []
     for column, values in zip(columns, inputs.T, strict=True):
@@ -228,7 +229,7 @@ def batch_unseen(columns: tuple[Column, ...], table: Any, inputs: Floats) -> lis
     return found
 
 
-def _new_cells(column: Column, table: Any, values: Floats) -> int:
+def _new_cells(column: Column, table: Any, values: F64) -> int:
     """How many cells hold a level, or a number, that training never saw."""
     import pyarrow as pa
     import pyarrow.compute as pc

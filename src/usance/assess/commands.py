@@ -20,7 +20,8 @@ from usance.base.command_line import (
 
 if TYPE_CHECKING:
     from usance.assess.scoring.model import Model
-    from usance.assess.table import Floats, Table
+    from usance.assess.table import Table
+    from usance.base.arrays import F64
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False, invoke_without_command=True)
 
@@ -160,7 +161,7 @@ def score(
     print_csv(header, zip(*columns, strict=True))
 
 
-def _tell_unseen(model: Model, table: Table, inputs: Floats) -> None:
+def _tell_unseen(model: Model, table: Table, inputs: F64) -> None:
     from usance.assess.columns import batch_unseen
 
     for note in batch_unseen(model.columns, table, inputs):

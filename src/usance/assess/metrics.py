@@ -16,13 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from usance.assess.scoring.scorecard import sigmoid
-from usance.assess.table import Floats
 from usance.assess.training.logistic import fit
+from usance.base.arrays import F64
 
 EMPTY_ROWS = 0.5  # an empty bin counts as half a row: a few rows say little about a rare bin
 
 
-def measures(bad: Floats, log_odds: Floats) -> dict[str, float | int]:
+def measures(bad: F64, log_odds: F64) -> dict[str, float | int]:
     """The figures of one model on one file."""
     said = sigmoid(log_odds)
     return {
@@ -35,7 +35,7 @@ def measures(bad: Floats, log_odds: Floats) -> dict[str, float | int]:
     }
 
 
-def auc(bad: Floats, said: Floats) -> float:
+def auc(bad: F64, said: F64) -> float:
     """The chance that a bad is ranked above a good; ties count half."""
     _, place, count = np.unique(said, return_inverse=True, return_counts=True)
     rank = np.cumsum(count) - (count - 1) / 2
@@ -55,7 +55,7 @@ def auc_error(area: float, bads: int, goods: int) -> float:
     return sqrt(spread / (bads * goods))
 
 
-def ks(bad: Floats, said: Floats) -> float:
+def ks(bad: F64, said: F64) -> float:
     """The largest gap between the two cumulative distributions (Kolmogorov and Smirnov)."""
     order = np.argsort(said, kind="stable")
     last = np.append(np.diff(said[order]) != 0, True)
@@ -64,24 +64,24 @@ def ks(bad: Floats, said: Floats) -> float:
     return float(np.abs(bads - goods).max())
 
 
-def brier(bad: Floats, said: Floats) -> float:
+def brier(bad: F64, said: F64) -> float:
     """The mean squared distance of probability and outcome."""
     return float(((bad - said) ** 2).mean())
 
 
-def tenths(said: Floats) -> list[NDArray[np.int64]]:
+def tenths(said: F64) -> list[NDArray[np.int64]]:
     """Rows in order of probability, in ten parts of equal size."""
     parts = np.array_split(np.argsort(said, kind="stable"), 10)
     return [part for part in parts if len(part)]
 
 
-def calibration_error(bad: Floats, said: Floats) -> float:
+def calibration_error(bad: F64, said: F64) -> float:
     """The mean distance of stated and observed bad rates over ten parts of equal size."""
     gaps = (abs(bad[part].mean() - said[part].mean()) * len(part) for part in tenths(said))
     return float(sum(gaps) / len(bad))
 
 
-def slope(bad: Floats, log_odds: Floats) -> float:
+def slope(bad: F64, log_odds: F64) -> float:
     """How far outcomes follow the log odds: 1 is right, below 1 is over-confident."""
     return float(fit(log_odds[:, None], bad, ridge=0.0)[1])
 

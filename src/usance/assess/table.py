@@ -21,8 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from usance.assess.errors import DataError
-
-Floats = NDArray[np.float64]
+from usance.base.arrays import F64
 
 NOTHING = ["", "NA", "N/A", "#N/A", "NaN", "nan", "null", "NULL"]
 """How files write that a cell is empty."""
@@ -145,7 +144,7 @@ def _csv(file: Path) -> Any:
     return csv.read_csv(file, convert_options=convert)
 
 
-def parts(array: Any) -> tuple[Floats, Any]:
+def parts(array: Any) -> tuple[F64, Any]:
     """The numbers of a column (NaN where there is none) and its texts (null where none)."""
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -166,7 +165,7 @@ def parts(array: Any) -> tuple[Floats, Any]:
     return _floats(numbers), pc.if_else(empty, nothing, text)
 
 
-def _floats(array: Any) -> Floats:
+def _floats(array: Any) -> F64:
     import pyarrow.compute as pc
 
     filled = pc.fill_null(array, float("nan"))

@@ -24,13 +24,13 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from usance.base.arrays import U64
 from usance.base.columns import as_numpy
 from usance.base.draws import GOLDEN, MASK, MULTIPLIERS
 from usance.base.schemas import Column, Table
 
-Bits = NDArray[np.uint64]
-Fold = Callable[[Bits, Bits], None]
-FoldOptional = Callable[[Bits, Bits, np.uint64, np.uint64], None]
+Fold = Callable[[U64, U64], None]
+FoldOptional = Callable[[U64, U64, np.uint64, np.uint64], None]
 
 # Rows hashed at a time: small enough to stay in the processor's cache.
 _PIECE = 1 << 15
@@ -81,7 +81,7 @@ def _folds(rows: int) -> tuple[Fold, FoldOptional]:
     return fold_column, fold_optional
 
 
-def row_hashes(data: pa.Table, spec: Table, fold: Fold, fold_optional: FoldOptional) -> Bits:
+def row_hashes(data: pa.Table, spec: Table, fold: Fold, fold_optional: FoldOptional) -> U64:
     """The hash of each row."""
     z = np.zeros(data.num_rows, np.uint64)
     for position, column in enumerate(spec.columns):
@@ -98,37 +98,37 @@ def row_hashes(data: pa.Table, spec: Table, fold: Fold, fold_optional: FoldOptio
     return z
 
 
-def _fold_into(hashes: Bits, values: Bits) -> None:
+def _fold_into(hashes: U64, values: U64) -> None:
     hashes[:] = _fold(hashes, values)
 
 
-def _fold_optional(hashes: Bits, values: Bits, position: np.uint64, absent: np.uint64) -> None:
+def _fold_optional(hashes: U64, values: U64, position: np.uint64, absent: np.uint64) -> None:
     there = values != absent
     folded = _fold(_fold(hashes, np.full_like(hashes, position)), values)
     hashes[:] = np.where(there, folded, hashes)
 
 
-def _fold(z: Bits, k: Bits) -> Bits:
+def _fold(z: U64, k: U64) -> U64:
     z = z + _GOLDEN * (k + _ONE)
     for shift, multiplier in _STEPS:
         z = (z ^ (z >> shift)) * multiplier
     return z ^ (z >> _LAST)
 
 
-def _bits(column: Column, values: pa.ChunkedArray) -> Bits:
+def _bits(column: Column, values: pa.ChunkedArray) -> U64:
     if column.type == "text":
         return _text_bits(values)
     return _bits_of(as_numpy(values))
 
 
-def _bits_of(plain: NDArray[Any]) -> Bits:
+def _bits_of(plain: NDArray[Any]) -> U64:
     # Integers are widened with their sign, so that a column's width does not matter. All are
     # copied, so that kernels see memory of one kind.
     kind = np.float64 if plain.dtype == np.float64 else np.int64
     return plain.astype(kind).view(np.uint64)
 
 
-def _text_bits(values: pa.ChunkedArray) -> Bits:
+def _text_bits(values: pa.ChunkedArray) -> U64:
     coded = values.combine_chunks().dictionary_encode()
     words = [
         int.from_bytes(blake2b(word.encode(), digest_size=8).digest(), "big")
@@ -136,5 +136,5 @@ def _text_bits(values: pa.ChunkedArray) -> Bits:
     ]
     # A missing text is 0; the dictionary gets that as its last word.
     index = coded.indices.fill_null(len(words)).to_numpy(zero_copy_only=False)
-    chosen: Bits = np.array([*words, 0], np.uint64)[index]
+    chosen: U64 = np.array([*words, 0], np.uint64)[index]
     return chosen

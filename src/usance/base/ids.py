@@ -17,7 +17,8 @@ from hashlib import blake2b
 
 from usance.base.errors import IdError, unknown
 
-PER_USER = 1 << 14
+USER_SHIFT = 14
+PER_USER = 1 << USER_SHIFT
 LIMIT = 1 << 53
 SHARD_BITS = 22
 PREFIXES = {

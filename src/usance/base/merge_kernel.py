@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from usance.base.arrays import I64, Bools
 from usance.base.compiled import in_threads, kernel
-
-I64 = NDArray[np.int64]
-Mask = NDArray[np.bool_]
 
 
 @kernel
@@ -41,7 +38,7 @@ def has_shared(one: I64, other: I64) -> bool:
 
 
 @kernel
-def mark_shared(one: I64, other: I64, found: Mask) -> None:
+def mark_shared(one: I64, other: I64, found: Bools) -> None:
     """Which numbers of a rising column are in another one."""
     at, end = 0, len(other)
     for place in range(len(one)):

@@ -13,16 +13,14 @@ from hashlib import sha256
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from usance.base.arrays import I64
 from usance.base.codes import Code
 from usance.base.columns import arrays, make
 from usance.base.dates import to_day
 from usance.base.errors import UsanceError
 from usance.books.errors import Unbalanced
 from usance.books.postings import Lines
-
-I64 = NDArray[np.int64]
 
 _COVERED = (
     "line", "entity", "basis", "tag", "account", "period", "effective_on", "rule", "cell",

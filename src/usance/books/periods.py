@@ -8,15 +8,12 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from datetime import date
 
-from usance.base.dates import format_month, last_of_month, parse_month
-from usance.base.errors import DateError
+from usance.base.dates import format_month, last_of_month
+from usance.base.periods import parse_period
 
-_PARTS = {"Q": (4, 3), "H": (2, 6)}
-_WRITTEN = re.compile(r"(\d{4})(?:([QH])([1-4]))?")
 MAX_CLOSES = 100
 """Closes of one period; their number is two digits of a close number."""
 
@@ -49,21 +46,4 @@ class ClosePeriod:
 
 def parse_close_period(text: str, *, where: str = "period") -> ClosePeriod:
     """A period from `2024-06`, `2024Q2`, `2024H1` or `2024`."""
-    found = _WRITTEN.fullmatch(text)
-    if found is None:
-        try:
-            return ClosePeriod(text, (parse_month(text, where=where),))
-        except DateError:
-            raise _no_period(text, where) from None
-    year, kind, number = found.groups()
-    count, length = _PARTS.get(kind or "", (1, 12))
-    place = int(number or 1)
-    if place > count:
-        raise _no_period(text, where)
-    first = parse_month(f"{year}-01") + (place - 1) * length
-    return ClosePeriod(text, tuple(range(first, first + length)))
-
-
-def _no_period(text: str, where: str) -> DateError:
-    fix = "Write a month, quarter, half or year: 2024-06, 2024Q2, 2024H1 or 2024"
-    return DateError(f"{text!r} is no period", where=where, fix=fix)
+    return ClosePeriod(text, tuple(parse_period(text, where=where)))

@@ -12,12 +12,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from usance.base.arrays import I64
 from usance.base.codes import FundingModel
 from usance.books.chart import Chart, load_chart
 from usance.books.loans.amounts import AMOUNTS
 from usance.books.rules import CellAccount, Place, Rule, Side
-
-I64 = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,7 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
+from usance.base.arrays import I32, I64
 from usance.base.compiled import in_threads
 from usance.base.dates import to_day
 from usance.base.errors import UsanceError, unknown
@@ -30,7 +31,6 @@ from usance.loan.columns import FactColumns, TermColumns, order_codes
 from usance.loan.convention import DEFAULT_ALLOCATION
 from usance.loan.errors import BackdatedStep, ConventionNotInKernel, KernelRange
 from usance.loan.kernel import batch as kernel_batch
-from usance.loan.kernel.arrays import I32, I64
 from usance.loan.kernel.fold import SLOTS, empty_state, workspace
 from usance.loan.kernel.orders import order_workspace
 from usance.loan.refusals import named_refusal

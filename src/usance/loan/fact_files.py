@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from usance.base.arrays import I64, Bools
 from usance.base.codes import FactKind
 from usance.base.compiled import in_threads
 from usance.base.concurrency import parallel_map
@@ -25,8 +26,6 @@ from usance.loan.kernel.fact_files import FactRows, count_facts, place_facts
 from usance.loan.kernel.visible_facts import OUT_OF_ORDER
 from usance.loan.visible_facts import invalid_facts, microseconds, visible_rows
 
-I64 = NDArray[np.int64]
-Mask = NDArray[np.bool_]
 NO_BOOKING_TIMES = np.empty(0, np.int64)
 _THREADS, _PIECE = 2, 1 << 15
 """Loans collected at a time: their facts stay in the processor's cache meanwhile."""
@@ -54,7 +53,7 @@ class FactsByLoan:
     offsets: I64
     facts: FactRows
 
-    def select(self, rows: Mask) -> FactsByLoan:
+    def select(self, rows: Bools) -> FactsByLoan:
         """The facts of some of the loans."""
         if rows.all():
             return self
@@ -76,7 +75,7 @@ class FactsByLoan:
 
 
 def collect_facts(
-    files: Sequence[FactFile], ids: I64, wanted: Mask | None = None,
+    files: Sequence[FactFile], ids: I64, wanted: Bools | None = None,
     known_at: datetime = END_OF_TIME,
 ) -> FactsByLoan:  # fmt: skip
     """The known facts of these loans (ascending ids), or of the `wanted` ones among them."""
@@ -122,7 +121,7 @@ def _select(facts: FactRows, places: NDArray[Any]) -> FactRows:
     return FactRows(*parallel_map(lambda values: values[places], columns, _THREADS))
 
 
-def _target_rows(ids: I64, wanted: Mask | None) -> I64:
+def _target_rows(ids: I64, wanted: Bools | None) -> I64:
     """The row of each loan's facts in the result; -1 if the loan is not wanted."""
     if wanted is None:
         return np.arange(len(ids), dtype=np.int64)

@@ -194,9 +194,11 @@ def _replay_in_kernel(
     loan = _try_kernel(terms, seen, as_of)
     if isinstance(loan, KernelLoan):
         return loan
+    from usance.base.refusals import unpack_refusal
     from usance.loan.refusals import named_refusal
 
-    refusal = named_refusal(loan % 16, 0, 1, FactColumns.of([seen]), loan // 16)
+    code, position = unpack_refusal(loan)
+    refusal = named_refusal(code, 0, 1, FactColumns.of([seen]), position)
     if isinstance(refusal, (KernelRange, FactNotInKernel)):
         return refusal
     raise refusal

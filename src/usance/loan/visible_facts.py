@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from usance.base.arrays import I64
 from usance.base.codes import FactKind
 from usance.base.columns import arrays
 from usance.base.compiled import in_threads
@@ -22,7 +23,6 @@ from usance.loan.errors import FactError, OrphanFacts, ReversalError
 from usance.loan.facts import END_OF_TIME
 from usance.loan.kernel.visible_facts import OUT_OF_ORDER, VALID, mark_visible
 
-I64 = NDArray[np.int64]
 _TERMS = (
     "principal_minor", "rate_ppm", "coupon_ppm", "instalments", "disbursed_on", "first_due_on",
     "flat_fee_minor", "guarantee_fee_minor", "convention",

@@ -31,13 +31,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
-from numpy.typing import NDArray
 
+from usance.base.arrays import I64
 from usance.base.dates import parse_date, parse_moment, to_day
 from usance.base.documents import read_text
 from usance.base.errors import InputError, UsanceError, raise_all, unknown
 
-Numbers = NDArray[np.int64]
 # A file with the wrong separator has a problem in every row; nobody reads a million messages.
 MAX_SHOWN = 20
 _WHOLE = re.compile(r"-?[0-9]{1,20}")
@@ -72,7 +71,7 @@ Column = Whole | Moment | Day
 
 def read_columns(
     path: Path | str, columns: Mapping[str, Column], error: type[InputError]
-) -> dict[str, Numbers]:
+) -> dict[str, I64]:
     """The columns asked for; others are ignored."""
     table = _texts(path, columns, error)
     lacking = [
@@ -81,7 +80,7 @@ def read_columns(
         if name not in table.column_names and getattr(column, "default", None) is None
     ]
     raise_all(lacking, where=str(path))
-    found: dict[str, Numbers] = {}
+    found: dict[str, I64] = {}
     problems: list[UsanceError] = []
     for name, column in columns.items():
         if name not in table.column_names:
@@ -166,7 +165,7 @@ def _header(
     return written
 
 
-def _fast(cells: Any, column: Column) -> Numbers | None:
+def _fast(cells: Any, column: Column) -> I64 | None:
     """The whole column at once, or None if a cell needs a closer look."""
     if cells.null_count:
         return None
@@ -195,13 +194,13 @@ def _without_names(cells: Any, names: Mapping[str, int]) -> Any:
     return pa.array([str(each) for each in written], pa.string()).take(encoded.indices)
 
 
-def _numbers(cells: Any) -> Numbers:
+def _numbers(cells: Any) -> I64:
     return np.ascontiguousarray(cells.to_numpy(zero_copy_only=False), np.int64)
 
 
 def _slow(
     cells: Any, name: str, column: Column, path: Path | str, error: type[InputError], most: int
-) -> tuple[Numbers, list[UsanceError]]:
+) -> tuple[I64, list[UsanceError]]:
     """A column cell by cell; the first that cannot be read are named, each with its line."""
     values, wrong = np.zeros(len(cells), np.int64), dict[int, InputError]()
     for row, text in enumerate(cells.to_pylist()):

@@ -13,12 +13,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from usance.base.arrays import I64
 from usance.base.columns import arrays, make, sort
 from usance.base.dates import to_day
 from usance.base.tables import table
 from usance.loan.batch import Views
 from usance.measure.book_tape import cells_of_loans
-from usance.measure.positions import I64, Portfolio
+from usance.measure.positions import Portfolio
 
 COLLECTION_DAYS = 30  # of the metric "30-day collection"
 FIRST_PAYMENT_DAYS = (7, 30)  # of FPD7 and FPD30

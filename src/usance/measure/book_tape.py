@@ -12,12 +12,15 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from usance.base.ageing import ageing_buckets
+from usance.base.arrays import I64
 from usance.base.codes import FactKind, Status
 from usance.base.columns import arrays, make
 from usance.base.dates import last_of_month, to_day
 from usance.base.errors import SchemaError
+from usance.base.segments import cell_key
 from usance.loan.batch import Views
-from usance.measure.positions import I64, Dues, Portfolio
+from usance.measure.positions import Dues, Portfolio
 
 _PAST_DUE = ("principal", "interest", "guarantee_fee", "service_fee", "penalty")
 _MAX_DPD = int(np.iinfo(np.int16).max)
@@ -52,14 +55,14 @@ def _rows(
     late = (dpd > 0) | (status == Status.CHARGED_OFF)
     worst = np.where(late, worst_days(portfolio, rows, dpd, late, end), 0)
     cohort = _months(portfolio.columns["disbursed_on"][rows])
-    old = bucket(prev.column("days_past_due"), prev.column("status"))
+    old = ageing_buckets(prev.column("days_past_due"), prev.column("status"))
     return make(
         "tape",
         month=np.full(len(rows), month),
         loan_id=portfolio.columns["loan_id"][rows],
         mob=month - cohort,
         dpd=np.minimum(dpd, _MAX_DPD),
-        bucket=bucket(dpd, status),
+        bucket=ageing_buckets(dpd, status),
         bucket_prev=np.where(was_there, old, -1),
         status=status,
         principal_minor=principal,
@@ -72,12 +75,6 @@ def _rows(
         cohort=cohort,
         cell=cells_of_loans(portfolio.columns, cells)[rows],
     )
-
-
-def bucket(dpd: NDArray[Any], status: NDArray[Any]) -> NDArray[Any]:
-    """0 current, 1-6 by 30 days past due, 7 beyond or charged off."""
-    by_days = np.minimum((dpd + 29) // 30, 7)
-    return np.where(status == Status.CHARGED_OFF, 7, by_days)
 
 
 def worst_days(portfolio: Portfolio, rows: I64, dpd: I64, late: NDArray[np.bool_], end: int) -> I64:
@@ -142,9 +139,9 @@ def cells_table(loans: pa.Table) -> pa.Table:
 def cells_of_loans(columns: dict[str, NDArray[Any]], cells: pa.Table) -> NDArray[Any]:
     """The cell of each loan by its model, product and source."""
     known = arrays(cells)
-    keys = _cell_key(known)
+    keys = cell_key(known["model"], known["product"], known["source"])
     order = np.argsort(keys, kind="stable")
-    wanted = _cell_key(columns)
+    wanted = cell_key(columns["model"], columns["product"], columns["source"])
     at = np.minimum(np.searchsorted(keys[order], wanted), max(len(keys) - 1, 0))
     missing = len(keys) == 0 or (keys[order][at] != wanted).any()
     if len(wanted) and missing:
@@ -154,11 +151,6 @@ def cells_of_loans(columns: dict[str, NDArray[Any]], cells: pa.Table) -> NDArray
         )  # fmt: skip
     found: NDArray[Any] = known["cell"][order][at] if len(wanted) else known["cell"][:0]
     return found
-
-
-def _cell_key(columns: dict[str, NDArray[Any]]) -> I64:
-    parts = [columns[name].astype(np.int64) for name in ("model", "product", "source")]
-    return (parts[0] << 32) + (parts[1] << 16) + parts[2]
 
 
 def _months(days: NDArray[Any]) -> NDArray[np.int64]:

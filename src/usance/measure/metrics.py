@@ -19,6 +19,7 @@ from usance.base.codes import code_lists
 from usance.base.columns import make, sort
 from usance.base.dates import is_month_end, to_month
 from usance.base.errors import DateError, unknown
+from usance.base.periods import quarter_label
 from usance.base.tables import table
 from usance.measure.definitions import Definition, Definitions, in_force, load_definitions
 from usance.measure.engines import opened
@@ -358,7 +359,7 @@ def shown_value(name: str, value: int) -> str:
     ('ice', '2024Q1', '7')
     """
     if name == "cohort":
-        return f"{1970 + value // 12}Q{value % 12 // 3 + 1}"
+        return quarter_label(value)
     labels = {number: label for label, number in code_lists().get(name, {}).items()}
     return labels.get(value, str(value))
 

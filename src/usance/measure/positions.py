@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from usance.base.arrays import I64
 from usance.base.codes import FactKind
 from usance.base.columns import arrays
 from usance.base.dates import from_day, to_day
@@ -26,7 +27,6 @@ from usance.loan.terms import Terms
 from usance.loan.views import FIELDS
 from usance.loan.visible_facts import fact_columns, term_columns
 
-I64 = NDArray[np.int64]
 _PIECE = 1 << 18  # questions answered at a time: some 70 MB of views
 
 

@@ -9,15 +9,11 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from datetime import date
 
 from usance.base.dates import first_of_month, last_of_month, to_month
-from usance.base.errors import DateError
-
-MONTHS = {"month": 1, "quarter": 3, "half_year": 6, "year": 12}
-_NAME = re.compile(r"([0-9]{4})(?:-(0[1-9]|1[0-2])|Q([1-4])|H([12]))?")
+from usance.base.periods import MONTHS, parse_period, period_label
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,16 +26,8 @@ class Span:
     @classmethod
     def of(cls, name: str, *, where: str = "") -> Span:
         """The span called `2024-06`, `2024Q2`, `2024H1` or `2024`."""
-        found = _NAME.fullmatch(name)
-        if found is None:
-            fix = "Write 2024-06, 2024Q2, 2024H1 or 2024"
-            raise DateError(f"{name!r} is no period", where=where, fix=fix)
-        year = (int(found[1]) - 1970) * 12
-        if found[2]:
-            return cls._months(year + int(found[2]) - 1, 1)
-        if found[3]:
-            return cls._months(year + 3 * int(found[3]) - 3, 3)
-        return cls._months(year + 6 * int(found[4]) - 6, 6) if found[4] else cls._months(year, 12)
+        months = parse_period(name, where=where)
+        return cls._months(months.start, len(months))
 
     @classmethod
     def containing(cls, day: date, over: str) -> Span:
@@ -58,11 +46,5 @@ class Span:
 
     def __str__(self) -> str:
         first, count = to_month(self.start), to_month(self.end) - to_month(self.start) + 1
-        whole = self == Span._months(first, count)
-        year, month = divmod(first, 12)
-        if not whole or count not in MONTHS.values() or month % count:
-            return f"{self.start}/{self.end}"
-        if count == 1:
-            return f"{year + 1970}-{month + 1:02}"
-        part = {3: f"Q{month // 3 + 1}", 6: f"H{month // 6 + 1}", 12: ""}[count]
-        return f"{year + 1970}{part}"
+        label = period_label(first, count) if self == Span._months(first, count) else ""
+        return label or f"{self.start}/{self.end}"

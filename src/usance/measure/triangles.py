@@ -38,18 +38,17 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from usance.base.arrays import I16, I64
 from usance.base.codes import FactKind
 from usance.base.columns import arrays
 from usance.base.dates import to_month
 from usance.base.errors import UsanceError, raise_all
 from usance.base.parquet import read_parquet
+from usance.base.segments import segment_codes
 from usance.base.tables import table
 from usance.loan.errors import FactError, ReversalError
 from usance.loan.facts import END_OF_TIME
 from usance.measure.duck import connect
-
-I16: TypeAlias = NDArray[np.int16]
-I64: TypeAlias = NDArray[np.int64]
 
 Rows: TypeAlias = pa.Table | Path | Sequence[Path]
 """A table in memory, or the Parquet files it lies in."""
@@ -63,11 +62,6 @@ MEASURES = {
     "charged_off_minor": FactKind.CHARGED_OFF,
     "recovered_minor": FactKind.RECOVERED,
 }
-
-
-def model_and_product(loans: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
-    """The segment where none is given: model × 8 + product."""
-    return np.asarray(loans["model"].astype(np.int16) * 8 + loans["product"])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -124,7 +118,7 @@ def triangle(
     *,
     as_of: date,
     known_at: datetime = END_OF_TIME,
-    segment: Segmenting = model_and_product,
+    segment: Segmenting = segment_codes,
 ) -> Triangle:
     """The triangle of all facts effective by a day and known at a moment, reversals undone.
 

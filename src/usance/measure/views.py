@@ -11,10 +11,10 @@ from operator import add
 from typing import Any
 
 from usance.base.codes import DecisionKind, FactKind, Product, RoutingOutcome, Status
+from usance.base.ids import USER_SHIFT
 from usance.base.tables import TABLES
 from usance.measure.engines import unbound
 
-USER_SHIFT = 14  # an id of something a user owns is user_id × 16384 + n
 BAD_BUCKET = 4  # more than 90 days past due
 CLOSED_STATE = 8  # after the buckets 0 to 7
 CLOSES_A_MONTH = 100  # a close's number is its month × 100 + its version

@@ -25,6 +25,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from usance.base.arrays import I8, I16, I64
 from usance.base.codes import FactKind, FundingModel
 from usance.base.compiled import in_threads
 from usance.base.dates import from_day, to_day
@@ -32,7 +33,6 @@ from usance.loan.batch import States
 from usance.loan.columns import FactColumns
 from usance.loan.errors import KernelRange
 from usance.loan.facts import Fact
-from usance.loan.kernel.arrays import I8, I16, I64
 from usance.loan.kernel.fold import workspace
 from usance.service.rules import Rules
 from usance.service.servicing_kernel import due_rows, scratch

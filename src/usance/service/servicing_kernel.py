@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from usance.base.arrays import I8, I16, I32, I64, i64
 from usance.base.codes import FactKind, Fee, FundingModel
 from usance.base.compiled import kernel
 from usance.loan.bounds import MAX_KERNEL_INSTALMENTS
-from usance.loan.kernel.arrays import I8, I16, I32, I64, Plan, State, TermArrays, i64
+from usance.loan.kernel.arrays import Plan, State, TermArrays
 from usance.loan.kernel.batch import plan_at
 from usance.loan.kernel.fold import (
     BALANCE,

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from usance.base.arrays import I64
 from usance.base.rates import PPM
 from usance.world.distributions import STEPS, Choice, log_normal_median, ppm_of, step_of, within
 from usance.world.draw_kernel import draws
@@ -18,7 +19,6 @@ from usance.world.population import Population
 from usance.world.shocks import income_ppm
 from usance.world.streams import Stream
 
-I64 = NDArray[np.int64]
 MEDIAN_INCOME_MINOR = 700_000
 INCOME_SPREAD_PPM = 500_000
 OCCUPATIONS = Choice.of({1: 560, 2: 90, 3: 160, 4: 100, 5: 20, 6: 30, 7: 20, 0: 20})

@@ -7,17 +7,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from usance.base.arrays import I64, U64
 from usance.base.compiled import in_threads
 from usance.base.draws import CERTAIN
 from usance.base.rates import PPM
 from usance.world import behaviour_kernel as k
 from usance.world.distributions import threshold_ppm
-from usance.world.draw_kernel import AHEAD, Bits, prefix
+from usance.world.draw_kernel import AHEAD, prefix
 from usance.world.scenario.scenario import Scenario
 from usance.world.shocks import factor_ppm
 from usance.world.streams import Stream
 
-I64 = NDArray[np.int64]
 Whole = NDArray[Any]
 PIECE = 1 << 17
 """Loans of one piece of work, some half a millisecond of it."""
@@ -27,7 +27,7 @@ HALF_LIFE_DAYS = 5
 """Of those who pay late, half pay within so many days."""
 
 
-def prefixes(seed: int) -> Bits:
+def prefixes(seed: int) -> U64:
     """The prefixes of the streams, in the places of the kernel."""
     return prefix(seed, Stream.PAYMENT, Stream.CURE, Stream.RECOVERY, Stream.NOTICE)
 

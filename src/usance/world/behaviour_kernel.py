@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from usance.base.ageing import LAST_BUCKET
+from usance.base.ageing_kernel import ageing_bucket
+from usance.base.arrays import I8, I16, I32, I64, U64, i64, u64
 from usance.base.compiled import kernel
-from usance.loan.kernel.arrays import I8, I16, I32, I64, i64, u64
 from usance.loan.kernel.plan import month_of
-from usance.world.draw_kernel import AHEAD, Bits, chance, draw_ahead, draw_from
+from usance.world.draw_kernel import AHEAD, chance, draw_ahead, draw_from
 
 PREPAY, FAILED, LATE, COLLECTED, CURE = 0, 1, 2, 3, 4
 PARTIAL, RECOVERY, SHARE_PPM, NOTICE, NOTICE_DAYS, PROVIDERS, EARLY_PPM = 9, 10, 11, 12, 13, 14, 15
@@ -74,7 +76,7 @@ def notice_of(drawn: np.uint64, day: int, knobs: I64) -> tuple[int, int]:
 
 @kernel(inline=True)
 def lateness(
-    begun: Bits, paying: np.uint64, loan: int, due_month: int, hazard: int, knobs: I64, days: I16
+    begun: U64, paying: np.uint64, loan: int, due_month: int, hazard: int, knobs: I64, days: I16
 ) -> int:
     """Days after its due day that a due is paid, `NEVER` within thirty, or `SETTLEMENT`."""
     u = chance(paying)
@@ -91,7 +93,7 @@ def lateness(
 
 
 @kernel(inline=True)
-def a_day(begun: Bits, stream: int, loan: int, counter: int, first: int, last: int) -> int:
+def a_day(begun: U64, stream: int, loan: int, counter: int, first: int, last: int) -> int:
     """A day between two, both included, each as likely."""
     drawn = chance(draw_from(begun[stream], loan, counter)) >> 32
     return first + i64(u64(drawn) * u64(last - first + 1) >> u64(21))
@@ -99,7 +101,7 @@ def a_day(begun: Bits, stream: int, loan: int, counter: int, first: int, last: i
 
 @kernel(inline=True)
 def pay_due(
-    begun: Bits, paying: np.uint64, loan: int, hazard: int, due: int, month: int, first: int,
+    begun: U64, paying: np.uint64, loan: int, hazard: int, due: int, month: int, first: int,
     last: int, knobs: I64, days: I16, out: I64, at: int,
 ) -> int:  # fmt: skip
     """What becomes of the month's due of a loan that has nothing else unpaid."""
@@ -118,7 +120,7 @@ def pay_due(
 
 @kernel
 def pay_in_arrears(
-    begun: Bits, loan: int, hazard: int, oldest: int, in_recovery: bool, month: int, first: int,
+    begun: U64, loan: int, hazard: int, oldest: int, in_recovery: bool, month: int, first: int,
     last: int, knobs: I64, days: I16, out: I64,
 ) -> int:  # fmt: skip
     """Whether a loan with something overdue pays this month: 0 or 1 payments."""
@@ -138,7 +140,7 @@ def pay_in_arrears(
             until = max(first, min(last, oldest + 30))
             paid_on = a_day(begun, BY_CURE, loan, month * 256 + 1, first, until)
     else:
-        bucket = min(max((age + 29) // 30, 2), 6)
+        bucket = min(max(ageing_bucket(age), 2), LAST_BUCKET - 1)
         z = chance(draw_from(begun[BY_CURE], loan, month * 256))
         cure = knobs[2, CURE + bucket - 2]
         if z >= cure + knobs[2, PARTIAL]:
@@ -156,7 +158,7 @@ def pay_in_arrears(
 
 @kernel(inline=True)
 def decide(
-    begun: Bits, paying: np.uint64, loan: int, hazard: int, due_hazard: int, oldest: int, due: int,
+    begun: U64, paying: np.uint64, loan: int, hazard: int, due_hazard: int, oldest: int, due: int,
     in_recovery: bool, is_off: bool, month: int, first: int, last: int, knobs: I64, days: I16,
     out: I64,
 ) -> int:  # fmt: skip
@@ -193,7 +195,7 @@ def decide(
 
 @kernel(inline=True)
 def pay_on_time(
-    start: int, count: int, drawn: Bits, hazard: I32, oldest: I32, due: I32, flags: I8, first: int,
+    start: int, count: int, drawn: U64, hazard: I32, oldest: I32, due: I32, flags: I8, first: int,
     last: int, knobs: I64, paid: I32,
 ) -> None:  # fmt: skip
     """The payments of loans with nothing overdue that pay on the day; 0 for any other."""
@@ -207,8 +209,8 @@ def pay_on_time(
 
 @kernel
 def decide_rows(
-    start: int, stop: int, begun: Bits, loan: I64, hazard: I32, oldest: I32, due: I32, flags: I8,
-    month: int, first: int, last: int, knobs: I64, days: I16, drawn: Bits, others: I64, out: I64,
+    start: int, stop: int, begun: U64, loan: I64, hazard: I32, oldest: I32, due: I32, flags: I8,
+    month: int, first: int, last: int, knobs: I64, days: I16, drawn: U64, others: I64, out: I64,
     paid: I32,
 ) -> None:  # fmt: skip
     """`decide` for a column of loans: the payments of each, first and second."""

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from usance.base.arrays import I64
 from usance.base.compiled import in_threads
 from usance.base.draws import CERTAIN
 from usance.base.rates import PPM
@@ -21,7 +22,6 @@ from usance.world.scenario.scenario import ProductMix, Scenario
 from usance.world.shocks import factor_ppm, ticket_ppm
 from usance.world.streams import Stream
 
-I64 = NDArray[np.int64]
 TICKET_STEP_MINOR = 10_000
 """Amounts are whole hundreds."""
 OPENS, CLOSES = 7 * 3600, 23 * 3600

@@ -20,11 +20,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from usance.base.arrays import I64, U64
 from usance.base.draws import CERTAIN
 from usance.base.rates import PPM
-from usance.world.draw_kernel import Bits
 
-I64 = NDArray[np.int64]
 STEPS = 4096
 _S11, _S52 = np.uint64(11), np.uint64(52)
 
@@ -34,7 +33,7 @@ def threshold_ppm(ppm: int) -> int:
     return CERTAIN * max(0, min(ppm, PPM)) // PPM
 
 
-def happened(drawn: Bits, threshold: int) -> NDArray[np.bool_]:
+def happened(drawn: U64, threshold: int) -> NDArray[np.bool_]:
     """Where events of that threshold happen."""
     return np.asarray((drawn >> _S11) < np.uint64(threshold))
 
@@ -61,7 +60,7 @@ class Choice:
         ends[-1] = CERTAIN
         return cls(values, np.array(ends, np.uint64))
 
-    def of_draws(self, drawn: Bits) -> NDArray[Any]:
+    def of_draws(self, drawn: U64) -> NDArray[Any]:
         """The value of each draw."""
         chosen: NDArray[Any] = self.values[np.searchsorted(self.ends, drawn >> _S11, side="right")]
         return chosen
@@ -83,17 +82,17 @@ def log_normal_median(spread_ppm: int) -> I64:
     return np.asarray(table * PPM // middle)
 
 
-def step_of(drawn: Bits) -> I64:
+def step_of(drawn: U64) -> I64:
     """The step of each draw in a table of quantiles."""
     return (drawn >> _S52).astype(np.int64)
 
 
-def ppm_of(drawn: Bits) -> I64:
+def ppm_of(drawn: U64) -> I64:
     """Each draw as parts per million, 0 to 999,999."""
     return ((drawn >> np.uint64(32)) * np.uint64(PPM) >> np.uint64(32)).astype(np.int64)
 
 
-def within(drawn: Bits, count: Any) -> I64:
+def within(drawn: U64, count: Any) -> I64:
     """Each draw as a whole number from 0 to one less than a count."""
     return ((drawn >> np.uint64(32)) * np.asarray(count, np.uint64) >> np.uint64(32)).astype(
         np.int64

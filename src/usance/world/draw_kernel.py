@@ -5,22 +5,20 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from usance.base.arrays import I64, U64, i64, u64
 from usance.base.compiled import in_threads, kernel
 from usance.base.draws import GOLDEN, MASK, mix
 from usance.base.draws_kernel import mix_kernel
-from usance.loan.kernel.arrays import I64, i64, u64
 from usance.world.streams import Stream
 
-Bits = NDArray[np.uint64]
 _GOLDEN, _ONE = np.uint64(GOLDEN), np.uint64(1)
 _S11 = np.uint64(11)
 AHEAD = 512
 """Draws made at once, where many are needed: a loop of nothing else is several times as quick."""
 
 
-def prefix(seed: int, *streams: Stream) -> Bits:
+def prefix(seed: int, *streams: Stream) -> U64:
     """What seed and stream give a draw, for each stream."""
     first = mix(GOLDEN * (seed + 1) & MASK)
     return np.array([mix((first + GOLDEN * (each + 1)) & MASK) for each in streams], np.uint64)
@@ -41,7 +39,7 @@ def chance(drawn: np.uint64) -> int:
 
 @kernel(inline=True)
 def draw_ahead(
-    begun: np.uint64, entity: I64, first: int, stop: int, counter: int, out: Bits
+    begun: np.uint64, entity: I64, first: int, stop: int, counter: int, out: U64
 ) -> None:
     """The draws of up to `AHEAD` entities, with one counter."""
     for nth in range(min(stop - first, AHEAD)):
@@ -49,7 +47,7 @@ def draw_ahead(
 
 
 @kernel
-def fill_draws(start: int, stop: int, begun: Bits, entity: I64, counter: I64, out: Bits) -> None:
+def fill_draws(start: int, stop: int, begun: U64, entity: I64, counter: I64, out: U64) -> None:
     """One draw for each entity; one counter for all, or one each."""
     stride = 0 if len(counter) == 1 else 1
     for row in range(start, stop):
@@ -58,7 +56,7 @@ def fill_draws(start: int, stop: int, begun: Bits, entity: I64, counter: I64, ou
 
 def draws(
     seed: int, stream: Stream, entity: Any, counter: Any = 0, *, workers: int | None = None
-) -> Bits:
+) -> U64:
     """A column of draws; `counter` is one number or one each.
 
     >>> from usance.base.draws import draw

@@ -15,6 +15,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from usance.base.arrays import I64
+from usance.base.ids import PER_USER
 from usance.base.rates import PPM
 from usance.loan.convention import OWN_CODES
 from usance.world.applicants import income_minor
@@ -27,7 +29,6 @@ from usance.world.scenario.scenario import Scenario
 from usance.world.specialisations import NO_DESK
 from usance.world.streams import Stream
 
-I64 = NDArray[np.int64]
 MAX_LOANS = 12
 """Open loans of one user at the opening."""
 LINE_TENTHS = (40, 35, 28, 20, 14, 8)
@@ -201,7 +202,7 @@ class Opening:
         user = np.repeat(borrowers, count)
         number = np.arange(len(user)) - np.repeat(np.cumsum(count) - count, count) + 1
         is_past = np.repeat(many == 0, count)
-        loan = user * 16_384 + number
+        loan = user * PER_USER + number
         drawn = [draws(seed, Stream.OPENING, loan, place) for place in range(1, 6)]
         rows, choice, _ = self.kinds
         kind = rows[choice.of_draws(drawn[0])]

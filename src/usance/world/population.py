@@ -10,6 +10,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from usance.base.arrays import I64
 from usance.base.dates import first_of_month, last_of_month, to_day
 from usance.base.rates import PPM
 from usance.world.distributions import Choice, happened, log_normal, step_of, threshold_ppm
@@ -18,7 +19,6 @@ from usance.world.scenario.scenario import Scenario
 from usance.world.shocks import factor_ppm
 from usance.world.streams import Stream
 
-I64 = NDArray[np.int64]
 HISTORY_MONTHS = 72
 """Opening users registered over the six years before the opening."""
 MAX_HAZARD_PPM = 12_000_000

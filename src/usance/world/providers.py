@@ -14,6 +14,7 @@ from typing import Protocol, Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from usance.base.arrays import I64
 from usance.base.codes import FactKind
 from usance.base.draws import draw
 from usance.service.payment_file import HEADER, Notice, NoticeDesk
@@ -22,7 +23,6 @@ from usance.world.draw_kernel import draws
 from usance.world.scenario.scenario import Providers, Scenario
 from usance.world.streams import Stream
 
-I64 = NDArray[np.int64]
 MAX_TRIES = 14
 """A notice is through at the latest when it was sent again so many times."""
 PER_NOTICE = 16

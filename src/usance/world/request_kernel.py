@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from usance.base.arrays import I8, I16, I64, U64
 from usance.base.compiled import kernel
-from usance.loan.kernel.arrays import I8, I16, I64
-from usance.world.draw_kernel import Bits, chance, draw_from
+from usance.world.draw_kernel import chance, draw_from
 
 NEVER_BORROWED, BORROWED, JUST_REPAID = range(3)
 """The places of the chances to ask."""
@@ -20,7 +20,7 @@ def place_of(borrowed: int, repaid: int, before: int) -> int:
 
 @kernel
 def ask_rows(
-    start: int, stop: int, begun: Bits, first_user: int, month: int, line: I64, borrowed: I16,
+    start: int, stop: int, begun: U64, first_user: int, month: int, line: I64, borrowed: I16,
     overdue: I8, repaid: I16, chances: I64, out: I8,
 ) -> None:  # fmt: skip
     """1 for each user with a line and nothing overdue who asks in the month."""

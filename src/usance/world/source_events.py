@@ -17,12 +17,11 @@ from zoneinfo import ZoneInfo
 import numpy as np
 from numpy.typing import NDArray
 
+from usance.base.arrays import I64
 from usance.base.dates import first_of_month, from_day, last_of_month, to_day
 from usance.base.rates import PPM
 from usance.match.mandates.mandate import Event, EventKind
 from usance.world.scenario.scenario import Funding, Scenario, Turn
-
-I64 = NDArray[np.int64]
 
 
 class Span(NamedTuple):

@@ -16,13 +16,12 @@ from dataclasses import dataclass
 from itertools import accumulate, pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
+from usance.base.arrays import I64
 from usance.base.rates import PPM
 from usance.world.demand import mean_ticket_minor
 from usance.world.scenario.scenario import Desks, Funding, Scenario
 
-I64 = NDArray[np.int64]
 NO_DESK = -1
 
 

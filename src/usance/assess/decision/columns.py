@@ -17,9 +17,10 @@ from usance.assess.decision.explain import MAX, best_points
 from usance.assess.decision.kernel import BESIDE, INSTEAD, told_kernel
 from usance.assess.decision.model_inputs import cells_of, check_columns, model_of
 from usance.assess.features.declared import Declared, ValueType, out_of_range
-from usance.assess.flow.columns import Answers, Longs, run_columns
+from usance.assess.flow.columns import Answers, run_columns
 from usance.assess.flow.files import OWN, Flow, Stage, model_part
 from usance.assess.flow.reasons import HIGHEST_CODE
+from usance.base.arrays import I64
 from usance.base.codes import DecisionKind
 from usance.base.compiled import in_threads
 from usance.base.errors import raise_all
@@ -33,7 +34,7 @@ class Decided:
     """Columns of a batch: approval, numbers, reasons and the stage that declined."""
 
     approved: NDArray[np.bool_]
-    values: Mapping[str, Longs]
+    values: Mapping[str, I64]
     reasons: NDArray[np.int16]
     """Four rows of codes, strongest first."""
     declined_by: NDArray[np.int8]
@@ -91,9 +92,9 @@ class _Batch:
     ) -> None:
         self.flow, self.columns, self.workers, self.live = flow, columns, workers, live
         self.known: dict[str, Declared] = {}
-        self.values: dict[str, Longs] = {}
+        self.values: dict[str, I64] = {}
         self.declined = np.full(rows, -1, np.int8)
-        self.spoken: list[Longs] = []
+        self.spoken: list[I64] = []
         self.lost = np.zeros((0, rows), np.float64)
         self.codes: list[int] = []
         self.asked: tuple[Any, Any, int] | None = None
@@ -166,7 +167,7 @@ class _Batch:
         self.lost = np.concatenate([np.where(before, self.lost, 0), shares])
         self.codes = [*self.codes, *(known[model.columns[at].name] for at in named)]
 
-    def _know(self, name: str, declared: Declared, values: Longs, reached: Any) -> None:
+    def _know(self, name: str, declared: Declared, values: I64, reached: Any) -> None:
         self.columns[name] = values
         self.known[name] = declared
         self.values[name] = np.where(reached, values, 0)

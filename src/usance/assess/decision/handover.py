@@ -27,6 +27,7 @@ from usance.assess.decision.columns import Decided
 from usance.assess.decision.decide import Decision
 from usance.assess.flow.errors import HandoverError
 from usance.assess.flow.files import Flow
+from usance.base.arrays import I64
 from usance.base.book import Book
 from usance.base.codes import Code, DecisionKind
 from usance.base.columns import arrays, make, sort
@@ -34,8 +35,6 @@ from usance.base.dates import from_day, to_month
 from usance.base.errors import UsanceError, raise_all
 from usance.base.ids import PER_USER, SHARD_BITS, print_id
 from usance.base.tables import table
-
-Longs = NDArray[np.int64]
 
 _OWNED = {"decisions": "decision_id", "lines": "line_id", "requests": "loan_id"}
 _MOMENTS = {"decisions": "booked_at", "lines": "booked_at", "requests": "requested_at"}
@@ -150,16 +149,16 @@ def _filed(name: str, data: pa.Table, zone: str) -> Iterator[tuple[int, int, pa.
         yield each, number, data.filter(pa.array((month == each) & (shard == number)))
 
 
-def _days(moments: Any, zone: str) -> Longs:
+def _days(moments: Any, zone: str) -> I64:
     """The business day of each moment."""
     local = pc.local_timestamp(pc.cast(moments, pa.timestamp("us", zone)))
     days = pc.cast(pc.cast(local, pa.date32()), pa.int32())
     return np.asarray(days.to_numpy()).astype(np.int64)
 
 
-def _whole(columns: Mapping[str, Any], rows: int) -> dict[str, Longs]:
+def _whole(columns: Mapping[str, Any], rows: int) -> dict[str, I64]:
     """Columns of that many whole numbers; a single one stands for all rows."""
-    made: dict[str, Longs] = {}
+    made: dict[str, I64] = {}
     for name, values in columns.items():
         array = np.asarray(values)
         if array.dtype.kind not in "iub" or array.shape not in ((), (rows,)):
@@ -170,7 +169,7 @@ def _whole(columns: Mapping[str, Any], rows: int) -> dict[str, Longs]:
 
 
 def _strangers(
-    decision_id: Longs, given: Mapping[str, Longs], name: str, used: NDArray[np.bool_]
+    decision_id: I64, given: Mapping[str, I64], name: str, used: NDArray[np.bool_]
 ) -> list[UsanceError]:
     """Lines or loans that do not belong to the user who was decided about."""
     wrong = np.flatnonzero(used & (given[name] // PER_USER != decision_id // PER_USER))
@@ -186,7 +185,7 @@ def _strangers(
 
 
 def _below(
-    given: Mapping[str, Longs], name: str, used: NDArray[np.bool_], least: int
+    given: Mapping[str, I64], name: str, used: NDArray[np.bool_], least: int
 ) -> list[UsanceError]:
     wrong = np.flatnonzero(used & (given[name] < least))
     fix = f"Give {least} or more"

@@ -29,8 +29,9 @@ from numpy.typing import NDArray
 
 from usance.assess.features.definition import Definitions, Feature, Take
 from usance.assess.features.kernel import take_kernel
-from usance.assess.features.records import Longs, Records, Rows
+from usance.assess.features.records import Records, Rows
 from usance.assess.flow.errors import FeatureError
+from usance.base.arrays import I64
 from usance.base.errors import UsanceError, raise_all
 from usance.base.rates import PPM
 
@@ -46,9 +47,9 @@ _PLAIN = (Take.SUM, Take.HIGHEST, Take.LOWEST, Take.DISTINCT)
 class Moments:
     """Who is decided about, on which business day, with what was booked by which moment."""
 
-    user_id: Longs
+    user_id: I64
     day: NDArray[np.int32]
-    known_at: Longs
+    known_at: I64
 
     @classmethod
     def of(cls, users: Any, days: Any, known_at: Any) -> Moments:
@@ -62,9 +63,9 @@ class Moments:
         return made
 
 
-def features(definitions: Definitions, records: Records, moments: Moments) -> dict[str, Longs]:
+def features(definitions: Definitions, records: Records, moments: Moments) -> dict[str, I64]:
     """Every feature of every decision; a required one that is not there is an error."""
-    found: dict[str, Longs] = {}
+    found: dict[str, I64] = {}
     problems: list[UsanceError] = []
     spans = {name: rows.spans(moments.user_id) for name, rows in records.items()}
     unseen: dict[str, NDArray[np.bool_]] = {}
@@ -87,9 +88,9 @@ def features(definitions: Definitions, records: Records, moments: Moments) -> di
 
 
 def _taken(
-    definitions: Definitions, feature: Feature, rows: Rows, spans: dict[str, tuple[Longs, Longs]],
+    definitions: Definitions, feature: Feature, rows: Rows, spans: dict[str, tuple[I64, I64]],
     moments: Moments,
-) -> tuple[Longs, Longs]:  # fmt: skip
+) -> tuple[I64, I64]:  # fmt: skip
     keep = np.ones(len(rows.booked_at), np.bool_)
     for column, codes in feature.where:
         keep &= np.isin(rows.values[column], codes)
@@ -104,9 +105,9 @@ def _taken(
 
 
 def _run(
-    take: Take, days: int, starts: Longs, stops: Longs, rows: Rows, keep: NDArray[np.bool_],
-    value: Longs, moments: Moments,
-) -> tuple[Longs, Longs]:  # fmt: skip
+    take: Take, days: int, starts: I64, stops: I64, rows: Rows, keep: NDArray[np.bool_],
+    value: I64, moments: Moments,
+) -> tuple[I64, I64]:  # fmt: skip
     out = np.empty(len(starts), np.int64)
     found = np.empty(len(starts), np.int64)
     take_kernel(
@@ -117,7 +118,7 @@ def _run(
 
 
 def _unseen(
-    source: str, records: Records, spans: dict[str, tuple[Longs, Longs]], moments: Moments
+    source: str, records: Records, spans: dict[str, tuple[I64, I64]], moments: Moments
 ) -> NDArray[np.bool_]:
     """Where nothing at all is known of the source whose presence makes 'no rows' mean zero."""
     if not source:
@@ -142,7 +143,7 @@ def _required(
     return [FeatureError(what, where=f"features.{feature.name}", fix=fix)]
 
 
-def _share(feature: Feature, found: dict[str, Longs], definitions: Definitions) -> Longs:
+def _share(feature: Feature, found: dict[str, I64], definitions: Definitions) -> I64:
     part, whole = (found[name] for name in feature.parts)
     codes = {each.name: each.missing for each in definitions.features}
     absent = whole <= 0

@@ -16,24 +16,23 @@ from numpy.typing import NDArray
 from usance.assess.features.declared import Declared, out_of_range
 from usance.assess.features.definition import RESERVED, Definitions, Source
 from usance.assess.flow.errors import FeatureError, WrongInput
+from usance.base.arrays import I64
 from usance.base.dates import to_day
 from usance.base.errors import UsanceError, raise_all, unknown
 from usance.base.fields import day as read_day
 from usance.base.fields import moment as read_moment
-
-Longs = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
 class Rows:
     """The records of one source, in order of user."""
 
-    user_id: Longs
+    user_id: I64
     effective_on: NDArray[np.int32]
-    booked_at: Longs
-    values: Mapping[str, Longs]
+    booked_at: I64
+    values: Mapping[str, I64]
 
-    def spans(self, users: Longs) -> tuple[Longs, Longs]:
+    def spans(self, users: I64) -> tuple[I64, I64]:
         """First and last position of each user's records."""
         starts = np.searchsorted(self.user_id, users, side="left")
         stops = np.searchsorted(self.user_id, users, side="right")

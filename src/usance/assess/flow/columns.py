@@ -18,10 +18,9 @@ from usance.assess.flow.errors import WrongInput
 from usance.assess.flow.files import Flow, Stage
 from usance.assess.flow.kernel import BLOCK, SCRATCH, run_kernel
 from usance.assess.flow.program import Program, compile_stages
+from usance.base.arrays import I64
 from usance.base.compiled import in_threads
 from usance.base.errors import UsanceError, raise_all
-
-Longs = NDArray[np.int64]
 
 # Small enough that a piece's inputs and results stay near the processor.
 PIECE = 1 << 14
@@ -31,7 +30,7 @@ PIECE = 1 << 14
 class Answers:
     """What some stages gave for every row, and the rule each table took."""
 
-    values: Mapping[str, Longs]
+    values: Mapping[str, I64]
     """By `stage/name`; names are positions in the program's list of texts."""
     hits: NDArray[np.int16]
     program: Program
@@ -99,13 +98,13 @@ def _kept(stage: Stage) -> list[str]:
     return [*dict.fromkeys([*stage.gives, *points])]
 
 
-def _lut(program: Program, declared: Declared) -> Longs | None:
+def _lut(program: Program, declared: Declared) -> I64 | None:
     if declared.type is not ValueType.NAME:
         return None
     return np.array([program.texts.index(name) for name in declared.names], np.int64)
 
 
-def _texted(part: NDArray[Any], lut: Any) -> Longs:
+def _texted(part: NDArray[Any], lut: Any) -> I64:
     # A position outside the list becomes −1, which no list has.
     inside = (part >= 0) & (part < len(lut))
     return np.where(inside, lut[np.where(inside, part, 0)], -1)
@@ -137,7 +136,7 @@ def _arrays(
 
 
 def _check_rows(
-    program: Program, declared: Mapping[str, Declared], arrays: Mapping[str, Any], wrong: Longs
+    program: Program, declared: Mapping[str, Declared], arrays: Mapping[str, Any], wrong: I64
 ) -> None:
     problems: list[UsanceError] = []
     for at in np.unique(wrong[wrong >= 0]):

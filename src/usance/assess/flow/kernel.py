@@ -9,9 +9,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from usance.base.arrays import I64
 from usance.base.compiled import kernel
-
-Longs = NDArray[np.int64]
 
 BLOCK = 256
 SCRATCH = 3
@@ -20,9 +19,9 @@ SCRATCH = 3
 
 @kernel
 def run_kernel(
-    inputs: Longs, wanted: NDArray[np.bool_], allowed: Longs, code: Longs, tables: Longs,
-    table_values: Longs, rules: Longs, tests: Longs, intervals: Longs, outputs: Longs,
-    values: Longs, keep: Longs, register: Longs, kept: Longs, hits: NDArray[np.int16], wrong: Longs,
+    inputs: I64, wanted: NDArray[np.bool_], allowed: I64, code: I64, tables: I64,
+    table_values: I64, rules: I64, tests: I64, intervals: I64, outputs: I64,
+    values: I64, keep: I64, register: I64, kept: I64, hits: NDArray[np.int16], wrong: I64,
 ) -> None:  # fmt: skip
     """The registers in `keep` and the rule each table took; `wrong` names a bad input."""
     count = inputs.shape[1]
@@ -58,9 +57,7 @@ def run_kernel(
 
 
 @kernel
-def _within(
-    value: Longs, first: int, last: int, intervals: Longs, inside: Longs, size: int
-) -> None:
+def _within(value: I64, first: int, last: int, intervals: I64, inside: I64, size: int) -> None:
     """Whether each value is in one of the intervals."""
     low, high = intervals[first, 0], intervals[first, 1]
     for row in range(size):
@@ -73,8 +70,8 @@ def _within(
 
 @kernel
 def _table(
-    table: Longs, source: int, rules: Longs, tests: Longs, intervals: Longs, outputs: Longs,
-    values: Longs, register: Longs, size: int,
+    table: I64, source: int, rules: I64, tests: I64, intervals: I64, outputs: I64,
+    values: I64, register: I64, size: int,
 ) -> None:  # fmt: skip
     """From the last rule, which fits everything, to the first: the last to fit is the answer."""
     last_one = len(register) - 1
@@ -102,7 +99,7 @@ def _table(
 
 @kernel
 def _work(  # noqa: C901 -- one case for each operation
-    op: int, first: Longs, second: Longs, third: Longs, target: Longs, size: int
+    op: int, first: I64, second: I64, third: I64, target: I64, size: int
 ) -> None:
     for row in range(size):
         a, b = first[row], second[row]

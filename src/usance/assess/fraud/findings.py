@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from usance.assess.features.records import micros
 from usance.assess.flow.errors import WrongInput
 from usance.assess.fraud.links import Attribute, link_columns
 from usance.assess.fraud.lists import Entry, strongest
 from usance.assess.fraud.velocity import HOUR_US, velocity_columns
+from usance.base.arrays import I64
 from usance.base.documents import read_csv
 from usance.base.errors import UsanceError, raise_all
 from usance.base.fields import moment, one_of, whole_of
@@ -29,8 +29,7 @@ from usance.base.ids import LIMIT, PER_USER
 DAY_HOURS, MONTH_HOURS = 24, 30 * 24
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
-Longs = NDArray[np.int64]
-Columns = dict[str, Longs]
+Columns = dict[str, I64]
 Reader = Callable[[str, str], int]
 
 
@@ -100,7 +99,7 @@ def _with_devices(applications: Columns, links: Columns) -> Columns:
     }
 
 
-def _device_users(applications: Columns, links: Columns) -> Longs:
+def _device_users(applications: Columns, links: Columns) -> I64:
     """Users seen on the device of each application in 30 days."""
     rows = np.flatnonzero(links["attribute"] == Attribute.DEVICE)
     rows = rows[np.argsort(links["value"][rows], kind="stable")]

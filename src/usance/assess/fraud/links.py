@@ -21,18 +21,16 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from usance.assess.flow.errors import WrongInput
 from usance.assess.fraud.links_kernel import link_kernel
+from usance.base.arrays import I64
 from usance.base.codes import Code
 from usance.base.rates import PPM
 
 HUB = 200
 NO_NEIGHBOUR = -1
 LARGEST = np.iinfo(np.int64).max
-
-Longs = NDArray[np.int64]
 
 
 class Attribute(Code):
@@ -122,7 +120,7 @@ class LinkIndex:
 
 def link_columns(
     decisions: Mapping[str, Any], links: Mapping[str, Any], bads: Mapping[str, Any], hub: int = HUB
-) -> dict[str, Longs]:
+) -> dict[str, I64]:
     """The same for columns; each decision sees what was booked by its moment.
 
     Args:
@@ -173,14 +171,14 @@ def link_columns(
     }
 
 
-def _starts(keys: Longs, count: int) -> Longs:
-    ends: Longs = np.cumsum(np.bincount(keys, minlength=count)[:count])
+def _starts(keys: I64, count: int) -> I64:
+    ends: I64 = np.cumsum(np.bincount(keys, minlength=count)[:count])
     return np.concatenate([np.zeros(1, np.int64), ends]).astype(np.int64)
 
 
-def longs(title: str, table: Mapping[str, Any], *names: str) -> list[Longs]:
+def longs(title: str, table: Mapping[str, Any], *names: str) -> list[I64]:
     """Columns of whole numbers, all of one length; what is wrong is named."""
-    found: list[Longs] = []
+    found: list[I64] = []
     for name in names:
         if name not in table:
             raise WrongInput(f"{name} is missing", where=title, fix=f"Give the column {name}")

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
-
+from usance.base.arrays import I64
 from usance.base.compiled import kernel
-
-Longs = NDArray[np.int64]
 
 
 @kernel
-def _root(parent: Longs, node: int) -> int:
+def _root(parent: I64, node: int) -> int:
     while parent[node] != node:
         parent[node] = parent[parent[node]]
         node = parent[node]
@@ -20,9 +16,9 @@ def _root(parent: Longs, node: int) -> int:
 
 @kernel
 def link_kernel(
-    asked: Longs, known_at: Longs, rows: Longs, user: Longs, value: Longs, booked_at: Longs,
-    hub: int, starts: Longs, by_user: Longs, value_starts: Longs, members: Longs, filled: Longs,
-    bad_at: Longs, parent: Longs, size: Longs, stamp: Longs, out: Longs,
+    asked: I64, known_at: I64, rows: I64, user: I64, value: I64, booked_at: I64,
+    hub: int, starts: I64, by_user: I64, value_starts: I64, members: I64, filled: I64,
+    bad_at: I64, parent: I64, size: I64, stamp: I64, out: I64,
 ) -> None:  # fmt: skip
     """Links come in order of booking; decisions in order of their moment."""
     people = len(stamp)

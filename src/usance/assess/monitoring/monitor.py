@@ -23,9 +23,10 @@ from usance.assess.metrics import auc, auc_error, psi
 from usance.assess.months import months_of
 from usance.assess.scoring.model import Model, Scores
 from usance.assess.scoring.scorecard import Bin, Variable
-from usance.assess.table import Floats, Table
+from usance.assess.table import Table
 from usance.assess.training.evidence import counts
 from usance.assess.training.outcome import outcomes
+from usance.base.arrays import F64
 from usance.base.dates import format_month
 
 WATCH_PSI, ALARM_PSI = 0.10, 0.25
@@ -73,7 +74,7 @@ def _rows(scores: Scores, own: NDArray[np.bool_]) -> Scores:
     return Scores(scores.score[own], scores.log_odds[own], scores.points[own])
 
 
-def _month(model: Model, month: int, inputs: Floats, scores: Scores, bad: Floats | None) -> Month:
+def _month(model: Model, month: int, inputs: F64, scores: Scores, bad: F64 | None) -> Month:
     past = model.info["reference"]
     moved = _moved(past["rows"], counts(scores.score, past["edges"]))
     found = {each.name: value for each, value in _columns(model, past["columns"], inputs)}
@@ -99,7 +100,7 @@ def _month(model: Model, month: int, inputs: Floats, scores: Scores, bad: Floats
     )  # fmt: skip
 
 
-def _columns(model: Model, past: list[dict[str, Any]], inputs: Floats) -> list[tuple[Any, float]]:
+def _columns(model: Model, past: list[dict[str, Any]], inputs: F64) -> list[tuple[Any, float]]:
     found = []
     for column, read in zip(model.columns, past, strict=True):
         bins = tuple(Bin(**each) for each in read["bins"])
@@ -124,7 +125,7 @@ def _level(value: float, watch: float, alarm: float, note: str) -> tuple[int, st
     return level, note if level else ""
 
 
-def _calibration(bad: Floats, said: Floats) -> tuple[int, str]:
+def _calibration(bad: F64, said: F64) -> tuple[int, str]:
     stated, seen = float(said.sum()), float(bad.sum())
     error = sqrt(float((said * (1 - said)).sum()))
     gap = abs(seen - stated)
@@ -134,7 +135,7 @@ def _calibration(bad: Floats, said: Floats) -> tuple[int, str]:
     return _level(gap / error, WATCH_ERRORS, ALARM_ERRORS, note)
 
 
-def _ranking(model: Model, bad: Floats, area: float) -> tuple[int, str]:
+def _ranking(model: Model, bad: F64, area: float) -> tuple[int, str]:
     held = model.info["held_out"][model.kind]["auc"]
     past, bads = model.info["data"], int(bad.sum())
     error = hypot(

@@ -13,12 +13,9 @@ from dataclasses import dataclass
 from importlib import import_module
 
 import numpy as np
-from numpy.typing import NDArray
 
 from usance.assess.flow.errors import WrongInput
-
-Longs = NDArray[np.int64]
-Floats = NDArray[np.float64]
+from usance.base.arrays import F64, I64
 
 ROUNDS = 200
 FEW = 200  # so few applicants can also be filled one by one from nothing
@@ -29,15 +26,15 @@ LARGEST = 10**13  # a hundred thousand such numbers still have an exact sum
 class Choice:
     """The option of each applicant, what it earns, the limits' prices, and a bound on any plan."""
 
-    option: Longs
+    option: I64
     profit: int
-    used: Longs
-    prices: Floats
+    used: I64
+    prices: F64
     bound: float
     """No plan within the limits earns more."""
 
 
-def choose(profit: Longs, uses: Longs, limits: Longs, rounds: int = ROUNDS) -> Choice:
+def choose(profit: I64, uses: I64, limits: I64, rounds: int = ROUNDS) -> Choice:
     """Choose from `profit[applicant, option]`; option 0 earns and uses nothing.
 
     Args:
@@ -48,7 +45,7 @@ def choose(profit: Longs, uses: Longs, limits: Longs, rounds: int = ROUNDS) -> C
     """
     _check(profit, uses, limits)
     # Offering nothing to anyone is the first cut.
-    cuts: list[tuple[float, Floats]] = [(0.0, np.zeros(len(limits)))]
+    cuts: list[tuple[float, F64]] = [(0.0, np.zeros(len(limits)))]
     most = float(profit.max(initial=0)) + 1.0
     prices = np.zeros(len(limits))
     best_bound, best_prices = np.inf, prices
@@ -77,7 +74,7 @@ def choose(profit: Longs, uses: Longs, limits: Longs, rounds: int = ROUNDS) -> C
     return Choice(option, int(earned), used, best_prices, best_bound)
 
 
-def _check(profit: Longs, uses: Longs, limits: Longs) -> None:
+def _check(profit: I64, uses: I64, limits: I64) -> None:
     given = (profit, uses, limits)
     if any(np.asarray(each).dtype.kind not in "iu" for each in given):
         fix = "Give arrays of whole numbers, such as minor units"
@@ -94,20 +91,18 @@ def _check(profit: Longs, uses: Longs, limits: Longs) -> None:
         raise WrongInput("a use or limit is negative", where="choose", fix="Give 0 or more")
 
 
-def _answer(profit: Longs, uses: Longs, prices: Floats) -> Longs:
+def _answer(profit: I64, uses: I64, prices: F64) -> I64:
     """The option worth most to each applicant at these prices; a tie takes the first."""
     worth = profit - np.tensordot(prices, uses, axes=1)
     return np.asarray(np.argmax(worth, axis=1), np.int64)
 
 
-def _totals(profit: Longs, uses: Longs, option: Longs) -> tuple[int, Longs]:
+def _totals(profit: I64, uses: I64, option: I64) -> tuple[int, I64]:
     rows = np.arange(len(option))
     return int(profit[rows, option].sum()), uses[:, rows, option].sum(axis=1)
 
 
-def _master(
-    cuts: list[tuple[float, Floats]], limits: Longs, most: float
-) -> tuple[Floats, float] | None:
+def _master(cuts: list[tuple[float, F64]], limits: I64, most: float) -> tuple[F64, float] | None:
     """Prices at which the cuts so far allow the least: a small linear programme.
 
     Uses are whole, so at a price above the largest profit nobody uses anything. The programme
@@ -137,7 +132,7 @@ def _master(
     return np.maximum(found, 0.0), objective.Value() * unit
 
 
-def _within(profit: Longs, uses: Longs, limits: Longs, option: Longs, prices: Floats) -> Longs:
+def _within(profit: I64, uses: I64, limits: I64, option: I64, prices: F64) -> I64:
     """The same choice, moved where it costs least until it is inside every limit."""
     chosen = option.copy()
     rows = np.arange(len(chosen))
@@ -161,7 +156,7 @@ def _within(profit: Longs, uses: Longs, limits: Longs, option: Longs, prices: Fl
     return chosen
 
 
-def _filled(profit: Longs, uses: Longs, limits: Longs, option: Longs) -> Longs:
+def _filled(profit: I64, uses: I64, limits: I64, option: I64) -> I64:
     """Better options that still fit, the largest gain first, until none does."""
     chosen = option.copy()
     rows = np.arange(len(chosen))
@@ -179,7 +174,7 @@ def _filled(profit: Longs, uses: Longs, limits: Longs, option: Longs) -> Longs:
     return chosen
 
 
-def choose_exactly(profit: Longs, uses: Longs, limits: Longs) -> Choice:
+def choose_exactly(profit: I64, uses: I64, limits: I64) -> Choice:
     """The same by whole-number programming: the best there is, for small cases."""
     from ortools.sat.python import cp_model
 

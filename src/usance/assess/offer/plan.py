@@ -22,7 +22,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from usance.assess.flow.errors import WrongInput
 from usance.assess.offer.choice import Choice, choose
@@ -37,6 +36,7 @@ from usance.assess.offer.profit import (
     expected,
     part,
 )
+from usance.base.arrays import I64
 from usance.base.documents import read_csv, read_document, read_text
 from usance.base.errors import DocumentError, UsanceError, raise_all, unknown
 from usance.base.fields import (
@@ -54,8 +54,6 @@ from usance.base.rates import PPM
 LIMITS = ("drawn", "loss", "capital")
 COLUMNS = ("user_id", "grade", "pd_ppm", "largest_line_minor")
 MAX_LIMIT = 10**16
-
-Longs = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -75,10 +73,10 @@ class Plan:
 class Applicants:
     """Who may be made an offer, a row each."""
 
-    user_id: Longs
-    grade: Longs
-    pd_ppm: Longs
-    largest_line_minor: Longs
+    user_id: I64
+    grade: I64
+    pd_ppm: I64
+    largest_line_minor: I64
 
 
 @dataclass(frozen=True)
@@ -86,10 +84,10 @@ class Planned:
     """The offer of each applicant, 0 for none, and the prices of the limits."""
 
     applicants: Applicants
-    line_minor: Longs
-    rate_ppm: Longs
-    months: Longs
-    profit_minor: Longs
+    line_minor: I64
+    rate_ppm: I64
+    months: I64
+    profit_minor: I64
     limits: tuple[str, ...]
     choice: Choice
 
@@ -123,7 +121,7 @@ def planned(economics: Economics, plan: Plan, applicants: Applicants, cap_ppm: i
     return Planned(applicants, chosen[:, 0], chosen[:, 1], chosen[:, 2], earned, names, choice)
 
 
-def _with_none(values: Longs, people: int) -> Longs:
+def _with_none(values: I64, people: int) -> I64:
     """Options of each applicant, a row each; the first is no offer."""
     return np.hstack([np.zeros((people, 1), np.int64), values.reshape(people, -1)])
 

@@ -21,9 +21,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from usance.assess.flow.errors import WrongInput
+from usance.base.arrays import I64
 from usance.base.documents import read_document, read_text
 from usance.base.errors import DocumentError, UsanceError, raise_all
 from usance.base.fields import Fields, amount_of, document_places, rate_of, text, whole_of
@@ -34,7 +34,6 @@ SHIPPED = Path(__file__).parent / "economics.yaml"
 MAX_MINOR, MAX_RATE_PPM, MAX_MONTHS = 10**11, 2 * PPM, 360
 MAX_GRADE = 127
 
-Longs = NDArray[np.int64]
 Curve = tuple[tuple[int, int], ...]
 """Rates and what holds at them, in parts per million; straight lines between."""
 
@@ -58,9 +57,9 @@ class Economics:
 class Offers:
     """Lines, prices and tenors, one row each."""
 
-    line_minor: Longs
-    rate_ppm: Longs
-    months: Longs
+    line_minor: I64
+    rate_ppm: I64
+    months: I64
 
     @classmethod
     def of(cls, line_minor: Any, rate_ppm: Any, months: Any) -> Offers:
@@ -75,20 +74,20 @@ class Offers:
 class Expected:
     """What each offer is expected to bring, a row each."""
 
-    drawn_minor: Longs
-    income_minor: Longs
-    funding_minor: Longs
-    loss_minor: Longs
-    capital_minor: Longs
-    service_minor: Longs
+    drawn_minor: I64
+    income_minor: I64
+    funding_minor: I64
+    loss_minor: I64
+    capital_minor: I64
+    service_minor: I64
 
     @property
-    def profit_minor(self) -> Longs:
+    def profit_minor(self) -> I64:
         """Income less everything else."""
         cost = self.funding_minor + self.loss_minor + self.capital_minor + self.service_minor
         return self.income_minor - cost
 
-    def parts(self) -> dict[str, Longs]:
+    def parts(self) -> dict[str, I64]:
         """Every part by name, profit last."""
         names = ("drawn", "income", "funding", "loss", "capital", "service", "profit")
         return {f"{name}_minor": getattr(self, f"{name}_minor") for name in names}
@@ -125,7 +124,7 @@ def expected(
 
 def _whole(
     given: Mapping[str, Any], limits: Mapping[str, tuple[int, int]], rows: int | None = None
-) -> dict[str, Longs]:
+) -> dict[str, I64]:
     """Columns of whole numbers of one length; what is out of range or rounded away is named."""
     arrays = {name: np.asarray(each) for name, each in given.items()}
     length = rows if rows is not None else len(np.atleast_1d(next(iter(arrays.values()))))
@@ -145,16 +144,16 @@ def _whole(
     return {name: array.astype(np.int64) for name, array in arrays.items()}
 
 
-def part(amount: Longs, ppm: Any) -> Longs:
+def part(amount: I64, ppm: Any) -> I64:
     """A share of an amount, half up."""
     return _half_up(amount * ppm, np.int64(PPM))
 
 
-def _half_up(above: Longs, below: Any) -> Longs:
+def _half_up(above: I64, below: Any) -> I64:
     return np.asarray((2 * above + below) // (2 * below), np.int64)
 
 
-def along(curve: Curve, at_ppm: Longs) -> Longs:
+def along(curve: Curve, at_ppm: I64) -> I64:
     """A curve between its points, level beyond its ends, in whole parts per million.
 
     >>> along(((0, 100), (10, 200)), np.array([-5, 5, 50])).tolist()
@@ -169,7 +168,7 @@ def along(curve: Curve, at_ppm: Longs) -> Longs:
     return np.asarray(ys[right - 1] + rise, np.int64)
 
 
-def _by_grade(utilisation: Mapping[int, int], grade: Longs) -> Longs:
+def _by_grade(utilisation: Mapping[int, int], grade: I64) -> I64:
     strange = sorted(set(np.unique(grade).tolist()) - utilisation.keys())
     if strange:
         fix = f"Give one of {', '.join(map(str, sorted(utilisation)))}, or add it to the economics"

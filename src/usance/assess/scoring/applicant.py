@@ -17,7 +17,8 @@ import numpy as np
 
 from usance.assess.columns import Column, beside_codes, texts_of
 from usance.assess.errors import DataError
-from usance.assess.table import BLANKS, NOTHING, Floats, is_number, table_of
+from usance.assess.table import BLANKS, NOTHING, is_number, table_of
+from usance.base.arrays import F64
 from usance.base.errors import UsanceError, raise_all
 
 _NOTHING = frozenset(NOTHING)
@@ -25,7 +26,7 @@ _NOTHING = frozenset(NOTHING)
 
 def encode_row(
     columns: Sequence[Column], applicant: Mapping[str, Any]
-) -> tuple[Floats, list[str | None]]:
+) -> tuple[F64, list[str | None]]:
     """One row of inputs, and the text of each category."""
     row = np.empty((1, len(columns)))
     texts: list[str | None] = []

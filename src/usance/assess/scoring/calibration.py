@@ -9,15 +9,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from usance.assess.table import Floats
+from usance.base.arrays import F64
 
 
-def beta_features(log_odds: Floats) -> Floats:
+def beta_features(log_odds: F64) -> F64:
     """Ln p and −ln(1 − p)."""
     return np.column_stack([-np.logaddexp(0.0, -log_odds), np.logaddexp(0.0, log_odds)])
 
 
-def bend(weights: Floats, log_odds: Floats) -> Floats:
+def bend(weights: F64, log_odds: F64) -> F64:
     """Calibrated log odds."""
-    total: Floats = weights[0] + beta_features(log_odds) @ weights[1:]
+    total: F64 = weights[0] + beta_features(log_odds) @ weights[1:]
     return total

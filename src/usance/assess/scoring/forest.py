@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from usance.assess.errors import ModelError
 from usance.assess.scoring.forest_kernel import CATEGORY, NUMBER_LEFT, NUMBER_RIGHT, forest_kernel
-from usance.assess.table import Floats
+from usance.base.arrays import F64, I64
 from usance.base.compiled import in_threads
 
 PIECE = 1 << 11  # rows that one thread scores at a time
@@ -24,8 +24,6 @@ _IS_CATEGORY, _GOES_LEFT, _AS_ZERO, _AS_MISSING = 1, 2, 0, 2
 _TREE = re.compile(r"^Tree=\d+\n(.*?)\n\n", re.DOTALL | re.MULTILINE)
 _PAIR = re.compile(r"^(\w+)=(.*)$", re.MULTILINE)
 
-Ints = NDArray[np.int64]
-
 
 @dataclass(frozen=True)
 class Forest:
@@ -33,9 +31,9 @@ class Forest:
 
     roots: NDArray[np.int32]
     nodes: NDArray[np.int32]
-    thresholds: Floats
+    thresholds: F64
     words: NDArray[np.uint32]
-    leaves: Floats
+    leaves: F64
 
     @classmethod
     def read(cls, text: str) -> Forest:
@@ -51,7 +49,7 @@ class Forest:
             _numbers(trees, "leaf_value"),
         )
 
-    def sums(self, inputs: Floats) -> Floats:
+    def sums(self, inputs: F64) -> F64:
         """The sum of leaves of each row."""
         total = np.zeros(len(inputs))
 
@@ -65,20 +63,20 @@ class Forest:
         return total
 
 
-def _numbers(trees: Sequence[Mapping[str, str]], name: str) -> Floats:
+def _numbers(trees: Sequence[Mapping[str, str]], name: str) -> F64:
     return np.array(" ".join(tree.get(name, "") for tree in trees).split(), np.float64)
 
 
-def _counts(trees: Sequence[Mapping[str, str]], name: str) -> Ints:
+def _counts(trees: Sequence[Mapping[str, str]], name: str) -> I64:
     return np.array([len(tree.get(name, "").split()) for tree in trees], np.int64)
 
 
-def _starts(counts: Ints) -> Ints:
+def _starts(counts: I64) -> I64:
     return np.cumsum(counts) - counts
 
 
 def _nodes(
-    trees: Sequence[Mapping[str, str]], tree: Ints, first_node: Ints, first_leaf: Ints
+    trees: Sequence[Mapping[str, str]], tree: I64, first_node: I64, first_leaf: I64
 ) -> NDArray[np.int32]:
     """Every node in the kernel's columns; `tree` is the tree it belongs to."""
     feature, decision, left, right = (

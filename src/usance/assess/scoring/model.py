@@ -29,8 +29,9 @@ from usance.assess.scoring.calibration import bend
 from usance.assess.scoring.forest import Forest
 from usance.assess.scoring.scorecard import Scale, Scorecard, sigmoid
 from usance.assess.scoring.single import SingleRow
-from usance.assess.table import Floats, Table
+from usance.assess.table import Table
 from usance.assess.training.trees import tree_inputs
+from usance.base.arrays import F64
 
 FORMAT, VERSION = "usance-model", 1
 KINDS = ("scorecard", "trees", "blend")
@@ -43,11 +44,11 @@ class Scores:
     """The answers for a file, a row each."""
 
     score: NDArray[np.int64]
-    log_odds: Floats
+    log_odds: F64
     points: NDArray[np.int64]
 
     @property
-    def pd(self) -> Floats:
+    def pd(self) -> F64:
         """The probability of bad."""
         return np.asarray(sigmoid(self.log_odds), np.float64)
 
@@ -66,7 +67,7 @@ class Scored:
     pd_ppm: int
     points: int
     unseen: tuple[str, ...]
-    inputs: Floats = field(repr=False)
+    inputs: F64 = field(repr=False)
 
 
 @dataclass(frozen=True)
@@ -83,7 +84,7 @@ class Model:
     trees: str = field(repr=False)
     info: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
-    def inputs(self, table: Table) -> Floats:
+    def inputs(self, table: Table) -> F64:
         """A table as the numbers the model reads."""
         return matrix(self.columns, table)
 
@@ -91,7 +92,7 @@ class Model:
         """The scores of a table."""
         return self.score_inputs(self.inputs(table))
 
-    def score_inputs(self, inputs: Floats) -> Scores:
+    def score_inputs(self, inputs: F64) -> Scores:
         """The scores of encoded rows."""
         raw = np.zeros(len(inputs))
         if self.kind != "scorecard":
@@ -116,7 +117,7 @@ class Model:
             int(scores.points[0]), tuple(new), inputs,
         )  # fmt: skip
 
-    def _scores(self, inputs: Floats, raw: Floats) -> Scores:
+    def _scores(self, inputs: F64, raw: F64) -> Scores:
         points = self.scorecard.base + self.scorecard.points(self.columns, inputs).sum(axis=1)
         card = self.scale.log_odds(points)
         if self.kind == "scorecard":
@@ -148,7 +149,7 @@ class Model:
     def _single_shares(self) -> SingleRow:
         return SingleRow(self.booster, len(self.columns), contributions=True)
 
-    def tree_shares(self, inputs: Floats) -> Floats:
+    def tree_shares(self, inputs: F64) -> F64:
         """The SHAP values of encoded rows; the last column is the average."""
         rows = tree_inputs(self.columns, inputs)
         if len(rows) == 1:

@@ -17,7 +17,7 @@ import numpy as np
 
 from usance.assess.columns import Column
 from usance.assess.scoring.model import Model
-from usance.assess.table import Floats
+from usance.base.arrays import F64
 from usance.base.errors import DocumentError, UsanceError, raise_all, unknown
 
 TEXTS = Path(__file__).resolve().parents[1] / "texts" / "reasons.yaml"
@@ -35,7 +35,7 @@ class Reason:
     text: str
 
 
-def contributions(model: Model, inputs: Floats) -> Floats:
+def contributions(model: Model, inputs: F64) -> F64:
     """The share of each input in the log odds of each row; the last column is the average."""
     card, start = _card_shares(model, inputs)
     if model.kind == "scorecard":
@@ -51,7 +51,7 @@ def contributions(model: Model, inputs: Floats) -> Floats:
     return shares
 
 
-def _card_shares(model: Model, inputs: Floats) -> tuple[Floats, float]:
+def _card_shares(model: Model, inputs: F64) -> tuple[F64, float]:
     card = model.scorecard
     average = np.array([each.mean_points for each in card.variables])
     points = card.points(model.columns, inputs)
@@ -62,7 +62,7 @@ def _card_shares(model: Model, inputs: Floats) -> tuple[Floats, float]:
 
 
 def reasons(
-    model: Model, inputs: Floats, texts: Mapping[str, Any] | None = None
+    model: Model, inputs: F64, texts: Mapping[str, Any] | None = None
 ) -> list[list[Reason]]:
     """Up to four reasons for each row: the inputs that raise its risk most."""
     words = texts or default_texts()

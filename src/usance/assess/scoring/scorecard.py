@@ -21,12 +21,9 @@ from math import log
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from usance.assess.columns import Column
-from usance.assess.table import Floats
-
-Ints = NDArray[np.int64]
+from usance.base.arrays import F64, I64
 
 
 @dataclass(frozen=True)
@@ -87,7 +84,7 @@ class Variable:
     groups: tuple[int, ...]
     bins: tuple[Bin, ...]
 
-    def index(self, column: Column, values: Floats) -> Ints:
+    def index(self, column: Column, values: F64) -> I64:
         """The bin of each encoded value."""
         last = len(self.bins) - 1
         if column.kind == "category":
@@ -102,16 +99,16 @@ class Variable:
 
     # A single score asks for these at every call, so they are made once.
     @cached_property
-    def _places(self) -> Ints:
+    def _places(self) -> I64:
         """The bin of each level; the last place is that of a level training never saw."""
         return np.asarray((*self.groups, len(self.bins) - 2), np.int64)
 
     @cached_property
-    def _edges(self) -> Floats:
+    def _edges(self) -> F64:
         return np.asarray(self.cuts, np.float64)
 
     @cached_property
-    def points(self) -> Ints:
+    def points(self) -> I64:
         """The points of each bin."""
         return np.array([one.points for one in self.bins], np.int64)
 
@@ -137,7 +134,7 @@ class Scorecard:
     base: int
     variables: tuple[Variable, ...]
 
-    def points(self, columns: Sequence[Column], inputs: Floats) -> Ints:
+    def points(self, columns: Sequence[Column], inputs: F64) -> I64:
         """The points of each variable, a row for each applicant."""
         table = np.empty((len(inputs), len(self.variables)), np.int64)
         for place, each in enumerate(self.variables):

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from usance.assess.errors import ModelError
-from usance.assess.table import Floats
+from usance.base.arrays import F64
 
 _RAW, _CONTRIBUTIONS = 1, 3  # kinds of prediction in LightGBM's C interface
 _FLOAT64 = 1
@@ -44,7 +44,7 @@ class SingleRow:
         )
         self._to = self._out.ctypes.data_as(ctypes.POINTER(ctypes.c_double))
 
-    def __call__(self, row: Floats) -> Floats:
+    def __call__(self, row: F64) -> F64:
         """What the booster says of one encoded row."""
         assert row.dtype == np.float64
         assert row.flags.c_contiguous

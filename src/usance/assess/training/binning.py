@@ -16,17 +16,14 @@ from collections.abc import Sequence
 from math import floor, log10
 
 import numpy as np
-from numpy.typing import NDArray
 
-from usance.assess.table import Floats
+from usance.base.arrays import F64, I64
 
 FINE_BINS = 64
 BIN_PRICE = 1.5  # between Akaike's 1 and the 2 of a likelihood-ratio test at 5 %
 
-Ints = NDArray[np.int64]
 
-
-def cut(goods: Ints, bads: Ints, *, trend: int, least: int, price: float) -> tuple[int, ...]:
+def cut(goods: I64, bads: I64, *, trend: int, least: int, price: float) -> tuple[int, ...]:
     """Where to cut fine bins; with trend 0 the better of rising and falling."""
     if trend == 0:
         ways = [_best(goods, bads, way, least, price) for way in (1, -1)]
@@ -35,7 +32,7 @@ def cut(goods: Ints, bads: Ints, *, trend: int, least: int, price: float) -> tup
 
 
 def _best(
-    goods: Ints, bads: Ints, trend: int, least: int, price: float
+    goods: I64, bads: I64, trend: int, least: int, price: float
 ) -> tuple[float, tuple[int, ...]]:
     count = len(goods)
     rate, value = _joined(goods, bads, least, price)
@@ -59,7 +56,7 @@ def _best(
     return total, tuple(reversed(cuts))
 
 
-def _joined(goods: Ints, bads: Ints, least: int, price: float) -> tuple[Floats, Floats]:
+def _joined(goods: I64, bads: I64, least: int, price: float) -> tuple[F64, F64]:
     """The bad rate and the value of every run of neighbours."""
     good, bad = (np.concatenate([[0], np.cumsum(each)]) for each in (goods, bads))
     good = (good[None, :] - good[:, None]).astype(np.float64)
@@ -70,12 +67,12 @@ def _joined(goods: Ints, bads: Ints, least: int, price: float) -> tuple[Floats, 
     return rate, np.where(rows >= least, likelihood - price, -np.inf)
 
 
-def _x_log_x(x: Floats) -> Floats:
+def _x_log_x(x: F64) -> F64:
     return x * np.log(np.maximum(x, 1.0))  # counts: 0 and 1 both give 0
 
 
 def number_cuts(
-    values: Floats, bad: Floats, *, trend: int, least: int, price: float = BIN_PRICE
+    values: F64, bad: F64, *, trend: int, least: int, price: float = BIN_PRICE
 ) -> tuple[float, ...]:
     """The cut points of a column of numbers: a value belongs left of a cut if it is below it."""
     if len(values) < 2:
@@ -90,7 +87,7 @@ def number_cuts(
     return tuple(short_between(float(distinct[at - 1]), float(distinct[at])) for at in edges)
 
 
-def _fine_starts(first: Ints, rows: int) -> Ints:
+def _fine_starts(first: I64, rows: int) -> I64:
     """Which distinct values begin a fine bin: all of them, or those at the quantiles."""
     if len(first) <= FINE_BINS:
         return np.arange(len(first))

@@ -14,9 +14,9 @@ import numpy as np
 
 from usance.assess.columns import Column
 from usance.assess.scoring.scorecard import Bin, Scale, Scorecard, Variable, bin_labels
-from usance.assess.table import Floats
 from usance.assess.training.binning import level_groups, number_cuts
 from usance.assess.training.logistic import fit
+from usance.base.arrays import F64
 
 AVERAGE_ROWS = 8.0  # rows of the average that each bin is mixed with
 RIDGE_ROWS = 5.0  # strength of the ridge, in rows: small files are held back more
@@ -29,9 +29,9 @@ class Card:
     """A fitted card before it is rounded to points."""
 
     variables: tuple[Variable, ...]
-    coefficients: Floats
+    coefficients: F64
 
-    def log_odds(self, columns: Sequence[Column], inputs: Floats) -> Floats:
+    def log_odds(self, columns: Sequence[Column], inputs: F64) -> F64:
         """The log odds of bad of each row."""
         total = np.full(len(inputs), self.coefficients[0])
         for variable, weight in zip(self.variables, self.coefficients[1:], strict=True):
@@ -39,7 +39,7 @@ class Card:
         return total
 
 
-def fit_card(columns: Sequence[Column], inputs: Floats, bad: Floats) -> Card:
+def fit_card(columns: Sequence[Column], inputs: F64, bad: F64) -> Card:
     """Bins and coefficients from training rows."""
     least = max(MIN_ROWS, int(MIN_SHARE * len(bad)))
     binned = [
@@ -55,7 +55,7 @@ def fit_card(columns: Sequence[Column], inputs: Floats, bad: Floats) -> Card:
     return Card(variables, found[[0, *(at + 1 for at in kept)]])
 
 
-def bin_column(at: int, column: Column, values: Floats, bad: Floats, least: int) -> Variable:
+def bin_column(at: int, column: Column, values: F64, bad: F64, least: int) -> Variable:
     """The optimal bins of one column, with their counts and weights of evidence."""
     cuts: tuple[float, ...] = ()
     groups: tuple[int, ...] = ()
@@ -74,7 +74,7 @@ def bin_column(at: int, column: Column, values: Floats, bad: Floats, least: int)
     return replace(variable, bins=_counted(variable, column, values, bad))
 
 
-def _counted(variable: Variable, column: Column, values: Floats, bad: Floats) -> tuple[Bin, ...]:
+def _counted(variable: Variable, column: Column, values: F64, bad: F64) -> tuple[Bin, ...]:
     index = variable.index(column, values)
     rows = np.bincount(index, minlength=len(variable.bins))
     bads = np.bincount(index, bad, minlength=len(variable.bins))
@@ -87,7 +87,7 @@ def _counted(variable: Variable, column: Column, values: Floats, bad: Floats) ->
     )
 
 
-def _evidence(variable: Variable, column: Column, inputs: Floats) -> Floats:
+def _evidence(variable: Variable, column: Column, inputs: F64) -> F64:
     woe = np.array([each.woe for each in variable.bins])
     return woe[variable.index(column, inputs[:, variable.at])]
 

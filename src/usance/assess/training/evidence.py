@@ -17,15 +17,16 @@ from numpy.typing import NDArray
 from usance.assess.columns import Column
 from usance.assess.metrics import auc, psi, tenths
 from usance.assess.scoring.scorecard import Scale, sigmoid
-from usance.assess.table import Floats, parts
+from usance.assess.table import parts
 from usance.assess.training.card import bin_column
+from usance.base.arrays import F64
 from usance.base.dates import format_month
 
 GROUP_BANDS = 4
 MAX_GROUPS = 12
 
 
-def calibration_table(bad: Floats, log_odds: Floats) -> list[dict[str, float]]:
+def calibration_table(bad: F64, log_odds: F64) -> list[dict[str, float]]:
     """Stated and observed bad rate in ten parts of equal size."""
     said = sigmoid(log_odds)
     return [
@@ -35,7 +36,7 @@ def calibration_table(bad: Floats, log_odds: Floats) -> list[dict[str, float]]:
 
 
 def reference(
-    columns: Sequence[Column], inputs: Floats, bad: Floats, log_odds: Floats, scale: Scale
+    columns: Sequence[Column], inputs: F64, bad: F64, log_odds: F64, scale: Scale
 ) -> dict[str, Any]:
     """The distribution of the score and of each input."""
     score = scale.points(log_odds)
@@ -60,7 +61,7 @@ def counts(score: NDArray[np.int64], edges: Any) -> list[int]:
 
 
 def stability(
-    months: NDArray[np.int64], bad: Floats, log_odds: Floats, scale: Scale
+    months: NDArray[np.int64], bad: F64, log_odds: F64, scale: Scale
 ) -> list[dict[str, Any]]:
     """Month by month: rows, bad rate, stated bad rate, ranking, and how far the scores moved."""
     score, said = scale.points(log_odds), sigmoid(log_odds)
@@ -80,7 +81,7 @@ def stability(
     ]
 
 
-def fairness(array: Any, bad: Floats, log_odds: Floats, scale: Scale) -> list[dict[str, Any]]:
+def fairness(array: Any, bad: F64, log_odds: F64, scale: Scale) -> list[dict[str, Any]]:
     """How groups fare: who would pass the median score, and whether the stated rate is theirs."""
     score, said = scale.points(log_odds), sigmoid(log_odds)
     passes = score >= np.median(score)

@@ -19,11 +19,11 @@ from numpy.typing import NDArray
 
 from usance.assess.columns import Column
 from usance.assess.scoring.calibration import beta_features
-from usance.assess.table import Floats
 from usance.assess.training.card import Card, fit_card
 from usance.assess.training.folds import folds, latest
 from usance.assess.training.logistic import fit, log_loss
 from usance.assess.training.trees import RECIPES, Grower, added
+from usance.base.arrays import F64, I64
 from usance.base.concurrency import parallel_map
 
 FOLDS, LARGE_FOLDS, LARGE_ROWS = 5, 3, 40_000  # many rows need fewer folds
@@ -36,17 +36,15 @@ REPEATS_MAX, REPEATS_ROWS = 3, 24_000
 MIN_WEIGHT = 0.02
 MIN_GAIN = 0.0002  # share of the log loss a more complex model must save
 
-Ints = NDArray[np.int64]
-
 
 @dataclass(frozen=True)
 class HeldOut:
     """What each part says of rows it has not seen."""
 
-    card: Floats
-    trees: Floats
+    card: F64
+    trees: F64
     rounds: tuple[int, ...]
-    fold: Ints
+    fold: I64
     repeats: int
 
 
@@ -54,10 +52,10 @@ class HeldOut:
 class Weights:
     """How parts become calibrated log odds, fitted on held-out predictions."""
 
-    card: Floats
-    trees: Floats
-    blend: Floats
-    beta: Floats | None
+    card: F64
+    trees: F64
+    blend: F64
+    beta: F64 | None
 
 
 @dataclass(frozen=True)
@@ -68,15 +66,15 @@ class Fitted:
     trees: str
     weights: Weights
     rounds: tuple[int, ...]
-    held_out: dict[str, Floats]
+    held_out: dict[str, F64]
     chosen: str
     late: NDArray[np.bool_] | None
-    late_log_odds: Floats | None
+    late_log_odds: F64 | None
 
 
 def fit_models(
-    columns: tuple[Column, ...], inputs: Floats, bad: Floats, *,
-    seed: int, threads: int, months: Ints | None = None,
+    columns: tuple[Column, ...], inputs: F64, bad: F64, *,
+    seed: int, threads: int, months: I64 | None = None,
 ) -> Fitted:  # fmt: skip
     """Cross-validate, weigh, choose and fit on all rows."""
     grower = Grower(columns, inputs, bad)
@@ -102,7 +100,7 @@ def hold_out(grower: Grower, seed: int, threads: int) -> HeldOut:
     fold = [folds(bad, count, seed=seed, repeat=repeat) for repeat in range(repeats)]
     jobs = list(product(range(repeats), range(count)))
 
-    def carded(job: tuple[int, int]) -> Floats:
+    def carded(job: tuple[int, int]) -> F64:
         kept = fold[job[0]] != job[1]
         return fit_card(columns, inputs[kept], bad[kept]).log_odds(columns, inputs[~kept])
 
@@ -130,9 +128,7 @@ def fold_count(rows: int, repeats: int) -> int:
     return FOLDS if repeats > 1 else SINGLE_FOLDS
 
 
-def _gathered(
-    said: Sequence[Floats], jobs: Sequence[tuple[int, int]], fold: Sequence[Ints]
-) -> Floats:
+def _gathered(said: Sequence[F64], jobs: Sequence[tuple[int, int]], fold: Sequence[I64]) -> F64:
     """Fold by fold to row by row, the mean over repeats."""
     total = np.zeros(len(fold[0]))
     for (repeat, held), each in zip(jobs, said, strict=True):
@@ -140,7 +136,7 @@ def _gathered(
     return total
 
 
-def weigh(held: HeldOut, bad: Floats) -> tuple[Weights, dict[str, Floats]]:
+def weigh(held: HeldOut, bad: F64) -> tuple[Weights, dict[str, F64]]:
     """The weights from all rows, and log odds of each row with weights from the other folds."""
     weights = _weights(held.card, held.trees, bad)
     said = {name: np.empty(len(bad)) for name in ("scorecard", "trees", "blend")}
@@ -159,7 +155,7 @@ def weigh(held: HeldOut, bad: Floats) -> tuple[Weights, dict[str, Floats]]:
     return Weights(weights.card, weights.trees, weights.blend, None), said
 
 
-def _weights(card: Floats, trees: Floats, bad: Floats) -> Weights:
+def _weights(card: F64, trees: F64, bad: F64) -> Weights:
     own = Weights(
         fit(card[:, None], bad, ridge=0.0, floor=0.0),
         fit(trees, bad, ridge=STACK_RIDGE, floor=0.0),
@@ -173,7 +169,7 @@ def _weights(card: Floats, trees: Floats, bad: Floats) -> Weights:
     return Weights(own.card, own.trees, blend, beta)
 
 
-def log_odds(weights: Weights, card: Floats, trees: Floats) -> dict[str, Floats]:
+def log_odds(weights: Weights, card: F64, trees: F64) -> dict[str, F64]:
     """The calibrated log odds of every candidate."""
     scorecard = _linear(weights.card, card[:, None])
     grown = _linear(weights.trees, trees)
@@ -181,12 +177,12 @@ def log_odds(weights: Weights, card: Floats, trees: Floats) -> dict[str, Floats]
     return {"scorecard": scorecard, "trees": grown, "blend": blend}
 
 
-def _linear(weights: Floats, features: Floats) -> Floats:
-    total: Floats = weights[0] + features @ weights[1:]
+def _linear(weights: F64, features: F64) -> F64:
+    total: F64 = weights[0] + features @ weights[1:]
     return total
 
 
-def choose(bad: Floats, said: dict[str, Floats]) -> str:
+def choose(bad: F64, said: dict[str, F64]) -> str:
     """The candidate with the least held-out log loss; a simpler one if it is as good."""
     losses = {name: float(log_loss(bad, values).mean()) for name, values in said.items()}
     least = min(losses.values())
@@ -214,9 +210,9 @@ def _final(
 
 
 def _combined(
-    parts: tuple[Card, str], columns: tuple[Column, ...], inputs: Floats, weights: Weights,
+    parts: tuple[Card, str], columns: tuple[Column, ...], inputs: F64, weights: Weights,
     chosen: str,
-) -> Floats:  # fmt: skip
+) -> F64:  # fmt: skip
     import lightgbm
 
     from usance.assess.training.trees import tree_inputs

@@ -12,13 +12,13 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from usance.assess.table import Floats
+from usance.base.arrays import F64
 from usance.base.draws import draw
 
 STREAM = 0x666F6C64  # "fold"
 
 
-def folds(bad: Floats, count: int, *, seed: int, repeat: int) -> NDArray[np.int64]:
+def folds(bad: F64, count: int, *, seed: int, repeat: int) -> NDArray[np.int64]:
     """The fold of each row; every fold has its share of goods and of bads."""
     rows = cast(Any, np.arange(len(bad), dtype=np.uint64))
     drawn = np.asarray(draw(seed, STREAM, repeat, rows))
@@ -29,7 +29,7 @@ def folds(bad: Floats, count: int, *, seed: int, repeat: int) -> NDArray[np.int6
     return fold
 
 
-def latest(months: NDArray[np.int64], bad: Floats, share: float = 0.2) -> NDArray[np.bool_] | None:
+def latest(months: NDArray[np.int64], bad: F64, share: float = 0.2) -> NDArray[np.bool_] | None:
     """The rows of the last months, about that share of all; None if they cannot be a test."""
     order = np.sort(months)
     first = order[int(len(order) * (1 - share))]

@@ -16,8 +16,9 @@ import numpy as np
 from usance.assess.columns import Column, encode, learn, with_trend
 from usance.assess.errors import DataError
 from usance.assess.metrics import auc
-from usance.assess.table import Floats, Table, is_number
+from usance.assess.table import Table, is_number
 from usance.assess.training.card import bin_column
+from usance.base.arrays import F64
 from usance.base.errors import UsanceError, raise_all
 
 TOO_GOOD = 0.95  # no single honest column of the credit files we know of comes near
@@ -38,17 +39,17 @@ class Inputs:
     """The columns that are used, their numbers, and what is to be said about the rest."""
 
     columns: tuple[Column, ...]
-    matrix: Floats
+    matrix: F64
     warnings: list[str] = field(default_factory=list)
 
 
 def choose_inputs(
-    table: Table, bad: Floats, *, left_out: Collection[str], kept: Collection[str],
+    table: Table, bad: F64, *, left_out: Collection[str], kept: Collection[str],
     trends: Mapping[str, int],
 ) -> Inputs:  # fmt: skip
     """Every usable column of a training file."""
     columns: list[Column] = []
-    encoded: list[Floats] = []
+    encoded: list[F64] = []
     warnings: list[str] = []
     wrong: list[UsanceError] = []
     for name in table.columns:
@@ -85,7 +86,7 @@ def _no_direction(table: Table, name: str) -> DataError:
     return DataError("is a category, so risk neither rises nor falls with it", where=where, fix=fix)
 
 
-def _rare_codes(column: Column, values: Floats) -> list[str]:
+def _rare_codes(column: Column, values: F64) -> list[str]:
     """Texts among numbers that stand in so few rows that they may be mistakes."""
     counted = {label: int((values == code).sum()) for label, code in column.specials}
     return [
@@ -121,9 +122,7 @@ def _is_whole(array: object) -> bool:
     return bool(np.all(numbers == np.rint(numbers)))
 
 
-def leaks(
-    column: Column, values: Floats, bad: Floats, *, kept: bool = False
-) -> tuple[list[str], bool]:
+def leaks(column: Column, values: F64, bad: F64, *, kept: bool = False) -> tuple[list[str], bool]:
     """What is suspicious about a column, and whether it may be used."""
     name = column.name
     variable = bin_column(0, column, values, bad, least=max(20, len(bad) // 50))

@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from usance.assess.table import Floats
+from usance.base.arrays import F64
 
 
-def fit(features: Floats, bad: Floats, *, ridge: float, floor: float | None = None) -> Floats:
+def fit(features: F64, bad: F64, *, ridge: float, floor: float | None = None) -> F64:
     """The intercept and the coefficients, none of them below `floor`; `ridge` is per row."""
     from scipy.optimize import minimize
 
@@ -23,7 +23,7 @@ def fit(features: Floats, bad: Floats, *, ridge: float, floor: float | None = No
     start = np.zeros(width + 1)
     start[0] = np.log(share / (1 - share))
 
-    def loss(guess: Floats) -> tuple[float, Floats]:
+    def loss(guess: F64) -> tuple[float, F64]:
         log_odds = guess[0] + features @ guess[1:]
         value = np.logaddexp(0.0, log_odds).sum() - bad @ log_odds
         residual = 1.0 / (1.0 + np.exp(-log_odds)) - bad
@@ -37,7 +37,7 @@ def fit(features: Floats, bad: Floats, *, ridge: float, floor: float | None = No
     return np.asarray(found.x, np.float64)
 
 
-def log_loss(bad: Floats, log_odds: Floats) -> Floats:
+def log_loss(bad: F64, log_odds: F64) -> F64:
     """The loss of each row."""
-    losses: Floats = np.logaddexp(0.0, log_odds) - bad * log_odds
+    losses: F64 = np.logaddexp(0.0, log_odds) - bad * log_odds
     return losses

@@ -28,7 +28,7 @@ from usance.assess.scoring.model import Model
 from usance.assess.scoring.paper import scorecard_csv
 from usance.assess.scoring.scorecard import Scale
 from usance.assess.scoring.sql import scorecard_sql
-from usance.assess.table import Floats, Table, read_table
+from usance.assess.table import Table, read_table
 from usance.assess.training.card import in_points
 from usance.assess.training.evidence import (
     calibration_table,
@@ -41,6 +41,7 @@ from usance.assess.training.guards import Inputs, choose_inputs
 from usance.assess.training.logistic import log_loss
 from usance.assess.training.outcome import MIN_OF_A_CLASS, check_ids, outcomes
 from usance.assess.training.recipe import Recipe, chosen_rows
+from usance.base.arrays import F64
 from usance.base.compiled import available_cores
 from usance.base.publish import replace
 
@@ -89,13 +90,13 @@ def fit_table(table: Table, recipe: Recipe, *, threads: int = 0, digest: str = "
     return dataclasses.replace(model, info=info)
 
 
-def _three(weights: Floats) -> tuple[float, float, float]:
+def _three(weights: F64) -> tuple[float, float, float]:
     start, card, trees = weights.tolist()
     return start, card, trees
 
 
 def _info(
-    rows: Table, recipe: Recipe, bad: Floats, inputs: Inputs, fitted: Fitted, model: Model
+    rows: Table, recipe: Recipe, bad: F64, inputs: Inputs, fitted: Fitted, model: Model
 ) -> dict[str, Any]:
     said = fitted.held_out[fitted.chosen]
     held = {

@@ -13,12 +13,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from usance.assess.columns import Column
-from usance.assess.table import Floats
-
-Rows = NDArray[np.bool_]
+from usance.base.arrays import F64, Bools
 
 SHALLOW = {"num_leaves": 8, "learning_rate": 0.05, "min_data_in_leaf": 20, "lambda_l2": 5.0}
 DEEP = {"num_leaves": 48, "learning_rate": 0.05, "min_data_in_leaf": 10, "lambda_l2": 2.0}
@@ -42,16 +39,16 @@ class Grower:
     """Training rows as trees see them."""
 
     columns: tuple[Column, ...]
-    inputs: Floats
-    bad: Floats
+    inputs: F64
+    bad: F64
 
-    def grow(self, recipe: dict[str, Any], rows: Rows, seed: int, rounds: int) -> Any:
+    def grow(self, recipe: dict[str, Any], rows: Bools, seed: int, rounds: int) -> Any:
         """A booster of so many rounds."""
         import lightgbm
 
         return lightgbm.train(self._settings(recipe, seed), self._set(rows), rounds)
 
-    def grow_watched(self, recipe: dict[str, Any], rows: Rows, seed: int) -> Any:
+    def grow_watched(self, recipe: dict[str, Any], rows: Bools, seed: int) -> Any:
         """A booster that stops when the rows left out gain no more."""
         import lightgbm
 
@@ -66,7 +63,7 @@ class Grower:
             keep_training_booster=True,
         )  # fmt: skip
 
-    def log_odds(self, booster: Any, rows: Rows, rounds: int) -> Floats:
+    def log_odds(self, booster: Any, rows: Bools, rounds: int) -> F64:
         """What a booster says of some rows after so many rounds."""
         inputs = tree_inputs(self.columns, self.inputs[rows])
         said = booster.predict(inputs, raw_score=True, num_iteration=rounds, num_threads=1)
@@ -77,7 +74,7 @@ class Grower:
         declared = {"monotone_constraints": trends} if any(trends) else {}
         return {**COMMON, **recipe, **declared, "seed": seed & 0x7FFFFFFF}
 
-    def _set(self, rows: Rows) -> Any:
+    def _set(self, rows: Bools) -> Any:
         import lightgbm
 
         categories = [at for at, each in enumerate(self.columns) if each.kind == "category"]
@@ -89,7 +86,7 @@ class Grower:
         )  # fmt: skip
 
 
-def tree_inputs(columns: Sequence[Column], inputs: Floats) -> Floats:
+def tree_inputs(columns: Sequence[Column], inputs: F64) -> F64:
     """Encoded inputs as trees read them: an order that is declared does not hold for codes."""
     out = inputs
     for at, column in enumerate(columns):

@@ -20,9 +20,9 @@ from datetime import date, datetime
 from hashlib import sha256
 
 import numpy as np
-from numpy.typing import NDArray
 
 from usance import __version__
+from usance.base.arrays import I64
 from usance.base.book import Book
 from usance.base.columns import arrays
 from usance.base.errors import CorruptFile
@@ -33,7 +33,6 @@ from usance.books.loans.cohorts import Told
 from usance.books.loans.shard_loans import KnownLoans
 from usance.books.policies import Policies
 
-I64 = NDArray[np.int64]
 _READ = ("loans", "facts", "shares", "cells")
 """Tables that may grow; files that were read must still be there."""
 

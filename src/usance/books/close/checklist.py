@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
+from usance.base.arrays import I64
 from usance.base.book import Book
-from usance.base.codes import Currency, FundingModel, parse
+from usance.base.codes import Currency, parse
 from usance.base.columns import arrays, make, sort
 from usance.base.compiled import available_cores
 from usance.base.concurrency import parallel_map
@@ -28,6 +28,7 @@ from usance.base.dates import first_of_month, format_month
 from usance.base.errors import raise_all
 from usance.base.manifest import FileEntry
 from usance.base.parameters import Parameters, trace
+from usance.base.segments import segment_model
 from usance.base.step import Step, written_to_close
 from usance.base.tables import table
 from usance.books.close.carry_forward import Carried, keep_over, left_path
@@ -69,8 +70,6 @@ from usance.books.statements.consolidation import GroupBooks
 from usance.books.tape.book import holds_tape, tape_moments
 from usance.books.tape.loans import TapeLoans
 from usance.measure.triangles import Triangle
-
-I64 = NDArray[np.int64]
 
 
 @dataclass(slots=True)
@@ -232,7 +231,7 @@ def _losses(
     made: Closing, found: Triangle, exposure: Exposure,
     earlier: Sequence[tuple[CloseRef, pa.Table]],
 ) -> Estimates:  # fmt: skip
-    models = np.array([FundingModel(int(each) // 8) for each in found.segments])
+    models = np.array([segment_model(int(each)) for each in found.segments])
     shape = (STAGES, len(found.segments), len(found.cohorts))
     losses = made.files.losses
     at_risk = Exposures(models, exposure.minor.reshape(shape))

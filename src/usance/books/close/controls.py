@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from usance.base.arrays import I64
 from usance.base.codes import Basis
 from usance.base.columns import arrays
 from usance.base.errors import UsanceError
@@ -20,7 +20,6 @@ from usance.books.errors import ControlFailed
 from usance.books.loans.checks import CHECKS, LoanFindings
 from usance.books.loans.co_funding import signs_of
 
-I64 = NDArray[np.int64]
 _SHOWN = 5
 
 

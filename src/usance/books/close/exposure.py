@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from datetime import date
 
 import numpy as np
-from numpy.typing import NDArray
 
+from usance.base.arrays import I64
 from usance.base.compiled import available_cores, in_threads
 from usance.base.concurrency import parallel_map
 from usance.books.close.carry_forward import Over
@@ -18,8 +18,6 @@ from usance.books.loans.shards import Shard
 from usance.books.losses.stages import STAGES
 from usance.books.policies import Policies
 from usance.measure.triangles import Triangle
-
-I64 = NDArray[np.int64]
 
 
 @dataclass(slots=True)

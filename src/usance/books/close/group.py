@@ -8,8 +8,8 @@ from datetime import date, datetime, timedelta
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from usance.base.arrays import I64
 from usance.base.book import Book
 from usance.base.codes import Currency, parse
 from usance.base.columns import arrays
@@ -43,7 +43,6 @@ from usance.books.statements.primary import (
     operations,
 )
 
-I64 = NDArray[np.int64]
 _FEES = ("usage_fee", "referral_fee")
 ACTIVITY_CODES = {
     Activity.NONE: 0,

@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from usance.base.arrays import I32, I64
 from usance.base.compiled import in_threads
 from usance.books.close.carry_forward import Over
 from usance.books.close.controls import Control
@@ -30,9 +31,6 @@ from usance.books.loans.exact import ExactLoans
 from usance.books.loans.measurement import LoanColumns, Room, amounts_of_positions, positions
 from usance.books.loans.shards import Shard
 from usance.books.policies import Policies
-
-I32 = NDArray[np.int32]
-I64 = NDArray[np.int64]
 
 PIECE = 1 << 17
 """Loans whose amounts are held at a time."""

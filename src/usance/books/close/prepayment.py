@@ -16,13 +16,11 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
+from usance.base.arrays import I64
 from usance.base.columns import arrays
 from usance.base.rates import PPM
 from usance.books.close.closes import CloseRef
-
-I64 = NDArray[np.int64]
 
 NAME = "slices_lost"
 ENOUGH_LOANS = 100

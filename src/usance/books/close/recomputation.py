@@ -13,6 +13,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from usance.base.arrays import I64
 from usance.base.codes import FundingModel
 from usance.base.dates import from_day
 from usance.base.money import half_up
@@ -46,7 +47,6 @@ from usance.loan.batch import schedule_columns
 from usance.loan.convention import OWN_CODES
 from usance.loan.kernel.batch import plan_at
 
-I64 = NDArray[np.int64]
 SAMPLE = 10
 """Loans of each model that are recomputed in each shard."""
 GUARANTEES = "sampled guarantees recomputed one by one"

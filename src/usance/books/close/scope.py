@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from usance.base.arrays import I32, I64
 from usance.base.book import Book
 from usance.base.columns import arrays
 from usance.books.close.carry_forward import Carried
@@ -20,9 +21,6 @@ from usance.books.loans.measurement import LoanColumns
 from usance.books.loans.shards import Shard, ShardReader
 from usance.books.policies import Policies
 from usance.measure.triangles import Triangle
-
-I32 = NDArray[np.int32]
-I64 = NDArray[np.int64]
 
 KEPT_FACTS = 100_000_000
 """Facts, with their loans, that stay in memory between the passes: some 3 GB."""

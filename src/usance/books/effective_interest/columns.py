@@ -38,6 +38,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from usance.base.arrays import I32, I64, U64
 from usance.base.compiled import in_threads
 from usance.base.dates import to_day
 from usance.base.errors import InputError, raise_all
@@ -47,7 +48,6 @@ from usance.books.effective_interest.loan import exact_rate_ppb
 from usance.books.kernel import effective as kernel
 from usance.loan.bounds import MAX_KERNEL_INSTALMENTS
 from usance.loan.columns import TermColumns
-from usance.loan.kernel.arrays import I32, I64
 
 _NOBODY_LEAVES = np.empty(0, np.int64)
 
@@ -91,7 +91,7 @@ class Survival:
         return cls(np.array(rows, np.int64).reshape(len(rows), width), np.array(segments, np.int64))
 
     @property
-    def stays(self) -> kernel.U64:
+    def stays(self) -> U64:
         """The chance to stay at each instalment, as the kernel reads it."""
         return _stays(self.ppm.tobytes(), self.ppm.shape)
 
@@ -151,7 +151,7 @@ def fees_earned(
 
 
 @lru_cache(maxsize=32)
-def _stays(curves: bytes, shape: tuple[int, int]) -> kernel.U64:
+def _stays(curves: bytes, shape: tuple[int, int]) -> U64:
     """Made once for all pieces of a close."""
     rows = np.frombuffer(curves, np.int64).reshape(shape).tolist()
     return np.array([_chances(curve) for curve in rows], np.uint64).reshape(shape)
@@ -181,7 +181,7 @@ def _curve_problems(ppm: I64) -> list[SurvivalError]:
     ]
 
 
-def _curves(terms: TermColumns, survival: Survival | None) -> tuple[kernel.U64, I64]:
+def _curves(terms: TermColumns, survival: Survival | None) -> tuple[U64, I64]:
     if survival is None:
         return kernel.NO_CURVE.copy(), _NOBODY_LEAVES
     if len(survival.segments):

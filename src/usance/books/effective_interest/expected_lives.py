@@ -25,12 +25,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from usance.base.arrays import I64
 from usance.base.columns import arrays, make
 from usance.base.rates import PPM
 from usance.books.close.closes import CloseRef
 from usance.books.effective_interest.columns import Survival
 
-I64 = NDArray[np.int64]
 Curves = Mapping[int, tuple[int, ...]]
 """By segment, the share of loans (ppm) there after each instalment; all where none is given."""
 

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from usance.base.arrays import I64
 from usance.base.columns import make
 from usance.base.dates import to_day
 from usance.books.group.lines import GroupLines
 from usance.books.journal import CloseHead, JournalKind, line_numbers
 from usance.books.statements.ledger import Ledger
-
-I64 = NDArray[np.int64]
 
 
 def group_postings(lines: GroupLines, head: CloseHead, activity: I64) -> pa.Table:

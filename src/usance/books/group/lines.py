@@ -14,8 +14,8 @@ from datetime import date
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from usance.base.arrays import I64
 from usance.base.codes import Currency, IfrsAdjustment
 from usance.base.dates import to_day
 from usance.base.errors import UsanceError
@@ -25,8 +25,6 @@ from usance.books.group.entities import Entities
 from usance.books.group.exchange import Rates
 from usance.books.group.facts import GroupFact
 from usance.books.group.rules import OWN, GroupRule, basis_of, group_rules_of
-
-I64 = NDArray[np.int64]
 
 AT_COST = frozenset({
     "prepaid", "property", "land_use_rights", "intangibles", "goodwill", "subsidiaries",

@@ -5,19 +5,13 @@ The ways are not those of the policies: cash is summed over components, accounts
 
 from __future__ import annotations
 
-from typing import TypeAlias
-
-import numpy as np
-from numpy.typing import NDArray
-
+from usance.base.arrays import I64, U8
 from usance.base.compiled import kernel
 from usance.books.kernel.on_balance_sheet import total
 from usance.books.kernel.policy_layout import ICE, OWN_BOOK
 from usance.books.loans import amounts as a
 from usance.books.loans import positions as p
-from usance.loan.kernel.arrays import I64
 
-U8: TypeAlias = NDArray[np.uint8]
 PRINCIPAL_TIES, CASH_IS_POSTED, CLEARED_IS_POSTED, NOTHING_IS_LEFT, GUARANTEE_IS_WHOLE = (
     1, 2, 4, 8, 16,
 )  # fmt: skip

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from usance.base.arrays import I32, I64, i64
 from usance.base.codes import FactKind
 from usance.base.compiled import kernel
-from usance.loan.kernel.arrays import I32, I64, FactArrays, i64
+from usance.loan.kernel.arrays import FactArrays
 from usance.loan.kernel.plan import month_of
 
 KINDS = (

@@ -15,10 +15,10 @@ import math
 from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
+from usance.base.arrays import F64, I32, I64, U64, i64, u64
 from usance.base.compiled import kernel
-from usance.loan.kernel.arrays import I32, I64, Plan, TermArrays, i64, u64
+from usance.loan.kernel.arrays import Plan, TermArrays
 from usance.loan.kernel.batch import plan_at
 from usance.loan.kernel.level import level_minor
 from usance.loan.kernel.plan import (
@@ -35,9 +35,6 @@ from usance.loan.kernel.plan import (
     instalment,
     period_start,
 )
-
-F64: TypeAlias = NDArray[np.float64]
-U64: TypeAlias = NDArray[np.uint64]
 
 PPB = 1_000_000_000
 MAX_EFFECTIVE_PPB = 10**13

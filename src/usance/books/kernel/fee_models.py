@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from usance.base.arrays import I64
 from usance.base.compiled import kernel
 from usance.books.kernel.arithmetic import PPM, at_rate, earned_of, part_of, share_of, tax_in
 from usance.books.kernel.policy_layout import (
@@ -24,7 +25,6 @@ from usance.books.kernel.policy_layout import (
 from usance.books.loans import amounts as a
 from usance.books.loans import positions as p
 from usance.books.losses.stages import stage_of
-from usance.loan.kernel.arrays import I64
 
 
 @kernel

@@ -5,6 +5,7 @@ Amounts are rounded once, on the cumulative number; rules post the difference be
 
 from __future__ import annotations
 
+from usance.base.arrays import I32, I64
 from usance.base.compiled import kernel
 from usance.books.kernel.arithmetic import share_of, tax_in
 from usance.books.kernel.fee_models import earn_fee_loan, provide_fee_loan, receive_fee_loan
@@ -17,7 +18,6 @@ from usance.books.kernel.on_balance_sheet import (
 from usance.books.kernel.policy_layout import ICE, OWN_BOOK, TECH, VAT
 from usance.books.loans import amounts as a
 from usance.books.loans import positions as p
-from usance.loan.kernel.arrays import I32, I64
 
 AMOUNT_COUNT = len(a.AMOUNTS)
 

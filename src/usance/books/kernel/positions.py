@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from usance.base.arrays import I8, I32, I64, i64
 from usance.base.codes import FactKind, FundingModel
 from usance.base.compiled import kernel
 from usance.books.loans.positions import (
@@ -39,7 +40,7 @@ from usance.books.loans.positions import (
     UPFRONT,
     WAIVED,
 )
-from usance.loan.kernel.arrays import I8, I32, I64, FactArrays, Plan, State, TermArrays, i64
+from usance.loan.kernel.arrays import FactArrays, Plan, State, TermArrays
 from usance.loan.kernel.batch import plan_at, record_refusal
 from usance.loan.kernel.days import BEFORE_ALL, fold_facts
 from usance.loan.kernel.facts import waived_amount

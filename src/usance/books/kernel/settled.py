@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from usance.base.arrays import I64
 from usance.base.compiled import kernel
 from usance.books.loans import positions as p
-from usance.loan.kernel.arrays import I64
 
 _PARTS = len(p.PARTS)
 

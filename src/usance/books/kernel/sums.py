@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from usance.base.arrays import I32, I64
 from usance.base.compiled import kernel
 from usance.books.kernel.policy_layout import ICE, SERVICE
 from usance.books.loans import positions as p
 from usance.books.losses.stages import stage_of
-from usance.loan.kernel.arrays import I32, I64
 
 
 @kernel

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from usance.base.arrays import I32, I64
 from usance.base.book import Book
 from usance.base.columns import arrays
+from usance.base.segments import cell_key, cell_parts
 from usance.books.chart import load_chart
 from usance.books.errors import TapeError
 from usance.books.postings import Cells
 
-I32 = NDArray[np.int32]
-I64 = NDArray[np.int64]
 PLATFORM = 1
 """The entity of cells that name none, and of the platform where no entity is declared."""
 
@@ -31,7 +31,7 @@ class CellIndex:
 
     def of(self, loans: Mapping[str, NDArray[Any]]) -> I32:
         """The row of each loan's cell."""
-        wanted = _cell_key(loans["model"], loans["product"], loans["source"])
+        wanted = cell_key(loans["model"], loans["product"], loans["source"])
         place = np.searchsorted(self.keys, wanted).clip(0, max(0, len(self.keys) - 1))
         strange = np.flatnonzero(self.keys[place] != wanted) if len(self.keys) else wanted
         if len(strange):
@@ -45,11 +45,6 @@ class CellIndex:
         return np.asarray(self.order[place], np.int32)
 
 
-def _cell_key(model: Any, product: Any, source: Any) -> I64:
-    wide = [np.asarray(each, np.int64) for each in (model, product, source)]
-    return np.asarray((wide[0] << 32) + (wide[1] << 16) + wide[2], np.int64)
-
-
 def cell_index(book: Book) -> CellIndex:
     """The cells a book declares, or one for every kind of loan it holds."""
     declared = arrays(book.read("cells"))
@@ -61,7 +56,7 @@ def cell_index(book: Book) -> CellIndex:
         _or_else(declared["entity"], PLATFORM), declared["related"] == 1,
         *(_or_else(declared[name], cash) for name in ("fund_cash", "payout_cash")),
     )  # fmt: skip
-    keys = _cell_key(declared["model"], declared["product"], declared["source"])
+    keys = cell_key(declared["model"], declared["product"], declared["source"])
     order = np.argsort(keys, kind="stable")
     twice = np.flatnonzero(np.diff(keys[order]) == 0)
     if len(twice):
@@ -78,12 +73,13 @@ def _or_else(numbers: NDArray[Any], usual: int) -> I64:
 
 def _found_cells(book: Book) -> dict[str, NDArray[Any]]:
     loans = arrays(book.read("loans", ["model", "product", "source"]))
-    keys = np.unique(_cell_key(loans["model"], loans["product"], loans["source"]))
+    keys = np.unique(cell_key(loans["model"], loans["product"], loans["source"]))
+    model, product, source = cell_parts(keys)
     zeros = np.zeros(len(keys), np.int16)
     return {
-        "cell": np.arange(1, len(keys) + 1), "model": keys >> 32,
+        "cell": np.arange(1, len(keys) + 1), "model": model,
         "entity": np.full(len(keys), PLATFORM), "related": zeros, "fund_cash": zeros,
-        "payout_cash": zeros, "product": keys >> 16 & 0xFFFF, "source": keys & 0xFFFF,
+        "payout_cash": zeros, "product": product, "source": source,
     }  # fmt: skip
 
 

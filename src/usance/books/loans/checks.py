@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
+from usance.base.arrays import I64
 from usance.books.kernel.checks import (
     CASH_IS_POSTED,
     CLEARED_IS_POSTED,
@@ -20,7 +20,6 @@ from usance.books.kernel.checks import (
     check_rows,
 )
 
-I64 = NDArray[np.int64]
 CHECKS = {
     "own principal is what borrowers owe": PRINCIPAL_TIES,
     "cash received is posted once": CASH_IS_POSTED,

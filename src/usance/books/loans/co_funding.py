@@ -15,12 +15,10 @@ last unit goes to the amount that closes the account, so that it is empty for ev
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from usance.base.arrays import I64
 from usance.books.loans.amounts import AMOUNTS
 from usance.match.reservation.split import split_columns
-
-I64 = NDArray[np.int64]
 
 CLOSINGS: dict[str, tuple[str, ...]] = {
     "to_institution - cleared_institution": ("cleared_institution",),

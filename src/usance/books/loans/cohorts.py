@@ -8,14 +8,12 @@ from datetime import date
 import numpy as np
 from numpy.typing import NDArray
 
+from usance.base.arrays import I32, I64
 from usance.base.dates import to_day, to_month
 from usance.books.kernel.cohorts import KINDS, add_told
 from usance.loan.columns import FactColumns
 from usance.loan.errors import FactError
 from usance.measure.triangles import Triangle, triangle_of_sums
-
-I32 = NDArray[np.int32]
-I64 = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)

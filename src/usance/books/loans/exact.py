@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from usance.base.codes import FundingModel
 from usance.base.dates import to_month
+from usance.base.segments import segment_code, segment_codes
 from usance.books.effective_interest.expected_lives import Expected
 from usance.books.loans.cells import CellIndex, Sources
 from usance.books.loans.exact_positions import position_of
@@ -47,7 +48,7 @@ def exact_loans(
         np.array([loan_id for loan_id, _ in found], np.int64),
         np.array([row for _, row in found], np.int64).reshape(-1, len(FIELDS)),
         index.of(heads) if found else np.empty(0, np.int32),
-        heads["model"].astype(np.int64) * 8 + heads["product"],
+        segment_codes(heads).astype(np.int64),
         np.array([to_month(each) for each in heads["drawn"].tolist()], np.int32),
     )  # fmt: skip
 
@@ -97,5 +98,5 @@ def _expected(
     """What was and is expected of a loan of its segment and month."""
     if policies.lives is None:
         return None
-    place = np.searchsorted(segments, [row["model"] * 8 + row["product"]])
+    place = np.searchsorted(segments, [segment_code(row["model"], row["product"])])
     return policies.lives.of(place.clip(0, len(segments) - 1).astype(np.int64), drawn)

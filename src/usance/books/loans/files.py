@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from usance.base.arrays import I64, Bools
 from usance.base.book import Book
 from usance.base.columns import arrays, check_keys, sort
 from usance.base.manifest import FileEntry
@@ -24,8 +25,6 @@ from usance.loan.kernel.fact_files import FactRows
 from usance.loan.table_rows import EXACT_KINDS
 from usance.loan.visible_facts import microseconds
 
-I64 = NDArray[np.int64]
-Mask = NDArray[np.bool_]
 _FACTS = table("facts")
 _TOLD = ("loan_id", "effective_on", "kind", "ref", "amount_minor", "arg")
 _BOOKED = "booked_at"
@@ -106,7 +105,7 @@ class LoanFiles:
         facts = [pair for pair in self.fact_files if pair[0] in carried.files]
         return self._with(self.book, self.shard, terms, facts)
 
-    def over(self, carried: Carried) -> tuple[Mask, Mask]:
+    def over(self, carried: Carried) -> tuple[Bools, Bools]:
         """Which loans were over at the close before, and which have had a fact or terms since."""
         came = [file.ids for file in self.term_files if file.mark not in carried.files]
         moment = microseconds(carried.known_at)
@@ -118,7 +117,7 @@ class LoanFiles:
         over = self._among_earlier(carried) & ~among(self.ids, carried.open_ids(self.shard))
         return over, among(self.ids, _unique(came))
 
-    def _among_earlier(self, carried: Carried) -> Mask:
+    def _among_earlier(self, carried: Carried) -> Bools:
         """Which loans the close before has read."""
         if self._have_one_file_each:
             new = [file.ids for file in self.term_files if file.mark not in carried.files]
@@ -130,7 +129,7 @@ class LoanFiles:
         """Whether no loan has terms twice."""
         return sum(len(file.ids) for file in self.term_files) == len(self.ids)
 
-    def apart(self) -> Mask:
+    def apart(self) -> Bools:
         """Loans for the exact form: with several terms, or facts that only it knows."""
         changed = [
             facts.loan_id[np.logical_or.reduce([facts.facts.kind == kind for kind in EXACT_KINDS])]
@@ -141,12 +140,12 @@ class LoanFiles:
             changed.append(every[1:][every[1:] == every[:-1]])
         return among(self.ids, _unique(changed))
 
-    def known(self, wanted: Mask, known_at: datetime) -> KnownLoans:
+    def known(self, wanted: Bools, known_at: datetime) -> KnownLoans:
         """Some loans with their facts that were known at a moment."""
         facts = collect_facts([facts for _, facts in self.fact_files], self.ids, wanted, known_at)
         return KnownLoans(self.ids[wanted], self._terms(wanted), facts)
 
-    def _terms(self, wanted: Mask) -> pa.Table:
+    def _terms(self, wanted: Bools) -> pa.Table:
         """The terms of some loans, in order."""
         if wanted.all():
             parts = [file.rows() for file in self.term_files]
@@ -158,7 +157,7 @@ class LoanFiles:
         check_keys(found, LOANS, where=str(self.book.path / "tables" / "loans"))
         return found
 
-    def _some_terms(self, wanted: Mask) -> Iterator[pa.Table]:
+    def _some_terms(self, wanted: Bools) -> Iterator[pa.Table]:
         for file in self.term_files:
             some = wanted[np.searchsorted(self.ids, file.ids)]
             if some.any():
@@ -183,7 +182,7 @@ def _unique(parts: Sequence[I64]) -> I64:
     return every[np.append(True, every[1:] != every[:-1])] if len(every) else every
 
 
-def among(ids: I64, some: I64) -> Mask:
+def among(ids: I64, some: I64) -> Bools:
     """Which ids are among some others; both rise."""
     found = np.zeros(len(ids), np.bool_)
     if len(some) > _FAR * len(ids):

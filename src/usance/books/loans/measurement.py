@@ -13,9 +13,11 @@ from datetime import date
 import numpy as np
 from numpy.typing import NDArray
 
+from usance.base.arrays import I32, I64
 from usance.base.codes import FundingModel
 from usance.base.compiled import CHUNK, in_threads
 from usance.base.dates import to_day
+from usance.base.refusals import unpack_refusal
 from usance.books.effective_interest.columns import effective_rates, fees_earned
 from usance.books.kernel.policy import amount_rows
 from usance.books.kernel.positions import position_rows
@@ -33,9 +35,6 @@ from usance.loan.columns import FactColumns, TermColumns
 from usance.loan.kernel.fold import empty_state, workspace
 from usance.loan.refusals import named_refusal
 from usance.loan.views import FIELDS as VIEW_FIELDS
-
-I64 = NDArray[np.int64]
-I32 = NDArray[np.int32]
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +79,9 @@ def positions(
     )  # fmt: skip
     if refused[0]:
         count, row, reason = refused.tolist()
-        position = int(loans.facts.offsets[row]) + reason // 16
-        raise named_refusal(reason % 16, row, count, loans.facts, position)
+        code, place = unpack_refusal(reason)
+        position = int(loans.facts.offsets[row]) + place
+        raise named_refusal(code, row, count, loans.facts, position)
     if whole:
         _earn_fees(loans, policies, out, start)
     return out

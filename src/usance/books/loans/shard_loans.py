@@ -14,14 +14,13 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from usance.base.arrays import I64, Bools
 from usance.base.columns import ARROW, arrays, conform
 from usance.base.packed import pack, unpack
 from usance.base.tables import table
 from usance.loan.fact_files import FactsByLoan
 from usance.loan.kernel.fact_files import FactRows
 
-I64 = NDArray[np.int64]
-Mask = NDArray[np.bool_]
 LOANS = table("loans")
 TERMS = (
     "loan_id", "terms_no", "product", "convention", "model", "source", "disbursed_on",
@@ -41,7 +40,7 @@ class KnownLoans:
     """In order; a loan whose terms have changed has several rows."""
     facts: FactsByLoan
 
-    def of(self, rows: Mask) -> KnownLoans:
+    def of(self, rows: Bools) -> KnownLoans:
         """Some of the loans."""
         if rows.all():
             return self

@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from usance.base.arrays import I32, I64, Bools
 from usance.base.book import Book
 from usance.base.codes import FundingModel
 from usance.base.columns import arrays
@@ -30,10 +31,6 @@ from usance.loan.columns import FactColumns
 from usance.loan.errors import OrphanFacts
 from usance.loan.visible_facts import term_columns
 from usance.measure.triangles import model_and_product
-
-I32 = NDArray[np.int32]
-I64 = NDArray[np.int64]
-Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +54,7 @@ class Shard:
     def __len__(self) -> int:
         return len(self.loans)
 
-    def left_open(self, over: Mask) -> bytes:
+    def left_open(self, over: Bools) -> bytes:
         """The loans for the next close, all but the kernel's that are over; of a tape nothing."""
         if self.known is None:
             return b""
@@ -110,7 +107,7 @@ class ShardReader:
         return self._shard(files, ~over | woken, day, known_at, then)
 
     def _shard(
-        self, files: LoanFiles, wanted: Mask, day: date, known_at: datetime,
+        self, files: LoanFiles, wanted: Bools, day: date, known_at: datetime,
         then: Shard | None = None,
     ) -> Shard:  # fmt: skip
         known, apart = files.known(wanted, known_at), files.apart()[wanted]
@@ -146,7 +143,7 @@ class ShardReader:
         return made, lag
 
 
-def _all(files: LoanFiles) -> Mask:
+def _all(files: LoanFiles) -> Bools:
     return np.ones(len(files.ids), np.bool_)
 
 

@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from usance.base.arrays import I64
 from usance.base.book import Book
 from usance.base.columns import arrays
 from usance.books.close.closes import CloseRef, effective_closes
 from usance.books.loans.amounts import SUBLEDGER
-
-I64 = NDArray[np.int64]
 
 
 def written(book: Book, close: CloseRef, names: Sequence[str]) -> tuple[I64, I64]:

@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from usance.base.arrays import I64
 from usance.base.codes import FundingModel
 from usance.base.dates import format_month
+from usance.base.segments import segment_model
 from usance.books.close.closes import CloseRef
 from usance.books.loans.amounts import AMOUNTS
 from usance.books.losses.assumptions import Assumptions, Claim
@@ -21,7 +21,6 @@ from usance.books.losses.overlays import Overlay
 from usance.books.losses.review import Split, back_test, sensitivity
 from usance.measure.triangles import Triangle
 
-I64 = NDArray[np.int64]
 PROVISIONS = ("loan_provision", "receivable_provision", "contract_provision",
               "contingent_provision")  # fmt: skip
 
@@ -51,7 +50,7 @@ def loss_review(
     )
     claims = {
         int(number): Claim.PAYOUT
-        if int(number) // 8 == FundingModel.CAPITAL_HEAVY
+        if segment_model(int(number)) == FundingModel.CAPITAL_HEAVY
         else Claim.CHARGE_OFF
         for number in found.segments
     }

@@ -16,9 +16,9 @@ from collections.abc import Sequence
 from decimal import Decimal
 from fractions import Fraction
 
+from usance.base.arrays import I64
 from usance.base.compiled import kernel
 from usance.books.kernel.policy_layout import STAGE_2, STAGE_3
-from usance.loan.kernel.arrays import I64
 
 STAGES = 3
 

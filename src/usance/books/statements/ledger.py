@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from usance.base.arrays import I64
 from usance.base.codes import Currency
 from usance.base.columns import arrays, order_of
 from usance.base.dates import from_day, to_day, to_month
@@ -20,7 +21,6 @@ from usance.books.group.exchange import Rates
 from usance.books.group.lines import GroupLines, keeps_rate
 from usance.books.group.rules import OPENING
 
-I64 = NDArray[np.int64]
 _COLUMNS = [
     "entity", "basis", "tag", "account", "currency", "rule", "period", "effective_on",
     "amount_minor",

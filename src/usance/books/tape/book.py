@@ -16,6 +16,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from usance.base.ageing import ageing_buckets
+from usance.base.arrays import I64
 from usance.base.book import Book
 from usance.base.columns import arrays, as_numpy, make
 from usance.base.dates import format_month, last_of_month
@@ -31,9 +33,8 @@ from usance.books.tape.cells import cells_for, read_cells_file
 from usance.books.tape.checks import same_loan, tape_problems
 from usance.books.tape.file import GivenTape, read_tape
 from usance.books.tape.positions import TapePositions, tape_positions
-from usance.measure.book_tape import bucket, cells_of_loans
+from usance.measure.book_tape import cells_of_loans
 
-I64 = NDArray[np.int64]
 TAPE = table("tape").with_amounts([*FIELDS, "compensated_now", "charged_off_now"])
 """The `tape` table with a position's fields, and what the month paid out and charged off."""
 _MAX_DAYS = 2**15 - 1
@@ -104,7 +105,7 @@ def _rows(tape: GivenTape, made: TapePositions, cells: pa.Table) -> pa.Table:
     loan_no, late = np.cumsum(~follows), columns["dpd"]
     worst = np.maximum.accumulate(loan_no * _DAYS + late.clip(0, _DAYS - 1)) % _DAYS
     counts = (late > 0) | (columns["status"] == 2)
-    unpaid, grade = columns["principal"], bucket(late, columns["status"])
+    unpaid, grade = columns["principal"], ageing_buckets(late, columns["status"])
 
     def before(column: NDArray[Any], none: int) -> NDArray[Any]:
         return np.where(follows, np.append(column[:1], column[:-1]), none)

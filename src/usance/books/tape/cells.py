@@ -22,13 +22,13 @@ from usance.base.codes import Code, FundingModel, Product, parse
 from usance.base.columns import arrays, make
 from usance.base.documents import read_text
 from usance.base.errors import UsanceError, raise_all, unknown
+from usance.base.segments import cell_key, cell_parts
 from usance.books.chart import load_chart
 from usance.books.errors import TapeError
 
 NAME = "cells.csv"
 _NEEDED = ("cell", "model", "product", "source")
 _MAX = 2**15 - 1
-_WIDE = 2**16 - 1
 
 
 def read_cells_file(folder: Path | None, platform: int) -> pa.Table | None:
@@ -101,18 +101,14 @@ def _account(text: str, where: str) -> int:
 def cells_for(columns: Mapping[str, NDArray[Any]], known: pa.Table, platform: int) -> pa.Table:
     """The cells known, with one more for every other model, product and source of a tape."""
     held = arrays(known)
-    new = np.setdiff1d(_kind(columns), _kind(held))
+    wanted, there = (cell_key(*(each[name] for name in _NEEDED[1:])) for each in (columns, held))
+    new = np.setdiff1d(wanted, there)
     if not len(new):
         return known
     first = int(held["cell"].max(initial=0)) + 1
+    model, product, source = cell_parts(new)
     more = make(
-        "cells", cell=np.arange(first, first + len(new)), model=new >> 32,
-        product=new >> 16 & _WIDE, source=new & _WIDE, entity=np.full(len(new), platform),
+        "cells", cell=np.arange(first, first + len(new)), model=model,
+        product=product, source=source, entity=np.full(len(new), platform),
     )  # fmt: skip
     return pa.concat_tables([known, more])
-
-
-def _kind(columns: Mapping[str, NDArray[Any]]) -> NDArray[np.int64]:
-    """Model, product and source as one number."""
-    model, product, source = (columns[name].astype(np.int64) for name in _NEEDED[1:])
-    return np.asarray((model << 32) + (product << 16) + source, np.int64)

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from usance.base.arrays import I64
 from usance.base.codes import Status
 from usance.base.dates import format_month, from_day
 from usance.base.errors import UsanceError
@@ -27,7 +28,6 @@ from usance.loan.bounds import (
 )
 from usance.loan.convention import OWN
 
-I64 = NDArray[np.int64]
 Shown = Callable[[int], str]
 _MAX_FEE_DAYS = 9 * 10**12
 """A fee times its days times a million stays within 64 bits."""

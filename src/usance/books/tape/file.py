@@ -15,15 +15,14 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from usance.base.arrays import I64
 from usance.base.errors import UsanceError
 from usance.books.errors import TapeError
 from usance.books.tape.columns import COLUMNS, NOT_GIVEN, TapeColumn
 from usance.books.tape.numbers import Wrong, read_cells
 from usance.measure.tape.file import read_rows
 
-I64 = NDArray[np.int64]
 MAX_PROBLEMS = 1_000
 """A file with more is of another kind; the rest would not help."""
 _KIND = ("model", "product")

@@ -14,10 +14,12 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from usance.base.arrays import I64
 from usance.base.book import Book
 from usance.base.codes import FactKind
 from usance.base.columns import arrays, arrow_schema
 from usance.base.dates import first_of_month, from_day, last_of_month, to_day, to_month
+from usance.base.segments import segment_codes
 from usance.base.tables import table
 from usance.books.close.scope import Pools, Scope
 from usance.books.loans import positions as p
@@ -28,9 +30,8 @@ from usance.books.loans.shards import Shard
 from usance.books.policies import Policies
 from usance.books.tape.book import TAPE, tape_shards
 from usance.loan.columns import FactColumns, TermColumns
-from usance.measure.triangles import Triangle, model_and_product, triangle
+from usance.measure.triangles import Triangle, triangle
 
-I64 = NDArray[np.int64]
 _CASH = len(p.PARTS)
 _POOL = 1 << 16
 _LOW = _POOL - 1
@@ -137,7 +138,7 @@ class TapeScope(Scope):
         held = self.tape.shard(number, to_month(self.day))
         cells = arrays(self.book.read("cells"))
         place = np.searchsorted(cells["cell"], held.cell)
-        segments = model_and_product(cells).astype(np.int64)
+        segments = segment_codes(cells).astype(np.int64)
         order = np.argsort(self.index.cells.cell)
         rows = order[np.searchsorted(self.index.cells.cell, held.cell, sorter=order)]
         loans = ExactLoans(

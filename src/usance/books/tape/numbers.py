@@ -16,15 +16,14 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from usance.base.arrays import I64
 from usance.base.codes import Code, Currency, FundingModel, Product, Status, parse
 from usance.base.dates import parse_date, parse_month, to_day, to_month
 from usance.base.errors import UsanceError
 from usance.books.tape.columns import NOT_GIVEN, TapeColumn
 from usance.loan.bounds import MAX_KERNEL_PRINCIPAL_MINOR
 
-I64 = NDArray[np.int64]
 Wrong = list[tuple[int, str, str]]
 """Rows from 0, what is wrong there, and what to do."""
 

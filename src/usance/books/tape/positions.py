@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from usance.base.arrays import I64
 from usance.base.codes import FundingModel, Status
 from usance.books.effective_interest.columns import effective_rates, fees_earned
 from usance.books.loans import positions as p
@@ -21,7 +22,6 @@ from usance.books.tape.columns import NOT_GIVEN, TERMS
 from usance.books.tape.file import GivenTape
 from usance.loan.columns import TermColumns
 
-I64 = NDArray[np.int64]
 _YEAR_DAYS = 365
 
 

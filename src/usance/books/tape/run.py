@@ -11,6 +11,7 @@ from usance.base.dates import format_month
 from usance.base.errors import unknown
 from usance.base.manifest import Manifest
 from usance.base.parameters import Parameters
+from usance.base.periods import quarter_label
 from usance.base.step import MANIFEST
 from usance.books.close.checklist import Closing, close
 from usance.books.close.closes import effective_closes
@@ -81,7 +82,7 @@ def periods_of(months: range, every: str) -> Iterator[ClosePeriod]:
         if every == "month":
             yield parse_close_period(format_month(month))
         elif month % 3 == 2:
-            yield parse_close_period(f"{1970 + month // 12}Q{month % 12 // 3 + 1}")
+            yield parse_close_period(quarter_label(month))
 
 
 def _known(book: Book, period: ClosePeriod) -> datetime:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from usance.base.arrays import I64
 from usance.base.codes import IfrsAdjustment
 from usance.base.columns import arrays
 from usance.base.dates import to_month
@@ -21,7 +22,6 @@ from usance.books.rules import load_rules
 from usance.disclose.drill.lines import Part
 from usance.disclose.drill.loans import LoanShare, LoanShares
 
-I64 = NDArray[np.int64]
 _NAMES = (
     "journal_id", "entity", "tag", "account", "period", "rule", "cell", "loan_id",
     "amount_minor", "currency", "fact_id",

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
+from usance.base.arrays import I64
 from usance.base.book import Book
 from usance.base.codes import IfrsAdjustment
 from usance.base.columns import arrays
@@ -25,8 +25,6 @@ from usance.books.loans.subledger import held, written
 from usance.books.postings import Lines, post
 from usance.books.rules import load_rules
 from usance.books.tape.book import holds_tape
-
-I64 = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,9 +13,10 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 
 from usance.base.dates import first_of_month, last_of_month, to_month
+from usance.base.periods import period_label
 from usance.books.periods import ClosePeriod
 
-_NAMES = {3: "{0}Q{1}", 6: "{0}H{1}"}
+_PARTS_OF_A_YEAR = (3, 6)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +80,5 @@ def _name(first: date, last: date, months: int) -> str:
         return f"FY{last.year}"
     if months == 9 and first.month == 1:
         return f"9M{last.year}"
-    if months in _NAMES and first.month % months == 1:
-        return _NAMES[months].format(last.year, last.month // months)
-    return f"{first}..{last}"
+    label = period_label(to_month(first), months) if months in _PARTS_OF_A_YEAR else ""
+    return label or f"{first}..{last}"

@@ -2,26 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
-import numpy as np
-from numpy.typing import NDArray
-
-if TYPE_CHECKING:  # to the compiler a Python int and a NumPy integer are one thing
-
-    def i64(value: object) -> int:
-        """A value as a signed 64-bit integer."""
-
-    def u64(value: object) -> int:
-        """A value as an unsigned one; its division by a constant is a multiplication."""
-
-else:
-    i64, u64 = np.int64, np.uint64
-
-I8: TypeAlias = NDArray[np.int8]
-I16: TypeAlias = NDArray[np.int16]
-I32: TypeAlias = NDArray[np.int32]
-I64: TypeAlias = NDArray[np.int64]
+from usance.base.arrays import I8, I16, I32, I64
 
 Plan: TypeAlias = tuple[int, int, int, int, int, int, int, int, int, int, int, int, int]
 """The terms of one loan with what follows from its dates; `plan` names the places."""

@@ -1,14 +1,15 @@
 """The loops over a column of our own loans: schedule, replay, start, step, view.
 
 Each works on rows `start … stop` of its arrays, so threads share a batch without sharing a row.
-A refused loan is counted in `refused` (how many, the first row, its reason + 16 × the position of
-the fact), and the loop goes on. Outputs are given, so that a caller can use the same memory again.
+A refused loan is counted in `refused` (how many, the first row, its packed refusal), and the loop
+goes on. Outputs are given, so that a caller can use the same memory again.
 """
 
 from __future__ import annotations
 
+from usance.base.arrays import I32, I64, i64, u64
 from usance.base.compiled import kernel
-from usance.loan.kernel.arrays import I32, I64, FactArrays, Order, Plan, State, TermArrays, i64, u64
+from usance.loan.kernel.arrays import FactArrays, Order, Plan, State, TermArrays
 from usance.loan.kernel.days import BEFORE_ALL, fold_facts
 from usance.loan.kernel.facts import fill_cumulative_dues
 from usance.loan.kernel.fold import (

@@ -7,10 +7,12 @@ negative one from the end, which takes a comparison each.
 
 from __future__ import annotations
 
+from usance.base.arrays import I64, i64, u64
 from usance.base.codes import FactKind
 from usance.base.compiled import kernel
+from usance.base.refusals import pack_refusal
 from usance.loan.bounds import MAX_KERNEL_FACTS
-from usance.loan.kernel.arrays import I64, FactArrays, Plan, State, i64, u64
+from usance.loan.kernel.arrays import FactArrays, Plan, State
 from usance.loan.kernel.facts import apply_fact, can_disburse
 from usance.loan.kernel.fold import (
     BALANCE,
@@ -162,11 +164,11 @@ def fold_facts(
         if at > first:
             before = i64(days[u64(at - 1)])
             if day < before or (day == before and kind < kinds[u64(at - 1)]):
-                return OUT_OF_ORDER + 16 * (at - first)
+                return pack_refusal(OUT_OF_ORDER, at - first)
         if day > until:
             break
         if day <= after:
-            return BACKDATED + 16 * (at - first)
+            return pack_refusal(BACKDATED, at - first)
         amount = amounts[u64(at)]
         stopped = at
         if kind == _PAID:
@@ -181,7 +183,7 @@ def fold_facts(
         if refusal == DOES_NOT_SETTLE:
             short = at
         elif refusal != OK:
-            return refusal + 16 * (at - first)
+            return pack_refusal(refusal, at - first)
         else:
             at += 1
     return OK

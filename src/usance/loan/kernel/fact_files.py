@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from usance.base.arrays import I8, I32, I64
 from usance.base.compiled import kernel
-from usance.loan.kernel.arrays import I8, I32, I64
 
 
 class FactRows(NamedTuple):

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from usance.base.arrays import I64, i64
 from usance.base.codes import Component, FactKind
 from usance.base.compiled import kernel
 from usance.loan.bounds import MAX_KERNEL_FACT_MINOR
-from usance.loan.kernel.arrays import I64, Plan, State, i64
+from usance.loan.kernel.arrays import Plan, State
 from usance.loan.kernel.fold import (
     BALANCE,
     CHARGED_OFF,

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from usance.base.arrays import I64, i64
 from usance.base.compiled import kernel
 from usance.loan.bounds import MAX_KERNEL_INSTALMENTS
-from usance.loan.kernel.arrays import I64, Plan, State, i64
+from usance.loan.kernel.arrays import Plan, State
 from usance.loan.kernel.level import level_minor
 from usance.loan.kernel.plan import (
     AMORT,

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from usance.base.arrays import i64
 from usance.base.compiled import kernel
-from usance.loan.kernel.arrays import i64
 
 _SPLIT = 134217729.0  # 2^27 + 1: halves a double into two that multiply without error (Dekker)
 

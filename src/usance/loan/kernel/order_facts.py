@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from usance.base.arrays import I64, i64, u64
 from usance.base.codes import Component, FactKind, Status
 from usance.base.compiled import kernel
 from usance.loan.bounds import MAX_KERNEL_FACTS
-from usance.loan.kernel.arrays import I64, FactArrays, Order, Plan, State, i64, u64
+from usance.loan.kernel.arrays import FactArrays, Order, Plan, State
 from usance.loan.kernel.facts import refuse_amount, transfer_claim
 from usance.loan.kernel.fold import (
     CHARGED_OFF,

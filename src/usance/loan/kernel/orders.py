@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from usance.base.arrays import i64, u64
 from usance.base.compiled import kernel
-from usance.loan.kernel.arrays import Order, Plan, State, i64, u64
+from usance.loan.kernel.arrays import Order, Plan, State
 from usance.loan.kernel.fold import (
     IS_SETTLED,
     META,

@@ -7,10 +7,11 @@ next one follows from the balance before it.
 
 from __future__ import annotations
 
+from usance.base.arrays import i64, u64
 from usance.base.compiled import kernel
 from usance.base.dates import month_starts
 from usance.loan.bounds import MAX_KERNEL_FEES_MINOR
-from usance.loan.kernel.arrays import Plan, i64, u64
+from usance.loan.kernel.arrays import Plan
 
 LEVEL, EQUAL_PRINCIPAL, INTEREST_ONLY = 0, 1, 2
 

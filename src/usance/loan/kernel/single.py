@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from usance.base.arrays import I64
 from usance.base.codes import FactKind
 from usance.base.compiled import kernel
 from usance.base.dates import EPOCH
+from usance.base.refusals import pack_refusal
 from usance.loan.bounds import MAX_KERNEL_INSTALMENTS
-from usance.loan.kernel.arrays import I64
 from usance.loan.kernel.days import BEFORE_ALL, fold_facts
 from usance.loan.kernel.facts import refuse_amount
 from usance.loan.kernel.fold import SLOTS, initialise
@@ -61,7 +62,7 @@ def replay_loan(terms: Scalars, given: I64, as_of: int, room: I64, out: I64) -> 
     for at in range(n):
         refusal = refuse_fact(days, kinds, amounts, refs, at)
         if refusal != OK:  # also of facts after the day, as `visible` has it
-            return refusal + 16 * at
+            return pack_refusal(refusal, at)
     for at in range(n):
         days[at] -= EPOCH
     code, day, state = terms[8] - 1, as_of - EPOCH, room[:SLOTS]

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from usance.base.arrays import I64
 from usance.base.codes import Status
 from usance.base.compiled import kernel
-from usance.loan.kernel.arrays import I64, Plan, State
+from usance.loan.kernel.arrays import Plan, State
 from usance.loan.kernel.facts import waived_amount
 from usance.loan.kernel.fold import (
     BALANCE,

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from usance.base.arrays import I8, I32, I64
 from usance.base.codes import FactKind
 from usance.base.compiled import kernel
-from usance.loan.kernel.arrays import I8, I32, I64
 
 VALID, OUT_OF_ORDER, BAD_REVERSAL = 0, 1, 2
 

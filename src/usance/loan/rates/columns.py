@@ -17,12 +17,11 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from usance.base.arrays import I64
 from usance.base.compiled import in_threads, kernel
 from usance.base.errors import AmountError
 from usance.loan.rates.annual import RateBasis, irr_by_periods
 from usance.loan.rates.equation import RateNotFound
-
-Int64s = NDArray[np.int64]
 
 # Beyond these a float64 no longer holds an amount, or half a ppb of a rate, exactly.
 MAX_AMOUNT = 2.0**53
@@ -34,9 +33,7 @@ UNIT_ROUNDOFF = 2.0**-53
 PPB = 1e9
 
 
-def nominal_rates_ppb(
-    amounts_minor: Int64s, offsets: Int64s | None = None, per_year: int = 12
-) -> Int64s:
+def nominal_rates_ppb(amounts_minor: I64, offsets: I64 | None = None, per_year: int = 12) -> I64:
     """`per_year` times the rate a period: a table of a loan per row, or flat with offsets.
 
     Loan k's flows are `amounts_minor[offsets[k] : offsets[k + 1]]`, one a period, the first at
@@ -45,16 +42,12 @@ def nominal_rates_ppb(
     return _rates(amounts_minor, offsets, per_year, RateBasis.NOMINAL_MONTHLY)
 
 
-def effective_rates_ppb(
-    amounts_minor: Int64s, offsets: Int64s | None = None, per_year: int = 12
-) -> Int64s:
+def effective_rates_ppb(amounts_minor: I64, offsets: I64 | None = None, per_year: int = 12) -> I64:
     """The rate a period compounded over a year; the same arguments."""
     return _rates(amounts_minor, offsets, per_year, RateBasis.EFFECTIVE)
 
 
-def _rates(
-    amounts_minor: Int64s, offsets: Int64s | None, per_year: int, basis: RateBasis
-) -> Int64s:
+def _rates(amounts_minor: I64, offsets: I64 | None, per_year: int, basis: RateBasis) -> I64:
     flat, bounds = _flat(amounts_minor, offsets)
     count = len(bounds) - 1
     rates = np.empty(count, np.int64)
@@ -75,7 +68,7 @@ def _rates(
     return rates
 
 
-def _flat(amounts_minor: Int64s, offsets: Int64s | None) -> tuple[Int64s, Int64s]:
+def _flat(amounts_minor: I64, offsets: I64 | None) -> tuple[I64, I64]:
     if amounts_minor.dtype != np.int64:
         raise AmountError(
             f"amounts of type {amounts_minor.dtype}", fix="Give whole minor units as int64"
@@ -91,7 +84,7 @@ def _flat(amounts_minor: Int64s, offsets: Int64s | None) -> tuple[Int64s, Int64s
     return np.ascontiguousarray(amounts_minor), offsets.astype(np.int64)
 
 
-def _is_partition(offsets: Int64s, size: int) -> bool:
+def _is_partition(offsets: I64, size: int) -> bool:
     if offsets.ndim != 1 or not len(offsets) or offsets[0] != 0 or offsets[-1] != size:
         return False
     return bool((np.diff(offsets) >= 0).all())
@@ -99,13 +92,13 @@ def _is_partition(offsets: Int64s, size: int) -> bool:
 
 @kernel
 def _solve_rows(
-    flat: Int64s,
-    bounds: Int64s,
+    flat: I64,
+    bounds: I64,
     per_year: float,
     compounded: bool,
     start: int,
     stop: int,
-    rates: Int64s,
+    rates: I64,
     proved: NDArray[np.bool_],
 ) -> None:
     for row in range(start, stop):
@@ -135,7 +128,7 @@ def _solve_rows(
 
 
 @kernel(inline=True)
-def _first_guess(flat: Int64s, first: int, last: int) -> float:
+def _first_guess(flat: I64, first: int, last: int) -> float:
     """The discount of a period if all payments came at their average time; 0 if not plain.
 
     By convexity it is at or above the true one where there is one advance, so that Newton's steps
@@ -159,7 +152,7 @@ def _first_guess(flat: Int64s, first: int, last: int) -> float:
 
 
 @kernel(inline=True)
-def _value(flat: Int64s, first: int, last: int, discount: float) -> tuple[float, float, float]:
+def _value(flat: I64, first: int, last: int, discount: float) -> tuple[float, float, float]:
     """Value of the flows, its slope by the discount, and the value of their sizes."""
     value = slope = size = 0.0
     for k in range(last - 1, first - 1, -1):
@@ -170,9 +163,7 @@ def _value(flat: Int64s, first: int, last: int, discount: float) -> tuple[float,
 
 
 @kernel(inline=True)
-def _sign(
-    flat: Int64s, first: int, last: int, ppb: float, per_year: float, compounded: bool
-) -> int:
+def _sign(flat: I64, first: int, last: int, ppb: float, per_year: float, compounded: bool) -> int:
     """The sign of the value at an annual rate, 0 where rounding errors could hide it."""
     base = ppb / PPB if compounded else ppb / (PPB * per_year)
     if base < LOWEST_RATE:

@@ -7,8 +7,8 @@ they earn 1.5 to 2 times what an ordinary request earns with those sources, with
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from usance.base.arrays import I64
 from usance.base.codes import Product
 from usance.base.rates import PPM
 from usance.match.backtest.stream_types import RATE_CAP_PPM, REGIONS, Types
@@ -16,12 +16,11 @@ from usance.match.chance import ARRIVALS, between, drawn
 from usance.match.mandates.mandate import Mandates
 from usance.match.mandates.margins import margin_tables
 
-Numbers = NDArray[np.int64]
 MONTHS = 12
 
 
 def late_requests(
-    columns: dict[str, Numbers], first: int, seed: int, mandates: Mandates, types: Types
+    columns: dict[str, I64], first: int, seed: int, mandates: Mandates, types: Types
 ) -> None:
     """Make every request from position `first` on a late one, in place."""
     special = len(REGIONS) + 1

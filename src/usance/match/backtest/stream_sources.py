@@ -14,12 +14,11 @@ from datetime import date
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from usance.base.arrays import I64
 from usance.match.backtest.stream_types import CHANNELS, GRADES, REGIONS, SPECIAL_REGION, Types
 from usance.match.chance import SOURCES, between, chosen, drawn
 
-Numbers = NDArray[np.int64]
 FIRST, LAST = date(2024, 6, 1), date(2024, 6, 30)
 DAYS = (LAST - FIRST).days + 1
 _MODELS = ("capital_heavy", "on_balance_sheet", "capital_light", "ice", "tech_solutions")
@@ -33,7 +32,7 @@ def tight_count(sources: int) -> int:
     return max(1, sources // 16)
 
 
-def make_sources(seed: int, count: int, types: Types, requests: Numbers) -> dict[str, Any]:
+def make_sources(seed: int, count: int, types: Types, requests: I64) -> dict[str, Any]:
     """The content of MANDATES.yaml; `requests` are expected of each type."""
     sources = [_source(seed, number, count) for number in range(1, count + 1)]
     eligible = np.array(

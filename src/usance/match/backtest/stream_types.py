@@ -12,10 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from usance.base.arrays import I64
 from usance.base.codes import Product
 from usance.match.chance import TYPES, between, chosen, drawn
 
-Numbers = NDArray[np.int64]
 REGIONS = tuple(f"region_{number:02}" for number in range(1, 32))
 SPECIAL_REGION = "free_zone"
 CHANNELS = tuple(f"channel_{number:02}" for number in range(1, 13))
@@ -32,14 +32,14 @@ RATE_CAP_PPM = 240_000
 class Types:
     """Segments of demand; each is a mean around which its requests lie."""
 
-    product: Numbers
-    region: Numbers
-    grade: Numbers
-    channel: Numbers
-    months: Numbers
-    amount_minor: Numbers
-    rate_ppm: Numbers
-    weight: Numbers
+    product: I64
+    region: I64
+    grade: I64
+    channel: I64
+    months: I64
+    amount_minor: I64
+    rate_ppm: I64
+    weight: I64
     """How common each is."""
 
     def __len__(self) -> int:
@@ -82,13 +82,13 @@ def make_types(seed: int, count: int) -> Types:
     )
 
 
-def around(amount_minor: Numbers, rolls: NDArray[np.uint64]) -> Numbers:
+def around(amount_minor: I64, rolls: NDArray[np.uint64]) -> I64:
     """Amounts around a mean: 40 % to 160 % of it, in steps of a hundred yuan."""
-    whole: Numbers = amount_minor * between(rolls, 40, 160) // 100 // 100_00 * 100_00
+    whole: I64 = amount_minor * between(rolls, 40, 160) // 100 // 100_00 * 100_00
     return np.maximum(whole, 100_00)
 
 
-def rates_around(rate_ppm: Numbers, rolls: NDArray[np.uint64]) -> Numbers:
+def rates_around(rate_ppm: I64, rolls: NDArray[np.uint64]) -> I64:
     """Rates up to one point and a half around a mean, in tenths of a point, within the cap."""
-    near: Numbers = rate_ppm + 1_000 * between(rolls, -15, 15)
+    near: I64 = rate_ppm + 1_000 * between(rolls, -15, 15)
     return np.minimum(near, RATE_CAP_PPM)

@@ -19,8 +19,8 @@ from typing import Any
 
 import numpy as np
 import yaml
-from numpy.typing import NDArray
 
+from usance.base.arrays import I64
 from usance.base.dates import to_day
 from usance.base.ids import PER_USER
 from usance.match.backtest.stream_late import late_requests
@@ -38,7 +38,6 @@ from usance.match.router.requests import (
     write_requests,
 )
 
-Numbers = NDArray[np.int64]
 SEGMENTS = 400
 # The business day of Asia/Shanghai begins eight hours before that of UTC.
 _OFFSET_SECONDS = 8 * 3600
@@ -97,7 +96,7 @@ def make_stream(
     return Stream(drawn_requests, text, mandates, _forecast(types, expected))
 
 
-def day_weights(kind: StreamKind) -> Numbers:
+def day_weights(kind: StreamKind) -> I64:
     """How busy each day is: weekends quieter, the last three days of the month busier."""
     days = [FIRST + timedelta(days=number) for number in range(DAYS)]
     if kind is not StreamKind.SEASONAL:
@@ -105,7 +104,7 @@ def day_weights(kind: StreamKind) -> Numbers:
     return np.array([_busy(each) for each in days], np.int64)
 
 
-def _foreseen(kind: StreamKind, by_day: Numbers) -> Numbers:
+def _foreseen(kind: StreamKind, by_day: I64) -> I64:
     """The same as far as a forecast knows: nothing of the last days of an adversarial stream."""
     if kind is not StreamKind.ADVERSARIAL:
         return by_day
@@ -118,15 +117,15 @@ def _busy(day: date) -> int:
     return (70 if weekend else 100) + (50 if day.day > DAYS - 3 else 0)
 
 
-def _expected(kind: StreamKind, types: Types, by_day: Numbers, total: int) -> Numbers:
+def _expected(kind: StreamKind, types: Types, by_day: I64, total: int) -> I64:
     """Requests expected by day and type: whole numbers that sum to the total."""
     weights = by_day[:, None] * _day_shares(kind, types)
     ends = np.cumsum(weights.ravel())
-    counts: Numbers = np.diff(ends * total // ends[-1], prepend=0).reshape(weights.shape)
+    counts: I64 = np.diff(ends * total // ends[-1], prepend=0).reshape(weights.shape)
     return counts
 
 
-def _day_shares(kind: StreamKind, types: Types) -> Numbers:
+def _day_shares(kind: StreamKind, types: Types) -> I64:
     """The weight of each type on each day that a forecast knows of."""
     shares = np.tile(types.weight * _FINE, (DAYS, 1))
     if kind is StreamKind.SEASONAL:
@@ -136,14 +135,14 @@ def _day_shares(kind: StreamKind, types: Types) -> Numbers:
     return shares
 
 
-def _forecast(types: Types, expected: Numbers) -> Demand:
+def _forecast(types: Types, expected: I64) -> Demand:
     day, row = np.nonzero(expected)
     names = ("product", "region", "grade", "channel", "months", "amount_minor", "rate_ppm")
     columns: dict[str, Any] = {name: getattr(types, name)[row] for name in names}
     return demand_of(day=to_day(FIRST) + day, requests=expected[day, row], **columns)
 
 
-def _arrivals(kind: StreamKind, seed: int, count: int, by_day: Numbers) -> tuple[Numbers, Numbers]:
+def _arrivals(kind: StreamKind, seed: int, count: int, by_day: I64) -> tuple[I64, I64]:
     """Day (from 0) and moment of each request, in order."""
     rows = np.arange(count, dtype=np.int64)
     day = chosen(drawn(seed, ARRIVALS, rows, 0), by_day)
@@ -158,9 +157,7 @@ def _arrivals(kind: StreamKind, seed: int, count: int, by_day: Numbers) -> tuple
     return day, seconds * MICROSECONDS
 
 
-def _drawn_requests(
-    kind: StreamKind, seed: int, types: Types, day: Numbers, at: Numbers
-) -> dict[str, Numbers]:
+def _drawn_requests(kind: StreamKind, seed: int, types: Types, day: I64, at: I64) -> dict[str, I64]:
     rows = np.arange(len(day), dtype=np.int64)
     rolls = drawn(seed, ARRIVALS, rows, 3)
     row = np.empty(len(day), np.int64)
@@ -178,7 +175,7 @@ def _drawn_requests(
     return columns
 
 
-def _drifted(shares: Numbers) -> Numbers:
+def _drifted(shares: I64) -> I64:
     """Every second type grows by half to the last day, the others shrink by half."""
     days = np.arange(DAYS, dtype=np.int64)[:, None]
     sign = np.where(np.arange(shares.shape[1]) % 2 == 0, 1, -1)[None, :]
@@ -192,7 +189,7 @@ def _leaving(content: dict[str, Any]) -> dict[str, Any]:
     return {"at": noon, "source": largest["source"], "event": "leaves"}
 
 
-def _loans(seed: int, count: int) -> Numbers:
+def _loans(seed: int, count: int) -> I64:
     """Loan ids: half as many users as requests, each with loans numbered from 1."""
     rows = np.arange(count, dtype=np.int64)
     users = between(drawn(seed, ARRIVALS, rows, 6), 1, max(count // 2, 1))

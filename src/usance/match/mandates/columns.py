@@ -20,8 +20,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from usance.base.arrays import I64, U64
 from usance.base.codes import FundingModel, Product
 from usance.base.dates import to_day
 from usance.base.draws import CERTAIN
@@ -39,8 +39,6 @@ from usance.match.mandates.mandate import (
 )
 from usance.match.mandates.margins import margin_tables
 
-Numbers = NDArray[np.int64]
-Bits = NDArray[np.uint64]
 T = TypeVar("T")
 WORD = 64
 NO_ROOM_LIMIT = 1 << 62
@@ -52,58 +50,58 @@ MEASURES = tuple(Measure)
 class SourceColumns(NamedTuple):
     """What never changes while a stream is routed; the last axis is the mandate."""
 
-    products: Bits
-    regions: Bits
-    grades: Bits
-    channels: Bits
-    months: Bits
-    region_codes: Numbers
+    products: U64
+    regions: U64
+    grades: U64
+    channels: U64
+    months: U64
+    region_codes: I64
     """Regions some mandate names, sorted; row n is the n-th, the last row every other one."""
-    channel_codes: Numbers
-    grade_codes: Numbers
-    source: Numbers
-    least: Numbers
-    most: Numbers
-    opens: Numbers
-    cut_off: Numbers
-    needs: Numbers
-    refuses: Numbers
-    borrower: Numbers
-    own_ppm: Numbers
-    approval: Numbers
+    channel_codes: I64
+    grade_codes: I64
+    source: I64
+    least: I64
+    most: I64
+    opens: I64
+    cut_off: I64
+    needs: I64
+    refuses: I64
+    borrower: I64
+    own_ppm: I64
+    approval: I64
     """Expected approval rate, parts per million."""
-    priority: Numbers
-    margin_base: Numbers
-    margin_slope: Numbers
-    mix_start: Numbers
-    mix_measure: Numbers
-    mix_member: Numbers
-    mix_bound: Numbers
-    rooms: Numbers
+    priority: I64
+    margin_base: I64
+    margin_slope: I64
+    mix_start: I64
+    mix_measure: I64
+    mix_member: I64
+    mix_bound: I64
+    rooms: I64
     """Of the platform's rooms (guarantee, microcredit, liquidity): parts per million of a loan."""
-    losses: Numbers
+    losses: I64
     """Annual expected loss of each grade in `grade_codes`, parts per million."""
-    model: Numbers
-    model_most: Numbers
+    model: I64
+    model_most: I64
     """By model: its most share of everything placed, parts per million."""
-    flags: Numbers
+    flags: I64
     """Whether hours, attributes, borrowers, platform rooms and models need to be looked at."""
-    barred_users: Numbers
+    barred_users: I64
     """Users on some blacklist, sorted."""
-    ones: Numbers
+    ones: I64
     """A million for each column: margins as they are."""
-    barred: Bits
+    barred: U64
     """For each of them the columns that do not lend to them."""
-    last_day: Numbers
+    last_day: I64
     """The last day a mandate is in force."""
-    budget_limit: Numbers
+    budget_limit: I64
     """Numbers of limits, 0 where there is none: of the total, monthly and daily budget."""
-    borrower_limit: Numbers
-    room_limit: Numbers
+    borrower_limit: I64
+    room_limit: I64
     """By platform room."""
-    model_limit: Numbers
+    model_limit: I64
     """By model: of its most share."""
-    mix_limit: Numbers
+    mix_limit: I64
     """By limit on the mix."""
 
 
@@ -168,7 +166,7 @@ def source_columns(mandates: Mandates) -> SourceColumns:
     )
 
 
-def places(codes: Numbers, values: Numbers) -> Numbers:
+def places(codes: I64, values: I64) -> I64:
     """The row of each code in a table that ends with a row for every other one."""
     if not len(codes):
         return np.zeros(len(values), np.int64)
@@ -176,7 +174,7 @@ def places(codes: Numbers, values: Numbers) -> Numbers:
     return np.where(codes[found] == values, found, len(codes))
 
 
-def bit_set(columns: Iterable[int], count: int) -> Bits:
+def bit_set(columns: Iterable[int], count: int) -> U64:
     """A set of columns as words."""
     words = np.zeros(-(-count // WORD), np.uint64)
     for column in columns:
@@ -184,12 +182,12 @@ def bit_set(columns: Iterable[int], count: int) -> Bits:
     return words
 
 
-def thresholds(approval_ppm: Numbers) -> Numbers:
+def thresholds(approval_ppm: I64) -> I64:
     """What a draw is compared with for each approval rate; see `base.draws.threshold`."""
     return np.array([CERTAIN * int(rate) // PPM for rate in approval_ppm], np.int64)
 
 
-def platform_rooms(rows: Sequence[Mandate]) -> Numbers:
+def platform_rooms(rows: Sequence[Mandate]) -> I64:
     """How much of a loan each platform room is used for, by room and mandate."""
     guaranteed = [
         each.model is FundingModel.CAPITAL_HEAVY and not each.guarantee.guarantor for each in rows
@@ -205,7 +203,7 @@ def platform_rooms(rows: Sequence[Mandate]) -> Numbers:
     return np.array([used[kind] for kind in PLATFORM_ROOMS], np.int64)
 
 
-def _limit_numbers(mandates: Mandates) -> dict[str, Numbers]:
+def _limit_numbers(mandates: Mandates) -> dict[str, I64]:
     """The number of every limit a kernel may find binding, where the kernel looks for it."""
     count = len(mandates.mandates)
     budget, borrower = np.zeros((len(BUDGETS), count), np.int64), np.zeros(count, np.int64)
@@ -229,9 +227,9 @@ def _limit_numbers(mandates: Mandates) -> dict[str, Numbers]:
 
 
 def _flags(
-    platform: Platform, opens: Numbers, cut_off: Numbers, tags: Numbers, borrower: Numbers,
-    most: Numbers,
-) -> Numbers:  # fmt: skip
+    platform: Platform, opens: I64, cut_off: I64, tags: I64, borrower: I64,
+    most: I64,
+) -> I64:  # fmt: skip
     """Which looks the kernel can spare itself; in the order it knows them by."""
     rooms = (platform.guarantee_minor, platform.microcredit_minor, platform.liquidity_minor)
     needed = (
@@ -241,7 +239,7 @@ def _flags(
     return np.array([bool(each) for each in needed], np.int64)
 
 
-def _each(rows: Sequence[T], value: Callable[[T], int]) -> Numbers:
+def _each(rows: Sequence[T], value: Callable[[T], int]) -> I64:
     return np.array([value(row) for row in rows], np.int64)
 
 
@@ -250,13 +248,13 @@ def _mixed_regions(rows: Sequence[Mandate]) -> frozenset[int]:
     return frozenset(each.member for each in named)
 
 
-def _member(limit: MixLimit, regions: Numbers, grades: Numbers) -> int:
+def _member(limit: MixLimit, regions: I64, grades: I64) -> int:
     """The row of what a limit speaks of, in the table of its kind."""
     codes = {Measure.REGION: regions, Measure.GRADE: grades}.get(limit.measure)
     return limit.member if codes is None else int(np.searchsorted(codes, limit.member))
 
 
-def _sets(codes: Iterable[int], accepted: Sequence[frozenset[int]], *, rest: bool) -> Bits:
+def _sets(codes: Iterable[int], accepted: Sequence[frozenset[int]], *, rest: bool) -> U64:
     """The columns that take each code; an empty set takes all, and the rest where there is one."""
     rows = [
         [column for column, own in enumerate(accepted) if not own or int(code) in own]
@@ -267,7 +265,7 @@ def _sets(codes: Iterable[int], accepted: Sequence[frozenset[int]], *, rest: boo
     return np.stack([bit_set(row, len(accepted)) for row in rows])
 
 
-def _tenors(own: Sequence[Eligibility]) -> Bits:
+def _tenors(own: Sequence[Eligibility]) -> U64:
     """By months, from none (which nobody takes) to one more than the longest."""
     rows = [
         [
@@ -280,7 +278,7 @@ def _tenors(own: Sequence[Eligibility]) -> Bits:
     return np.stack([bit_set(row, len(own)) for row in rows])
 
 
-def _barred(users: Numbers, lists: Sequence[frozenset[int]]) -> Bits:
+def _barred(users: I64, lists: Sequence[frozenset[int]]) -> U64:
     rows = [
         bit_set((c for c, own in enumerate(lists) if int(user) in own), len(lists))
         for user in users
@@ -288,5 +286,5 @@ def _barred(users: Numbers, lists: Sequence[frozenset[int]]) -> Bits:
     return np.stack(rows) if rows else np.zeros((0, -(-len(lists) // WORD)), np.uint64)
 
 
-def _codes(sets: Iterable[frozenset[int]]) -> Numbers:
+def _codes(sets: Iterable[frozenset[int]]) -> I64:
     return np.array(sorted(frozenset().union(*sets)), np.int64)

@@ -32,15 +32,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from usance.base.arrays import I64
 from usance.base.codes import FundingModel
 from usance.base.rates import PPB, PPM
 from usance.match.mandates.mandate import Mandate, Platform
 
 _TWICE_YEAR = 24
 _FINE = PPB // PPM
-Numbers = NDArray[np.int64]
 
 
 def margin_minor(
@@ -75,8 +74,8 @@ def margin_line(
 
 
 def margin_tables(
-    mandates: tuple[Mandate, ...], platform: Platform, months: Numbers, losses_ppm: Numbers
-) -> tuple[Numbers, Numbers]:
+    mandates: tuple[Mandate, ...], platform: Platform, months: I64, losses_ppm: I64
+) -> tuple[I64, I64]:
     """Base and slope for every tenor, grade and mandate, with the mandate as the last axis."""
     shape = (len(months), len(losses_ppm), len(mandates))
     base, slope = np.zeros(shape, np.int64), np.zeros(shape, np.int64)

@@ -8,16 +8,15 @@ their mean amount and rate.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from usance.base.arrays import I64
 from usance.match.mandates.columns import SourceColumns
 from usance.match.router.rows import Rows
 
-Numbers = NDArray[np.int64]
 RATE_STEP_PPM = 10_000
 
 
-def aggregate(rows: Rows, slot: Numbers, columns: SourceColumns, most: int) -> tuple[Rows, Numbers]:
+def aggregate(rows: Rows, slot: I64, columns: SourceColumns, most: int) -> tuple[Rows, I64]:
     """At most so many rows with their slots; if there are more kinds, a fair choice of them."""
     amounts = np.unique(np.concatenate([columns.least, columns.most + 1]))
     hours = np.unique(np.concatenate([columns.opens, columns.cut_off]))
@@ -44,7 +43,7 @@ def aggregate(rows: Rows, slot: Numbers, columns: SourceColumns, most: int) -> t
     return _chosen(merged, np.ascontiguousarray(slot[first]), most)
 
 
-def _chosen(rows: Rows, slot: Numbers, most: int) -> tuple[Rows, Numbers]:
+def _chosen(rows: Rows, slot: I64, most: int) -> tuple[Rows, I64]:
     """A systematic choice: rows in order, each picked as often as its volume says."""
     if len(rows.amount) <= most:
         return rows, slot

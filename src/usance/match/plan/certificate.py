@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from usance.base.arrays import I64
 from usance.base.dates import from_day, to_month
 from usance.base.rates import PPB, PPM
 from usance.match.mandates.columns import SourceColumns, bit_set
@@ -27,7 +28,6 @@ from usance.match.router.releases import NO_RELEASES, Releases, room_by_day
 from usance.match.router.requests import MICROSECONDS
 from usance.match.router.rows import Rows
 
-Numbers = NDArray[np.int64]
 # Rows of the linear programmes that the prices begin with: all candidates of few, few of many.
 PLAN_ROWS = (1_500, 6_000)
 # Steps of the descent after that, in parts per billion of the amount.
@@ -46,7 +46,7 @@ class Hindsight:
 
 
 def hindsight(
-    rows: Rows, moments: Numbers, mandates: Mandates, columns: SourceColumns, *,
+    rows: Rows, moments: I64, mandates: Mandates, columns: SourceColumns, *,
     releases: Releases = NO_RELEASES, steps: int = STEPS,
 ) -> Hindsight:  # fmt: skip
     """The bound on what these requests could have earned."""
@@ -62,7 +62,7 @@ def hindsight(
 
 
 def whole_problem(
-    rows: Rows, moments: Numbers, mandates: Mandates, columns: SourceColumns, releases: Releases, *,
+    rows: Rows, moments: I64, mandates: Mandates, columns: SourceColumns, releases: Releases, *,
     by_day: bool = True,
 ) -> tuple[Problem, tuple[int, ...]]:  # fmt: skip
     """All requests and every limit of the file, in slots of time.
@@ -98,7 +98,7 @@ def whole_problem(
 
 
 def _add_total(
-    weights: LimitWeights, limit: Limit, mandates: Mandates, day: Numbers | None,
+    weights: LimitWeights, limit: Limit, mandates: Mandates, day: I64 | None,
     room: dict[int, int],
 ) -> None:  # fmt: skip
     """A total budget with all that comes back; and, until each day it does, without the rest."""
@@ -111,7 +111,7 @@ def _add_total(
 
 
 def _planned(
-    rows: Rows, moments: Numbers, mandates: Mandates, columns: SourceColumns, releases: Releases,
+    rows: Rows, moments: I64, mandates: Mandates, columns: SourceColumns, releases: Releases,
     numbers: tuple[int, ...],
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:  # fmt: skip
     """Prices from a linear programme over the whole stream, put together to few rows."""
@@ -146,7 +146,7 @@ def open_columns(mandates: Mandates, day: int, events: int) -> NDArray[np.uint64
     return bit_set(kept, len(rows))
 
 
-def approvals(mandates: Mandates, columns: SourceColumns, events: int) -> Numbers:
+def approvals(mandates: Mandates, columns: SourceColumns, events: int) -> I64:
     """Approval rates after so many events, parts per million."""
     rates = columns.approval.copy()
     for event in mandates.events[:events]:
@@ -167,7 +167,7 @@ def total_bound(mandates: Mandates, limit: Limit) -> int:
 
 
 def add_limit(
-    weights: LimitWeights, limit: Limit, mandates: Mandates, day: Numbers, group: Numbers | None,
+    weights: LimitWeights, limit: Limit, mandates: Mandates, day: I64, group: I64 | None,
     largest: float,
 ) -> None:  # fmt: skip
     """One limit; a daily or monthly budget for each of its days or months, or for their sum."""

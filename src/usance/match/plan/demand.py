@@ -25,8 +25,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from usance.base.arrays import I64
 from usance.base.codes import Product
 from usance.base.dates import from_day
 from usance.match.csv_columns import Column, Day, Whole, read_columns, write_columns
@@ -34,7 +34,6 @@ from usance.match.errors import DemandError
 from usance.match.mandates.mandate import MAX_AMOUNT_MINOR, Mandates
 from usance.match.router.requests import MAX_RATE_PPM, Requests, from_columns
 
-Numbers = NDArray[np.int64]
 SEGMENT = ("product", "region", "grade", "channel", "months", "amount_minor", "rate_ppm")
 NO_DAY = -1
 
@@ -44,9 +43,9 @@ class Demand:
     """Expected requests by segment, as requests that each stand for many."""
 
     segments: Requests
-    day: Numbers
+    day: I64
     """The day number of each row, -1 where rows are for the whole period."""
-    requests: Numbers
+    requests: I64
 
     @property
     def total_requests(self) -> int:

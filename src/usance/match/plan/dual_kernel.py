@@ -11,22 +11,20 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from usance.base.arrays import F64, I64
 from usance.base.compiled import kernel
 from usance.base.rates import PPB, PPM
 from usance.match.mandates.columns import SourceColumns
 from usance.match.router.rank_kernel import PRICES, mix_weight, rank
 from usance.match.router.rows import Rows
 
-Numbers = NDArray[np.int64]
-Floats = NDArray[np.float64]
-
 
 @kernel
 def worth_run(
-    start: int, stop: int, rows: Rows, slot: Numbers, columns: SourceColumns,
-    open_sets: NDArray[np.uint64], approval: Numbers, price: Numbers, mix_price: Numbers,
-    unlimited: Numbers, no_mix: Numbers, nothing: Numbers, amounts: Floats, mix_use: Floats,
-    top: Numbers, top_net: Numbers, blocked: Numbers,
+    start: int, stop: int, rows: Rows, slot: I64, columns: SourceColumns,
+    open_sets: NDArray[np.uint64], approval: I64, price: I64, mix_price: I64,
+    unlimited: I64, no_mix: I64, nothing: I64, amounts: F64, mix_use: F64,
+    top: I64, top_net: I64, blocked: I64,
 ) -> float:  # fmt: skip
     """The worth of requests `start` to `stop`; adds what each column is expected to lend.
 

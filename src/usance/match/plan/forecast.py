@@ -21,11 +21,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from usance.base.arrays import F64, I64
 from usance.base.rates import PPB, PPM
 from usance.match.errors import ForecastError
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 WEEK = 7
 END_DAYS = 3
@@ -39,17 +37,17 @@ _TINY = 1e-9  # effects are zero only where nothing was ever asked for
 class Forecast(NamedTuple):
     """By segment (row): each coming day (column) and their sum, each with its interval."""
 
-    day: Ints
-    day_low: Ints
-    day_high: Ints
-    total: Ints
-    total_low: Ints
-    total_high: Ints
+    day: I64
+    day_low: I64
+    day_high: I64
+    total: I64
+    total_low: I64
+    total_high: I64
     promised_ppm: int
     """The share of days inside the interval that this much history can promise."""
 
 
-def daily(days: Ints, segments: Ints, amounts: Ints, *, first: int, last: int, count: int) -> Ints:
+def daily(days: I64, segments: I64, amounts: I64, *, first: int, last: int, count: int) -> I64:
     """Rows of a stream as demand by segment (0 … count − 1) and day, zero where there was none.
 
     >>> daily(
@@ -65,7 +63,7 @@ def daily(days: Ints, segments: Ints, amounts: Ints, *, first: int, last: int, c
 
 
 def forecast(
-    demand: Ints,
+    demand: I64,
     first: int,
     *,
     horizon: int,
@@ -93,7 +91,7 @@ def forecast(
     )
 
 
-def _check(demand: Ints, horizon: int, coverage_ppm: int, half_life_days: int) -> None:
+def _check(demand: I64, horizon: int, coverage_ppm: int, half_life_days: int) -> None:
     if demand.ndim != 2 or not demand.shape[1] or demand.dtype.kind not in "iu":
         fix = "Give whole numbers, a row for each segment and a column for each day"
         raise ForecastError(f"a history of shape {demand.shape}, {demand.dtype}", fix=fix)
@@ -106,7 +104,7 @@ def _check(demand: Ints, horizon: int, coverage_ppm: int, half_life_days: int) -
         raise ForecastError(what, fix="Give at least one day each, and a coverage inside 0 to 100%")
 
 
-def _factors(demand: Ints, days: Ints) -> Floats:
+def _factors(demand: I64, days: I64) -> F64:
     """Weekday × month-end effect of every day, past and coming."""
     past = demand.shape[1]
     weekday, left = days % WEEK, _days_left(days)
@@ -121,7 +119,7 @@ def _factors(demand: Ints, days: Ints) -> Floats:
     return factors
 
 
-def _effect(demand: Ints, expected: Floats, groups: Ints, count: int) -> Floats:
+def _effect(demand: I64, expected: F64, groups: I64, count: int) -> F64:
     """Demand over expected by segment and group of days; 1 unless all were seen twice."""
     masks = [groups == group for group in range(count)]
     sizes = np.array([mask.sum() for mask in masks])
@@ -136,7 +134,7 @@ def _effect(demand: Ints, expected: Floats, groups: Ints, count: int) -> Floats:
     return mixed if sizes.min() >= 2 else np.ones_like(mixed)
 
 
-def _levels(demand: Ints, factors: Floats, decay: float) -> Floats:
+def _levels(demand: I64, factors: F64, decay: float) -> F64:
     """The level after each day of history: weighted demand over weighted effects."""
     levels = np.empty(demand.shape)
     above, below = np.zeros(len(demand)), np.zeros(len(demand))
@@ -147,7 +145,7 @@ def _levels(demand: Ints, factors: Floats, decay: float) -> Floats:
     return levels
 
 
-def _errors(demand: Ints, levels: Floats, factors: Floats) -> Floats:
+def _errors(demand: I64, levels: F64, factors: F64) -> F64:
     """Demand over its forecast of the evening before, in rising order."""
     past = demand.shape[1]
     start = min(WEEK, past // 2) or past  # a level of the first few days is no forecast
@@ -156,7 +154,7 @@ def _errors(demand: Ints, levels: Floats, factors: Floats) -> Floats:
     return np.sort(_ratio(demand[:, start:], expected, otherwise=1), axis=1)
 
 
-def _bounds(errors: Floats, coverage_ppm: int) -> tuple[Floats, Floats, int]:
+def _bounds(errors: F64, coverage_ppm: int) -> tuple[F64, F64, int]:
     """The errors that leave half of the rest outside on each side, and what that promises.
 
     A new error falls between any two neighbours of n earlier ones with a chance of 1 in n + 1.
@@ -170,7 +168,7 @@ def _bounds(errors: Floats, coverage_ppm: int) -> tuple[Floats, Floats, int]:
     return np.minimum(low, 1), np.maximum(high, 1), max(promised_ppm, 0)
 
 
-def _width(day: Floats, errors: Floats, decay: float, past: int, coverage_ppm: int) -> Floats:
+def _width(day: F64, errors: F64, decay: float, past: int, coverage_ppm: int) -> F64:
     """How far a sum of days may be off: each day's error is its own, the level's they share."""
     from statistics import NormalDist
 
@@ -182,7 +180,7 @@ def _width(day: Floats, errors: Floats, decay: float, past: int, coverage_ppm: i
     return np.asarray(times * np.sqrt(variance * spread))
 
 
-def _days_left(days: Ints) -> Ints:
+def _days_left(days: I64) -> I64:
     """Days to the month's last: 0 on it."""
     dates = days.astype("datetime64[D]")
     return (dates.astype("datetime64[M]") + 1).astype("datetime64[D]").astype(np.int64) - days - 1
@@ -198,12 +196,12 @@ def _over(values: NDArray[Any]) -> NDArray[Any]:
     return values.cumsum(axis=0)[-1:] if len(values) else np.zeros((1, values.shape[1]))
 
 
-def _ratio(above: NDArray[Any], below: NDArray[Any], otherwise: float = 0) -> Floats:
+def _ratio(above: NDArray[Any], below: NDArray[Any], otherwise: float = 0) -> F64:
     shape = np.broadcast_shapes(above.shape, below.shape)
-    out: Floats = np.full(shape, otherwise, np.float64)
+    out: F64 = np.full(shape, otherwise, np.float64)
     np.divide(above, below, out=out, where=np.broadcast_to(below > 0, shape))
     return out
 
 
-def _whole(values: Floats) -> Ints:
+def _whole(values: F64) -> I64:
     return np.rint(np.minimum(values, _MAX)).astype(np.int64)

@@ -25,13 +25,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from usance.base.arrays import I64
 from usance.base.dates import from_day
 from usance.match.errors import ForecastError
 from usance.match.mandates.file import read_mandates
 from usance.match.mandates.mandate import Mandates
 from usance.match.outputs import check_place, written
 from usance.match.plan.demand import Demand, demand_of, write_demand
-from usance.match.plan.forecast import Ints, daily, forecast
+from usance.match.plan.forecast import daily, forecast
 from usance.match.router.requests import DAY_SECONDS, Requests, read_requests
 from usance.match.router.rows import local_seconds
 
@@ -104,13 +105,13 @@ def expect(history: Requests, time_zone: str, *, days: int) -> Expected:
     return Expected(demand, count, last + 1, last + days, int(coming.sum()), low, high)
 
 
-def _whole(fine: Ints) -> Ints:
+def _whole(fine: I64) -> I64:
     """Thousandths as whole requests: each sum up to a day, segment after segment, is rounded."""
     ends = np.cumsum(fine.ravel())
     return np.diff((ends + FINE // 2) // FINE, prepend=0).reshape(fine.shape)
 
 
-def _means(history: Requests, segment: NDArray[np.int64], count: int) -> tuple[Ints, Ints]:
+def _means(history: Requests, segment: NDArray[np.int64], count: int) -> tuple[I64, I64]:
     """Mean amount and mean rate by amount of each segment, half-up, in whole numbers."""
     requests, amount = np.zeros(count, np.int64), np.zeros(count, np.int64)
     np.add.at(requests, segment, 1)

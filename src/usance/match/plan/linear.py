@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from usance.base.arrays import F64, I64
 from usance.base.compiled import kernel
 from usance.base.rates import PPB, PPM
 from usance.match.mandates.columns import MODELS, NO_ROOM_LIMIT, SourceColumns
@@ -22,8 +23,6 @@ from usance.match.plan.prices import Problem
 from usance.match.router.rank_kernel import PRICES, mix_weight, rank
 from usance.match.router.rows import Rows
 
-Numbers = NDArray[np.int64]
-Floats = NDArray[np.float64]
 LARGE = 150_000
 PDLP_ITERATIONS = 20_000
 PDLP_GAP = 1e-4
@@ -37,16 +36,16 @@ class Solved:
 
     worth: float
     """What is earned, minor units."""
-    prices: Floats
+    prices: F64
     """Of the problem's limits, parts per billion of what they count."""
-    mix_prices: Floats
-    row: Numbers
-    column: Numbers
-    placed: Floats
+    mix_prices: F64
+    row: I64
+    column: I64
+    placed: F64
     """Amount placed of each pair of row and column, minor units."""
-    broken: Floats
+    broken: F64
     """By how much each limit had to be relaxed, minor units; zeros where a plan exists."""
-    mix_broken: Floats
+    mix_broken: F64
     solver: str
     optimal: bool
 
@@ -55,14 +54,14 @@ class Solved:
 class Pairs:
     """Rows and their candidates."""
 
-    row: Numbers
-    column: Numbers
-    margin: Numbers
+    row: I64
+    column: I64
+    margin: I64
     """Parts per billion of the amount."""
 
 
 def candidate_pairs(
-    problem: Problem, near: tuple[Floats, Floats] | None, depth: int | None = None
+    problem: Problem, near: tuple[F64, F64] | None, depth: int | None = None
 ) -> Pairs:
     """Every candidate of every row, or the best few of each at prices thought to be near."""
     count = len(problem.columns.source)
@@ -87,17 +86,17 @@ def candidate_pairs(
     return Pairs(row, column, margins_of(problem.rows, problem.columns, row, column))
 
 
-def margins_of(rows: Rows, columns: SourceColumns, row: Numbers, column: Numbers) -> Numbers:
+def margins_of(rows: Rows, columns: SourceColumns, row: I64, column: I64) -> I64:
     """The margin of pairs of row and column, parts per billion of the amount."""
     base = columns.margin_base[rows.months[row], rows.grade[row], column]
     slope = columns.margin_slope[rows.months[row], rows.grade[row], column]
-    margin: Numbers = base + slope * rows.rate[row] // PPM
+    margin: I64 = base + slope * rows.rate[row] // PPM
     return margin
 
 
 def solve(
     problem: Problem,
-    near: tuple[Floats, Floats] | None = None,
+    near: tuple[F64, F64] | None = None,
     *,
     depth: int | None = None,
     elastic: bool = False,
@@ -135,7 +134,7 @@ def solve(
     )  # fmt: skip
 
 
-def _slack(problem: Problem, size: Floats, unit: float, *, elastic: bool) -> tuple[Numbers, Floats]:
+def _slack(problem: Problem, size: F64, unit: float, *, elastic: bool) -> tuple[I64, F64]:
     """Limits that may be broken at a cost: all in search of a relaxation, else what is owed.
 
     A bound below zero (a minimum take, a mix that is one loan over) cannot always be met; a
@@ -150,8 +149,8 @@ def _slack(problem: Problem, size: Floats, unit: float, *, elastic: bool) -> tup
 
 
 def _constraints(
-    problem: Problem, pairs: Pairs, amount: Floats, approval: Floats
-) -> tuple[Any, Floats, Floats]:
+    problem: Problem, pairs: Pairs, amount: F64, approval: F64
+) -> tuple[Any, F64, F64]:
     """Rows of demand first, then limits, then limits on the mix; each divided by its size."""
     import scipy.sparse as sparse
 
@@ -177,7 +176,7 @@ def _constraints(
     return matrix, bound, np.concatenate([size, mix_size])
 
 
-def _mix_entries(problem: Problem, pairs: Pairs) -> tuple[Numbers, Numbers, Floats]:
+def _mix_entries(problem: Problem, pairs: Pairs) -> tuple[I64, I64, F64]:
     """Pair, limit on the mix, and weight for every pair whose column has such limits."""
     columns = problem.columns
     many = np.diff(columns.mix_start)[pairs.column]
@@ -189,15 +188,13 @@ def _mix_entries(problem: Problem, pairs: Pairs) -> tuple[Numbers, Numbers, Floa
     return entry, owner, weight
 
 
-def _solver(
-    matrix: Any, bound: Floats, worth: Floats, most: Floats
-) -> tuple[str, bool, float, Floats, Floats]:
+def _solver(matrix: Any, bound: F64, worth: F64, most: F64) -> tuple[str, bool, float, F64, F64]:
     method = _pdlp if matrix.shape[1] > LARGE else _glop
     solver, optimal, value, dual, parts = method(matrix, bound, worth, most)
     return solver, optimal, value, dual, parts
 
 
-def _glop(matrix: Any, bound: Floats, worth: Floats, most: Floats) -> Any:
+def _glop(matrix: Any, bound: F64, worth: F64, most: F64) -> Any:
     from ortools.linear_solver.python import model_builder_helper as helper
 
     model: Any = helper.ModelBuilderHelper()
@@ -213,7 +210,7 @@ def _glop(matrix: Any, bound: Floats, worth: Floats, most: Floats) -> Any:
     return "glop", optimal, solver.objective_value(), dual, parts
 
 
-def _pdlp(matrix: Any, bound: Floats, worth: Floats, most: Floats) -> Any:
+def _pdlp(matrix: Any, bound: F64, worth: F64, most: F64) -> Any:
     from ortools.pdlp import solve_log_pb2, solvers_pb2
     from ortools.pdlp.python import pdlp
 
@@ -238,9 +235,9 @@ def _pdlp(matrix: Any, bound: Floats, worth: Floats, most: Floats) -> Any:
 
 @kernel
 def _candidates(
-    rows: Rows, slot: Numbers, columns: SourceColumns, open_sets: NDArray[np.uint64],
-    price: Numbers, mix_price: Numbers, unlimited: Numbers, unbroken: Numbers, nothing: Numbers,
-    found: NDArray[np.int16], top: Numbers, top_net: Numbers, blocked: Numbers,
+    rows: Rows, slot: I64, columns: SourceColumns, open_sets: NDArray[np.uint64],
+    price: I64, mix_price: I64, unlimited: I64, unbroken: I64, nothing: I64,
+    found: NDArray[np.int16], top: I64, top_net: I64, blocked: I64,
 ) -> None:  # fmt: skip
     for i in range(len(rows.amount)):
         count = rank(
@@ -252,8 +249,6 @@ def _candidates(
 
 
 @kernel
-def _weights(
-    rows: Rows, columns: SourceColumns, row: Numbers, owner: Numbers, weight: Floats
-) -> None:
+def _weights(rows: Rows, columns: SourceColumns, row: I64, owner: I64, weight: F64) -> None:
     for entry in range(len(row)):
         weight[entry] = mix_weight(rows, row[entry], columns, owner[entry]) / PPM

@@ -14,14 +14,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from usance.base.arrays import F64, I64
 from usance.base.dates import from_day, to_month
 from usance.match.mandates.columns import SourceColumns
 from usance.match.plan.demand import Demand
 from usance.match.router.requests import DAY_SECONDS, Requests
 from usance.match.router.rows import Rows, make_rows
 
-Numbers = NDArray[np.int64]
-Floats = NDArray[np.float64]
 HOURS = 24
 # Prices are made from the latest requests: a whole week, since weekends differ, or so many if that
 # is longer; of more than so many only every second, fourth, eighth … is looked at.
@@ -37,9 +36,9 @@ class Ahead:
 
     period: float
     """To the end of the period."""
-    total: Floats
+    total: F64
     """By column: to its last day within the period, and within the month."""
-    month: Floats
+    month: F64
     day: float
     whole: float
     """From the first day of the period to the last."""
@@ -144,7 +143,7 @@ class Outlook:
         segments = segments._replace(weight=segments.weight * (trust if count else 1.0))
         return joined(recent, segments)
 
-    def _latest(self, rows: Rows, seen: int, day: int) -> tuple[Numbers, Numbers]:
+    def _latest(self, rows: Rows, seen: int, day: int) -> tuple[I64, I64]:
         """Positions of the latest requests: among those kept from before, and among these."""
         since = int(np.searchsorted(rows.day[:seen], day - WEEK))
         first = min(since, seen - WINDOW)

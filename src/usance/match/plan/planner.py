@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from usance.base.arrays import I64
 from usance.base.dates import to_day
 from usance.base.rates import PPB, PPM
 from usance.match.errors import DemandError
@@ -28,7 +29,6 @@ from usance.match.plan.linear import Solved, solve
 from usance.match.plan.prices import Problem
 from usance.match.router.rows import make_rows
 
-Numbers = NDArray[np.int64]
 # A limit counts as broken when it is off by more than this part of its own size: the large
 # solver stops at 1e-4.
 TOLERANCE = 1e-3
@@ -55,7 +55,7 @@ class Plan:
     solved: Solved
     limits: tuple[Limit, ...]
     """The limits that have a price, in the order of the problem, then those of the mix."""
-    prices_ppb: Numbers
+    prices_ppb: I64
     conflicts: tuple[Conflict, ...]
 
     @property
@@ -190,7 +190,7 @@ def plan_problem(
     return problem, (*priced, *mix)
 
 
-def period_days(demand: Demand, mandates: Mandates) -> Numbers:
+def period_days(demand: Demand, mandates: Mandates) -> I64:
     """The days a plan is for: the file's period, else the days of the demand, else 30."""
     if mandates.period is not None:
         first, last = (to_day(each) for each in mandates.period)

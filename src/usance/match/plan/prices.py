@@ -18,6 +18,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
+from usance.base.arrays import F64, I64
 from usance.base.compiled import available_cores, in_threads
 from usance.base.rates import PPB
 from usance.match.mandates.columns import MODELS, NO_ROOM_LIMIT, SourceColumns
@@ -25,8 +26,6 @@ from usance.match.plan.dual_kernel import worth_run
 from usance.match.plan.limit_weights import NO_MAX
 from usance.match.router.rows import Rows
 
-Numbers = NDArray[np.int64]
-Floats = NDArray[np.float64]
 # Candidates looked at in the bound; with approval rates of 30 % the 16 leave out 0.3 %.
 DEPTH = 16
 _CHUNK = 1 << 12
@@ -40,19 +39,19 @@ class Problem:
 
     columns: SourceColumns
     rows: Rows
-    slot: Numbers
+    slot: I64
     open_sets: NDArray[np.uint64]
-    approval: Numbers
+    approval: I64
     """By slot and column, parts per million."""
-    limit: Numbers
+    limit: I64
     """Entries of the limits' weights: whose, in which slot × columns + column, how much."""
-    cell: Numbers
-    weight: Floats
-    bound: Floats
+    cell: I64
+    weight: F64
+    bound: F64
     """Of each limit, minor units."""
-    most_price: Floats
+    most_price: F64
     """No price is set above this, parts per billion."""
-    mix_bound: Floats
+    mix_bound: F64
     """Of each limit on the mix, minor units."""
 
     @property
@@ -60,13 +59,13 @@ class Problem:
         """Slots and columns."""
         return len(self.open_sets), len(self.columns.source)
 
-    def spread(self, prices: Floats) -> Numbers:
+    def spread(self, prices: F64) -> I64:
         """The price per unit of loan in each slot and column."""
         slots, columns = self.shape
         each = np.bincount(self.cell, self.weight * prices[self.limit], slots * columns)
         return np.rint(each).astype(np.int64).reshape(slots, columns)
 
-    def used(self, amounts: Floats) -> Floats:
+    def used(self, amounts: F64) -> F64:
         """What each limit uses of the amounts placed by slot and column."""
         weights = self.weight * amounts.ravel()[self.cell]
         return np.bincount(self.limit, weights, len(self.bound)).astype(np.float64)
@@ -76,15 +75,15 @@ class Problem:
 class Point:
     """The dual at some prices."""
 
-    prices: Floats
-    mix_prices: Floats
+    prices: F64
+    mix_prices: F64
     bound: float
-    used: Floats
-    mix_used: Floats
-    amounts: Floats = field(repr=False)
+    used: F64
+    mix_used: F64
+    amounts: F64 = field(repr=False)
 
 
-def evaluate(problem: Problem, prices: Floats, mix_prices: Floats) -> Point:
+def evaluate(problem: Problem, prices: F64, mix_prices: F64) -> Point:
     """The bound at these prices, and what would be used."""
     slots, columns = problem.shape
     spread = problem.spread(prices)
@@ -106,13 +105,13 @@ def evaluate(problem: Problem, prices: Floats, mix_prices: Floats) -> Point:
 
 def descend(
     problem: Problem,
-    prices: Floats,
-    mix_prices: Floats,
+    prices: F64,
+    mix_prices: F64,
     *,
     steps: int,
     first: float,
     last: float,
-) -> tuple[Point, Floats, Floats]:
+) -> tuple[Point, F64, F64]:
     """The best point met in so many steps, and the mean prices of the last third.
 
     Each price has its own step, by the mean and the spread of its past excess (Adam's rule);
@@ -142,7 +141,7 @@ def descend(
     return best, mean[:split], mean[split:]
 
 
-def _excess(problem: Problem, point: Point) -> Floats:
+def _excess(problem: Problem, point: Point) -> F64:
     """How far use is above what is allowed, as a part of what is allowed.
 
     The divisor must not depend on use: else the mean of many excesses would not be the excess.
@@ -156,8 +155,8 @@ def _excess(problem: Problem, point: Point) -> Floats:
 
 
 def _part(
-    problem: Problem, spread: Numbers, mix_prices: Numbers, start: int, stop: int
-) -> tuple[float, Floats, Floats]:
+    problem: Problem, spread: I64, mix_prices: I64, start: int, stop: int
+) -> tuple[float, F64, F64]:
     slots, columns = problem.shape
     amounts, mix_used = np.zeros((slots, columns)), np.zeros(len(mix_prices))
     unlimited = np.full(max(columns, MODELS), NO_ROOM_LIMIT, np.int64)

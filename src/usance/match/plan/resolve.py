@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from usance.base.arrays import F64, I64
 from usance.base.rates import PPM
 from usance.match.mandates.columns import NO_ROOM_LIMIT, SourceColumns
 from usance.match.mandates.limits import PLATFORM_ROOMS, LimitKind, list_limits
@@ -19,8 +19,6 @@ from usance.match.plan.prices import Problem
 from usance.match.router.route_kernel import Live
 from usance.match.router.rows import Rows
 
-Numbers = NDArray[np.int64]
-Floats = NDArray[np.float64]
 ENDLESS = NO_ROOM_LIMIT // 2
 # Parts per billion a request: measured on streams of a million, where 90 is too slow for weekends.
 MIN_STEP = 300
@@ -33,18 +31,18 @@ SPARE, EASE = 0.02, 5
 class Prices:
     """Prices of every limit, parts per billion of the amount they speak of."""
 
-    budget: Floats
+    budget: F64
     """By column: of its own budgets, per unit it lends."""
-    other: Floats
+    other: F64
     """Of platform limits and minimum takes, in the order of the problem."""
-    mix: Floats
-    spread: Numbers
+    mix: F64
+    spread: I64
     """By column: all but the mix, per unit of loan."""
-    largest: Numbers
+    largest: I64
     """By column: the number of the other limit that is the largest part of that, 0 if none is."""
 
 
-def paces(live: Live, ahead: Ahead) -> Floats:
+def paces(live: Live, ahead: Ahead) -> F64:
     """What each budget (total, month, day) lets a column lend per request from now on."""
     left = np.stack([live.total, live.month, live.day])
     count = np.stack([ahead.total, ahead.month, np.full(len(live.day), ahead.day)])
@@ -81,7 +79,7 @@ def ease_mix(columns: SourceColumns, live: Live) -> None:
 
 def make_prices(
     mandates: Mandates, columns: SourceColumns, live: Live, sample: Rows, ahead: Ahead,
-    approval: Numbers, before: Prices | None, segments: int,
+    approval: I64, before: Prices | None, segments: int,
 ) -> tuple[Prices, int]:  # fmt: skip
     """Prices for the rest of the period, and the kinds of demand they were made from.
 
@@ -104,7 +102,7 @@ def make_prices(
     return prices, len(rows.amount)
 
 
-def _largest(problem: Problem, prices: Floats, numbers: Numbers) -> Numbers:
+def _largest(problem: Problem, prices: F64, numbers: I64) -> I64:
     """By column: which limit but its own budgets costs most."""
     count = len(problem.columns.source)
     cost = problem.weight * prices[problem.limit]
@@ -140,8 +138,8 @@ def set_prices(live: Live, columns: SourceColumns, prices: Prices, trust: float)
 
 def rest_problem(
     mandates: Mandates, columns: SourceColumns, live: Live, sample: Rows, ahead: Ahead,
-    approval: Numbers,
-) -> tuple[Problem, Numbers]:  # fmt: skip
+    approval: I64,
+) -> tuple[Problem, I64]:  # fmt: skip
     """What is left of every limit against what is still to come, in one slot; numbers of limits."""
     whole = sample._replace(weight=sample.weight * ahead.period)
     pace = paces(live, ahead).min(axis=0) * ahead.period

@@ -16,14 +16,12 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 
 import numpy as np
-from numpy.typing import NDArray
 
+from usance.base.arrays import I64
 from usance.base.errors import AmountError, UsanceError, raise_all
 from usance.base.money import INT64_MAX, split
 from usance.base.rates import PPM, Rate
 from usance.match.errors import ShareError
-
-Ints = NDArray[np.int64]
 
 
 def shared(total_minor: int, weights: Mapping[int, int]) -> dict[int, int]:
@@ -76,7 +74,7 @@ def receipt(before_minor: int, amount_minor: int, shares: Mapping[int, int]) -> 
     return {source: new[source] - old[source] for source in new}
 
 
-def split_columns(totals_minor: Ints, loans: Ints, sources: Ints, weights: Ints) -> Ints:
+def split_columns(totals_minor: I64, loans: I64, sources: I64, weights: I64) -> I64:
     """The same for a column of loans: each row's part of its loan's total.
 
     A row is a source's share of a loan: `loans` has the loan's place in `totals_minor`. Rows may
@@ -103,7 +101,7 @@ def split_columns(totals_minor: Ints, loans: Ints, sources: Ints, weights: Ints)
     return floors
 
 
-def _divided(totals: Ints, weights: Ints, whole: Ints) -> tuple[Ints, Ints]:
+def _divided(totals: I64, weights: I64, whole: I64) -> tuple[I64, I64]:
     """Quotient and rest of total × weight / whole; beyond 64 bits with Python's integers."""
     if not totals.size:
         return totals.copy(), totals.copy()
@@ -112,7 +110,7 @@ def _divided(totals: Ints, weights: Ints, whole: Ints) -> tuple[Ints, Ints]:
     return (exact // whole).astype(np.int64), (exact % whole).astype(np.int64)
 
 
-def _check(totals: Ints, loans: Ints, sources: Ints, weights: Ints, whole: Ints) -> None:
+def _check(totals: I64, loans: I64, sources: I64, weights: I64, whole: I64) -> None:
     if totals.size and totals.min() < 0:
         place = int(np.argmin(totals))
         what = f"loan {place} has the total {totals[place]}"

@@ -21,14 +21,12 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from usance.base.arrays import I64
 from usance.base.codes import RoutingOutcome
 from usance.base.errors import UsanceError, raise_all
 from usance.base.rates import PPM
 from usance.match.errors import ApprovalError
-
-Ints = NDArray[np.int64]
 
 HALF_LIFE_DAYS = 30
 """About as long as an institution keeps one credit policy before it is tuned again."""
@@ -42,11 +40,11 @@ _NO = (RoutingOutcome.DECLINED, RoutingOutcome.TIMED_OUT)
 class Answers(NamedTuple):
     """Rows of `routing` with the grade of their request and the day (since 1970-01-01) of each."""
 
-    source: Ints
-    grade: Ints
-    outcome: Ints
-    day: Ints
-    times: Ints
+    source: I64
+    grade: I64
+    outcome: I64
+    day: I64
+    times: I64
     """How many answers a row stands for."""
 
 
@@ -56,8 +54,8 @@ class Learned(NamedTuple):
     `asked_ppm` is the weight of answers, a million for one of today.
     """
 
-    rate_ppm: dict[int, Ints]
-    asked_ppm: dict[int, Ints]
+    rate_ppm: dict[int, I64]
+    asked_ppm: dict[int, I64]
 
 
 def learn(
@@ -91,13 +89,13 @@ def learn(
     return Learned(dict(zip(names, rates, strict=True)), dict(zip(names, asked, strict=True)))
 
 
-def _weights(half_life_days: int) -> Ints:
+def _weights(half_life_days: int) -> I64:
     """The weight by age in days, in millionths: whole numbers, so sums do not depend on order."""
     ages = np.arange(64 * half_life_days + 1)
     return np.rint(PPM * 0.5 ** (ages / half_life_days)).astype(np.int64)
 
 
-def _half_up_ppm(part: Ints, whole: Ints) -> Ints:
+def _half_up_ppm(part: I64, whole: I64) -> I64:
     """A ratio in millionths, half-up; in Python's integers, since part × a million is large."""
     exact = (part.astype(object) * (2 * PPM) + whole) // (2 * whole.astype(object))
     return np.asarray(exact, np.int64)

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from usance.base.arrays import I64
 from usance.base.dates import from_day, to_day, to_month
 from usance.base.rates import PPM
 from usance.match.mandates.columns import MEASURES, platform_rooms
@@ -31,8 +32,6 @@ from usance.match.router.checkpoint import by_model
 from usance.match.router.releases import revolves
 from usance.match.router.requests import MICROSECONDS, Requests
 from usance.match.router.router import Routed
-
-Numbers = NDArray[np.int64]
 
 
 @dataclass
@@ -71,23 +70,23 @@ def audit(routed: Routed, mandates: Mandates) -> Audit:
     return found
 
 
-def _before(routed: Routed, mandate: Mandate, name: str) -> Numbers:
+def _before(routed: Routed, mandate: Mandate, name: str) -> I64:
     """What an earlier stream had used of a mandate: one number or none."""
     if routed.before is None:
         return np.zeros(0, np.int64)
     own = (routed.before["source"] == mandate.source) & (
         routed.before["version"] == mandate.version
     )
-    found: Numbers = routed.before[name][own]
+    found: I64 = routed.before[name][own]
     return found
 
 
-def _lent(mandate: Mandate, amount: Numbers) -> Numbers:
-    part: Numbers = amount - amount * mandate.co_share_ppm // PPM
+def _lent(mandate: Mandate, amount: I64) -> I64:
+    part: I64 = amount - amount * mandate.co_share_ppm // PPM
     return part
 
 
-def _hard(mandate: Mandate, mandates: Mandates, routed: Routed, here: Numbers) -> Iterator[str]:
+def _hard(mandate: Mandate, mandates: Mandates, routed: Routed, here: I64) -> Iterator[str]:
     """Loans outside what the mandate takes, by kind."""
     own, requests, rows = mandate.eligibility, routed.requests, routed.rows
     amount = requests.amount_minor[here]
@@ -114,7 +113,7 @@ def _hard(mandate: Mandate, mandates: Mandates, routed: Routed, here: Numbers) -
         yield "borrower limit"
 
 
-def _most_of_one(mandate: Mandate, routed: Routed, here: Numbers) -> int:
+def _most_of_one(mandate: Mandate, routed: Routed, here: I64) -> int:
     """The most one borrower of this stream has from a mandate."""
     users, user = np.unique(routed.requests.user_id[here], return_inverse=True)
     has = np.bincount(user, routed.requests.amount_minor[here])
@@ -128,14 +127,12 @@ def _most_of_one(mandate: Mandate, routed: Routed, here: Numbers) -> int:
     return int(has.max())
 
 
-def _outside(values: Numbers, allowed: frozenset[Any]) -> NDArray[np.bool_]:
+def _outside(values: I64, allowed: frozenset[Any]) -> NDArray[np.bool_]:
     inside = np.isin(values, [int(each) for each in allowed]) if allowed else values == values
     return ~inside
 
 
-def gone(
-    mandate: Mandate, mandates: Mandates, requests: Requests, here: Numbers
-) -> NDArray[np.bool_]:
+def gone(mandate: Mandate, mandates: Mandates, requests: Requests, here: I64) -> NDArray[np.bool_]:
     """Loans placed while the source had left."""
     away = np.zeros(len(here), np.bool_)
     for event in mandates.events:
@@ -146,7 +143,7 @@ def gone(
 
 
 def _budgets(
-    mandate: Mandate, mandates: Mandates, routed: Routed, here: Numbers, lent: Numbers
+    mandate: Mandate, mandates: Mandates, routed: Routed, here: I64, lent: I64
 ) -> Iterator[str]:
     days, day = np.unique(routed.rows.day[here], return_inverse=True)
     months = np.array([to_month(from_day(int(each))) for each in days], np.int64)
@@ -168,7 +165,7 @@ def _budgets(
         yield "total budget"
 
 
-def _total_at(mandate: Mandate, mandates: Mandates, moments: Numbers) -> Numbers:
+def _total_at(mandate: Mandate, mandates: Mandates, moments: I64) -> I64:
     """The total budget of a mandate at each moment, as events have changed it."""
     budget_minor = mandate.budgets.total_minor
     endless = np.iinfo(np.int64).max
@@ -179,7 +176,7 @@ def _total_at(mandate: Mandate, mandates: Mandates, moments: Numbers) -> Numbers
     return most
 
 
-def _returned(mandate: Mandate, routed: Routed, here: Numbers) -> Numbers:
+def _returned(mandate: Mandate, routed: Routed, here: I64) -> I64:
     """What had come back to lend again at each loan of a mandate."""
     releases = routed.releases
     own = [
@@ -191,12 +188,12 @@ def _returned(mandate: Mandate, routed: Routed, here: Numbers) -> Numbers:
     ]
     days = np.array([day for day, _ in own], np.int64)
     sums = np.cumsum([0, *(principal for _, principal in own)])
-    came_back: Numbers = sums[np.searchsorted(days, routed.rows.day[here], side="right")]
+    came_back: I64 = sums[np.searchsorted(days, routed.rows.day[here], side="right")]
     return came_back
 
 
 def _mix_excess(
-    limit: MixLimit, mandate: Mandate, mandates: Mandates, routed: Routed, here: Numbers
+    limit: MixLimit, mandate: Mandate, mandates: Mandates, routed: Routed, here: I64
 ) -> float:
     """By how much of an amount the mix is off at the end; at or below zero it is kept."""
     requests = routed.requests
@@ -227,7 +224,7 @@ def _mix_before(limit: MixLimit, mandate: Mandate, routed: Routed) -> int:
     return int(routed.before["mix_state"][same].sum())
 
 
-def _largest(requests: Requests, here: Numbers) -> float:
+def _largest(requests: Requests, here: I64) -> float:
     return float(requests.amount_minor[here].max(initial=0))
 
 

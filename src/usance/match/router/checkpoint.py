@@ -17,13 +17,13 @@ from zipfile import BadZipFile
 import numpy as np
 from numpy.typing import NDArray
 
+from usance.base.arrays import I64
 from usance.match.errors import StandingError
 from usance.match.mandates.columns import MEASURES, MODELS
 from usance.match.mandates.limits import list_limits
 from usance.match.mandates.mandate import Mandates
 from usance.match.router.releases import Releases, releases_of
 
-Numbers = NDArray[np.int64]
 FORMAT = 1
 # One value for each mandate, and what a mandate has that is new; it has not lent, asked or learned.
 BY_MANDATE = {
@@ -130,7 +130,7 @@ def fitted(standing: Standing, mandates: Mandates) -> Standing:
     return Standing({**arrays, **now})
 
 
-def by_model(placed: Numbers, model: Numbers) -> Numbers:
+def by_model(placed: I64, model: I64) -> I64:
     """Amounts of mandates, summed by model."""
     sums = np.zeros(MODELS, np.int64)
     np.add.at(sums, model, placed)
@@ -145,7 +145,7 @@ def waiting(standing: Standing, more: Releases) -> Releases:
     })  # fmt: skip
 
 
-def still_waiting(releases: Releases, returned: int) -> dict[str, Numbers]:
+def still_waiting(releases: Releases, returned: int) -> dict[str, I64]:
     """The rows of releases from a position on."""
     return {f"waiting_{name}": getattr(releases, name)[returned:].copy() for name in _RELEASE}
 
@@ -157,10 +157,10 @@ _BY_COLUMN = {
 }
 
 
-def _keys(source: Numbers, version: Numbers) -> dict[tuple[int, int], int]:
+def _keys(source: I64, version: I64) -> dict[tuple[int, int], int]:
     pairs = zip(source.tolist(), version.tolist(), strict=True)
     return {pair: place for place, pair in enumerate(pairs)}
 
 
-def _picked(values: Numbers, rows: Numbers) -> Numbers:
+def _picked(values: I64, rows: I64) -> I64:
     return np.array([values[row] if row >= 0 else 0 for row in rows], np.int64)

@@ -12,13 +12,13 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
+from usance.base.arrays import I64
 from usance.base.codes import RoutingOutcome
 from usance.base.rates import PPM
 from usance.match.mandates.columns import SourceColumns
 from usance.match.router.approval import Answers, learn
 from usance.match.router.route_kernel import Live
 
-Numbers = NDArray[np.int64]
 # Stated rates are thought good: they count as much as this many answers.
 STATED_WORTH = 200
 # An approval rate this many standard deviations off what is believed is a shock.
@@ -39,7 +39,7 @@ class Experience:
         nothing = np.zeros(0, np.int64)
         self._told = Answers(nothing, nothing, nothing, nothing, nothing)
 
-    def state(self) -> dict[str, Numbers]:
+    def state(self) -> dict[str, I64]:
         """What was learned, as named arrays."""
         told = {f"told_{name}": each.copy() for name, each in self._told._asdict().items()}
         return {
@@ -50,7 +50,7 @@ class Experience:
             **told,
         }
 
-    def restore(self, state: Mapping[str, Numbers]) -> None:
+    def restore(self, state: Mapping[str, I64]) -> None:
         """Go on from what was learned before."""
         self.rate = state["rate"].copy()
         self._stated = dict(enumerate(state["stated"].tolist()))

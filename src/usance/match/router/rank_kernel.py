@@ -11,15 +11,12 @@ and inside the dual bound, where rooms are infinite.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from usance.base.arrays import I64, U64
 from usance.base.compiled import kernel
 from usance.base.rates import PPM
 from usance.match.mandates.columns import SourceColumns
 from usance.match.router.rows import Rows
-
-Numbers = NDArray[np.int64]
-Bits = NDArray[np.uint64]
 
 _ONE, _ZERO = np.uint64(1), np.uint64(0)
 # Multiplying a single bit by this puts a different pattern into the top six bits for each.
@@ -57,7 +54,7 @@ def mix_weight(rows: Rows, i: int, columns: SourceColumns, k: int) -> int:
 
 
 @kernel
-def held(keys: Numbers, user: int, column: int) -> int:
+def held(keys: I64, user: int, column: int) -> int:
     """The place of what a borrower has from a source in a table without deletions."""
     key = user * PER_BORROWER + column + 1
     mask = len(keys) - 1
@@ -68,9 +65,7 @@ def held(keys: Numbers, user: int, column: int) -> int:
 
 
 @kernel
-def put_back(
-    keys: Numbers, amounts: Numbers, user: Numbers, column: Numbers, amount: Numbers
-) -> None:
+def put_back(keys: I64, amounts: I64, user: I64, column: I64, amount: I64) -> None:
     """Fill an empty table with what borrowers have."""
     for row in range(len(user)):
         place = held(keys, user[row], column[row])
@@ -80,10 +75,10 @@ def put_back(
 
 @kernel
 def rank(  # noqa: C901 -- one loop that a compiler wants in one piece
-    rows: Rows, i: int, columns: SourceColumns, rule: int, open_set: Bits, room: Numbers,
-    platform_room: Numbers, model_state: Numbers, mix_state: Numbers, borrowed_keys: Numbers,
-    borrowed: Numbers, price: Numbers, scale: Numbers, mix_price: Numbers, top: Numbers,
-    top_net: Numbers, blocked: Numbers,
+    rows: Rows, i: int, columns: SourceColumns, rule: int, open_set: U64, room: I64,
+    platform_room: I64, model_state: I64, mix_state: I64, borrowed_keys: I64,
+    borrowed: I64, price: I64, scale: I64, mix_price: I64, top: I64,
+    top_net: I64, blocked: I64,
 ) -> int:  # fmt: skip
     """Fill `top` with columns and `top_net` with their worth; give how many there are.
 

@@ -17,31 +17,29 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from usance.base.arrays import I64
 from usance.base.dates import from_day, to_day
 from usance.base.errors import UsanceError, raise_all
 from usance.match.csv_columns import Column, Day, Whole, read_columns
 from usance.match.errors import ReleaseError
 from usance.match.mandates.mandate import MAX_BUDGET_MINOR, NO_LIMIT, Mandate, Mandates
 
-Numbers = NDArray[np.int64]
-
 
 @dataclass(frozen=True, slots=True)
 class Releases:
     """Rows in order of day; the principal is the source's own part of it."""
 
-    day: Numbers
-    source: Numbers
-    principal_minor: Numbers
+    day: I64
+    source: I64
+    principal_minor: I64
 
     def until(self, day: int, start: int) -> int:
         """The position after the last row of a day, from a position on."""
         return start + int(np.searchsorted(self.day[start:], day, side="right"))
 
 
-def _problems(day: Numbers, source: Numbers, principal: Numbers) -> Iterator[UsanceError]:
+def _problems(day: I64, source: I64, principal: I64) -> Iterator[UsanceError]:
     strange = np.flatnonzero((principal < 0) | (principal > MAX_BUDGET_MINOR))
     for row in strange[:20].tolist():
         what = f"source {source[row]} releases {principal[row]} on {from_day(int(day[row]))}"
@@ -93,7 +91,7 @@ def read_releases(path: Path | str, mandates: Mandates) -> Releases:
     return releases_of(**read_columns(path, declared, ReleaseError))
 
 
-def released(releases: Releases, mandates: Mandates, start: int, stop: int) -> Numbers:
+def released(releases: Releases, mandates: Mandates, start: int, stop: int) -> I64:
     """Room that some rows give back, by mandate: to the version in force on each row's day."""
     room = np.zeros(len(mandates.mandates), np.int64)
     for row in range(start, stop):

@@ -20,15 +20,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from usance.base.arrays import I64
 from usance.base.codes import Product
 from usance.base.ids import LIMIT, PER_USER, print_id
 from usance.match.csv_columns import Column, Moment, Whole, places_of, read_columns, write_columns
 from usance.match.errors import StreamError, StreamOrder
 from usance.match.mandates.mandate import MAX_AMOUNT_MINOR, Mandates
 
-Numbers = NDArray[np.int64]
 COLUMNS = (
     "requested_at", "loan_id", "decision_id", "product", "amount_minor", "months", "rate_ppm",
     "grade", "region", "channel",
@@ -42,25 +41,25 @@ MAX_RATE_PPM = 1_000_000
 class Requests:
     """Requests in the order they meet the router; one array a column, all `int64`."""
 
-    requested_at: Numbers
+    requested_at: I64
     """Microseconds since 1970 in UTC."""
-    loan_id: Numbers
-    decision_id: Numbers
-    product: Numbers
-    amount_minor: Numbers
-    months: Numbers
-    rate_ppm: Numbers
-    grade: Numbers
-    region: Numbers
-    channel: Numbers
-    attributes: Numbers
+    loan_id: I64
+    decision_id: I64
+    product: I64
+    amount_minor: I64
+    months: I64
+    rate_ppm: I64
+    grade: I64
+    region: I64
+    channel: I64
+    attributes: I64
     """One bit for each attribute of the mandates' list that the borrower has."""
 
     def __len__(self) -> int:
         return len(self.loan_id)
 
     @property
-    def user_id(self) -> Numbers:
+    def user_id(self) -> I64:
         """The borrower of each request."""
         return self.loan_id // PER_USER
 

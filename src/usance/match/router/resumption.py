@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from usance.base.arrays import I64
 from usance.base.rates import PPM
 from usance.match.mandates.columns import NO_ROOM_LIMIT, thresholds
 from usance.match.mandates.mandate import EventKind
@@ -22,7 +23,6 @@ from usance.match.router.state import start_rooms
 if TYPE_CHECKING:
     from usance.match.router.router import Router
 
-Numbers = NDArray[np.int64]
 # Columns of the live state that go on as they are.
 _KEPT = (
     "asked", "approved", "placed", "own_price", "fixed_price", "fixed_limit", "tight", "pace",
@@ -122,7 +122,7 @@ def _restore_sums(router: Router, standing: Standing) -> None:
         put_back(live.borrowed_keys, live.borrowed, *rows)
 
 
-def _first_budgets(router: Router) -> dict[str, Numbers]:
+def _first_budgets(router: Router) -> dict[str, I64]:
     """Every budget before anything was lent: of all time, of the month, of the day."""
     rows = [each.budgets for each in router.mandates.mandates]
     ends = {name: [getattr(each, f"{name}_minor") for each in rows] for name in ("month", "day")}

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from usance.base.arrays import I64, U64
 from usance.base.compiled import kernel
 from usance.base.draws_kernel import draw_kernel, happens_kernel
 from usance.base.rates import PPB, PPM
@@ -28,9 +29,6 @@ from usance.match.router.rank_kernel import (
 )
 from usance.match.router.rows import Rows
 
-Numbers = NDArray[np.int64]
-Bits = NDArray[np.uint64]
-
 # Requests between two first-order updates of the prices: 160 additions spread over 64 decisions.
 BATCH = 64
 # Steps of the table of the primal-dual rule.
@@ -42,47 +40,47 @@ LOWEST = -(1 << 62)
 class Live(NamedTuple):
     """Everything that changes while requests are routed; the axis is the mandate unless said."""
 
-    open_set: Bits
-    total: Numbers
+    open_set: U64
+    total: I64
     """What is left of the budgets, minor units."""
-    month: Numbers
-    day: Numbers
-    room: Numbers
+    month: I64
+    day: I64
+    room: I64
     """The largest loan that still fits into all three."""
-    first_total: Numbers
+    first_total: I64
     """The total budget at the beginning, for rules that look at use."""
-    platform_room: Numbers
-    model_state: Numbers
+    platform_room: I64
+    model_state: I64
     """Per model: Σ amount × (1 if of the model − its most share), parts per million."""
-    mix_state: Numbers
+    mix_state: I64
     """Per limit on the mix: Σ amount × weight, above zero when it is broken by the last loan."""
-    borrowed_keys: Numbers
-    borrowed: Numbers
-    asked: Numbers
-    approved: Numbers
-    placed: Numbers
+    borrowed_keys: I64
+    borrowed: I64
+    asked: I64
+    approved: I64
+    placed: I64
     """Loan amounts placed, minor units."""
-    own_price: Numbers
+    own_price: I64
     """Price of the mandate's own budgets per unit it lends, parts per billion."""
-    fixed_price: Numbers
+    fixed_price: I64
     """Platform prices less the reward for a minimum take, per unit of loan."""
-    price: Numbers
+    price: I64
     """Both, per unit of loan."""
-    scale: Numbers
-    mix_price: Numbers
-    pace: Numbers
+    scale: I64
+    mix_price: I64
+    pace: I64
     """What may be spent per request from now on, thousandths of a minor unit; -1 no limit."""
-    step: Numbers
+    step: I64
     """How far a price moves when use is as far off as the pace itself, per request."""
-    spent: Numbers
+    spent: I64
     """Since the last update."""
-    threshold: Numbers
+    threshold: I64
     """What the institution's draw is compared with."""
-    phi: Numbers
+    phi: I64
     """The scale of a margin in parts per million, by use in thousandths; empty if always one."""
-    tight: Numbers
+    tight: I64
     """Number of the own budget that the pace follows, 0 if none does."""
-    fixed_limit: Numbers
+    fixed_limit: I64
     """Number of the limit that is the largest part of the fixed price."""
 
 
@@ -91,23 +89,23 @@ class Answers(NamedTuple):
 
     asked: NDArray[np.int16]
     """By request and attempt, -1 where nobody was asked."""
-    worth: Numbers
+    worth: I64
     """By request and attempt: net of all prices, parts per billion of the amount."""
     outcome: NDArray[np.int8]
     """By request: attempts made if the last one was approved, else minus the attempts made."""
     runner_up: NDArray[np.int16]
-    runner_up_worth: Numbers
+    runner_up_worth: I64
     binding: NDArray[np.int16]
     """By request and attempt: the number of the limit with the highest price, 0 if none has one;
     where nobody was asked, the limit that kept out the best column."""
-    margin: Numbers
+    margin: I64
     """Margin of the placed loan in minor units, 0 if there is none."""
 
 
 @kernel
 def route_run(
     start: int, stop: int, rows: Rows, columns: SourceColumns, rule: int, seed: int, live: Live,
-    answers: Answers, since: int, top: Numbers, top_net: Numbers, blocked: Numbers,
+    answers: Answers, since: int, top: I64, top_net: I64, blocked: I64,
 ) -> int:  # fmt: skip
     """Route the requests from `start` to `stop`, one after the other.
 

@@ -11,8 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
+from usance.base.arrays import I64
 from usance.base.dates import from_day, to_day, to_month
 from usance.match.mandates.columns import NO_ROOM_LIMIT, SourceColumns, source_columns, thresholds
 from usance.match.mandates.mandate import MAX_BUDGET_MINOR, Event, EventKind, Mandates
@@ -30,7 +30,6 @@ from usance.match.router.route_kernel import Answers, Live, follow_use, route_ru
 from usance.match.router.rows import Rows, make_rows
 from usance.match.router.state import MIRROR, Policy, start_live
 
-Numbers = NDArray[np.int64]
 HOUR = 3600
 ATTEMPTS = 8
 # Requests after which a plan is made from experience for the first time.
@@ -65,7 +64,7 @@ class Routed:
     answers: Answers
     live: Live
     plans: list[PlanMade] = field(default_factory=list)
-    plan_of: Numbers = field(default_factory=lambda: np.zeros(0, np.int64))
+    plan_of: I64 = field(default_factory=lambda: np.zeros(0, np.int64))
     """The plan in force at each request."""
     releases: Releases = NO_RELEASES
     before: Standing | None = None
@@ -74,7 +73,7 @@ class Routed:
     """Where everything stands after the last one; `route` fills it in."""
 
     @property
-    def column(self) -> Numbers:
+    def column(self) -> I64:
         """The column that took each request, -1 if none did."""
         made = self.answers.outcome
         last = np.maximum(np.abs(made), 1) - 1
@@ -337,8 +336,8 @@ def route(
     return routed
 
 
-def _hours(rows: Rows) -> Numbers:
-    hour: Numbers = rows.day * 24 + rows.second // HOUR
+def _hours(rows: Rows) -> I64:
+    hour: I64 = rows.day * 24 + rows.second // HOUR
     return hour
 
 
@@ -354,7 +353,7 @@ def _or_endless(budget_minor: int) -> int:
     return budget_minor if budget_minor >= 0 else NO_ROOM_LIMIT
 
 
-def _stretches(rows: Rows, moments: Numbers, mandates: Mandates) -> tuple[Numbers, Numbers]:
+def _stretches(rows: Rows, moments: I64, mandates: Mandates) -> tuple[I64, I64]:
     """Runs of requests within one hour and between two events."""
     count = len(moments)
     cuts = [np.zeros(1, np.int64), np.flatnonzero(np.diff(_hours(rows))) + 1]

@@ -6,13 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from usance.base.arrays import I64
 from usance.base.codes import RoutingOutcome
 from usance.base.rates import PPB, PPM
 from usance.match.router.router import Routed
-
-Numbers = NDArray[np.int64]
 
 
 def routing_table(routed: Routed) -> Any:
@@ -68,7 +66,7 @@ def write_routing(path: Path, routed: Routed) -> None:
     parquet.write_table(rows, path, compression="zstd")
 
 
-def _of_ppb(amount: Numbers, share: Numbers) -> Numbers:
+def _of_ppb(amount: I64, share: I64) -> I64:
     """Amount × share // 10^9, where the product alone may not fit into 64 bits."""
-    part: Numbers = amount * (share // PPB) + amount * (share % PPB) // PPB
+    part: I64 = amount * (share // PPB) + amount * (share % PPB) // PPB
     return part

@@ -14,30 +14,30 @@ from zoneinfo import ZoneInfo
 import numpy as np
 from numpy.typing import NDArray
 
+from usance.base.arrays import I64
 from usance.match.mandates.columns import SourceColumns, places
 from usance.match.mandates.mandate import MAX_MONTHS
 from usance.match.router.requests import DAY_SECONDS, MICROSECONDS, Requests
 
-Numbers = NDArray[np.int64]
 _HOUR = 3600
 
 
 class Rows(NamedTuple):
     """One array a column; `weight` says how many requests a row stands for."""
 
-    loan_id: Numbers
-    user: Numbers
-    product: Numbers
-    amount: Numbers
-    months: Numbers
-    rate: Numbers
-    grade: Numbers
-    region: Numbers
-    channel: Numbers
-    attributes: Numbers
-    day: Numbers
-    second: Numbers
-    barred: Numbers
+    loan_id: I64
+    user: I64
+    product: I64
+    amount: I64
+    months: I64
+    rate: I64
+    grade: I64
+    region: I64
+    channel: I64
+    attributes: I64
+    day: I64
+    second: I64
+    barred: I64
     """The row of `SourceColumns.barred`, -1 for a borrower on no blacklist."""
     weight: NDArray[np.float64]
 
@@ -70,7 +70,7 @@ def make_rows(requests: Requests, columns: SourceColumns, time_zone: str) -> Row
     )
 
 
-def local_seconds(moments: Numbers, time_zone: str) -> Numbers:
+def local_seconds(moments: I64, time_zone: str) -> I64:
     """Seconds since 1970 by the clocks of a time zone."""
     zone = ZoneInfo(time_zone)
     seconds = moments // MICROSECONDS

@@ -17,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from usance.base.arrays import F64
 from usance.base.codes import FundingModel
 from usance.base.rates import PPM
 from usance.world.demand import mean_ticket_minor
@@ -24,7 +25,6 @@ from usance.world.opening import level_left, monthly_rate
 from usance.world.scenario.scenario import Behaviour, Scenario
 from usance.world.shocks import factor_ppm
 
-F64 = NDArray[np.float64]
 PARTS = 8
 """Equal parts of users by hazard."""
 OFF = 6

@@ -12,8 +12,8 @@ from math import isfinite, log
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from usance.base.arrays import F64
 from usance.base.errors import InputError
 from usance.base.rates import PPM, Rate
 from usance.twin.calibrate.model import Expected, ExpectedBook, Fitted
@@ -21,7 +21,6 @@ from usance.twin.calibrate.targets import Target, Targets
 from usance.world.scenario.checks import contradictions
 from usance.world.scenario.scenario import Behaviour, Scenario
 
-F64 = NDArray[np.float64]
 STEPS = 200
 ENOUGH = 1e-13
 NUDGE = 1e-5

@@ -19,6 +19,7 @@ from typing import Any
 from usance.base.book import Book
 from usance.base.dates import to_month
 from usance.base.errors import InputError
+from usance.base.periods import quarter_label
 from usance.books.close.closes import CloseRef, effective_closes
 from usance.books.periods import parse_close_period
 from usance.disclose.facts import MONEY, NO_CURRENCY, UNITS, Fact
@@ -198,8 +199,7 @@ def _reason(fact: Fact, closes: Sequence[CloseRef], profile: Profile) -> str:
 
 def _quarter(fact: Fact) -> str:
     """The quarter in which the period of a figure ends."""
-    day = fact.period.end
-    return f"{day.year}Q{to_month(day) % 12 // 3 + 1}"
+    return quarter_label(to_month(fact.period.end))
 
 
 def _last_quarters(facts: Iterable[Fact]) -> dict[str, str]:

@@ -16,6 +16,7 @@ import usance.assess
 from usance.assess.decision.columns import Decided, decide_columns
 from usance.assess.decision.handover import LineState, decision_rows
 from usance.assess.flow.files import Flow, read_flow
+from usance.base.arrays import I64
 from usance.base.codes import DecisionKind, Product
 from usance.base.columns import make
 from usance.base.dates import from_day, to_month
@@ -25,7 +26,6 @@ from usance.world.applicants import application_inputs, score_inputs
 from usance.world.population import Population
 from usance.world.scenario.file import write_texts
 
-I64 = NDArray[np.int64]
 Inputs = dict[str, Any]
 FLOW = Path(usance.assess.__file__).parent / "flows" / "consumer"
 REVIEW_DAYS = 365

@@ -12,11 +12,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from usance.base.arrays import I64
 from usance.base.columns import make
 from usance.twin.month import month_kernel as m
 from usance.world.population import month_days
 
-I64 = NDArray[np.int64]
 SUMS = ("due", "overdue", "collected30", "first", "first_unpaid7", "first_unpaid30")
 DAYS, KEPT = 31, 3
 _OWN = (m.DUE, m.OVERDUE, m.FIRST)

@@ -8,11 +8,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from usance.base.arrays import I64
 from usance.base.columns import make, order_of
 from usance.loan.columns import FactColumns
 from usance.twin.month.moments import END_OF_DAY, moments
 
-I64 = NDArray[np.int64]
 TYPES: dict[str, Any] = {
     "loan_id": np.int64, "day": np.int32, "kind": np.int8, "ref": np.int64, "amount": np.int64,
     "arg": np.int64, "booked": np.int32,

@@ -11,14 +11,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from usance.base.arrays import I64
 from usance.base.codes import FactKind
+from usance.base.ids import PER_USER
 from usance.loan.batch import States, Views, step_columns, view_columns
 from usance.twin.month.fact_rows import FactRows
 from usance.twin.month.open_loans import OpenLoans
 from usance.twin.month.users import Users
 
-I64 = NDArray[np.int64]
-PER_USER = 16_384
 _MONEY = (int(FactKind.PAID), int(FactKind.RECOVERED))
 
 

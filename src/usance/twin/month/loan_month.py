@@ -8,12 +8,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from usance.base.ageing import ageing_buckets
+from usance.base.arrays import I64
 from usance.base.codes import Status
 from usance.base.compiled import in_threads
+from usance.base.refusals import unpack_refusal
 from usance.loan.columns import FactColumns
 from usance.loan.kernel.single import loan_workspace
 from usance.loan.refusals import named_refusal
-from usance.measure.book_tape import bucket
 from usance.service.rules import Rules
 from usance.service.servicing_kernel import scratch
 from usance.twin.month import month_kernel as m
@@ -30,7 +32,6 @@ from usance.world.population import month_days
 from usance.world.providers import arrivals
 from usance.world.scenario.scenario import Scenario
 
-I64 = NDArray[np.int64]
 MONTH_DAYS = 32
 PIECE = 1 << 15
 """Loans of one piece of work: their facts, of all columns, stay in a core's cache."""
@@ -55,7 +56,7 @@ class Folded(NamedTuple):
         worst = np.where(late, self.ends[:, m.WORST], 0)
         return Ends(
             np.minimum(dpd, MAX_DAYS_PAST_DUE).astype(np.int16),
-            bucket(dpd, status).astype(np.int8), status.astype(np.int8), owed.copy(),
+            ageing_buckets(dpd, status).astype(np.int8), status.astype(np.int8), owed.copy(),
             self.ends[:, m.PAST_DUE].copy(), np.where(worst > 30, owed, 0),
             np.where(worst > 180, owed, 0), self.ends[:, m.PREPAID].copy(),
             self.ends[:, m.RECOVERED_NOW].copy(),
@@ -278,7 +279,5 @@ def _joined(pieces: list[FactRows]) -> FactRows:
 def _refuse(refused: I64, known: FactColumns) -> None:
     """Name the first fact that was refused, if one was."""
     if refused[0]:
-        row, reason = int(refused[1]), int(refused[2])
-        raise named_refusal(
-            reason % 16, row, int(refused[0]), known, int(known.offsets[row]) + reason // 16
-        )
+        row, (code, place) = int(refused[1]), unpack_refusal(int(refused[2]))
+        raise named_refusal(code, row, int(refused[0]), known, int(known.offsets[row]) + place)

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from usance.base.arrays import I64
 from usance.base.codes import Currency, FundingModel, Product, parse
 from usance.base.columns import make
 from usance.base.dates import month_starts
@@ -19,7 +19,6 @@ from usance.loan.columns import TermColumns
 from usance.twin.run.group_facts import own_funds_account
 from usance.world.institutions import Institutions
 
-I64 = NDArray[np.int64]
 PRODUCTS = len(Product)
 _STARTS = month_starts(0, 12 * 181).astype(np.int64)
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from usance.base.arrays import I8, I16, I32, I64, i64, u64
 from usance.base.codes import FactKind
 from usance.base.compiled import kernel
-from usance.loan.kernel.arrays import I8, I16, I32, I64, i64, u64
 from usance.loan.kernel.fold import FEES, LOW_32, SLOTS
 
 Paid = tuple[I8, I32, I64, I16]

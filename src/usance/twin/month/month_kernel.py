@@ -10,17 +10,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from usance.base.arrays import I16, I64, i64
 from usance.base.codes import FactKind, Status
 from usance.base.compiled import kernel
-from usance.loan.kernel.arrays import (
-    I16,
-    I64,
-    FactArrays,
-    Plan,
-    State,
-    TermArrays,
-    i64,
-)
+from usance.loan.kernel.arrays import FactArrays, Plan, State, TermArrays
 from usance.loan.kernel.batch import plan_at, record_refusal
 from usance.loan.kernel.days import BEFORE_ALL, fold_facts
 from usance.loan.kernel.fold import (

@@ -10,20 +10,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from usance.base.arrays import I8, I16, I32, I64, U64, i64, u64
 from usance.base.codes import FactKind, Status
 from usance.base.compiled import kernel
-from usance.loan.kernel.arrays import (
-    I8,
-    I16,
-    I32,
-    I64,
-    FactArrays,
-    Plan,
-    State,
-    TermArrays,
-    i64,
-    u64,
-)
+from usance.loan.kernel.arrays import FactArrays, Plan, State, TermArrays
 from usance.loan.kernel.batch import plan_at, record_refusal
 from usance.loan.kernel.facts import refuse_amount
 from usance.loan.kernel.fold import COVERED, IS_DISBURSED, IS_SETTLED, META, RECOVERED, SLOTS
@@ -43,14 +33,14 @@ from usance.twin.month.newly_delinquent_kernel import NOT_LATE, late_loan
 from usance.twin.month.on_schedule_kernel import NOT_CALM, PAYS, PAYS_LAST, SETTLES, calm_loan
 from usance.twin.month.serve_kernel import serve_loan
 from usance.world.behaviour_kernel import BY_NOTICE, BY_PAYMENT, NEVER
-from usance.world.draw_kernel import AHEAD, Bits, draw_ahead
+from usance.world.draw_kernel import AHEAD, draw_ahead
 
 Loans = tuple[I64, I8, I16, I32, I16, I16, I16]
 """Loan, model, trigger, hazard, source, cell, and worst days past due, which grow."""
 Ends = tuple[I16, I8, I8, I64, I64, I64, I64, I64, I64]
 """Days past due, bucket, status, unpaid principal, what is past due, principal of those ever beyond
 30 and 180 days, prepaid, recovered; all of them zero before they are written."""
-Room = tuple[State, I64, I64, I64, I64, I64, Bits, I64, I64]
+Room = tuple[State, I64, I64, I64, I64, I64, U64, I64, I64]
 """Work space of a thread: a state, due facts, payments, notes, stops, the dues of one loan, the
 draws of the next loans (of their dues, and of the notices of payment), rows left for later, and by
 day and cell what was due and paid on the day."""
@@ -186,7 +176,7 @@ def clear(start: int, stop: int, ends: Ends) -> None:
 @kernel(inline=True)
 def calm_rows(
     start: int, stop: int, others: I64, terms: TermArrays, states: I64, watches: I64, loans: Loans,
-    month: int, first: int, begun: Bits, drawn: Bits, knobs: I64, paid: Paid, ends: Ends, met: I64,
+    month: int, first: int, begun: U64, drawn: U64, knobs: I64, paid: Paid, ends: Ends, met: I64,
     sure: I64, released: I64,
 ) -> int:  # fmt: skip
     """Loans that are calm; how many others there are, whose rows are listed.
@@ -252,7 +242,7 @@ def write_late(
 @kernel(inline=True)
 def late_row(
     plan: Plan, row: int, states: I64, watches: I64, loans: Loans, month: int, first: int,
-    last: int, rules: I64, begun: Bits, paying: np.uint64, notice: np.uint64, knobs: I64,
+    last: int, rules: I64, begun: U64, paying: np.uint64, notice: np.uint64, knobs: I64,
     days: I16, known: Told, at: int, ends: Ends, met: I64, sure: I64, open_still: I64,
     released: I64,
 ) -> int:  # fmt: skip
@@ -317,7 +307,7 @@ def fold_unpaid(
 @kernel
 def through_rows(
     start: int, stop: int, room: Room, terms: TermArrays, states: I64, watches: I64, loans: Loans,
-    month: int, first: int, last: int, rules: I64, begun: Bits, knobs: I64, days: I16,
+    month: int, first: int, last: int, rules: I64, begun: U64, knobs: I64, days: I16,
     paid: Paid, known: Told, coming: Told, apart: I64, offsets: I64, ends: Ends, sure: I64,
     open_still: I64, released: I64, refused: I64,
 ) -> tuple[int, int, int, int]:  # fmt: skip

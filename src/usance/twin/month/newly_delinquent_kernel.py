@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from usance.base.arrays import I16, I64, U64, i64
 from usance.base.codes import FactKind, Fee
 from usance.base.compiled import kernel
-from usance.loan.kernel.arrays import I16, I64, Plan, i64
+from usance.loan.kernel.arrays import Plan
 from usance.loan.kernel.fold import BALANCE, LEVEL_MINOR, PENALTY_OPEN, PENALTY_PAID
 from usance.loan.kernel.plan import (
     AMORT,
@@ -26,7 +27,6 @@ from usance.service.servicing_kernel import FEE_PPM, GRACE, claim_days, fee_ref
 from usance.twin.month.merge_facts_kernel import Told, write_fact
 from usance.twin.month.on_schedule_kernel import is_even, pay_instalment
 from usance.world import behaviour_kernel as world
-from usance.world.draw_kernel import Bits
 
 NOT_LATE = -1
 _PAID, _FEE_CHARGED, _LATE_FEE = int(FactKind.PAID), int(FactKind.FEE_CHARGED), int(Fee.LATE_FEE)
@@ -35,7 +35,7 @@ _PAID, _FEE_CHARGED, _LATE_FEE = int(FactKind.PAID), int(FactKind.FEE_CHARGED), 
 @kernel(inline=True)
 def late_loan(
     plan: Plan, states: I64, row: int, loan: int, model: int, trigger: int, hazard: int,
-    month: int, last: int, begun: Bits, paying: np.uint64, notice: np.uint64, rules: I64,
+    month: int, last: int, begun: U64, paying: np.uint64, notice: np.uint64, rules: I64,
     knobs: I64, days: I16, facts: Told, at: int,
 ) -> tuple[int, int, int, int]:  # fmt: skip
     """How many days late an even loan pays, its principal due, what is past due, and its facts.

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from usance.base.arrays import I64, U64, i64
 from usance.base.compiled import kernel
-from usance.loan.kernel.arrays import I64, Plan, i64
+from usance.loan.kernel.arrays import Plan
 from usance.loan.kernel.fold import (
     BALANCE,
     COVERED,
@@ -37,7 +38,7 @@ from usance.world.behaviour_kernel import (
     is_on_time,
     notice_of,
 )
-from usance.world.draw_kernel import Bits, chance
+from usance.world.draw_kernel import chance
 
 NOT_CALM, PAYS, SETTLES, PAYS_LAST = range(4)
 """What a loan does, if it is told here; from `SETTLES` on it is closed."""
@@ -96,7 +97,7 @@ def settle(plan: Plan, states: I64, row: int, interest: int, fee: int) -> None:
 
 @kernel(inline=True)
 def calm_loan(
-    plan: Plan, states: I64, row: int, loan: int, hazard: int, month: int, first: int, begun: Bits,
+    plan: Plan, states: I64, row: int, loan: int, hazard: int, month: int, first: int, begun: U64,
     paying: np.uint64, notice: np.uint64, knobs: I64, paid: Paid,
 ) -> tuple[int, int, int, int]:  # fmt: skip
     """What an even loan does, on which day, the principal of its due, and what came back early.

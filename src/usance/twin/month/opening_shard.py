@@ -8,8 +8,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from usance.base.ageing import ageing_buckets
+from usance.base.arrays import I64
 from usance.base.codes import FactKind
 from usance.base.columns import make
+from usance.base.ids import PER_USER
 from usance.loan.batch import (
     ScheduleColumns,
     States,
@@ -28,7 +31,6 @@ from usance.twin.month.loan_month import fold
 from usance.twin.month.loan_terms import loans_table
 from usance.twin.month.open_loans import OpenLoans
 from usance.twin.month.shard import (
-    PER_USER,
     Pending,
     Served,
     Shard,
@@ -43,7 +45,6 @@ from usance.twin.run.run_context import Setting
 from usance.world.opening import OpeningLoans
 from usance.world.population import month_days
 
-I64 = NDArray[np.int64]
 NOON = 12 * 3600
 SETTLED_BEFORE_DUE = 15
 """Days before its next due on which a loan was settled early, on average."""
@@ -208,7 +209,7 @@ def _stand(
     owed = np.where(was_there, seen.column("principal_outstanding"), 0)
     loans = OpenLoans.of(
         {**columns, **labels(setting, columns), "worst": np.minimum(dpd, 32_767),
-         "bucket": np.where(was_there, np.minimum((dpd + 29) // 30, 7), -1), "dpd": dpd,
+         "bucket": np.where(was_there, ageing_buckets(dpd), -1), "dpd": dpd,
          "owed_minor": owed},
         before.values,
     )  # fmt: skip

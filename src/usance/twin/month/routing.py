@@ -10,10 +10,12 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from usance.base.arrays import I64
 from usance.base.codes import RoutingOutcome
 from usance.base.columns import arrays, make, sort
 from usance.base.compiled import available_cores
 from usance.base.concurrency import parallel_map
+from usance.base.ids import PER_USER
 from usance.base.tables import table
 from usance.match.router.releases import releases_of
 from usance.match.router.requests import DAY_SECONDS, from_columns
@@ -23,11 +25,10 @@ from usance.match.router.rows import local_seconds
 from usance.match.router.state import ENGINE
 from usance.twin.month.loan_month import MONTH_DAYS
 from usance.twin.month.loan_terms import loans_table
-from usance.twin.month.shard import PER_USER, disbursed, new_loans, new_tape
+from usance.twin.month.shard import disbursed, new_loans, new_tape
 from usance.twin.run.run_context import Setting
 from usance.world.population import month_days
 
-I64 = NDArray[np.int64]
 Columns = Mapping[str, NDArray[Any]]
 WEEK_HOURS, SEGMENTS = 168, 2_000
 POLICY = replace(ENGINE, every_hours=WEEK_HOURS, segments=SEGMENTS)

@@ -9,19 +9,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from usance.base.arrays import I8, I16, I32, I64, U64, i64
 from usance.base.codes import FactKind
 from usance.base.compiled import kernel
-from usance.loan.kernel.arrays import (
-    I8,
-    I16,
-    I32,
-    I64,
-    FactArrays,
-    Plan,
-    State,
-    TermArrays,
-    i64,
-)
+from usance.loan.kernel.arrays import FactArrays, Plan, State, TermArrays
 from usance.loan.kernel.batch import plan_at
 from usance.loan.kernel.days import BEFORE_ALL, fold_facts
 from usance.loan.kernel.facts import refuse_amount, transfer_claim
@@ -51,7 +42,7 @@ from usance.world.behaviour_kernel import (
     decide,
     notice_of,
 )
-from usance.world.draw_kernel import Bits, draw_from
+from usance.world.draw_kernel import draw_from
 
 MAX_FACTS = 10
 """Facts of one loan in one month: two payments, two fees for each span, two claims."""
@@ -103,7 +94,7 @@ def told(state: State, due: I64, found: int, loan: int, facts: Told, at: int) ->
 @kernel(inline=True)
 def serve_loan(
     plan: Plan, state: State, loan: int, model: int, trigger: int, hazard: int, paying: np.uint64,
-    month: int, first: int, last: int, rules: I64, begun: Bits, knobs: I64, days: I16, due: I64,
+    month: int, first: int, last: int, rules: I64, begun: U64, knobs: I64, days: I16, due: I64,
     pay: I64, facts: Told, arrays: FactArrays, at: int,
 ) -> int:  # fmt: skip
     """The facts of one loan in one month, in their order; the place after them."""
@@ -162,7 +153,7 @@ def serve_loan(
 def serve_rows(
     start: int, stop: int, state: State, due: I64, pay: I64, terms: TermArrays, states: I64,
     loan: I64, model: I8, trigger: I16, hazard: I32, month: int, first: int, last: int,
-    rules: I64, begun: Bits, knobs: I64, days: I16, facts: Told, offsets: I64,
+    rules: I64, begun: U64, knobs: I64, days: I16, facts: Told, offsets: I64,
 ) -> int:  # fmt: skip
     """The facts of some loans; how many there are."""
     arrays = (offsets, facts[0], facts[1], facts[2], facts[3])

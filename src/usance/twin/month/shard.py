@@ -9,8 +9,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from usance.base.arrays import I64
 from usance.base.codes import FactKind, Status
 from usance.base.columns import arrays, make
+from usance.base.ids import PER_USER
 from usance.loan.batch import start_columns, step_columns
 from usance.loan.visible_facts import term_columns
 from usance.twin.month.dues import DueSums
@@ -22,8 +24,6 @@ from usance.twin.month.users import Users
 from usance.twin.run.run_context import Setting
 from usance.world.demand import Eligible
 
-I64 = NDArray[np.int64]
-PER_USER = 16_384
 DISBURSED_REF = 1
 
 

@@ -9,8 +9,10 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from usance.assess.decision.columns import Decided
+from usance.base.arrays import I64
 from usance.base.codes import DecisionKind
 from usance.base.columns import sort
+from usance.base.ids import PER_USER
 from usance.base.tables import table
 from usance.twin.month.assessing import Inputs, lines_table
 from usance.twin.month.dues import DueSums
@@ -22,7 +24,6 @@ from usance.twin.month.moments import moments
 from usance.twin.month.open_loans import OpenLoans
 from usance.twin.month.opening_shard import users_table
 from usance.twin.month.shard import (
-    PER_USER,
     Pending,
     Served,
     Shard,
@@ -38,7 +39,6 @@ from usance.world.demand import TICKET_STEP_MINOR, Asked, who_asks
 from usance.world.population import month_days
 from usance.world.providers import are_faulty, duplicates
 
-I64 = NDArray[np.int64]
 Made = dict[str, list[pa.Table]]
 
 

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from usance.base.arrays import Bools
 from usance.base.compiled import in_threads
 from usance.world.demand import Eligible
 from usance.world.request_kernel import count_rows
 
-Mask = NDArray[np.bool_]
 COLUMNS: dict[str, Any] = {
     "line_minor": np.int64, "grade": np.int8, "decided": np.int16, "asked": np.int16,
     "borrowed": np.int16, "repaid": np.int16, "worst": np.int16,
@@ -37,7 +37,7 @@ class Users:
         return cls(first, {name: np.empty(0, kind) for name, kind in COLUMNS.items()})
 
     @classmethod
-    def of_active(cls, first: int, active: Mask, columns: Mapping[str, NDArray[Any]]) -> Users:
+    def of_active(cls, first: int, active: Bools, columns: Mapping[str, NDArray[Any]]) -> Users:
         """Users, with the columns of those who have more than registered."""
         rows, made = np.flatnonzero(active), cls(first, {})
         for name, kind in COLUMNS.items():
@@ -45,7 +45,7 @@ class Users:
             made.columns[name][rows] = columns[name]
         return made
 
-    def active(self) -> Mask:
+    def active(self) -> Bools:
         """Who has more than registered."""
         found = np.zeros(len(self), np.bool_)
         for name, values in self.columns.items():

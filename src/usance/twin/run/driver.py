@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from usance.base.arrays import I64
 from usance.twin.month.dues import DueSums
 from usance.twin.month.loan_month import MONTH_DAYS
 from usance.twin.month.routing import in_order
@@ -18,7 +19,6 @@ from usance.twin.run.ledger_facts import MODELS, approved_by_channel
 from usance.twin.run.run_context import Setting
 from usance.world.demand import Eligible
 
-I64 = NDArray[np.int64]
 Arrays = dict[str, NDArray[Any]]
 _OPEN, _REQUESTS = "open.", "requests."
 

@@ -7,19 +7,19 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from usance.base.ageing import LAST_BUCKET
+from usance.base.arrays import I64
 from usance.base.book import Book
 from usance.base.codes import FundingModel
+from usance.base.ids import PER_USER
 from usance.base.rates import PPB
 from usance.base.step import Step
 from usance.twin.month.loan_terms import PRODUCTS
-from usance.twin.month.shard import PER_USER
 from usance.twin.run.group_facts import income_tax_owed, month_facts, opening_facts
 from usance.twin.run.quarter_close import period_of
 from usance.twin.run.run_context import Setting
 
-I64 = NDArray[np.int64]
 MODELS = max(FundingModel) + 1
-BEYOND = 7
 """The bucket of loans more than 180 days past due, which are no balance any more."""
 
 
@@ -27,7 +27,7 @@ def owed_by_model(setting: Setting, tape: pa.Table) -> I64:
     """Unpaid principal of the rows of a tape."""
     models = np.array([int(each.model) for each in setting.institutions.funding])
     rows = tape.select(["bucket", "cell", "principal_minor"])
-    kept = rows.filter(pc.less(rows["bucket"], BEYOND))
+    kept = rows.filter(pc.less(rows["bucket"], LAST_BUCKET))
     of_cell = models[(kept["cell"].to_numpy().astype(np.int64) - 1) // PRODUCTS]
     return _sums(of_cell, kept["principal_minor"].to_numpy(), MODELS)
 

@@ -14,6 +14,7 @@ from usance.base.book import Book
 from usance.base.dates import format_month, last_of_month
 from usance.base.errors import Problems
 from usance.base.parameters import Parameters
+from usance.base.periods import quarter_label
 from usance.books.close.checklist import close
 from usance.books.close.closes import OPEN
 from usance.books.periods import ClosePeriod, parse_close_period
@@ -42,7 +43,7 @@ def period_of(month: int, opening: int) -> ClosePeriod | None:
         return parse_close_period(format_month(month))
     if month % 3 != 2:
         return None
-    return parse_close_period(f"{1970 + month // 12}Q{month % 12 // 3 + 1}")
+    return parse_close_period(quarter_label(month))
 
 
 def is_open(book: Book, period: ClosePeriod) -> bool:

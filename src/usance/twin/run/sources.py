@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from usance.base.arrays import I64
 from usance.base.book import Book
 from usance.base.codes import Scope
 from usance.base.columns import make
@@ -20,7 +20,6 @@ from usance.match.mandates.limits import LimitKind, list_limits
 from usance.twin.month.loan_terms import PRODUCTS
 from usance.twin.run.run_context import Setting
 
-I64 = NDArray[np.int64]
 HISTORY = 60
 """Months before the opening in which opening loans may have been drawn."""
 FIRST_VERSION = 1

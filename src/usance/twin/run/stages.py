@@ -15,15 +15,17 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from usance.base.arrays import I64
 from usance.base.book import Book
 from usance.base.compiled import available_cores
 from usance.base.concurrency import parallel_map
+from usance.base.ids import PER_USER
 from usance.base.manifest import TableEntry
 from usance.base.packed import pack, unpack
 from usance.base.tables import table
 from usance.twin.month.opening_shard import open_shard
 from usance.twin.month.routing import Routing, book_shard
-from usance.twin.month.shard import PER_USER, Served, Shard, empty_shard, new_loans
+from usance.twin.month.shard import Served, Shard, empty_shard, new_loans
 from usance.twin.month.shard_month import serve_shard
 from usance.twin.month.tape import state_table
 from usance.twin.run.checkpoint import shard_bytes, shard_of
@@ -32,7 +34,6 @@ from usance.twin.run.ledger_facts import approved_by_channel, lent_by_model, owe
 from usance.twin.run.run_context import Setting
 from usance.twin.run.stage_output import Kept, Part, Place, make_part, shard_name
 
-I64 = NDArray[np.int64]
 SHARD, SUMS, ROUTED = "shard", "sums", "routed"
 _SOURCE, _ATTEMPTS = "routed.source", "routed.attempts"
 
