@@ -27,6 +27,7 @@ from usance.base.arrays import I32, I64
 from usance.base.compiled import in_threads
 from usance.base.dates import to_day
 from usance.base.errors import UsanceError, unknown
+from usance.base.refusals import unpack_refusal
 from usance.loan.columns import FactColumns, TermColumns, order_codes
 from usance.loan.convention import DEFAULT_ALLOCATION
 from usance.loan.errors import BackdatedStep, ConventionNotInKernel, KernelRange
@@ -313,5 +314,6 @@ def _run(
 
 def _refusal(refusals: list[I64], facts: FactColumns | None) -> UsanceError:
     count, (_, row, reason) = sum(int(r[0]) for r in refusals), refusals[0].tolist()
-    position = int(facts.offsets[row]) + reason // 16 if facts is not None else None
-    return named_refusal(reason % 16, row, count, facts, position)
+    code, place = unpack_refusal(reason)
+    position = int(facts.offsets[row]) + place if facts is not None else None
+    return named_refusal(code, row, count, facts, position)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from usance.base.arrays import I8, I32, I64, i64
 from usance.base.codes import FactKind, FundingModel
 from usance.base.compiled import kernel
+from usance.base.refusals import pack_refusal
 from usance.books.loans.positions import (
     BEFORE,
     CHARGE_OFF,
@@ -200,19 +201,19 @@ def position(
         at = after_event
     refusal = fold_part(plan, state, work, facts, at, cleared, day)
     if refusal != OK:
-        return refusal + 16 * (at - first)
+        return pack_refusal(refusal, at - first)
     cash(state, out, row, CLEARED)
     out[row, CLEARED_OVERPAID] = state[OVERPAID_SLOT]
     at = cleared
     if event != NO_EVENT and not event_cleared:
         refusal = fold_part(plan, state, work, facts, at, after_event, day)
         if refusal != OK:
-            return refusal + 16 * (at - first)
+            return pack_refusal(refusal, at - first)
         earn(plan, state, i64(days[after_event - 1]), non_accrual, seen, out, row)
         at = after_event
     refusal = fold_part(plan, state, work, facts, at, last, day)
     if refusal != OK:
-        return refusal + 16 * (at - first)
+        return pack_refusal(refusal, at - first)
     if not state[META] & IS_DISBURSED:
         return OK
     if event == NO_EVENT:

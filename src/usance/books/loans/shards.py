@@ -20,6 +20,7 @@ from usance.base.book import Book
 from usance.base.codes import FundingModel
 from usance.base.columns import arrays
 from usance.base.dates import to_day
+from usance.base.segments import segment_codes
 from usance.books.close.carry_forward import Carried
 from usance.books.effective_interest.columns import effective_rates
 from usance.books.loans.cells import CellIndex, Sources
@@ -30,7 +31,6 @@ from usance.books.loans.shard_loans import KnownLoans
 from usance.loan.columns import FactColumns
 from usance.loan.errors import OrphanFacts
 from usance.loan.visible_facts import term_columns
-from usance.measure.triangles import model_and_product
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +115,7 @@ class ShardReader:
         facts = own.facts.unreversed(own.ids)
         columns = arrays(own.terms)
         cohort = _months(columns["disbursed_on"])
-        segment = model_and_product(columns).astype(np.int32)
+        segment = segment_codes(columns).astype(np.int32)
         told = told_of(own.ids, facts, segment, cohort, day)
         if len(exact.ids):
             told = told.joined(_told_apart(exact, day))
@@ -152,7 +152,7 @@ def _told_apart(exact: KnownLoans, day: date) -> Told:
     columns = arrays(exact.terms)
     _, first = np.unique(columns["loan_id"], return_index=True)
     heads = {name: values[first] for name, values in columns.items()}
-    segment = model_and_product(heads).astype(np.int32)
+    segment = segment_codes(heads).astype(np.int32)
     facts = exact.facts.unreversed(exact.ids)
     return told_of(exact.ids, facts, segment, _months(heads["disbursed_on"]), day)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from usance.base.arrays import I64, i64, u64
 from usance.base.codes import Component, FactKind, Status
 from usance.base.compiled import kernel
+from usance.base.refusals import pack_refusal
 from usance.loan.bounds import MAX_KERNEL_FACTS
 from usance.loan.kernel.arrays import FactArrays, Order, Plan, State
 from usance.loan.kernel.facts import refuse_amount, transfer_claim
@@ -167,12 +168,12 @@ def fold_by_order(
     for at in range(first, last):
         day, kind = i64(days[u64(at)]), i64(kinds[u64(at)])
         if day < before or (day == before and kind < rank):
-            return OUT_OF_ORDER + 16 * (at - first)
+            return pack_refusal(OUT_OF_ORDER, at - first)
         if day > until:
             break
         refusal = apply_by_order(plan, work, order, day, kind, amounts[u64(at)], args[u64(at)])
         if refusal != OK:
-            return refusal + 16 * (at - first)
+            return pack_refusal(refusal, at - first)
         before, rank = day, kind
     return OK
 

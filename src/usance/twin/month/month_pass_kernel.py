@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from usance.base.ageing import LAST_BUCKET
+from usance.base.ageing_kernel import ageing_bucket
 from usance.base.arrays import I8, I16, I32, I64, U64, i64, u64
 from usance.base.codes import FactKind, Status
 from usance.base.compiled import kernel
@@ -107,7 +109,7 @@ def write_end(
 ) -> None:  # fmt: skip
     """Where a loan stands at the month's end."""
     ends[0][row] = min(dpd, MAX_DAYS_PAST_DUE)
-    ends[1][row] = 7 if status == _CHARGED_OFF else min((dpd + 29) // 30, 7)
+    ends[1][row] = LAST_BUCKET if status == _CHARGED_OFF else ageing_bucket(dpd)
     ends[2][row], ends[3][row], ends[4][row] = status, owed, past_due
     if dpd > 0 or status == _CHARGED_OFF:
         ends[5][row] = owed if worst > 30 else 0
