@@ -29,9 +29,10 @@ from tests.books.group_books import (
 from usance.base.codes import Currency, IfrsAdjustment
 from usance.base.columns import make
 from usance.base.dates import last_of_month, to_day, to_month
+from usance.base.errors import Problems
 from usance.base.money import half_up
 from usance.books.chart import load_chart
-from usance.books.group.entities import Entities, parse_entities
+from usance.books.group.entities import parse_entities
 from usance.books.group.exchange import Rates
 from usance.books.group.journals import group_postings
 from usance.books.group.kinds import GroupKind
@@ -41,7 +42,7 @@ from usance.books.statements.cash import cash_flows
 from usance.books.statements.consolidation import GroupBooks
 from usance.books.statements.controls import bank_problems, group_controls, settlement_problems
 from usance.books.statements.equity import equity_roll_forwards, equity_rows
-from usance.books.statements.layout import accounts_of, load_layout
+from usance.books.statements.layout import OPERATIONS, SHEET, SHEET_MATRIX, SHIPPED, load_layout
 from usance.books.statements.ledger import Ledger
 from usance.books.statements.matrix import COLUMNS, balance_sheet_matrix, operations_matrix
 from usance.books.statements.per_share import per_share, per_share_rows
@@ -76,16 +77,13 @@ def printed(path: Path, statement: str, period: str) -> dict[tuple[str, str], in
 
 def as_lines(figures: dict[tuple[str, str], int]) -> dict[str, int]:
     """An account for each printed leaf of the balance sheet or operations, debit positive."""
-    chart, layout, found = load_chart(), load_layout(), {}
-    for sections, signs in ((layout.balance_sheet, 1), (layout.operations, -1)):
-        for total, lines in sections.items():
-            for line in lines:
-                minor = figures.get((layout.name(line), total))
-                if minor is None:
-                    continue
-                credit = "liabilities" in total if signs == 1 else "costs" not in total
-                account = accounts_of(chart, line, total)[0]
-                found[account.name] = -minor if credit else minor
+    found = {}
+    for statement in (SHEET, OPERATIONS):
+        for line in load_layout().lines(statement):
+            minor = figures.get((line.line, line.parent))
+            if minor is not None and not line.is_total:
+                account, sign = next(iter(line.signs.items()))
+                found[account] = sign * minor
     return found
 
 
@@ -93,7 +91,6 @@ def as_lines(figures: dict[tuple[str, str], int]) -> dict[str, int]:
 def test_a_published_balance_sheet_comes_out_as_printed(shared: Path, day: str) -> None:
     figures = printed(shared / "filings" / "000.csv", "balance_sheet", day)
     rows = as_lines(figures)
-    rows["outside_holders"] = -figures["Noncontrolling interests", "TOTAL EQUITY"]
     rows["retained_earnings"] = -sum(rows.values())
     books = GroupBooks(lines_of(rows, PLATFORM, MARCH), ONE, closed([]).rates)
     made = {(row.line, row.parent): row.amount_minor for row in balance_sheet(books.at(MARCH))}
@@ -383,19 +380,26 @@ def test_income_per_share_is_printed_as_filings_do() -> None:
 
 
 def test_every_account_is_in_a_statement_once() -> None:
-    chart, layout = load_chart(), load_layout()
-    seen = [
-        account.name
-        for sections in (layout.balance_sheet, layout.operations)
-        for total, lines in sections.items()
-        for line in lines
-        for account in accounts_of(chart, line, total)
+    expected = {account.name for account in load_chart() if not account.within_group}
+    for statement in (SHEET, SHEET_MATRIX):
+        lines = load_layout().lines(statement)
+        seen = [name for line in lines if not line.is_total for name in line.signs]
+        assert sorted(seen) == sorted(expected)
+        signs = {line.line: line.signs for line in lines}
+        assert set(signs["TOTAL ASSETS"].values()) == {1}
+        assert set(signs["TOTAL LIABILITIES AND EQUITY"].values()) == {-1}
+
+
+def test_a_layout_that_leaves_out_an_account_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "statements.yaml"
+    path.write_text(SHIPPED.read_text().replace("      - Goodwill\n", "      - Good will\n"))
+    with pytest.raises(Problems) as caught:
+        load_layout(path)
+    assert [error.what for error in caught.value.errors] == [
+        "no account has this line",
+        "goodwill is 0 times in balance_sheet",
+        "goodwill is 0 times in ifrs_reconciliation_balance_sheet",
     ]
-    seen += [account.name for account in chart if account.kind.value == "equity"]
-    expected = {account.name for account in chart if not account.within_group}
-    assert sorted(seen) == sorted(expected | {"group_dividends"})
-    assert isinstance(GROUP, Entities)
-    assert LENDING in GROUP.by_number
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from usance.base.dates import to_month
 from usance.books.chart import AccountKind, load_chart
 from usance.books.group.rules import load_group_rules
 from usance.books.statements.consolidation import Consolidated, GroupBooks
-from usance.books.statements.layout import OUTSIDE_LINE, is_profit, load_layout
+from usance.books.statements.layout import is_profit
 from usance.books.statements.primary import Row, balance, equity, movement
 from usance.books.statements.roll_forward import Movement, RollForward
 
@@ -51,7 +51,7 @@ def equity_roll_forwards(
                   if of == line and minor),
             closing[line],
         )
-        for line in (*load_layout().equity, OUTSIDE_LINE)
+        for line in closing
     }  # fmt: skip
 
 

@@ -1,13 +1,12 @@
-"""The reconciliation of both frameworks: every line from US GAAP through each tag to IFRS.
+"""The reconciliation of both frameworks: every line from US GAAP through each adjustment to IFRS.
 
-A column is what one tag posted, so the matrix is a query; each column is a small set of books of
-its own, and rolls forward by itself.
+A column holds the entries of one adjustment, so the matrix is a query; each column is a small set
+of books of its own, and rolls forward by itself.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from datetime import date
 
 from usance.base.codes import IfrsAdjustment
@@ -15,16 +14,8 @@ from usance.base.errors import UsanceError
 from usance.books.errors import ControlFailed
 from usance.books.statements.consolidation import Consolidated, GroupBooks
 from usance.books.statements.equity import equity_roll_forwards
-from usance.books.statements.layout import OUTSIDE_LINE
-from usance.books.statements.primary import (
-    CLAIMS,
-    Row,
-    balance,
-    balance_sheet,
-    equity,
-    movement,
-    operations,
-)
+from usance.books.statements.layout import CLAIMS, OPERATIONS_MATRIX, SHEET_MATRIX
+from usance.books.statements.primary import Row, balance, balance_sheet, movement, statement_rows
 
 COLUMNS: dict[str, tuple[IfrsAdjustment, ...]] = {
     "us_gaap": (IfrsAdjustment.NONE,),
@@ -35,48 +26,30 @@ COLUMNS: dict[str, tuple[IfrsAdjustment, ...]] = {
     "ifrs": tuple(IfrsAdjustment),
 }
 """The columns in print order; the last is the sum of all."""
-_SHEET, _OPERATIONS = "ifrs_reconciliation_balance_sheet", "ifrs_reconciliation_operations"
-_ACCRUED = "Accrued expenses and other current liabilities"
-_CONTRACT = "Contract liabilities"
-_EQUITY = {
-    "Paid-in capital": "Additional paid-in capital",
-    "Treasury shares": "Treasury shares",
-    "Retained earnings": "Retained earnings",
-    "Other comprehensive income": "Other comprehensive income",
-}
 
 
 def operations_matrix(start: Consolidated | None, end: Consolidated, period: str) -> list[Row]:
     """The statement of operations under both frameworks."""
-    rows = []
-    for column, tags in COLUMNS.items():
-        statement = f"{_OPERATIONS}:{column}"
-        for row in operations(movement(start, end, *tags), period, statement=statement):
-            tax = row.line == "Income taxes expense"
-            rows.append(replace(row, line="Income tax expense") if tax else row)
-    return rows
+    return [
+        row
+        for column, tags in COLUMNS.items()
+        for row in statement_rows(
+            OPERATIONS_MATRIX, movement(start, end, *tags), period,
+            statement=f"{OPERATIONS_MATRIX}:{column}",
+        )
+    ]  # fmt: skip
 
 
 def balance_sheet_matrix(group: Consolidated) -> list[Row]:
     """The balance sheet under both frameworks, with contract liabilities and equity by line."""
-    return [row for column in COLUMNS for row in _sheet(group, column)]
-
-
-def _sheet(group: Consolidated, column: str) -> Iterator[Row]:
-    tags, statement = COLUMNS[column], f"{_SHEET}:{column}"
-    name = f"TOTAL {group.entities.parent.name.replace(',', '').upper()} EQUITY"
-    amounts = balance(group, *tags)
-    contract, parts = -amounts("contract_liabilities"), equity(amounts)
-    for row in balance_sheet(group, *tags, statement=statement):
-        if row.line == _ACCRUED:
-            yield replace(row, amount_minor=row.amount_minor - contract)
-            yield replace(row, line=_CONTRACT, amount_minor=contract)
-        elif row.parent == "TOTAL EQUITY" and row.line != OUTSIDE_LINE:
-            for line, printed in _EQUITY.items():
-                yield replace(row, line=printed, parent=name, amount_minor=parts[line])
-            yield replace(row, line=name, is_total=True)
-        else:
-            yield row
+    return [
+        row
+        for column, tags in COLUMNS.items()
+        for row in statement_rows(
+            SHEET_MATRIX, balance(group, *tags), group.day.isoformat(),
+            company=group.entities.parent.name, statement=f"{SHEET_MATRIX}:{column}",
+        )
+    ]  # fmt: skip
 
 
 def matrix_problems(books: GroupBooks, start: date, end: date) -> Iterator[UsanceError]:

@@ -1,12 +1,8 @@
-"""Every line of the statements before rounding, with the accounts it is made of.
-
-A line is a sum of accounts with signs. The signs are found by asking the statements themselves:
-each is made once from accounts that hold powers of one base, so that its digits tell them.
-"""
+"""Every line of the statements before rounding, with the accounts it is made of."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import date
 from functools import cache, cached_property
@@ -14,32 +10,22 @@ from functools import cache, cached_property
 from usance.base.codes import Currency, IfrsAdjustment
 from usance.base.dates import to_month
 from usance.books.chart import load_chart
-from usance.books.group.entities import Entities, Entity, Role
+from usance.books.group.entities import Entities
 from usance.books.group.rules import activities, group_rules_of
 from usance.books.rules import Activity
-from usance.books.statements import cash
+from usance.books.statements import cash, layout
 from usance.books.statements.consolidation import Consolidated, GroupBooks
-from usance.books.statements.layout import is_profit
-from usance.books.statements.matrix import COLUMNS, balance_sheet_matrix, operations_matrix
-from usance.books.statements.primary import (
-    Row,
-    balance_sheet,
-    comprehensive_income,
-    movement,
-    operations,
-)
+from usance.books.statements.layout import Side, StatementLine, is_profit, load_layout
+from usance.books.statements.matrix import COLUMNS
 
 Key = tuple[str, str]
 """Line and parent."""
 Term = tuple[str, IfrsAdjustment, int]
 """An account, the tag of its entries, and the sign they have in a line; debit positive."""
 
-SHEET, OPERATIONS, COMPREHENSIVE = "balance_sheet", "operations", "comprehensive_income"
+SHEET, OPERATIONS, COMPREHENSIVE = layout.SHEET, layout.OPERATIONS, layout.COMPREHENSIVE
+SHEET_MATRIX, OPERATIONS_MATRIX = layout.SHEET_MATRIX, layout.OPERATIONS_MATRIX
 CASH_FLOWS, ADJUSTED = "cash_flows", "non_gaap_reconciliation"
-SHEET_MATRIX, OPERATIONS_MATRIX = (
-    "ifrs_reconciliation_balance_sheet",
-    "ifrs_reconciliation_operations",
-)
 ACTIVITIES = {
     cash.OPERATING: Activity.OPERATING,
     cash.INVESTING: Activity.INVESTING,
@@ -48,8 +34,6 @@ ACTIVITIES = {
 PAY = "pay_in_shares"
 ACCRUED = "Accrued expenses and other current liabilities"
 CONTRACT = "Contract liabilities"
-BASE = 64
-"""Wider than any sign a statement gives an account, twice over."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +43,8 @@ class Line:
     line: str
     parent: str
     is_total: bool
+    weight: int
+    """Its sign in its total."""
     terms: tuple[Term, ...]
 
     @property
@@ -74,55 +60,26 @@ def lines_of(statement: str, entities: Entities) -> tuple[Line, ...]:
 
 @cache
 def _lines(statement: str, company: str) -> tuple[Line, ...]:
-    """A statement in which account n holds BASE^n: the digits of each line are its signs."""
-    names = [account.name for account in load_chart() if not account.within_group]
-    held = {name: BASE**place for place, name in enumerate(names)}
+    lines = load_layout().lines(statement.partition(":")[0], company)
+    tags = tags_of(statement)
     return tuple(
-        Line(row.line, row.parent, row.is_total, _terms(statement, row, names))
-        for row in _rows(statement, held, company)
+        Line(
+            line.line, line.parent, line.is_total, line.weight, tuple(_terms(line, statement, tags))
+        )
+        for line in lines
     )
 
 
-def _terms(statement: str, row: Row, names: list[str]) -> tuple[Term, ...]:
-    """Accounts by tag; under US GAAP alone, contract liabilities are part of accrued expenses."""
-    signs = _signs(row.amount_minor, names)
-    found = [(name, tag, sign) for tag in tags_of(statement) for name, sign in signs.items()]
-    if statement.startswith(SHEET_MATRIX) and row.line in (ACCRUED, CONTRACT):
-        found = [
-            term for term in found if term[:2] != ("contract_liabilities", IfrsAdjustment.NONE)
-        ]
-        if row.line == ACCRUED and IfrsAdjustment.NONE in tags_of(statement):
-            found.append(("contract_liabilities", IfrsAdjustment.NONE, -1))
-    return tuple(found)
-
-
-def _signs(packed: int, names: list[str]) -> dict[str, int]:
-    """The accounts of a line from its digits, which may be below zero."""
-    found = {}
-    for name in names:
-        digit = (packed + BASE // 2) % BASE - BASE // 2
-        packed = (packed - digit) // BASE
-        if digit:
-            found[name] = digit
-    return found
-
-
-def _rows(statement: str, held: dict[str, int], company: str) -> list[Row]:
-    parent = Entity(1, company, Role.PARENT, Currency.CNY)
-    entities = Entities(Currency.CNY, {1: parent})
-    group = Consolidated(date.min, entities, {(1, IfrsAdjustment.NONE): held}, load_chart())
-    base, _, column = statement.partition(":")
-    if column:
-        made = (
-            balance_sheet_matrix(group)
-            if base == SHEET_MATRIX
-            else operations_matrix(None, group, "")
-        )
-        return [row for row in made if row.statement == f"{base}:us_gaap"]
-    if base == SHEET:
-        return balance_sheet(group)
-    make = operations if base == OPERATIONS else comprehensive_income
-    return make(movement(None, group), "")
+def _terms(line: StatementLine, statement: str, tags: tuple[IfrsAdjustment, ...]) -> Iterator[Term]:
+    for tag in tags:
+        signs = dict(line.signs)
+        # Under US GAAP alone, contract liabilities are part of accrued expenses.
+        if statement.startswith(SHEET_MATRIX) and tag is IfrsAdjustment.NONE:
+            if line.line == CONTRACT:
+                signs = {}
+            elif line.line == ACCRUED:
+                signs["contract_liabilities"] = Side.CREDIT
+        yield from ((name, tag, sign) for name, sign in signs.items())
 
 
 @dataclass(frozen=True)

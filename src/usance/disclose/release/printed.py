@@ -17,9 +17,9 @@ from fractions import Fraction
 from functools import cached_property
 
 from usance.books.statements import cash
-from usance.books.statements.layout import OUTSIDE_LINE
+from usance.books.statements.layout import CLAIMS, NON_CONTROLLING
 from usance.books.statements.matrix import COLUMNS
-from usance.books.statements.primary import ATTRIBUTABLE, CLAIMS
+from usance.books.statements.primary import ATTRIBUTABLE
 from usance.disclose.profile import Profile
 from usance.disclose.release.exact import (
     ADJUSTED,
@@ -70,7 +70,7 @@ class Printed:
     def own_equity(self) -> Key:
         """The line of the balance sheet that takes what rounding leaves."""
         leaves = [line for line in self.lines(SHEET) if line.parent == "TOTAL EQUITY"]
-        (own,) = [line.key for line in leaves if line.line != OUTSIDE_LINE]
+        (own,) = [line.key for line in leaves if line.line != NON_CONTROLLING]
         return own
 
     def sheet(self, day: date) -> Values:
@@ -150,13 +150,9 @@ class Printed:
         def value(line: Line) -> int:
             if not line.is_total:
                 return leaves[line.key]
-            return sum(self._sign(child) * value(child) for child in children.get(line.line, ()))
+            return sum(child.weight * value(child) for child in children.get(line.line, ()))
 
         return {line.key: value(line) for line in listed}
-
-    def _sign(self, child: Line) -> int:
-        off = any(pattern.fullmatch(child.line) for pattern in self.profile.subtracted)
-        return -1 if off else 1
 
     def _leaves(self, statement: str, exact: Values) -> Values:
         return {
@@ -187,7 +183,7 @@ class Printed:
     def _operations(self, start: date, day: date) -> Values:
         exact = self.exact.flow(OPERATIONS, start, day)
         leaves = self._leaves(OPERATIONS, exact)
-        outside = OUTSIDE_LINE, "TOTAL EQUITY"
+        outside = NON_CONTROLLING, "TOTAL EQUITY"
         moved = self.exact.sheet(SHEET, day)[outside] - self.exact.sheet(SHEET, start)[outside]
         if moved == -exact[MINORITY]:
             leaves[MINORITY] = self.sheet(start)[outside] - self.sheet(day)[outside]
@@ -260,7 +256,7 @@ class Printed:
         return made[_key(self.lines(statement), RETAINED)]
 
     def _income(self, statement: str, made: Values) -> int:
-        return self._earned(statement, made) + made[OUTSIDE_LINE, "TOTAL EQUITY"]
+        return self._earned(statement, made) + made[NON_CONTROLLING, "TOTAL EQUITY"]
 
     def _adjusted_income(self, column: str, day: date) -> Values:
         statement, sheet = f"{OPERATIONS_MATRIX}:{column}", f"{SHEET_MATRIX}:{column}"
@@ -272,7 +268,7 @@ class Printed:
         tax = next(line.key for line in lines if line.parent == "Net income" and not line.is_total)
         if real[0] == exact[tax]:
             leaves[tax] = self._deferred(sheet, now) - self._deferred(sheet, then)
-        outside = OUTSIDE_LINE, "TOTAL EQUITY"
+        outside = NON_CONTROLLING, "TOTAL EQUITY"
         if real[1] == -exact[MINORITY]:
             leaves[MINORITY] = then[outside] - now[outside]
         made = self.footed(lines, leaves)
@@ -284,7 +280,7 @@ class Printed:
     def _moves(self, sheet: str, start: date, day: date) -> tuple[int, int, int]:
         """What deferred tax, outside holders and retained earnings of an adjustment moved by."""
         now, then = self.exact.sheet(sheet, day), self.exact.sheet(sheet, start)
-        outside = OUTSIDE_LINE, "TOTAL EQUITY"
+        outside = NON_CONTROLLING, "TOTAL EQUITY"
         return (
             self._deferred(sheet, now) - self._deferred(sheet, then),
             now[outside] - then[outside],
@@ -296,8 +292,8 @@ class Printed:
         after = ("Net income", ATTRIBUTABLE)
         own = [line for line in lines if not line.is_total and line.parent not in after]
         largest = max(own, key=lambda line: abs(exact[line.key]))
-        costs = any(pattern.fullmatch(largest.parent) for pattern in self.profile.subtracted)
-        leaves[largest.key] += -rest if costs else rest
+        weight = next((line.weight for line in lines if line.line == largest.parent), 1)
+        leaves[largest.key] += weight * rest
 
 
 def year_start(day: date) -> date:

@@ -12,7 +12,7 @@ from datetime import date
 from fractions import Fraction
 
 from usance.books.statements import cash
-from usance.books.statements.primary import CLAIMS
+from usance.books.statements.layout import CLAIMS
 from usance.disclose.release.exact import COMPREHENSIVE, OPERATIONS, SHEET, Line
 from usance.disclose.release.printed import CASH_LINES, CI_MINORITY, MINORITY, Printed, Values
 from usance.disclose.ties import round_to
