@@ -14,9 +14,10 @@ from pathlib import Path
 from time import perf_counter
 
 from usance.base.errors import Problems, TableError
+from usance.pages.server import site_server
+from usance.pages.site.write import write_site
 from usance.twin.errors import LostManifest, OtherRun
-from usance.twin.pages.server import serving
-from usance.twin.pages.site import write_site
+from usance.twin.run.last_plan import last_plan
 from usance.twin.run.run import Run, run
 from usance.world.scenario.file import read_scenario
 from usance.world.scenario.scenario import Scenario
@@ -29,7 +30,7 @@ def main() -> None:
     first = lender(HOME)
     if not sys.stdout.isatty():
         return
-    with serving(first.parent) as server:
+    with site_server(first.parent) as server:
         print(f"  http://127.0.0.1:{server.server_port}/  (Ctrl-C ends it)", flush=True)
         try:
             server.serve_forever()
@@ -46,7 +47,7 @@ def lender(home: Path) -> Path:
     print(f"  {told['loans']:,} loans, {told['facts']:,} facts: {perf_counter() - start:.0f} s")
     start = perf_counter()
     shutil.rmtree(home / "site", ignore_errors=True)  # the demo's own, of whatever version
-    first = write_site(made.book, home / "site")
+    first = write_site(made.book, home / "site", last_plan=last_plan)
     count = sum(1 for _ in first.parent.rglob("*.html"))
     print(
         f"  {count:,} pages: {perf_counter() - start:.0f} s\n\n  Open {first.absolute()}",

@@ -21,6 +21,7 @@ from usance.assess.offer import commands as offers
 from usance.base.errors import AmountError, Problems
 from usance.books import commands as books
 from usance.books.close import commands as close_command
+from usance.cli import commands as pages
 from usance.conform import commands as conform
 from usance.conform.accounting import commands as accounting
 from usance.disclose import commands as disclose
@@ -29,7 +30,6 @@ from usance.match import commands as match
 from usance.measure import commands as measure
 from usance.twin.calibrate import commands as calibrate_command
 from usance.twin.compare import commands as compare_command
-from usance.twin.pages import commands as pages
 from usance.twin.run import commands as twin
 from usance.twin.what_if import commands as what_if_command
 

@@ -12,9 +12,9 @@ from usance.disclose.release.exact import SHEET, SHEET_MATRIX
 from usance.measure.inputs import Inputs
 from usance.measure.metrics import RESTATED, measure, metrics_table
 from usance.measure.spans import Span
-from usance.twin.pages.metrics import DIVIDED, Row
-from usance.twin.pages.shown import Period, Shown
-from usance.twin.pages.statements import MATRICES, TITLES, amounts_of, lines_in
+from usance.pages.site.book_view import BookView, Period
+from usance.pages.site.metrics import DIVIDED, Row
+from usance.pages.site.statements import MATRICES, TITLES, amounts_of, lines_in
 
 METRICS, MONEY = "metrics", "money"
 IFRS = "ifrs"
@@ -36,7 +36,7 @@ class Place(NamedTuple):
 
 def figures_of(book: Book) -> dict[Place, Fraction]:
     """Every figure of the closes of a book, by its place."""
-    shown = Shown(book, 0)
+    shown = BookView(book, 0)
     flows = [each for each in shown.all_periods if each.flows]
     stored = book.read("metrics").to_pylist()
     divided = (row for period in flows for row in _divided(book, period))
@@ -51,7 +51,7 @@ def _divided(book: Book, period: Period) -> list[Row]:
     return list(metrics_table(found).to_pylist())
 
 
-def _measured(shown: Shown, rows: list[Row]) -> Iterator[tuple[Place, Fraction]]:
+def _measured(shown: BookView, rows: list[Row]) -> Iterator[tuple[Place, Fraction]]:
     """Figures of the newest definitions, as far as there are data."""
     for row in rows:
         if row["series"] == RESTATED and row["denominator"]:
@@ -61,7 +61,7 @@ def _measured(shown: Shown, rows: list[Row]) -> Iterator[tuple[Place, Fraction]]
             yield Place(METRICS, row["metric"], row["dimensions"], row["period"], unit), value
 
 
-def _stated(shown: Shown, flows: list[Period]) -> Iterator[tuple[Place, Fraction]]:
+def _stated(shown: BookView, flows: list[Period]) -> Iterator[tuple[Place, Fraction]]:
     for statement in STATEMENTS:
         name = statement.partition(":")[0]
         is_sheet = name in (SHEET, SHEET_MATRIX)

@@ -11,12 +11,12 @@ from pathlib import Path
 
 from usance.base.dates import format_month
 from usance.base.publish import replace
-from usance.twin.pages.drawings import lines
-from usance.twin.pages.markup import Html, joined, link, tag
-from usance.twin.pages.numbers import words
-from usance.twin.pages.page import STYLE
-from usance.twin.pages.statements import MATRICES, TITLES
-from usance.twin.pages.tables import cell, number, table, tr
+from usance.pages.charts import lines
+from usance.pages.components import cell, number, table, tr
+from usance.pages.markup import Html, joined, link, tag
+from usance.pages.numbers import words
+from usance.pages.site.page import STYLE
+from usance.pages.site.statements import MATRICES, TITLES
 from usance.twin.what_if.figures import IFRS, METRICS, PARTS, Place
 from usance.twin.what_if.noise import CONFIDENCE, Difference
 from usance.twin.what_if.pairs import Answer, WhatIfError
@@ -108,7 +108,7 @@ def _curve(answer: Answer, name: str, rows: list[tuple[Place, Difference]]) -> H
         answer.asked.other.name: [(n, float(each.other)) for n, (_, each) in enumerate(rows)],
     }
     return lines(
-        series, shown=lambda y: shown(y, unit), along=lambda x: labels[round(x)],
+        series, format_y=lambda y: shown(y, unit), format_x=lambda x: labels[round(x)],
         caption=words(name).capitalize(),
     )  # fmt: skip
 

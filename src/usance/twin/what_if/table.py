@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Any
 
 from usance.base.dates import format_month
-from usance.twin.pages.numbers import MINUS
+from usance.pages.numbers import MINUS
 from usance.twin.what_if.figures import METRICS, Place
 from usance.twin.what_if.noise import CONFIDENCE, Difference
 from usance.twin.what_if.pairs import Answer

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from usance.twin.pages.markup import Html, joined, link, tag
+from usance.pages.markup import Html, joined, link, tag
 
 
 def cell(text: str | int, depth: int = 0, class_: str | None = None) -> Html:

@@ -12,13 +12,13 @@ from usance.books.statements import cash
 from usance.books.statements.matrix import COLUMNS
 from usance.disclose.release import exact as e
 from usance.disclose.release.exact import Term, cash_rules, lines_of
-from usance.twin.pages.drawings import columns
-from usance.twin.pages.markup import Html, joined, link, tag
-from usance.twin.pages.numbers import grouped, words
-from usance.twin.pages.page import Page
-from usance.twin.pages.postings import journal_path
-from usance.twin.pages.shown import Period, Shown
-from usance.twin.pages.statements import (
+from usance.pages.charts import columns
+from usance.pages.markup import Html, joined, link, tag
+from usance.pages.numbers import grouped, words
+from usance.pages.site.page import Page
+from usance.pages.site.journals import journal_path
+from usance.pages.site.book_view import Period, BookView
+from usance.pages.site.statements import (
     COLUMN_NAMES,
     MATRICES,
     TITLES,
@@ -27,44 +27,44 @@ from usance.twin.pages.statements import (
     heading,
     lines_in,
     periods_of,
-    told_statements,
+    covered_statements,
 )
-from usance.twin.pages.tables import cell, number, table, tr
+from usance.pages.components import cell, number, table, tr
 
 Amount = Callable[[str, IfrsAdjustment, Period], int]
 
 
-def line_pages(shown: Shown) -> Iterator[Page]:
+def statement_line_pages(view: BookView) -> Iterator[Page]:
     """Every line of every statement."""
-    for statement in told_statements(shown):
-        everything = lines_in(shown, statement)
+    for statement in covered_statements(view):
+        everything = lines_in(view, statement)
         make = _matrix_line if statement in MATRICES else _line
         for line in everything:
-            yield make(shown, line, everything)
+            yield make(view, line, everything)
 
 
-def _line(shown: Shown, line: Line, everything: Sequence[Line]) -> Page:
-    periods = periods_of(shown, line.statement)
-    values = [amounts_of(shown, line.statement, each).get(line.key, 0) for each in periods]
-    title = f"{TITLES[line.statement]}, US GAAP, in {shown.currency.label}."
+def _line(view: BookView, line: Line, everything: Sequence[Line]) -> Page:
+    periods = periods_of(view, line.statement)
+    values = [amounts_of(view, line.statement, each).get(line.key, 0) for each in periods]
+    title = f"{TITLES[line.statement]}, US GAAP, in {view.currency.label}."
     body = joined([
-        _chart(shown, line, periods, values),
+        _chart(view, line, periods, values),
         _family(line, everything),
         tag("h2", "Accounts"),
-        _accounts(shown, line, periods, values),
+        _accounts(view, line, periods, values),
     ])  # fmt: skip
     crumbs = (("Statements", "/statements.html"),
               (TITLES[line.statement], f"/statements.html#{line.statement}"))  # fmt: skip
     return Page(line.path.lstrip("/"), line.line, body, crumbs, lead=title)
 
 
-def _chart(shown: Shown, line: Line, periods: Sequence[Period], values: Sequence[int]) -> Html:
+def _chart(view: BookView, line: Line, periods: Sequence[Period], values: Sequence[int]) -> Html:
     labels = [heading(line.statement, each) for each in periods]
-    series = {line.line: [value / shown.unit.minor for value in values]}
+    series = {line.line: [value / view.unit.minor for value in values]}
     if not any(values) or len(values) < 2:  # one column says nothing
         return Html("")
-    drawn = columns(labels, series, shown=lambda y: grouped(round(y)), caption="Over time",
-                    note=shown.unit_name)  # fmt: skip
+    drawn = columns(labels, series, format_y=lambda y: grouped(round(y)), caption="Over time",
+                    note=view.unit_name)  # fmt: skip
     return tag("div", drawn, class_="pair")
 
 
@@ -81,27 +81,27 @@ def _family(line: Line, everything: Sequence[Line]) -> Html:
     return joined(told)
 
 
-def _accounts(shown: Shown, line: Line, periods: Sequence[Period], values: Sequence[int]) -> Html:
+def _accounts(view: BookView, line: Line, periods: Sequence[Period], values: Sequence[int]) -> Html:
     if line.statement == e.CASH_FLOWS:
-        return _cash(shown, line, periods, values)
+        return _cash(view, line, periods, values)
     is_sheet = line.statement == e.SHEET
-    terms = next(each.terms for each in lines_of(line.statement, shown.exact.books.entities)
+    terms = next(each.terms for each in lines_of(line.statement, view.exact.books.entities)
                  if each.key == line.key)  # fmt: skip
-    amount = _held(shown) if is_sheet else _moved(shown)
-    rows = _term_rows(shown, terms, periods, amount)
+    amount = _held(view) if is_sheet else _moved(view)
+    rows = _term_rows(view, terms, periods, amount)
     heads = ["account", "", *(heading(line.statement, each) for each in periods)]
-    return table(heads, [*rows, _total(shown, line.line, values)], numbers=2)
+    return table(heads, [*rows, _total(view, line.line, values)], numbers=2)
 
 
 def _term_rows(
-    shown: Shown, terms: Sequence[Term], periods: Sequence[Period], amount: Amount
+    view: BookView, terms: Sequence[Term], periods: Sequence[Period], amount: Amount
 ) -> Iterator[Html]:
     for name, which, sign in terms:
         values = [sign * amount(name, which, each) for each in periods]
         if any(values):
-            account = shown.chart[name]
+            account = view.chart[name]
             cells = [
-                number(shown.money(value), to=f"/accounts/{name}.html#{_anchor(which)}",
+                number(view.money(value), to=f"/accounts/{name}.html#{_anchor(which)}",
                        minor=value)
                 for value in values
             ]  # fmt: skip
@@ -110,93 +110,93 @@ def _term_rows(
                       cell(tag_words(which), class_="quiet"), *cells])  # fmt: skip
 
 
-def _total(shown: Shown, name: str, values: Sequence[int], blank: int = 1) -> Html:
-    cells = [number(shown.money(value), minor=value) for value in values]
+def _total(view: BookView, name: str, values: Sequence[int], blank: int = 1) -> Html:
+    cells = [number(view.money(value), minor=value) for value in values]
     return tr([cell(name), *[cell("")] * blank, *cells], total=True)
 
 
-def _at(shown: Shown, name: str, which: IfrsAdjustment, day: date) -> int:
-    return shown.exact.books.at(max(day, shown.exact.begins)).amount(name, which)
+def _at(view: BookView, name: str, which: IfrsAdjustment, day: date) -> int:
+    return view.exact.books.at(max(day, view.exact.begins)).amount(name, which)
 
 
-def _held(shown: Shown) -> Amount:
-    return lambda name, which, period: _at(shown, name, which, period.day)
+def _held(view: BookView) -> Amount:
+    return lambda name, which, period: _at(view, name, which, period.day)
 
 
-def _moved(shown: Shown) -> Amount:
+def _moved(view: BookView) -> Amount:
     return lambda name, which, period: (
-        _at(shown, name, which, period.day) - _at(shown, name, which, period.before)
+        _at(view, name, which, period.day) - _at(view, name, which, period.before)
     )
 
 
-def _cash(shown: Shown, line: Line, periods: Sequence[Period], values: Sequence[int]) -> Html:
+def _cash(view: BookView, line: Line, periods: Sequence[Period], values: Sequence[int]) -> Html:
     """Cash by the rules that moved it; opening and closing cash by account."""
     if line.line in (cash.OPENING_CASH, cash.CLOSING_CASH, cash.CHANGE, cash.EFFECT):
-        return _cash_accounts(shown, line, periods, values)
-    wanted = np.isin(shown.postings["rule"], cash_rules(line.line))
-    numbers = [account.number for account in shown.chart if account.is_cash]
-    wanted &= np.isin(shown.postings["account"], numbers) & (shown.postings["tag"] == 0)
+        return _cash_accounts(view, line, periods, values)
+    wanted = np.isin(view.postings["rule"], cash_rules(line.line))
+    numbers = [account.number for account in view.chart if account.is_cash]
+    wanted &= np.isin(view.postings["account"], numbers) & (view.postings["tag"] == 0)
     rows, explained = [], [0] * len(periods)
-    for rule in np.unique(shown.postings["rule"][wanted]).tolist():
+    for rule in np.unique(view.postings["rule"][wanted]).tolist():
         cells = []
         for place, period in enumerate(periods):
-            own = wanted & (shown.postings["rule"] == rule)
-            own &= shown.postings["period"] == period.close.month
-            minor = int(shown.postings["amount_minor"][own].sum())
+            own = wanted & (view.postings["rule"] == rule)
+            own &= view.postings["period"] == period.close.month
+            minor = int(view.postings["amount_minor"][own].sum())
             explained[place] += minor
             to = journal_path(period.close, rule) if own.any() else None
-            cells.append(number(shown.money(minor), to=to, minor=minor))
-        name = words(shown.amount_of_rule.get(rule, ""))
+            cells.append(number(view.money(minor), to=to, minor=minor))
+        name = words(view.amount_of_rule.get(rule, ""))
         rows.append(tr([cell(f"rule {rule}"), cell(name), *cells]))
     rest = [value - told for value, told in zip(values, explained, strict=True)]
     if any(rest):
-        cells = [number(shown.money(each), minor=each) for each in rest]
+        cells = [number(view.money(each), minor=each) for each in rest]
         rows.append(tr([cell("translation"), cell("what rates of exchange add"), *cells]))
     heads = ["", "what moved", *(each.label for each in periods)]
-    return table(heads, [*rows, _total(shown, line.line, values)], numbers=2)
+    return table(heads, [*rows, _total(view, line.line, values)], numbers=2)
 
 
 def _cash_accounts(
-    shown: Shown, line: Line, periods: Sequence[Period], values: Sequence[int]
+    view: BookView, line: Line, periods: Sequence[Period], values: Sequence[int]
 ) -> Html:
     amounts: dict[str, Amount] = {
-        cash.OPENING_CASH: lambda name, which, each: _at(shown, name, which, each.before),
-        cash.CLOSING_CASH: _held(shown),
-        cash.CHANGE: _moved(shown),
+        cash.OPENING_CASH: lambda name, which, each: _at(view, name, which, each.before),
+        cash.CLOSING_CASH: _held(view),
+        cash.CHANGE: _moved(view),
         cash.EFFECT: lambda *_: 0,
     }
-    terms = [(account.name, IfrsAdjustment.NONE, 1) for account in shown.chart if account.is_cash]
-    rows = _term_rows(shown, terms, periods, amounts[line.line])
+    terms = [(account.name, IfrsAdjustment.NONE, 1) for account in view.chart if account.is_cash]
+    rows = _term_rows(view, terms, periods, amounts[line.line])
     heads = ["account", "", *(each.label for each in periods)]
-    return table(heads, [*rows, _total(shown, line.line, values)], numbers=2)
+    return table(heads, [*rows, _total(view, line.line, values)], numbers=2)
 
 
-def _matrix_line(shown: Shown, line: Line, everything: Sequence[Line]) -> Page:
+def _matrix_line(view: BookView, line: Line, everything: Sequence[Line]) -> Page:
     """A line under both frameworks: accounts down, reasons of adjustment across."""
-    period = shown.flow_periods[-1]
+    period = view.flow_periods[-1]
     is_sheet = line.statement == e.SHEET_MATRIX
-    amount = _held(shown) if is_sheet else _moved(shown)
+    amount = _held(view) if is_sheet else _moved(view)
     found: dict[str, list[int]] = {}
     for place, column in enumerate(COLUMNS):
         each_line = next(each for each in
-                         lines_of(f"{line.statement}:{column}", shown.exact.books.entities)
+                         lines_of(f"{line.statement}:{column}", view.exact.books.entities)
                          if each.key == line.key)  # fmt: skip
         for name, which, sign in each_line.terms:
             cells = found.setdefault(name, [0] * len(COLUMNS))
             cells[place] += sign * amount(name, which, period)
-    totals = [amounts_of(shown, f"{line.statement}:{column}", period).get(line.key, 0)
+    totals = [amounts_of(view, f"{line.statement}:{column}", period).get(line.key, 0)
               for column in COLUMNS]  # fmt: skip
     rows = [
-        tr([cell(link(f"{shown.chart[name].number} {words(name)}", f"/accounts/{name}.html")),
-            *(number(shown.money(value), minor=value, to=_account_at(name, column))
+        tr([cell(link(f"{view.chart[name].number} {words(name)}", f"/accounts/{name}.html")),
+            *(number(view.money(value), minor=value, to=_account_at(name, column))
               for value, column in zip(values, COLUMNS, strict=True))])
         for name, values in found.items()
         if any(values)
     ]  # fmt: skip
     at = period.day.isoformat() if is_sheet else period.label
     made = table(["account", *(COLUMN_NAMES[each] for each in COLUMNS)],
-                 [*rows, _total(shown, line.line, totals, blank=0)], numbers=1)  # fmt: skip
-    lead = f"{MATRICES[line.statement]} under both frameworks, {at}, in {shown.currency.label}."
+                 [*rows, _total(view, line.line, totals, blank=0)], numbers=1)  # fmt: skip
+    lead = f"{MATRICES[line.statement]} under both frameworks, {at}, in {view.currency.label}."
     body = joined([_family(line, everything), tag("h2", "Accounts"), made])
     return Page(line.path.lstrip("/"), line.line, body, (("IFRS", "/ifrs.html"),), lead=lead)
 

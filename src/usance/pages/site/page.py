@@ -9,10 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from usance.base.errors import UsanceError
-from usance.twin.pages.markup import Html, joined, link, tag
+from usance.pages.markup import Html, joined, link, tag
 
-STYLE = Path(__file__).with_name("style.css")
+STYLE = Path(__file__).parents[1] / "style.css"
 NAV = (
     ("Overview", "/index.html"),
     ("Release", "/release.html"),
@@ -24,12 +23,6 @@ NAV = (
     ("Loans", "/loans.html"),
     ("Book", "/book.html"),
 )
-
-
-class SiteError(UsanceError):
-    """The site cannot be written there."""
-
-    code = "twin.site"
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,9 @@
-"""Which loans are told in full: as many different stories as there is room for.
+"""Which loans are told in full: as many different loan_histories as there is room for.
 
 Every loan has marks: its model, product and grade, the kinds of its facts, where it stood at month
 ends, whether several sources were asked, and the rules that posted it at the last close. The next
-loan is always the one with the most marks not shown yet, the lowest number first; when all are
-shown, it begins again.
+loan is always the one with the most marks not covered yet, the lowest number first; when all are
+covered, it begins again.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ _MODEL, _PRODUCT, _GRADE, _KIND, _BUCKET, _STATUS, _ASKED, _TERMS = 0, 5, 8, 16,
 _GRADES, _BUCKETS = 8, 9
 
 
-def chosen(book: Book, count: int, shares: LoanShares | None) -> tuple[int, ...]:
+def sample_loans(book: Book, count: int, shares: LoanShares | None) -> tuple[int, ...]:
     """Some loans of a book, in order of their numbers; `shares` are those of a closed book."""
     ids, marks = _marked(book)
     if shares is not None:
         marks = np.concatenate([marks, _posted(book, ids, shares)], axis=1)
-    shown, taken = np.zeros(marks.shape[1], np.int64), np.zeros(len(ids), bool)
+    covered, taken = np.zeros(marks.shape[1], np.int64), np.zeros(len(ids), bool)
     for _ in range(min(count, len(ids))):
-        new = np.where(taken, -1, _count(marks & ~shown))
+        new = np.where(taken, -1, _count(marks & ~covered))
         if new.max() == 0:
-            shown[:] = 0
+            covered[:] = 0
             new = np.where(taken, -1, _count(marks))
         best = int(new.argmax())
         taken[best] = True
-        shown |= marks[best]
+        covered |= marks[best]
     return tuple(ids[taken].tolist())
 
 

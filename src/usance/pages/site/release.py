@@ -13,12 +13,12 @@ from usance.books.statements.primary import ATTRIBUTABLE
 from usance.disclose.release import exact as e
 from usance.disclose.release.business import BUSINESS, load_highlights, load_vintages
 from usance.disclose.release.figure import slug
-from usance.twin.pages.markup import Html, joined, link, tag
-from usance.twin.pages.metrics import Measured
-from usance.twin.pages.page import Page, missing
-from usance.twin.pages.shown import Shown
-from usance.twin.pages.statements import lines_in, told_statements
-from usance.twin.pages.tables import cell, number, table, tr
+from usance.pages.markup import Html, joined, link, tag
+from usance.pages.site.metrics import Measured
+from usance.pages.site.page import Page, missing
+from usance.pages.site.book_view import BookView
+from usance.pages.site.statements import lines_in, covered_statements
+from usance.pages.components import cell, number, table, tr
 
 FOLDER = "release"
 KINDS = {
@@ -41,18 +41,18 @@ NONE = (
 )
 
 
-def release_files(shown: Shown) -> list[Path]:
+def release_files(view: BookView) -> list[Path]:
     """The published files of a book, youngest document first."""
-    folder = shown.book.path / FOLDER
+    folder = view.book.path / FOLDER
     found = [file for file in folder.glob("*") if file.suffix in KINDS] if folder.is_dir() else []
     order = list(KINDS)
     by_kind = sorted(found, key=lambda file: order.index(file.suffix))
     return sorted(by_kind, key=lambda file: file.stem, reverse=True)
 
 
-def release_page(shown: Shown) -> Page:
+def release_page(view: BookView) -> Page:
     """The list of what was published."""
-    files = release_files(shown)
+    files = release_files(view)
     if not files:
         return Page("release.html", "Release", missing(NONE))
     rows = [
@@ -68,10 +68,10 @@ def release_page(shown: Shown) -> Page:
     return Page("release.html", "Release", body, lead=lead)
 
 
-def copied(shown: Shown, measured: Measured) -> Iterator[tuple[str, bytes]]:
+def copied(view: BookView, measured: Measured) -> Iterator[tuple[str, bytes]]:
     """Each published file under its path in the site; pages get their links."""
-    targets = Targets(_places(shown, measured), _business(measured))
-    for file in release_files(shown):
+    targets = Targets(_places(view, measured), _business(measured))
+    for file in release_files(view):
         content = file.read_bytes()
         if file.suffix == ".html":
             content = linked(content.decode(), targets.of).encode()
@@ -129,11 +129,11 @@ def _business(measured: Measured) -> dict[str, str]:
     }
 
 
-def _places(shown: Shown, measured: Measured) -> dict[str, str]:
+def _places(view: BookView, measured: Measured) -> dict[str, str]:
     """Statement and line of an address, and the page that tells of it."""
     found: dict[str, str] = {}
-    for statement in told_statements(shown):
-        for line in lines_in(shown, statement):
+    for statement in covered_statements(view):
+        for line in lines_in(view, statement):
             for column in _columns(statement):
                 place = f"{statement}{column}/{slug(line.line)}"
                 found.setdefault(place, line.path)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -10,16 +10,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from usance.base.book import Book
 from usance.base.codes import FundingModel, RoutingOutcome, Scope
 from usance.base.columns import arrays
 from usance.base.dates import format_month
-from usance.twin.pages.drawings import columns
-from usance.twin.pages.markup import Html, joined, tag
-from usance.twin.pages.numbers import grouped, percent, ppm, words
-from usance.twin.pages.page import Page, missing
-from usance.twin.pages.plan_again import PlanAgain, plan_again
-from usance.twin.pages.shown import Shown
-from usance.twin.pages.tables import cell, number, table, tr
+from usance.match.plan.planner import Plan
+from usance.pages.charts import columns
+from usance.pages.markup import Html, joined, tag
+from usance.pages.numbers import grouped, percent, ppm, words
+from usance.pages.site.page import Page, missing
+from usance.pages.site.book_view import BookView
+from usance.pages.components import cell, number, table, tr
 
 I64 = NDArray[np.int64]
 NO_ROUTING = "This book has no routing, so it does not say who was asked for its loans."
@@ -29,31 +30,49 @@ _MAX_LIMITS = 200
 
 
 @dataclass(frozen=True)
+class LastPlan:
+    """The plan that routed the last month, or the reason why there is none."""
+
+    month: int
+    plan: Plan | None
+    why_not: str = ""
+
+
+LastPlanOf = Callable[[Book], LastPlan]
+"""Finds the last plan of a book; the twin has one for its runs."""
+
+
+def no_plan(_: Book) -> LastPlan:
+    """The answer for a book that no run of a scenario wrote."""
+    return LastPlan(0, None, "The book is no run of a scenario, so it has no plan.")
+
+
+@dataclass(frozen=True)
 class Matched:
     """Routing, loans and sources of a book as columns."""
 
-    shown: Shown
+    view: BookView
 
     @cached_property
     def routing(self) -> dict[str, I64]:
         """Every attempt."""
         names = ["loan_id", "attempt", "source", "outcome", "score_minor", "runner_up",
                  "runner_up_minor", "binding_limit"]  # fmt: skip
-        found = arrays(self.shown.book.read("routing", names))
+        found = arrays(self.view.book.read("routing", names))
         return {name: values.astype(np.int64) for name, values in found.items()}
 
     @cached_property
     def loans(self) -> dict[str, I64]:
         """First terms of every loan."""
         names = ["loan_id", "terms_no", "source", "model", "principal_minor", "disbursed_on"]
-        found = arrays(self.shown.book.read("loans", names))
+        found = arrays(self.view.book.read("loans", names))
         first = found["terms_no"] == 1
         return {name: values[first].astype(np.int64) for name, values in found.items()}
 
     @cached_property
     def sources(self) -> dict[int, dict[str, Any]]:
         """The latest version of every source."""
-        return {row["source"]: row for row in self.shown.book.read("sources").to_pylist()}
+        return {row["source"]: row for row in self.view.book.read("sources").to_pylist()}
 
     @cached_property
     def numbers(self) -> list[int]:
@@ -66,18 +85,17 @@ class Matched:
         return np.flatnonzero(self.loans["source"] == source)
 
 
-def matching_page(shown: Shown) -> Page:
+def matching_page(view: BookView, last: LastPlan) -> Page:
     """The page of the matching."""
-    matched = Matched(shown)
+    matched = Matched(view)
     if not matched.numbers:
         return Page("matching.html", "Matching", missing(NO_SOURCES))
-    again = plan_again(shown.book)
     body = joined([
         _headline(matched), _chart(matched),
         tag("h2", "Sources"), _sources(matched),
         tag("h2", "Why a source got loans"), _why(matched),
-        tag("h2", "Limits and their prices", id="limits"), _limits(matched, again),
-        tag("h2", "The plan"), _plan(shown, again),
+        tag("h2", "Limits and their prices", id="limits"), _limits(matched, last),
+        tag("h2", "The plan"), _plan(view, last),
     ])  # fmt: skip
     lead = (
         "Each request is offered where its margin, less the price of the limits it would use, "
@@ -104,14 +122,14 @@ def _headline(matched: Matched) -> Html:
 
 def _chart(matched: Matched) -> Html:
     """What was lent by month and model."""
-    shown, loans = matched.shown, matched.loans
+    view, loans = matched.view, matched.loans
     months = (loans["disbursed_on"].astype("datetime64[D]").astype("datetime64[M]")
               .astype(np.int64))  # fmt: skip
     if not len(months):
         return Html("")
     last = int(months.max())
     span = range(max(int(months.min()), last - 23), last + 1)
-    scale = shown.unit.minor
+    scale = view.unit.minor
     series = {
         words(model.label): [
             int(loans["principal_minor"][(months == each) & (loans["model"] == int(model))].sum())
@@ -120,13 +138,13 @@ def _chart(matched: Matched) -> Html:
         for model in FundingModel if (loans["model"] == int(model)).any()
     }  # fmt: skip
     drawn = columns([format_month(each) for each in span], series,
-                    shown=lambda y: grouped(round(y)), caption="Lent by funding model",
-                    note=shown.unit_name)  # fmt: skip
+                    format_y=lambda y: grouped(round(y)), caption="Lent by funding model",
+                    note=view.unit_name)  # fmt: skip
     return tag("div", drawn, class_="pair")
 
 
 def _sources(matched: Matched) -> Html:
-    shown, rows = matched.shown, []
+    view, rows = matched.view, []
     whole = int(matched.loans["principal_minor"].sum()) or 1
     for source in matched.numbers:
         terms, got = matched.sources.get(source), matched.got(source)
@@ -138,7 +156,7 @@ def _sources(matched: Matched) -> Html:
         )  # fmt: skip
         rows.append(tr([
             cell(f"source {source}"), cell(words(model)), *stated, number(grouped(len(got))),
-            number(shown.money(lent), minor=lent), number(percent(lent / whole, 1)),
+            number(view.money(lent), minor=lent), number(percent(lent / whole, 1)),
         ], name=f"source-{source}"))  # fmt: skip
     heads = ["source", "model", "coupon", "fee", "trigger, days", "loans", "lent", "share"]
     return table(heads, rows, numbers=2)
@@ -160,7 +178,7 @@ def _why(matched: Matched) -> Html:
         rows.append(tr([
             cell(f"source {source}"), number(grouped(count)), number(grouped(first)),
             number(percent(answered / count, 1) if count else ""), number(grouped(answered)),
-            number(grouped(next_best)), number(matched.shown.money(worth), minor=worth),
+            number(grouped(next_best)), number(matched.view.money(worth), minor=worth),
             number(grouped(free)),
         ]))  # fmt: skip
     heads = ["source", "asked", "as first choice", "approved", "took", "was next best",
@@ -170,16 +188,16 @@ def _why(matched: Matched) -> Html:
     return joined([table(heads, rows, numbers=1), tag("p", note, class_="note")])
 
 
-def _limits(matched: Matched, again: PlanAgain) -> Html:
+def _limits(matched: Matched, last: LastPlan) -> Html:
     binding = matched.routing["binding_limit"]
     numbers, counts = np.unique(binding[binding > 0], return_counts=True)
     decided = dict(zip(numbers.tolist(), counts.tolist(), strict=True))
-    known = {row["limit"]: _scope(matched.shown, row)
-             for row in matched.shown.book.read("limits").to_pylist()}  # fmt: skip
+    known = {row["limit"]: _scope(matched.view, row)
+             for row in matched.view.book.read("limits").to_pylist()}  # fmt: skip
     prices: dict[int, int] = {}
-    if again.plan is not None:
-        known |= {each.number: each.text for each in again.plan.limits}
-        prices = {each.number: again.plan.price_ppb(each.number) for each in again.plan.limits}
+    if last.plan is not None:
+        known |= {each.number: each.text for each in last.plan.limits}
+        prices = {each.number: last.plan.price_ppb(each.number) for each in last.plan.limits}
     if not known and not decided:
         return missing("This book has no limits.")
     listed = sorted({*known, *decided})[: max(_MAX_LIMITS, len(decided))]
@@ -198,28 +216,28 @@ def _limits(matched: Matched, again: PlanAgain) -> Html:
                    tag("p", note, class_="note")])  # fmt: skip
 
 
-def _scope(shown: Shown, row: dict[str, Any]) -> str:
-    most = shown.money(row["amount_minor"]) if row["amount_minor"] >= 0 else ppm(row["share_ppm"])
+def _scope(view: BookView, row: dict[str, Any]) -> str:
+    most = view.money(row["amount_minor"]) if row["amount_minor"] >= 0 else ppm(row["share_ppm"])
     return f"source {row['source']}: {Scope(row['scope']).label} at most {most}"
 
 
-def _plan(shown: Shown, again: PlanAgain) -> Html:
-    if again.plan is None:
-        return missing(again.why_not)
-    told = again.plan.as_dict()
+def _plan(view: BookView, last: LastPlan) -> Html:
+    if last.plan is None:
+        return missing(last.why_not)
+    told = last.plan.as_dict()
     text = (
-        f"{format_month(again.month)}, planned again from its requests and mandates: "
-        f"{shown.money(told['placed_minor'])} of {shown.money(told['demand_minor'])} "
-        f"{shown.currency.label} placed in {grouped(told['segments'])} segments, margin "
-        f"{shown.money(told['margin_minor'])}."
+        f"{format_month(last.month)}, planned again from its requests and mandates: "
+        f"{view.money(told['placed_minor'])} of {view.money(told['demand_minor'])} "
+        f"{view.currency.label} placed in {grouped(told['segments'])} segments, margin "
+        f"{view.money(told['margin_minor'])}."
     )
-    lent = dict(_lent(shown, again.month))
+    lent = dict(_lent(view, last.month))
     rows = [
         tr([cell(f"source {each['source']}"),
-            number(shown.money(each["planned_minor"]), minor=each["planned_minor"]),
+            number(view.money(each["planned_minor"]), minor=each["planned_minor"]),
             number(percent(each["total_budget_used_ppm"] / 1e6, 1)
                    if each["total_budget_used_ppm"] is not None else ""),
-            number(shown.money(lent.get(each["source"], 0)), minor=lent.get(each["source"], 0))])
+            number(view.money(lent.get(each["source"], 0)), minor=lent.get(each["source"], 0))])
         for each in told["sources"]
     ]  # fmt: skip
     made = table(["source", "planned", "of its budget", "lent"], rows, numbers=1, class_="narrow")
@@ -232,9 +250,9 @@ def _plan(shown: Shown, again: PlanAgain) -> Html:
     )])  # fmt: skip
 
 
-def _lent(shown: Shown, month: int) -> Iterator[tuple[int, int]]:
+def _lent(view: BookView, month: int) -> Iterator[tuple[int, int]]:
     """What each source lent in a month."""
-    rows = arrays(shown.book.read("loans", ["source", "principal_minor", "terms_no"], month=month))
+    rows = arrays(view.book.read("loans", ["source", "principal_minor", "terms_no"], month=month))
     first = rows["terms_no"] == 1
     for source in np.unique(rows["source"]).tolist():
         own = first & (rows["source"] == source)

@@ -7,9 +7,9 @@ from xml.etree import ElementTree
 from hypothesis import given
 from hypothesis import strategies as st
 
-from usance.twin.pages.drawings import HEIGHT, LETTER, WIDTH, columns, lines
-from usance.twin.pages.markup import Html
-from usance.twin.pages.numbers import grouped
+from usance.pages.charts import HEIGHT, LETTER, WIDTH, columns, lines
+from usance.pages.markup import Html
+from usance.pages.numbers import grouped
 
 MONTHS = [f"20{year}-{month:02}" for year in (22, 23, 24) for month in range(1, 13)]
 AMOUNTS = st.lists(st.integers(-(10**13), 10**13), min_size=1, max_size=len(MONTHS))
@@ -31,7 +31,7 @@ def outside(drawn: Html) -> list[str]:
 def test_words_of_columns_are_inside(amounts: list[int]) -> None:
     labels = MONTHS[: len(amounts)]
     values = [float(each) for each in amounts]
-    drawn = columns(labels, {"a": values}, shown=lambda y: grouped(round(y)), caption="Money")
+    drawn = columns(labels, {"a": values}, format_y=lambda y: grouped(round(y)), caption="Money")
     assert outside(drawn) == []
 
 
@@ -39,7 +39,7 @@ def test_words_of_columns_are_inside(amounts: list[int]) -> None:
 def test_words_of_lines_are_inside(amounts: list[int]) -> None:
     curve = [(float(at), float(each)) for at, each in enumerate(amounts)]
     drawn = lines(
-        {"a": curve}, shown=lambda y: grouped(round(y)), along=lambda x: MONTHS[round(x)],
+        {"a": curve}, format_y=lambda y: grouped(round(y)), format_x=lambda x: MONTHS[round(x)],
         caption="Money",
     )  # fmt: skip
     assert outside(drawn) == []

@@ -29,10 +29,10 @@ from usance.cli import main
 from usance.disclose.profile import DEFAULT, load_profile
 from usance.disclose.release.filer import read_filer
 from usance.disclose.release.publication import publish, release_of
-from usance.twin.pages.commands import app
-from usance.twin.pages.page import SiteError
-from usance.twin.pages.server import serving
-from usance.twin.pages.site import write_site
+from usance.pages.errors import SiteError
+from usance.pages.server import site_server
+from usance.pages.site.write import write_site
+from usance.twin.run.last_plan import last_plan
 from usance.twin.run.run import run
 from usance.world.scenario.file import read_scenario
 
@@ -364,7 +364,7 @@ def test_nothing_of_others_is_lost(tmp_path: Path) -> None:
 
 @pytest.fixture
 def served(site: Site) -> Iterator[str]:
-    with serving(site.folder) as server:
+    with site_server(site.folder) as server:
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
         yield f"http://127.0.0.1:{server.server_port}"
@@ -378,35 +378,31 @@ def test_a_site_is_served_to_its_own_machine(served: str) -> None:
 
 
 def test_a_port_that_is_taken_is_told(site: Site) -> None:
-    with serving(site.folder) as first, pytest.raises(SiteError, match="cannot serve"):
-        serving(site.folder, first.server_port)
+    with site_server(site.folder) as first, pytest.raises(SiteError, match="cannot serve"):
+        site_server(site.folder, first.server_port)
 
 
 def test_the_command_writes_the_same_bytes_again(
     book: Book, site: Site, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     again = tmp_path / "again"
-    assert main(["twin", "pages", str(book.path), "--out", str(again)]) == 0
+    assert main(["pages", str(book.path), "--out", str(again)]) == 0
     assert f"beginning with {again / 'index.html'}" in capsys.readouterr().out
     files = {file.relative_to(site.folder) for file in site.folder.rglob("*") if file.is_file()}
     assert files == {file.relative_to(again) for file in again.rglob("*") if file.is_file()}
     assert all((site.folder / each).read_bytes() == (again / each).read_bytes() for each in files)
 
 
-def test_the_command_is_one_of_the_twin(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["twin", "--help"]) == 0
-    told = capsys.readouterr().out
-    assert [each.callback.__name__ for each in app.registered_commands if each.callback] == [
-        "pages"
-    ]
-    assert "  pages " in told
-    assert "  run " in told
+def test_the_command_stands_beside_the_rooms(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--help"]) == 0
+    assert "  pages " in capsys.readouterr().out
+    assert main(["twin", "pages"]) == 2
 
 
 def test_the_command_tells_what_is_wrong(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["twin", "pages", str(tmp_path), "--out", str(tmp_path / "other")]) == 2
+    assert main(["pages", str(tmp_path), "--out", str(tmp_path / "other")]) == 2
     assert "is not a book" in capsys.readouterr().err
     assert not (tmp_path / "other").exists()
 
@@ -422,7 +418,7 @@ def test_the_command_serves_until_interrupted(
 
     monkeypatch.setattr(ThreadingHTTPServer, "serve_forever", interrupted)
     book = Book.create(tmp_path / "book", currency="CNY", time_zone="Asia/Shanghai")
-    call = ["twin", "pages", str(book.path), "--out", str(tmp_path / "site"), "--serve"]
+    call = ["pages", str(book.path), "--out", str(tmp_path / "site"), "--serve"]
     assert main(call) == 130
     assert f"http://127.0.0.1:{asked[0]}/ until interrupted" in capsys.readouterr().out
 
@@ -432,7 +428,7 @@ def test_a_run_shows_its_plan_and_its_stories(tmp_path: Path) -> None:
     first = economy.first_month
     made = run(economy, tmp_path / "run", scale=Fraction(1, 20), first=first, last=first,
                clock=ticking())  # fmt: skip
-    site = Site(write_site(made.book, tmp_path / "site", loans=12).parent)
+    site = Site(write_site(made.book, tmp_path / "site", loans=12, last_plan=last_plan).parent)
     assert site.broken() == []
     text = site.words("matching.html")
     assert "planned again from its requests and mandates" in text

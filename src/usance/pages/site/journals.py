@@ -18,12 +18,12 @@ from usance.books.group.facts import GroupFact
 from usance.books.group.rules import OPENING
 from usance.books.journal import JournalKind
 from usance.books.statements.matrix import COLUMNS
-from usance.twin.pages.markup import Html, joined, link, tag
-from usance.twin.pages.numbers import grouped, money, words
-from usance.twin.pages.page import Page, missing
-from usance.twin.pages.shown import I64, Shown
-from usance.twin.pages.statements import COLUMN_NAMES, NO_BOOKS
-from usance.twin.pages.tables import cell, number, section, table, tr
+from usance.pages.markup import Html, joined, link, tag
+from usance.pages.numbers import grouped, money, words
+from usance.pages.site.page import Page, missing
+from usance.pages.site.book_view import I64, BookView
+from usance.pages.site.statements import COLUMN_NAMES, NO_BOOKS
+from usance.pages.components import cell, number, section, table, tr
 
 _MAX_FACTS = 40
 """Facts of the group listed on one page; of more the number is told."""
@@ -35,39 +35,39 @@ def journal_path(close: CloseRef, rule: int) -> str:
     return f"/journals/{close.name}-{rule}.html"
 
 
-def posting_pages(shown: Shown) -> Iterator[Page]:
+def account_pages(view: BookView) -> Iterator[Page]:
     """The list of accounts, every account, and every rule at every close."""
-    if shown.closed is None:
+    if view.closed is None:
         yield Page("accounts.html", "Accounts", missing(NO_BOOKS))
         return
-    yield _accounts(shown)
-    for account in shown.chart:
-        yield _account(shown, account.number)
-    yield from _journals(shown)
+    yield _accounts(view)
+    for account in view.chart:
+        yield _account(view, account.number)
+    yield from _journals(view)
 
 
 # Accounts
 
 
-def _sums(shown: Shown, rows: I64) -> dict[tuple[int, int], int]:
+def _sums(view: BookView, rows: I64) -> dict[tuple[int, int], int]:
     """Amounts in the book's currency by rule and period; the opening has a period of its own."""
-    own = rows & (shown.postings["currency"] == int(shown.currency))
-    pairs = np.stack([shown.postings["rule"][own], shown.postings["period"][own]])
+    own = rows & (view.postings["currency"] == int(view.currency))
+    pairs = np.stack([view.postings["rule"][own], view.postings["period"][own]])
     found, place = np.unique(pairs, axis=1, return_inverse=True)
     totals = np.zeros(found.shape[1], np.int64)
-    np.add.at(totals, place.ravel(), shown.postings["amount_minor"][own])
+    np.add.at(totals, place.ravel(), view.postings["amount_minor"][own])
     keys = [(rule, period) for rule, period in found.T.tolist()]
     return dict(zip(keys, totals.tolist(), strict=True))
 
 
-def _accounts(shown: Shown) -> Page:
+def _accounts(view: BookView) -> Page:
     """Trial balance of the last close: what every account holds, by tag."""
     tags = list(_TAGS)
-    columns = shown.postings
+    columns = view.postings
     rows = []
     kind = None
-    own = columns["currency"] == int(shown.currency)
-    for account in sorted(shown.chart, key=lambda each: each.number):
+    own = columns["currency"] == int(view.currency)
+    for account in sorted(view.chart, key=lambda each: each.number):
         of_account = own & (columns["account"] == account.number)
         values = [int(columns["amount_minor"][of_account & (columns["tag"] == int(each))].sum())
                   for each in tags]  # fmt: skip
@@ -77,30 +77,30 @@ def _accounts(shown: Shown) -> Page:
             rows.append(section(account.kind.value.capitalize(), 3 + len(tags)))
             kind = account.kind
         to = f"/accounts/{account.name}.html"
-        cells = [number(shown.money(value) if value else "\N{EN DASH}", minor=value, to=to)
+        cells = [number(view.money(value) if value else "\N{EN DASH}", minor=value, to=to)
                  for value in values]  # fmt: skip
         rows.append(tr([cell(account.number), cell(link(words(account.name), to)),
                         cell(account.line, class_="quiet"), *cells]))  # fmt: skip
     body = table(["no.", "account", "line", *_TAGS.values()], rows, numbers=3)
-    lead = f"All entries up to {shown.periods[-1].day}, debit positive, in {shown.currency.label}."
+    lead = f"All entries up to {view.periods[-1].day}, debit positive, in {view.currency.label}."
     return Page("accounts.html", "Accounts", body, lead=lead)
 
 
-def _account(shown: Shown, number_: int) -> Page:
-    account, columns = shown.chart.by_number[number_], shown.postings
+def _account(view: BookView, number_: int) -> Page:
+    account, columns = view.chart.by_number[number_], view.postings
     of_account = columns["account"] == number_
     parts = []
     for which in IfrsAdjustment:
         rows = of_account & (columns["tag"] == int(which))
         if rows.any():
             title = tag("h2", _TAGS[which], id=f"tag-{which.label}")
-            parts += [title, _movements(shown, _sums(shown, rows))]
+            parts += [title, _movements(view, _sums(view, rows))]
     # Links from statements lead to every tag, also where nothing is posted.
     empty = [tag("span", "", id=f"tag-{each.label}") for each in IfrsAdjustment
              if not (of_account & (columns["tag"] == int(each))).any()]  # fmt: skip
-    foreign = of_account & (columns["currency"] != int(shown.currency))
+    foreign = of_account & (columns["currency"] != int(view.currency))
     note = missing("No close has posted anything to this account.") if not parts else None
-    other = _foreign(shown, foreign) if foreign.any() else None
+    other = _foreign(view, foreign) if foreign.any() else None
     inside = " It sums to zero over the group." if account.within_group else ""
     lead = f"Account {account.number}, {account.kind.value}: {account.line}.{inside}"
     body = joined([note, *parts, other, *empty])
@@ -109,10 +109,10 @@ def _account(shown: Shown, number_: int) -> Page:
     return Page(f"accounts/{account.name}.html", name, body, crumbs, lead=lead)
 
 
-def _movements(shown: Shown, sums: Mapping[tuple[int, int], int]) -> Html:
+def _movements(view: BookView, sums: Mapping[tuple[int, int], int]) -> Html:
     """An account from its opening to its end by rule and period."""
-    periods = shown.periods
-    closes = {each.close.month: each.close for each in shown.all_periods}
+    periods = view.periods
+    closes = {each.close.month: each.close for each in view.all_periods}
     first = periods[0].close.month
     before = sum(minor for (rule, period), minor in sums.items()
                  if rule == OPENING or period < first)  # fmt: skip
@@ -122,38 +122,38 @@ def _movements(shown: Shown, sums: Mapping[tuple[int, int], int]) -> Html:
         opening.append(running)
         running += sum(minor for (rule, period), minor in sums.items()
                        if rule != OPENING and period == each.close.month)  # fmt: skip
-    rows.append(_balance(shown, "opening", opening, _opened(shown, sums)))
+    rows.append(_balance(view, "opening", opening, _opened(view, sums)))
     for rule in sorted({rule for rule, period in sums if rule != OPENING and period >= first}):
         cells = []
         for each in periods:
             minor = sums.get((rule, each.close.month))
             to = journal_path(closes[each.close.month], rule)
             cells.append(number("\N{EN DASH}") if minor is None
-                         else number(shown.money(minor), to=to, minor=minor))  # fmt: skip
-        name = words(shown.amount_of_rule.get(rule, ""))
+                         else number(view.money(minor), to=to, minor=minor))  # fmt: skip
+        name = words(view.amount_of_rule.get(rule, ""))
         rows.append(tr([cell(f"rule {rule}", class_="quiet"), cell(name), *cells]))
-    rows.append(_balance(shown, "closing", [*opening[1:], running]))
+    rows.append(_balance(view, "closing", [*opening[1:], running]))
     return table(["", "what moved", *(each.label for each in periods)], rows, numbers=2)
 
 
-def _balance(shown: Shown, name: str, values: Sequence[int], to: str | None = None) -> Html:
+def _balance(view: BookView, name: str, values: Sequence[int], to: str | None = None) -> Html:
     cells = [
-        number(shown.money(value), minor=value, to=None if place else to)
+        number(view.money(value), minor=value, to=None if place else to)
         for place, value in enumerate(values)
     ]
     return tr([cell(name), cell(""), *cells], total=True)
 
 
-def _opened(shown: Shown, sums: Mapping[tuple[int, int], int]) -> str | None:
+def _opened(view: BookView, sums: Mapping[tuple[int, int], int]) -> str | None:
     """The page of the balances an account began with, if it began with any."""
-    closes = {each.close.month: each.close for each in shown.all_periods}
+    closes = {each.close.month: each.close for each in view.all_periods}
     months = [period for rule, period in sums if rule == OPENING]
     return journal_path(closes[months[0]], OPENING) if months else None
 
 
-def _foreign(shown: Shown, rows: I64) -> Html:
+def _foreign(view: BookView, rows: I64) -> Html:
     """What is held in other currencies, each by itself."""
-    columns = shown.postings
+    columns = view.postings
     listed = []
     for code in np.unique(columns["currency"][rows]).tolist():
         own = Currency(code)
@@ -166,41 +166,41 @@ def _foreign(shown: Shown, rows: I64) -> Html:
 # Journals
 
 
-def _journals(shown: Shown) -> Iterator[Page]:
-    columns = shown.postings
-    for period in shown.all_periods:
+def _journals(view: BookView) -> Iterator[Page]:
+    columns = view.postings
+    for period in view.all_periods:
         of_close = columns["period"] == period.close.month
         for rule in np.unique(columns["rule"][of_close]).tolist():
             rows = np.flatnonzero(of_close & (columns["rule"] == rule))
-            yield _rule(shown, period.close, rule, rows)
+            yield _rule(view, period.close, rule, rows)
 
 
-def _rule(shown: Shown, close: CloseRef, rule: int, rows: I64) -> Page:
-    columns = shown.postings
+def _rule(view: BookView, close: CloseRef, rule: int, rows: I64) -> Page:
+    columns = view.postings
     kinds = {JournalKind(int(each) >> 24 & 15) for each in columns["journal_id"][rows].tolist()}
-    name = words(shown.amount_of_rule.get(rule, "")).capitalize() or "Entries"
-    parts = [tag("h2", "Journals"), _lines(shown, rows)]
+    name = words(view.amount_of_rule.get(rule, "")).capitalize() or "Entries"
+    parts = [tag("h2", "Journals"), _lines(view, rows)]
     if JournalKind.LOANS in kinds:
-        parts += [tag("h2", "Loans behind them", id="loans"), _loans(shown, close, rule, rows)]
+        parts += [tag("h2", "Loans behind them", id="loans"), _loans(view, close, rule, rows)]
     facts = set(columns["fact_id"][rows].tolist()) - {0}
     if facts:
-        parts += [tag("h2", "Facts of the group behind them"), _facts(shown, facts)]
+        parts += [tag("h2", "Facts of the group behind them"), _facts(view, facts)]
     lead = f"What rule {rule} posted at close {close.name}, debit positive."
     crumbs = (("Accounts", "/accounts.html"),)
     path = journal_path(close, rule).lstrip("/")
     return Page(path, f"{name}, {close.name}", joined(parts), crumbs, lead=lead)
 
 
-def _lines(shown: Shown, rows: I64) -> Html:
-    columns, entities = shown.postings, shown.need_closed.books.entities
+def _lines(view: BookView, rows: I64) -> Html:
+    columns, entities = view.postings, view.need_closed.books.entities
     made, last = [], None
     for row in rows.tolist():
         journal = int(columns["journal_id"][row])
         currency = Currency(int(columns["currency"][row]))
         minor = int(columns["amount_minor"][row])
-        account = shown.chart.by_number[int(columns["account"][row])]
+        account = view.chart.by_number[int(columns["account"][row])]
         entity = entities.by_number.get(int(columns["entity"][row]))
-        of_cell = shown.cells.get(int(columns["cell"][row]), "")
+        of_cell = view.cells.get(int(columns["cell"][row]), "")
         made.append(tr([
             cell(print_id("jr", journal) if journal != last else "", class_="quiet"),
             cell(entity.name if entity else str(columns["entity"][row])),
@@ -215,39 +215,39 @@ def _lines(shown: Shown, rows: I64) -> Html:
     return table(heads, made, numbers=[5])
 
 
-def _loans(shown: Shown, close: CloseRef, rule: int, rows: I64) -> Html:
+def _loans(view: BookView, close: CloseRef, rule: int, rows: I64) -> Html:
     """Loans of the sample by account, the others as one, and the sum of all."""
-    lines, ids = shown.shares.lines(close.close_no, rule)
-    accounts = np.unique(shown.postings["account"][rows]).tolist()
+    lines, ids = view.shares.lines(close.close_no, rule)
+    accounts = np.unique(view.postings["account"][rows]).tolist()
     owner = ids[lines.row] if len(ids) else ids
     listed, told = [], np.zeros(len(accounts), np.int64)
-    for loan in shown.loans:
+    for loan in view.loans:
         own = owner == loan
         if own.any():
             amounts = [int(lines.amount[own & (lines.account == each)].sum()) for each in accounts]
             told += np.array(amounts, np.int64)
             name = print_id("ln", loan)
-            listed.append(_amounts(shown, link(name, f"/loans/{name}.html"), amounts))
+            listed.append(_amounts(view, link(name, f"/loans/{name}.html"), amounts))
     totals = [int(lines.amount[lines.account == each].sum()) for each in accounts]
     others = len(np.unique(owner)) - len(listed)
     if others:
         rest = [total - int(part) for total, part in zip(totals, told, strict=True)]
-        listed.append(_amounts(shown, f"{grouped(others)} other loans", rest))
-    listed.append(_amounts(shown, "all loans", totals, total=True))
-    names = [words(shown.chart.by_number[each].name) for each in accounts]
+        listed.append(_amounts(view, f"{grouped(others)} other loans", rest))
+    listed.append(_amounts(view, "all loans", totals, total=True))
+    names = [words(view.chart.by_number[each].name) for each in accounts]
     return table(["loan", *names], listed, numbers=1)
 
 
 def _amounts(
-    shown: Shown, name: str | Html, amounts: Sequence[int], *, total: bool = False
+    view: BookView, name: str | Html, amounts: Sequence[int], *, total: bool = False
 ) -> Html:
-    cells = [number(shown.money(each), minor=each) for each in amounts]
+    cells = [number(view.money(each), minor=each) for each in amounts]
     return tr([cell(name), *cells], total=total)
 
 
-def _facts(shown: Shown, wanted: set[int]) -> Html:
-    known: dict[int, GroupFact] = {each.fact_id: each for each in shown.need_closed.facts}
-    entities = shown.need_closed.books.entities
+def _facts(view: BookView, wanted: set[int]) -> Html:
+    known: dict[int, GroupFact] = {each.fact_id: each for each in view.need_closed.facts}
+    entities = view.need_closed.books.entities
     rows = []
     for fact_id in sorted(wanted & set(known))[:_MAX_FACTS]:
         fact = known[fact_id]

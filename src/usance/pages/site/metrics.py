@@ -16,12 +16,12 @@ from usance.measure.inputs import Inputs
 from usance.measure.metrics import RESTATED, measure, metrics_table
 from usance.measure.metrics import shown_value as cohort_name
 from usance.measure.spans import Span
-from usance.twin.pages.drawings import columns, lines, spark
-from usance.twin.pages.markup import Html, joined, link, tag
-from usance.twin.pages.numbers import MINUS, grouped, money, percent, words
-from usance.twin.pages.page import Page, missing
-from usance.twin.pages.shown import Shown
-from usance.twin.pages.tables import cell, number, pairs, section, table, tr
+from usance.pages.charts import columns, lines, spark
+from usance.pages.markup import Html, joined, link, tag
+from usance.pages.numbers import MINUS, grouped, money, percent, words
+from usance.pages.site.page import Page, missing
+from usance.pages.site.book_view import BookView
+from usance.pages.components import cell, number, pairs, section, table, tr
 
 Row = dict[str, Any]
 TABLES = {
@@ -37,15 +37,15 @@ _MAX_CURVES = 10
 class Measured:
     """The metrics of a book, newest definition; what is not stored is measured now."""
 
-    def __init__(self, shown: Shown) -> None:
-        self.shown = shown
+    def __init__(self, view: BookView) -> None:
+        self.view = view
 
     @cached_property
     def rows(self) -> list[Row]:
         """Every figure of the newest definitions."""
-        stored = [row for row in self.shown.book.read("metrics").to_pylist()
+        stored = [row for row in self.view.book.read("metrics").to_pylist()
                   if row["series"] == RESTATED]  # fmt: skip
-        periods = self.shown.flow_periods
+        periods = self.view.flow_periods
         if not periods or any(row["period"] == periods[-1].label for row in stored):
             return stored
         return [*stored, *self._measure()]
@@ -53,16 +53,16 @@ class Measured:
     @cached_property
     def by_model(self) -> list[Row]:
         """Some figures of the last period for each funding model."""
-        return self._measure(DIVIDED, ("model",)) if self.shown.flow_periods else []
+        return self._measure(DIVIDED, ("model",)) if self.view.flow_periods else []
 
     def _measure(self, names: Sequence[str] = (), by: Sequence[str] = ()) -> list[Row]:
         """Metrics of the last period, measured on the book as it is."""
-        last = self.shown.flow_periods[-1]
+        last = self.view.flow_periods[-1]
         first = last.before + timedelta(days=1)
         if last.label.startswith("until"):
             first = Span.containing(last.day, "quarter").start
         found = measure(
-            Inputs.of_book(self.shown.book), names, as_of=last.day, by=by,
+            Inputs.of_book(self.view.book), names, as_of=last.day, by=by,
             period=Span(first, last.day),
         )  # fmt: skip
         rows = metrics_table(found).to_pylist()
@@ -88,13 +88,13 @@ class Measured:
         return history[-1] if history else None
 
 
-def shown_value(shown: Shown, row: Row) -> str:
+def format_value(view: BookView, row: Row) -> str:
     """A figure as people read it."""
     if not row["denominator"]:
         return "no data"
     value, unit = row["value"], row["unit"]
     if unit == "money":
-        return money(round(value), shown.currency.exponent)
+        return money(round(value), view.currency.exponent)
     if unit == "ratio":
         return percent(value)
     if row["denominator"] == 1:
@@ -102,18 +102,18 @@ def shown_value(shown: Shown, row: Row) -> str:
     return f"{value:,.2f}".replace("-", MINUS)
 
 
-def metric_pages(shown: Shown, measured: Measured) -> Iterator[Page]:
+def metric_pages(view: BookView, measured: Measured) -> Iterator[Page]:
     """The list of the pack and a page for every metric."""
     if not measured.rows:
         text = "This book has no metrics. Close a period, or measure it: usance measure."
         yield Page("metrics.html", "Metrics", missing(text))
         return
-    yield _pack(shown, measured)
+    yield _pack(view, measured)
     for name in measured.names:
-        yield _metric(shown, measured, name)
+        yield _metric(view, measured, name)
 
 
-def _pack(shown: Shown, measured: Measured) -> Page:
+def _pack(view: BookView, measured: Measured) -> Page:
     definitions = load_definitions()
     groups: dict[str, list[str]] = {}
     for name in measured.names:
@@ -121,18 +121,18 @@ def _pack(shown: Shown, measured: Measured) -> Page:
     rows = []
     for group, names in groups.items():
         rows.append(section(TABLES.get(group, words(group).capitalize()), 4))
-        rows += [_entry(shown, measured, name, definitions[name][-1]) for name in names]
+        rows += [_entry(view, measured, name, definitions[name][-1]) for name in names]
     lead = "Every metric is a definition with a version, two whole sums, and a way to the rows."
     body = joined([vintage_charts(measured), table(["metric", "", "", "what it is"], rows,
                                                    numbers=[1])])  # fmt: skip
     return Page("metrics.html", "Metrics", body, lead=lead)
 
 
-def _entry(shown: Shown, measured: Measured, name: str, one: Definition) -> Html:
+def _entry(view: BookView, measured: Measured, name: str, one: Definition) -> Html:
     row, history = measured.latest(name), measured.history(name)
     to = f"/metrics/{name}.html"
     divided = "divided" if one.along else "no data"
-    value = number(shown_value(shown, row) if row else divided, to=to,
+    value = number(format_value(view, row) if row else divided, to=to,
                    title=f"{row['numerator']} / {row['denominator']}" if row else None)  # fmt: skip
     drawn = spark([each["value"] for each in history]) if len(history) > 1 else ""
     return tr([cell(link(words(name), to)), value, tag("td", drawn),
@@ -148,7 +148,7 @@ def vintage_charts(measured: Measured) -> Html:
 
 def _vintage(measured: Measured, name: str) -> Html:
     curves: dict[str, list[tuple[float, float]]] = {}
-    months = [file.month for file in measured.shown.book.files("tape") if file.month is not None]
+    months = [file.month for file in measured.view.book.files("tape") if file.month is not None]
     first = cohort_name("cohort", min(months, default=0) + 2)
     for row in _last(measured.of(name)):
         keys = _keys(row)
@@ -161,7 +161,7 @@ def _vintage(measured: Measured, name: str) -> Html:
     known = {quarter: points for quarter, points in there.items() if quarter >= first}
     chosen = dict(list((known or there).items())[-_MAX_CURVES:])
     days = name.partition("_")[2]
-    return lines(chosen, shown=lambda y: percent(y, 1), along=lambda x: f"{x:.0f}",
+    return lines(chosen, format_y=lambda y: percent(y, 1), format_x=lambda x: f"{x:.0f}",
                  caption=f"More than {days} days past due, by quarter of origination",
                  note="share of principal lent, by month on book")  # fmt: skip
 
@@ -176,14 +176,14 @@ def _keys(row: Row) -> dict[str, str]:
     return dict(part.split("=", 1) for part in row["dimensions"].split(",") if part)
 
 
-def _metric(shown: Shown, measured: Measured, name: str) -> Page:
+def _metric(view: BookView, measured: Measured, name: str) -> Page:
     one = load_definitions()[name][-1]
     rows = measured.of(name)
     plain = [row for row in rows if not row["dimensions"]]
-    parts = [_trend(shown, measured, name)]
+    parts = [_trend(view, measured, name)]
     if plain:
         listed = [
-            tr([cell(row["period"]), number(shown_value(shown, row)),
+            tr([cell(row["period"]), number(format_value(view, row)),
                 number(grouped(row["numerator"]), minor=row["numerator"]),
                 number(grouped(row["denominator"]))])
             for row in plain
@@ -195,30 +195,30 @@ def _metric(shown: Shown, measured: Measured, name: str) -> Page:
         parts.append(_vintage(measured, name))
     if divided:
         parts += [tag("h2", f"By {' and '.join(_keys(divided[0]))}, {divided[0]['period']}"),
-                  _divided(shown, divided)]  # fmt: skip
+                  _divided(view, divided)]  # fmt: skip
     models = [row for row in measured.by_model if row["metric"] == name and row["denominator"]]
     if models:
-        parts += [tag("h2", f"By funding model, {models[0]['period']}"), _divided(shown, models)]
+        parts += [tag("h2", f"By funding model, {models[0]['period']}"), _divided(view, models)]
     parts += [tag("h2", "Definition"), _definition(one, rows[-1])]
-    if one.numerator.table in ("tape", "loans") and shown.has("tape") and shown.periods:
-        parts += [tag("h2", "Loans of the sample"), _sample(shown)]
+    if one.numerator.table in ("tape", "loans") and view.has("tape") and view.periods:
+        parts += [tag("h2", "Loans of the sample"), _sample(view)]
     crumbs = (("Metrics", "/metrics.html"),)
     title = words(name).capitalize()
     return Page(f"metrics/{name}.html", title, joined(parts), crumbs, lead=one.sentence)
 
 
-def _trend(shown: Shown, measured: Measured, name: str) -> Html:
+def _trend(view: BookView, measured: Measured, name: str) -> Html:
     history = measured.history(name)
     if len(history) < 2:  # one column says nothing
         return Html("")
     unit = history[-1]["unit"]
-    scale = 10**shown.currency.exponent if unit == "money" else 1
+    scale = 10**view.currency.exponent if unit == "money" else 1
     values = [row["value"] / scale for row in history]
     form = (lambda y: percent(y, 1)) if unit == "ratio" else _plain
     labels, note = [row["period"] for row in history], ""
     if unit == "money":
-        note = shown.currency.label
-    drawn = columns(labels, {words(name): values}, shown=form, caption="Over time", note=note)
+        note = view.currency.label
+    drawn = columns(labels, {words(name): values}, format_y=form, caption="Over time", note=note)
     return tag("div", drawn, class_="pair")
 
 
@@ -226,12 +226,12 @@ def _plain(value: float) -> str:
     return grouped(round(value)) if abs(value) >= 10 else f"{value:.2f}"
 
 
-def _divided(shown: Shown, rows: Sequence[Row]) -> Html:
+def _divided(view: BookView, rows: Sequence[Row]) -> Html:
     """One dimension as a list, two as a grid."""
     keys = list(_keys(rows[0]))
     if len(keys) == 1:
         listed = [
-            tr([cell(words(_keys(row)[keys[0]])), number(shown_value(shown, row)),
+            tr([cell(words(_keys(row)[keys[0]])), number(format_value(view, row)),
                 number(grouped(row["numerator"])), number(grouped(row["denominator"]))])
             for row in sorted(rows, key=lambda row: _order(_keys(row)[keys[0]]))
         ]  # fmt: skip
@@ -242,17 +242,17 @@ def _divided(shown: Shown, rows: Sequence[Row]) -> Html:
     over = sorted({place[1] for place in grid}, key=_order)
     highest = max((row["value"] for row in rows if row["denominator"]), default=0) or 1
     listed = [
-        tr([cell(each), *(_heat(shown, grid.get((each, other)), highest) for other in over)])
+        tr([cell(each), *(_heat(view, grid.get((each, other)), highest) for other in over)])
         for each in sorted({place[0] for place in grid}, key=_order)
     ]
     return table([f"{words(down)} \\ {words(across)}", *over], listed, numbers=1)
 
 
-def _heat(shown: Shown, row: Row | None, highest: float) -> Html:
+def _heat(view: BookView, row: Row | None, highest: float) -> Html:
     if row is None or not row["denominator"] or math.isnan(row["value"]):
         return number("")
     depth = round(55 * max(row["value"], 0) / highest)
-    return tag("td", shown_value(shown, row), class_="n heat", style=f"--h:{depth}")
+    return tag("td", format_value(view, row), class_="n heat", style=f"--h:{depth}")
 
 
 def _order(text: str) -> tuple[int, float, str]:
@@ -277,17 +277,17 @@ def _definition(one: Definition, row: Row) -> Html:
     ])  # fmt: skip
 
 
-def _sample(shown: Shown) -> Html:
+def _sample(view: BookView) -> Html:
     """Where the loans that are told in full stood at the last month end."""
-    month = to_month(shown.periods[-1].day)
-    rows = [row for each in shown.tape.values() for row in each if row["month"] == month]
+    month = to_month(view.periods[-1].day)
+    rows = [row for each in view.tape.values() for row in each if row["month"] == month]
     listed = []
     for row in rows:
         name = print_id("ln", row["loan_id"])
         listed.append(tr([
             cell(link(name, f"/loans/{name}.html#tape")), number(grouped(row["dpd"])),
             number(grouped(row["bucket"])), cell(words(Status(row["status"]).label)),
-            *(number(shown.money(row[each]), minor=row[each])
+            *(number(view.money(row[each]), minor=row[each])
               for each in ("principal_minor", "past_due_minor", "net30_minor")),
         ]))  # fmt: skip
     heads = ["loan", "days past due", "bucket", "status", "principal", "past due", "over 30 days"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
@@ -23,11 +24,12 @@ from usance.books.loans.cells import cell_index
 from usance.books.rules import load_rules
 from usance.disclose.drill.loans import LoanShares
 from usance.disclose.release.exact import SHEET, Exact
-from usance.twin.pages.numbers import Unit, money, words
-from usance.twin.pages.rows import Rows, by, rows_of
-from usance.twin.pages.sample import chosen
+from usance.pages.numbers import Unit, money, words
+from usance.pages.site.table_rows import Rows, by, rows_of
+from usance.pages.site.loan_sample import sample_loans
 
 I64 = NDArray[np.int64]
+RUN = "run.json"
 COLUMNS = 6
 """Periods side by side on a page."""
 _POSTING = (
@@ -53,8 +55,8 @@ class Period:
 
 
 @dataclass(frozen=True)
-class Shown:
-    """A book and what of it is shown."""
+class BookView:
+    """A book and what of it is view."""
 
     book: Book
     count: int
@@ -67,7 +69,7 @@ class Shown:
     @cached_property
     def loans(self) -> tuple[int, ...]:
         """The sample of loans, in order of their numbers."""
-        return chosen(self.book, self.count, self.shares if self.closed else None)
+        return sample_loans(self.book, self.count, self.shares if self.closed else None)
 
     @cached_property
     def currency(self) -> Currency:
@@ -133,6 +135,12 @@ class Shown:
     def name(self) -> str:
         """Who lends: the parent of the group, or the folder where there are no entities."""
         return self.closed.books.entities.parent.name if self.closed else self.book.path.name
+
+    @cached_property
+    def run(self) -> dict[str, Any]:
+        """The facts a run states about itself; empty for a book that is no run."""
+        file = self.book.path / RUN
+        return json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
 
     @cached_property
     def chart(self) -> Chart:

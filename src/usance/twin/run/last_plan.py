@@ -7,9 +7,7 @@ both follow again from the scenario and from what the run kept of that month.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
@@ -19,54 +17,41 @@ from usance.base.dates import parse_month
 from usance.base.errors import UsanceError
 from usance.base.packed import unpack
 from usance.match.plan.demand import demand_of
-from usance.match.plan.planner import Plan, plan
+from usance.match.plan.planner import plan
+from usance.pages.site.book_view import RUN
+from usance.pages.site.matching import LastPlan, no_plan
 from usance.twin.run.driver import Driver
 from usance.twin.run.plan import Plan as RunPlan
 from usance.twin.run.run_context import Setting
 from usance.world.scenario.file import read_scenario
 
-RUN = "run.json"
 MAX_REQUESTS = 20_000
 """A month with more is planned by the run itself, not again for a page."""
 _SEGMENT = ("product", "region", "grade", "channel", "months", "amount_minor", "rate_ppm")
 
 
-@dataclass(frozen=True)
-class PlanAgain:
-    """A plan, or why there is none."""
-
-    month: int
-    plan: Plan | None
-    why_not: str = ""
-
-
-def run_of(book: Book) -> dict[str, Any]:
-    """What a run said about itself; nothing for a book that is no run."""
-    file = book.path / RUN
-    return json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
-
-
-def plan_again(book: Book) -> PlanAgain:
+def last_plan(book: Book) -> LastPlan:
     """The plan of the last month of a run."""
-    told = run_of(book)
-    if not told:
-        return PlanAgain(0, None, "The book is no run of a scenario, so it has no plan.")
+    file = book.path / RUN
+    if not file.exists():
+        return no_plan(book)
+    told = json.loads(file.read_text(encoding="utf-8"))
     month = parse_month(told["to"])
     requests = arrays(book.read("requests", list(_SEGMENT), month=month))
     count = len(requests["product"])
     if not 0 < count <= MAX_REQUESTS:
-        return PlanAgain(month, None, f"The last month has {count:,} requests: no plan is made.")
+        return LastPlan(month, None, f"The last month has {count:,} requests: no plan is made.")
     try:
         scenario = read_scenario(told["scenario"])
     except UsanceError as error:
-        return PlanAgain(month, None, f"The scenario cannot be read again: {error}")
+        return LastPlan(month, None, f"The scenario cannot be read again: {error}")
     scale, first = Fraction(told["scale"]), parse_month(told["from"])
     if RunPlan(scenario, scale, first, month).key != told["key"]:
-        return PlanAgain(month, None, "The scenario has changed since this run.")
+        return LastPlan(month, None, "The scenario has changed since this run.")
     driver = Driver.of(unpack(book.kept(f"run/{month % 2}/driver-book")))
     setting = Setting(scenario, scale)
     before = driver.released_before
     revolved = {n: int(before[n].sum()) for n in range(1, setting.sources + 1)}
     mandates = setting.institutions.mandates(month, revolved)
     demand = demand_of(requests=np.ones(count, np.int64), **requests)
-    return PlanAgain(month, plan(demand.whole(), mandates))
+    return LastPlan(month, plan(demand.whole(), mandates))

@@ -10,12 +10,12 @@ from usance.books.statements.matrix import COLUMNS
 from usance.disclose.release import exact as e
 from usance.disclose.release.exact import Key, lines_of
 from usance.disclose.release.figure import slug
-from usance.twin.pages.drawings import columns, lines
-from usance.twin.pages.markup import Html, joined, link, tag
-from usance.twin.pages.numbers import grouped
-from usance.twin.pages.page import Page, missing
-from usance.twin.pages.shown import Period, Shown
-from usance.twin.pages.tables import cell, number, table, tr
+from usance.pages.charts import columns, lines
+from usance.pages.markup import Html, joined, link, tag
+from usance.pages.numbers import grouped
+from usance.pages.site.page import Page, missing
+from usance.pages.site.book_view import Period, BookView
+from usance.pages.components import cell, number, table, tr
 
 TITLES = {
     e.OPERATIONS: "Statement of operations",
@@ -63,27 +63,27 @@ class Line:
         return f"~{slug(self.parent)}" if self.parent else ""
 
 
-def lines_in(shown: Shown, statement: str) -> list[Line]:
+def lines_in(view: BookView, statement: str) -> list[Line]:
     """The lines of a statement, or of a matrix, in print order."""
     if statement == e.CASH_FLOWS:
-        period = shown.periods[-1]
-        rows = cash.cash_flows(shown.exact.books, period.before, period.day).rows("")
+        period = view.periods[-1]
+        rows = cash.cash_flows(view.exact.books, period.before, period.day).rows("")
         return [Line(statement, row.line, row.parent, row.is_total) for row in rows]
     first = f"{statement}:us_gaap" if statement in MATRICES else statement
-    found = lines_of(first, shown.exact.books.entities)
+    found = lines_of(first, view.exact.books.entities)
     return [Line(statement, each.line, each.parent, each.is_total) for each in found]
 
 
-def amounts_of(shown: Shown, statement: str, period: Period) -> Mapping[Key, int]:
+def amounts_of(view: BookView, statement: str, period: Period) -> Mapping[Key, int]:
     """Every line of a statement in one period, to the minor unit."""
     place = statement, period
-    if place not in shown.amounts:
-        shown.amounts[place] = _amounts(shown, statement, period)
-    return shown.amounts[place]
+    if place not in view.amounts:
+        view.amounts[place] = _amounts(view, statement, period)
+    return view.amounts[place]
 
 
-def _amounts(shown: Shown, statement: str, period: Period) -> Mapping[Key, int]:
-    exact = shown.exact
+def _amounts(view: BookView, statement: str, period: Period) -> Mapping[Key, int]:
+    exact = view.exact
     if statement.partition(":")[0] in (e.SHEET, e.SHEET_MATRIX):
         return exact.sheet(statement, period.day)
     if statement == e.CASH_FLOWS:
@@ -92,17 +92,17 @@ def _amounts(shown: Shown, statement: str, period: Period) -> Mapping[Key, int]:
     return exact.flow(statement, period.before, period.day)
 
 
-def periods_of(shown: Shown, statement: str) -> Sequence[Period]:
+def periods_of(view: BookView, statement: str) -> Sequence[Period]:
     """The periods a statement is shown for; balances also for an opening."""
-    return shown.periods if statement == e.SHEET else shown.flow_periods
+    return view.periods if statement == e.SHEET else view.flow_periods
 
 
-def told_statements(shown: Shown) -> list[str]:
+def covered_statements(view: BookView) -> list[str]:
     """The statements and matrices that a book has a period for."""
-    if shown.closed is None:
+    if view.closed is None:
         return []
-    there = [each for each in TITLES if periods_of(shown, each)]
-    return [*there, *(MATRICES if shown.flow_periods else ())]
+    there = [each for each in TITLES if periods_of(view, each)]
+    return [*there, *(MATRICES if view.flow_periods else ())]
 
 
 def heading(statement: str, period: Period) -> str:
@@ -110,16 +110,16 @@ def heading(statement: str, period: Period) -> str:
     return period.day.isoformat() if statement == e.SHEET else period.label
 
 
-def statement_pages(shown: Shown) -> Iterator[Page]:
+def statement_pages(view: BookView) -> Iterator[Page]:
     """The page of each framework."""
-    if shown.closed is None:
+    if view.closed is None:
         yield Page("statements.html", "Statements", missing(NO_BOOKS))
         yield Page("ifrs.html", "From US GAAP to IFRS", missing(NO_BOOKS))
         return
-    told = f"US GAAP, in {shown.unit_name}. Every figure leads to its accounts and journals."
-    parts = joined(_statement(shown, each) for each in TITLES)
+    told = f"US GAAP, in {view.unit_name}. Every figure leads to its accounts and journals."
+    parts = joined(_statement(view, each) for each in TITLES)
     yield Page("statements.html", "Statements", joined([_contents(), parts]), lead=told)
-    yield _ifrs(shown)
+    yield _ifrs(view)
 
 
 def _contents() -> Html:
@@ -128,88 +128,88 @@ def _contents() -> Html:
     return tag("p", links, class_="note")
 
 
-def _statement(shown: Shown, statement: str) -> Html:
-    periods = periods_of(shown, statement)
+def _statement(view: BookView, statement: str) -> Html:
+    periods = periods_of(view, statement)
     title = tag("h2", TITLES[statement], id=statement)
     if not periods:
         return joined([title, missing("The book has no period in which anything moved.")])
-    amounts = [amounts_of(shown, statement, each) for each in periods]
-    rows = _rows(shown, statement, amounts)
+    amounts = [amounts_of(view, statement, each) for each in periods]
+    rows = _rows(view, statement, amounts)
     heads = ["", *(heading(statement, each) for each in periods)]
     return joined([title, table(heads, rows, numbers=1)])
 
 
 def _rows(
-    shown: Shown, statement: str, amounts: Sequence[Mapping[Key, int]]
+    view: BookView, statement: str, amounts: Sequence[Mapping[Key, int]]
 ) -> Iterator[Html]:  # fmt: skip
     """The lines that hold anything, and every total."""
-    for line in lines_in(shown, statement):
+    for line in lines_in(view, statement):
         values = [each.get(line.key, 0) for each in amounts]
         if line.is_total or any(values):
-            yield _row(shown, line, values)
+            yield _row(view, line, values)
 
 
-def _row(shown: Shown, line: Line, values: Sequence[int]) -> Html:
+def _row(view: BookView, line: Line, values: Sequence[int]) -> Html:
     cells = [
-        number(shown.unit.shown(value), to=line.path, minor=value, title=shown.money(value))
+        number(view.unit.format(value), to=line.path, minor=value, title=view.money(value))
         for value in values
     ]
     name = cell(link(line.line, line.path), depth=0 if line.is_total else 1)
     return tr([name, *cells], total=line.is_total)
 
 
-def _ifrs(shown: Shown) -> Page:
-    periods = shown.flow_periods
+def _ifrs(view: BookView) -> Page:
+    periods = view.flow_periods
     if not periods:
         return Page("ifrs.html", "From US GAAP to IFRS", missing("Nothing has moved yet."))
     period = periods[-1]
     told = (
-        f"{period.label}, in {shown.unit_name}. Both frameworks are the same journals; an "
+        f"{period.label}, in {view.unit_name}. Both frameworks are the same journals; an "
         "adjustment is what its tag posted."
     )
     body = joined([
-        tag("div", profit_chart(shown), class_="pair"),
-        *(_matrix(shown, each, period) for each in MATRICES),
+        tag("div", profit_chart(view), class_="pair"),
+        *(_matrix(view, each, period) for each in MATRICES),
     ])  # fmt: skip
     return Page("ifrs.html", "From US GAAP to IFRS", body, lead=told)
 
 
-def profit_chart(shown: Shown) -> Html:
+def profit_chart(view: BookView) -> Html:
     """Net income under both frameworks, period by period."""
-    periods = shown.flow_periods
+    periods = view.flow_periods
     curves: dict[str, list[tuple[float, float]]] = {"US GAAP": [], "IFRS": []}
     for at, period in enumerate(periods):
         for name, column in (("US GAAP", "us_gaap"), ("IFRS", "ifrs")):
-            found = amounts_of(shown, f"{e.OPERATIONS_MATRIX}:{column}", period)
+            found = amounts_of(view, f"{e.OPERATIONS_MATRIX}:{column}", period)
             minor = next(value for (line, _), value in found.items() if line == "Net income")
-            curves[name].append((at, minor / shown.unit.minor))
+            curves[name].append((at, minor / view.unit.minor))
     labels = [each.label for each in periods]
     if len(periods) < 2:  # a line needs two points
         return Html("")
-    return lines(curves, shown=lambda y: grouped(round(y)), along=lambda x: labels[round(x)],
-                 caption="Net income under both frameworks", note=shown.unit_name)  # fmt: skip
+    return lines(curves, format_y=lambda y: grouped(round(y)), format_x=lambda x: labels[round(x)],
+                 caption="Net income under both frameworks", note=view.unit_name)  # fmt: skip
 
 
-def _matrix(shown: Shown, statement: str, period: Period) -> Html:
-    amounts = [amounts_of(shown, f"{statement}:{column}", period) for column in COLUMNS]
-    rows = _rows(shown, statement, amounts)
+def _matrix(view: BookView, statement: str, period: Period) -> Html:
+    amounts = [amounts_of(view, f"{statement}:{column}", period) for column in COLUMNS]
+    rows = _rows(view, statement, amounts)
     at = period.day.isoformat() if statement == e.SHEET_MATRIX else period.label
     title = tag("h2", f"{MATRICES[statement]}, {at}", id=statement)
     return joined([title, table(["", *(COLUMN_NAMES[each] for each in COLUMNS)], rows, numbers=1)])
 
 
-def revenue_chart(shown: Shown) -> Html:
+def revenue_chart(view: BookView) -> Html:
     """Revenue by line over the latest periods."""
-    periods = shown.flow_periods
+    periods = view.flow_periods
     parts = ("Credit driven services", "Platform services")
-    found = [amounts_of(shown, e.OPERATIONS, each) for each in periods]
+    found = [amounts_of(view, e.OPERATIONS, each) for each in periods]
     series = {
         line.line + (" (platform)" if line.parent == parts[1] else ""): [
-            each[line.key] / shown.unit.minor for each in found
+            each[line.key] / view.unit.minor for each in found
         ]
-        for line in lines_in(shown, e.OPERATIONS)
+        for line in lines_in(view, e.OPERATIONS)
         if line.parent in parts and any(each[line.key] for each in found)
     }
     labels = [each.label for each in periods]
-    return columns(labels, series, shown=lambda y: grouped(round(y)), caption="Revenue",
-                   note=shown.unit_name)  # fmt: skip
+    return columns(labels, series, format_y=lambda y: grouped(round(y)), caption="Revenue",
+                   note=view.unit_name)  # fmt: skip

@@ -6,7 +6,7 @@ from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
-from usance.twin.pages.page import SiteError
+from usance.pages.errors import SiteError
 
 
 class _Quiet(SimpleHTTPRequestHandler):
@@ -16,7 +16,7 @@ class _Quiet(SimpleHTTPRequestHandler):
         """Say nothing."""
 
 
-def serving(folder: Path, port: int = 0) -> ThreadingHTTPServer:
+def site_server(folder: Path, port: int = 0) -> ThreadingHTTPServer:
     """A server of a folder on 127.0.0.1; port 0 takes a free one."""
     try:
         return ThreadingHTTPServer(("127.0.0.1", port), partial(_Quiet, directory=str(folder)))

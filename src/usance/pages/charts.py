@@ -14,13 +14,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 
-from usance.twin.pages.markup import Html, joined, tag
+from usance.pages.markup import Html, joined, tag
 
 WIDTH, HEIGHT = 560, 230
 RIGHT, TOP, BOTTOM = 24, 10, 24
 LETTER, GAP = 6.6, 7
 COLOURS = 10
-Shown = Callable[[float], str]
+Format = Callable[[float], str]
 
 
 def spark(values: Sequence[float]) -> Html:
@@ -37,7 +37,7 @@ def spark(values: Sequence[float]) -> Html:
 
 
 def lines(
-    series: Mapping[str, Sequence[tuple[float, float]]], *, shown: Shown, along: Shown,
+    series: Mapping[str, Sequence[tuple[float, float]]], *, format_y: Format, format_x: Format,
     caption: str, note: str = "",
 ) -> Html:  # fmt: skip
     """Curves over a number, with a legend."""
@@ -45,20 +45,22 @@ def lines(
     if not points:
         return Html("")
     first, last = min(x for x, _ in points), max(x for x, _ in points)
-    scale = _Scale(min(0.0, *(y for _, y in points)), max(y for _, y in points), shown)
+    scale = _Scale(min(0.0, *(y for _, y in points)), max(y for _, y in points), format_y)
     wide = scale.wide / ((last - first) or 1)
     drawn = []
     for place, (name, curve) in enumerate(series.items()):
         at = [(scale.left + wide * (x - first), scale.y(y)) for x, y in curve]
-        title = tag("title", f"{name}: {along(curve[-1][0])}, {shown(curve[-1][1])}")
+        title = tag("title", f"{name}: {format_x(curve[-1][0])}, {format_y(curve[-1][1])}")
         mark = tag("circle", title, cx=_at(at[-1][0]), cy=_at(at[-1][1]), r="2.6")
         drawn.append(tag("g", _path(at), mark, class_=_colour(place)))
-    below = joined(_label(scale.left + wide * (x - first), along(x)) for x in _marks(first, last))
+    below = joined(
+        _label(scale.left + wide * (x - first), format_x(x)) for x in _marks(first, last)
+    )
     return _figure(joined([scale.grid(), *drawn, below]), list(series), caption, note)
 
 
 def columns(
-    labels: Sequence[str], series: Mapping[str, Sequence[float]], *, shown: Shown, caption: str,
+    labels: Sequence[str], series: Mapping[str, Sequence[float]], *, format_y: Format, caption: str,
     note: str = "",
 ) -> Html:  # fmt: skip
     """Stacked columns; what is below zero hangs."""
@@ -66,7 +68,7 @@ def columns(
         return Html("")
     ups = [sum(max(v[at], 0) for v in series.values()) for at in range(len(labels))]
     downs = [sum(min(v[at], 0) for v in series.values()) for at in range(len(labels))]
-    scale = _Scale(min(0.0, *downs), max(0.0, *ups), shown)
+    scale = _Scale(min(0.0, *downs), max(0.0, *ups), format_y)
     wide = scale.wide / len(labels)
     stacks = [[0.0, 0.0] for _ in labels]
     bars = []
@@ -77,7 +79,7 @@ def columns(
             top, foot = sorted((scale.y(stack[side]), scale.y(stack[side] + value)))
             stack[side] += value
             if foot - top >= 0.05:  # thinner than any screen shows
-                title = tag("title", f"{name}, {labels[at]}: {shown(value)}")
+                title = tag("title", f"{name}, {labels[at]}: {format_y(value)}")
                 bars.append(tag(
                     "rect", title, class_=f"bar {_colour(place)}", height=_at(foot - top),
                     width=_at(wide * 0.72), x=_at(scale.left + wide * (at + 0.14)), y=_at(top),
@@ -104,10 +106,10 @@ def ticks(low: float, high: float, wanted: int = 4) -> list[float]:
 class _Scale:
     """From values to heights, right of the words that name them."""
 
-    def __init__(self, low: float, high: float, shown: Shown) -> None:
+    def __init__(self, low: float, high: float, format_y: Format) -> None:
         self.ticks = ticks(low, high)
         self.low, self.high = self.ticks[0], self.ticks[-1]
-        self.words = [shown(each) for each in self.ticks]
+        self.words = [format_y(each) for each in self.ticks]
         self.left = max(RIGHT, GAP + math.ceil(LETTER * max(map(len, self.words))))
         self.wide = WIDTH - self.left - RIGHT
 
@@ -152,7 +154,7 @@ def _label(x: float, text: str) -> Html:
 
 
 def _marks(first: float, last: float) -> list[float]:
-    """Whole numbers along the bottom, eight at most."""
+    """Whole numbers format_x the bottom, eight at most."""
     step = max(1, math.ceil((last - first) / 8))
     return [float(n) for n in range(math.ceil(first), math.floor(last) + 1, step)]
 

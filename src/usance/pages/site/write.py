@@ -7,17 +7,18 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from usance.base.book import Book
-from usance.twin.pages.book_page import book_page
-from usance.twin.pages.line_pages import line_pages
-from usance.twin.pages.loans import loan_pages
-from usance.twin.pages.matching import matching_page
-from usance.twin.pages.metrics import Measured, metric_pages
-from usance.twin.pages.overview import overview_page
-from usance.twin.pages.page import STYLE, Page, SiteError
-from usance.twin.pages.postings import posting_pages
-from usance.twin.pages.release import copied, release_page
-from usance.twin.pages.shown import Shown
-from usance.twin.pages.statements import statement_pages
+from usance.pages.site.book_page import book_page
+from usance.pages.site.statement_lines import statement_line_pages
+from usance.pages.site.loans import loan_pages
+from usance.pages.site.matching import LastPlan, LastPlanOf, matching_page, no_plan
+from usance.pages.site.metrics import Measured, metric_pages
+from usance.pages.site.overview import overview_page
+from usance.pages.errors import SiteError
+from usance.pages.site.page import STYLE, Page
+from usance.pages.site.journals import account_pages
+from usance.pages.site.release import copied, release_page
+from usance.pages.site.book_view import BookView
+from usance.pages.site.statements import statement_pages
 
 INDEX, STYLES, MARK = "index.html", "style.css", ".usance-site"
 """The mark lists the files of a site, so that no other file is ever taken for one of them."""
@@ -25,17 +26,23 @@ LOANS = 20
 """Loans told in full, unless another number is given."""
 
 
-def write_site(book: Book, folder: Path, *, loans: int = LOANS) -> Path:
-    """Write the site of a book into a folder of its own; gives its first page."""
+def write_site(
+    book: Book, folder: Path, *, loans: int = LOANS, last_plan: LastPlanOf = no_plan
+) -> Path:
+    """Write the site of a book into a folder of its own; gives its first page.
+
+    `last_plan` finds the plan of the last month, which a book alone does not hold.
+    """
     _check(folder)
-    shown = Shown(book, loans)
-    measured = Measured(shown)
+    view = BookView(book, loans)
+    measured = Measured(view)
     whole = folder.absolute()
     try:
         whole.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=f".{whole.name}.", dir=whole.parent) as beside:
             made, old = Path(beside) / "new", Path(beside) / "old"
-            names = [_write(made, path, content) for path, content in files(shown, measured)]
+            names = [_write(made, path, content) for path, content in
+                     files(view, measured, last_plan(book))]  # fmt: skip
             _write(made, MARK, "".join(f"{name}\n" for name in names).encode())
             # The new site is whole before the old one goes, and the old one goes in one step.
             if whole.exists():
@@ -48,25 +55,25 @@ def write_site(book: Book, folder: Path, *, loans: int = LOANS) -> Path:
     return folder / INDEX
 
 
-def files(shown: Shown, measured: Measured) -> Iterator[tuple[str, bytes]]:
+def files(view: BookView, measured: Measured, last: LastPlan) -> Iterator[tuple[str, bytes]]:
     """Every file of the site: its path and its content."""
-    for page in pages(shown, measured):
-        yield page.path, page.text(shown.name).encode()
-    yield from copied(shown, measured)
+    for page in pages(view, measured, last):
+        yield page.path, page.text(view.name).encode()
+    yield from copied(view, measured)
     yield STYLES, STYLE.read_bytes()
 
 
-def pages(shown: Shown, measured: Measured) -> Iterator[Page]:
+def pages(view: BookView, measured: Measured, last: LastPlan) -> Iterator[Page]:
     """Every page of the site."""
-    yield overview_page(shown, measured)
-    yield release_page(shown)
-    yield from statement_pages(shown)
-    yield from line_pages(shown)
-    yield from posting_pages(shown)
-    yield from metric_pages(shown, measured)
-    yield matching_page(shown)
-    yield from loan_pages(shown)
-    yield book_page(shown)
+    yield overview_page(view, measured)
+    yield release_page(view)
+    yield from statement_pages(view)
+    yield from statement_line_pages(view)
+    yield from account_pages(view)
+    yield from metric_pages(view, measured)
+    yield matching_page(view, last)
+    yield from loan_pages(view)
+    yield book_page(view)
 
 
 def _check(folder: Path) -> None:

@@ -10,14 +10,13 @@ from usance.base.codes import FundingModel
 from usance.base.columns import arrays
 from usance.base.dates import format_month
 from usance.disclose.release import exact as e
-from usance.twin.pages.drawings import columns, spark
-from usance.twin.pages.markup import Html, joined, link, tag
-from usance.twin.pages.metrics import Measured, shown_value, vintage_charts
-from usance.twin.pages.numbers import grouped, percent, words
-from usance.twin.pages.page import Page, missing
-from usance.twin.pages.plan_again import run_of
-from usance.twin.pages.shown import Shown
-from usance.twin.pages.statements import (
+from usance.pages.charts import columns, spark
+from usance.pages.markup import Html, joined, link, tag
+from usance.pages.site.metrics import Measured, format_value, vintage_charts
+from usance.pages.numbers import grouped, percent, words
+from usance.pages.site.page import Page, missing
+from usance.pages.site.book_view import BookView
+from usance.pages.site.statements import (
     NO_BOOKS,
     amounts_of,
     lines_in,
@@ -38,53 +37,53 @@ _LATE = (
 )
 
 
-def overview_page(shown: Shown, measured: Measured) -> Page:
+def overview_page(view: BookView, measured: Measured) -> Page:
     """The first page of the site."""
     body = joined([
-        tag("div", joined(_cards(shown, measured)), class_="cards"),
-        None if shown.closed else missing(NO_BOOKS),
-        tag("div", joined(_charts(shown)), class_="pair"),
+        tag("div", joined(_cards(view, measured)), class_="cards"),
+        None if view.closed else missing(NO_BOOKS),
+        tag("div", joined(_charts(view)), class_="pair"),
         vintage_charts(measured),
-        _ways(shown),
+        _ways(view),
     ])  # fmt: skip
-    return Page("index.html", shown.name, body, lead=_lead(shown))
+    return Page("index.html", view.name, body, lead=_lead(view))
 
 
-def _lead(shown: Shown) -> str:
-    book = shown.book
+def _lead(view: BookView) -> str:
+    book = view.book
     counts = [
         (book.rows("users"), "users"),
         (book.rows("loans") or book.rows("refs"), "loans"),
         (book.rows("facts") or book.rows("tape"), "facts" if book.rows("facts") else "tape rows"),
     ]
     told = ", ".join(f"{grouped(count)} {name}" for count, name in counts if count)
-    until = f" Closed up to {shown.periods[-1].day}." if shown.periods else ""
-    run = run_of(book)
+    until = f" Closed up to {view.periods[-1].day}." if view.periods else ""
+    run = view.run
     made = f" A run of the scenario {run['scenario']}, seed {run['seed']}." if run else ""
     return f"{told or 'An empty book'}.{until}{made}"
 
 
-def _cards(shown: Shown, measured: Measured) -> Iterator[Html]:
-    if shown.closed and shown.flow_periods:
-        periods, unit = shown.flow_periods, shown.unit
-        found = [amounts_of(shown, e.OPERATIONS, each) for each in periods]
-        sheets = [amounts_of(shown, e.SHEET, each) for each in shown.periods]
+def _cards(view: BookView, measured: Measured) -> Iterator[Html]:
+    if view.closed and view.flow_periods:
+        periods, unit = view.flow_periods, view.unit
+        found = [amounts_of(view, e.OPERATIONS, each) for each in periods]
+        sheets = [amounts_of(view, e.SHEET, each) for each in view.periods]
         for statement, name, amounts in (
             *((e.OPERATIONS, each, found) for each in HEADLINES),
             (e.SHEET, "TOTAL ASSETS", sheets), (e.SHEET, "TOTAL EQUITY", sheets),
         ):  # fmt: skip
-            line = next(each for each in lines_in(shown, statement) if each.line == name)
+            line = next(each for each in lines_in(view, statement) if each.line == name)
             values = [each.get(line.key, 0) for each in amounts]
             when = periods[-1].label if statement == e.OPERATIONS else str(periods[-1].day)
             title = f"{name.capitalize() if name.isupper() else name}, {when}"
-            yield _card(title, unit.shown(values[-1]), shown.unit_name, line.path,
+            yield _card(title, unit.format(values[-1]), view.unit_name, line.path,
                         [value / unit.minor for value in values], values[-1])  # fmt: skip
     for name in METRICS:
         row = measured.latest(name)
         if row is not None:
             history = [each["value"] for each in measured.history(name)]
-            unit_name = shown.currency.label if row["unit"] == "money" else ""
-            value = shown_value(shown, row)
+            unit_name = view.currency.label if row["unit"] == "money" else ""
+            value = format_value(view, row)
             short = value.rpartition(".")[0] if row["unit"] == "money" else value
             yield _card(f"{words(name).capitalize()}, {row['period']}", short or value, unit_name,
                         f"/metrics/{name}.html", history, row["numerator"])  # fmt: skip
@@ -101,23 +100,23 @@ def _card(
     )  # fmt: skip
 
 
-def _charts(shown: Shown) -> Iterator[Html]:
-    if shown.has("tape"):
-        yield from _of_tape(shown)
-    if shown.closed and shown.flow_periods:
-        yield revenue_chart(shown)
-        yield profit_chart(shown)
+def _charts(view: BookView) -> Iterator[Html]:
+    if view.has("tape"):
+        yield from _of_tape(view)
+    if view.closed and view.flow_periods:
+        yield revenue_chart(view)
+        yield profit_chart(view)
 
 
-def _of_tape(shown: Shown) -> Iterator[Html]:
+def _of_tape(view: BookView) -> Iterator[Html]:
     """Unpaid principal by model, and the part of it that is late, month by month."""
-    months = sorted({file.month for file in shown.book.files("tape") if file.month is not None})
-    models = shown.model_of_cell()
+    months = sorted({file.month for file in view.book.files("tape") if file.month is not None})
+    models = view.model_of_cell()
     held: dict[int, list[int]] = {}
     late: list[list[int]] = [[] for _ in _LATE]
     on_book: list[int] = []
     for month in months[-_MONTHS:]:
-        rows = arrays(shown.book.read("tape", ["cell", "bucket", "principal_minor"], month=month))
+        rows = arrays(view.book.read("tape", ["cell", "bucket", "principal_minor"], month=month))
         own = np.array([models.get(each, -1) for each in rows["cell"].tolist()], np.int64)
         active = (rows["bucket"] >= 0) & (rows["bucket"] <= 6)  # not charged off
         for model in FundingModel:
@@ -128,20 +127,20 @@ def _of_tape(shown: Shown) -> Iterator[Html]:
             there = (rows["bucket"] >= first) & (rows["bucket"] <= last)
             late[place].append(int(rows["principal_minor"][there].sum()))
     labels = [format_month(each) for each in months[-_MONTHS:]]
-    scale = shown.unit.minor
+    scale = view.unit.minor
     series = {words(FundingModel(model).label): [value / scale for value in values]
               for model, values in held.items() if any(values)}  # fmt: skip
-    yield columns(labels, series, shown=lambda y: grouped(round(y)),
-                  caption="Unpaid principal by funding model", note=shown.unit_name)  # fmt: skip
+    yield columns(labels, series, format_y=lambda y: grouped(round(y)),
+                  caption="Unpaid principal by funding model", note=view.unit_name)  # fmt: skip
     shares = {
         name: [part / whole if whole else 0.0 for part, whole in zip(parts, on_book, strict=True)]
         for (name, _), parts in zip(_LATE, late, strict=True)
     }
-    yield columns(labels, shares, shown=lambda y: percent(y, 1),
+    yield columns(labels, shares, format_y=lambda y: percent(y, 1),
                   caption="Past due, by days", note="share of unpaid principal")  # fmt: skip
 
 
-def _ways(shown: Shown) -> Html:
+def _ways(view: BookView) -> Html:
     """Where to go from here."""
     ways = (
         ("/release.html", "Release", "what the company publishes"),
@@ -149,7 +148,7 @@ def _ways(shown: Shown) -> Html:
         ("/ifrs.html", "IFRS", "the same journals under the other framework, reconciled"),
         ("/metrics.html", "Metrics", "definitions, sums and curves"),
         ("/matching.html", "Matching", "who funds which loan, and why"),
-        ("/loans.html", "Loans", f"{len(shown.loans)} of them, from decision to journal"),
+        ("/loans.html", "Loans", f"{len(view.loans)} of them, from decision to journal"),
         ("/book.html", "Book", "tables, digests, closes and their controls"),
     )
     rows = joined(tag("li", link(name, to), f": {what}.") for to, name, what in ways)

@@ -4,7 +4,7 @@
 ('−1,234,567', '−1,234.56', '1.51 %', '16.5 %')
 >>> Unit.fitting(98_765_432_109, 2)
 Unit(minor=100, name='')
->>> Unit.fitting(98_765_432_109_876, 2).shown(98_765_432_109_876)
+>>> Unit.fitting(98_765_432_109_876, 2).format(98_765_432_109_876)
 '987,654,321'
 """
 
@@ -36,7 +36,7 @@ class Unit:
                 break
         return unit
 
-    def shown(self, minor: int) -> str:
+    def format(self, minor: int) -> str:
         """An amount in whole units, rounded half away from zero; nothing is a dash."""
         if minor == 0:
             return "\N{EN DASH}"

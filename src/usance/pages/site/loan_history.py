@@ -18,14 +18,14 @@ from usance.books.loans.journal import LoanLine, loan_journal
 from usance.books.tape.book import holds_tape
 from usance.loan.loan import Loan, replay
 from usance.loan.table_rows import fact_of_row, terms_of_row
-from usance.twin.pages.rows import Rows, by, rows_of
-from usance.twin.pages.shown import Shown
+from usance.pages.site.table_rows import Rows, by, rows_of
+from usance.pages.site.book_view import BookView
 
 REASONS = Path(usance.assess.__file__).parent / "flows" / "consumer" / "reasons.yaml"
 
 
 @dataclass(frozen=True)
-class Story:
+class LoanHistory:
     """One loan: each part is empty where the book has none of it."""
 
     loan_id: int
@@ -68,9 +68,9 @@ class Story:
         return replay(versions, facts, self.as_of, form="exact")
 
 
-def stories(shown: Shown) -> Iterator[Story]:
+def loan_histories(view: BookView) -> Iterator[LoanHistory]:
     """The loans of the sample, in order."""
-    book, ids = shown.book, shown.loans
+    book, ids = view.book, view.loans
     users = sorted({user_of(each) for each in ids})
     terms = by(rows_of(book, "loans", "loan_id", ids), "loan_id")
     facts = by(rows_of(book, "facts", "loan_id", ids), "loan_id")
@@ -82,13 +82,13 @@ def stories(shown: Shown) -> Iterator[Story]:
     wanted = {row["decision_id"] for rows in terms.values() for row in rows}
     wanted |= {user * PER_USER + 1 for user in users}
     decisions = by(rows_of(book, "decisions", "decision_id", sorted(wanted)), "decision_id")
-    day = _as_of(shown)
+    day = _as_of(view)
     for loan_id in ids:
         own = terms.get(loan_id, [])
         decided = {user_of(loan_id) * PER_USER + 1, *(row["decision_id"] for row in own)}
         if holds_tape(book):
             decided = set()
-        yield Story(
+        yield LoanHistory(
             loan_id,
             own,
             [row for each in sorted(decided) for row in decisions.get(each, [])],
@@ -96,18 +96,18 @@ def stories(shown: Shown) -> Iterator[Story]:
             routing.get(loan_id, []),
             shares.get(loan_id, []),
             [row for row in facts.get(loan_id, []) if row["effective_on"] <= day],
-            shown.tape.get(loan_id, []),
+            view.tape.get(loan_id, []),
             list(loan_journal(book, loan_id)) if effective_closes(book) else [],
             (refs.get(loan_id) or [{"loan_ref": ""}])[0]["loan_ref"],
             day,
         )
 
 
-def _as_of(shown: Shown) -> date:
+def _as_of(view: BookView) -> date:
     """The last day the book tells of: its last close, or its last month of anything."""
-    if shown.periods:
-        return shown.periods[-1].day
-    months = [file.month for name in ("tape", "facts", "loans") for file in shown.book.files(name)
+    if view.periods:
+        return view.periods[-1].day
+    months = [file.month for name in ("tape", "facts", "loans") for file in view.book.files(name)
               if file.month is not None]  # fmt: skip
     return last_of_month(max(months)) if months else date.max
 

@@ -5,33 +5,32 @@ from __future__ import annotations
 from typing import Any
 
 from usance.books.close.closes import controls_of
-from usance.twin.pages.markup import Html, joined, tag
-from usance.twin.pages.numbers import grouped
-from usance.twin.pages.page import Page, missing
-from usance.twin.pages.plan_again import run_of
-from usance.twin.pages.shown import Shown
-from usance.twin.pages.tables import cell, number, pairs, table, tr
+from usance.pages.markup import Html, joined, tag
+from usance.pages.numbers import grouped
+from usance.pages.site.page import Page, missing
+from usance.pages.site.book_view import BookView
+from usance.pages.components import cell, number, pairs, table, tr
 
 
-def book_page(shown: Shown) -> Page:
+def book_page(view: BookView) -> Page:
     """The page of the book."""
-    manifest, run = shown.book.manifest, run_of(shown.book)
+    manifest, run = view.book.manifest, view.run
     told = [("currency", manifest.currency), ("time zone", manifest.time_zone)]
     told += [(name, str(run[name])) for name in ("scenario", "seed", "scale", "from", "to")
              if name in run]  # fmt: skip
     body = joined([
-        pairs(told), tag("h2", "Closes"), _closes(shown), tag("h2", "Tables"), _tables(shown),
+        pairs(told), tag("h2", "Closes"), _closes(view), tag("h2", "Tables"), _tables(view),
     ])  # fmt: skip
     lead = "Two books with the same digests hold the same rows."
     return Page("book.html", "Book", body, lead=lead)
 
 
-def _closes(shown: Shown) -> Html:
-    if not shown.all_periods:
+def _closes(view: BookView) -> Html:
+    if not view.all_periods:
         return missing("No period is closed.")
     rows = []
-    for period in shown.all_periods:
-        controls: list[dict[str, Any]] = controls_of(shown.book, period.close).get("controls", [])
+    for period in view.all_periods:
+        controls: list[dict[str, Any]] = controls_of(view.book, period.close).get("controls", [])
         failed = [each["name"] for each in controls if not each.get("holds", True)]
         held = f"{len(controls) - len(failed)} of {len(controls)} hold"
         rows.append(tr([
@@ -41,10 +40,10 @@ def _closes(shown: Shown) -> Html:
     return table(["close", "period", "balance sheet", "controls", ""], rows)
 
 
-def _tables(shown: Shown) -> Html:
+def _tables(view: BookView) -> Html:
     rows = [
         tr([cell(name), number(grouped(entry.digest.rows)), number(grouped(len(entry.files))),
             cell(tag("code", str(entry.digest)))])
-        for name, entry in sorted(shown.book.manifest.tables.items())
+        for name, entry in sorted(view.book.manifest.tables.items())
     ]  # fmt: skip
     return table(["table", "rows", "files", "digest"], rows, numbers=[1, 2])

@@ -1,4 +1,4 @@
-"""The sample of loans: a list, and for each the whole story from decision to journal."""
+"""The sample of loans: a list, and for each the whole history from decision to journal."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from usance.base.codes import (
 from usance.base.dates import format_month
 from usance.base.ids import print_id, user_of
 from usance.books.close.closes import effective_closes
-from usance.twin.pages.drawings import lines
-from usance.twin.pages.loan_story import Story, reasons, stories
-from usance.twin.pages.markup import Html, joined, link, tag
-from usance.twin.pages.numbers import grouped, percent, ppm, words
-from usance.twin.pages.page import Page, missing
-from usance.twin.pages.postings import journal_path
-from usance.twin.pages.shown import Shown
-from usance.twin.pages.statements import COLUMN_NAMES
-from usance.twin.pages.tables import cell, number, pairs, table, tr
+from usance.pages.charts import lines
+from usance.pages.site.loan_history import LoanHistory, reasons, loan_histories
+from usance.pages.markup import Html, joined, link, tag
+from usance.pages.numbers import grouped, percent, ppm, words
+from usance.pages.site.page import Page, missing
+from usance.pages.site.journals import journal_path
+from usance.pages.site.book_view import BookView
+from usance.pages.site.statements import COLUMN_NAMES
+from usance.pages.components import cell, number, pairs, table, tr
 
 _TAGS = {
     IfrsAdjustment.NONE: "us_gaap",
@@ -38,22 +38,22 @@ _TAGS = {
 }
 
 
-def loan_pages(shown: Shown) -> Iterator[Page]:
+def loan_pages(view: BookView) -> Iterator[Page]:
     """The list of the sample and the page of every loan in it."""
     known = reasons()
-    told = list(stories(shown))
-    yield _list(shown, told)
-    for story in told:
-        yield _story(shown, story, known)
+    told = list(loan_histories(view))
+    yield _list(view, told)
+    for history in told:
+        yield _story(view, history, known)
 
 
-def _list(shown: Shown, told: list[Story]) -> Page:
+def _list(view: BookView, told: list[LoanHistory]) -> Page:
     if not told:
         return Page("loans.html", "Loans", missing("This book has no loans."))
-    rows = [tr(_summary(shown, story)) for story in told]
+    rows = [tr(_summary(view, history)) for history in told]
     heads = ["loan", "model", "product", "drawn", "principal", "rate", "instalments", "status",
              "days past due", "facts"]  # fmt: skip
-    count = shown.book.rows("loans") or shown.book.rows("refs")
+    count = view.book.rows("loans") or view.book.rows("refs")
     lead = (
         f"{len(told)} of {grouped(count)} loans, chosen to differ as much as they can. "
         "Each leads from its decision to its journal."
@@ -62,56 +62,56 @@ def _list(shown: Shown, told: list[Story]) -> Page:
     return Page("loans.html", "Loans", made, lead=lead)
 
 
-def _summary(shown: Shown, story: Story) -> list[Html]:
-    head, view = story.head, story.loan.view() if story.loan else None
-    name = cell(link(story.ref or story.name, story.path))
-    last = story.tape[-1] if story.tape else None
-    if view:
-        status, late = view.status.label, view.days_past_due
+def _summary(view: BookView, history: LoanHistory) -> list[Html]:
+    head, state = history.head, history.loan.view() if history.loan else None
+    name = cell(link(history.ref or history.name, history.path))
+    last = history.tape[-1] if history.tape else None
+    if state:
+        status, late = state.status.label, state.days_past_due
     else:
         status, late = (Status(last["status"]).label, last["dpd"]) if last else ("", 0)
     if not head:
         blank = [cell("")] * 3
         return [name, *blank, number(""), number(""), number(""), cell(words(status)),
-                number(grouped(late)), number(grouped(len(story.tape)))]  # fmt: skip
+                number(grouped(late)), number(grouped(len(history.tape)))]  # fmt: skip
     return [
         name,
         cell(words(FundingModel(head["model"]).label)),
         cell(words(Product(head["product"]).label)),
         cell(head["disbursed_on"].isoformat()),
-        number(shown.money(head["principal_minor"]), minor=head["principal_minor"]),
+        number(view.money(head["principal_minor"]), minor=head["principal_minor"]),
         number(ppm(head["rate_ppm"])),
         number(grouped(head["instalments"])),
         cell(words(status)),
         number(grouped(late)),
-        number(grouped(len(story.facts))),
+        number(grouped(len(history.facts))),
     ]
 
 
-def _story(shown: Shown, story: Story, known: Reasons) -> Page:
+def _story(view: BookView, history: LoanHistory, known: Reasons) -> Page:
     parts = {
-        "decision": ("Decision", _decisions(shown, story, known)),
-        "match": ("Match and alternatives", _match(shown, story)),
-        "schedule": ("Schedule", _schedule(shown, story)),
-        "facts": ("Facts", _facts(shown, story)),
-        "journal": ("Journal", _journal(shown, story)),
-        "tape": ("Tape", _tape(shown, story)),
+        "decision": ("Decision", _decisions(view, history, known)),
+        "match": ("Match and alternatives", _match(view, history)),
+        "schedule": ("Schedule", _schedule(view, history)),
+        "facts": ("Facts", _facts(view, history)),
+        "journal": ("Journal", _journal(view, history)),
+        "tape": ("Tape", _tape(view, history)),
     }
     contents = joined((link(title, f"#{name}") for name, (title, _) in parts.items()), " · ")
     body = joined([
-        tag("p", contents, class_="note"), _head(shown, story), _curve(shown, story),
+        tag("p", contents, class_="note"), _head(view, history), _curve(view, history),
         *(joined([tag("h2", title, id=name), part]) for name, (title, part) in parts.items()),
     ])  # fmt: skip
     crumbs = (("Loans", "/loans.html"),)
-    title = f"Loan {story.ref or story.name}"
-    return Page(story.path.lstrip("/"), title, body, crumbs, lead=_lead(shown, story))
+    title = f"Loan {history.ref or history.name}"
+    return Page(history.path.lstrip("/"), title, body, crumbs, lead=_lead(view, history))
 
 
-def _lead(shown: Shown, story: Story) -> str:
-    head = story.head
+def _lead(view: BookView, history: LoanHistory) -> str:
+    head = history.head
     if not head:
         return "It came with a tape: its months are known, not its terms and facts."
-    principal = f"{shown.money(head['principal_minor'])} {shown.currency.label}"
+    principal = f"{view.money(head['principal_minor'])} {view.currency.label}"
     return (
         f"{principal} over {head['instalments']} instalments at {ppm(head['rate_ppm'])} a year, "
         f"drawn on {head['disbursed_on']}; {words(FundingModel(head['model']).label)}, "
@@ -119,52 +119,52 @@ def _lead(shown: Shown, story: Story) -> str:
     )
 
 
-def _head(shown: Shown, story: Story) -> Html:
-    if story.loan is None:
+def _head(view: BookView, history: LoanHistory) -> Html:
+    if history.loan is None:
         return Html("")
-    view, head = story.loan.view(), story.head
+    state, head = history.loan.view(), history.head
     return pairs([
-        ("on", str(story.as_of)), ("status", words(view.status.label)),
-        ("days past due", grouped(view.days_past_due)),
-        ("principal outstanding", shown.money(view.principal_outstanding)),
-        ("past due", shown.money(view.past_due.total)),
-        ("paid so far", shown.money(view.paid.total)),
-        ("to settle", shown.money(view.settlement)),
-        ("borrower", print_id("us", user_of(story.loan_id))),
+        ("on", str(history.as_of)), ("status", words(state.status.label)),
+        ("days past due", grouped(state.days_past_due)),
+        ("principal outstanding", view.money(state.principal_outstanding)),
+        ("past due", view.money(state.past_due.total)),
+        ("paid so far", view.money(state.paid.total)),
+        ("to settle", view.money(state.settlement)),
+        ("borrower", print_id("us", user_of(history.loan_id))),
         ("its loan", f"number {head['user_loan_no']}, grade {head['grade']}"),
         ("from", f"region {head['region']}, channel {head['channel']}"),
     ])  # fmt: skip
 
 
-def _curve(shown: Shown, story: Story) -> Html:
+def _curve(view: BookView, history: LoanHistory) -> Html:
     """Unpaid principal, month by month."""
-    if len(story.tape) < 2:  # a line needs two points
+    if len(history.tape) < 2:  # a line needs two points
         return Html("")
-    scale = 10**shown.currency.exponent
+    scale = 10**view.currency.exponent
     points = {
-        "unpaid principal": [(row["month"], row["principal_minor"] / scale) for row in story.tape],
-        "past due": [(row["month"], row["past_due_minor"] / scale) for row in story.tape],
+        "unpaid principal": [(row["month"], row["principal_minor"] / scale) for row in history.tape],
+        "past due": [(row["month"], row["past_due_minor"] / scale) for row in history.tape],
     }
-    drawn = lines(points, shown=lambda y: grouped(round(y)), along=lambda x: format_month(round(x)),
-                  caption="Month by month", note=shown.currency.label)  # fmt: skip
+    drawn = lines(points, format_y=lambda y: grouped(round(y)), format_x=lambda x: format_month(round(x)),
+                  caption="Month by month", note=view.currency.label)  # fmt: skip
     return tag("div", drawn, class_="pair")
 
 
-def _decisions(shown: Shown, story: Story, known: Reasons) -> Html:
-    if not shown.has("decisions"):
+def _decisions(view: BookView, history: LoanHistory, known: Reasons) -> Html:
+    if not view.has("decisions"):
         return missing("This book has no decisions.")
-    if not story.decisions:
+    if not history.decisions:
         return missing("The book has no decision about this loan.")
-    return tag("ol", joined(_decision(shown, row, known) for row in story.decisions),
-               class_="story")  # fmt: skip
+    return tag("ol", joined(_decision(view, row, known) for row in history.decisions),
+               class_="history")  # fmt: skip
 
 
-def _decision(shown: Shown, row: Mapping[str, Any], known: Reasons) -> Html:
+def _decision(view: BookView, row: Mapping[str, Any], known: Reasons) -> Html:
     facts = [
         ("score", grouped(row["score"]) if row["score"] else ""),
         ("probability of default", percent(row["pd_ppm"] / 1e6) if row["pd_ppm"] else ""),
         ("grade", str(row["grade"]) if row["grade"] else ""),
-        ("line", shown.money(row["line_minor"]) if row["line_minor"] else ""),
+        ("line", view.money(row["line_minor"]) if row["line_minor"] else ""),
         ("rate", ppm(row["rate_ppm"]) if row["rate_ppm"] else ""),
     ]
     codes = [row[f"reason_{n}"] for n in range(1, 5) if row[f"reason_{n}"]]
@@ -181,35 +181,35 @@ def _decision(shown: Shown, row: Mapping[str, Any], known: Reasons) -> Html:
     )  # fmt: skip
 
 
-def _match(shown: Shown, story: Story) -> Html:
-    if not shown.has("routing"):
+def _match(view: BookView, history: LoanHistory) -> Html:
+    if not view.has("routing"):
         return missing("This book has no routing: nobody wrote down which sources were asked.")
-    if not story.routing:
+    if not history.routing:
         return missing("The book does not say how this loan was routed; it was there before.")
-    request, parts = story.request, []
+    request, parts = history.request, []
     if request:
         parts.append(tag("p", (
-            f"Asked for {shown.money(request['amount_minor'])} over {request['months']} months at "
+            f"Asked for {view.money(request['amount_minor'])} over {request['months']} months at "
             f"{ppm(request['rate_ppm'])} on {request['requested_at']:%Y-%m-%d at %H:%M} UTC."
         )))  # fmt: skip
     rows = [
         tr([
             cell(row["attempt"]), cell(_source(row["source"])),
             cell(words(RoutingOutcome(row["outcome"]).label)),
-            number(shown.money(row["score_minor"]), minor=row["score_minor"]),
+            number(view.money(row["score_minor"]), minor=row["score_minor"]),
             cell(_source(row["runner_up"])),
-            number(shown.money(row["runner_up_minor"]) if row["runner_up"] else ""),
+            number(view.money(row["runner_up_minor"]) if row["runner_up"] else ""),
             cell(_limit(row["binding_limit"])), cell(row["plan_no"]),
         ])
-        for row in story.routing
+        for row in history.routing
     ]  # fmt: skip
     heads = ["attempt", "source", "answer", "worth × approval", "next best", "its worth",
              "decided by", "plan"]  # fmt: skip
     parts.append(table(heads, rows, numbers=[3, 5]))
-    if story.shares:
+    if history.shares:
         shares = [tr([cell(_source(row["source"])),
-                      number(shown.money(row["principal_minor"]), minor=row["principal_minor"])])
-                  for row in story.shares]  # fmt: skip
+                      number(view.money(row["principal_minor"]), minor=row["principal_minor"])])
+                  for row in history.shares]  # fmt: skip
         parts.append(table(["shared with", "principal"], shares, numbers=1, class_="narrow"))
     return joined(parts)
 
@@ -222,32 +222,32 @@ def _limit(limit: int) -> Html | str:
     return link(f"limit {limit}", f"/matching.html#limit-{limit}") if limit else "margin alone"
 
 
-def _schedule(shown: Shown, story: Story) -> Html:
-    if story.loan is None:
+def _schedule(view: BookView, history: LoanHistory) -> Html:
+    if history.loan is None:
         return missing("The book has no terms of this loan, so it has no schedule.")
     rows = []
-    for each in story.loan.rows():
+    for each in history.loan.rows():
         due, paid, left = each.due, each.paid, each.outstanding
         amounts = (due.principal, due.interest, due.guarantee_fee, due.service_fee, due.penalty,
                    due.total, paid.total, left.total)  # fmt: skip
-        cells = [number(shown.money(minor), minor=minor) for minor in amounts]
+        cells = [number(view.money(minor), minor=minor) for minor in amounts]
         rows.append(tr([cell(each.number), cell(each.due_on.isoformat()), *cells]))
     heads = ["no.", "due on", "principal", "interest", "guarantee", "service", "penalty", "due",
              "paid", "open"]  # fmt: skip
     return table(heads, rows, numbers=2)
 
 
-def _facts(shown: Shown, story: Story) -> Html:
-    if not story.facts:
+def _facts(view: BookView, history: LoanHistory) -> Html:
+    if not history.facts:
         return missing("The book has no facts of this loan.")
     rows = [
         tr([
             cell(row["effective_on"].isoformat()), cell(words(FactKind(row["kind"]).label)),
-            number(shown.money(row["amount_minor"]), minor=row["amount_minor"]),
+            number(view.money(row["amount_minor"]), minor=row["amount_minor"]),
             cell(_argument(row), class_="quiet"), cell(str(row["ref"]), class_="quiet"),
             cell(f"{row['booked_at']:%Y-%m-%d %H:%M}", class_="quiet"),
         ])
-        for row in story.facts
+        for row in history.facts
     ]  # fmt: skip
     return table(["on", "what", "amount", "", "ref", "known at (UTC)"], rows, numbers=[2])
 
@@ -268,35 +268,35 @@ def _argument(row: Mapping[str, Any]) -> str:
         FactKind.WAIVED: "component",
     }
     known = {int(each): words(each.label) for each in Fee}
-    shown = known.get(arg, str(arg)) if kind is FactKind.FEE_CHARGED else str(arg)
-    return f"{names.get(kind, '')} {shown}".strip()
+    value = known.get(arg, str(arg)) if kind is FactKind.FEE_CHARGED else str(arg)
+    return f"{names.get(kind, '')} {value}".strip()
 
 
-def _journal(shown: Shown, story: Story) -> Html:
-    if not story.journal:
+def _journal(view: BookView, history: LoanHistory) -> Html:
+    if not history.journal:
         return missing("No close has posted anything for this loan.")
-    closes = {close.name: close for close in effective_closes(shown.book)}
+    closes = {close.name: close for close in effective_closes(view.book)}
     rows, last = [], ("", 0)
-    for line in story.journal:
+    for line in history.journal:
         place = (line.close, line.rule)
         is_new = place != last
         close, name = closes[line.close], f"{line.rule} {words(line.amount)}"
         # What loans of a cell take from one another is no journal of the cell.
-        there = (close.month, line.rule) in shown.posted
+        there = (close.month, line.rule) in view.posted
         rule = link(name, f"{journal_path(close, line.rule)}#loans") if there else name
         rows.append(tr([
             cell(line.close if line.close != last[0] else "", class_="quiet"),
             cell(rule if is_new else ""),
             cell(COLUMN_NAMES[_TAGS[IfrsAdjustment(line.tag)]] if is_new else "", class_="quiet"),
             cell(link(words(line.account), f"/accounts/{line.account}.html")),
-            number(shown.money(line.amount_minor), minor=line.amount_minor),
+            number(view.money(line.amount_minor), minor=line.amount_minor),
         ]))  # fmt: skip
         last = place
     return table(["close", "rule", "framework", "account", "amount"], rows, numbers=[4])
 
 
-def _tape(shown: Shown, story: Story) -> Html:
-    if not story.tape:
+def _tape(view: BookView, history: LoanHistory) -> Html:
+    if not history.tape:
         return missing("This book has no tape of this loan.")
     amounts = ("principal_minor", "past_due_minor", "net30_minor", "prepaid_minor",
                "recovered_minor")  # fmt: skip
@@ -305,9 +305,9 @@ def _tape(shown: Shown, story: Story) -> Html:
             cell(format_month(row["month"])), number(grouped(row["mob"])),
             number(grouped(row["dpd"])), number(grouped(row["bucket"])),
             cell(words(Status(row["status"]).label)),
-            *(number(shown.money(row[name]), minor=row[name]) for name in amounts),
+            *(number(view.money(row[name]), minor=row[name]) for name in amounts),
         ])
-        for row in story.tape
+        for row in history.tape
     ]  # fmt: skip
     heads = ["month", "on book", "days past due", "bucket", "status", "principal", "past due",
              "over 30 days", "prepaid", "recovered"]  # fmt: skip

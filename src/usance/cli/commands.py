@@ -1,22 +1,20 @@
-"""`usance twin pages`: a book as a static site, and a server for one's own machine."""
+"""Commands that join rooms which do not know each other: `usance pages`."""
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from usance.base.command_line import print_json, print_line, show_help
+from usance.base.command_line import print_json, print_line
 
-app = typer.Typer(rich_markup_mode=None, add_completion=False, invoke_without_command=True)
+if TYPE_CHECKING:
+    from usance.base.book import Book
+    from usance.pages.site.matching import LastPlanOf
 
-
-@app.callback()
-def twin(ctx: typer.Context) -> None:
-    """The whole platform on columns: a simulated economy from registration to release."""
-    show_help(ctx)
+app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
 
 @app.command()
@@ -24,7 +22,7 @@ def pages(
     book_folder: Annotated[Path, typer.Argument(metavar="BOOK", help="A book folder.")],
     out: Annotated[Path, typer.Option("--out", metavar="DIR", help="The site's own folder.")],
     loans: Annotated[
-        int, typer.Option(metavar="N", min=0, max=10_000, help="Loans told in full.")
+        int, typer.Option(metavar="N", min=0, max=10_000, help="Loans shown in full.")
     ] = 20,
     serve: Annotated[
         bool, typer.Option("--serve", help="Serve the site to this machine until interrupted.")
@@ -36,20 +34,33 @@ def pages(
 ) -> None:
     """Write a book as pages: statements, metrics, matching, down to single loans."""
     from usance.base.book import Book
-    from usance.twin.pages.server import serving
-    from usance.twin.pages.site import write_site
+    from usance.pages.server import site_server
+    from usance.pages.site.write import write_site
 
-    first = write_site(Book.open(book_folder), out, loans=loans)
+    book = Book.open(book_folder)
+    first = write_site(book, out, loans=loans, last_plan=_last_plan(book))
     answer = {"index": str(first), "pages": sum(1 for _ in out.rglob("*.html"))}
     if not serve:
-        _tell(answer, as_json)
+        _print(answer, as_json)
         return
-    with serving(out, port) as server:
-        _tell({**answer, "address": f"http://127.0.0.1:{server.server_port}/"}, as_json)
+    with site_server(out, port) as server:
+        _print({**answer, "address": f"http://127.0.0.1:{server.server_port}/"}, as_json)
         server.serve_forever()
 
 
-def _tell(answer: dict[str, Any], as_json: bool) -> None:
+def _last_plan(book: Book) -> LastPlanOf:
+    """The twin's own finder for a run; the twin is loaded for nothing else."""
+    from usance.pages.site.book_view import RUN
+    from usance.pages.site.matching import no_plan
+
+    if not (book.path / RUN).exists():
+        return no_plan
+    from usance.twin.run.last_plan import last_plan
+
+    return last_plan
+
+
+def _print(answer: dict[str, Any], as_json: bool) -> None:
     if as_json:
         print_json(answer)
     else:

@@ -1,1 +1,0 @@
-"""A book as pages: a static site from the headline figures down to single loans."""
