@@ -19,9 +19,9 @@ from usance.books.group.facts import table_of_facts
 from usance.books.periods import parse_close_period
 from usance.disclose import check, load_profile, rebuild
 from usance.disclose.drill.drill import drill
-from usance.disclose.release.figures import Release
 from usance.disclose.release.filer import Filer
 from usance.disclose.release.publication import publish, release_of
+from usance.disclose.release.release import Release
 from usance.measure import Portfolio, cells_table, tape_month
 
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "filings"

@@ -24,7 +24,7 @@ from usance.base.parquet import write_parquet
 from usance.base.tables import table
 from usance.measure.inputs import Inputs
 from usance.measure.metrics import measure
-from usance.measure.spans import Span
+from usance.measure.periods import MetricPeriod
 
 FULL = 100_000_000
 LIFE = 7  # month ends a loan is on the tape
@@ -39,7 +39,7 @@ def run(report: Report) -> None:
     report.section(f"Measure: a tape of {rows:,} loan-months")
     last = last_of_month(FIRST + MONTHS - 1)
     measure(inputs, ["repeat_contribution"], as_of=last)  # what is loaded once
-    everything = Span(first_of_month(FIRST), last)
+    everything = MetricPeriod(first_of_month(FIRST), last)
     for what, metrics, aim, counted in (
         ("vintage 30+ and 180+", ["vintage_30", "vintage_180"], 5, rows),
         ("90 day+ delinquency", ["delinquency_90"], 5, rows),
@@ -56,7 +56,13 @@ def run(report: Report) -> None:
 
 
 def _timed(
-    report: Report, what: str, inputs: Inputs, metrics: list[str], span: Span, aim: float, rows: int
+    report: Report,
+    what: str,
+    inputs: Inputs,
+    metrics: list[str],
+    span: MetricPeriod,
+    aim: float,
+    rows: int,
 ) -> None:
     def ask() -> object:
         return measure(inputs, metrics, as_of=span.end, period=span)

@@ -13,7 +13,7 @@ from usance.books.periods import parse_close_period
 from usance.books.sample import sample_book
 from usance.measure.inputs import Inputs
 from usance.measure.metrics import AS_REPORTED, measure
-from usance.measure.spans import Span
+from usance.measure.periods import MetricPeriod
 
 END = date(2024, 3, 31)
 REVENUE_LINES = {
@@ -41,7 +41,7 @@ def test_a_closed_book_measures_its_journals_without_being_told_accounts(tmp_pat
     inputs = Inputs.of_book(book)
     cash = next(
         each
-        for each in measure(inputs, ["total_cash"], as_of=END, period=Span.of("2024Q1"))
+        for each in measure(inputs, ["total_cash"], as_of=END, period=MetricPeriod.of("2024Q1"))
         if each.series == AS_REPORTED
     )
     wanted = sum(

@@ -21,7 +21,7 @@ from usance.books.rules import load_rules
 from usance.books.tape.run import run_tape
 from usance.cli import main
 from usance.disclose import load_profile
-from usance.disclose.drill.drill import Drill, Drilling
+from usance.disclose.drill.drill import Drill, DrillIndex
 from usance.disclose.release.filer import Filer
 from usance.disclose.release.publication import release_of
 from usance.measure.expressions import Amount
@@ -35,21 +35,21 @@ RECEIVED = (
 
 
 @pytest.fixture(scope="module")
-def drilling(closed_book: Path) -> dict[str, Drilling]:
+def drilling(closed_book: Path) -> dict[str, DrillIndex]:
     """The releases of three periods, ready to be followed."""
     book, filer = Book.open(closed_book), Filer(rate=Decimal("7.2672"))
     periods = ("2024Q1", "2024Q2", "2024Q4")
     return {
-        each: Drilling(release_of(book, parse_close_period(each), load_profile(), filer))
+        each: DrillIndex(release_of(book, parse_close_period(each), load_profile(), filer))
         for each in periods
     }
 
 
-def cells(drilling: dict[str, Drilling]) -> list[tuple[Drilling, str]]:
+def cells(drilling: dict[str, DrillIndex]) -> list[tuple[DrillIndex, str]]:
     return [(each, address) for each in drilling.values() for address in each.by_address]
 
 
-def test_two_hundred_random_cells_reach_their_facts(drilling: dict[str, Drilling]) -> None:
+def test_two_hundred_random_cells_reach_their_facts(drilling: dict[str, DrillIndex]) -> None:
     listed = cells(drilling)
     assert len(listed) > 3_000
     chosen = Random(4).sample(listed, 200)
@@ -60,7 +60,7 @@ def test_two_hundred_random_cells_reach_their_facts(drilling: dict[str, Drilling
     assert sum(bool(each.group_facts) for each in followed) > 20
 
 
-def follow(drilling: Drilling, address: str) -> Drill:
+def follow(drilling: DrillIndex, address: str) -> Drill:
     """One cell to its facts: by entries if it is an amount, else over the figures it is made of."""
     found = drilling.at(address)
     if found.metric is not None:
@@ -111,7 +111,7 @@ def _amount(terms: Amount, row: dict[str, Any]) -> int:
     )
 
 
-def test_a_total_is_its_lines_and_its_accounts(drilling: dict[str, Drilling]) -> None:
+def test_a_total_is_its_lines_and_its_accounts(drilling: dict[str, DrillIndex]) -> None:
     found = drilling["2024Q2"].at("2024Q2/balance_sheet/total-assets/2024-06-30")
     parts = [int(fact.text) for _, fact in found.made_from]
     assert sum(parts) == int(found.fact.text)
@@ -120,7 +120,7 @@ def test_a_total_is_its_lines_and_its_accounts(drilling: dict[str, Drilling]) ->
 
 
 def test_what_borrowers_paid_is_what_the_entries_of_their_loans_hold(
-    drilling: dict[str, Drilling],
+    drilling: dict[str, DrillIndex],
 ) -> None:
     """From the other end: the facts of each loan, summed, are its entries of money received."""
     each = drilling["2024Q4"]
@@ -149,7 +149,7 @@ def test_what_borrowers_paid_is_what_the_entries_of_their_loans_hold(
         assert lent.get(loan, stated["disbursed"]) == stated["disbursed"]
 
 
-def test_a_cost_reaches_the_fact_that_states_it(drilling: dict[str, Drilling]) -> None:
+def test_a_cost_reaches_the_fact_that_states_it(drilling: dict[str, DrillIndex]) -> None:
     found = drilling["2024Q2"].at("2024Q2/operations/general-and-administrative/2024Q2")
     stated = [
         known["amount_minor"]
@@ -178,7 +178,7 @@ def test_the_command(closed_book: Path, capsys: pytest.CaptureFixture[str]) -> N
     assert "loan ln_" in shown
 
 
-def test_a_metric_reaches_its_loans_and_their_decisions(drilling: dict[str, Drilling]) -> None:
+def test_a_metric_reaches_its_loans_and_their_decisions(drilling: dict[str, DrillIndex]) -> None:
     address = "2024Q2/business_highlights/90-day+-delinquency-rate/2024-06-30"
     found = drilling["2024Q2"].at(address).as_dict()
     metric = found["metric"]
@@ -192,7 +192,7 @@ def test_a_metric_reaches_its_loans_and_their_decisions(drilling: dict[str, Dril
         assert loan["decision"]["approved"] == 1
 
 
-def test_day_1_reaches_the_loans_behind_its_days(drilling: dict[str, Drilling]) -> None:
+def test_day_1_reaches_the_loans_behind_its_days(drilling: dict[str, DrillIndex]) -> None:
     found = drilling["2024Q1"].at("2024Q1/business_highlights/day-1-delinquency-rate/2024Q1")
     assert found.metric is not None
     assert "loan_id" not in found.metric.rows("denominator")[0]
@@ -201,14 +201,14 @@ def test_day_1_reaches_the_loans_behind_its_days(drilling: dict[str, Drilling]) 
     assert all(loan["facts"][0]["kind"] == "disbursed" for loan in loans.values())
 
 
-def test_a_point_of_a_curve_reaches_its_rows(drilling: dict[str, Drilling]) -> None:
+def test_a_point_of_a_curve_reaches_its_rows(drilling: dict[str, DrillIndex]) -> None:
     found = drilling["2024Q2"].at("2024Q2/vintage_30:2023Q4/month-on-book-5/2024-06-30")
     assert found.metric is not None
     assert_adds_up(found)
     assert {row["mob"] for row in found.metric.rows()} == {5}
 
 
-def test_shares_come_from_the_register(drilling: dict[str, Drilling]) -> None:
+def test_shares_come_from_the_register(drilling: dict[str, DrillIndex]) -> None:
     address = next(
         address
         for address, fact in drilling["2024Q2"].by_address.items()
@@ -226,7 +226,7 @@ def test_books_of_a_tape_reach_its_months(tmp_path: Path) -> None:
     run_tape(tape, out=tmp_path / "book", every="quarter", clock=time.perf_counter)
     book = Book.open(tmp_path / "book")
     filer = Filer(rate=Decimal("7.2672"), unit="unit", decimals=2)
-    each = Drilling(release_of(book, parse_close_period("2024Q1"), load_profile(), filer))
+    each = DrillIndex(release_of(book, parse_close_period("2024Q1"), load_profile(), filer))
     found = each.at("2024Q1/operations/financing-income/2024Q1")
     assert sum(account.amount_minor for account in found.accounts) == found.exact_minor != 0
     loans = found.as_dict()["loans"].values()
@@ -242,7 +242,7 @@ def test_books_of_a_tape_reach_its_months(tmp_path: Path) -> None:
 def test_random_books_with_co_funders_in_two_shards(tmp_path: Path, seed: int) -> None:
     book = random_book(tmp_path, seed)
     filer = Filer(rate=Decimal("7.2672"), unit="unit")
-    each = Drilling(release_of(book, parse_close_period("2024Q2"), load_profile(), filer))
+    each = DrillIndex(release_of(book, parse_close_period("2024Q2"), load_profile(), filer))
     chosen = Random(seed).sample(sorted(each.by_address), 60)
     followed = [follow(each, address) for address in chosen]
     assert sum(bool(one.loans) for one in followed) > 10

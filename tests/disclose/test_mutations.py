@@ -15,7 +15,7 @@ import pytest
 from tests.disclose.filings import NAMES, paths
 from tests.disclose.oracle import Oracle
 from usance.disclose import Fact, Kind, check_facts, load_profile, read_facts
-from usance.disclose.tie_out.root_causes import Root
+from usance.disclose.tie_out.root_causes import RootCause
 
 WORSE = (Kind.BROKEN, Kind.RESTATED)
 
@@ -60,11 +60,11 @@ def changes(facts: Sequence[Fact], seed: int) -> Iterator[Change]:
         yield Change(index, facts[index], text[:place] + digit + text[place + 1 :])
 
 
-def label(root: Root) -> tuple[object, ...]:
+def label(root: RootCause) -> tuple[object, ...]:
     return root.kind, root.tie.rule, root.cell.where, root.expected
 
 
-def names_it(root: Root, fact: Fact) -> bool:
+def names_it(root: RootCause, fact: Fact) -> bool:
     """The finding is at the cell, lists it as a suspect, or is a tie it stands in."""
     return root.cell is fact or fact in root.suspects or fact in set(root.tie.facts)
 

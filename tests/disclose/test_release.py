@@ -20,10 +20,10 @@ from usance.books.closed_books import ClosedBooks
 from usance.books.periods import parse_close_period
 from usance.cli import main
 from usance.disclose import Kind, check, check_facts, load_profile, read_facts, rebuild
-from usance.disclose.release.figures import Release
 from usance.disclose.release.filer import Filer, parse_filer
 from usance.disclose.release.publication import publish, publish_table, release_of
-from usance.disclose.release.wording import load_texts
+from usance.disclose.release.release import Release
+from usance.disclose.release.wording import load_wording
 
 RATE = Decimal("7.2672")
 THOUSANDS = Filer(rate=RATE)
@@ -320,9 +320,9 @@ def test_wrong_filers() -> None:
     with pytest.raises(UsanceError, match="3 problems"):
         parse_filer("unit: dozen\ntranslation: {rate: -1}\n")
     with pytest.raises(UsanceError, match="unknown text 'headlin'"):
-        load_texts("en", {"headlin": "x"})
+        load_wording("en", {"headlin": "x"})
     with pytest.raises(UsanceError, match="unknown language 'xx'"):
-        load_texts("xx", {})
+        load_wording("xx", {})
 
 
 def test_the_command_writes_all_files(

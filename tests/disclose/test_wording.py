@@ -17,7 +17,7 @@ from usance.books.periods import parse_close_period
 from usance.disclose import load_profile
 from usance.disclose.release.filer import Filer, parse_filer
 from usance.disclose.release.publication import publish, publish_table, release_of
-from usance.disclose.release.wording import Labels, languages, load_texts
+from usance.disclose.release.wording import LineLabels, languages, load_wording
 
 TOLD_IN_SENTENCES = re.compile(r".* - (change vs|share of|low|high).*|.* plan .*|C-M2.*|Status")
 
@@ -47,7 +47,7 @@ def leaves(texts: dict[str, Any], above: str = "") -> dict[str, str]:
 
 def test_both_files_have_the_same_keys_and_holes() -> None:
     assert languages() == ["de", "en"]
-    german, english = load_texts("de", {}), load_texts("en", {})
+    german, english = load_wording("de", {}), load_wording("en", {})
     assert list(keys(german)) == list(keys(english))
     ours, theirs = leaves(german), leaves(english)
     for name, text in theirs.items():
@@ -59,7 +59,7 @@ def test_both_files_have_the_same_keys_and_holes() -> None:
 
 
 def test_every_line_of_a_release_has_a_german_name(closed_book: Path) -> None:
-    labels = Labels(load_texts("de", {})["lines"])
+    labels = LineLabels(load_wording("de", {})["lines"])
     for period in ("2023Q4", "2024Q4"):
         release = release_of(Book.open(closed_book), parse_close_period(period), load_profile(),
                              Filer(rate=Decimal("7.2672")))  # fmt: skip
@@ -67,7 +67,7 @@ def test_every_line_of_a_release_has_a_german_name(closed_book: Path) -> None:
             for name in (each.line, each.parent):
                 same = labels.of(name) == name
                 assert not same or not name or TOLD_IN_SENTENCES.fullmatch(name), name
-        german = load_texts("de", {})["metrics"]
+        german = load_wording("de", {})["metrics"]
         assert set(release.business.definitions()) == set(german)
 
 

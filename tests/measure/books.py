@@ -14,7 +14,7 @@ from usance.base.dates import to_month
 from usance.base.schemas import Table
 from usance.base.tables import table
 from usance.measure.book_tape import cells_table
-from usance.measure.views import PROVISIONS
+from usance.measure.relations import PROVISIONS
 
 FIRST, LAST = 19723, 19904  # 2024-01-01 to 2024-06-30
 MONTHS = range(648, 654)

@@ -14,7 +14,7 @@ from usance.measure.definitions import in_force, load_definitions
 from usance.measure.errors import EngineError
 from usance.measure.expressions import condition_expression, parse_amount
 from usance.measure.inputs import Inputs
-from usance.measure.views import COLUMNS, NEEDS, WHEN, view
+from usance.measure.relations import COLUMNS, SOURCE_TABLES, TIME_COLUMNS, relation
 
 GOOD = """metrics:
   - name: volume
@@ -37,9 +37,9 @@ def test_every_shipped_definition_is_whole() -> None:
 
 
 def test_every_view_has_the_columns_it_says() -> None:
-    for name in NEEDS:
-        assert set(COLUMNS[name]) <= set(view(name).columns), name
-        assert WHEN[name] in COLUMNS[name]
+    for name in SOURCE_TABLES:
+        assert set(COLUMNS[name]) <= set(relation(name).columns), name
+        assert TIME_COLUMNS[name] in COLUMNS[name]
 
 
 def test_versions_follow_each_other(tmp_path: Path) -> None:
@@ -97,7 +97,7 @@ def test_spark_without_java_is_one_clear_line(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setenv("PATH", "")
     with (
         pytest.raises(EngineError, match="needs Java") as raised,
-        engines.opened(Inputs.of_tables({}), "spark"),
+        engines.open_engine(Inputs.of_tables({}), "spark"),
     ):
         pass
     assert "openjdk-17-jre-headless" in raised.value.fix
@@ -121,5 +121,5 @@ def test_many_values_asked_for_as_spans_are_those_values(values: tuple[int, ...]
     shares = make("shares", loan_id=numbers, source=numbers, principal_minor=numbers)
     asked = engines.unbound("shares")
     chosen = asked.filter(condition_expression(asked.source, values)).select("source")
-    with engines.opened(Inputs.of_tables({"shares": shares})) as engine:
+    with engines.open_engine(Inputs.of_tables({"shares": shares})) as engine:
         assert sorted(row[0] for row in engine.rows(chosen)) == sorted(set(values))

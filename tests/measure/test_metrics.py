@@ -25,10 +25,10 @@ from usance.base.parquet import write_parquet
 from usance.base.tables import table
 from usance.measure.definitions import load_definitions
 from usance.measure.engines import spark_session
-from usance.measure.inputs import ROLES, Inputs
+from usance.measure.inputs import ROLES_FILE, Inputs
 from usance.measure.metrics import AS_REPORTED, RESTATED, Result, measure, metrics_table
+from usance.measure.periods import MetricPeriod
 from usance.measure.queries import CannotDivide
-from usance.measure.spans import Span
 
 END = date(2024, 6, 30)
 
@@ -135,7 +135,7 @@ def test_both_series_live_on_when_a_definition_changes() -> None:
     for as_of, version in ((date(2024, 3, 31), 1), (END, 2)):
         results = measure(Inputs.of_tables(tables), as_of=as_of, definitions=definitions)
         found = {each.series: each for each in results}
-        lent = [row for row in book["loans"] if Span.containing(as_of, "quarter").start
+        lent = [row for row in book["loans"] if MetricPeriod.containing(as_of, "quarter").start
                 <= row["disbursed_on"] <= as_of]  # fmt: skip
         everything = sum(row["principal_minor"] for row in lent)
         without = sum(row["principal_minor"] for row in lent if row["model"] < 3)
@@ -148,7 +148,7 @@ def test_both_series_live_on_when_a_definition_changes() -> None:
 
 def test_a_figure_says_what_it_is_and_how_far_it_is_known() -> None:
     inputs = Inputs.of_tables(random_book(2))
-    quarter = Span.of("2024Q2")
+    quarter = MetricPeriod.of("2024Q2")
     early, late = (
         measure(inputs, ["collection_30"], as_of=day, period=quarter)[0]
         for day in (date(2024, 7, 29), date(2024, 7, 30))
@@ -253,7 +253,7 @@ def test_of_closes_only_those_that_stand_are_measured(tmp_path: Path) -> None:
             step.add_to_close(f"2024-06.{version}", spec, [rows], month=653)
         step.period("2024-06", "closed", 2)
         roles = {"cash_restricted_cash_and_deposits": {"accounts": [1010]}}
-        step.use(ROLES, json.dumps(roles).encode())
+        step.use(ROLES_FILE, json.dumps(roles).encode())
     found = only(measure(Inputs.of_book(book), ["total_cash"], as_of=END), "total_cash")
     assert found.value == 900
     with book.writing() as step:

@@ -16,22 +16,22 @@ from hypothesis import strategies as st
 
 from tests.measure.tape_oracle import Oracle, Row
 from usance.base.errors import UsanceError
-from usance.measure.tape.map import TapeMap, parse_map
-from usance.measure.tape.output import write_pack
-from usance.measure.tape.pack import Pack, measure_tape
-from usance.measure.tape.states import chain
+from usance.measure.tape.loan_states import roll_steps
+from usance.measure.tape.mapping import TapeMapping, parse_mapping
+from usance.measure.tape.output import write_report
+from usance.measure.tape.report import TapeReport, measure_tape
 
 MAPS = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "maps"
 
 
 @pytest.fixture(scope="module")
-def panel(shared: Path) -> tuple[Pack, dict[str, Any]]:
+def panel(shared: Path) -> tuple[TapeReport, dict[str, Any]]:
     folder = shared / "data" / "card_status_panel"
     pack = measure_tape(folder / "monthly_status.csv.gz", MAPS / "card-status-panel.yaml")
     return pack, json.loads((folder / "reference_metrics.json").read_text())
 
 
-def test_the_panel_counts_as_published(panel: tuple[Pack, dict[str, Any]]) -> None:
+def test_the_panel_counts_as_published(panel: tuple[TapeReport, dict[str, Any]]) -> None:
     pack, answers = panel
     assert (pack.rows, pack.loans) == (answers["rows"], answers["accounts"])
     assert (pack.tables["gaps"].num_rows, pack.unused) == (answers["gaps"], answers["dup"])
@@ -40,7 +40,7 @@ def test_the_panel_counts_as_published(panel: tuple[Pack, dict[str, Any]]) -> No
     assert pack.ever[60] == answers["ever60_accounts"]
 
 
-def test_the_panel_moves_as_published(panel: tuple[Pack, dict[str, Any]]) -> None:
+def test_the_panel_moves_as_published(panel: tuple[TapeReport, dict[str, Any]]) -> None:
     pack, answers = panel
     moves: dict[str, dict[str, int]] = {}
     for row in pack.records("matrix"):
@@ -48,7 +48,7 @@ def test_the_panel_moves_as_published(panel: tuple[Pack, dict[str, Any]]) -> Non
     assert moves == answers["transition_counts"]
 
 
-def test_the_panel_ages_as_published(panel: tuple[Pack, dict[str, Any]]) -> None:
+def test_the_panel_ages_as_published(panel: tuple[TapeReport, dict[str, Any]]) -> None:
     pack, answers = panel
     ever = {(row["cohort"], row["mob"]): row for row in pack.records("ever") if row["days"] == 60}
     for cohort, answer in answers["vintage_half_year"].items():
@@ -140,7 +140,7 @@ def panels(draw: st.DrawFn) -> list[tuple[int, int, str, int, int]]:
 def test_every_table_is_what_plain_loops_give(
     tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[int, int, str, int, int]]
 ) -> None:
-    mapped = parse_map(MAP)
+    mapped = parse_mapping(MAP)
     file = tmp_path_factory.getbasetemp() / "tape.csv"
     lines = [",".join(map(str, row)) for row in rows]
     file.write_text("\n".join(["id,m,s,b,p", *lines]) + "\n")
@@ -160,13 +160,13 @@ def test_every_table_is_what_plain_loops_give(
             for loan, month, s, balance, principal in rows
         ],
         3,
-        chain(mapped.states),
+        roll_steps(mapped.states),
     )
     _same(pack, oracle, labels, mapped)
     _flows_close(pack, oracle)
 
 
-def _same(pack: Pack, oracle: Oracle, labels: list[str], mapped: TapeMap) -> None:
+def _same(pack: TapeReport, oracle: Oracle, labels: list[str], mapped: TapeMapping) -> None:
     matrix = {
         (labels.index(row["from"]), labels.index(row["to"])): (row["loans"], row["balance"])
         for row in pack.records("matrix") if row["loans"]
@@ -193,7 +193,7 @@ def _same(pack: Pack, oracle: Oracle, labels: list[str], mapped: TapeMap) -> Non
     }
 
 
-def _flows_close(pack: Pack, oracle: Oracle) -> None:
+def _flows_close(pack: TapeReport, oracle: Oracle) -> None:
     """Opening and the flows give closing, closing is the next opening."""
     before = 0
     for row in pack.records("waterfall"):
@@ -217,7 +217,7 @@ as_of: 2024-06-15
 def test_payments_cover_the_oldest_due_first(tmp_path: Path) -> None:
     (tmp_path / "loans.csv").write_text(LOANS)
     (tmp_path / "paid.csv").write_text(PAID)
-    pack = measure_tape(tmp_path / "loans.csv", parse_map(LOAN_MAP))
+    pack = measure_tape(tmp_path / "loans.csv", parse_mapping(LOAN_MAP))
     moves = {(row["from"], row["to"]): row["loans"] for row in pack.records("matrix")}
     # Loan 1 misses the instalment of 10 March, pays 150 of 200 in April and the rest in June.
     # At the month ends from January: current, current, 21 days, 51 days, 82 days, closed.
@@ -244,7 +244,7 @@ def test_parquet_gives_what_csv_gives(tmp_path: Path) -> None:
     )
     pq.write_table(table, tmp_path / "loans.parquet")
     one, other = (
-        measure_tape(tmp_path / name, parse_map(LOAN_MAP))
+        measure_tape(tmp_path / name, parse_mapping(LOAN_MAP))
         for name in ("loans.csv", "loans.parquet")
     )
     assert {n: t.to_pylist() for n, t in one.tables.items()} == {
@@ -268,7 +268,7 @@ def test_other_separators_and_other_ways_to_write_amounts(
     text = f'{columns}months: "%Y%m"\ncurrency: USD\namounts: "{amounts}"\n'
     rows = (("a", "m", "d", "b"), ("1", "202401", "0", written), ("1", "202402", "31", "50"))
     (tmp_path / "tape.txt").write_text("\n".join(separator.join(row) for row in rows))
-    pack = measure_tape(tmp_path / "tape.txt", parse_map(text))
+    pack = measure_tape(tmp_path / "tape.txt", parse_mapping(text))
     closing = {row["month"]: row["closing"] for row in pack.records("waterfall")}
     assert list(closing.values()) == [160_000, 5_000]
 
@@ -278,14 +278,14 @@ def test_amounts_that_are_written_otherwise_are_named(tmp_path: Path) -> None:
     text = f'{columns}months: "%Y%m"\namounts: "1,234.56"\n'
     (tmp_path / "tape.txt").write_text("a;m;d;b\n1;202401;0;1,00\n")
     with pytest.raises(UsanceError, match="row 1: balance is '1,00'"):
-        measure_tape(tmp_path / "tape.txt", parse_map(text))
+        measure_tape(tmp_path / "tape.txt", parse_mapping(text))
 
 
 def test_the_pack_is_files_and_one_page_that_asks_nobody(tmp_path: Path) -> None:
     (tmp_path / "loans.csv").write_text(LOANS)
     (tmp_path / "paid.csv").write_text(PAID)
-    pack = measure_tape(tmp_path / "loans.csv", parse_map(LOAN_MAP + "title: A <b> & c\n"))
-    names = write_pack(pack, tmp_path / "out")
+    pack = measure_tape(tmp_path / "loans.csv", parse_mapping(LOAN_MAP + "title: A <b> & c\n"))
+    names = write_report(pack, tmp_path / "out")
     assert sorted(names) == sorted(path.name for path in (tmp_path / "out").iterdir())
     page = (tmp_path / "out" / "index.html").read_text()
     assert "A &lt;b&gt; &amp; c" in page

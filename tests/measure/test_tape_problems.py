@@ -8,8 +8,8 @@ import pytest
 
 from usance.base.errors import Problems, UsanceError
 from usance.cli import main
-from usance.measure.tape.map import parse_map
-from usance.measure.tape.pack import measure_tape
+from usance.measure.tape.mapping import parse_mapping
+from usance.measure.tape.report import measure_tape
 
 MAP = """rows: loan_month
 columns: {loan: id, month: month, status: s, balance: b, cohort: c}
@@ -48,13 +48,13 @@ def found(error: UsanceError) -> dict[int, list[str]]:
 def test_every_wrong_row_is_named(tmp_path: Path) -> None:
     (tmp_path / "tape.csv").write_text(TAPE)
     with pytest.raises(Problems) as raised:
-        measure_tape(tmp_path / "tape.csv", parse_map(MAP))
+        measure_tape(tmp_path / "tape.csv", parse_mapping(MAP))
     assert found(raised.value) == {row: sorted(what) for row, what in WRONG.items()}
 
 
 def test_wrong_rows_are_left_out_on_request_and_gaps_are_kept(tmp_path: Path) -> None:
     (tmp_path / "tape.csv").write_text(TAPE)
-    pack = measure_tape(tmp_path / "tape.csv", parse_map(MAP + "bad_rows: leave_out\n"))
+    pack = measure_tape(tmp_path / "tape.csv", parse_mapping(MAP + "bad_rows: leave_out\n"))
     assert found(Problems(pack.left_out)) == {row: sorted(what) for row, what in WRONG.items()}
     assert (pack.rows, pack.loans) == (3, 2)
     gap = pack.tables["gaps"].to_pylist()
@@ -72,7 +72,7 @@ statuses:
 ever: [60, soon]
 """
     with pytest.raises(Problems) as raised:
-        parse_map(text, "map.yaml")
+        parse_mapping(text, "map.yaml")
     places = [each.where for each in raised.value.errors]
     assert [place.split(",")[0] for place in places] == [
         "map.yaml line 8", "map.yaml line 2", "map.yaml line 6", "map.yaml line 7",
@@ -95,13 +95,13 @@ ever: [60, soon]
 )
 def test_what_a_mapping_lacks_is_said(text: str, says: str) -> None:
     with pytest.raises(UsanceError, match=says):
-        parse_map(text)
+        parse_mapping(text)
 
 
 def test_a_missing_column_names_the_nearest(tmp_path: Path) -> None:
     (tmp_path / "tape.csv").write_text(TAPE.replace("month", "months", 1))
     with pytest.raises(UsanceError, match="Did you mean 'months'"):
-        measure_tape(tmp_path / "tape.csv", parse_map(MAP))
+        measure_tape(tmp_path / "tape.csv", parse_mapping(MAP))
 
 
 @pytest.mark.parametrize("content", [b"", b"id\n", b"\xff\xfe,\n1,2\n", b"PAR1"])
@@ -109,7 +109,7 @@ def test_files_that_are_no_tape_are_refused(tmp_path: Path, content: bytes) -> N
     for name in ("tape.csv", "tape.csv.gz", "tape.parquet"):
         (tmp_path / name).write_bytes(content)
         with pytest.raises(UsanceError):
-            measure_tape(tmp_path / name, parse_map(MAP))
+            measure_tape(tmp_path / name, parse_mapping(MAP))
 
 
 def test_the_command_says_it_without_a_trace(
@@ -130,7 +130,7 @@ def test_the_command_says_it_without_a_trace(
 @pytest.mark.parametrize("form", ["%Q", "YYYY-MM", "%Y-%"])
 def test_a_month_nobody_can_read_is_refused(form: str) -> None:
     with pytest.raises(UsanceError, match="is no way to write a date") as raised:
-        parse_map(MAP.replace("%Y-%m", form), "map.yaml")
+        parse_mapping(MAP.replace("%Y-%m", form), "map.yaml")
     assert raised.value.where == "map.yaml line 3, months"
 
 

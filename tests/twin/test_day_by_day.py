@@ -16,7 +16,7 @@ from usance.base.codes import FactKind, FundingModel, RoutingOutcome
 from usance.base.dates import last_of_month, to_day
 from usance.measure.inputs import Inputs
 from usance.measure.metrics import measure
-from usance.measure.spans import Span
+from usance.measure.periods import MetricPeriod
 from usance.twin.run.run import run
 from usance.twin.run.run_context import Setting
 from usance.world.scenario.scenario import Scenario, Turn
@@ -147,7 +147,7 @@ def test_no_source_has_more_out_than_its_limits_say(book: Book) -> None:
     assert len(book.read("limits", month=MONTHS[1])) > len(book.read("limits", month=MONTHS[0]))
     as_of = last_of_month(MONTHS[-1])
     found, *_ = measure(
-        Inputs.of_book(book), ["mandate_utilisation"], as_of=as_of, period=Span.of("2023Q1")
+        Inputs.of_book(book), ["mandate_utilisation"], as_of=as_of, period=MetricPeriod.of("2023Q1")
     )
     assert found.denominator == sum(most.values())
     assert 0.5 < found.numerator / found.denominator < 1

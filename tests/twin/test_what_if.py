@@ -22,7 +22,7 @@ from usance.base.draws import draw
 from usance.cli import main
 from usance.measure.inputs import Inputs
 from usance.measure.metrics import RESTATED, measure
-from usance.measure.spans import Span
+from usance.measure.periods import MetricPeriod
 from usance.twin.what_if.figures import METRICS, STATEMENTS, Place
 from usance.twin.what_if.noise import Difference, difference, student
 from usance.twin.what_if.page import write_files
@@ -236,7 +236,7 @@ def pair_of_runs(folder: Path, seed: int) -> dict[str, tuple[Fraction, Fraction]
     told = []
     for name, scenario in ((BASE, bare), (OTHER, fewer)):
         book = run_into(folder / f"{seed}-{name}", scenario, last=FIRST + 1).book
-        span = Span(date(2023, 1, 1), date(2023, 2, 28))
+        span = MetricPeriod(date(2023, 1, 1), date(2023, 2, 28))
         found = measure(Inputs.of_book(book), WATCHED, as_of=span.end, period=span)
         told.append({
             each.definition.name: Fraction(each.numerator, each.denominator)

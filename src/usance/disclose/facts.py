@@ -16,7 +16,7 @@
 ...     Fraction(1160100000),
 ...     Fraction(100000),
 ... )
->>> fact.where, shown(Fraction(1160144000), fact)
+>>> fact.where, printed_like(Fraction(1160144000), fact)
 ('000.csv row 7', '1160.144')
 """
 
@@ -97,7 +97,7 @@ class Fact:
         }  # fmt: skip
 
 
-def shown(value: Fraction, like: Fact) -> str:
+def printed_like(value: Fraction, like: Fact) -> str:
     """An amount in base units as it would be printed in the place of a fact, never rounded away.
 
     >>> from usance.disclose.periods import parse_period
@@ -116,7 +116,7 @@ def shown(value: Fraction, like: Fact) -> str:
     ...     Fraction(373, 100),
     ...     Fraction(1, 100),
     ... )
-    >>> shown(Fraction(73, 10), eps), shown(Fraction(1, 3), eps)
+    >>> printed_like(Fraction(73, 10), eps), printed_like(Fraction(1, 3), eps)
     ('7.30', '0.333333')
     """
     if like.unit == "date":
@@ -148,12 +148,12 @@ def label(name: str) -> str:
     return _NOTE.sub("", " ".join(text.split()))
 
 
-def plain(name: str, synonyms: Sequence[tuple[re.Pattern[str], str]] = ()) -> str:
+def normalised_name(name: str, synonyms: Sequence[tuple[re.Pattern[str], str]] = ()) -> str:
     """A line's name without case, punctuation and the ways one name is written twice.
 
     >>> (
-    ...     plain("TOTAL  Equity, Inc."),
-    ...     plain("Sales and marketing expenses", [(re.compile(r" expenses?$"), "")]),
+    ...     normalised_name("TOTAL  Equity, Inc."),
+    ...     normalised_name("Sales and marketing expenses", [(re.compile(r" expenses?$"), "")]),
     ... )
     ('total equity inc', 'sales and marketing')
     """

@@ -107,11 +107,11 @@ def _months(kind: str, parts: dict[str, str | None]) -> tuple[int, int]:
     return (1, 9) if kind == "nine" else (1, 12)
 
 
-def chains(whole: Period, parts: Iterable[Period]) -> Iterator[tuple[Period, ...]]:
+def partitions(whole: Period, parts: Iterable[Period]) -> Iterator[tuple[Period, ...]]:
     """Every way to make up a duration from two or more shorter ones, in order.
 
     >>> parts = [parse_period(name) for name in ("2024Q1", "2024Q2", "2024H1", "2024Q3")]
-    >>> [[part.name for part in chain] for chain in chains(parse_period("9M2024"), parts)]
+    >>> [[part.name for part in chain] for chain in partitions(parse_period("9M2024"), parts)]
     [['2024Q1', '2024Q2', '2024Q3'], ['2024H1', '2024Q3']]
     """
     shorter = sorted(

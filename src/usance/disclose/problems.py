@@ -44,11 +44,11 @@ def _place(fact: Fact) -> str:
 
 
 def _two_values(facts: Sequence[Fact]) -> Iterator[UsanceError]:
-    from usance.disclose.reading import cell
+    from usance.disclose.reading import cell_key
 
     seen: dict[tuple[str, ...], Fact] = {}
     for fact in facts:
-        first = seen.setdefault(cell(fact), fact)
+        first = seen.setdefault(cell_key(fact), fact)
         if first is not fact and (first.text, first.unit) != (fact.text, fact.unit):
             what = f"{_place(fact)} is {fact.text} here and {first.text} in {first.where}"
             yield _wrong(fact, what, "Keep one of the two values")

@@ -21,7 +21,7 @@ from typing import Any
 from usance.base.documents import read_document
 from usance.base.errors import InputError, unknown
 from usance.disclose.errors import ProfileError
-from usance.disclose.facts import plain
+from usance.disclose.facts import normalised_name
 
 DEFAULT = Path(__file__).parent / "profiles" / "results_release.yaml"
 _KEYS = (
@@ -101,7 +101,7 @@ class Profile:
 
     def name_of(self, line: str) -> str:
         """A line's name as it is compared between statements and documents."""
-        return plain(line, self.synonyms)
+        return normalised_name(line, self.synonyms)
 
     def known_statements(self) -> list[str]:
         """Every statement the profile speaks of."""

@@ -112,11 +112,11 @@ def _once(facts: Sequence[Fact]) -> list[Fact]:
     """Each cell once; a row that says the same again is left out."""
     seen: dict[tuple[str, ...], Fact] = {}
     for fact in facts:
-        seen.setdefault(cell(fact), fact)
+        seen.setdefault(cell_key(fact), fact)
     return list(seen.values())
 
 
-def cell(fact: Fact) -> tuple[str, ...]:
+def cell_key(fact: Fact) -> tuple[str, ...]:
     """What may hold one value only."""
     return (
         fact.document, fact.statement, fact.line, fact.parent, fact.period.name, fact.currency,

@@ -17,16 +17,31 @@ if TYPE_CHECKING:
     from usance.measure.definitions import Definition, load_definitions
     from usance.measure.inputs import Inputs
     from usance.measure.metrics import Result, measure, metrics_table, rows_behind
+    from usance.measure.periods import MetricPeriod
     from usance.measure.positions import Portfolio
-    from usance.measure.spans import Span
-    from usance.measure.tape.map import TapeMap, read_map
-    from usance.measure.tape.pack import Pack, measure_tape
+    from usance.measure.tape.mapping import TapeMapping, read_mapping
+    from usance.measure.tape.report import TapeReport, measure_tape
     from usance.measure.triangles import Triangle, triangle
 
 __all__ = [
-    "Definition", "Inputs", "Pack", "Portfolio", "Result", "Span", "TapeMap", "Triangle",
-    "cells_table", "dues_between", "load_definitions", "measure", "measure_tape", "metrics_table",
-    "read_map", "rows_behind", "tape_month", "triangle",
+    "Definition",
+    "Inputs",
+    "MetricPeriod",
+    "Portfolio",
+    "Result",
+    "TapeMapping",
+    "TapeReport",
+    "Triangle",
+    "cells_table",
+    "dues_between",
+    "load_definitions",
+    "measure",
+    "measure_tape",
+    "metrics_table",
+    "read_mapping",
+    "rows_behind",
+    "tape_month",
+    "triangle",
 ]  # fmt: skip
 
 _MODULES = {
@@ -35,9 +50,9 @@ _MODULES = {
     "inputs": ("Inputs",),
     "metrics": ("Result", "measure", "metrics_table", "rows_behind"),
     "positions": ("Portfolio",),
-    "spans": ("Span",),
-    "tape.pack": ("Pack", "measure_tape"),
-    "tape.map": ("TapeMap", "read_map"),
+    "periods": ("MetricPeriod",),
+    "tape.report": ("TapeReport", "measure_tape"),
+    "tape.mapping": ("TapeMapping", "read_mapping"),
     "book_tape": ("cells_table", "tape_month"),
     "triangles": ("Triangle", "triangle"),
 }

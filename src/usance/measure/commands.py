@@ -13,7 +13,7 @@ from usance.base.dates import parse_date
 
 if TYPE_CHECKING:
     from usance.measure.inputs import Role
-    from usance.measure.spans import Span
+    from usance.measure.periods import MetricPeriod
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False, invoke_without_command=True)
 
@@ -55,11 +55,11 @@ def tape(
     as_json: AsJson = False,
 ) -> None:
     """Measure a loan tape: roll rates, transitions, vintages, cohorts, waterfall."""
-    from usance.measure.tape.output import summary, write_pack
-    from usance.measure.tape.pack import measure_tape
+    from usance.measure.tape.output import summary, write_report
+    from usance.measure.tape.report import measure_tape
 
     pack = measure_tape(file, mapping)
-    files = write_pack(pack, out) if out else []
+    files = write_report(pack, out) if out else []
     told = summary(pack)
     if as_json:
         print_json(told | {"files": files})
@@ -173,8 +173,8 @@ def definitions(as_json: AsJson = False) -> None:
     print_pairs([(f"{one.name} v{one.version}", one.sentence) for one in known])
 
 
-def _when(as_of: str, period: str | None) -> tuple[date, Span | None]:
-    from usance.measure.spans import Span as Named
+def _when(as_of: str, period: str | None) -> tuple[date, MetricPeriod | None]:
+    from usance.measure.periods import MetricPeriod as Named
 
     span = Named.of(period, where="--period") if period else None
     return parse_date(as_of, where="--as-of"), span

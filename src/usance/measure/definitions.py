@@ -21,7 +21,7 @@ from usance.base.errors import UsanceError, raise_all, unknown
 from usance.base.fields import Fields, day, document_places, text, whole_of
 from usance.measure.errors import DefinitionError
 from usance.measure.expressions import Amount, columns_of, parse_amount, resolved
-from usance.measure.views import COLUMNS
+from usance.measure.relations import COLUMNS
 
 SHIPPED = Path(__file__).parent / "definitions"
 
@@ -31,7 +31,7 @@ TRANSFORMS = ("none", "annual_prepayment", "product_of_rolls", "stability")
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class Aggregate:
     """An integer sum: of an amount, of rows or of distinct values, over one table and window."""
 
     table: str
@@ -59,8 +59,8 @@ class Definition:
     valid_from: date
     sentence: str
     unit: str
-    numerator: Part
-    denominator: Part | None
+    numerator: Aggregate
+    denominator: Aggregate | None
     filters: Mapping[str, Any]
     along: tuple[str, ...]
     complete_after_days: int
@@ -141,7 +141,7 @@ def _definition(fields: Fields) -> Definition | None:
     )  # fmt: skip
 
 
-def _part(fields: Fields, key: str, table: str, window: str) -> Part | None:
+def _part(fields: Fields, key: str, table: str, window: str) -> Aggregate | None:
     inner = fields.inner(key)
     if inner is None:
         return None
@@ -160,7 +160,7 @@ def _part(fields: Fields, key: str, table: str, window: str) -> Part | None:
     for column in sorted(used - COLUMNS[table].keys()):
         where_it_is = inner.where("sum" if column in columns_of(amount) else "where")
         fields.problems.append(unknown("column", column, COLUMNS[table], where=where_it_is))
-    return Part(table, window, amount, distinct, where, keys, role)
+    return Aggregate(table, window, amount, distinct, where, keys, role)
 
 
 def _keys(given: Any, where: str) -> dict[str, Amount]:

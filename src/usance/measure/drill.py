@@ -12,15 +12,15 @@ from usance.base.errors import InputError, unknown
 from usance.measure.book_dues import loans_due
 from usance.measure.inputs import Inputs, Role, parse_roles
 from usance.measure.metrics import Result, measure, rows_behind
+from usance.measure.periods import MetricPeriod
 from usance.measure.queries import DIMENSIONS, CannotDivide
-from usance.measure.spans import Span
 
-ALL = 2**31 - 1
+NO_LIMIT = 2**31 - 1
 """More rows than any metric has."""
 
 
 def rows_of_figure(
-    folder: Path, metric: str, as_of: date, period: Span | None, where: Sequence[str],
+    folder: Path, metric: str, as_of: date, period: MetricPeriod | None, where: Sequence[str],
     part: str, limit: int, roles: Mapping[str, Role] | None, *, loans: bool = False,
 ) -> tuple[list[str], list[Any]]:  # fmt: skip
     """The rows behind the figure of a segment, given as `key=number` words; or its loans."""
@@ -38,7 +38,9 @@ def rows_of_figure(
         if dict(result.by) == wanted:
             if not loans:
                 return rows_behind(inputs, result, part, limit=limit, roles=roles)
-            names, rows = loans_behind(inputs, *rows_behind(inputs, result, part, limit=ALL), as_of)
+            names, rows = loans_behind(
+                inputs, *rows_behind(inputs, result, part, limit=NO_LIMIT), as_of
+            )
             return names, rows[:limit]
     raise _no_such(metric, wanted, results)
 

@@ -26,24 +26,24 @@ import pyarrow.parquet as pq
 from usance.base.errors import unknown
 from usance.base.schemas import TYPES
 from usance.base.tables import table
-from usance.measure.duck import shared
+from usance.measure.duckdb_connection import shared_connection
 from usance.measure.errors import EngineError
-from usance.measure.inputs import Given, Inputs
+from usance.measure.inputs import Inputs, TableSource
 
 ENGINES = ("duckdb", "spark")
-MASTER = "USANCE_SPARK_MASTER"
+SPARK_MASTER = "USANCE_SPARK_MASTER"
 """The variable that names a Spark master, such as `spark://host:7077`."""
 
-_IBIS = {
+_IBIS_TYPES = {
     "i8": "int8", "i16": "int16", "i32": "int32", "i64": "int64", "f64": "float64", "day": "date",
     "moment": "timestamp('UTC')", "text": "string",
 }  # fmt: skip
-assert _IBIS.keys() | {"inputs"} == TYPES.keys()
+assert _IBIS_TYPES.keys() | {"inputs"} == TYPES.keys()
 
 
 # Of the types that a column with a default can have.
-_DUCK = {"i8": "TINYINT", "i16": "SMALLINT", "i32": "INTEGER", "i64": "BIGINT"}
-_SPARK = {"i8": "tinyint", "i16": "smallint", "i32": "int", "i64": "bigint"}
+_DUCKDB_TYPES = {"i8": "TINYINT", "i16": "SMALLINT", "i32": "INTEGER", "i64": "BIGINT"}
+_SPARK_TYPES = {"i8": "tinyint", "i16": "smallint", "i32": "int", "i64": "bigint"}
 
 
 class Engine(Protocol):
@@ -68,40 +68,40 @@ def unbound(name: str, amounts: Sequence[str] = ()) -> Any:
     import ibis
 
     columns = {
-        column.name: _IBIS[column.type]
+        column.name: _IBIS_TYPES[column.type]
         for column in table(name).with_amounts(list(amounts)).columns
         if column.type != "inputs" and not (column.optional and column.default is None)
     }
     return ibis.table(columns, name=name)
 
 
-def opened(inputs: Inputs, engine: str = "duckdb") -> AbstractContextManager[Engine]:
+def open_engine(inputs: Inputs, engine: str = "duckdb") -> AbstractContextManager[Engine]:
     """An engine with these tables, to use inside a `with` block."""
     if engine not in ENGINES:
         raise unknown("engine", engine, ENGINES, where="--engine")
-    return _Duck(inputs) if engine == "duckdb" else _Spark(inputs)
+    return _DuckDbEngine(inputs) if engine == "duckdb" else _SparkEngine(inputs)
 
 
-_READ = re.compile(r"\b(?:FROM|JOIN)\s+[\"`]?(\w+)")
+_TABLES_READ = re.compile(r"\b(?:FROM|JOIN)\s+[\"`]?(\w+)")
 """The tables of a query as Ibis writes it."""
-_FOUND: dict[tuple[str, tuple[Path, ...]], pa.Table] = {}
+_MONTH_CACHE: dict[tuple[str, tuple[Path, ...]], pa.Table] = {}
 """What was found in files of books, whose names have their digests: they never change."""
 
 
-def _of_files(inputs: Inputs, name: str, files: tuple[Path, ...], query: str) -> pa.Table:
-    if (query, files) not in _FOUND:
-        with _Duck(replace(inputs, tables={name: files})) as engine:
-            _FOUND[query, files] = engine.table(query)
-    return _FOUND[query, files]
+def _month_sums(inputs: Inputs, name: str, files: tuple[Path, ...], query: str) -> pa.Table:
+    if (query, files) not in _MONTH_CACHE:
+        with _DuckDbEngine(replace(inputs, tables={name: files})) as engine:
+            _MONTH_CACHE[query, files] = engine.table(query)
+    return _MONTH_CACHE[query, files]
 
 
-def _check_asked(inputs: Inputs, query: str) -> None:
+def _check_tables_read(inputs: Inputs, query: str) -> None:
     """Refuse damaged files of tables that a query reads: an engine adds up what it finds."""
-    inputs.check(sorted(inputs.tables.keys() & set(_READ.findall(query))))
+    inputs.check(sorted(inputs.tables.keys() & set(_TABLES_READ.findall(query))))
 
 
 @contextmanager
-def _naming(inputs: Inputs, name: str) -> Iterator[None]:
+def _naming_damaged_files(inputs: Inputs, name: str) -> Iterator[None]:
     """What fails inside the block while a table is opened may be a damaged file: say which."""
     try:
         yield
@@ -110,7 +110,7 @@ def _naming(inputs: Inputs, name: str) -> Iterator[None]:
         raise
 
 
-class _Duck:
+class _DuckDbEngine:
     def __init__(self, inputs: Inputs) -> None:
         self._inputs, self._kept, self._stack = inputs, set[str](), ExitStack()
 
@@ -124,7 +124,7 @@ class _Duck:
             value: Any = duckdb.ConstantExpression(default)
             if column in files.columns:
                 value = duckdb.CoalesceOperator(duckdb.ColumnExpression(column), value)
-            shown.append(value.cast(_DUCK[kind]).alias(column))
+            shown.append(value.cast(_DUCKDB_TYPES[kind]).alias(column))
         self._engine.register(name, files.select(*shown) if late else files)
 
     def rows(self, expression: Any) -> list[tuple[Any, ...]]:
@@ -136,7 +136,7 @@ class _Duck:
         return list(zip(*(column.to_pylist() for column in found.columns), strict=True))
 
     def table(self, query: str) -> pa.Table:
-        _check_asked(self._inputs, query)
+        _check_tables_read(self._inputs, query)
         return self._engine.sql(query).to_arrow_table()
 
     def kept(self, name: str, expression: Any) -> Any:
@@ -162,20 +162,20 @@ class _Duck:
         query = str(ibis.to_sql(expression, dialect="duckdb"))
         own = f"added_{sha256(f'{query} {months}'.encode()).hexdigest()}"
         if own not in self._kept:
-            parts = [_of_files(self._inputs, name, each, query) for each in wanted]
+            parts = [_month_sums(self._inputs, name, each, query) for each in wanted]
             self._engine.register(own, pa.concat_tables(parts))
             self._kept.add(own)
         return ibis.table(expression.schema(), name=own)
 
-    def __enter__(self) -> _Duck:
+    def __enter__(self) -> _DuckDbEngine:
         with ExitStack() as stack:
-            self._engine = stack.enter_context(shared())
+            self._engine = stack.enter_context(shared_connection())
             for name, given in self._inputs.tables.items():
                 if isinstance(given, pa.Table):
                     self._engine.register(name, given)
                     continue
-                with _naming(self._inputs, name):
-                    self._read(name, given, _late_columns(name, given))
+                with _naming_damaged_files(self._inputs, name):
+                    self._read(name, given, _columns_added_later(name, given))
             self._stack = stack.pop_all()
         return self
 
@@ -186,25 +186,25 @@ class _Duck:
         self._stack.close()
 
 
-class _Spark:
+class _SparkEngine:
     def __init__(self, inputs: Inputs) -> None:
         self._inputs = inputs
         self._stack = ExitStack()
 
-    def __enter__(self) -> _Spark:
+    def __enter__(self) -> _SparkEngine:
         self._session = spark_session()
         folder = Path(self._stack.enter_context(tempfile.TemporaryDirectory()))
         for name, given in self._inputs.tables.items():
-            with _naming(self._inputs, name):
+            with _naming_damaged_files(self._inputs, name):
                 self._open(name, given, folder)
         return self
 
-    def _open(self, name: str, given: Given, folder: Path) -> None:
+    def _open(self, name: str, given: TableSource, folder: Path) -> None:
         paths = [str(path) for path in given] if not isinstance(given, pa.Table) else []
         if isinstance(given, pa.Table):
             paths = [str(folder / f"{name}.parquet")]
             pq.write_table(given, paths[0])
-        late = {} if isinstance(given, pa.Table) else _late_columns(name, given)
+        late = {} if isinstance(given, pa.Table) else _columns_added_later(name, given)
         reader = self._session.read.option("mergeSchema", bool(late))
         if not late:
             # Said beforehand: to look for it in the files is a job of Spark's for each table.
@@ -226,7 +226,7 @@ class _Spark:
         for column, (kind, default) in late.items():
             given = f.lit(default)
             value = f.coalesce(f.col(column), given) if column in frame.columns else given
-            frame = frame.withColumn(column, value.cast(_SPARK[kind]))
+            frame = frame.withColumn(column, value.cast(_SPARK_TYPES[kind]))
         return frame
 
     def kept(self, _name: str, expression: Any) -> Any:
@@ -239,11 +239,11 @@ class _Spark:
         import ibis
 
         query = str(ibis.to_sql(expression, dialect="pyspark"))
-        _check_asked(self._inputs, query)
+        _check_tables_read(self._inputs, query)
         return [tuple(row) for row in self._session.sql(query).collect()]
 
 
-def _late_columns(name: str, files: Sequence[Path]) -> dict[str, tuple[str, int]]:
+def _columns_added_later(name: str, files: Sequence[Path]) -> dict[str, tuple[str, int]]:
     """Columns added to a table that some file is too old to have: type and default."""
     added = {c.name: (c.type, c.default) for c in table(name).columns if c.default is not None}
     if not added:
@@ -304,7 +304,7 @@ def spark_session(cores: int = 2) -> Any:
         "spark.executorEnv.USANCE_THREADS": "1",
         "spark.executorEnv.PYTHONWARNINGS": "ignore::FutureWarning",
     }
-    master = os.environ.get(MASTER, f"local[{cores}]")
+    master = os.environ.get(SPARK_MASTER, f"local[{cores}]")
     if master.startswith("local"):
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
         settings |= dict.fromkeys(("spark.driver.bindAddress", "spark.driver.host"), "127.0.0.1")

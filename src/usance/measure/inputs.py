@@ -23,8 +23,8 @@ from usance.base.parquet import check_unchanged, read_parquet
 from usance.base.step import MANIFEST
 from usance.base.tables import TABLES, table
 
-Given: TypeAlias = pa.Table | Sequence[Path]
-ROLES = "measure/roles.json"
+TableSource: TypeAlias = pa.Table | Sequence[Path]
+ROLES_FILE = "measure/roles.json"
 """The input of a book that says which accounts have which role."""
 
 _BY_MONTH = ("tape", "facts")
@@ -61,7 +61,7 @@ def _no_roles(where: str) -> DocumentError:
     return DocumentError("is no list of accounts by role", where=where, fix=fix)
 
 
-def _stands(book: Book, path: str) -> bool:
+def _is_effective(book: Book, path: str) -> bool:
     """Whether a file is no close's, or that of a close which was not reopened."""
     close = _CLOSE.match(path)
     if close is None:
@@ -74,7 +74,7 @@ def _stands(book: Book, path: str) -> bool:
 class Inputs:
     """Tables by name, each in memory or as files; `snapshot` tells two states of them apart."""
 
-    tables: Mapping[str, Given]
+    tables: Mapping[str, TableSource]
     snapshot: str
     time_zone: str = "Asia/Shanghai"
     currency: int = int(Currency.CNY)
@@ -89,25 +89,27 @@ class Inputs:
     @classmethod
     def of_book(cls, book: Book) -> Inputs:
         """The tables a book has, as its manifest names them; of closes, those that stand."""
-        found: dict[str, Given] = {}
+        found: dict[str, TableSource] = {}
         marks: list[str] = []
         published: dict[Path, str] = {}
         for name in sorted(TABLES):
-            files = [file for file in book.files(name) if _stands(book, file.path)]
+            files = [file for file in book.files(name) if _is_effective(book, file.path)]
             if files and name != "metrics":
                 found[name] = [book.path / file.path for file in files]
                 published |= {book.path / file.path: file.sha256 for file in files}
                 marks += [f"{name} {book.digest(name)}", *(file.path for file in files)]
         currency = int(parse(Currency, book.manifest.currency))
-        roles = parse_roles(json.loads(book.used(ROLES) or b"{}"), where=str(book.path))
+        roles = parse_roles(json.loads(book.used(ROLES_FILE) or b"{}"), where=str(book.path))
         months = {name: _by_month(book, name) for name in _BY_MONTH}
-        return cls(found, _mark(marks), book.manifest.time_zone, currency, roles, months, published)
+        return cls(
+            found, _fingerprint(marks), book.manifest.time_zone, currency, roles, months, published
+        )
 
     @classmethod
     def of_tables(cls, tables: Mapping[str, pa.Table], time_zone: str = "Asia/Shanghai") -> Inputs:
         """Tables in memory."""
         marks = [f"{name} {digest(tables[name], table(name))}" for name in sorted(tables)]
-        return cls(dict(tables), _mark(marks), time_zone)
+        return cls(dict(tables), _fingerprint(marks), time_zone)
 
     @classmethod
     def open(cls, path: Path | str, time_zone: str = "Asia/Shanghai") -> Inputs:
@@ -115,7 +117,7 @@ class Inputs:
         folder = Path(path)
         if (folder / MANIFEST).exists():
             return cls.of_book(Book.open(folder))
-        found: dict[str, Given] = {}
+        found: dict[str, TableSource] = {}
         for name in TABLES:
             files = sorted(folder.glob(f"{name}.parquet")) + sorted(
                 (folder / name).rglob("*.parquet")
@@ -127,8 +129,8 @@ class Inputs:
                 "is neither a book nor a folder of tables", where=str(path),
                 fix="Name a folder with manifest.json, or with files such as tape.parquet",
             )  # fmt: skip
-        marks = [f"{name} {_footer(file)}" for name in sorted(found) for file in found[name]]
-        return cls(found, _mark(marks), time_zone)
+        marks = [f"{name} {_footer_digest(file)}" for name in sorted(found) for file in found[name]]
+        return cls(found, _fingerprint(marks), time_zone)
 
     def read(self, name: str, columns: Sequence[str] = ()) -> pa.Table:
         """A whole table, for those small enough."""
@@ -164,11 +166,11 @@ def _by_month(book: Book, name: str) -> dict[int, tuple[Path, ...]]:
     return months
 
 
-def _mark(lines: Sequence[str]) -> str:
+def _fingerprint(lines: Sequence[str]) -> str:
     return sha256("\n".join(lines).encode()).hexdigest()[:16]
 
 
-def _footer(file: Path) -> str:
+def _footer_digest(file: Path) -> str:
     """A mark of a Parquet file from its footer, which has the sizes and bounds of every column."""
     try:
         meta = pq.ParquetFile(file).metadata

@@ -22,10 +22,17 @@ from usance.base.errors import DateError, unknown
 from usance.base.periods import quarter_label
 from usance.base.tables import table
 from usance.measure.definitions import Definition, Definitions, in_force, load_definitions
-from usance.measure.engines import opened
+from usance.measure.engines import open_engine
 from usance.measure.inputs import Inputs, Role
-from usance.measure.queries import Asked, Asker, CannotDivide, Sum, Sums, check_dimensions
-from usance.measure.spans import Span
+from usance.measure.periods import MetricPeriod
+from usance.measure.queries import (
+    AggregateQuery,
+    CannotDivide,
+    QueryPlanner,
+    Sum,
+    Sums,
+    check_dimensions,
+)
 
 AS_REPORTED, RESTATED = "as_reported", "restated"
 _PPB = 1_000_000_000
@@ -48,7 +55,7 @@ class Result:
     complete: bool = True
     note: str = ""
     by: tuple[tuple[str, int], ...] = field(default=(), repr=False)
-    span: Span | None = field(default=None, repr=False)
+    span: MetricPeriod | None = field(default=None, repr=False)
 
     @property
     def shown_dimensions(self) -> str:
@@ -93,7 +100,7 @@ def measure(
     metrics: Sequence[str] = (),
     *,
     as_of: date,
-    period: Span | None = None,
+    period: MetricPeriod | None = None,
     by: Sequence[str] = (),
     engine: str = "duckdb",
     definitions: Definitions | None = None,
@@ -105,15 +112,15 @@ def measure(
         if name not in book:
             raise unknown("metric", name, book, where="--metric")
     check_dimensions(by)
-    span = period or Span.containing(as_of, "quarter")
-    with opened(inputs, engine) as engine_there:
-        asker = Asker(inputs, engine_there, inputs.roles if roles is None else roles)
+    span = period or MetricPeriod.containing(as_of, "quarter")
+    with open_engine(inputs, engine) as engine_there:
+        asker = QueryPlanner(inputs, engine_there, inputs.roles if roles is None else roles)
         chosen = [
             (series, one)
             for name in metrics or book
             for series, one in _versions(book[name], as_of)
         ]
-        measured = _Measured(asker, span, as_of, tuple(by), inputs.snapshot)
+        measured = _Measurement(asker, span, as_of, tuple(by), inputs.snapshot)
         return measured.all(chosen, whole_pack=not metrics)
 
 
@@ -126,12 +133,12 @@ def rows_behind(
     chosen = one.numerator if part == "numerator" else one.denominator
     if chosen is None or result.span is None:
         return [], []
-    with opened(inputs, engine) as there:
-        asker = Asker(inputs, there, inputs.roles if roles is None else roles)
+    with open_engine(inputs, engine) as there:
+        asker = QueryPlanner(inputs, there, inputs.roles if roles is None else roles)
         keys = dict(result.by)
         along = chosen.along(one.along)
         by = tuple(name for name in keys if name not in one.along)
-        asked = Asked.of(chosen, one.filters, by, one.along)
+        asked = AggregateQuery.of(chosen, one.filters, by, one.along)
         wanted = {name: value for name, value in keys.items() if name in by or name in along}
         return asker.rows(asked, result.span, limit, wanted)
 
@@ -143,11 +150,16 @@ def _versions(versions: Sequence[Definition], as_of: date) -> list[tuple[str, De
     return [*reported, (RESTATED, versions[-1])]
 
 
-class _Measured:
+class _Measurement:
     """One run: the same asker, period and dimensions for all metrics."""
 
     def __init__(
-        self, asker: Asker, span: Span, as_of: date, by: tuple[str, ...], snapshot: str
+        self,
+        asker: QueryPlanner,
+        span: MetricPeriod,
+        as_of: date,
+        by: tuple[str, ...],
+        snapshot: str,
     ) -> None:
         self.asker, self.span, self.as_of, self.by = asker, span, as_of, by
         self.snapshot = snapshot
@@ -167,7 +179,7 @@ class _Measured:
         self, ones: Sequence[Definition], whole_pack: bool
     ) -> dict[int, tuple[Sums, Sums | None, str]]:
         """Numerators and denominators of each definition, with as few queries as there can be."""
-        asked: dict[Span, list[tuple[int, int, Asked]]] = {}
+        asked: dict[MetricPeriod, list[tuple[int, int, AggregateQuery]]] = {}
         answers: dict[int, tuple[Sums, Sums | None, str]] = {}
         for one in {id(each): each for each in ones}.values():
             note = self._why_not(one)
@@ -191,16 +203,16 @@ class _Measured:
                 answers[key] = (sums, denominator, note) if place == 0 else (numerator, sums, note)
         return answers
 
-    def _check(self, parts: Sequence[Asked]) -> None:
+    def _check(self, parts: Sequence[AggregateQuery]) -> None:
         for part in parts:
             self.asker.check(part)
 
-    def _asked(self, one: Definition) -> list[Asked]:
+    def _asked(self, one: Definition) -> list[AggregateQuery]:
         if set(self.by) & set(one.along):
             what = f"{one.name} already runs along {', '.join(one.along)}"
             raise CannotDivide(what, where="--by", fix="Leave that dimension out")
         parts = [one.numerator, *([one.denominator] if one.denominator else [])]
-        return [Asked.of(part, one.filters, self.by, one.along) for part in parts]
+        return [AggregateQuery.of(part, one.filters, self.by, one.along) for part in parts]
 
     def _why_not(self, one: Definition) -> str:
         parts = [one.numerator, *([one.denominator] if one.denominator else [])]
@@ -295,7 +307,7 @@ class _Measured:
         product: Fraction | None = Fraction(1)
         end = to_month(self.span.end)
         for bucket in (1, 2, 3):
-            month = _month_span(end - 3 + bucket)
+            month = _month_period(end - 3 + bucket)
             up, down = self.asker.sums(self._asked(one), month)
             whole = down.get((bucket,), Sum(0, 0)).value
             if not whole or product is None:
@@ -332,10 +344,10 @@ class _Measured:
         )  # fmt: skip
 
 
-def _month_span(month: int) -> Span:
+def _month_period(month: int) -> MetricPeriod:
     from usance.base.dates import first_of_month, last_of_month
 
-    return Span(first_of_month(month), last_of_month(month))
+    return MetricPeriod(first_of_month(month), last_of_month(month))
 
 
 def _by_quarter(sums: Sums, along: Sequence[str], width: int) -> Sums:

@@ -27,7 +27,7 @@ from usance.loan.terms import Terms
 from usance.loan.views import FIELDS
 from usance.loan.visible_facts import fact_columns, term_columns
 
-_PIECE = 1 << 18  # questions answered at a time: some 70 MB of views
+_BATCH = 1 << 18  # questions answered at a time: some 70 MB of views
 
 
 class Dues(NamedTuple):
@@ -39,7 +39,7 @@ class Dues(NamedTuple):
 
 
 @dataclass(frozen=True)
-class ChangedLoan:
+class ExactLoan:
     """A loan with changed terms or paused interest, which only the exact form knows."""
 
     versions: list[Terms]
@@ -75,7 +75,7 @@ class Portfolio:
     columns: dict[str, NDArray[Any]]
     terms: TermColumns
     facts: FactColumns
-    changed: Mapping[int, ChangedLoan] = field(default_factory=dict)
+    changed: Mapping[int, ExactLoan] = field(default_factory=dict)
     """By row, those that the kernel does not know."""
 
     @classmethod
@@ -84,7 +84,7 @@ class Portfolio:
         first = loans.filter(pc.equal(loans.column("terms_no"), 1))
         columns = arrays(first)
         known = fact_columns(facts, columns["loan_id"], known_at)
-        changed = dict(_changed(loans, facts, columns["loan_id"], known_at))
+        changed = dict(_exact_loans(loans, facts, columns["loan_id"], known_at))
         return cls(columns, term_columns(first), known, changed)
 
     def __len__(self) -> int:
@@ -93,8 +93,8 @@ class Portfolio:
     def at(self, rows: I64, days: NDArray[Any]) -> Views:
         """A view for each pair of a loan (by its row) and a day; a loan may be asked often."""
         parts = [
-            self._some(rows[start : start + _PIECE], days[start : start + _PIECE]).values
-            for start in range(0, len(rows), _PIECE)
+            self._some(rows[start : start + _BATCH], days[start : start + _BATCH]).values
+            for start in range(0, len(rows), _BATCH)
         ]
         return Views(np.concatenate(parts)) if parts else self._some(rows, days)
 
@@ -135,9 +135,9 @@ class Portfolio:
         return replay_columns(self.terms.take(rows), chosen, days.astype(np.int32))
 
 
-def _changed(
+def _exact_loans(
     loans: pa.Table, facts: pa.Table, ids: I64, known_at: datetime
-) -> Iterator[tuple[int, ChangedLoan]]:
+) -> Iterator[tuple[int, ExactLoan]]:
     """Loans with several versions of terms, or with facts that only the exact form knows."""
     apart = facts.filter(pc.is_in(facts.column("kind"), pa.array(EXACT_KINDS, pa.int8())))
     later = loans.filter(pc.greater(loans.column("terms_no"), 1))
@@ -150,7 +150,7 @@ def _changed(
         {
             loan: list(rows)
             for loan, rows in groupby(
-                each.filter(pc.is_in(each.column("loan_id"), wanted)).to_pylist(), _loan
+                each.filter(pc.is_in(each.column("loan_id"), wanted)).to_pylist(), _loan_id
             )
         }
         for each in (loans, facts)
@@ -160,8 +160,8 @@ def _changed(
         seen = visible(given, as_of=date.max, known_at=known_at)
         if seen:
             place = int(np.searchsorted(ids, loan))
-            yield place, ChangedLoan([terms_of_row(row) for row in rows], seen)
+            yield place, ExactLoan([terms_of_row(row) for row in rows], seen)
 
 
-def _loan(row: Mapping[str, Any]) -> int:
+def _loan_id(row: Mapping[str, Any]) -> int:
     return int(row["loan_id"])

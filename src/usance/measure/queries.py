@@ -12,8 +12,7 @@ from zoneinfo import ZoneInfo
 from usance.base.columns import arrays
 from usance.base.dates import to_day, to_month
 from usance.base.errors import InputError, unknown
-from usance.measure.cubes import INSIDE, ROWS, Cube, cube_of
-from usance.measure.definitions import Part
+from usance.measure.definitions import Aggregate
 from usance.measure.engines import Engine
 from usance.measure.expressions import (
     Amount,
@@ -22,16 +21,17 @@ from usance.measure.expressions import (
     condition_expression,
 )
 from usance.measure.inputs import Inputs, Role
-from usance.measure.spans import Span
-from usance.measure.views import (
+from usance.measure.periods import MetricPeriod
+from usance.measure.preaggregations import IN_PERIOD, ROW_COUNT, PreAggregation, preaggregation_for
+from usance.measure.relations import (
     COLUMNS,
-    NEEDS,
     RARE_FACTS,
-    WHEN,
+    SOURCE_TABLES,
+    TIME_COLUMNS,
     outcomes,
     rare_facts,
-    standing,
-    view,
+    relation,
+    unreversed,
 )
 
 DIMENSIONS = (
@@ -40,7 +40,7 @@ DIMENSIONS = (
 _BY_CELL = ("model", "product", "source", "institution")
 _BY_BORROWER = ("channel", "region", "grade")
 _QUARTER_MONTHS = 3
-_MANY = 2
+_MIN_SHARED = 2
 """Parts from which on one scan for all of them is less than one for each."""
 
 
@@ -56,18 +56,18 @@ Sums = dict[tuple[int, ...], Sum]
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class AggregateQuery:
     """One part with what limits and divides it."""
 
-    part: Part
+    part: Aggregate
     filters: tuple[tuple[str, Any], ...]
     by: tuple[str, ...]
     along: tuple[tuple[str, Amount], ...]
 
     @classmethod
     def of(
-        cls, part: Part, filters: Mapping[str, Any], by: Sequence[str], along: Sequence[str]
-    ) -> Asked:
+        cls, part: Aggregate, filters: Mapping[str, Any], by: Sequence[str], along: Sequence[str]
+    ) -> AggregateQuery:
         """A part as a definition uses it."""
         return cls(part, tuple(filters.items()), tuple(by), tuple(part.along(along).items()))
 
@@ -78,29 +78,29 @@ class CannotDivide(InputError):
     code = "measure.dimension"
 
 
-class Asker:
+class QueryPlanner:
     """Asks one engine about one set of tables."""
 
     def __init__(self, inputs: Inputs, engine: Engine, roles: Mapping[str, Role]) -> None:
         self._inputs, self._engine, self._roles = inputs, engine, roles
         self._maps = dimension_maps(inputs)
-        self._cubes = set[Cube]()
+        self._cubes = set[PreAggregation]()
         """Cubes that were worth it once: what comes later costs nothing."""
 
-    def missing(self, part: Part) -> str:
+    def missing(self, part: Aggregate) -> str:
         """Why a part cannot be asked for; empty if it can."""
-        lacking = [name for name in NEEDS[part.table] if name not in self._inputs]
+        lacking = [name for name in SOURCE_TABLES[part.table] if name not in self._inputs]
         if lacking:
             return f"there is no table {', '.join(lacking)}"
         if part.role and part.role not in self._roles:
             return f"no accounts are named for the role {part.role}"
         return ""
 
-    def check(self, asked: Asked) -> None:
+    def check(self, asked: AggregateQuery) -> None:
         """Raise `CannotDivide` if a part has not the dimensions asked for."""
         self._keys(asked)
 
-    def sums(self, asked: Sequence[Asked], span: Span) -> list[Sums]:
+    def sums(self, asked: Sequence[AggregateQuery], span: MetricPeriod) -> list[Sums]:
         """The sums of each part, in order; one query for all of the same table and keys."""
         groups: dict[tuple[Any, ...], list[int]] = defaultdict(list)
         cubes = self._cubes_for(asked)
@@ -118,7 +118,7 @@ class Asker:
         return found
 
     def rows(
-        self, asked: Asked, span: Span, limit: int, wanted: Mapping[str, int]
+        self, asked: AggregateQuery, span: MetricPeriod, limit: int, wanted: Mapping[str, int]
     ) -> tuple[list[str], list[Any]]:
         """The rows behind a part where its keys have the wanted values: names, and values."""
         name, keys = self._keys(asked)
@@ -140,7 +140,9 @@ class Asker:
         ordered = kept.order_by(list(kept.columns[:2]))
         return list(kept.columns), self._engine.rows(ordered.limit(limit))
 
-    def _keys(self, asked: Asked) -> tuple[str, list[tuple[str, str, Mapping[int, int] | None]]]:
+    def _keys(
+        self, asked: AggregateQuery
+    ) -> tuple[str, list[tuple[str, str, Mapping[int, int] | None]]]:
         """The view to ask, and for each dimension its raw column and how it becomes one."""
         name = asked.part.table
         keys: list[tuple[str, str, Mapping[int, int] | None]] = []
@@ -162,22 +164,27 @@ class Asker:
                 raise CannotDivide(what, where="--by", fix=fix)
         return name, [*keys, *((key, repr(amount), None) for key, amount in asked.along)]
 
-    def _cubes_for(self, asked: Sequence[Asked]) -> list[Cube | None]:
+    def _cubes_for(self, asked: Sequence[AggregateQuery]) -> list[PreAggregation | None]:
         """For each part the cube to ask, if it is one that several parts share."""
-        found: list[Cube | None] = []
+        found: list[PreAggregation | None] = []
         for each in asked:
             name, keys = self._keys(each)
             along = dict(each.along)
             columns = {raw for key, raw, _ in keys if key not in along}
             columns |= {name for amount in along.values() for name in columns_of(amount)}
             columns |= {column for column, _ in self._conditions(name, each)}
-            found.append(cube_of(name, each.part, columns))
+            found.append(preaggregation_for(name, each.part, columns))
         counts = Counter(found)
-        self._cubes |= {each for each in counts if each and counts[each] >= _MANY}
+        self._cubes |= {each for each in counts if each and counts[each] >= _MIN_SHARED}
         return [each if each in self._cubes else None for each in found]
 
     def _ask(
-        self, name: str, window: str, cube: Cube | None, together: Sequence[Asked], span: Span
+        self,
+        name: str,
+        window: str,
+        cube: PreAggregation | None,
+        together: Sequence[AggregateQuery],
+        span: MetricPeriod,
     ) -> list[Sums]:
         first = together[0]
         _, keys = self._keys(first)
@@ -201,44 +208,50 @@ class Asker:
         folds = [None if inside else fold for _, _, fold in keys]
         return [_collected(rows, folds, place) for place in range(len(together))]
 
-    def _windowed(self, name: str, window: str, span: Span, cube: Cube | None = None) -> Any:
+    def _windowed(
+        self, name: str, window: str, span: MetricPeriod, cube: PreAggregation | None = None
+    ) -> Any:
         """What counts of a view, or of a cube of it."""
         import ibis
 
-        if cube and INSIDE in cube.dimensions:
+        if cube and IN_PERIOD in cube.dimensions:
             made = self._since(cube, span)
-            return made if window == "to_date" else made.filter(made[INSIDE] == 1)
+            return made if window == "to_date" else made.filter(made[IN_PERIOD] == 1)
         table = self._whole(name, window, span, cube)
-        before, since = self._bounds(table[WHEN[name]], COLUMNS[name][WHEN[name]], span)
+        before, since = self._bounds(
+            table[TIME_COLUMNS[name]], COLUMNS[name][TIME_COLUMNS[name]], span
+        )
         if name == "limits":
             return table.filter(before & (table.valid_to >= ibis.literal(span.end)))
         if window == "to_date":
             return table.filter(before)
         if window == "end":
-            return table.filter(table[WHEN[name]] == to_month(span.end))
+            return table.filter(table[TIME_COLUMNS[name]] == to_month(span.end))
         return table.filter(before & since)
 
-    def _whole(self, name: str, window: str, span: Span, cube: Cube | None) -> Any:
+    def _whole(
+        self, name: str, window: str, span: MetricPeriod, cube: PreAggregation | None
+    ) -> Any:
         """A view, or a cube of it, with all rows that a window can have."""
         first, last = to_month(span.start), to_month(span.end)
         if cube:
             since = 0 if window == "to_date" else first
-            return self._engine.added(cube.table, cube.of(view(cube.table)), (since, last))
+            return self._engine.added(cube.table, cube.of(relation(cube.table)), (since, last))
         if name == "rare_facts":
-            return standing(self._engine.added("facts", rare_facts()))
+            return unreversed(self._engine.added("facts", rare_facts()))
         if name == "outcomes" and window == "period":
             return outcomes(first)
-        return view(name)
+        return relation(name)
 
-    def _since(self, cube: Cube, span: Span) -> Any:
+    def _since(self, cube: PreAggregation, span: MetricPeriod) -> Any:
         """A cube of all up to the end of a span, which tells what is inside it."""
         table = self._windowed(cube.table, "to_date", span)
-        when = WHEN[cube.table]
+        when = TIME_COLUMNS[cube.table]
         _, since = self._bounds(table[when], COLUMNS[cube.table][when], span)
         name = f"{cube.table}_{to_day(span.start)}_{to_day(span.end)}"
-        return self._engine.kept(name, cube.of(table.mutate(**{INSIDE: since.cast("int8")})))
+        return self._engine.kept(name, cube.of(table.mutate(**{IN_PERIOD: since.cast("int8")})))
 
-    def _bounds(self, column: Any, kind: str, span: Span) -> tuple[Any, Any]:
+    def _bounds(self, column: Any, kind: str, span: MetricPeriod) -> tuple[Any, Any]:
         """Whether a row is not after a span, and not before it."""
         import ibis
 
@@ -253,7 +266,7 @@ class Asker:
             return column <= ibis.literal(last), column >= ibis.literal(first)
         return column <= to_month(last), column >= to_month(first)
 
-    def _conditions(self, name: str, asked: Asked) -> list[tuple[str, Any]]:
+    def _conditions(self, name: str, asked: AggregateQuery) -> list[tuple[str, Any]]:
         """What rows must have to count, as columns with values."""
         checks = list(asked.part.where.items())
         for dimension, values in asked.filters:
@@ -307,7 +320,7 @@ def _key(table: Any, amount: Amount) -> Any:
     return amount_expression(table, amount)
 
 
-def _aggregate(table: Any, part: Part, condition: Any, cube: Cube | None) -> Any:
+def _aggregate(table: Any, part: Aggregate, condition: Any, cube: PreAggregation | None) -> Any:
     if part.distinct:
         return table[part.distinct].nunique(where=condition)
     if not part.amount:
@@ -315,9 +328,9 @@ def _aggregate(table: Any, part: Part, condition: Any, cube: Cube | None) -> Any
     return _sum(amount_expression(table, part.amount), condition)
 
 
-def _count(table: Any, condition: Any, cube: Cube | None) -> Any:
+def _count(table: Any, condition: Any, cube: PreAggregation | None) -> Any:
     """Rows that meet a condition; those of a cube stand for so many."""
-    return _sum(table[ROWS], condition) if cube else table.count(where=condition)
+    return _sum(table[ROW_COUNT], condition) if cube else table.count(where=condition)
 
 
 def _sum(amount: Any, condition: Any) -> Any:

@@ -48,12 +48,12 @@ from usance.base.segments import segment_codes
 from usance.base.tables import table
 from usance.loan.errors import FactError, ReversalError
 from usance.loan.facts import END_OF_TIME
-from usance.measure.duck import connect
+from usance.measure.duckdb_connection import connect
 
-Rows: TypeAlias = pa.Table | Path | Sequence[Path]
+TableOrFiles: TypeAlias = pa.Table | Path | Sequence[Path]
 """A table in memory, or the Parquet files it lies in."""
 
-Segmenting: TypeAlias = Callable[[Mapping[str, NDArray[Any]]], NDArray[Any]]
+SegmentOf: TypeAlias = Callable[[Mapping[str, NDArray[Any]]], NDArray[Any]]
 """From the columns of `loans` to the segment of each loan."""
 
 MEASURES = {
@@ -113,12 +113,12 @@ class Triangle:
 
 
 def triangle(
-    loans: Rows,
-    facts: Rows,
+    loans: TableOrFiles,
+    facts: TableOrFiles,
     *,
     as_of: date,
     known_at: datetime = END_OF_TIME,
-    segment: Segmenting = segment_codes,
+    segment: SegmentOf = segment_codes,
 ) -> Triangle:
     """The triangle of all facts effective by a day and known at a moment, reversals undone.
 
@@ -126,14 +126,14 @@ def triangle(
     (a reversal of nothing, a fact of an unknown loan) are refused here too.
     """
     with connect() as engine:
-        engine.register("cohorts", _cohorts(_whole(loans), segment))
+        engine.register("cohorts", _cohorts(_whole_table(loans), segment))
         if isinstance(facts, pa.Table):
             engine.register("facts", facts)
         else:
             paths = [facts] if isinstance(facts, Path) else facts
             engine.read_parquet([str(path) for path in paths]).create_view("facts")
         moment = _microseconds(known_at)
-        _refuse(engine, moment, as_of)
+        _refuse_invalid_facts(engine, moment, as_of)
         sums = engine.sql(_SUMS, params={"known_at": moment, "as_of": as_of}).to_arrow_table()
     return triangle_of_sums(arrays(sums), as_of)
 
@@ -162,7 +162,7 @@ def triangle_of_sums(sums: Mapping[str, NDArray[Any]], as_of: date) -> Triangle:
     return made
 
 
-def _cohorts(loans: pa.Table, segment: Segmenting) -> pa.Table:
+def _cohorts(loans: pa.Table, segment: SegmentOf) -> pa.Table:
     """Loan, month of origination and segment, from the first terms of each loan."""
     columns = arrays(loans)
     _, at = np.unique(columns["loan_id"], return_index=True)
@@ -178,7 +178,7 @@ def _cohorts(loans: pa.Table, segment: Segmenting) -> pa.Table:
     )
 
 
-def _whole(rows: Rows) -> pa.Table:
+def _whole_table(rows: TableOrFiles) -> pa.Table:
     if isinstance(rows, pa.Table):
         return rows
     paths = [rows] if isinstance(rows, Path) else rows
@@ -194,10 +194,10 @@ def _microseconds(moment: datetime) -> int:
     return int(np.datetime64(moment.astimezone(UTC).replace(tzinfo=None), "us").astype(np.int64))
 
 
-def _refuse(engine: Any, moment: int, as_of: date) -> None:
+def _refuse_invalid_facts(engine: Any, moment: int, as_of: date) -> None:
     """Raise what a replay would refuse: facts without terms, too early, or reversing nothing."""
     findings: list[UsanceError] = []
-    strangers, first = engine.sql(_STRANGERS).fetchall()[0]
+    strangers, first = engine.sql(_ORPHAN_FACTS).fetchall()[0]
     if strangers:
         what = f"{strangers} loans have facts and no terms, the first {first}"
         fix = "Give the terms of every loan with facts"
@@ -209,7 +209,7 @@ def _refuse(engine: Any, moment: int, as_of: date) -> None:
         where = f"loan {first}" + (f" (and {bad - 1} more)" if bad > 1 else "")
         fix = "Name the ref of a standing fact in arg"
         findings.append(ReversalError(what, where=where, fix=fix))
-    early, first = engine.sql(_EARLY, params={**known, "as_of": as_of}).fetchall()[0]
+    early, first = engine.sql(_EARLY_FACTS, params={**known, "as_of": as_of}).fetchall()[0]
     if early:
         what = f"{early} facts stand before the month of disbursement"
         fix = "Correct effective_on, or disbursed_on in the terms"
@@ -218,7 +218,7 @@ def _refuse(engine: Any, moment: int, as_of: date) -> None:
 
 
 # Kinds by number: 0 disbursed, 8 compensated, 10 charged off, 11 recovered, 12 reversed.
-_STRANGERS = """
+_ORPHAN_FACTS = """
     SELECT count(DISTINCT loan_id), min(loan_id) FROM facts ANTI JOIN cohorts USING (loan_id)
 """
 _BAD_REVERSALS = """
@@ -235,7 +235,7 @@ _BAD_REVERSALS = """
         UNION ALL SELECT loan_id FROM reversals ANTI JOIN targets USING (loan_id, ref)
     )
 """
-_EARLY = """
+_EARLY_FACTS = """
     SELECT count(*), min(loan_id) FROM facts JOIN cohorts USING (loan_id)
     WHERE kind IN (0, 8, 10, 11) AND epoch_us(booked_at) <= $known_at AND effective_on <= $as_of
       AND datediff('month', DATE '1970-01-01', effective_on) < cohort

@@ -11,7 +11,7 @@ import json
 from usance.base.step import Step
 from usance.books.chart import AccountKind, Chart, load_chart
 from usance.books.group.rules import load_group_rules
-from usance.measure.inputs import ROLES
+from usance.measure.inputs import ROLES_FILE
 
 _NAMED = {
     "revenue": (
@@ -48,4 +48,4 @@ def roles_of(chart: Chart) -> dict[str, dict[str, list[int]]]:
 
 def keep_roles(step: Step) -> None:
     """State the roles in the book that is being closed."""
-    step.use(ROLES, json.dumps(roles_of(load_chart()), sort_keys=True).encode())
+    step.use(ROLES_FILE, json.dumps(roles_of(load_chart()), sort_keys=True).encode())

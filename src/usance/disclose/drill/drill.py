@@ -19,18 +19,23 @@ from usance.base.dates import to_month
 from usance.base.ids import print_id
 from usance.books.close.closes import known_at_of
 from usance.books.periods import ClosePeriod
+from usance.disclose.drill.composition import (
+    AccountEntries,
+    Composition,
+    line_composition,
+    narrative_composition,
+)
 from usance.disclose.drill.facts import facts_of_loans
 from usance.disclose.drill.journals import Journal, Journals, tag_name
-from usance.disclose.drill.lines import Made, Part, made_of, told_of
 from usance.disclose.drill.loans import LoanShares
 from usance.disclose.drill.metrics import MetricDrill, metric_of
-from usance.disclose.drill.stated import stated_of, told
+from usance.disclose.drill.stated_figures import group_fact_rows, source_of
 from usance.disclose.errors import AddressError
 from usance.disclose.facts import NO_CURRENCY, Fact
 from usance.disclose.periods import parse_period
 from usance.disclose.reading import facts_of_text
 from usance.disclose.release.figure import Addresses, as_csv
-from usance.disclose.release.figures import Release
+from usance.disclose.release.release import Release
 from usance.disclose.tie_out.rebuilder import makers_of
 from usance.disclose.ties import Tie
 
@@ -42,7 +47,7 @@ MAX_LOANS = 20
 class AccountDrill:
     """An account's part of a line."""
 
-    part: Part
+    part: AccountEntries
     journals: tuple[Journal, ...]
 
     @property
@@ -61,7 +66,7 @@ class Drill:
     fact: Fact
     made_from: tuple[tuple[str, Fact], ...]
     rule: str
-    made: Made | None
+    made: Composition | None
     accounts: tuple[AccountDrill, ...]
     metric: MetricDrill | None = None
     stated: str = ""
@@ -117,8 +122,8 @@ class Drill:
         """The facts of the group behind it."""
         wanted = {journal.fact_id for account in self.accounts for journal in account.journals}
         if self.stated_ids:
-            return dict(told(self.release.stated, self.stated_ids))
-        return dict(told(self.release.closed.facts, wanted))
+            return dict(group_fact_rows(self.release.stated, self.stated_ids))
+        return dict(group_fact_rows(self.release.closed.facts, wanted))
 
     def as_dict(self, most: int = MAX_LOANS) -> dict[str, Any]:
         """The answer for programs."""
@@ -206,10 +211,10 @@ class Drill:
 
 def drill(release: Release, address: str) -> Drill:
     """Follow one address of a release."""
-    return Drilling(release).at(address)
+    return DrillIndex(release).at(address)
 
 
-class Drilling:
+class DrillIndex:
     """The figures of one release by address, ready to be followed one after another."""
 
     def __init__(self, release: Release) -> None:
@@ -246,20 +251,20 @@ class Drilling:
             if (drilled := AccountDrill(part, tuple(self.journals.of(part)))).journals
         )
         metric = metric_of(self.release, fact)
-        stated = ("", ()) if tie or made or metric else stated_of(self.release, fact)
+        stated = ("", ()) if tie or made or metric else source_of(self.release, fact)
         return Drill(
             self.release, address, fact, terms, tie.rule if tie else "", made, accounts, metric,
             *stated,
         )  # fmt: skip
 
-    def _made(self, fact: Fact) -> Made | None:
+    def _made(self, fact: Fact) -> Composition | None:
         if not fact.is_money or fact.currency == NO_CURRENCY:
             return None
         exact = self.release.tables.printed.exact
         before, day = fact.period.opens_on, fact.period.end
         if fact.statement in self.release.profile.statements["text"]:
-            return told_of(exact, fact.line, fact.parent, before, day)
-        return made_of(exact, fact.statement, (fact.line, fact.parent), before, day)
+            return narrative_composition(exact, fact.line, fact.parent, before, day)
+        return line_composition(exact, fact.statement, (fact.line, fact.parent), before, day)
 
 
 def period_of(address: str) -> ClosePeriod:

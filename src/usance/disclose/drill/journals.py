@@ -19,7 +19,7 @@ from usance.books.closed_books import ClosedBooks
 from usance.books.group.rules import OPENING, load_group_rules
 from usance.books.journal import JournalKind
 from usance.books.rules import load_rules
-from usance.disclose.drill.lines import Part
+from usance.disclose.drill.composition import AccountEntries
 from usance.disclose.drill.loans import LoanShare, LoanShares
 
 _NAMES = (
@@ -63,12 +63,12 @@ class Journals:
         rules: list[Any] = [*load_rules(), *load_group_rules()]
         return {rule.number: rule.amount for rule in rules}
 
-    def of(self, part: Part) -> Iterator[Journal]:
+    def of(self, part: AccountEntries) -> Iterator[Journal]:
         """The journals of a part, in order."""
         for row in np.flatnonzero(self._mask(part)).tolist():
             yield self._journal({name: int(self._columns[name][row]) for name in _NAMES}, part)
 
-    def _mask(self, part: Part) -> NDArray[np.bool_]:
+    def _mask(self, part: AccountEntries) -> NDArray[np.bool_]:
         columns = self._columns
         opening = columns["rule"] == OPENING
         mask = columns["account"] == load_chart()[part.account].number
@@ -80,7 +80,7 @@ class Journals:
             mask &= np.isin(columns["rule"], list(part.rules))
         return np.asarray(mask)
 
-    def _journal(self, row: Mapping[str, int], part: Part) -> Journal:
+    def _journal(self, row: Mapping[str, int], part: AccountEntries) -> Journal:
         kind = JournalKind(row["journal_id"] >> 24 & 15)
         own = int(self.closed.books.entities.currency)
         loans: tuple[LoanShare, ...] = ()

@@ -8,12 +8,12 @@ from typing import Any
 
 from usance.base.ids import print_id
 from usance.disclose.facts import Fact
-from usance.disclose.release.business import BUSINESS, load_vintages
-from usance.disclose.release.figures import Release
-from usance.disclose.release.measured import Measurement
-from usance.disclose.release.spans import Span
+from usance.disclose.release.business_highlights import BUSINESS_HIGHLIGHTS, load_vintages
+from usance.disclose.release.metrics import Measurement
+from usance.disclose.release.release import Release
+from usance.disclose.release.reporting_periods import Span
 from usance.disclose.release.vintages import vintage_at
-from usance.measure.drill import ALL, loans_behind
+from usance.measure.drill import NO_LIMIT, loans_behind
 from usance.measure.metrics import Result, rows_behind
 
 PARTS = ("numerator", "denominator")
@@ -31,7 +31,7 @@ class MetricDrill:
         """What it was added from: one result, or one for each segment."""
         return self.measurement.results
 
-    def rows(self, part: str = "numerator", limit: int = ALL) -> list[dict[str, Any]]:
+    def rows(self, part: str = "numerator", limit: int = NO_LIMIT) -> list[dict[str, Any]]:
         """The rows behind a part, each by the names of its columns."""
         found: list[dict[str, Any]] = []
         for result in self.results:
@@ -41,7 +41,7 @@ class MetricDrill:
                 found += [dict(zip(names, row, strict=True)) for row in rows]
         return found
 
-    def loans(self, most: int = ALL) -> list[int]:
+    def loans(self, most: int = NO_LIMIT) -> list[int]:
         """The loans among the first rows of its numerator, as far as those name one."""
         rows, inputs = self.rows(limit=most), self.release.measured.inputs
         told = all(name in inputs for name in ("loans", "facts", "cells"))
@@ -86,7 +86,7 @@ _TOLD = (
 
 def metric_of(release: Release, fact: Fact) -> MetricDrill | None:
     """The metric a figure prints, if it is one."""
-    if fact.statement == BUSINESS:
+    if fact.statement == BUSINESS_HIGHLIGHTS:
         span = _span(release, fact)
         found = release.business.at(fact.line, fact.parent, span) if span else None
         return MetricDrill(release, found) if found else None

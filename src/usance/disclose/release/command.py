@@ -13,10 +13,10 @@ from usance.books.periods import ClosePeriod, parse_close_period
 from usance.capital.documents.capital import read_capital
 from usance.disclose.profile import DEFAULT, load_profile
 from usance.disclose.reading import read_facts
-from usance.disclose.release.actions import Actions
 from usance.disclose.release.announcement import read_announcement
+from usance.disclose.release.corporate_actions import CorporateActions
+from usance.disclose.release.dividend_form import dividend_form_figures
 from usance.disclose.release.filer import read_filer
-from usance.disclose.release.form import form_of
 from usance.disclose.release.publication import (
     FORMATS,
     publish,
@@ -70,11 +70,13 @@ def filled_form(
     """Write the exchange's form of a dividend and say what was written."""
     wanted, rules, who = _formats(formats), load_profile(DEFAULT), read_filer(filer)
     if capital is not None:
-        actions = Actions.of_capital(read_capital(capital))
+        actions = CorporateActions.of_capital(read_capital(capital))
     else:
         facts = facts_of_table(Book.open(book).read("group_facts"))
-        actions = Actions.of_facts(visible(facts, date.max, datetime.max.replace(tzinfo=UTC)))
-    figures = form_of(actions, dividend)
+        actions = CorporateActions.of_facts(
+            visible(facts, date.max, datetime.max.replace(tzinfo=UTC))
+        )
+    figures = dividend_form_figures(actions, dividend)
     issuer = next(each.text for each in figures if each.line == "Issuer name")
     files = publish_figures(f"{dividend}-form", figures, rules, who, issuer, out, wanted)
     return _told(files, rules)

@@ -52,10 +52,10 @@ def slug(name: str) -> str:
     return re.sub(r"[^a-z0-9+]+", "-", name.lower()).strip("-")
 
 
-def decimal(steps: int, decimals: int) -> str:
+def format_steps(steps: int, decimals: int) -> str:
     """A number of smallest steps as it is printed.
 
-    >>> decimal(-5, 2), decimal(1200, 0)
+    >>> format_steps(-5, 2), format_steps(1200, 0)
     ('-0.05', '1200')
     """
     if not decimals:

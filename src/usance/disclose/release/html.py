@@ -8,7 +8,7 @@ from html import escape
 from pathlib import Path
 
 from usance.disclose.facts import Fact
-from usance.disclose.release.pages import Page, Row, Section, Sheet
+from usance.disclose.release.page import Page, Row, Section, Sheet
 from usance.disclose.release.sentences import MARKED, Sentence
 
 STYLE = Path(__file__).resolve().parents[1] / "data" / "release.css"

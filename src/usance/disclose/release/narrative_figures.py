@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 from usance.books.statements import cash
 from usance.disclose.facts import NO_CURRENCY, UNITS
 from usance.disclose.release.exact import ADJUSTED, OPERATIONS
-from usance.disclose.release.figure import Figure, decimal
+from usance.disclose.release.figure import Figure, format_steps
 from usance.disclose.release.printed import CASH_LINES
-from usance.disclose.release.spans import Span
+from usance.disclose.release.reporting_periods import Span
 from usance.disclose.ties import round_to
 
 if TYPE_CHECKING:
-    from usance.disclose.release.figures import Release
+    from usance.disclose.release.release import Release
 
 HIGHLIGHTS, RESULTS = "release_highlights", "release_results"
 IN_TEXT = {"thousand": "million", "million": "billion", "unit": "unit"}
@@ -37,7 +37,7 @@ _HIGHLIGHTS = (
 )  # fmt: skip
 
 
-class Quoted:
+class NarrativeFigures:
     """The text of one release: this period, a year ago, and the period before."""
 
     def __init__(self, release: Release) -> None:
@@ -99,7 +99,7 @@ class Quoted:
                     continue
                 value = self.value(line, parent, span, translated=translated)
                 currency = self.profile.translated if translated else self.profile.reporting
-                shown = decimal(self._rounded(value), self.decimals)
+                shown = format_steps(self._rounded(value), self.decimals)
                 yield Figure(statement, line, parent, span.name, currency, self.unit, shown)
 
     def value(self, line: str, parent: str, span: Span, *, translated: bool) -> int:
@@ -147,9 +147,9 @@ class Quoted:
         flow = printed.cash(span.before, span.day)[cash.OPERATING]
         money = self.profile.reporting
         yield Figure(HIGHLIGHTS, ALL_CASH, "", span.day.isoformat(), money, self.unit,
-                     decimal(self._rounded(sum(lines), 2), 2))  # fmt: skip
+                     format_steps(self._rounded(sum(lines), 2), 2))  # fmt: skip
         yield Figure(HIGHLIGHTS, OWN_CASH, "", span.name, money, self.unit,
-                     decimal(self._rounded(flow), self.decimals))  # fmt: skip
+                     format_steps(self._rounded(flow), self.decimals))  # fmt: skip
 
     def _weighted(self, span: Span) -> Iterator[Figure]:
         """The ADSs that figures per ADS are made with."""
@@ -158,7 +158,7 @@ class Quoted:
             ads = round_to(Fraction(100 * shares, million), Fraction(1))
             name = f"Weighted average {line.lower()} ADS"
             yield Figure(RESULTS, name, "", span.name, NO_CURRENCY, "million_ads",
-                         decimal(int(ads), 2))  # fmt: skip
+                         format_steps(int(ads), 2))  # fmt: skip
 
     def _tax_rate(self) -> Iterator[Figure]:
         span = self.release.spans.now
@@ -172,7 +172,7 @@ class Quoted:
             share = Fraction(-1000 * found["Income taxes expense"], base)
             tenths = int(round_to(share, Fraction(1), method))
             yield Figure(RESULTS, "Effective tax rate", "", span.name, NO_CURRENCY, "percent",
-                         decimal(tenths, 1))  # fmt: skip
+                         format_steps(tenths, 1))  # fmt: skip
 
     def _per_ads(self, statement: str, spans: list[Span]) -> Iterator[Figure]:
         names = {

@@ -12,16 +12,16 @@ from usance.capital.prices import rounded
 from usance.disclose.facts import NO_CURRENCY, UNITS
 from usance.disclose.release.announcement import Outlook
 from usance.disclose.release.figure import Figure
-from usance.disclose.release.narrative_figures import Quoted
-from usance.disclose.release.spans import span_of
+from usance.disclose.release.narrative_figures import NarrativeFigures
+from usance.disclose.release.reporting_periods import span_of
 
 if TYPE_CHECKING:
-    from usance.disclose.release.figures import Release
+    from usance.disclose.release.release import Release
 
 OUTLOOK = "outlook"
 
 
-def outlook_figures(release: Release, quoted: Quoted) -> Iterator[Figure]:
+def outlook_figures(release: Release, quoted: NarrativeFigures) -> Iterator[Figure]:
     """Low and high of every range, and where the books tell the year before, both as growth."""
     for each in release.announcement.outlook:
         ends = {"low": each.low, "high": each.high}
@@ -36,7 +36,7 @@ def outlook_figures(release: Release, quoted: Quoted) -> Iterator[Figure]:
                          "percent", growth)  # fmt: skip
 
 
-def _year_before(release: Release, quoted: Quoted, each: Outlook) -> Decimal | None:
+def _year_before(release: Release, quoted: NarrativeFigures, each: Outlook) -> Decimal | None:
     """The printed figure a year before, in units of currency; none unless it is a gain."""
     months = range(to_month(each.period.start) - 12, to_month(each.period.end) - 11)
     span = span_of(months)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from usance.disclose.release.pages import Page, Row, Sheet
-from usance.disclose.release.wording import filled
+from usance.disclose.release.page import Page, Row, Sheet
+from usance.disclose.release.wording import fill_template
 
 WIDE = 6
 """Columns from which on a table is set across the page."""
@@ -78,7 +78,7 @@ def _lines(page: Page) -> Iterator[str]:
 def _page_number(page: Page) -> str:
     """The template of a page's number as an expression of typst."""
     marks = {"number": "\ue000", "count": "\ue001"}
-    text = quoted(filled(page.texts["page"], "texts.page", **marks))
+    text = quoted(fill_template(page.texts["page"], "texts.page", **marks))
     return text.replace("\ue000", '" + str(now) + "').replace("\ue001", '" + str(last) + "')
 
 

@@ -12,10 +12,10 @@ from usance.books.statements.primary import ATTRIBUTABLE
 from usance.capital.prices import whole
 from usance.disclose.facts import NO_CURRENCY
 from usance.disclose.release.exact import ADJUSTED, OPERATIONS, Key
-from usance.disclose.release.figure import Figure, decimal
+from usance.disclose.release.figure import Figure, format_steps
 from usance.disclose.release.printed import Values
-from usance.disclose.release.spans import Span
-from usance.disclose.release.tables import Tables
+from usance.disclose.release.reporting_periods import Span
+from usance.disclose.release.statement_figures import StatementFigures
 from usance.disclose.ties import round_to
 
 SHARE = "Net income per ordinary share attributable to ordinary shareholders of {}"
@@ -30,11 +30,11 @@ NET, OPERATING, REVENUE = "Net income", "Income from operations", "Total net rev
 
 
 @dataclass(frozen=True)
-class PerShare:
+class PerShareFigures:
     """What stands below operations in one column: counts, and figures in both currencies."""
 
     closed: ClosedBooks
-    tables: Tables
+    tables: StatementFigures
     company: str
 
     def counts(self, span: Span) -> dict[str, int]:
@@ -63,7 +63,7 @@ class PerShare:
                 for parent, unit, value in zip(
                     parents, ("per_share", "per_ads"), (cents, ads), strict=True
                 ):
-                    shown = decimal(value, digits)
+                    shown = format_steps(value, digits)
                     yield Figure(OPERATIONS, line, parent, span.name, currency, unit, shown)
                 label = NO_CURRENCY if currency == profile.reporting else currency
                 yield Figure(OPERATIONS, line, WEIGHTED, span.name, label, "shares", str(shares))
@@ -136,7 +136,13 @@ class PerShare:
                 if not translated and made[REVENUE]:
                     tenths = self._tenths(made[line] + adds * pay, made[REVENUE])
                     yield Figure(
-                        ADJUSTED, label, "", span.name, NO_CURRENCY, "percent", decimal(tenths, 1)
+                        ADJUSTED,
+                        label,
+                        "",
+                        span.name,
+                        NO_CURRENCY,
+                        "percent",
+                        format_steps(tenths, 1),
                     )
 
     def _tenths(self, part: int, whole_: int) -> int:
@@ -163,8 +169,8 @@ class PerShare:
             income = Fraction(self.tables.base(made[ATTRIBUTABLE] + pay))
             values = (
                 (label, "ads", str(ads)),
-                (currency, "per_ads", decimal(own, digits)),
-                (currency, "per_ads", decimal(self._half_up(income / ads), digits)),
+                (currency, "per_ads", format_steps(own, digits)),
+                (currency, "per_ads", format_steps(self._half_up(income / ads), digits)),
             )
             for line, (code, unit, shown) in zip(rows, values, strict=True):
                 rows[line].append(Figure(ADJUSTED, line, "", span.name, code, unit, shown))

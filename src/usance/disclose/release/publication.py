@@ -16,12 +16,12 @@ from usance.disclose.profile import Profile
 from usance.disclose.reading import facts_of_text, read_facts
 from usance.disclose.release.announcement import Announcement
 from usance.disclose.release.figure import Figure, as_csv
-from usance.disclose.release.figures import Release
 from usance.disclose.release.filer import Filer
 from usance.disclose.release.html import html_of
-from usance.disclose.release.pages import page_of
+from usance.disclose.release.page import page_of
 from usance.disclose.release.pdf import pdf_of
-from usance.disclose.release.wording import load_texts
+from usance.disclose.release.release import Release
+from usance.disclose.release.wording import load_wording
 from usance.disclose.release.xlsx import xlsx_of
 from usance.disclose.tie_out.completion import completed
 
@@ -73,7 +73,7 @@ def publish_figures(
     table = as_csv(document, figures, profile.reporting)
     facts = facts_of_text(table, profile, f"{document}.csv")
     files = {"csv": table.encode()}
-    texts = load_texts(filer.language, filer.texts)
+    texts = load_wording(filer.language, filer.texts)
     page = page_of(facts, profile, texts, company, filer.language, definitions)
     if "html" in formats:
         files["html"] = html_of(page).encode()

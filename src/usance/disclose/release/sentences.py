@@ -14,8 +14,14 @@ from typing import Any
 from usance.disclose.facts import NO_CURRENCY, Fact
 from usance.disclose.periods import parse_period
 from usance.disclose.profile import Profile
-from usance.disclose.release.business import INCOMPLETE, NO_DATA
-from usance.disclose.release.wording import Labels, filled, grouped, said, said_day
+from usance.disclose.release.business_highlights import INCOMPLETE, NO_DATA
+from usance.disclose.release.wording import (
+    LineLabels,
+    day_in_words,
+    fill_template,
+    group_digits,
+    period_in_words,
+)
 from usance.disclose.tie_out.highlights import CHANGE, GROWTH, SHARE
 
 MARKED = re.compile("\ue000(\\d+)\ue001(.*?)\ue002", re.DOTALL)
@@ -37,14 +43,14 @@ class Sentence:
         return MARKED.sub(r"\2", self.text)
 
 
-class Words:
+class SentenceWriter:
     """Sentences made from templates; definitions are numbered as they are first needed."""
 
     def __init__(
         self, texts: Mapping[str, Any], profile: Profile, definitions: Mapping[str, str]
     ) -> None:
         self.texts, self.profile, self.definitions = texts, profile, definitions
-        self.labels = Labels(texts["lines"])
+        self.labels = LineLabels(texts["lines"])
         self.footnotes: list[str] = []
         self.facts: list[Fact] = []
         self._numbers: dict[str, int] = {}
@@ -69,17 +75,17 @@ class Words:
             first, _, clock = fact.text.partition(" ")
             day = parse_period(first)
             if day and day.instant:
-                return f"{said_day(day.end, texts)} {clock}".rstrip()
+                return f"{day_in_words(day.end, texts)} {clock}".rstrip()
             return str(texts["no_data"]) if fact.text == NO_DATA else fact.text
         sign = texts["currencies"].get(fact.currency, fact.currency)
         money = fact.currency != NO_CURRENCY and fact.unit not in ("shares", "ads", "rate")
-        number = grouped(fact.text.lstrip("-"), texts["numbers"])
+        number = group_digits(fact.text.lstrip("-"), texts["numbers"])
         minus = "-" if fact.text.startswith("-") else ""
         unit = texts["units"].get(fact.unit, "")
         return f"{minus}{sign if money else ''}{number}{unit}"
 
     def _filled(self, name: str, **words: str) -> str:
-        return filled(self.texts[name], f"texts.{name}", **words)
+        return fill_template(self.texts[name], f"texts.{name}", **words)
 
     def _notes(self, line: str) -> tuple[int, ...]:
         name = line.removesuffix(INCOMPLETE)
@@ -98,10 +104,10 @@ class Words:
         for (line, parent), own, named in self._spans(_by_line(facts)):
             now, others = self._now(own)
             earlier = [
-                filled(
+                fill_template(
                     self.texts["compared"]["year_ago" if _is_year_ago(fact, now) else "prior"],
                     "texts.compared", value=self.value(fact),
-                    period=said(fact.period, self.texts, "short"),
+                    period=period_in_words(fact.period, self.texts, "short"),
                 )
                 for fact in own
                 if fact.period.end < now.period.end
@@ -123,7 +129,7 @@ class Words:
             lengths = list(dict.fromkeys(_quarters(fact) for fact in facts))
             for length in lengths:
                 own = [fact for fact in facts if _quarters(fact) == length]
-                period = said(self._now(own)[0].period, self.texts, "short")
+                period = period_in_words(self._now(own)[0].period, self.texts, "short")
                 yield key, own, f" ({period})" if len(lengths) > 1 else ""
 
     def _now(self, facts: Sequence[Fact]) -> tuple[Fact, list[Fact]]:
@@ -177,18 +183,18 @@ class Words:
         if change is not None:
             name = "down" if change.value < 0 else "up"
             words["change"] = self.value(change, self._shown(change).lstrip("-"))
-        return filled(self.texts["since"][name], "texts.since", **words)
+        return fill_template(self.texts["since"][name], "texts.since", **words)
 
     def _changed(self, base: str, change: Fact) -> str:
         period = parse_period(base)
-        name = said(period, self.texts, "short") if period else base
+        name = period_in_words(period, self.texts, "short") if period else base
         template = self.texts["since"]["change"]
-        return filled(template, "texts.since", change=self.value(change), period=name)
+        return fill_template(template, "texts.since", change=self.value(change), period=name)
 
     def _when(self, fact: Fact) -> str:
         kind = "day" if fact.period.instant else "period"
-        period = said(fact.period, self.texts, "short")
-        return filled(self.texts["when"][kind], "texts.when", period=period)
+        period = period_in_words(fact.period, self.texts, "short")
+        return fill_template(self.texts["when"][kind], "texts.when", period=period)
 
     # Capital, outlook, exchange rates.
 
@@ -196,7 +202,7 @@ class Words:
         given = list(facts)
         several = len({fact.period.name for fact in given}) > 1
         for fact in given:
-            period = said(fact.period, self.texts, "short")
+            period = period_in_words(fact.period, self.texts, "short")
             words = {"line": self.labels.of(fact.line), "value": self.value(fact)}
             name = "fact_of" if several or fact is given[0] else "fact"
             yield Sentence(self._filled(name, period=period, **words), self._notes(fact.line))
@@ -209,8 +215,11 @@ class Words:
             if found is None or template is None:
                 yield from self._each([fact])
                 continue
-            words = {"value": self.value(fact), "day": said(fact.period, self.texts, "short")}
-            part = filled(template, "texts.plan_parts", **words)
+            words = {
+                "value": self.value(fact),
+                "day": period_in_words(fact.period, self.texts, "short"),
+            }
+            part = fill_template(template, "texts.plan_parts", **words)
             plans.setdefault(found["plan"], []).append(part)
         for plan, parts in plans.items():
             yield Sentence(self._filled("plan", plan=plan, list=", ".join(parts)))
@@ -233,7 +242,7 @@ class Words:
             growth = self._filled("growth", **self._ends(known)) if len(known) == 2 else ""
             yield Sentence(self._filled(
                 "outlook", line=self.labels.of(line), growth=growth, **self._ends(ends),
-                period=said(ends["low"].period, self.texts, "short"),
+                period=period_in_words(ends["low"].period, self.texts, "short"),
             ), self._notes(line))  # fmt: skip
 
     def _ends(self, ends: Mapping[str, Fact]) -> dict[str, str]:
@@ -247,8 +256,8 @@ class Words:
             source = self.texts["rate_source"]
             yield Sentence(self._filled(
                 "translation", translated=self.profile.translated, currency=rate.currency,
-                rate=self.value(rate, grouped(rate.text, self.texts["numbers"])),
-                day=own[0] if own else said(rate.period, self.texts),
+                rate=self.value(rate, group_digits(rate.text, self.texts["numbers"])),
+                day=own[0] if own else period_in_words(rate.period, self.texts),
                 source=f", {source}" if source else "",
             ))  # fmt: skip
 

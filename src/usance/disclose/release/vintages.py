@@ -10,10 +10,10 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from usance.disclose.facts import NO_CURRENCY
-from usance.disclose.release.business import load_vintages
-from usance.disclose.release.figure import Figure, decimal
-from usance.disclose.release.measured import Measured
-from usance.disclose.release.spans import Span
+from usance.disclose.release.business_highlights import load_vintages
+from usance.disclose.release.figure import Figure, format_steps
+from usance.disclose.release.metrics import BookMetrics
+from usance.disclose.release.reporting_periods import Span
 from usance.disclose.ties import round_to
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ MAX_QUARTERS = 12
 MONTH = "Month on book {}"
 
 
-def vintage_figures(measured: Measured, profile: Profile, span: Span) -> Iterator[Figure]:
+def vintage_figures(measured: BookMetrics, profile: Profile, span: Span) -> Iterator[Figure]:
     """The curves of the youngest quarters, as far as each is known in full."""
     for statement, metric in load_vintages().items():
         known = [each for each in measured.curves(metric, span) if _is_known(each)]
@@ -37,11 +37,11 @@ def vintage_figures(measured: Measured, profile: Profile, span: Span) -> Iterato
                 steps = int(round_to(share, Fraction(1, 100), profile.rounding.method) * 100)
                 yield Figure(
                     f"{statement}:{keys['cohort']}", MONTH.format(keys["mob"]), "",
-                    span.day.isoformat(), NO_CURRENCY, "percent", decimal(steps, 2),
+                    span.day.isoformat(), NO_CURRENCY, "percent", format_steps(steps, 2),
                 )  # fmt: skip
 
 
-def vintage_at(measured: Measured, statement: str, line: str, span: Span) -> Result | None:
+def vintage_at(measured: BookMetrics, statement: str, line: str, span: Span) -> Result | None:
     """The result behind a printed point of a curve."""
     name, _, quarter = statement.partition(":")
     for each in measured.curves(load_vintages().get(name, name), span):

@@ -24,10 +24,10 @@ def languages() -> list[str]:
     return sorted(path.name.split(".")[1] for path in FOLDER.glob("texts.*.yaml"))
 
 
-def load_texts(language: str, own: Mapping[str, Any]) -> dict[str, Any]:
+def load_wording(language: str, own: Mapping[str, Any]) -> dict[str, Any]:
     """The texts of a language, with those a filer puts in their place.
 
-    >>> load_texts("en", {"and": " & "})["and"]
+    >>> load_wording("en", {"and": " & "})["and"]
     ' & '
     """
     if language not in languages():
@@ -52,7 +52,7 @@ def _replaced(given: dict[str, Any], own: Mapping[str, Any], where: str) -> dict
     return made
 
 
-def filled(template: str, where: str, **words: str) -> str:
+def fill_template(template: str, where: str, **words: str) -> str:
     """A template with its words; a name it cannot know is an error of the filer's texts."""
     try:
         return template.format(**words)
@@ -62,33 +62,33 @@ def filled(template: str, where: str, **words: str) -> str:
                          fix=fix) from None  # fmt: skip
 
 
-def said(period: Period, texts: Mapping[str, Any], form: str = "periods") -> str:
+def period_in_words(period: Period, texts: Mapping[str, Any], form: str = "periods") -> str:
     """A period as a sentence names it, or in `short` as a table does."""
     if period.instant:
-        return said_day(period.end, texts)
+        return day_in_words(period.end, texts)
     months = period.end.month - period.start.month + 1
     kinds = {3: "quarter", 6: "half", 9: "nine", 12: "year"}
     if months not in kinds or period.end.year != period.start.year:
         return period.name
     number = str(period.end.month // months)
     words = {"number": number, "year": str(period.end.year)}
-    return filled(texts[form][kinds[months]], f"texts.{form}", **words)
+    return fill_template(texts[form][kinds[months]], f"texts.{form}", **words)
 
 
-def said_day(day: date, texts: Mapping[str, Any]) -> str:
+def day_in_words(day: date, texts: Mapping[str, Any]) -> str:
     """A day in words.
 
-    >>> said_day(date(2024, 6, 30), load_texts("en", {}))
+    >>> day_in_words(date(2024, 6, 30), load_wording("en", {}))
     'June 30, 2024'
     """
     words = {"day": str(day.day), "month": texts["months"][day.month - 1], "year": str(day.year)}
-    return filled(texts["day"], "texts.day", **words)
+    return fill_template(texts["day"], "texts.day", **words)
 
 
-def grouped(text: str, numbers: Mapping[str, str]) -> str:
+def group_digits(text: str, numbers: Mapping[str, str]) -> str:
     """A number with separators.
 
-    >>> grouped("-1234567.80", {"group": ",", "point": "."})
+    >>> group_digits("-1234567.80", {"group": ",", "point": "."})
     '-1,234,567.80'
     """
     whole, point, rest = text.lstrip("-").partition(".")
@@ -97,10 +97,12 @@ def grouped(text: str, numbers: Mapping[str, str]) -> str:
     return f"{minus}{number}{numbers['point'] if point else ''}{rest}"
 
 
-class Labels:
+class LineLabels:
     """What lines are called: as they stand, or as the texts name them.
 
-    >>> labels = Labels({"Net income": "Ergebnis", "Equity of {company}": "Kapital der {company}"})
+    >>> labels = LineLabels(
+    ...     {"Net income": "Ergebnis", "Equity of {company}": "Kapital der {company}"}
+    ... )
     >>> labels.of("Net income"), labels.of("Equity of A & B"), labels.of("Other")
     ('Ergebnis', 'Kapital der A & B', 'Other')
     """
@@ -119,5 +121,5 @@ class Labels:
             return self._plain[line]
         for shape, name in self._shapes:
             if found := shape.fullmatch(line):
-                return filled(name, "texts.lines", **found.groupdict())
+                return fill_template(name, "texts.lines", **found.groupdict())
         return line

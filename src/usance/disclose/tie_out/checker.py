@@ -8,13 +8,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from usance.disclose.facts import Fact, shown
+from usance.disclose.facts import Fact, printed_like
 from usance.disclose.profile import DEFAULT, Profile, load_profile
 from usance.disclose.reading import read_facts
 from usance.disclose.table import Table
 from usance.disclose.tie_out.all_ties import all_ties
 from usance.disclose.tie_out.plugs import Plugs
-from usance.disclose.tie_out.root_causes import HOLDS, Root, Search, gathered, misreadings
+from usance.disclose.tie_out.root_causes import (
+    HOLDS,
+    RootCause,
+    RootCauseSearch,
+    merge_inherited,
+    misreadings,
+)
 from usance.disclose.ties import Kind, Tie
 
 ORDER = (Kind.BROKEN, Kind.RESTATED, Kind.PLUG, Kind.INTERVAL)
@@ -27,7 +33,7 @@ class Report:
     ties: int
     counts: dict[Kind, int]
     dependants: int
-    roots: tuple[Root, ...]
+    roots: tuple[RootCause, ...]
     cells: int
     covered: int
 
@@ -60,14 +66,14 @@ def check(paths: Sequence[Path | str], *, profile: Path | str = DEFAULT) -> Repo
 def check_facts(facts: Sequence[Fact], profile: Profile) -> Report:
     """Check facts that are already read."""
     ties = all_ties(Table(facts, profile))
-    search = Search(ties, Plugs(ties, profile))
-    broken = gathered(search.roots(), search.kinds)
+    search = RootCauseSearch(ties, Plugs(ties, profile))
+    broken = merge_inherited(search.roots(), search.kinds)
     mild = [
-        Root(kind, tie, tie.target, tie.expected())
+        RootCause(kind, tie, tie.target, tie.expected())
         for tie, kind in search.kinds.items()
         if kind is Kind.INTERVAL
     ]
-    plugs = [Root(Kind.PLUG, tie, tie.target, tie.expected()) for tie in search.plugged]
+    plugs = [RootCause(Kind.PLUG, tie, tie.target, tie.expected()) for tie in search.plugged]
     roots = sorted(
         (*broken, *_by_column(plugs), *mild),
         key=lambda root: (ORDER.index(root.kind), root.cell.file, root.cell.row, root.tie.rule),
@@ -81,9 +87,9 @@ def check_facts(facts: Sequence[Fact], profile: Profile) -> Report:
     )  # fmt: skip
 
 
-def _by_column(plugs: Sequence[Root]) -> list[Root]:
+def _by_column(plugs: Sequence[RootCause]) -> list[RootCause]:
     """One plug for each column: the line that moved most, the others under it."""
-    columns: dict[object, list[Root]] = {}
+    columns: dict[object, list[RootCause]] = {}
     for root in plugs:
         columns.setdefault(Table.column(root.cell), []).append(root)
     found = []
@@ -95,7 +101,7 @@ def _by_column(plugs: Sequence[Root]) -> list[Root]:
     return found
 
 
-def finding(root: Root) -> dict[str, Any]:
+def finding(root: RootCause) -> dict[str, Any]:
     """One finding: its kind, rule and place, what was expected and found, what hangs on it."""
     cell = root.cell
     place = cell.place()
@@ -113,7 +119,7 @@ def finding(root: Root) -> dict[str, Any]:
     return told
 
 
-def hint_of(root: Root) -> str:
+def hint_of(root: RootCause) -> str:
     """What the two values say about the cause: a turned sign, one digit."""
     if root.expected is None or root.kind is not Kind.BROKEN:
         return ""
@@ -122,7 +128,7 @@ def hint_of(root: Root) -> str:
     return "one digit differs" if root.expected in misreadings(root.cell) else ""
 
 
-def _terms(root: Root) -> list[Fact]:
+def _terms(root: RootCause) -> list[Fact]:
     return [fact for fact in dict.fromkeys(root.tie.facts) if fact is not root.cell]
 
 
@@ -136,10 +142,10 @@ def _dependant(tie: Tie) -> dict[str, Any]:
 
 
 def _shown(value: Any, like: Fact) -> str | None:
-    return None if value is None else shown(value, like)
+    return None if value is None else printed_like(value, like)
 
 
-def _lines(root: Root) -> Iterator[str]:
+def _lines(root: RootCause) -> Iterator[str]:
     cell = root.cell
     heading = f" ({cell.parent})" if cell.parent else ""
     yield f"{root.kind.value}: {cell.line}{heading}, {cell.period.written} {cell.currency}"

@@ -11,18 +11,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
-from usance.disclose.facts import Fact, shown
+from usance.disclose.facts import Fact, printed_like
 from usance.disclose.profile import Profile
 from usance.disclose.table import Table
 from usance.disclose.tie_out.all_ties import all_ties
-from usance.disclose.tie_out.missing_cells import Blanks
+from usance.disclose.tie_out.missing_cells import MissingCells
 from usance.disclose.tie_out.rebuilder import Values, first_makers
 from usance.disclose.ties import Tie
 
 
 def completed(facts: Sequence[Fact], profile: Profile, company: str) -> list[Fact]:
     """The facts of one document, and every figure of its frame that they tell."""
-    blanks = list(Blanks(Table(facts, profile), company).cells())
+    blanks = list(MissingCells(Table(facts, profile), company).cells())
     while blanks:
         table = Table([*facts, *blanks], profile)
         makers = first_makers(all_ties(table))
@@ -65,7 +65,7 @@ def _filled(makers: dict[Fact, Tie], table: Table) -> Iterator[Fact]:
     for blank in makers:
         value = values.of(blank)
         if value is not None:
-            yield replace(blank, text=shown(value, blank), value=value)
+            yield replace(blank, text=printed_like(value, blank), value=value)
 
 
 class _Given(Values):

@@ -15,7 +15,7 @@ from typing import Any
 from usance.disclose.facts import Fact, label
 from usance.disclose.periods import parse_period
 from usance.disclose.table import Table
-from usance.disclose.tie_out.text import Text
+from usance.disclose.tie_out.narrative import NarrativeTies
 from usance.disclose.ties import Kind, Tie
 
 CHANGE = re.compile(r"(?P<line>.+?) - change vs (?P<base>\S+)", re.IGNORECASE)
@@ -24,7 +24,7 @@ GROWTH = re.compile(r"(?P<line>.+?) growth - (?P<end>low|high)", re.IGNORECASE)
 PRICE = re.compile(r"(?P<plan>.+?) average price", re.IGNORECASE)
 
 
-def highlight_ties(table: Table, text: Text) -> Iterator[Tie]:
+def highlight_ties(table: Table, text: NarrativeTies) -> Iterator[Tie]:
     """Every tie of the highlights, the outlook and the share repurchases."""
     for fact in table.numbers:
         line = label(fact.line)
@@ -73,7 +73,7 @@ def _ratio(table: Table, fact: Fact, line: str, whole: str) -> Iterator[Tie]:
         )  # fmt: skip
 
 
-def _growth(table: Table, text: Text, fact: Fact, line: str, end: str) -> Iterator[Tie]:
+def _growth(table: Table, text: NarrativeTies, fact: Fact, line: str, end: str) -> Iterator[Tie]:
     aim = _lines(table, fact, f"{line} - {end}", fact.period.name)
     concept = table.profile.text_lines.get(table.name(line), "")
     before = fact.period.year_before()

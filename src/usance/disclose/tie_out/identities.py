@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from fractions import Fraction
 
 from usance.disclose.facts import NO_CURRENCY, UNITS, Fact
-from usance.disclose.periods import Period, chains
+from usance.disclose.periods import Period, partitions
 from usance.disclose.profile import Identity, Profile
 from usance.disclose.table import Table
 from usance.disclose.ties import Term, Tie
@@ -142,7 +142,7 @@ def shares_over_time(table: Table) -> Iterator[Tie]:
     for target in table.all_of("basic_shares"):
         if target.currency != NO_CURRENCY:
             continue
-        for chain in chains(target.period, table.durations):
+        for chain in partitions(target.period, table.durations):
             facts = [table.find("basic_shares", target, period) for period in chain]
             found = [fact for fact in facts if fact]
             if len(found) == len(chain):

@@ -33,7 +33,7 @@ def frame() -> dict[str, list[dict[str, Any]]]:
     return dict(read_document(FRAME))
 
 
-class Blanks:
+class MissingCells:
     """The cells that a table of one document may lack."""
 
     def __init__(self, table: Table, company: str) -> None:

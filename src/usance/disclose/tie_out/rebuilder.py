@@ -13,13 +13,13 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from usance.disclose.facts import Fact, shown
+from usance.disclose.facts import Fact, printed_like
 from usance.disclose.profile import DEFAULT, Profile, load_profile
 from usance.disclose.reading import read_facts
 from usance.disclose.table import Column, Table
 from usance.disclose.tie_out.all_ties import all_ties
 from usance.disclose.tie_out.plugs import Plugs
-from usance.disclose.tie_out.root_causes import HOLDS, Search
+from usance.disclose.tie_out.root_causes import HOLDS, RootCauseSearch
 from usance.disclose.ties import Kind, Tie, round_to
 
 
@@ -34,7 +34,7 @@ class Difference:
 
     def as_dict(self) -> dict[str, Any]:
         """The difference for programs."""
-        rebuilt = None if self.rebuilt is None else shown(self.rebuilt, self.fact)
+        rebuilt = None if self.rebuilt is None else printed_like(self.rebuilt, self.fact)
         return {
             "kind": self.kind, "rule": self.rule, **self.fact.place(), "rebuilt": rebuilt,
             "printed": self.fact.text,
@@ -73,7 +73,7 @@ def rebuild_facts(facts: Sequence[Fact], profile: Profile) -> Rebuilt:
     """Rebuild from facts that are already read."""
     table = Table(facts, profile)
     ties = all_ties(table)
-    search = Search(ties, Plugs(ties, profile))
+    search = RootCauseSearch(ties, Plugs(ties, profile))
     search.roots()
     makers = first_makers(ties, _given(search))
     values = Values(makers)
@@ -91,7 +91,7 @@ def rebuild_facts(facts: Sequence[Fact], profile: Profile) -> Rebuilt:
 def makers_of(facts: Sequence[Fact], profile: Profile) -> dict[Fact, Tie]:
     """The tie that makes each derived figure; what has none is primary, or a declared plug."""
     ties = all_ties(Table(facts, profile))
-    search = Search(ties, Plugs(ties, profile))
+    search = RootCauseSearch(ties, Plugs(ties, profile))
     search.roots()
     return first_makers(ties, _given(search))
 
@@ -118,7 +118,7 @@ class Values:
         value = tie.expected(lambda fact: self.of(fact) or Fraction(0))
         return value if value is None or tie.step is None else round_to(value, tie.step, tie.method)
 
-    def why(self, tie: Tie, search: Search) -> str:
+    def why(self, tie: Tie, search: RootCauseSearch) -> str:
         """Why a figure came out otherwise: its own tie's kind, or that of what it is made from."""
         if tie in search.plugged:
             return Kind.PLUG.value
@@ -141,7 +141,7 @@ def first_makers(ties: Sequence[Tie], given: Collection[Fact] = ()) -> dict[Fact
     return makers
 
 
-def _given(search: Search) -> set[Fact]:
+def _given(search: RootCauseSearch) -> set[Fact]:
     """Declared plugs: where one line of a column alone carries the residue."""
     columns: dict[Column, list[Fact]] = {}
     for tie in search.plugged:
@@ -151,7 +151,7 @@ def _given(search: Search) -> set[Fact]:
 
 def _line(each: Difference) -> str:
     fact = each.fact
-    rebuilt = "nothing" if each.rebuilt is None else shown(each.rebuilt, fact)
+    rebuilt = "nothing" if each.rebuilt is None else printed_like(each.rebuilt, fact)
     return (
         f"{each.kind}: {fact.line}, {fact.period.written} {fact.currency} ({fact.where}): "
         f"rebuilt {rebuilt}, printed {fact.text}; {each.rule}"

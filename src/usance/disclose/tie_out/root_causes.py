@@ -25,7 +25,7 @@ HOLDS = (Kind.EXACT, Kind.ROUNDED, Kind.INTERVAL)
 
 
 @dataclass(slots=True)
-class Root:
+class RootCause:
     """One cause: the tie that shows it, the cell that is wrong, and what follows from it."""
 
     kind: Kind
@@ -62,7 +62,7 @@ class Change:
         return len(self.mends) - self.spoils
 
 
-class Search:
+class RootCauseSearch:
     """The ties of a table, those that hold and those that do not."""
 
     def __init__(self, ties: Sequence[Tie], plugs: Plugs) -> None:
@@ -82,9 +82,9 @@ class Search:
         """A fact as printed, or as a root has put it right."""
         return self.mended.get(fact, fact.value)
 
-    def roots(self) -> list[Root]:
+    def roots(self) -> list[RootCause]:
         """One root at a time, the one that explains most first."""
-        found: list[Root] = []
+        found: list[RootCause] = []
         for part in self._parts(self.kinds.keys() - self.held):
             open_ = part
             while open_ := self._unplugged(open_):
@@ -111,7 +111,7 @@ class Search:
         if tie.target.currency == self.plugs.profile.translated:
             yield Table.column(tie.target)
 
-    def _next(self, open_: set[Tie]) -> Root:
+    def _next(self, open_: set[Tie]) -> RootCause:
         changes = self._changes(open_)
         best = max(changes, key=lambda each: each.rank, default=None)
         if best and best.gain >= 2 and not _tied(best, changes):
@@ -122,9 +122,9 @@ class Search:
         if best and best.gain >= 1:
             return self._narrowed(best, changes)
         tie = self._in_order(open_)[0]
-        return Root(self.kinds[tie], tie, tie.target, tie.expected(self.read))
+        return RootCause(self.kinds[tie], tie, tie.target, tie.expected(self.read))
 
-    def _changed(self, change: Change, open_: set[Tie]) -> Root:
+    def _changed(self, change: Change, open_: set[Tie]) -> RootCause:
         """The cell is known: put it right and hang what it mends under it."""
         ties = self._in_order(change.mends)
         own = [tie for tie in ties if tie.target is change.cell and self._is_broken(tie)]
@@ -133,16 +133,16 @@ class Search:
         self.mended[change.cell] = change.value
         self.held.update(change.mends)
         kind = self.kinds[first]
-        return Root(kind, first, change.cell, change.value, [t for t in rest if t in open_])
+        return RootCause(kind, first, change.cell, change.value, [t for t in rest if t in open_])
 
-    def _narrowed(self, best: Change, changes: Sequence[Change]) -> Root:
+    def _narrowed(self, best: Change, changes: Sequence[Change]) -> RootCause:
         """Several cells could each be the one: name the tie and list them."""
         tie = self._in_order(best.mends)[0]
         equal = [each for each in changes if each.gain == best.gain and tie in each.mends]
         equal.sort(key=lambda each: each.value not in misreadings(each.cell))
         suspects = list(dict.fromkeys(each.cell for each in equal))
         rest = [each for each in best.mends if each is not tie]
-        return Root(self.kinds[tie], tie, tie.target, tie.expected(self.read), rest, suspects)
+        return RootCause(self.kinds[tie], tie, tie.target, tie.expected(self.read), rest, suspects)
 
     def _is_broken(self, tie: Tie) -> bool:
         return self.kinds[tie] is Kind.BROKEN
@@ -200,13 +200,13 @@ def _tied(best: Change, changes: Sequence[Change]) -> bool:
     return any(each.rank == best.rank and each.cell is not best.cell for each in changes)
 
 
-def gathered(roots: Sequence[Root], kinds: Mapping[Tie, Kind]) -> list[Root]:
+def merge_inherited(roots: Sequence[RootCause], kinds: Mapping[Tie, Kind]) -> list[RootCause]:
     """Roots whose difference is only passed on from a part are put under that part."""
     makers: dict[Fact, list[Fact]] = defaultdict(list)
     for tie, kind in kinds.items():
         if not tie.check_only and not tie.bottom and kind is Kind.EXACT:
             makers[tie.target] += [fact for fact, _ in tie.top]
-    kept: list[Root] = []
+    kept: list[RootCause] = []
     by_cell = {root.cell: root for root in roots}
     for root in roots:
         source = _source(root, by_cell, makers)
@@ -217,9 +217,11 @@ def gathered(roots: Sequence[Root], kinds: Mapping[Tie, Kind]) -> list[Root]:
     return kept
 
 
-def _source(root: Root, by_cell: dict[Fact, Root], makers: dict[Fact, list[Fact]]) -> Root | None:
+def _source(
+    root: RootCause, by_cell: dict[Fact, RootCause], makers: dict[Fact, list[Fact]]
+) -> RootCause | None:
     """The deepest root below this one that has the same rule and, in size, the same difference."""
-    found: Root | None = None
+    found: RootCause | None = None
     frontier, seen = [root.cell], {root.cell}
     while frontier:
         below = [fact for cell in frontier for fact in makers.get(cell, ()) if fact not in seen]
@@ -232,7 +234,7 @@ def _source(root: Root, by_cell: dict[Fact, Root], makers: dict[Fact, list[Fact]
     return found
 
 
-def _passes_on(root: Root, other: Root) -> bool:
+def _passes_on(root: RootCause, other: RootCause) -> bool:
     if root.expected is None or other.expected is None or root.suspects or other.suspects:
         return False
     if root.kind is Kind.RESTATED:

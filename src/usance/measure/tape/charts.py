@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from usance.measure.tape.pack import Pack
+from usance.measure.tape.report import TapeReport
 
 WIDTH, HEIGHT = 560, 240
 _STYLE = {
@@ -24,7 +24,7 @@ MAX_LINES = 12
 """Lines that can be told apart in one chart; of more cohorts the youngest are drawn."""
 
 
-def charts(pack: Pack) -> dict[str, str]:
+def charts(pack: TapeReport) -> dict[str, str]:
     """Every chart there is data for, by name, as SVG text."""
     specs = {
         **{f"vintage_{days}": _vintage(pack, days) for days in pack.mapped.vintages},
@@ -45,7 +45,7 @@ def svg(spec: dict[str, Any]) -> str:
     return drawn
 
 
-def _vintage(pack: Pack, days: int) -> dict[str, Any] | None:
+def _vintage(pack: TapeReport, days: int) -> dict[str, Any] | None:
     rows = [
         {"cohort": pack.cohort(row["cohort"]), "month": row["mob"], "rate": row["rate"]}
         for row in pack.records("vintages")
@@ -57,7 +57,7 @@ def _vintage(pack: Pack, days: int) -> dict[str, Any] | None:
     return lines(rows, "cohort", "month", "month on book", f"more than {days} days, of principal")
 
 
-def _ever(pack: Pack, days: int) -> dict[str, Any] | None:
+def _ever(pack: TapeReport, days: int) -> dict[str, Any] | None:
     rows = [
         {"cohort": pack.cohort(row["cohort"]), "month": row["mob"], "rate": row["rate"]}
         for row in pack.records("ever")
@@ -66,7 +66,7 @@ def _ever(pack: Pack, days: int) -> dict[str, Any] | None:
     return lines(rows, "cohort", "month", "month on book", f"ever more than {days} days, of loans")
 
 
-def _rolls(pack: Pack) -> dict[str, Any] | None:
+def _rolls(pack: TapeReport) -> dict[str, Any] | None:
     rows = [
         {"roll": f"{row['from']} to {row['to']}", "month": row["month"],
          "shown": pack.month(row["month"]), "rate": row["rate_of_balance"]}
@@ -103,7 +103,7 @@ def lines(
     }  # fmt: skip
 
 
-def _matrix(pack: Pack) -> dict[str, Any] | None:
+def _matrix(pack: TapeReport) -> dict[str, Any] | None:
     rows = [
         {"from": row["from"], "to": row["to"], "share": row["share_of_loans"]}
         for row in pack.records("matrix")
@@ -132,7 +132,7 @@ def _matrix(pack: Pack) -> dict[str, Any] | None:
     }  # fmt: skip
 
 
-def _waterfall(pack: Pack) -> dict[str, Any] | None:
+def _waterfall(pack: TapeReport) -> dict[str, Any] | None:
     rows = [row for row in pack.records("waterfall") if not row["segment"]]
     if len(rows) < 2:
         return None

@@ -22,7 +22,7 @@ _HEAD = 1 << 16  # bytes that are enough for a header and to tell text from othe
 _SEPARATORS = (",", ";", "\t", "|")
 
 
-class Given(NamedTuple):
+class FileRows(NamedTuple):
     """What a file holds: its rows as text, how many could not be read, and why."""
 
     table: pa.Table
@@ -36,7 +36,7 @@ def read_rows(
     known: Mapping[str, bool],
     dates: Mapping[str, str],
     places: Mapping[str, str],
-) -> Given:
+) -> FileRows:
     """The named columns as text, missing ones all null, and what is wrong with whole rows.
 
     `dates` says in which format a column that holds real dates is written out as text.
@@ -69,10 +69,10 @@ def read_rows(
             made[key] = _text(data.column(columns[key]), dates.get(key, "%Y-%m-%d"))
         else:
             made[key] = pa.nulls(len(data), pa.string())
-    return Given(pa.table(made), broken, problems)
+    return FileRows(pa.table(made), broken, problems)
 
 
-def _csv(file: Path, wanted: Collection[str]) -> Given:
+def _csv(file: Path, wanted: Collection[str]) -> FileRows:
     from pyarrow import csv
 
     problems: list[UsanceError] = []
@@ -111,7 +111,7 @@ def _csv(file: Path, wanted: Collection[str]) -> Given:
         gone = {number - 1 for number in broken}
         numbers = [n for n in range(1, len(data) + len(gone) + 1) if n not in gone]
         data = data.append_column("", pa.array(numbers))
-    return Given(data, len(broken), problems)
+    return FileRows(data, len(broken), problems)
 
 
 def _separator(file: Path, wanted: Collection[str]) -> str:
@@ -131,11 +131,11 @@ def _separator(file: Path, wanted: Collection[str]) -> str:
     return max(_SEPARATORS, key=found)
 
 
-def _parquet(file: Path) -> Given:
+def _parquet(file: Path) -> FileRows:
     import pyarrow.parquet as pq
 
     try:
-        return Given(pq.ParquetFile(file).read(), 0, [])
+        return FileRows(pq.ParquetFile(file).read(), 0, [])
     except FileNotFoundError:
         raise TapeError(
             "no such file", where=str(file), fix="Check the name and the folder"

@@ -12,13 +12,13 @@ import pyarrow as pa
 
 from usance.measure.errors import TapeError
 from usance.measure.tape.charts import charts
-from usance.measure.tape.pack import Pack
 from usance.measure.tape.page import page
+from usance.measure.tape.report import TapeReport
 
 _MONTHS = ("month", "after_month", "before_month")
 
 
-def summary(pack: Pack) -> dict[str, Any]:
+def summary(pack: TapeReport) -> dict[str, Any]:
     """The pack in a few lines, as `--json` prints it."""
     return {
         "title": pack.mapped.title,
@@ -35,7 +35,7 @@ def summary(pack: Pack) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def write_pack(pack: Pack, folder: Path) -> list[str]:
+def write_report(pack: TapeReport, folder: Path) -> list[str]:
     """Write every file; gives their names."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -53,7 +53,7 @@ def write_pack(pack: Pack, folder: Path) -> list[str]:
     return [*names, "findings.csv", "summary.json", *(f"{n}.svg" for n in drawn), "index.html"]
 
 
-def _write_table(pack: Pack, name: str, folder: Path) -> list[str]:
+def _write_table(pack: TapeReport, name: str, folder: Path) -> list[str]:
     import pyarrow.parquet as pq
 
     rows = [_shown(pack, row) for row in pack.records(name)]
@@ -68,7 +68,7 @@ def _write_table(pack: Pack, name: str, folder: Path) -> list[str]:
     return [f"{name}.csv", f"{name}.parquet", f"{name}.json"]
 
 
-def _shown(pack: Pack, row: Mapping[str, Any]) -> dict[str, Any]:
+def _shown(pack: TapeReport, row: Mapping[str, Any]) -> dict[str, Any]:
     """A row with months and cohorts as people write them, and money named as minor units."""
     made: dict[str, Any] = {}
     for name, value in row.items():
@@ -89,7 +89,7 @@ _MONEY = (
 )  # fmt: skip
 
 
-def _findings(pack: Pack) -> str:
+def _findings(pack: TapeReport) -> str:
     lines = [["where", "what", "fix"], *([e.where, e.what, e.fix] for e in pack.left_out)]
     return "\n".join(",".join(_quoted(cell) for cell in line) for line in lines) + "\n"
 

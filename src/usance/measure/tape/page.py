@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from string import Template
 
-from usance.measure.tape.pack import Pack
+from usance.measure.tape.report import TapeReport
 
 _CHARTS = {
     "roll_rates": "Roll rates: the balance of a bucket over that of the bucket before, a month "
@@ -18,7 +18,7 @@ _CHARTS = {
 _MAX_MONTHS = (0, 3, 6, 9, 12, 18, 24, 36, 48, 60)
 
 
-def page(pack: Pack, charts: Mapping[str, str]) -> str:
+def page(pack: TapeReport, charts: Mapping[str, str]) -> str:
     """The whole page."""
     sections = [
         *(_vintages(pack, days, charts) for days in pack.mapped.vintages),
@@ -43,7 +43,7 @@ def percent(rate: float | None) -> str:
     return "no data" if rate is None else f"{rate:.2%}"
 
 
-def _facts(pack: Pack) -> str:
+def _facts(pack: TapeReport) -> str:
     months = [row["month"] for row in pack.records("waterfall") if not row["segment"]]
     pairs = [
         ("loans", f"{pack.loans:,}"),
@@ -62,7 +62,7 @@ def _charted(name: str, charts: Mapping[str, str]) -> str:
     return f"<section><h2>{heading}</h2><p>{_CHARTS[name]}</p>{charts[name]}</section>"
 
 
-def _vintages(pack: Pack, days: int, charts: Mapping[str, str]) -> str:
+def _vintages(pack: TapeReport, days: int, charts: Mapping[str, str]) -> str:
     rows = [
         row for row in pack.records("vintages")
         if not row["segment"] and row["days"] == days and row["complete"]
@@ -77,7 +77,7 @@ def _vintages(pack: Pack, days: int, charts: Mapping[str, str]) -> str:
     return _by_age(pack, f"Vintage {days}+", note, cells, sizes, charts.get(f"vintage_{days}", ""))
 
 
-def _ever(pack: Pack, days: int, charts: Mapping[str, str]) -> str:
+def _ever(pack: TapeReport, days: int, charts: Mapping[str, str]) -> str:
     rows = [
         row for row in pack.records("ever")
         if not row["segment"] and row["days"] == days and row["rate"] is not None
@@ -92,7 +92,7 @@ def _ever(pack: Pack, days: int, charts: Mapping[str, str]) -> str:
 
 
 def _by_age(
-    pack: Pack, heading: str, note: str, cells: Mapping[tuple[int, int], str],
+    pack: TapeReport, heading: str, note: str, cells: Mapping[tuple[int, int], str],
     sizes: Mapping[int, str], chart: str,
 ) -> str:  # fmt: skip
     ages = [mob for mob in _MAX_MONTHS if any(age == mob for _, age in cells)]
@@ -104,7 +104,7 @@ def _by_age(
     return f"<section><h2>{heading}</h2><p>{note}</p>{chart}{_table(header, rows)}</section>"
 
 
-def _matrix(pack: Pack) -> str:
+def _matrix(pack: TapeReport) -> str:
     rows = [row for row in pack.records("matrix") if not row["segment"]]
     labels = [state.label for state in pack.mapped.states]
     shares = {(row["from"], row["to"]): row for row in rows}
@@ -120,7 +120,7 @@ def _matrix(pack: Pack) -> str:
     )
 
 
-def _cohorts(pack: Pack) -> str:
+def _cohorts(pack: TapeReport) -> str:
     rows = [
         [pack.cohort(row["cohort"]), row["status"], f"{row['loans']:,}",
          *([pack.amount(row["principal"]), pack.amount(row["balance"])] if pack.has_money else [])]
@@ -131,7 +131,7 @@ def _cohorts(pack: Pack) -> str:
     return f"<section><h2>Cohorts at their last month</h2>{_table(header, rows)}</section>"
 
 
-def _waterfall(pack: Pack) -> str:
+def _waterfall(pack: TapeReport) -> str:
     names = ["opening", "new", "drawn", "returned", "repaid", "charged_off", "gone", "closing"]
     rows = [
         [pack.month(row["month"]), *(pack.amount(row[name]) for name in names)]
@@ -146,7 +146,7 @@ def _waterfall(pack: Pack) -> str:
     return f"<section><h2>Balance by month</h2><p>{note}</p>{_table(header, rows)}</section>"
 
 
-def _findings(pack: Pack) -> str:
+def _findings(pack: TapeReport) -> str:
     gaps = [
         f"row {row['row']}: loan {row['loan']} has no row between {pack.month(row['after_month'])} "
         f"and {pack.month(row['before_month'])}"

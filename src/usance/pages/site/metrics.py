@@ -15,7 +15,7 @@ from usance.measure.definitions import Definition, load_definitions
 from usance.measure.inputs import Inputs
 from usance.measure.metrics import RESTATED, measure, metrics_table
 from usance.measure.metrics import shown_value as cohort_name
-from usance.measure.spans import Span
+from usance.measure.periods import MetricPeriod
 from usance.pages.charts import columns, lines, spark
 from usance.pages.markup import Html, joined, link, tag
 from usance.pages.numbers import MINUS, grouped, money, percent, words
@@ -60,10 +60,10 @@ class Measured:
         last = self.view.flow_periods[-1]
         first = last.before + timedelta(days=1)
         if last.label.startswith("until"):
-            first = Span.containing(last.day, "quarter").start
+            first = MetricPeriod.containing(last.day, "quarter").start
         found = measure(
             Inputs.of_book(self.view.book), names, as_of=last.day, by=by,
-            period=Span(first, last.day),
+            period=MetricPeriod(first, last.day),
         )  # fmt: skip
         rows = metrics_table(found).to_pylist()
         return [row for row in rows if row["series"] == RESTATED]

@@ -11,7 +11,11 @@ from usance.books.statements import cash
 from usance.books.statements.matrix import COLUMNS
 from usance.books.statements.primary import ATTRIBUTABLE
 from usance.disclose.release import exact as e
-from usance.disclose.release.business import BUSINESS, load_highlights, load_vintages
+from usance.disclose.release.business_highlights import (
+    BUSINESS_HIGHLIGHTS,
+    load_highlights,
+    load_vintages,
+)
 from usance.disclose.release.figure import slug
 from usance.pages.markup import Html, joined, link, tag
 from usance.pages.site.metrics import Measured
@@ -83,7 +87,10 @@ class Targets:
 
     >>> places = {"operations/net-income": "/lines/net.html"}
     >>> targets = Targets(places, {"c-m2": "/metrics/c_m2.html"})
-    >>> targets.of("release_results", "net-income"), targets.of(BUSINESS, "c-m2-incomplete")
+    >>> (
+    ...     targets.of("release_results", "net-income"),
+    ...     targets.of(BUSINESS_HIGHLIGHTS, "c-m2-incomplete"),
+    ... )
     ('/lines/net.html', '/metrics/c_m2.html')
     """
 
@@ -92,7 +99,7 @@ class Targets:
 
     def of(self, statement: str, line: str) -> str | None:
         """The page of a figure, if there is one for it."""
-        if statement == BUSINESS:
+        if statement == BUSINESS_HIGHLIGHTS:
             # A line is followed by what is told of it: that it is incomplete, its change.
             known = [each for each in self.business if line.startswith(each)]
             return self.business[max(known, key=len)] if known else None

@@ -26,14 +26,14 @@ from usance.disclose.facts import MONEY, NO_CURRENCY, UNITS, Fact
 from usance.disclose.periods import Period
 from usance.disclose.profile import Profile, load_profile
 from usance.disclose.reading import read_facts
-from usance.disclose.release.business import INCOMPLETE, load_highlights
-from usance.disclose.release.figures import Release
+from usance.disclose.release.business_highlights import INCOMPLETE, load_highlights
 from usance.disclose.release.filer import Filer
 from usance.disclose.release.publication import release_of
+from usance.disclose.release.release import Release
 from usance.measure.definitions import load_definitions
 from usance.measure.inputs import Inputs
 from usance.measure.metrics import measure
-from usance.measure.spans import Span
+from usance.measure.periods import MetricPeriod
 from usance.twin.compare.tolerances import Rules, Tolerance, load_rules
 
 STATEMENTS = (
@@ -160,9 +160,9 @@ def _ripe(book: Book, release: Release) -> Iterator[tuple[Key, Fraction]]:
         metric = next((one.metric for one in load_highlights() if one.line == line), "")
         if line == each.line or not metric:
             continue
-        span = Span.of(each.period)
+        span = MetricPeriod.of(each.period)
         waits = timedelta(days=max(one.complete_after_days for one in load_definitions()[metric]))
-        until = Span(span.start, min(span.end, known - waits))
+        until = MetricPeriod(span.start, min(span.end, known - waits))
         for found in measure(Inputs.of_book(book), [metric], as_of=known, period=until):
             if not found.dimensions and found.denominator:
                 share = 100 * Fraction(found.numerator, found.denominator)

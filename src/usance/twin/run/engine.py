@@ -8,7 +8,7 @@ from typing import Protocol, TypeVar
 from usance.base.compiled import available_cores
 from usance.base.concurrency import in_idle_time, parallel_map
 from usance.base.errors import unknown
-from usance.measure.duck import shared
+from usance.measure.duckdb_connection import shared_connection
 from usance.twin.run.stage_output import Part
 from usance.twin.run.stages import Work
 
@@ -41,7 +41,9 @@ class Local:
 
     def __init__(self, workers: int | None = None) -> None:
         self.workers = workers or available_cores()
-        with shared():  # it begins before there is memory that it would make others give back
+        with (
+            shared_connection()
+        ):  # it begins before there is memory that it would make others give back
             pass
 
     def parts(self, work: Work, numbers: Sequence[int]) -> Iterator[Part]:

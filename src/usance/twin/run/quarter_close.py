@@ -24,7 +24,7 @@ from usance.disclose.release.filer import parse_filer, read_filer
 from usance.disclose.release.publication import publish, release_of
 from usance.measure.inputs import Inputs
 from usance.measure.metrics import measure, metrics_table
-from usance.measure.spans import Span
+from usance.measure.periods import MetricPeriod
 from usance.twin.errors import RunError
 from usance.twin.month.moments import end_of_month
 from usance.world.scenario.file import write_policies
@@ -74,7 +74,7 @@ def _shipped() -> Parameters:
 
 def measured(book: Book, period: ClosePeriod, engine: str = "duckdb") -> pa.Table:
     """The whole pack of metrics of a closed quarter."""
-    as_of, span = last_of_month(period.last_month), Span.of(period.label)
+    as_of, span = last_of_month(period.last_month), MetricPeriod.of(period.label)
     results = measure(Inputs.of_book(book), as_of=as_of, period=span, engine=engine)
     return metrics_table(results)
 

@@ -33,7 +33,7 @@ from usance.base.parquet import sha256_of
 from usance.base.publish import replace as replace_file
 from usance.base.step import MANIFEST, Step
 from usance.books.periods import ClosePeriod
-from usance.measure.duck import all_cores
+from usance.measure.duckdb_connection import use_all_cores
 from usance.twin.errors import RunError
 from usance.twin.month.loan_terms import cells_table
 from usance.twin.month.routing import Routing, route_month
@@ -143,7 +143,7 @@ class Runner:
                 getattr(self, f"_{stage}")(month)
                 self.seconds[stage] += self.clock() - started
             self.reached += self._size(month)
-        with all_cores():  # nothing follows that would need the memory again
+        with use_all_cores():  # nothing follows that would need the memory again
             self._take_metrics()
             figures = self._finish(self.clock() - begun)
         self.progress("done", self.whole, self.whole)

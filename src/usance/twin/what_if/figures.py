@@ -11,7 +11,7 @@ from usance.base.book import Book
 from usance.disclose.release.exact import SHEET, SHEET_MATRIX
 from usance.measure.inputs import Inputs
 from usance.measure.metrics import RESTATED, measure, metrics_table
-from usance.measure.spans import Span
+from usance.measure.periods import MetricPeriod
 from usance.pages.site.book_view import BookView, Period
 from usance.pages.site.metrics import DIVIDED, Row
 from usance.pages.site.statements import MATRICES, TITLES, amounts_of, lines_in
@@ -45,7 +45,7 @@ def figures_of(book: Book) -> dict[Place, Fraction]:
 
 def _divided(book: Book, period: Period) -> list[Row]:
     """Some metrics of a period by funding model."""
-    span = Span(period.before + timedelta(days=1), period.day)
+    span = MetricPeriod(period.before + timedelta(days=1), period.day)
     inputs = Inputs.of_book(book)
     found = measure(inputs, DIVIDED, as_of=period.day, by=("model",), period=span)
     return list(metrics_table(found).to_pylist())

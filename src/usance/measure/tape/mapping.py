@@ -8,10 +8,10 @@ statuses: {X: absent, C: closed, "0": 1-29, "1": 30-59, "2": 60-89, "3": 90+}
 cohorts: half_year
 ```
 
->>> made = parse_map("rows: loan_month\ncolumns: {loan: ID, month: M, days_past_due: DPD}")
+>>> made = parse_mapping("rows: loan_month\ncolumns: {loan: ID, month: M, days_past_due: DPD}")
 >>> made.columns["days_past_due"], made.cohorts, made.vintages
 ('DPD', 'quarter', (30, 180))
->>> parse_map("rows: loan_month\ncolumns: {loan: ID, month: M}\ncohorts: decade", "map.yaml")
+>>> parse_mapping("rows: loan_month\ncolumns: {loan: ID, month: M}\ncohorts: decade", "map.yaml")
 Traceback (most recent call last):
 usance.base.errors.Problems: map.yaml: 2 problems
 - map.yaml line 3, cohorts: unknown cohorts 'decade'. Choices: month, quarter, half_year, year.
@@ -33,7 +33,7 @@ from usance.base.documents import parse_json, parse_yaml, read_text
 from usance.base.errors import UsanceError, raise_all, unknown
 from usance.base.fields import Fields, day, document_places, text, whole_of
 from usance.measure.errors import TapeError
-from usance.measure.tape.states import BY_DAYS, State
+from usance.measure.tape.loan_states import BY_DAYS, State
 
 LOAN_MONTH = {
     "loan": True, "month": False, "status": False, "days_past_due": False, "balance": False,
@@ -69,7 +69,7 @@ class Payments:
 
 
 @dataclass(frozen=True, slots=True)
-class TapeMap:
+class TapeMapping:
     """A mapping that can be used."""
 
     rows: str
@@ -111,12 +111,12 @@ class TapeMap:
         return COHORTS[self.cohorts]
 
 
-def read_map(path: Path | str) -> TapeMap:
+def read_mapping(path: Path | str) -> TapeMapping:
     """The mapping in a YAML or JSON file, or everything that is wrong with it."""
-    return parse_map(read_text(path), str(path))
+    return parse_mapping(read_text(path), str(path))
 
 
-def parse_map(given: str, where: str = "map") -> TapeMap:
+def parse_mapping(given: str, where: str = "map") -> TapeMapping:
     """The mapping in a text."""
     read = parse_json if where.endswith(".json") else parse_yaml
     problems: list[UsanceError] = []
@@ -145,7 +145,7 @@ def parse_map(given: str, where: str = "map") -> TapeMap:
     parts |= {"states": statuses} if statuses else {}
     parts["closed_stay"] = rows == "loan" if closed is None else closed == "stay"
     places = {key: fields.where("columns", key) for key in columns}
-    return TapeMap(
+    return TapeMapping(
         columns=columns, leave_out=bad_rows == "leave_out", payments=payments, places=places,
         **parts,
     )  # fmt: skip

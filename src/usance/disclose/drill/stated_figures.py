@@ -8,11 +8,11 @@ from usance.books.group.facts import GroupFact
 from usance.books.group.kinds import GroupKind
 from usance.capital.dividends import Dividend
 from usance.disclose.facts import Fact
-from usance.disclose.release.actions import DIVIDEND, REPURCHASE, dividend_period
-from usance.disclose.release.figures import Release
+from usance.disclose.release.corporate_actions import DIVIDEND, REPURCHASE, dividend_period
 from usance.disclose.release.outlook import OUTLOOK
+from usance.disclose.release.release import Release
 
-Stated = tuple[str, tuple[int, ...]]
+Source = tuple[str, tuple[int, ...]]
 """Where it is stated, in words, and the facts of the group that state it."""
 _SHARES = (
     GroupKind.SHARES_ISSUED, GroupKind.SHARES_REPURCHASED, GroupKind.SHARES_RETIRED,
@@ -21,7 +21,7 @@ _SHARES = (
 )  # fmt: skip
 
 
-def stated_of(release: Release, fact: Fact) -> Stated:
+def source_of(release: Release, fact: Fact) -> Source:
     """Where a figure is stated; nothing for one that is made from others."""
     if fact.statement == OUTLOOK:
         return "the announcement, beside the printed figure of the year before", ()
@@ -45,7 +45,7 @@ def _is_for(release: Release, dividend: Dividend, fact: Fact) -> bool:
     return fact.period.name == (dividend_period(dividend) or release.spans.now.name)
 
 
-def _actions(release: Release, named: Iterable[tuple[str, str]]) -> Stated:
+def _actions(release: Release, named: Iterable[tuple[str, str]]) -> Source:
     listed = list(named)
     ids = [number for name, _ in listed for number in release.actions.fact_ids.get(name, ())]
     return ", ".join(where for _, where in listed if where), tuple(ids)
@@ -55,7 +55,7 @@ def _ids(facts: Iterable[GroupFact], kinds: tuple[GroupKind, ...]) -> tuple[int,
     return tuple(each.fact_id for each in facts if each.kind in kinds)
 
 
-def told(
+def group_fact_rows(
     facts: Iterable[GroupFact], wanted: Iterable[int]
 ) -> Iterator[tuple[int, dict[str, object]]]:
     """Some facts of the group by number, as a drill tells them."""

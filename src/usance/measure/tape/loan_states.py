@@ -20,7 +20,7 @@ from itertools import pairwise
 from usance.base.codes import Code
 from usance.base.errors import DocumentError
 
-FOREVER = 32_767
+MAX_DAYS = 32_767
 """The last day of an open range, and of a charge-off: later than any day past due counted."""
 
 _RANGE = re.compile(r"(?P<first>[0-9]{1,4})(?:-(?P<last>[0-9]{1,4})|(?P<open>\+))")
@@ -51,12 +51,12 @@ class State:
         found = _RANGE.fullmatch(meaning)
         if found:
             first = int(found["first"])
-            last = FOREVER if found["open"] else int(found["last"])
+            last = MAX_DAYS if found["open"] else int(found["last"])
             if first <= last and last > 0:
                 return cls(label, StateKind.PAST_DUE, first, last)
         for kind in StateKind:
             if meaning == kind.label and kind is not StateKind.PAST_DUE:
-                last = FOREVER if kind is StateKind.CHARGED_OFF else 0
+                last = MAX_DAYS if kind is StateKind.CHARGED_OFF else 0
                 return cls(label, kind, last, last)
         raise DocumentError(
             f"{meaning!r} is no state",
@@ -80,10 +80,10 @@ BY_DAYS: tuple[State, ...] = (
 """The buckets of the platform itself: 0 current, 1-7 by days; then closed and charged off."""
 
 
-def chain(states: Sequence[State]) -> list[tuple[int, int]]:
+def roll_steps(states: Sequence[State]) -> list[tuple[int, int]]:
     """The successive buckets that roll rates are taken between, as positions in `states`.
 
-    >>> chain(BY_DAYS)[:2]
+    >>> roll_steps(BY_DAYS)[:2]
     [(0, 1), (1, 2)]
     """
     buckets = [

@@ -1,6 +1,6 @@
 """The tables metrics are asked of: those of a book, and a few joined from them.
 
-`COLUMNS` says of each which columns it has; `view` makes the Ibis expression.
+`COLUMNS` says of each which columns it has; `relation` makes the Ibis expression.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from usance.base.ids import USER_SHIFT
 from usance.base.tables import TABLES
 from usance.measure.engines import unbound
 
-BAD_BUCKET = 4  # more than 90 days past due
+DEFAULT_BUCKET = 4  # more than 90 days past due
 CLOSED_STATE = 8  # after the buckets 0 to 7
-CLOSES_A_MONTH = 100  # a close's number is its month × 100 + its version
+MAX_CLOSES_PER_MONTH = 100  # a close's number is its month × 100 + its version
 PROVISIONS = (
     "loan_provision", "receivable_provision", "contract_provision", "contingent_provision",
 )  # fmt: skip
@@ -25,9 +25,19 @@ PROVISIONS = (
 RARE_FACTS = (int(FactKind.CHARGED_OFF), int(FactKind.RECOVERED))
 """Kinds that few facts have: they are asked apart from the many payments."""
 
-_OWN = ("users", "decisions", "sources", "limits", "routing", "loans", "tape", "dues", "postings")
-NEEDS: Mapping[str, tuple[str, ...]] = {
-    **{name: (name,) for name in _OWN},
+_STORED = (
+    "users",
+    "decisions",
+    "sources",
+    "limits",
+    "routing",
+    "loans",
+    "tape",
+    "dues",
+    "postings",
+)
+SOURCE_TABLES: Mapping[str, tuple[str, ...]] = {
+    **{name: (name,) for name in _STORED},
     "limits": ("limits", "sources"),
     "approvals": ("decisions", "users"),
     "matches": ("routing", "requests"),
@@ -38,7 +48,7 @@ NEEDS: Mapping[str, tuple[str, ...]] = {
 }
 """The tables of a book each view is made from."""
 
-_MORE = {
+_DERIVED_COLUMNS = {
     "loans": {"user_id": "", "tenor_thirtieths": "", "cohort": ""},
     "decisions": {"user_id": "", "score_band": ""},
     "tape": {"state": ""},
@@ -52,8 +62,8 @@ COLUMNS: Mapping[str, Mapping[str, str]] = {
             for column in TABLES[name].columns
             if not column.optional or column.default is not None
         }
-        | _MORE.get(name, {})
-        for name in _OWN
+        | _DERIVED_COLUMNS.get(name, {})
+        for name in _STORED
     },
     "approvals": {"user_id": "", "booked_at": "moment", "channel": "", "region": ""},
     "matches": {"loan_id": "", "at": "moment", "source": "", "waited_us": ""},
@@ -66,7 +76,7 @@ COLUMNS: Mapping[str, Mapping[str, str]] = {
     "provisions": {"period": "", "cell": "", "provision_minor": ""},
 }  # fmt: skip
 
-WHEN = {
+TIME_COLUMNS = {
     "users": "registered_on", "decisions": "booked_at", "sources": "valid_from",
     "limits": "valid_from", "routing": "at", "loans": "disbursed_on", "tape": "month",
     "dues": "due_on", "postings": "period", "approvals": "booked_at", "matches": "at",
@@ -76,9 +86,9 @@ WHEN = {
 """The column that says when a row of each view counts."""
 
 
-def view(name: str) -> Any:
+def relation(name: str) -> Any:
     """A view as an Ibis expression over unbound tables."""
-    return _VIEWS[name]() if name in _VIEWS else unbound(name)
+    return _RELATIONS[name]() if name in _RELATIONS else unbound(name)
 
 
 def _loans() -> Any:
@@ -157,7 +167,7 @@ def _matches() -> Any:
     return joined.mutate(waited_us=waited.cast("int64"))
 
 
-def standing(facts: Any) -> Any:
+def unreversed(facts: Any) -> Any:
     """Facts without the reversed ones and their reversals."""
     reversals = facts.filter(facts.kind == int(FactKind.REVERSED))
     gone = reversals.select("loan_id", reversed_ref=reversals.arg)
@@ -180,7 +190,7 @@ def outcomes(since_month: int = 0) -> Any:
 
     loans, decisions, tape = unbound("loans"), unbound("decisions"), unbound("tape")
     loans = loans.filter(loans.terms_no == 1)
-    late = tape.filter((tape.bucket >= BAD_BUCKET) & (tape.month >= since_month))
+    late = tape.filter((tape.bucket >= DEFAULT_BUCKET) & (tape.month >= since_month))
     late = late.select("loan_id").distinct().mutate(bad=ibis.literal(1, "int64"))
     given = decisions.select("decision_id", "pd_ppm", "model_no")
     joined = loans.join(given, "decision_id").left_join(late, "loan_id")
@@ -193,7 +203,7 @@ def _provisions() -> Any:
     new = sums.filter(sums.is_new == 1)
     total = reduce(add, (new[name].cast("int64") for name in PROVISIONS))
     return new.select(
-        "cell", period=(new.close_no // CLOSES_A_MONTH).cast("int64"), provision_minor=total
+        "cell", period=(new.close_no // MAX_CLOSES_PER_MONTH).cast("int64"), provision_minor=total
     )
 
 
@@ -202,7 +212,7 @@ def _user(column: Any) -> Any:
     return column >> USER_SHIFT
 
 
-_VIEWS: Mapping[str, Callable[[], Any]] = {
+_RELATIONS: Mapping[str, Callable[[], Any]] = {
     "loans": _loans,
     "decisions": _decisions,
     "tape": _tape,
@@ -211,7 +221,7 @@ _VIEWS: Mapping[str, Callable[[], Any]] = {
     "limits": _limits,
     "approvals": _approvals,
     "matches": _matches,
-    "standing_facts": lambda: standing(unbound("facts")),
+    "standing_facts": lambda: unreversed(unbound("facts")),
     "outcomes": outcomes,
     "provisions": _provisions,
 }

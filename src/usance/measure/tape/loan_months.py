@@ -16,11 +16,10 @@ import pyarrow as pa
 
 from usance.base.dates import from_day, to_month
 from usance.base.errors import UsanceError, raise_all
-from usance.measure.duck import connect
+from usance.measure.duckdb_connection import connect
 from usance.measure.errors import TapeError
 from usance.measure.tape.file import read_rows
-from usance.measure.tape.map import AMOUNTS, LOAN, LOAN_MONTH, PAYMENTS, TapeMap
-from usance.measure.tape.sql import (
+from usance.measure.tape.loan_month_sql import (
     LOAN_CELLS,
     LOAN_MONTH_CELLS,
     LOAN_MONTH_ROWS,
@@ -33,14 +32,15 @@ from usance.measure.tape.sql import (
     SUMS,
     UNUSED,
 )
-from usance.measure.tape.states import BY_DAYS
+from usance.measure.tape.loan_states import BY_DAYS
+from usance.measure.tape.mapping import AMOUNTS, LOAN, LOAN_MONTH, PAYMENTS, TapeMapping
 
 _MAX_MONEY = 1 << 62  # minor units, what sums of whole numbers hold with room to spare
 _MAX_PROBLEMS = 1_000  # a file with more is of another kind; the rest would not help
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class LoanMonths:
     """Clean rows (loan, month, state, balance, principal, cohort), loan names, what was wrong."""
 
     table: pa.Table
@@ -49,7 +49,7 @@ class Rows:
     left_out: tuple[UsanceError, ...]
 
 
-def tape_rows(path: Path | str, mapped: TapeMap) -> Rows:
+def read_loan_months(path: Path | str, mapped: TapeMapping) -> LoanMonths:
     """The rows of a file by its mapping; problems are raised, or kept where rows are left out."""
     with connect() as engine:
         states = [(place, each.label, each.kind) for place, each in enumerate(mapped.states)]
@@ -69,30 +69,30 @@ def tape_rows(path: Path | str, mapped: TapeMap) -> Rows:
             raise TapeError("its amounts add up to too much", where=str(path), fix=fix)
         refs = engine.sql(REFS).to_arrow_table()
         unused = engine.sql(UNUSED).fetchall()[0][0]
-    return Rows(made, refs, unused + broken, tuple(problems))
+    return LoanMonths(made, refs, unused + broken, tuple(problems))
 
 
-_Made: TypeAlias = tuple[list[UsanceError], int, pa.Table]
+_Parsed: TypeAlias = tuple[list[UsanceError], int, pa.Table]
 """What is wrong, how many rows could not be read at all, and the rows made."""
 
 
-def _loan_months(engine: Any, path: Path | str, mapped: TapeMap) -> _Made:
+def _loan_months(engine: Any, path: Path | str, mapped: TapeMapping) -> _Parsed:
     formats = {"month": mapped.months, "cohort": mapped.months}
     given, broken, problems = read_rows(path, mapped.columns, LOAN_MONTH, formats, mapped.places)
     engine.register("given", _amounts(given, mapped))
     engine.sql(LOAN_MONTH_CELLS, params=_parameters(mapped)).create("cells")
-    problems += _problems(engine.sql(MONTH_PROBLEMS, params=_named(mapped)), path)
+    problems += _problems(engine.sql(MONTH_PROBLEMS, params=_named_columns(mapped)), path)
     rows = engine.sql(LOAN_MONTH_ROWS, params={"by_status": mapped.by_status}).to_arrow_table()
     return problems, broken, rows
 
 
-def _loans(engine: Any, path: Path | str, mapped: TapeMap) -> _Made:
+def _loans(engine: Any, path: Path | str, mapped: TapeMapping) -> _Parsed:
     formats = dict.fromkeys(LOAN, mapped.dates[0])
     given, broken, problems = read_rows(path, mapped.columns, LOAN, formats, mapped.places)
     engine.register("given", _amounts(given, mapped))
     units = 10**mapped.currency.exponent
     engine.sql(LOAN_CELLS, params={"dates": list(mapped.dates), "units": units}).create("cells")
-    problems += _problems(engine.sql(LOAN_PROBLEMS, params=_named(mapped)), path)
+    problems += _problems(engine.sql(LOAN_PROBLEMS, params=_named_columns(mapped)), path)
     paid = pa.table({name: pa.nulls(0, pa.string()) for name in PAYMENTS} | _NO_ROWS)
     if mapped.payments is not None:
         file = Path(path).parent / mapped.payments.file
@@ -115,7 +115,7 @@ def _loans(engine: Any, path: Path | str, mapped: TapeMap) -> _Made:
 _MONEY = ("balance", "principal", "total_due", "charged_off", "amount")
 
 
-def _amounts(given: pa.Table, mapped: TapeMap) -> pa.Table:
+def _amounts(given: pa.Table, mapped: TapeMapping) -> pa.Table:
     """Amounts with a point and no groups; what the mapping does not describe stays as it is."""
     import pyarrow.compute as pc
 
@@ -137,7 +137,7 @@ def _amounts(given: pa.Table, mapped: TapeMap) -> pa.Table:
 _NO_ROWS = {"row": pa.nulls(0, pa.int64())}
 
 
-def _month_ends(engine: Any, mapped: TapeMap) -> pa.Table:
+def _month_ends(engine: Any, mapped: TapeMapping) -> pa.Table:
     """Every month from the first disbursement to `as_of`, with the day it is seen on."""
     from usance.base.dates import last_of_month
 
@@ -151,7 +151,7 @@ def _month_ends(engine: Any, mapped: TapeMap) -> pa.Table:
     return _table(days, ("month", "seen_on"), (pa.int32(), pa.date32()))
 
 
-def _parameters(mapped: TapeMap) -> dict[str, Any]:
+def _parameters(mapped: TapeMapping) -> dict[str, Any]:
     return {
         "months": "%Y-%m" if mapped.relative else mapped.months,
         "relative": mapped.relative,
@@ -163,7 +163,7 @@ def _parameters(mapped: TapeMap) -> dict[str, Any]:
     }
 
 
-def _named(mapped: TapeMap) -> dict[str, Any]:
+def _named_columns(mapped: TapeMapping) -> dict[str, Any]:
     """Which optional columns the mapping names: only their cells can be wrong."""
     known = LOAN_MONTH if mapped.rows == "loan_month" else LOAN
     wanted = ("cohort", "balance", "principal") if mapped.rows == "loan_month" else (

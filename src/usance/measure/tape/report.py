@@ -15,11 +15,11 @@ import pyarrow as pa
 
 from usance.base.dates import format_month
 from usance.base.errors import UsanceError
-from usance.measure.duck import connect
-from usance.measure.tape import pack_sql
-from usance.measure.tape.map import TapeMap, read_map
-from usance.measure.tape.rows import Rows, tape_rows
-from usance.measure.tape.states import State, chain
+from usance.measure.duckdb_connection import connect
+from usance.measure.tape import report_sql as pack_sql
+from usance.measure.tape.loan_months import LoanMonths, read_loan_months
+from usance.measure.tape.loan_states import State, roll_steps
+from usance.measure.tape.mapping import TapeMapping, read_mapping
 
 RATES = {
     "matrix": {"share_of_loans": ("loans", "loans_from"),
@@ -44,10 +44,10 @@ _QUERIES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Pack:
+class TapeReport:
     """Everything measured on one tape."""
 
-    mapped: TapeMap
+    mapped: TapeMapping
     tables: Mapping[str, pa.Table]
     rows: int
     loans: int
@@ -81,7 +81,7 @@ class Pack:
     def cohort(self, number: int) -> str:
         """A cohort as people write it.
 
-        >>> Pack(TapeMap("loan", {}), {}, 0, 0, 0, {}, ()).cohort(648)
+        >>> TapeReport(TapeMapping("loan", {}), {}, 0, 0, 0, {}, ()).cohort(648)
         '2024Q1'
         """
         size = self.mapped.cohort_months
@@ -91,13 +91,13 @@ class Pack:
         return f"{year}{ {3: 'Q', 6: 'H'}[size] }{part}" if size < 12 else str(year)
 
 
-def measure_tape(path: Path | str, mapping: TapeMap | Path | str) -> Pack:
+def measure_tape(path: Path | str, mapping: TapeMapping | Path | str) -> TapeReport:
     """The pack of a file by its mapping, or everything that is wrong with either."""
-    mapped = mapping if isinstance(mapping, TapeMap) else read_map(mapping)
-    return pack(tape_rows(path, mapped), mapped)
+    mapped = mapping if isinstance(mapping, TapeMapping) else read_mapping(mapping)
+    return tape_report(read_loan_months(path, mapped), mapped)
 
 
-def pack(rows: Rows, mapped: TapeMap) -> Pack:
+def tape_report(rows: LoanMonths, mapped: TapeMapping) -> TapeReport:
     """The measures of clean rows."""
     with connect() as engine:
         _register(engine, rows, mapped)
@@ -110,16 +110,16 @@ def pack(rows: Rows, mapped: TapeMap) -> Pack:
         engine.sql(pack_sql.PANEL, params=parameters).create("panel")
         tables = {name: engine.sql(query).to_arrow_table() for name, query in _QUERIES.items()}
         ever = dict(engine.sql(pack_sql.EVER_TOTAL).fetchall())
-    return Pack(
+    return TapeReport(
         mapped, tables, rows.table.num_rows, rows.refs.num_rows, rows.unused, ever, rows.left_out
     )
 
 
-def _register(engine: Any, rows: Rows, mapped: TapeMap) -> None:
+def _register(engine: Any, rows: LoanMonths, mapped: TapeMapping) -> None:
     engine.register("made", rows.table)
     engine.register("refs", rows.refs)
     engine.register("states", _states(mapped.states))
-    steps = chain(mapped.states)
+    steps = roll_steps(mapped.states)
     links = {
         "step": pa.array(range(len(steps)), pa.int32()),
         "from_state": pa.array([one for one, _ in steps], pa.int32()),

@@ -2,7 +2,7 @@
 
 >>> from usance.measure.definitions import load_definitions
 >>> late = load_definitions()["vintage_30"][0].numerator
->>> cube_of("tape", late, ["cohort", "mob", "cell"]).dimensions
+>>> preaggregation_for("tape", late, ["cohort", "mob", "cell"]).dimensions
 ('month', 'cohort', 'mob', 'cell')
 """
 
@@ -11,16 +11,16 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any, NamedTuple
 
-from usance.measure.definitions import Part
+from usance.measure.definitions import Aggregate
 from usance.measure.expressions import columns_of
 
-ROWS = "rows"
+ROW_COUNT = "rows"
 """The column of a cube that says how many rows of the table a sum is over."""
-INSIDE = "inside"
+IN_PERIOD = "inside"
 """The column of a cube without moments: 1 where a row counts in the period, 0 before it."""
 
 
-class Cube(NamedTuple):
+class PreAggregation(NamedTuple):
     """A table's amounts added up by some of its columns."""
 
     table: str
@@ -30,26 +30,28 @@ class Cube(NamedTuple):
     def of(self, rows: Any) -> Any:
         """The cube of some rows of the table, as an Ibis expression."""
         sums = {name: rows[name].cast("int64").sum().cast("int64") for name in self.amounts}
-        return rows.group_by(list(self.dimensions)).agg(**sums, **{ROWS: rows.count()})
+        return rows.group_by(list(self.dimensions)).agg(**sums, **{ROW_COUNT: rows.count()})
 
 
-CUBES = (
-    Cube(
+PREAGGREGATIONS = (
+    PreAggregation(
         "tape", ("month", "bucket", "bucket_prev", "state", "cell"),
         ("principal_minor", "principal_prev_minor", "prepaid_minor"),
     ),
-    Cube("tape", ("month", "cohort", "mob", "cell"), ("net30_minor", "net180_minor")),
-    Cube("approvals", ("channel", "region", INSIDE), ()),
+    PreAggregation("tape", ("month", "cohort", "mob", "cell"), ("net30_minor", "net180_minor")),
+    PreAggregation("approvals", ("channel", "region", IN_PERIOD), ()),
 )  # fmt: skip
 
 
-def cube_of(table: str, part: Part, columns: Collection[str]) -> Cube | None:
+def preaggregation_for(
+    table: str, part: Aggregate, columns: Collection[str]
+) -> PreAggregation | None:
     """The first cube that has a part's sums by these columns."""
     # A number of its own would count once for each row, a product is no sum of products.
     plain = all(len(each) == 1 and isinstance(each[0], str) for _, each in part.amount)
     if part.distinct or not plain:
         return None
-    for cube in CUBES:
+    for cube in PREAGGREGATIONS:
         has_all = {*columns} <= {*cube.dimensions} and columns_of(part.amount) <= {*cube.amounts}
         if cube.table == table and has_all:
             return cube

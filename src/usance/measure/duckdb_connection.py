@@ -1,6 +1,6 @@
 """A DuckDB of our own, in memory: what it is asked goes to no one else's output.
 
->>> with shared() as engine:
+>>> with shared_connection() as engine:
 ...     engine.sql("SELECT 6 * 7").fetchall()
 [(42,)]
 """
@@ -17,7 +17,7 @@ from typing import Any
 from usance.base.memory import is_kept
 
 _NEVER = "1000000 GB"
-_KEEPS: dict[str, Any] = {
+_SINGLE_THREADED: dict[str, Any] = {
     "threads": 1,
     "async_threads": 0,
     "allocator_flush_threshold": _NEVER,
@@ -25,37 +25,37 @@ _KEEPS: dict[str, Any] = {
 }
 """A DuckDB without threads of its own: each query runs in the one that asks. An idle thread of
 DuckDB trims the heap of the whole process, and holds up all others meanwhile."""
-_BEGINS = threading.Lock()
+_START_LOCK = threading.Lock()
 
 
 def connect() -> Any:
     """A fresh connection; slow queries draw no bar on standard output, where answers go."""
     import duckdb
 
-    return _silent(duckdb.connect())
+    return _without_progress_bar(duckdb.connect())
 
 
 @contextmanager
-def shared() -> Iterator[Any]:
+def shared_connection() -> Iterator[Any]:
     """A connection to the one DuckDB that lives as long as the process; what is registered is own.
 
     Whenever a DuckDB begins or ends, when its threads are idle, and after large tasks, it makes the
     C library give back all memory that lies free, also that of others, who then pay for every page
     again. In a process that keeps its memory (`base.memory`) this one begins once, and does not.
     """
-    with _BEGINS:
-        engine = _process().cursor()
+    with _START_LOCK:
+        engine = _shared_database().cursor()
     with engine:
-        yield _silent(engine)
+        yield _without_progress_bar(engine)
 
 
 @contextmanager
-def all_cores() -> Iterator[None]:
+def use_all_cores() -> Iterator[None]:
     """Inside the block the one DuckDB uses all cores, also where memory is kept.
 
     What it makes the process give back must not be needed again soon.
     """
-    with shared() as engine:
+    with shared_connection() as engine:
         engine.execute("RESET threads")
         try:
             yield
@@ -64,21 +64,21 @@ def all_cores() -> Iterator[None]:
                 engine.execute("SET threads = 1")
 
 
-def _silent(engine: Any) -> Any:
+def _without_progress_bar(engine: Any) -> Any:
     engine.execute("SET enable_progress_bar = false")
     return engine
 
 
 @cache
-def _process() -> Any:
+def _shared_database() -> Any:
     import duckdb
 
-    engine = duckdb.connect(config=_KEEPS if is_kept() else {})
-    atexit.register(_end)
+    engine = duckdb.connect(config=_SINGLE_THREADED if is_kept() else {})
+    atexit.register(_close_shared)
     return engine
 
 
-def _end() -> None:
+def _close_shared() -> None:
     """Before the interpreter goes: DuckDB complains about what outlives it."""
-    _process().close()
-    _process.cache_clear()
+    _shared_database().close()
+    _shared_database.cache_clear()

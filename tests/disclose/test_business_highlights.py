@@ -14,12 +14,12 @@ from usance.base.book import Book
 from usance.base.dates import to_month
 from usance.books.periods import parse_close_period
 from usance.disclose import Kind, check, load_profile
-from usance.disclose.release import measured
+from usance.disclose.release import metrics as measured
 from usance.disclose.release.announcement import Announcement
 from usance.disclose.release.figure import Figure
-from usance.disclose.release.figures import Release
 from usance.disclose.release.filer import Filer
 from usance.disclose.release.publication import publish, release_of
+from usance.disclose.release.release import Release
 
 FILER = Filer(rate=Decimal("7.2672"))
 VOLUME = "Total facilitation and origination loan volume"

@@ -10,20 +10,20 @@ import duckdb
 import pyarrow as pa
 import pytest
 
-from usance.measure.duck import shared
+from usance.measure.duckdb_connection import shared_connection
 
 ASKED = """
 import duckdb, numpy, pyarrow, sys, time
 import pyarrow.parquet
 from pathlib import Path
 from usance.base.memory import keep_memory
-from usance.measure.duck import shared
+from usance.measure.duckdb_connection import shared_connection
 
 def held():
     return int(Path("/proc/self/statm").read_text().split()[1])
 
 can = keep_memory()
-with shared():
+with shared_connection():
     pass
 rows = pyarrow.table({"n": numpy.arange(6_000_000)})
 pyarrow.parquet.write_table(rows, sys.argv[1], row_group_size=100_000)
@@ -31,7 +31,7 @@ large = [numpy.ones(1_000_000) for _ in range(40)]
 last = numpy.ones(1_000_000)  # what is free lies between what is not
 del large
 found = [held()]
-for begin in (shared, duckdb.connect):
+for begin in (shared_connection, duckdb.connect):
     with begin() as engine:
         engine.register("own", rows)
         for given in ("own", f"'{sys.argv[1]}'"):
@@ -56,13 +56,13 @@ def test_memory_that_was_kept_stays_kept(tmp_path: Path) -> None:
 def test_all_cores_are_used_for_a_while_where_memory_is_kept() -> None:
     asked = """
 from usance.base.memory import keep_memory
-from usance.measure.duck import all_cores, shared
+from usance.measure.duckdb_connection import shared_connection, use_all_cores
 can, found = keep_memory(), []
-with shared() as engine:
+with shared_connection() as engine:
     def look():
         found.append(engine.sql("SELECT current_setting('threads')").fetchall()[0][0])
     look()
-    with all_cores():
+    with use_all_cores():
         look()
     look()
 print(int(can), *found)
@@ -78,10 +78,10 @@ print(int(can), *found)
 
 def test_what_is_registered_is_that_of_a_connection() -> None:
     one_row, two_rows = pa.table({"n": [1]}), pa.table({"n": [1, 2]})
-    with shared() as one, shared() as other:
+    with shared_connection() as one, shared_connection() as other:
         one.register("same", one_row)
         other.register("same", other.sql("SELECT * FROM two_rows"))
         counts = [each.sql("SELECT count(*) FROM same").fetchall() for each in (one, other)]
     assert counts == [[(1,)], [(two_rows.num_rows,)]]
-    with shared() as third, pytest.raises(duckdb.CatalogException, match="same"):
+    with shared_connection() as third, pytest.raises(duckdb.CatalogException, match="same"):
         third.sql("SELECT count(*) FROM same").fetchall()

@@ -23,11 +23,11 @@ from usance.capital.register import Register
 from usance.capital.repurchases import Programme, Utilisation, utilisation
 from usance.disclose.facts import NO_CURRENCY
 from usance.disclose.periods import parse_period
-from usance.disclose.release.business import TEN_MILLION
+from usance.disclose.release.business_highlights import TEN_MILLION
 from usance.disclose.release.figure import Figure, printed_currency
 
 if TYPE_CHECKING:
-    from usance.disclose.release.figures import Release
+    from usance.disclose.release.release import Release
 
 DIVIDEND, REPURCHASE = "dividend", "share_repurchase"
 PER_SHARE, PER_ADS = "Dividend per ordinary share", "Dividend per ADS"
@@ -36,7 +36,7 @@ LODGE = "Latest time to lodge transfer documents"
 
 
 @dataclass(frozen=True)
-class Actions:
+class CorporateActions:
     """What the company did with its own shares, by a day."""
 
     dividends: tuple[Dividend, ...]
@@ -46,12 +46,12 @@ class Actions:
     """Facts of the group by the name of a dividend or programme; none from a document."""
 
     @classmethod
-    def of_capital(cls, capital: Capital) -> Actions:
+    def of_capital(cls, capital: Capital) -> CorporateActions:
         """Those of a capital document."""
         return cls(capital.of(Dividend), capital.of(Programme), capital.register, {})
 
     @classmethod
-    def of_facts(cls, facts: Sequence[GroupFact]) -> Actions:
+    def of_facts(cls, facts: Sequence[GroupFact]) -> CorporateActions:
         """Those of facts of the group; a dividend counts if it says so much for each share."""
         ids: dict[str, tuple[int, ...]] = {}
         for each in facts:
@@ -90,7 +90,7 @@ def _programmes(facts: Iterable[GroupFact]) -> Iterator[Programme]:
             )  # fmt: skip
 
 
-class ActionFigures:
+class CorporateActionFigures:
     """The figures of dividends and repurchases in one release."""
 
     def __init__(self, release: Release) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from usance.disclose.facts import MONEY, Fact
-from usance.disclose.periods import chains
+from usance.disclose.periods import partitions
 from usance.disclose.table import Table
 from usance.disclose.ties import Kind, Tie
 
@@ -17,7 +17,7 @@ TWICE = "one line and period in two documents"
 NOTED = re.compile(r"restated|recast|as adjusted|reclassif", re.IGNORECASE)
 
 
-def additions(table: Table) -> Iterator[Tie]:
+def period_sums(table: Table) -> Iterator[Tie]:
     """Longer durations as the sum of shorter ones, in the reporting currency."""
     profile = table.profile
     for target in table.numbers:
@@ -27,7 +27,7 @@ def additions(table: Table) -> Iterator[Tie]:
             continue
         if set(table.concepts_of(target)) & set(profile.balances):
             continue
-        for chain in chains(target.period, table.durations):
+        for chain in partitions(target.period, table.durations):
             yield from _sum(target, [_own(table, target, part.name) for part in chain])
 
 
@@ -64,7 +64,7 @@ def _choices(parts: list[list[Fact]]) -> Iterator[tuple[Fact, ...]]:
             yield (fact, *rest)
 
 
-def repeats(table: Table) -> Iterator[Tie]:
+def repeated_cells(table: Table) -> Iterator[Tie]:
     """The same cell in two documents, the later against the earlier."""
     noted = {fact.document for fact in table.facts if _is_note(fact)}
     rates = {name: table.rate(name) for name in table.rank}

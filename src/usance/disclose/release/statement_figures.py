@@ -19,10 +19,10 @@ from usance.disclose.release.exact import (
     SHEET_MATRIX,
     Key,
 )
-from usance.disclose.release.figure import Figure, decimal
+from usance.disclose.release.figure import Figure, format_steps
 from usance.disclose.release.printed import Printed, Values
-from usance.disclose.release.spans import Span
-from usance.disclose.release.translated import Translated
+from usance.disclose.release.reporting_periods import Span
+from usance.disclose.release.translation import TranslatedStatements
 
 _CASH_ROWS = (
     (cash.OPERATING, cash.CHANGE, False),
@@ -36,11 +36,11 @@ _CASH_ROWS = (
 
 
 @dataclass(frozen=True)
-class Tables:
+class StatementFigures:
     """How printed columns become figures: unit, currencies, decimals."""
 
     printed: Printed
-    translated: Translated | None
+    translated: TranslatedStatements | None
     unit: str
     decimals: int
 
@@ -51,7 +51,7 @@ class Tables:
         """An amount of money in the tables' unit."""
         profile = self.printed.profile
         currency = profile.translated if translated else profile.reporting
-        shown = decimal(value, self.decimals)
+        shown = format_steps(value, self.decimals)
         return Figure(statement, *key, period, currency, self.unit, shown, is_total)
 
     def sheet(self, days: list[date]) -> Iterator[Figure]:
@@ -70,7 +70,7 @@ class Tables:
                 columns.append((span.name, self._flow(statement, self.translated, span), True))
         yield from self._rows(statement, columns)
 
-    def _flow(self, statement: str, source: Printed | Translated, span: Span) -> Values:
+    def _flow(self, statement: str, source: Printed | TranslatedStatements, span: Span) -> Values:
         if statement == OPERATIONS:
             return source.operations(span.before, span.day)
         if statement == COMPREHENSIVE:

@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Any
 
 from usance.base.documents import read_document
 from usance.disclose.facts import NO_CURRENCY, UNITS
-from usance.disclose.release.figure import Figure, decimal
-from usance.disclose.release.measured import Measurement, Where, segments
-from usance.disclose.release.spans import Span
+from usance.disclose.release.figure import Figure, format_steps
+from usance.disclose.release.metrics import Measurement, Segments, parse_segments
+from usance.disclose.release.reporting_periods import Span
 from usance.disclose.ties import round_to
 
 if TYPE_CHECKING:
-    from usance.disclose.release.figures import Release
+    from usance.disclose.release.release import Release
 
-BUSINESS = "business_highlights"
+BUSINESS_HIGHLIGHTS = "business_highlights"
 INCOMPLETE = " (incomplete)"
 """Ends the line of a figure that can still change."""
 NO_DATA = "no data"
@@ -36,7 +36,7 @@ class Highlight:
     metric: str
     unit: str
     parent: str = ""
-    where: Where = ()
+    where: Segments = ()
     decimals: int = 0
     share: bool = False
     change: bool = False
@@ -50,7 +50,9 @@ def load_highlights() -> tuple[Highlight, ...]:
     ['institutions', 'registered_users']
     """
     rows: list[dict[str, Any]] = read_document(_FILE)["highlights"]
-    return tuple(Highlight(**{**row, "where": segments(row.get("where", {}))}) for row in rows)
+    return tuple(
+        Highlight(**{**row, "where": parse_segments(row.get("where", {}))}) for row in rows
+    )
 
 
 @cache
@@ -66,7 +68,7 @@ def wanted_metrics() -> tuple[tuple[str, str], ...]:
     return tuple(dict.fromkeys((*listed, *((name, "") for name in load_vintages().values()))))
 
 
-class Business:
+class BusinessHighlights:
     """The highlights of one release."""
 
     def __init__(self, release: Release) -> None:
@@ -103,7 +105,7 @@ class Business:
         if whole.value is None:
             if not each.where:
                 place = each.line, each.parent, names[0]
-                yield Figure(BUSINESS, *place, NO_CURRENCY, "text", NO_DATA)
+                yield Figure(BUSINESS_HIGHLIGHTS, *place, NO_CURRENCY, "text", NO_DATA)
             return
         # What can still change is not set beside what cannot.
         before = then.value if now.is_complete else None
@@ -126,17 +128,17 @@ class Business:
             yield self._percent(line, each.parent, period, 100 * value / whole)
 
     def _percent(self, line: str, parent: str, period: str, value: Fraction) -> Figure:
-        shown = decimal(self._steps(value, 1), 1)
-        return Figure(BUSINESS, line, parent, period, NO_CURRENCY, "percent", shown)
+        shown = format_steps(self._steps(value, 1), 1)
+        return Figure(BUSINESS_HIGHLIGHTS, line, parent, period, NO_CURRENCY, "percent", shown)
 
     def _figure(
         self, each: Highlight, line: str, period: str, value: Fraction, unit: tuple[str, int]
     ) -> Figure:
         name, decimals = unit
         base = value * 100 if each.unit == "percent" else value / self._minor(each)
-        shown = decimal(self._steps(base / UNITS[name], decimals), decimals)
+        shown = format_steps(self._steps(base / UNITS[name], decimals), decimals)
         currency = self.release.profile.reporting if each.unit == "money" else NO_CURRENCY
-        return Figure(BUSINESS, line, each.parent, period, currency, name, shown)
+        return Figure(BUSINESS_HIGHLIGHTS, line, each.parent, period, currency, name, shown)
 
     def _unit(self, each: Highlight, values: list[Fraction]) -> tuple[str, int]:
         """The unit of all columns of a line, so fine that nothing is rounded to zero."""

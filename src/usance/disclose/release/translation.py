@@ -19,7 +19,7 @@ from usance.disclose.ties import round_to
 
 
 @dataclass(frozen=True)
-class Translated:
+class TranslatedStatements:
     """Printed figures in another currency, by one rate for every column."""
 
     printed: Printed

@@ -14,15 +14,15 @@ from usance.capital.dividend_form import DividendForm, or_none, printed_day
 from usance.capital.dividends import Dividend, Entitlement, Market
 from usance.disclose.errors import FormError
 from usance.disclose.facts import NO_CURRENCY
-from usance.disclose.release.actions import LODGE, Actions, dividend_period
+from usance.disclose.release.corporate_actions import LODGE, CorporateActions, dividend_period
 from usance.disclose.release.figure import Figure, printed_currency
 
 FORM = "dividend_form"
-Part = tuple[str, str, str, str]
+Field = tuple[str, str, str, str]
 """Line, unit, text and currency."""
 
 
-def form_of(actions: Actions, name: str) -> list[Figure]:
+def dividend_form_figures(actions: CorporateActions, name: str) -> list[Figure]:
     """Every field of the form of a dividend, in the form's order."""
     named = {each.name: each for each in actions.dividends}
     if name not in named:
@@ -44,18 +44,18 @@ def form_of(actions: Actions, name: str) -> list[Figure]:
     ]  # fmt: skip
 
 
-def _text(line: str, text: str | None) -> Part:
+def _text(line: str, text: str | None) -> Field:
     return line, "text", or_none(text), NO_CURRENCY
 
 
-def _day(line: str, day: date | None) -> Part:
+def _day(line: str, day: date | None) -> Field:
     """A day as the form prints it; its words for nothing are no date."""
     if day is None:
         return _text(line, None)
     return line, "date", printed_day(day), NO_CURRENCY
 
 
-def _issuer(form: DividendForm) -> Iterator[Part]:
+def _issuer(form: DividendForm) -> Iterator[Field]:
     yield _text("Issuer name", form.issuer)
     yield _text("Stock code", form.stock_code)
     yield _text("Multi-counter stock code and currency", form.counters)
@@ -65,7 +65,7 @@ def _issuer(form: DividendForm) -> Iterator[Part]:
     yield _text("Status", form.status.value)
 
 
-def _terms(dividend: Dividend, form: DividendForm) -> Iterator[Part]:
+def _terms(dividend: Dividend, form: DividendForm) -> Iterator[Field]:
     yield _text("Dividend type", form.dividend_type.value)
     yield _text("Dividend nature", form.nature.value)
     yield _day("Financial year end", form.year_end)
@@ -79,7 +79,7 @@ def _terms(dividend: Dividend, form: DividendForm) -> Iterator[Part]:
     yield _day("Date of shareholders' approval", form.approved_on)
 
 
-def _register(dividend: Dividend, terms: Entitlement) -> Iterator[Part]:
+def _register(dividend: Dividend, terms: Entitlement) -> Iterator[Field]:
     price = dividend.per_share * terms.exchange_rate
     paid = price if terms.exchange_rate != 1 else dividend.per_share
     unit = printed_currency(terms.currency)
@@ -98,7 +98,7 @@ def _register(dividend: Dividend, terms: Entitlement) -> Iterator[Part]:
     yield _day("Payment date", terms.pays_on)
 
 
-def _rest(form: DividendForm) -> Iterator[Part]:
+def _rest(form: DividendForm) -> Iterator[Field]:
     yield _text("Share registrar", form.registrar)
     yield _text("Address of the share registrar", form.registrar_address)
     yield _text("Withholding tax", form.withholding)

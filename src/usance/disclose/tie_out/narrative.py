@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 
 from usance.disclose.facts import NO_CURRENCY, Fact
-from usance.disclose.periods import chains
+from usance.disclose.periods import partitions
 from usance.disclose.table import Table
 from usance.disclose.tie_out.identities import precision
 from usance.disclose.ties import Term, Tie
@@ -21,7 +21,7 @@ SAME_STEP = "text has one adjustment for every figure"
 ADDS_UP = "text adds up within its rounding"
 
 
-class Text:
+class NarrativeTies:
     """The text statements of a table, each figure with the table line it quotes."""
 
     def __init__(self, table: Table) -> None:
@@ -77,7 +77,7 @@ class Text:
         column = {each.period: each for each in sources if each.currency == fact.currency}
         for whole, total in column.items():
             parts = (*column, fact.period)
-            for chain in chains(whole, parts):
+            for chain in partitions(whole, parts):
                 if fact.period in chain:
                     rest = tuple((column[part], -1) for part in chain if part != fact.period)
                     yield self._quoted(fact, ((total, 1), *rest), LEFT_OVER)

@@ -15,7 +15,7 @@ from usance.base.book import Book
 from usance.base.codes import code_lists
 from usance.base.dates import first_of_month, last_of_month, to_month
 from usance.books.closed_books import ClosedBooks
-from usance.disclose.release.spans import Span
+from usance.disclose.release.reporting_periods import Span
 
 if TYPE_CHECKING:
     from usance.measure.inputs import Inputs
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 MAX_LOANS = 20_000
 """Loans of a book whose tape is made here; a tape of more takes longer than a release should."""
 
-Where = tuple[tuple[str, tuple[int, ...]], ...]
+Segments = tuple[tuple[str, tuple[int, ...]], ...]
 """Segments by dimension; empty for all."""
 
 
@@ -44,7 +44,7 @@ class Measurement:
 
 
 @dataclass
-class Measured:
+class BookMetrics:
     """The metrics of one book as of one day, each period measured once."""
 
     inputs: Inputs
@@ -53,7 +53,7 @@ class Measured:
     """Metrics that will be asked for, each with the dimension it is divided by, or none."""
     _found: dict[tuple[str, date, date], list[Result]] = field(default_factory=dict)
 
-    def at(self, metric: str, span: Span, where: Where = ()) -> Measurement:
+    def at(self, metric: str, span: Span, where: Segments = ()) -> Measurement:
         """A metric over a period, of some segments."""
         by = where[0][0] if where else ""
         found = [each for each in self._results(by, span) if each.definition.name == metric]
@@ -62,7 +62,10 @@ class Measured:
             rows = sum(each.denominator for each in found)
             # Sums of counts and amounts: a segment without rows adds nothing to the others.
             return Measurement(
-                sum(each.numerator for each in found), min(rows, 1), _whole(found), tuple(found)
+                sum(each.numerator for each in found),
+                min(rows, 1),
+                _all_complete(found),
+                tuple(found),
             )
         (one,) = found
         return Measurement(one.numerator, one.denominator, one.complete, (one,))
@@ -73,20 +76,20 @@ class Measured:
 
     def _results(self, by: str, span: Span) -> list[Result]:
         from usance.measure.metrics import AS_REPORTED, measure
-        from usance.measure.spans import Span as Measuring
+        from usance.measure.periods import MetricPeriod
 
         key = by, span.first, span.day
         if key not in self._found:
             names = list(dict.fromkeys(name for name, along in self.names if along == by))
             results = measure(
-                self.inputs, names, as_of=self.as_of, period=Measuring(span.first, span.day),
+                self.inputs, names, as_of=self.as_of, period=MetricPeriod(span.first, span.day),
                 by=[by] if by else [],
             )  # fmt: skip
             self._found[key] = [each for each in results if each.series == AS_REPORTED]
         return self._found[key]
 
 
-def inputs_of(closed: ClosedBooks, last: date, as_of: date, known_at: datetime) -> Inputs:
+def metric_inputs(closed: ClosedBooks, last: date, as_of: date, known_at: datetime) -> Inputs:
     """The tables of a book to measure, with a tape and dues made from its facts if it has none."""
     import pyarrow as pa
 
@@ -119,10 +122,10 @@ def _needs_tape(book: Book, given: Inputs) -> bool:
     return has and 0 < book.rows("loans") <= MAX_LOANS
 
 
-def segments(given: dict[str, list[str]]) -> Where:
+def parse_segments(given: dict[str, list[str]]) -> Segments:
     """Segments as data names them, by their numbers.
 
-    >>> segments({"model": ["ice", "tech_solutions"]})
+    >>> parse_segments({"model": ["ice", "tech_solutions"]})
     (('model', (3, 4)),)
     """
     return tuple(
@@ -131,5 +134,5 @@ def segments(given: dict[str, list[str]]) -> Where:
     )
 
 
-def _whole(found: list[Result]) -> bool:
+def _all_complete(found: list[Result]) -> bool:
     return all(each.complete for each in found)

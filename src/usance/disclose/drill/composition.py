@@ -19,7 +19,7 @@ from usance.disclose.release.printed import year_start
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class AccountEntries:
     """An account's entries of one tag: up to `day`, or after `before`; of some rules, or all."""
 
     account: str
@@ -31,14 +31,16 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class Composition:
     """A line before rounding, and the parts it is the sum of."""
 
     exact_minor: int
-    parts: tuple[Part, ...]
+    parts: tuple[AccountEntries, ...]
 
 
-def made_of(exact: Exact, statement: str, key: Key, before: date, day: date) -> Made | None:
+def line_composition(
+    exact: Exact, statement: str, key: Key, before: date, day: date
+) -> Composition | None:
     """The parts of a line, if it is one of accounts; for balances `before` says nothing."""
     base = statement.partition(":")[0]
     if base in (e.SHEET, e.SHEET_MATRIX):
@@ -52,7 +54,9 @@ def made_of(exact: Exact, statement: str, key: Key, before: date, day: date) -> 
     return _adjusted(exact, key, before, day) if base == e.ADJUSTED else None
 
 
-def told_of(exact: Exact, line: str, parent: str, before: date, day: date) -> Made | None:
+def narrative_composition(
+    exact: Exact, line: str, parent: str, before: date, day: date
+) -> Composition | None:
     """The parts of a figure in the text; a charge is told there by its size."""
     if line.startswith("Non-GAAP "):
         return _adjusted(exact, (line, ""), before, day)
@@ -63,48 +67,50 @@ def told_of(exact: Exact, line: str, parent: str, before: date, day: date) -> Ma
     return None
 
 
-def _parts(exact: Exact, statement: str, key: Key, day: date) -> Iterator[Part]:
+def _parts(exact: Exact, statement: str, key: Key, day: date) -> Iterator[AccountEntries]:
     for line in lines_of(statement, exact.books.entities):
         if line.key == key:
             for name, tag, sign in line.terms:
-                yield Part(name, tag, sign, day)
+                yield AccountEntries(name, tag, sign, day)
 
 
-def _balance(exact: Exact, statement: str, key: Key, day: date) -> Made | None:
+def _balance(exact: Exact, statement: str, key: Key, day: date) -> Composition | None:
     amounts = exact.sheet(statement, day)
     if key not in amounts:
         return None
-    return Made(amounts[key], tuple(_parts(exact, statement, key, day)))
+    return Composition(amounts[key], tuple(_parts(exact, statement, key, day)))
 
 
-def _flow(exact: Exact, statement: str, key: Key, before: date, day: date) -> Made | None:
+def _flow(exact: Exact, statement: str, key: Key, before: date, day: date) -> Composition | None:
     amounts = exact.flow(statement, before, day)
     if key not in amounts:
         return None
     parts = (replace(part, before=before) for part in _parts(exact, statement, key, day))
-    return Made(amounts[key], tuple(parts))
+    return Composition(amounts[key], tuple(parts))
 
 
-def _cash(exact: Exact, line: str, before: date, day: date) -> Made | None:
+def _cash(exact: Exact, line: str, before: date, day: date) -> Composition | None:
     amounts = exact.cash(before, day)
     if line not in amounts:
         return None
     accounts = [account.name for account in load_chart() if account.is_cash]
     if line in e.ACTIVITIES:
         rules = frozenset(e.cash_rules(line))
-        parts = [Part(name, IfrsAdjustment.NONE, 1, day, before, rules) for name in accounts]
+        parts = [
+            AccountEntries(name, IfrsAdjustment.NONE, 1, day, before, rules) for name in accounts
+        ]
     elif line == cash.EFFECT:
         parts = []  # what rates did to cash is no entry
     else:
         start = before if line == cash.CHANGE else None
         on = before if line == cash.OPENING_CASH else day
-        parts = [Part(name, IfrsAdjustment.NONE, 1, on, start) for name in accounts]
-    return Made(amounts[line], tuple(parts))
+        parts = [AccountEntries(name, IfrsAdjustment.NONE, 1, on, start) for name in accounts]
+    return Composition(amounts[line], tuple(parts))
 
 
-def _adjusted(exact: Exact, key: Key, before: date, day: date) -> Made | None:
+def _adjusted(exact: Exact, key: Key, before: date, day: date) -> Composition | None:
     line, parent = key
-    pay = Made(exact.pay(before, day), tuple(_pay_parts(before, day)))
+    pay = Composition(exact.pay(before, day), tuple(_pay_parts(before, day)))
     if line == PAY:
         return pay
     name = (parent or line).removeprefix("Non-GAAP ")
@@ -118,7 +124,7 @@ def _adjusted(exact: Exact, key: Key, before: date, day: date) -> Made | None:
     own = _flow(exact, e.OPERATIONS, found, before, day)
     if own is None or parent:
         return own
-    return Made(own.exact_minor + pay.exact_minor, (*own.parts, *pay.parts))
+    return Composition(own.exact_minor + pay.exact_minor, (*own.parts, *pay.parts))
 
 
 _SOURCES = {
@@ -128,7 +134,7 @@ _SOURCES = {
 }
 
 
-def _pay_parts(before: date, day: date) -> Iterator[Part]:
+def _pay_parts(before: date, day: date) -> Iterator[AccountEntries]:
     for account in load_chart():
         if is_profit(account):
-            yield Part(account.name, IfrsAdjustment.NONE, 1, day, before, e.pay_rules())
+            yield AccountEntries(account.name, IfrsAdjustment.NONE, 1, day, before, e.pay_rules())

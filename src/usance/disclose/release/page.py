@@ -11,12 +11,12 @@ from usance.disclose.periods import Period
 from usance.disclose.profile import Profile
 from usance.disclose.release.charts import chart_of
 from usance.disclose.release.figure import Addresses
-from usance.disclose.release.sentences import Sentence, Words
-from usance.disclose.release.wording import Labels, filled, grouped, said
+from usance.disclose.release.sentences import Sentence, SentenceWriter
+from usance.disclose.release.wording import LineLabels, fill_template, group_digits, period_in_words
 
 COLUMN = tuple[str, str, str]
 """Column of a matrix (or nothing), period, currency."""
-SPOKEN = (
+NARRATIVE_STATEMENTS = (
     "business_highlights", "release_highlights", "management_quote", "release_results", "dividend",
     "share_repurchase", "outlook", "convenience_translation",
 )  # fmt: skip
@@ -91,7 +91,7 @@ class Page:
             return self._in_form(fact)
         if not fact.is_number or fact.unit in ("rmb_per_usd", "rate"):
             return fact.text
-        number = grouped(fact.text.lstrip("-"), self.texts["numbers"])
+        number = group_digits(fact.text.lstrip("-"), self.texts["numbers"])
         percent = "%" if fact.unit == "percent" else ""
         return f"({number}{percent})" if fact.text.startswith("-") else f"{number}{percent}"
 
@@ -102,7 +102,7 @@ class Page:
             return fact.text
         of = fact.line.rpartition(" ")[2]
         words = {"currency": fact.currency, "value": fact.text, "of": of}
-        return filled(template, "texts.form", **words)
+        return fill_template(template, "texts.form", **words)
 
 
 def page_of(
@@ -113,13 +113,15 @@ def page_of(
     document, groups = facts[0].document, _by_statement(facts)
     addresses = Addresses(document, facts, profile.reporting)
     known = {**(definitions or {}), **texts["metrics"], **texts["definitions"]}
-    words = Words(texts, profile, known)
+    words = SentenceWriter(texts, profile, known)
     sections = tuple(
         Section(name, texts["sections"].get(name, name), tuple(words.sentences(name, groups[name])))
-        for name in SPOKEN
+        for name in NARRATIVE_STATEMENTS
         if name in groups
     )
-    ordered = sorted((name for name in groups if name not in SPOKEN), key=_after_curves)
+    ordered = sorted(
+        (name for name in groups if name not in NARRATIVE_STATEMENTS), key=_after_curves
+    )
     sheets = tuple(_sheet(name, groups[name], texts, profile) for name in ordered)
     if len(sheets) == 1 and sheets[0].is_form and not sections:
         sheets = (replace(sheets[0], title=""),)  # the headline says it
@@ -145,7 +147,7 @@ def _after_curves(name: str) -> int:
 def _sheet(
     name: str, facts: Sequence[Fact], texts: Mapping[str, Any], profile: Profile
 ) -> Sheet:  # fmt: skip
-    labels = Labels(texts["lines"])
+    labels = LineLabels(texts["lines"])
     cells: dict[tuple[str, str], dict[COLUMN, Fact]] = {}
     for fact in facts:
         # The plain name of a matrix column or table; counts stand under the reporting currency.
@@ -207,7 +209,7 @@ def _heading(
     if name in CURVES or name == FORM:
         return (first,) if first else ()
     has_money = any(fact.currency != NO_CURRENCY for fact in facts)
-    parts = (first, said(period, texts, "short"), currency if has_money else "")
+    parts = (first, period_in_words(period, texts, "short"), currency if has_money else "")
     return tuple(part for part in parts if part)
 
 
@@ -228,7 +230,9 @@ def _headline(facts: Sequence[Fact], texts: Mapping[str, Any], company: str) -> 
         (each for each in durations if each.end == max(other.end for other in durations)),
         key=lambda each: each.days, default=facts[0].period,
     )  # fmt: skip
-    return filled(texts["headline"], "texts.headline", company=company, period=said(latest, texts))
+    return fill_template(
+        texts["headline"], "texts.headline", company=company, period=period_in_words(latest, texts)
+    )
 
 
 def _opening(
@@ -240,4 +244,4 @@ def _opening(
         return ()
     unit = texts["in_units"].get(units[0], units[0])
     words = {"unit": unit, "currency": profile.reporting}
-    return (filled(texts["opening"], "texts.opening", **words),)
+    return (fill_template(texts["opening"], "texts.opening", **words),)

@@ -1,9 +1,9 @@
 """Periods that metrics are measured over, and their names.
 
->>> span = Span.of("2024Q2")
+>>> span = MetricPeriod.of("2024Q2")
 >>> str(span.start), str(span.end), str(span.previous())
 ('2024-04-01', '2024-06-30', '2024Q1')
->>> str(Span.containing(date(2024, 5, 31), "quarter"))
+>>> str(MetricPeriod.containing(date(2024, 5, 31), "quarter"))
 '2024-04-01/2024-05-31'
 """
 
@@ -17,34 +17,34 @@ from usance.base.periods import MONTHS, parse_period, period_label
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class MetricPeriod:
     """Days from `start` to `end`."""
 
     start: date
     end: date
 
     @classmethod
-    def of(cls, name: str, *, where: str = "") -> Span:
+    def of(cls, name: str, *, where: str = "") -> MetricPeriod:
         """The span called `2024-06`, `2024Q2`, `2024H1` or `2024`."""
         months = parse_period(name, where=where)
         return cls._months(months.start, len(months))
 
     @classmethod
-    def containing(cls, day: date, over: str) -> Span:
+    def containing(cls, day: date, over: str) -> MetricPeriod:
         """From the first day of the month, quarter, half or year of a day to that day."""
         size = MONTHS[over]
         return cls(first_of_month(to_month(day) // size * size), day)
 
     @classmethod
-    def _months(cls, first: int, count: int) -> Span:
+    def _months(cls, first: int, count: int) -> MetricPeriod:
         return cls(first_of_month(first), last_of_month(first + count - 1))
 
-    def previous(self) -> Span:
+    def previous(self) -> MetricPeriod:
         """As many months before this one."""
         first, count = to_month(self.start), to_month(self.end) - to_month(self.start) + 1
-        return Span._months(first - count, count)
+        return MetricPeriod._months(first - count, count)
 
     def __str__(self) -> str:
         first, count = to_month(self.start), to_month(self.end) - to_month(self.start) + 1
-        label = period_label(first, count) if self == Span._months(first, count) else ""
+        label = period_label(first, count) if self == MetricPeriod._months(first, count) else ""
         return label or f"{self.start}/{self.end}"

@@ -15,12 +15,12 @@ from usance.base.errors import UsanceError
 from usance.books.periods import parse_close_period
 from usance.cli import main
 from usance.disclose import Kind, check, load_profile
-from usance.disclose.drill.drill import Drilling
+from usance.disclose.drill.drill import DrillIndex
 from usance.disclose.release.announcement import Announcement, parse_announcement
 from usance.disclose.release.figure import Figure
-from usance.disclose.release.figures import Release
 from usance.disclose.release.filer import Filer
 from usance.disclose.release.publication import publish, release_of
+from usance.disclose.release.release import Release
 
 CAPITAL = """\
 entity: 2
@@ -114,7 +114,7 @@ def test_a_programme_and_its_use(acting_book: Path) -> None:
 
 
 def test_each_of_them_reaches_its_facts(acting_book: Path) -> None:
-    each = Drilling(made(acting_book, Announcement(date(2024, 8, 13))))
+    each = DrillIndex(made(acting_book, Announcement(date(2024, 8, 13))))
     found = each.at("2024Q2/share_repurchase/2024-plan-amount/2024-08-13/USD")
     assert sorted(found.group_facts) == [31, 32]
     found = each.at("2024Q2/dividend/dividend-per-ordinary-share/2024H1/USD")

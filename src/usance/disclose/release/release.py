@@ -19,20 +19,20 @@ from usance.disclose.errors import FilerError
 from usance.disclose.facts import NO_CURRENCY, UNITS
 from usance.disclose.periods import parse_period
 from usance.disclose.profile import Profile
-from usance.disclose.release.actions import ActionFigures, Actions
 from usance.disclose.release.announcement import Announcement
-from usance.disclose.release.business import Business, wanted_metrics
+from usance.disclose.release.business_highlights import BusinessHighlights, wanted_metrics
+from usance.disclose.release.corporate_actions import CorporateActionFigures, CorporateActions
 from usance.disclose.release.exact import CASH_FLOWS, COMPREHENSIVE, OPERATIONS, Exact
 from usance.disclose.release.figure import Figure, printed_currency
 from usance.disclose.release.filer import Filer
-from usance.disclose.release.measured import Measured, inputs_of
-from usance.disclose.release.narrative_figures import Quoted
+from usance.disclose.release.metrics import BookMetrics, metric_inputs
+from usance.disclose.release.narrative_figures import NarrativeFigures
 from usance.disclose.release.outlook import outlook_figures
-from usance.disclose.release.per_share import NET, PerShare
+from usance.disclose.release.per_share import NET, PerShareFigures
 from usance.disclose.release.printed import Printed, year_start
-from usance.disclose.release.spans import Span, Spans, spans_of
-from usance.disclose.release.tables import Tables
-from usance.disclose.release.translated import Translated
+from usance.disclose.release.reporting_periods import Span, Spans, spans_of
+from usance.disclose.release.statement_figures import StatementFigures
+from usance.disclose.release.translation import TranslatedStatements
 from usance.disclose.release.vintages import vintage_figures
 
 
@@ -64,21 +64,25 @@ class Release:
         return visible(facts, self.as_of, self.known_at)
 
     @cached_property
-    def actions(self) -> Actions:
+    def actions(self) -> CorporateActions:
         """Dividends and repurchases: of the announcement's capital document, else of the facts."""
         capital = self.announcement.capital
-        return Actions.of_capital(capital) if capital else Actions.of_facts(self.stated)
+        return (
+            CorporateActions.of_capital(capital)
+            if capital
+            else CorporateActions.of_facts(self.stated)
+        )
 
     @cached_property
-    def measured(self) -> Measured:
+    def measured(self) -> BookMetrics:
         """The metrics of the book."""
-        inputs = inputs_of(self.closed, self.period.last_day, self.as_of, self.known_at)
-        return Measured(inputs, self.as_of, wanted_metrics())
+        inputs = metric_inputs(self.closed, self.period.last_day, self.as_of, self.known_at)
+        return BookMetrics(inputs, self.as_of, wanted_metrics())
 
     @cached_property
-    def business(self) -> Business:
+    def business(self) -> BusinessHighlights:
         """The highlights those metrics make."""
-        return Business(self)
+        return BusinessHighlights(self)
 
     def net_income_minor(self, period: str) -> int | None:
         """Net income of a period, before rounding; none where the books do not tell it."""
@@ -114,7 +118,7 @@ class Release:
         return spans_of(self.period)
 
     @cached_property
-    def tables(self) -> Tables:
+    def tables(self) -> StatementFigures:
         """Its printed columns."""
         currency = self.closed.books.entities.currency
         if printed_currency(currency.label) != self.profile.reporting:
@@ -122,8 +126,10 @@ class Release:
             raise FilerError(what, fix="Give a profile of the books' currency with --profile")
         minor = UNITS[self.filer.unit] * 10**currency.exponent // 10**self.filer.decimals
         printed = Printed(Exact(self.closed.books, self.closed.opening), self.profile, minor)
-        translated = Translated(printed, Fraction(self.rate)) if self.filer.translated else None
-        return Tables(printed, translated, self.filer.unit, self.filer.decimals)
+        translated = (
+            TranslatedStatements(printed, Fraction(self.rate)) if self.filer.translated else None
+        )
+        return StatementFigures(printed, translated, self.filer.unit, self.filer.decimals)
 
     @cached_property
     def rate(self) -> Decimal:
@@ -160,18 +166,18 @@ class Release:
         return [day for day in listed if self.closed.has_balance_sheet(day)]
 
     @cached_property
-    def per_share(self) -> PerShare:
+    def per_share(self) -> PerShareFigures:
         """What stands below operations."""
-        return PerShare(self.closed, self.tables, self.company)
+        return PerShareFigures(self.closed, self.tables, self.company)
 
     @cached_property
     def figures(self) -> list[Figure]:
         """Every figure, once."""
-        quoted = Quoted(self)
+        quoted = NarrativeFigures(self)
         return [
             *self.business.figures(), *quoted.figures(),
             *vintage_figures(self.measured, self.profile, self.spans.now),
-            *ActionFigures(self).figures(), *outlook_figures(self, quoted), *self._note(),
+            *CorporateActionFigures(self).figures(), *outlook_figures(self, quoted), *self._note(),
             *self._tables(), *self._matrices(),
         ]  # fmt: skip
 
