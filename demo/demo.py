@@ -126,7 +126,7 @@ def books(folder: Path) -> None:
     for quarter in QUARTERS:
         made = close(book, parse_close_period(quarter), clock=perf_counter)
         held = sum(control.holds for control in made.controls)
-        lines = book.read_close("postings", made.ref.name).num_rows
+        lines = book.read("postings", folder=made.ref.folder).num_rows
         print(
             f"  {quarter}: {lines} lines of journals, {held} of {len(made.controls)} controls hold"
         )

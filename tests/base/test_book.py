@@ -309,7 +309,7 @@ def test_inputs_and_what_closes_said_are_checked_too(book: Book) -> None:
     with book.writing() as step:
         used = book.path / "inputs" / step.use("policies/losses.yaml", b"a: 1")
         step.keep("closes/2024-06.1/controls.json", b"{}")
-        step.keep("run/0/s0000", b"takes turns")
+        step.keep("checkpoint/0/s0000", b"takes turns")
         step.keep("run/done/2023-01-open.json", b"1")
     assert book.check() == []
     kept = book.path / "closes" / "2024-06.1" / "controls.json"
@@ -317,7 +317,7 @@ def test_inputs_and_what_closes_said_are_checked_too(book: Book) -> None:
     used.write_bytes(b"a: 2")
     kept.unlink()
     done.write_bytes(b"2")
-    (book.path / "run" / "0" / "s0000").write_bytes(b"of a step that was cut off")
+    (book.path / "checkpoint" / "0" / "s0000").write_bytes(b"of a step that was cut off")
     found = {finding.where for finding in book.check()}
     assert found == {str(used), str(kept), str(done)}
 

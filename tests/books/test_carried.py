@@ -69,7 +69,7 @@ def close_quarter(book: Book, text: str, *, whole: bool = False) -> None:
 def told(book: Book) -> dict[str, pa.Table]:
     """What closes say, but for the subledger."""
     return {
-        f"{each.name} {name}": book.read_close(table_, each.name)
+        f"{each.name} {name}": book.read(table_, folder=each.folder)
         for each in effective_closes(book)
         for name, table_ in (("sums", SUMS), ("postings", "postings"), ("estimates", "estimates"))
     }
@@ -144,7 +144,7 @@ def test_closes_say_what_they_say_if_every_loan_is_read(
 
 def rows_of(book: Book, name: str) -> dict[int, int]:
     """The loans in a subledger, and whether each is over."""
-    rows = book.read_close(SUBLEDGER, name, ["loan_id", "is_over"]).to_pylist()
+    rows = book.read(SUBLEDGER, ["loan_id", "is_over"], folder=f"closes/{name}").to_pylist()
     return {row["loan_id"]: row["is_over"] for row in rows}
 
 
@@ -249,10 +249,10 @@ def test_open_loans_are_kept_as_they_are_known(tmp_path: Path) -> None:
 
 def test_a_close_again_begins_with_the_one_before_it(tmp_path: Path) -> None:
     book = closed(tmp_path / "book", nothing, whole=False)
-    before = book.read_close(SUMS, "2024-12.1").drop_columns(["close_no"])
+    before = book.read(SUMS, folder="closes/2024-12.1").drop_columns(["close_no"])
     reopen(book, parse_close_period("2024Q4"), ["one", "two"])
     close_quarter(book, "2024Q4")
-    assert book.read_close(SUMS, "2024-12.2").drop_columns(["close_no"]) == before
+    assert book.read(SUMS, folder="closes/2024-12.2").drop_columns(["close_no"]) == before
 
 
 def test_a_loan_on_its_way_is_not_over(tmp_path: Path) -> None:

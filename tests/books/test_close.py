@@ -113,15 +113,15 @@ def test_sums_are_those_of_the_subledger(closed: Book) -> None:
     ids = np.unique(closed.read("loans", ["loan_id"])["loan_id"].to_numpy())
     for close_ref in effective_closes(closed):
         loans = held(closed, close_ref, AMOUNTS, ids).sum(axis=0)
-        cells = closed.read_close(SUMS, close_ref.name)
+        cells = closed.read(SUMS, folder=close_ref.folder)
         assert loans.tolist() == [pa.compute.sum(cells[name]).as_py() for name in AMOUNTS]
 
 
 def test_journals_balance_and_are_chained(closed: Book) -> None:
     previous = ""
     for close_ref in effective_closes(closed):
-        postings = closed.read_close("postings", close_ref.name)
-        journals = closed.read_close("journals", close_ref.name)
+        postings = closed.read("postings", folder=close_ref.folder)
+        journals = closed.read("journals", folder=close_ref.folder)
         assert not list(unbalanced(postings))
         head = CloseHead(close_ref.close_no, close_ref.month, close_ref.day,
                          journals["booked_at"][0].as_py(), "close")  # fmt: skip
@@ -269,7 +269,7 @@ def test_co_funded_loans_post_to_the_cells_of_all_their_sources(tmp_path: Path) 
         step.add("shares", make("shares", loan_id=[16385, 16385], source=[1, 2],
                                 principal_minor=[6_000_00, 3_000_00]))  # fmt: skip
     close_all(book, QUARTERS[:1])
-    rows = book.read_close("postings", "2023-12.1").to_pylist()
+    rows = book.read("postings", folder="closes/2023-12.1").to_pylist()
     issued = {row["cell"]: row["amount_minor"] for row in rows
               if row["rule"] == 201 and row["amount_minor"] > 0}  # fmt: skip
     assert issued == {1: 169_60, 2: 254_40 + 84_80}

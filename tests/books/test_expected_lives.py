@@ -57,7 +57,7 @@ def earned(terms: Terms, made: tuple[int, ...], now: tuple[int, ...], day: date 
 
 
 def found(book: Book, name: str = "2024-03.1") -> list[int]:
-    return list(book.read_close(SUBLEDGER, name)["ifrs_fee"].to_pylist())
+    return list(book.read(SUBLEDGER, folder=f"closes/{name}")["ifrs_fee"].to_pylist())
 
 
 @pytest.fixture
@@ -109,7 +109,7 @@ def test_loans_older_than_the_books_have_the_rate_of_the_first_close(
 
 def test_curves_are_kept_among_the_estimates(book: Book, tmp_path: Path) -> None:
     close_with(book, "2023Q4", FIRST, tmp_path / "policies")
-    rows = [row for row in book.read_close("estimates", "2023-12.1").to_pylist()
+    rows = [row for row in book.read("estimates", folder="closes/2023-12.1").to_pylist()
             if row["name"] == "expected_life"]  # fmt: skip
     assert [(row["segment"], row["age"], row["value"]) for row in rows] == [
         (9, 1, 1_000_000), (9, 2, 1_000_000), (9, 3, 1_000_000), (9, 4, 0),

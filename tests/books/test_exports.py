@@ -97,11 +97,11 @@ def test_journals_are_the_ledger(book: Book, out: Path) -> None:
     chart = load_chart()
     for each in effective_closes(book):
         exported = pq.ParquetFile(out / f"journals-{each.name}.parquet").read()
-        postings = book.read_close("postings", each.name)
+        postings = book.read("postings", folder=each.folder)
         assert exported.select(postings.column_names).to_pydict() == postings.to_pydict()
         for row in exported.to_pylist():
             assert row["name"] == chart.by_number[row["account"]].name
-        texts = dict(zip(*(book.read_close("journals", each.name)[name].to_pylist()
+        texts = dict(zip(*(book.read("journals", folder=each.folder)[name].to_pylist()
                            for name in ("journal_id", "text")), strict=True))  # fmt: skip
         assert all(row["text"] == texts[row["journal_id"]] for row in exported.to_pylist())
 

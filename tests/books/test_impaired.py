@@ -121,7 +121,7 @@ def test_closes_carry_it_to_the_ledger_and_back(tmp_path: Path) -> None:
     """Through subledger and journals of a book, the tag is empty when its loans have ended."""
     book = make_book(tmp_path / "book", worked_loans())
     close_all(book, QUARTERS[:3])
-    rows = book.read_close(SUBLEDGER, "2024-06.1").to_pylist()
+    rows = book.read(SUBLEDGER, folder="closes/2024-06.1").to_pylist()
     told = {row["loan_id"]: row["ifrs_net_interest"] for row in rows if row["ifrs_net_interest"]}
     assert set(told) == {4 * 16384 + 1}
     posted = [

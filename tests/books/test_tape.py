@@ -68,7 +68,9 @@ def test_every_amount_of_every_loan_at_every_close(both: tuple[Book, Book]) -> N
     for each in effective_closes(facts):
         amounts = written(tape, each, AMOUNTS)[1]
         assert (held(facts, each, AMOUNTS, WORKED_IDS) == amounts).all()
-        assert tape.read_close("estimates", each.name) == facts.read_close("estimates", each.name)
+        assert tape.read("estimates", folder=each.folder) == facts.read(
+            "estimates", folder=each.folder
+        )
 
 
 def test_a_loan_of_a_tape_has_its_journal(both: tuple[Book, Book]) -> None:

@@ -106,8 +106,8 @@ def test_a_book_of_a_tape_is_closed_like_any_other(tmp_path: Path) -> None:
     for month in ("2024-02", "2024-03", "2024-04"):
         close(book, parse_close_period(month), clock=time.perf_counter, parameters=PARAMETERS)
     assert trial_balance(book) == trial_balance(by_run)
-    held = book.read_close(SUBLEDGER, "2024-04.2").drop_columns(["close_no"])
-    assert held == by_run.read_close(SUBLEDGER, "2024-04.1").drop_columns(["close_no"])
+    held = book.read(SUBLEDGER, folder="closes/2024-04.2").drop_columns(["close_no"])
+    assert held == by_run.read(SUBLEDGER, folder="closes/2024-04.1").drop_columns(["close_no"])
 
 
 def test_a_book_with_facts_takes_no_tape(tmp_path: Path) -> None:

@@ -250,7 +250,7 @@ def test_of_closes_only_those_that_stand_are_measured(tmp_path: Path) -> None:
                 account=[1010], period=[653], effective_on=[19904], rule=[1], cell=[0],
                 loan_id=[0], amount_minor=[amount],
             )  # fmt: skip
-            step.add_to_close(f"2024-06.{version}", spec, [rows], month=653)
+            step.add_to_folder(f"closes/2024-06.{version}", spec, [rows], month=653)
         step.period("2024-06", "closed", 2)
         roles = {"cash_restricted_cash_and_deposits": {"accounts": [1010]}}
         step.use(ROLES_FILE, json.dumps(roles).encode())

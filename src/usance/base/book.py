@@ -4,6 +4,7 @@
     BOOK/tables/<table>/<month>/s0007-<12 hex>.parquet
     BOOK/inputs/<sha256>                                    parameters, rules, models, as used
     BOOK/<path>                                             kept by a step under its own path
+    BOOK/checkpoint/<path>                                  kept too, written over by later steps
     BOOK/tmp/, BOOK/lock                                    the writer's own
 
 >>> from tempfile import TemporaryDirectory
@@ -51,12 +52,10 @@ from usance.base.parquet import (
 from usance.base.publish import lock
 from usance.base.publish import replace as replace_file
 from usance.base.schemas import Table
-from usance.base.step import KEPT, MANIFEST, Step, declared_table, repeats
+from usance.base.step import CHECKPOINT, MANIFEST, Step, declared_table, repeats
 from usance.base.tables import TABLES, table
 
 _LOCK = "lock"
-_WRITTEN_OVER = ("run/0/", "run/1/", "left/")
-"""Kept by each step under the same names, for the next one to go on from."""
 
 
 class Book:
@@ -89,30 +88,17 @@ class Book:
         return cls(Path(path), _manifest(Path(path), content), mark)
 
     def files(
-        self, name: str, *, month: int | None = None, shard: int | None = None
+        self, name: str, *, month: int | None = None, shard: int | None = None, folder: str = ""
     ) -> tuple[FileEntry, ...]:
-        """The files of a table, or those of a month or shard."""
+        """The files of a table, or those of a month, shard or folder of the book."""
         entry = self.manifest.tables.get(name, TableEntry(table(name).number))
         return tuple(
             file
             for file in entry.files
-            if month in (None, file.month) and shard in (None, file.shard)
+            if month in (None, file.month)
+            and shard in (None, file.shard)
+            and (not folder or file.path.startswith(f"{folder}/"))
         )
-
-    def close_files(
-        self, name: str, close: str, *, shard: int | None = None
-    ) -> tuple[FileEntry, ...]:
-        """The files of a table that a close wrote, such as close `2024-06.1`."""
-        place = f"closes/{close}/"
-        return tuple(f for f in self.files(name, shard=shard) if f.path.startswith(place))
-
-    def read_close(
-        self, declared: Table | str, close: str, columns: Sequence[str] = (), *,
-        shard: int | None = None,
-    ) -> pa.Table:  # fmt: skip
-        """All rows of a table that a close wrote, in key order."""
-        spec = self._spec(declared)
-        return self._together(spec, self.close_files(spec.name, close, shard=shard), columns)
 
     def kept(self, path: str) -> bytes:
         """A small file that was kept under a path of the book."""
@@ -146,17 +132,12 @@ class Book:
         *,
         month: int | None = None,
         shard: int | None = None,
+        folder: str = "",
         verify: bool = True,
     ) -> pa.Table:
-        """All rows of a table, or of a month or shard, in key order."""
+        """All rows of a table, or of a month, shard or folder of the book, in key order."""
         spec = self._spec(declared)
-        files = self.files(spec.name, month=month, shard=shard)
-        return self._together(spec, files, columns, verify=verify)
-
-    def _together(
-        self, spec: Table, files: Sequence[FileEntry], columns: Sequence[str], *,
-        verify: bool = True,
-    ) -> pa.Table:  # fmt: skip
+        files = self.files(spec.name, month=month, shard=shard, folder=folder)
         keyed = [*dict.fromkeys((*spec.key, *columns))] if columns else []
         parts = [self.read_file(spec, file, keyed, verify=verify) for file in files]
         if not parts:
@@ -184,9 +165,9 @@ class Book:
         return findings
 
     def damaged(self, check: Callable[[Path, str], None] = check_unchanged) -> list[UsanceError]:
-        """What is wrong with the files the manifest names: gone, cut short, edited.
+        """A finding for each file the manifest names that is missing, cut short or edited.
 
-        What is written over again and again may be ahead of the manifest; who reads it checks it.
+        Checkpoints may be newer than the manifest, if a step was cut off; their readers check them.
         """
 
         def found(file: tuple[Path, str]) -> list[UsanceError]:
@@ -201,13 +182,13 @@ class Book:
         )
 
     def named(self) -> dict[Path, str]:
-        """Every file with its SHA-256, but those written over."""
+        """Every file with its SHA-256, without checkpoints."""
         entries = self.manifest.tables.values()
         files = {self.path / file.path: file.sha256 for entry in entries for file in entry.files}
         for name, mark in self.manifest.versions.items():
-            if not name.startswith(_WRITTEN_OVER):
-                place = name if name.startswith(KEPT) else f"inputs/{mark}"
-                files[self.path / place] = mark
+            if not name.startswith(CHECKPOINT):
+                kept, used = self.path / name, self.path / "inputs" / mark
+                files[used if used.exists() and not kept.exists() else kept] = mark
         return files
 
     def _shared_keys(self, spec: Table, files: list[FileEntry]) -> Iterator[DuplicateKey]:

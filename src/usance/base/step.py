@@ -25,8 +25,8 @@ from usance.base.shared_keys import may_share, shared_keys
 from usance.base.tables import table
 
 MANIFEST = "manifest.json"
-KEPT = ("closes/", "left/", "run/")
-"""Where files are kept under their own paths; any other version is an input."""
+CHECKPOINT = "checkpoint/"
+"""Files kept below this are written over by later steps, which go on from them."""
 _THREADS = 2
 
 
@@ -75,13 +75,13 @@ class Step:
         self._manifest = replace(self._manifest, tables={**self._manifest.tables, **tables})
         self._moves |= {self._path / each.path: (file, each.sha256) for _, each, file in named}
 
-    def add_to_close(
-        self, close: str, declared: Table | str, parts: Iterable[pa.Table], *, shard: int = 0,
+    def add_to_folder(
+        self, folder: str, declared: Table | str, parts: Iterable[pa.Table], *, shard: int = 0,
         month: int | None = None,
     ) -> None:  # fmt: skip
-        """Add the rows of a close, such as `2024-06.1`, as they come."""
+        """Add rows as a file of one of the book's folders, part by part."""
         file = self.aside()
-        entry = written_to_close(close, declared, parts, file, shard=shard, month=month)
+        entry = written_to_folder(folder, declared, parts, file, shard=shard, month=month)
         self.take(declared, entry, file)
 
     def aside(self) -> Path:
@@ -118,7 +118,7 @@ class Step:
 
     def take_kept(self, path: str, file: Path, mark: str) -> None:
         """Keep a file that was written elsewhere on the same disk and has that SHA-256."""
-        assert path.startswith(KEPT), path
+        assert "/" in path, path
         self._moves[self._path / path] = file, mark
         self._manifest = replace(self._manifest, versions={**self._manifest.versions, path: mark})
 
@@ -158,11 +158,11 @@ def written(
     return FileEntry(path, rows.num_rows, mark, made, shard, month, *ends)
 
 
-def written_to_close(
-    close: str, declared: Table | str, parts: Iterable[pa.Table], file: Path, *, shard: int = 0,
+def written_to_folder(
+    folder: str, declared: Table | str, parts: Iterable[pa.Table], file: Path, *, shard: int = 0,
     month: int | None = None,
 ) -> FileEntry:  # fmt: skip
-    """Write rows of a close as they come; the entry that a book can name the file by."""
+    """Write rows part by part; the entry that a book can name the file by, in that folder."""
     spec = declared_table(declared)
     total = Digest()
     first: tuple[int | str, ...] = ()
@@ -173,7 +173,7 @@ def written_to_close(
             total += digest(part, spec)
             first, last = first or _key(part, spec, 0), _key(part, spec, -1) or last
     name = spec.name if shard == 0 else f"{spec.name}/s{shard:04}"
-    path = f"closes/{close}/{name}.parquet"
+    path = f"{folder}/{name}.parquet"
     return FileEntry(path, total.rows, sha256_of(file), str(total), shard, month, first, last)
 
 

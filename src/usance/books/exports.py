@@ -61,8 +61,8 @@ def trial_balance(book: Book, last: CloseRef | None = None) -> list[dict[str, An
 def journal_rows(book: Book, close: CloseRef) -> pa.Table:
     """The postings of a close with names beside the numbers, and their journals' texts."""
     chart = load_chart()
-    postings = book.read_close("postings", close.name)
-    heads = book.read_close("journals", close.name, ["journal_id", "text", "hash"])
+    postings = book.read("postings", folder=close.folder)
+    heads = book.read("journals", ["journal_id", "text", "hash"], folder=close.folder)
     names = pa.array([chart.by_number[each].name for each in postings["account"].to_pylist()])
     joined = postings.append_column("name", names).join(heads, "journal_id")
     return joined.sort_by([("journal_id", "ascending"), ("line", "ascending")])
@@ -130,7 +130,7 @@ def beancount_lines(book: Book) -> Iterator[str]:
     texts = {
         row["journal_id"]: row["text"]
         for close in closes
-        for row in book.read_close("journals", close.name, ["journal_id", "text"]).to_pylist()
+        for row in book.read("journals", ["journal_id", "text"], folder=close.folder).to_pylist()
     }
     yield from _transactions(postings, texts, chart)
     yield ""

@@ -72,7 +72,7 @@ class Carried:
         """The loans of a shard that were not over."""
         columns = ["loan_id", "is_over"]
         with _or_whole():
-            rows = arrays(self.book.read_close(SUBLEDGER, self.close.name, columns, shard=shard))
+            rows = arrays(self.book.read(SUBLEDGER, columns, shard=shard, folder=self.close.folder))
         return np.asarray(rows["loan_id"][rows["is_over"] == 0], np.int64)
 
     def left_open(self, shard: int, known_at: datetime) -> KnownLoans | None:
@@ -114,9 +114,9 @@ def left_path(shard: int) -> str:
     """Where the open loans of a shard are kept for the next close; the last one's stand there.
 
     >>> left_path(7)
-    'left/s0007'
+    'checkpoint/open_loans/s0007'
     """
-    return f"left/s{shard:04}"
+    return f"checkpoint/open_loans/s{shard:04}"
 
 
 def keep_over(
@@ -147,7 +147,7 @@ def _or_whole() -> Iterator[None]:
 
 
 def _path(close: CloseRef) -> str:
-    return f"closes/{close.name}/over.json"
+    return f"{close.folder}/over.json"
 
 
 def _files(book: Book) -> frozenset[str]:

@@ -29,7 +29,7 @@ from usance.base.errors import raise_all
 from usance.base.manifest import FileEntry
 from usance.base.parameters import Parameters, trace
 from usance.base.segments import segment_model
-from usance.base.step import Step, written_to_close
+from usance.base.step import Step, written_to_folder
 from usance.base.tables import table
 from usance.books.close.carry_forward import Carried, keep_over, left_path
 from usance.books.close.closes import (
@@ -209,7 +209,8 @@ def _estimate(made: Closing, base: Policies, exposure: Exposure) -> tuple[Polici
     assumed = made.parameters.at("accounting.slices_lost", day).integer
     shares = lost_shares(exposure.slices, assumed)
     earlier = [
-        (each, made.book.read_close("estimates", each.name)) for each in effective_closes(made.book)
+        (each, made.book.read("estimates", folder=each.folder))
+        for each in effective_closes(made.book)
     ]
     lost, first = by_month(shares, pools.segments, made.period.months, earlier)
     curves = made.files.expected_life
@@ -262,8 +263,8 @@ def _subledger(made: Closing, scope: Scope, pools: Pools, policies: Policies, st
         parts = subledger_parts(
             scope, scope.shard(number), made.ref.close_no, pools, policies, own, made.progress
         )
-        entry = written_to_close(
-            made.ref.name, SUBLEDGER, parts, file, shard=number, month=made.ref.month
+        entry = written_to_folder(
+            made.ref.folder, SUBLEDGER, parts, file, shard=number, month=made.ref.month
         )
         return own, entry, file
 
@@ -301,7 +302,7 @@ def _sums_before(made: Closing, scope: Scope) -> I64:
     found = np.zeros((len(scope.index.cells), len(AMOUNTS)), np.int64)
     if made.before is None:
         return found
-    rows = arrays(made.book.read_close(SUMS, made.before.name))
+    rows = arrays(made.book.read(SUMS, folder=made.before.folder))
     order = np.argsort(scope.index.cells.cell)
     place = order[np.searchsorted(scope.index.cells.cell, rows["cell"], sorter=order)]
     for amount, name in enumerate(AMOUNTS):
@@ -340,7 +341,7 @@ def _write(
         ("postings", ordered), ("journals", heads), ("estimates", estimates),
         (SUMS, _sum_rows(made.ref.close_no, scope, sums)),
     ):  # fmt: skip
-        step.add_to_close(made.ref.name, name, [rows], month=month)
+        step.add_to_folder(made.ref.folder, name, [rows], month=month)
 
 
 def _sum_rows(close_no: int, scope: Scope, sums: Sums) -> pa.Table:

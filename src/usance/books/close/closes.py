@@ -36,8 +36,13 @@ class CloseRef:
 
     @property
     def name(self) -> str:
-        """Its folder."""
+        """Its name, such as `2024-06.1`."""
         return f"{format_month(self.month)}.{self.version}"
+
+    @property
+    def folder(self) -> str:
+        """Its folder in the book."""
+        return f"closes/{self.name}"
 
     @property
     def close_no(self) -> int:
@@ -130,20 +135,20 @@ def keep_controls(step: Step, close: CloseRef, content: dict[str, Any]) -> None:
 
 
 def _controls(close: CloseRef) -> str:
-    return f"closes/{close.name}/controls.json"
+    return f"{close.folder}/controls.json"
 
 
 def postings_of(book: Book, closes: Sequence[CloseRef]) -> pa.Table:
     """The postings of some closes."""
-    parts = [book.read_close("postings", close.name) for close in closes]
-    return pa.concat_tables(parts) if parts else book.read_close("postings", "none")
+    parts = [book.read("postings", folder=close.folder) for close in closes]
+    return pa.concat_tables(parts) if parts else book.read("postings", folder="closes/none")
 
 
 def last_hash(book: Book, before: CloseRef | None) -> str:
     """The hash that the next journal is chained to."""
     if before is None:
         return ""
-    hashes = book.read_close("journals", before.name, ["hash"])["hash"]
+    hashes = book.read("journals", ["hash"], folder=before.folder)["hash"]
     return hashes[-1].as_py() if len(hashes) else last_hash(book, _before(book, before))
 
 

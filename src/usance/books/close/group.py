@@ -146,7 +146,7 @@ def fees_of_loans(
 
 
 def _fees_held(book: Book, close: CloseRef) -> list[int]:
-    rows = arrays(book.read_close(SUMS, close.name))
+    rows = arrays(book.read(SUMS, folder=close.folder))
     return [int(rows[name].sum()) for name in _FEES]
 
 

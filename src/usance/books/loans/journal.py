@@ -86,7 +86,7 @@ def _held(
     book: Book, close: CloseRef, loan_id: int
 ) -> np.ndarray[tuple[int, int], np.dtype[np.int64]] | None:
     """The cumulative amounts of a loan at a close, if that has a row of it."""
-    for file in book.close_files("subledger", close.name):
+    for file in book.files("subledger", folder=close.folder):
         if not file.first or not int(file.first[1]) <= loan_id <= int(file.last[1]):
             continue
         check_unchanged(book.path / file.path, file.sha256)

@@ -15,7 +15,7 @@ from usance.books.loans.amounts import SUBLEDGER
 
 def written(book: Book, close: CloseRef, names: Sequence[str]) -> tuple[I64, I64]:
     """The loans a close has rows of, rising, and some of their amounts."""
-    rows = arrays(book.read_close(SUBLEDGER, close.name, ["loan_id", *names]))
+    rows = arrays(book.read(SUBLEDGER, ["loan_id", *names], folder=close.folder))
     order = np.argsort(rows["loan_id"], kind="stable")
     columns = np.stack([rows[name].astype(np.int64) for name in names], axis=1)
     return rows["loan_id"].astype(np.int64)[order], columns[order]

@@ -74,7 +74,7 @@ def _marked(book: Book) -> tuple[I64, I64]:
 def _posted(book: Book, ids: I64, shares: LoanShares) -> I64:
     """For every loan the rules that posted it at the last close."""
     close = effective_closes(book)[-1]
-    posted = arrays(book.read_close("postings", close.name, ["rule", "fact_id"]))
+    posted = arrays(book.read("postings", ["rule", "fact_id"], folder=close.folder))
     known = {rule.number for rule in load_rules()}
     rules = [each for each in np.unique(posted["rule"]).tolist() if each in known]
     marks = np.zeros((len(ids), len(rules) // _BITS + 1), np.int64)

@@ -48,7 +48,7 @@ def last_plan(book: Book) -> LastPlan:
     scale, first = Fraction(told["scale"]), parse_month(told["from"])
     if RunPlan(scenario, scale, first, month).key != told["key"]:
         return LastPlan(month, None, "The scenario has changed since this run.")
-    driver = Driver.of(unpack(book.kept(f"run/{month % 2}/driver-book")))
+    driver = Driver.of(unpack(book.kept(f"checkpoint/run/{month % 2}/driver-book")))
     setting = Setting(scenario, scale)
     before = driver.released_before
     revolved = {n: int(before[n].sum()) for n in range(1, setting.sources + 1)}

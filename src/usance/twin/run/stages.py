@@ -40,7 +40,7 @@ _SOURCE, _ATTEMPTS = "routed.source", "routed.attempts"
 
 def checkpoint_path(month: int, name: str) -> str:
     """Checkpoints of even and odd months take turns: the older one stands until the end."""
-    return f"run/{month % 2}/{name}"
+    return f"checkpoint/run/{month % 2}/{name}"
 
 
 @dataclass(frozen=True)
