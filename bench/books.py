@@ -23,7 +23,7 @@ from usance.books.close.checklist import close
 from usance.books.periods import parse_close_period
 from usance.loan.batch import replay_columns, schedule_columns
 from usance.loan.columns import FactColumns, TermColumns
-from usance.loan.convention import OWN_CODES
+from usance.loan.convention import CONVENTION_CODES
 
 PERIOD = "2024Q2"
 LAST_DAY = date(2024, 6, 30)
@@ -56,7 +56,7 @@ def shard_columns(shard: int, count: int) -> tuple[Columns, Columns]:
         principal, np.full(count, 180_000, np.int32), coupon.astype(np.int32),
         np.full(count, 12, np.int16), drawn.astype(np.int32), first_due.astype(np.int32),
         np.zeros(count, np.int64), np.zeros(count, np.int64),
-        np.full(count, OWN_CODES["level_monthly"], np.int16),
+        np.full(count, CONVENTION_CODES["level_monthly"], np.int16),
     )  # fmt: skip
     plan = schedule_columns(terms)
     fees = np.add.reduceat(plan.guarantee_fee + plan.service_fee, plan.offsets[:-1])

@@ -76,9 +76,9 @@ def months(facts: FactColumns, width: int) -> list[FactColumns]:
 def in_another_order(terms: TermColumns) -> TermColumns:
     """The same loans under an order no product of ours has: buckets, principal before interest."""
     from usance.base.codes import Component
-    from usance.loan.convention import Sweep, in_order
+    from usance.loan.convention import Sweep, same_order
 
     components = (Component.SERVICE_FEE, Component.PRINCIPAL, Component.INTEREST,
                   Component.GUARANTEE_FEE)  # fmt: skip
-    order = in_order(components, penalty="first", sweep=Sweep.BY_BUCKET)
+    order = same_order(components, penalty="first", sweep=Sweep.BY_BUCKET)
     return replace(terms, allocation=order)

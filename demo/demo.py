@@ -29,7 +29,7 @@ from usance.books.loans.journal import loan_journal
 from usance.books.periods import parse_close_period
 from usance.books.sample import sample_book
 from usance.books.statements.matrix import COLUMNS
-from usance.loan import OWN, Fact, FactColumns, TermColumns, Terms, replay, replay_columns
+from usance.loan import CONVENTIONS, Fact, FactColumns, TermColumns, Terms, replay, replay_columns
 from usance.loan.batch import schedule_columns
 from usance.loan.table_rows import view_values
 
@@ -217,12 +217,15 @@ def payments(
 def exactly(terms: TermColumns, facts: FactColumns, row: int) -> list[int]:
     """One row of the batch by the exact form, in the order of the kernel's view."""
     own = Terms(
-        principal_minor=int(terms.principal_minor[row]), rate_ppm=int(terms.rate_ppm[row]),
-        coupon_ppm=int(terms.coupon_ppm[row]), instalments=int(terms.instalments[row]),
+        principal_minor=int(terms.principal_minor[row]),
+        rate_ppm=int(terms.rate_ppm[row]),
+        coupon_ppm=int(terms.coupon_ppm[row]),
+        instalments=int(terms.instalments[row]),
         disbursed_on=from_day(int(terms.disbursed_on[row])),
         first_due_on=from_day(int(terms.first_due_on[row])),
-        guarantee_fee_minor=int(terms.guarantee_fee_minor[row]), convention=OWN["level_monthly"],
-    )  # fmt: skip
+        guarantee_fee_minor=int(terms.guarantee_fee_minor[row]),
+        convention=CONVENTIONS["level_monthly"],
+    )
     span = range(int(facts.offsets[row]), int(facts.offsets[row + 1]))
     happened = [Fact(FactKind(int(facts.kind[at])), from_day(int(facts.day[at])),
                      int(facts.amount_minor[at]), ref=at) for at in span]  # fmt: skip

@@ -26,7 +26,7 @@ from usance.books.effective_interest.columns import effective_rates
 from usance.books.loans.measurement import LoanColumns
 from usance.loan.batch import ScheduleColumns, Views, replay_columns, schedule_columns
 from usance.loan.columns import FactColumns, TermColumns
-from usance.loan.convention import OWN
+from usance.loan.convention import CONVENTIONS
 
 FIRST = to_day(date(2023, 1, 1))
 DRAWING_DAYS = 500
@@ -359,7 +359,7 @@ def random_terms(model: FundingModel, count: int, draw: np.random.Generator) -> 
         principal.astype(np.int64), rate.astype(np.int32), coupon.astype(np.int32),
         months.astype(np.int16), drawn.astype(np.int32), _first_due(drawn, draw),
         flat.astype(np.int64), np.zeros(count, np.int64),
-        draw.integers(1, len(OWN), count, endpoint=True).astype(np.int16),
+        draw.integers(1, len(CONVENTIONS), count, endpoint=True).astype(np.int16),
     )  # fmt: skip
     if model is not FundingModel.CAPITAL_HEAVY:
         return terms

@@ -24,7 +24,7 @@ from usance.books.effective_interest.contract import NoEffectiveRate
 from usance.books.effective_interest.loan import loan_at_amortised_cost
 from usance.books.kernel.effective import discount, fee_earned, high_product, level_of
 from usance.loan.columns import TermColumns
-from usance.loan.convention import OWN
+from usance.loan.convention import CONVENTIONS
 from usance.loan.exact.plan import schedule
 from usance.loan.kernel.batch import plan_at
 from usance.loan.terms import Terms
@@ -37,7 +37,7 @@ LOAN_B = Terms(
     instalments=6,
     disbursed_on=date(2023, 12, 31),
     first_due_on=date(2024, 1, 31),
-    convention=OWN["equal_principal_monthly"],
+    convention=CONVENTIONS["equal_principal_monthly"],
     upfront_fee_minor=63_60,
 )
 DUE = [row.due_on for row in schedule(LOAN_B)]
@@ -88,19 +88,19 @@ class TestWorkedLoanB:
 
 
 def test_without_a_fee_the_rate_is_the_agreed_one_and_nothing_is_earned() -> None:
-    for name in OWN:
-        loan = replace(LOAN_B, convention=OWN[name], upfront_fee_minor=0, rate_ppm=185_003)
+    for name in CONVENTIONS:
+        loan = replace(LOAN_B, convention=CONVENTIONS[name], upfront_fee_minor=0, rate_ppm=185_003)
         assert rate_of(loan) == 15_416_917
         assert rate_of(loan, WITH_INSTALMENT_4) == 15_416_917
         assert earned_by(loan, 15_416_917, date(2024, 3, 15), WITH_INSTALMENT_4) == 0
 
 
-@pytest.mark.parametrize("name", OWN)
+@pytest.mark.parametrize("name", CONVENTIONS)
 @pytest.mark.parametrize("first", [date(2024, 1, 9), date(2024, 1, 31), date(2024, 2, 29)])
 def test_a_vanishing_fee_leads_to_the_agreed_rate(name: str, first: date) -> None:
     """A period counts with its length, so an odd first one costs nothing by itself."""
     loan = replace(
-        LOAN_B, principal_minor=10**11, convention=OWN[name], first_due_on=first,
+        LOAN_B, principal_minor=10**11, convention=CONVENTIONS[name], first_due_on=first,
         upfront_fee_minor=1,
     )  # fmt: skip
     assert abs(rate_of(loan) - 15_000_000) <= 1
@@ -159,7 +159,7 @@ def test_the_table_of_a_loan_tells_the_same(case: tuple[Terms, list[int]]) -> No
 def test_the_largest_loans_stay_exact(name: str, instalments: int) -> None:
     loan = replace(
         LOAN_B, principal_minor=10**11, rate_ppm=1_000_000, instalments=instalments,
-        convention=OWN[name], upfront_fee_minor=2 * 10**10,
+        convention=CONVENTIONS[name], upfront_fee_minor=2 * 10**10,
     )  # fmt: skip
     rate = rate_of(loan)
     assert is_rate(loan, loan.upfront_fee_minor, rate)
@@ -241,7 +241,7 @@ class TestRefusals:
     def test_a_rate_beyond_all_measure(self) -> None:
         loan = replace(
             LOAN_B, principal_minor=10**9, instalments=1, first_due_on=date(2024, 1, 1),
-            convention=OWN["level_daily"], upfront_fee_minor=10**9 - 1,
+            convention=CONVENTIONS["level_daily"], upfront_fee_minor=10**9 - 1,
         )  # fmt: skip
         with pytest.raises(NoEffectiveRate, match="loan 0: no effective rate of at most"):
             rate_of(loan)

@@ -17,11 +17,11 @@ from usance.books.close.recomputation import guarantee_notes, implausible_guaran
 from usance.books.kernel.effective import level_of
 from usance.books.loans import amounts as a
 from usance.books.loans.measurement import amounts_of_positions, positions
-from usance.loan import OWN, Terms
+from usance.loan import CONVENTIONS, Terms
 from usance.loan.kernel.arrays import Plan
 
 DAY = date(2024, 1, 31)
-LEVEL = replace(OWN_BOOK, convention=OWN["level_monthly"], upfront_fee_minor=0)
+LEVEL = replace(OWN_BOOK, convention=CONVENTIONS["level_monthly"], upfront_fee_minor=0)
 
 
 def found(*loans: tuple[FundingModel, Terms]) -> dict[str, tuple[int, ...]]:
@@ -56,7 +56,7 @@ def test_a_sound_book_holds() -> None:
 def test_any_level_loan_holds(principal: int, rate: int, count: int, convention: str) -> None:
     terms = replace(
         LEVEL, principal_minor=principal, rate_ppm=rate, coupon_ppm=rate, instalments=count,
-        convention=OWN[convention],
+        convention=CONVENTIONS[convention],
     )  # fmt: skip
     assert found((FundingModel.ON_BALANCE_SHEET, terms))[sample.LEVELS] == ()
 

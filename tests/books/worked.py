@@ -33,14 +33,14 @@ from usance.books.postings import Cells, Lines, cells_of, post
 from usance.books.rules import Activity, Rule, load_rules
 from usance.books.statements.closing import vat_paid
 from usance.books.statements.ledger import Ledger
-from usance.loan import OWN, Fact, Terms, schedule
+from usance.loan import CONVENTIONS, Fact, Terms, schedule
 from usance.loan.columns import FactColumns, TermColumns
 from usance.loan.facts import visible
 
 DRAWN = date(2023, 12, 31)
 COMMON = {
     "principal_minor": 9_000_00, "instalments": 6, "disbursed_on": DRAWN,
-    "first_due_on": date(2024, 1, 31), "convention": OWN["equal_principal_monthly"],
+    "first_due_on": date(2024, 1, 31), "convention": CONVENTIONS["equal_principal_monthly"],
 }  # fmt: skip
 HEAVY = Terms(**COMMON, rate_ppm=60_000, flat_fee_minor=381_60, guarantee_fee_minor=254_40)  # type: ignore[arg-type]
 OWN_BOOK = Terms(**COMMON, rate_ppm=180_000, upfront_fee_minor=63_60)  # type: ignore[arg-type]

@@ -30,7 +30,7 @@ from usance.books.loans.guarantees import higher_of
 from usance.books.periods import parse_close_period
 from usance.conform.accounting import capital, guarantees, losses
 from usance.conform.accounting import effective_interest as effective
-from usance.loan import OWN
+from usance.loan import CONVENTIONS
 
 ADAPTER_MODULES = (capital, effective, guarantees, losses)
 SOURCE = Path(import_module("usance").__file__ or "").parent
@@ -161,7 +161,7 @@ def test_every_function_is_imported_or_used_behind_the_close() -> None:
 
 def test_a_small_close_runs_every_function(tmp_path: Path) -> None:
     """None is only named somewhere: with suitable facts each is run by the close itself."""
-    level = replace(OWN_BOOK, convention=OWN["level_monthly"])
+    level = replace(OWN_BOOK, convention=CONVENTIONS["level_monthly"])
     loans = [*worked_loans(), Worked(FundingModel.ON_BALANCE_SHEET, level,
                                      [drawn(level), *paid_on_time(level, 1)])]  # fmt: skip
     book = make_book(tmp_path / "book", loans)

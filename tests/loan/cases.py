@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 from usance.base.codes import Component, FactKind, Fee
 from usance.base.dates import add_days, add_months, from_day, to_day
-from usance.loan.convention import OWN
+from usance.loan.convention import CONVENTIONS
 from usance.loan.exact.dates import CALENDARS
 from usance.loan.exact.history import apply_fact
 from usance.loan.exact.late import charge_late
@@ -245,7 +245,7 @@ def random_terms(draw: Random) -> Terms:
         instalments=_instalments(draw),
         disbursed_on=disbursed_on,
         first_due_on=_first_due(draw, disbursed_on),
-        convention=OWN[draw.choice(tuple(OWN))],
+        convention=CONVENTIONS[draw.choice(tuple(CONVENTIONS))],
         coupon_ppm=coupon,
         flat_fee_minor=flat,
         upfront_fee_minor=draw.choice((0, 0, 0, draw.randint(0, (principal - 1) // 10))),

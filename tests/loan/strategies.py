@@ -13,22 +13,22 @@ from tests.loan.cases import OWN_MOVES, TO_DUE_DATE, History, Move, What
 from usance.base.codes import Component
 from usance.base.dates import add_days
 from usance.loan.convention import (
-    OWN,
+    CONVENTIONS,
     Allocation,
     Amortisation,
     Bucket,
+    BusinessDayRoll,
     Convention,
     DayCount,
-    Difference,
-    Early,
+    DueStatus,
+    EarlyPayment,
     LevelBasis,
     MonthEnd,
-    Roll,
+    PeriodUnit,
     Rounding,
+    RoundingDifference,
     SettlementInterest,
     Sweep,
-    Unit,
-    When,
 )
 from usance.loan.exact.plan import first_rows, schedule
 from usance.loan.terms import FeeBasis, LateBase, LateRule, PercentFee, Terms
@@ -36,7 +36,7 @@ from usance.loan.terms import FeeBasis, LateBase, LateRule, PercentFee, Terms
 Draw = Callable[[st.SearchStrategy[Any]], Any]
 
 BUCKETS: tuple[Bucket | None, ...] = (
-    *((when, component) for when in When for component in Component if component < 4),
+    *((when, component) for when in DueStatus for component in Component if component < 4),
     None,
 )
 DAYS = st.dates(date(2015, 1, 1), date(2035, 12, 31))
@@ -47,13 +47,15 @@ PRINCIPALS = st.one_of(st.integers(1, 50), st.integers(1, 10_000_000), st.just(9
 @st.composite
 def conventions(draw: Draw) -> Convention:
     """Every combination of options that belongs together."""
-    unit = draw(st.sampled_from(Unit))
-    by_months = unit in (Unit.MONTHS, Unit.YEARS)
+    unit = draw(st.sampled_from(PeriodUnit))
+    by_months = unit in (PeriodUnit.MONTHS, PeriodUnit.YEARS)
     counts = [each for each in DayCount if by_months or each is not DayCount.MONTHLY]
     amortisation = draw(st.sampled_from(Amortisation))
-    rules = [e for e in Early if amortisation is not Amortisation.FLAT or "reduce" not in e.value]
+    rules = [
+        e for e in EarlyPayment if amortisation is not Amortisation.FLAT or "reduce" not in e.value
+    ]
     calendar = draw(st.sampled_from(["", "", "weekends"]))
-    differences = list(Difference)[: 1 if amortisation is Amortisation.BALLOON else 2]
+    differences = list(RoundingDifference)[: 1 if amortisation is Amortisation.BALLOON else 2]
     return Convention(
         name="any",
         amortisation=amortisation,
@@ -62,7 +64,15 @@ def conventions(draw: Draw) -> Convention:
         every=draw(st.integers(1, 3)) if by_months else draw(st.integers(1, 20)),
         month_end=draw(st.sampled_from(MonthEnd)),
         calendar=calendar,
-        roll=draw(st.sampled_from([Roll.FOLLOWING, Roll.MODIFIED_FOLLOWING, Roll.NONE])),
+        roll=draw(
+            st.sampled_from(
+                [
+                    BusinessDayRoll.FOLLOWING,
+                    BusinessDayRoll.MODIFIED_FOLLOWING,
+                    BusinessDayRoll.NONE,
+                ]
+            )
+        ),
         level_basis=draw(st.sampled_from(LevelBasis)),
         rounding=draw(st.sampled_from(Rounding)),
         round_to_minor=draw(st.sampled_from([1, 1, 10, 100])),
@@ -76,7 +86,7 @@ def conventions(draw: Draw) -> Convention:
 @st.composite
 def own_terms(draw: Draw) -> Terms:
     """Terms of the platform's own products."""
-    terms = _bare(draw, OWN[draw(st.sampled_from(tuple(OWN)))])
+    terms = _bare(draw, CONVENTIONS[draw(st.sampled_from(tuple(CONVENTIONS)))])
     return _with_guarantee(draw, replace(terms, coupon_ppm=draw(st.integers(0, terms.rate_ppm))))
 
 
@@ -100,7 +110,7 @@ def any_terms(draw: Draw) -> Terms:
         percent_fees=tuple(draw(st.lists(percent_fees(), max_size=2))),
         late=draw(st.none() | late_rules()),
     )
-    if terms.convention.difference is Difference.LAST and draw(st.booleans()):
+    if terms.convention.difference is RoundingDifference.LAST and draw(st.booleans()):
         terms = _with_tranches(draw, terms)
     drawn = principal - sum(amount for _, amount in terms.tranches)
     room = min(drawn, principal - terms.balloon_minor, principal - terms.upfront_fee_minor) - 1

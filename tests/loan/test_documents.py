@@ -17,23 +17,23 @@ from usance.base.errors import CodeError, CurrencyMismatch, DocumentError, Probl
 from usance.base.fields import Fields, document_places
 from usance.base.ids import fact_ref
 from usance.loan.convention import (
+    CONVENTIONS,
     DEFAULT_ALLOCATION,
-    OWN,
     Amortisation,
+    BusinessDayRoll,
     DayCount,
-    Difference,
-    Early,
+    DueStatus,
+    EarlyPayment,
     LevelBasis,
     MonthEnd,
-    Roll,
+    PeriodUnit,
     Rounding,
+    RoundingDifference,
     SettlementInterest,
     Sweep,
-    Unit,
-    When,
 )
 from usance.loan.documents import LoanDocument, loan_from_options, read_loan
-from usance.loan.documents.facts import Refs, read_fact
+from usance.loan.documents.facts import References, read_fact
 from usance.loan.documents.terms import read_terms
 from usance.loan.errors import (
     DuplicateFact,
@@ -109,9 +109,9 @@ def test_coupon_and_balloon(read: Any) -> None:
     assert (terms.coupon_ppm, terms.balloon_minor) == (60_000, 400_00)
 
 
-@pytest.mark.parametrize("name", OWN)
+@pytest.mark.parametrize("name", CONVENTIONS)
 def test_own_conventions_by_name(read: Any, name: str) -> None:
-    assert read(with_terms(convention=name)).terms[0].convention is OWN[name]
+    assert read(with_terms(convention=name)).terms[0].convention is CONVENTIONS[name]
 
 
 def test_every_option_of_a_convention_can_be_written(read: Any) -> None:
@@ -126,11 +126,11 @@ def test_every_option_of_a_convention_can_be_written(read: Any) -> None:
             }
         )
     ).terms[0].convention  # fmt: skip
-    assert convention == OWN["level_daily"].named(
+    assert convention == CONVENTIONS["level_daily"].named(
         "weekly", amortisation=Amortisation.EQUAL_PRINCIPAL, day_count=DayCount.ACTUAL_360,
-        unit=Unit.WEEKS, every=2, month_end=MonthEnd.LAST_DAY, calendar="weekends",
-        roll=Roll.FOLLOWING, level_basis=LevelBasis.DAYS, rounding=Rounding.HALF_EVEN,
-        round_to_minor=10, difference=Difference.FIRST, early=Early.REAMORTISE,
+        unit=PeriodUnit.WEEKS, every=2, month_end=MonthEnd.LAST_DAY, calendar="weekends",
+        roll=BusinessDayRoll.FOLLOWING, level_basis=LevelBasis.DAYS, rounding=Rounding.HALF_EVEN,
+        round_to_minor=10, difference=RoundingDifference.FIRST, early=EarlyPayment.REAMORTISE,
         settlement_interest=SettlementInterest.FULL_PERIOD,
     )  # fmt: skip
 
@@ -148,7 +148,7 @@ def test_an_allocation_order_in_words(read: Any) -> None:
     spelled = {"order": order(penalty_at=0), "sweep": "by_bucket"}
     other = read(with_terms(convention={"allocation": spelled})).terms[0].convention.allocation
     assert other.sweep is Sweep.BY_BUCKET
-    assert other.order[:2] == (None, (When.PAST_DUE, Component.INTEREST))
+    assert other.order[:2] == (None, (DueStatus.PAST_DUE, Component.INTEREST))
 
 
 @pytest.mark.parametrize(
@@ -369,5 +369,5 @@ def test_any_value_is_read_or_refused_by_name(terms: Any, facts: Any) -> None:
         assert (read is None) == bool(problems)
     for each in document.each("facts"):
         before = len(problems)
-        fact = read_fact(each, Refs(), 1, "CNY")
+        fact = read_fact(each, References(), 1, "CNY")
         assert (fact is None) == (len(problems) > before or not each.is_mapping)

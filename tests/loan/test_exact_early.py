@@ -9,22 +9,22 @@ import pytest
 from usance.base.codes import Component, FactKind, Status
 from usance.base.dates import to_day
 from usance.loan.convention import (
-    OWN,
+    CONVENTIONS,
     Allocation,
     Amortisation,
-    Early,
+    EarlyPayment,
     SettlementInterest,
     Sweep,
-    in_order,
+    same_order,
 )
 from usance.loan.errors import DisbursementError
 from usance.loan.exact.history import ExactLoan, replay
 from usance.loan.exact.plan import schedule
 from usance.loan.facts import Fact
 from usance.loan.terms import Terms
-from usance.loan.views import Parts
+from usance.loan.views import ComponentAmounts
 
-EQUAL = OWN["equal_principal_monthly"]
+EQUAL = CONVENTIONS["equal_principal_monthly"]
 BASE = Terms(
     principal_minor=9_000_00,
     rate_ppm=180_000,
@@ -41,7 +41,7 @@ PRINCIPAL_FIRST = (
 )
 
 
-def early(rule: Early, terms: Terms = BASE) -> Terms:
+def early(rule: EarlyPayment, terms: Terms = BASE) -> Terms:
     return terms.changed(convention=terms.convention.named(rule.value, early=rule))
 
 
@@ -70,31 +70,31 @@ def test_next_pays_the_coming_instalments_in_order() -> None:
 
 
 def test_last_pays_principal_from_the_last_backwards() -> None:
-    found = loan(early(Early.LAST), PREPAID, on=(2, 10))
+    found = loan(early(EarlyPayment.LAST), PREPAID, on=(2, 10))
     assert principals(found) == [0, 1_500_00, 1_500_00, 1_500_00, 1_000_00, 0]
     assert [row.due.interest for row in found.rows()][-2:] == [45_00, 22_50]
-    found = loan(early(Early.LAST), (FactKind.PAID, 2, 10, 7_530_00), on=(2, 10))
-    assert found.view().paid == Parts(9_000_00, 165_00)
+    found = loan(early(EarlyPayment.LAST), (FactKind.PAID, 2, 10, 7_530_00), on=(2, 10))
+    assert found.view().paid == ComponentAmounts(9_000_00, 165_00)
     assert found.view().status is Status.ACTIVE
 
 
 def test_reamortise_lowers_all_coming_instalments_alike() -> None:
-    found = loan(early(Early.REAMORTISE), PREPAID, on=(2, 10))
+    found = loan(early(EarlyPayment.REAMORTISE), PREPAID, on=(2, 10))
     assert principals(found) == [0] + [1_100_00] * 5
-    uneven = loan(early(Early.REAMORTISE), (FactKind.PAID, 2, 10, 7), on=(2, 10))
+    uneven = loan(early(EarlyPayment.REAMORTISE), (FactKind.PAID, 2, 10, 7), on=(2, 10))
     assert [row.paid.principal for row in uneven.rows()[1:]] == [1, 2, 1, 2, 1]
 
 
 def test_reamortise_carries_on_what_an_instalment_cannot_take() -> None:
-    terms = early(Early.REAMORTISE)
+    terms = early(EarlyPayment.REAMORTISE)
     facts = (PREPAID, (FactKind.PAID, 2, 29, 1_100_00 + 112_50), (FactKind.PAID, 3, 1, 4_399_00))
     assert sum(principals(loan(terms, *facts, on=(3, 1)))) == 1_00
 
 
 def test_reduce_amount_keeps_the_dates() -> None:
-    found = loan(early(Early.REDUCE_AMOUNT), PREPAID, on=(2, 10))
+    found = loan(early(EarlyPayment.REDUCE_AMOUNT), PREPAID, on=(2, 10))
     # Interest of ten days first: 112.50 × 10/29 = 38.79; the balance falls by 1,961.21.
-    assert found.view().paid == Parts(3_461_21, 173_79)
+    assert found.view().paid == ComponentAmounts(3_461_21, 173_79)
     assert principals(found) == [0, 1_107_76, 1_107_76, 1_107_75, 1_107_76, 1_107_76]
     rows = found.rows()
     assert rows[1].due.principal == 1_961_21 + 1_107_76
@@ -104,18 +104,18 @@ def test_reduce_amount_keeps_the_dates() -> None:
 
 
 def test_reduce_instalments_keeps_the_amount() -> None:
-    found = loan(early(Early.REDUCE_INSTALMENTS), PREPAID, on=(2, 10))
+    found = loan(early(EarlyPayment.REDUCE_INSTALMENTS), PREPAID, on=(2, 10))
     assert principals(found) == [0, 1_500_00, 1_500_00, 1_500_00, 1_038_79]
-    level = BASE.changed(convention=OWN["level_monthly"])
+    level = BASE.changed(convention=CONVENTIONS["level_monthly"])
     before = schedule(level)
-    rows = loan(early(Early.REDUCE_INSTALMENTS, level), PREPAID, on=(2, 10)).rows()
+    rows = loan(early(EarlyPayment.REDUCE_INSTALMENTS, level), PREPAID, on=(2, 10)).rows()
     assert len(rows) == 5
     assert {rows[2].due.total, rows[3].due.total} == {before[0].total}
     assert rows[4].due.total < before[0].total
 
 
 def test_interest_after_a_reduction_accrues_on_the_lower_balance() -> None:
-    terms = early(Early.REDUCE_AMOUNT)
+    terms = early(EarlyPayment.REDUCE_AMOUNT)
     assert loan(terms, PREPAID, on=(2, 10)).view().accrued_interest == 0
     found = loan(terms, PREPAID, on=(2, 20)).view()
     assert found.accrued_interest == 28_65  # 5,538.79 × 1.5 % × 10/29
@@ -123,7 +123,7 @@ def test_interest_after_a_reduction_accrues_on_the_lower_balance() -> None:
 
 
 def test_a_second_reduction_and_its_settlement() -> None:
-    terms = early(Early.REDUCE_AMOUNT)
+    terms = early(EarlyPayment.REDUCE_AMOUNT)
     facts = (PREPAID, (FactKind.PAID, 2, 20, 1_028_65))
     found = loan(terms, *facts, on=(2, 20))
     assert found.view().principal_outstanding == 4_538_79
@@ -135,41 +135,43 @@ def test_a_second_reduction_and_its_settlement() -> None:
 
 def test_chargeback_of_early_money_is_owed_again_with_the_running_instalment() -> None:
     facts = (PREPAID, (FactKind.CHARGED_BACK, 2, 12, 2_000_00))
-    found = loan(early(Early.REDUCE_AMOUNT), *facts, on=(2, 12))
+    found = loan(early(EarlyPayment.REDUCE_AMOUNT), *facts, on=(2, 12))
     assert found.view().principal_outstanding == 7_500_00
     assert found.rows()[1].outstanding.principal == 3_068_97
-    again = loan(early(Early.REDUCE_AMOUNT), *facts, (FactKind.PAID, 2, 13, 2_000_00), on=(2, 13))
+    again = loan(
+        early(EarlyPayment.REDUCE_AMOUNT), *facts, (FactKind.PAID, 2, 13, 2_000_00), on=(2, 13)
+    )
     assert sum(principals(again)) == again.view().principal_outstanding < 5_600_00
 
 
 def test_orders_by_bucket_and_by_instalment() -> None:
-    first = in_order(PRINCIPAL_FIRST, penalty="first", sweep=Sweep.BY_BUCKET)
+    first = same_order(PRINCIPAL_FIRST, penalty="first", sweep=Sweep.BY_BUCKET)
     facts = ((FactKind.FEE_CHARGED, 3, 1, 10_00), (FactKind.PAID, 4, 5, 3_010_00 + 100_00))
     found = loan(BASE.changed(convention=EQUAL.named("x", allocation=first)), *facts, on=(4, 5))
-    assert found.view().paid == Parts(4_500_00, 135_00 + 100_00, penalty=10_00)
+    assert found.view().paid == ComponentAmounts(4_500_00, 135_00 + 100_00, penalty=10_00)
     assert [row.outstanding.interest for row in found.rows()[1:3]] == [12_50, 90_00]
-    rows = in_order(PRINCIPAL_FIRST, penalty="last")
+    rows = same_order(PRINCIPAL_FIRST, penalty="last")
     found = loan(BASE.changed(convention=EQUAL.named("x", allocation=rows)), *facts, on=(4, 5))
-    assert found.view().paid == Parts(1_500_00 + 2_997_50, 135_00 + 112_50)
-    assert found.view().past_due == Parts(2_50, 90_00, penalty=10_00)
+    assert found.view().paid == ComponentAmounts(1_500_00 + 2_997_50, 135_00 + 112_50)
+    assert found.view().past_due == ComponentAmounts(2_50, 90_00, penalty=10_00)
 
 
 def test_an_order_can_put_the_day_s_instalment_before_older_ones() -> None:
-    order = in_order(PRINCIPAL_FIRST).order
+    order = same_order(PRINCIPAL_FIRST).order
     today_first = Allocation((*order[4:8], *order[:4], *order[8:]))
     terms = BASE.changed(convention=EQUAL.named("x", allocation=today_first))
     found = loan(terms, (FactKind.PAID, 3, 31, 1_600_00), on=(3, 31))
-    assert found.rows()[2].outstanding == Parts()
-    assert found.rows()[1].outstanding == Parts(1_490_00, 112_50)
+    assert found.rows()[2].outstanding == ComponentAmounts()
+    assert found.rows()[1].outstanding == ComponentAmounts(1_490_00, 112_50)
 
 
 def test_an_order_can_put_coming_instalments_before_those_due() -> None:
-    ahead_first = Allocation(tuple(reversed(in_order(PRINCIPAL_FIRST).order)))
+    ahead_first = Allocation(tuple(reversed(same_order(PRINCIPAL_FIRST).order)))
     terms = BASE.changed(convention=EQUAL.named("x", allocation=ahead_first))
     found = loan(terms, (FactKind.PAID, 3, 5, 1_500_00), on=(3, 5))
     # The money of 31 January went to instalments 2 and 3, and so did that of 5 March.
-    assert found.view().past_due == Parts(1_500_00, 135_00)
-    assert found.rows()[2].outstanding == Parts(67_50)
+    assert found.view().past_due == ComponentAmounts(1_500_00, 135_00)
+    assert found.rows()[2].outstanding == ComponentAmounts(67_50)
 
 
 def test_full_period_interest_on_settlement() -> None:

@@ -13,16 +13,16 @@ from usance.base.calendars import Calendar
 from usance.base.codes import Component
 from usance.base.errors import CodeError
 from usance.loan.convention import (
-    OWN,
+    CONVENTIONS,
     Amortisation,
+    BusinessDayRoll,
     Convention,
     DayCount,
-    Difference,
     LevelBasis,
     MonthEnd,
-    Roll,
+    PeriodUnit,
     Rounding,
-    Unit,
+    RoundingDifference,
 )
 from usance.loan.errors import FeeError, TermsDateError
 from usance.loan.exact.charge import level_instalment
@@ -31,7 +31,7 @@ from usance.loan.exact.plan import schedule
 from usance.loan.terms import FeeBasis, PercentFee, Terms
 from usance.loan.views import Instalment
 
-LEVEL = OWN["level_monthly"]
+LEVEL = CONVENTIONS["level_monthly"]
 BASE = Terms(
     principal_minor=9_000_00,
     rate_ppm=180_000,
@@ -55,7 +55,7 @@ def due_dates(convention: Convention, start: date, first: date, count: int = 4) 
 
 def test_worked_loan_a() -> None:
     terms = BASE.changed(
-        convention=OWN["equal_principal_monthly"], rate_ppm=60_000, coupon_ppm=60_000,
+        convention=CONVENTIONS["equal_principal_monthly"], rate_ppm=60_000, coupon_ppm=60_000,
         flat_fee_minor=381_60, guarantee_fee_minor=254_40,
     )  # fmt: skip
     rows = schedule(terms)
@@ -64,7 +64,7 @@ def test_worked_loan_a() -> None:
 
 
 def test_worked_loan_b() -> None:
-    rows = schedule(BASE.changed(convention=OWN["equal_principal_monthly"]))
+    rows = schedule(BASE.changed(convention=CONVENTIONS["equal_principal_monthly"]))
     assert column(rows, "interest") == [135_00, 112_50, 90_00, 67_50, 45_00, 22_50]
     assert [f"{row.due_on:%m-%d}" for row in rows] == [
         "01-31", "02-29", "03-31", "04-30", "05-31", "06-30",
@@ -94,13 +94,13 @@ def test_last_days_stay_last_days_where_asked() -> None:
 
 
 def test_other_units() -> None:
-    daily = OWN["level_daily"]
+    daily = CONVENTIONS["level_daily"]
     start = date(2024, 2, 20)
-    two_weeks = daily.named("weeks", unit=Unit.WEEKS, every=2)
+    two_weeks = daily.named("weeks", unit=PeriodUnit.WEEKS, every=2)
     assert due_dates(two_weeks, start, date(2024, 3, 5), 3) == ["03-05", "03-19", "04-02"]
-    ten_days = daily.named("days", unit=Unit.DAYS, every=10)
+    ten_days = daily.named("days", unit=PeriodUnit.DAYS, every=10)
     assert due_dates(ten_days, start, date(2024, 2, 25), 3) == ["02-25", "03-06", "03-16"]
-    yearly = daily.named("years", unit=Unit.YEARS)
+    yearly = daily.named("years", unit=PeriodUnit.YEARS)
     assert due_dates(yearly, date(2024, 2, 29), date(2025, 2, 28), 4) == [
         "02-28", "02-28", "02-28", "02-29",
     ]  # fmt: skip
@@ -110,19 +110,22 @@ def test_calendars_move_due_dates_and_not_the_anchor() -> None:
     holidays = Calendar(holidays=frozenset({date(2024, 4, 1)}))
     terms = BASE.changed(
         instalments=3, disbursed_on=date(2024, 1, 31), first_due_on=date(2024, 2, 29),
-        convention=LEVEL.named("x", calendar="here", roll=Roll.FOLLOWING),
+        convention=LEVEL.named("x", calendar="here", roll=BusinessDayRoll.FOLLOWING),
     )  # fmt: skip
     rows = schedule(terms, {"here": holidays})
     assert [f"{row.due_on:%m-%d}" for row in rows] == ["02-29", "04-02", "04-30"]
     assert column(rows, "total")[0] == column(rows, "total")[1]
-    back = terms.changed(convention=LEVEL.named("x", calendar="here", roll=Roll.MODIFIED_FOLLOWING))
+    back = terms.changed(
+        convention=LEVEL.named("x", calendar="here", roll=BusinessDayRoll.MODIFIED_FOLLOWING)
+    )
     assert schedule(back, {"here": holidays})[1].due_on == date(2024, 3, 29)
     with pytest.raises(CodeError):
         schedule(terms)
     early = terms.changed(
-        disbursed_on=date(2024, 3, 29), first_due_on=date(2024, 3, 30),
-        convention=LEVEL.named("x", calendar="weekends", roll=Roll.PRECEDING),
-    )  # fmt: skip
+        disbursed_on=date(2024, 3, 29),
+        first_due_on=date(2024, 3, 30),
+        convention=LEVEL.named("x", calendar="weekends", roll=BusinessDayRoll.PRECEDING),
+    )
     with pytest.raises(TermsDateError):
         schedule(early)
 
@@ -139,10 +142,10 @@ def test_an_odd_first_period_changes_only_the_first_interest() -> None:
 
 
 def test_daily_interest_by_true_days() -> None:
-    rows = schedule(BASE.changed(convention=OWN["equal_principal_daily"]))
+    rows = schedule(BASE.changed(convention=CONVENTIONS["equal_principal_daily"]))
     assert rows[0].interest == 137_59  # 9,000.00 × 18 % × 31/365 = 137.589
     assert rows[1].interest == 107_26  # 7,500.00 × 18 % × 29/365 = 107.260
-    leap = BASE.changed(convention=OWN["equal_principal_daily"].named(
+    leap = BASE.changed(convention=CONVENTIONS["equal_principal_daily"].named(
         "isda", day_count=DayCount.ACTUAL_ACTUAL))  # fmt: skip
     assert schedule(leap)[1].interest == 106_97  # 29/366
 
@@ -172,12 +175,12 @@ def test_the_level_instalment_is_the_nearest_whole_number(
 def test_the_level_instalment_of_true_days_leaves_no_remainder_but_rounding() -> None:
     terms = BASE.changed(
         instalments=24,
-        convention=OWN["level_daily"].named("true", level_basis=LevelBasis.DAYS),
+        convention=CONVENTIONS["level_daily"].named("true", level_basis=LevelBasis.DAYS),
     )
     totals = column(schedule(terms), "total")
     assert len(set(totals[:-1])) == 1
     assert abs(totals[-1] - totals[0]) <= 24
-    nominal = column(schedule(terms.changed(convention=OWN["level_daily"])), "total")
+    nominal = column(schedule(terms.changed(convention=CONVENTIONS["level_daily"])), "total")
     assert abs(nominal[-1] - nominal[0]) > 50
 
 
@@ -188,10 +191,12 @@ def test_zero_rate() -> None:
 
 
 def test_interest_only_and_tiny_loans() -> None:
-    rows = schedule(BASE.changed(convention=OWN["interest_only_monthly"]))
+    rows = schedule(BASE.changed(convention=CONVENTIONS["interest_only_monthly"]))
     assert column(rows, "principal") == [0, 0, 0, 0, 0, 9_000_00]
     assert column(rows, "interest") == [135_00] * 6
-    tiny = BASE.changed(principal_minor=5, instalments=8, convention=OWN["equal_principal_monthly"])
+    tiny = BASE.changed(
+        principal_minor=5, instalments=8, convention=CONVENTIONS["equal_principal_monthly"]
+    )
     assert column(schedule(tiny), "principal") == [1, 0, 1, 1, 0, 1, 0, 1]
 
 
@@ -222,7 +227,7 @@ def test_flat() -> None:
     rows = schedule(terms)
     assert column(rows, "principal") == [1_500_00] * 6
     assert column(rows, "interest") == [135_00] * 6
-    weekly = terms.convention.named("weekly", unit=Unit.WEEKS, day_count=DayCount.ACTUAL_364)
+    weekly = terms.convention.named("weekly", unit=PeriodUnit.WEEKS, day_count=DayCount.ACTUAL_364)
     rows = schedule(terms.changed(convention=weekly, first_due_on=date(2024, 1, 7)))
     assert sum(column(rows, "interest")) == 186_92  # 9,000.00 × 18 % × 42/364
     split = schedule(terms.changed(principal_minor=7, coupon_ppm=120_000, rate_ppm=600_000))
@@ -236,10 +241,17 @@ def test_the_level_instalment_can_be_a_round_sum() -> None:
 
 
 def test_the_difference_can_go_first() -> None:
-    rows = schedule(BASE.changed(convention=LEVEL.named("first", difference=Difference.FIRST)))
+    rows = schedule(
+        BASE.changed(convention=LEVEL.named("first", difference=RoundingDifference.FIRST))
+    )
     assert column(rows, "total") == [1_579_72, *[1_579_73] * 5]
-    zero = BASE.changed(principal_minor=100_00, instalments=3, rate_ppm=0, coupon_ppm=0,
-                        convention=LEVEL.named("first", difference=Difference.FIRST))  # fmt: skip
+    zero = BASE.changed(
+        principal_minor=100_00,
+        instalments=3,
+        rate_ppm=0,
+        coupon_ppm=0,
+        convention=LEVEL.named("first", difference=RoundingDifference.FIRST),
+    )
     assert column(schedule(zero), "principal") == [33_34, 33_33, 33_33]
     small = zero.changed(principal_minor=5)
     assert column(schedule(small), "principal") == [1, 2, 2]
@@ -247,9 +259,11 @@ def test_the_difference_can_go_first() -> None:
 
 def test_fees_are_shared_in_step_with_all_fees() -> None:
     terms = BASE.changed(
-        convention=OWN["equal_principal_monthly"], coupon_ppm=60_000, flat_fee_minor=60_00,
+        convention=CONVENTIONS["equal_principal_monthly"],
+        coupon_ppm=60_000,
+        flat_fee_minor=60_00,
         guarantee_fee_minor=187_50,
-    )  # fmt: skip
+    )
     rows = schedule(terms)
     fees = [row.guarantee_fee + row.service_fee for row in rows]
     assert fees == [100_00, 85_00, 70_00, 55_00, 40_00, 25_00]
@@ -263,7 +277,7 @@ def test_percentage_fees() -> None:
         PercentFee(Component.SERVICE_FEE, FeeBasis.BALANCE, 12_000),
         PercentFee(Component.GUARANTEE_FEE, FeeBasis.PRINCIPAL, 2_000),
     )
-    convention = OWN["equal_principal_monthly"]
+    convention = CONVENTIONS["equal_principal_monthly"]
     rows = schedule(BASE.changed(convention=convention, percent_fees=fees))
     assert column(rows, "service_fee") == [9_00, 7_50, 6_00, 4_50, 3_00, 1_50]
     assert column(rows, "guarantee_fee") == [18_00] * 6
@@ -274,7 +288,7 @@ def test_percentage_fees() -> None:
 
 
 def test_grace_on_principal_and_on_interest() -> None:
-    convention = OWN["equal_principal_monthly"]
+    convention = CONVENTIONS["equal_principal_monthly"]
     rows = schedule(BASE.changed(convention=convention, grace_principal=2, grace_interest=3,
                                  flat_fee_minor=6_00))  # fmt: skip
     assert column(rows, "principal") == [0, 0, 2_250_00, 2_250_00, 2_250_00, 2_250_00]
@@ -293,7 +307,7 @@ def test_down_payment_is_instalment_0() -> None:
 
 def test_stepped_rate_bears_each_rate_for_its_days() -> None:
     steps = ((date(2024, 2, 10), 360_000), (date(2024, 4, 1), 90_000))
-    terms = BASE.changed(convention=OWN["equal_principal_monthly"], rate_steps=steps)
+    terms = BASE.changed(convention=CONVENTIONS["equal_principal_monthly"], rate_steps=steps)
     rows = schedule(terms)
     # 7,500.00 at 18 % for 10 days and at 36 % for 19 of February's 29.
     assert rows[1].interest == 186_21  # 112.50 × (10 + 2 × 19) / 29 = 186.2069
@@ -304,7 +318,7 @@ def test_stepped_rate_bears_each_rate_for_its_days() -> None:
 
 
 def test_tranches_are_planned_over_the_instalments_to_come() -> None:
-    convention = OWN["equal_principal_monthly"]
+    convention = CONVENTIONS["equal_principal_monthly"]
     terms = BASE.changed(convention=convention, tranches=((date(2024, 2, 10), 3_000_00),))
     rows = schedule(terms)
     assert column(rows, "principal") == [1_000_00] + [1_600_00] * 5
@@ -330,7 +344,7 @@ def test_level_tranches_and_flat_tranches_repay_everything() -> None:
 
 def test_rounding_modes() -> None:
     terms = BASE.changed(principal_minor=1_000_50, rate_ppm=120_000, coupon_ppm=120_000,
-                         convention=OWN["interest_only_monthly"])  # fmt: skip
+                         convention=CONVENTIONS["interest_only_monthly"])  # fmt: skip
     found = {
         mode: schedule(terms.changed(convention=terms.convention.named("x", rounding=mode)))[
             0

@@ -16,13 +16,13 @@ from usance.loan.exact.history import ExactLoan, replay
 from usance.loan.exact.plan import schedule
 from usance.loan.facts import Fact
 from usance.loan.terms import Terms
-from usance.loan.views import Parts
+from usance.loan.views import ComponentAmounts
 
 CASH_IN = (FactKind.PAID, FactKind.RECOVERED)
 CASH_OUT = (FactKind.REFUNDED, FactKind.CHARGED_BACK)
 
 
-def by_component(parts: Parts) -> list[int]:
+def by_component(parts: ComponentAmounts) -> list[int]:
     return [parts.principal, parts.interest, parts.guarantee_fee, parts.service_fee, parts.penalty]
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from usance.base.codes import Component, FactKind, Status
 from usance.base.dates import to_day
-from usance.loan.convention import OWN
+from usance.loan.convention import CONVENTIONS
 from usance.loan.errors import (
     DisbursementError,
     FactAmountError,
@@ -20,7 +20,7 @@ from usance.loan.exact.history import replay
 from usance.loan.exact.plan import schedule
 from usance.loan.facts import Fact
 from usance.loan.terms import Change, LateBase, LateRule, Terms
-from usance.loan.views import LoanView, Parts
+from usance.loan.views import ComponentAmounts, LoanView
 
 B = Terms(
     principal_minor=9_000_00,
@@ -28,7 +28,7 @@ B = Terms(
     instalments=6,
     disbursed_on=date(2023, 12, 31),
     first_due_on=date(2024, 1, 31),
-    convention=OWN["equal_principal_monthly"],
+    convention=CONVENTIONS["equal_principal_monthly"],
     upfront_fee_minor=63_60,
 )
 """Loan B of the worked loans: interest 135.00, 112.50, 90.00, 67.50, 45.00, 22.50."""
@@ -90,7 +90,7 @@ def test_worked_loan_b_prepaid() -> None:
     view = facts.pay(5, 15, 3_021_77).view(6, 30)
     assert view.status is Status.CLOSED
     assert view.instalments_paid == 6
-    assert view.paid == Parts(9_000_00, 405_00 + 21_77)
+    assert view.paid == ComponentAmounts(9_000_00, 405_00 + 21_77)
     assert view.due == view.paid
     assert view.interest_earned == 426_77
     assert view.next_due_on is None
@@ -108,7 +108,7 @@ def test_worked_loan_b_in_default() -> None:
     assert view.status is Status.CHARGED_OFF
     assert (view.charged_off, view.recovered) == (7_758_15, 900_00)
     assert view.principal_outstanding == 6_600_00  # a recovery goes to principal first
-    assert view.paid == Parts(2_400_00, 135_00)
+    assert view.paid == ComponentAmounts(2_400_00, 135_00)
 
 
 def test_worked_loan_a_prepaid_waives_slices_not_yet_due() -> None:
@@ -136,7 +136,7 @@ def test_worked_loan_a_in_default() -> None:
 def test_rows_of_an_unfinished_loan() -> None:
     rows = replay(B, Facts(B).pay(1, 31, 2_000_00).facts, date(2024, 2, 1)).rows()
     assert [row.outstanding.total for row in rows[:3]] == [0, 1_247_50, 1_590_00]
-    assert rows[1].paid == Parts(principal=252_50, interest=112_50)
+    assert rows[1].paid == ComponentAmounts(principal=252_50, interest=112_50)
     assert all(row.due.total == row.paid.total + row.outstanding.total for row in rows)
 
 
@@ -144,11 +144,11 @@ def test_payment_meets_interest_principal_fees_then_penalty_then_the_coming() ->
     facts = Facts(A).add(FactKind.FEE_CHARGED, date(2024, 2, 5), 10_00)
     facts.pay(2, 6, 45_00 + 1_500_00 + 42_40 + 21_20 + 4_00)
     view = facts.view(2, 6)
-    assert view.paid == Parts(1_500_00, 45_00, 42_40, 21_20, 4_00)
-    assert view.past_due == Parts(penalty=6_00)
+    assert view.paid == ComponentAmounts(1_500_00, 45_00, 42_40, 21_20, 4_00)
+    assert view.past_due == ComponentAmounts(penalty=6_00)
     assert view.days_past_due == 0
     view = facts.pay(2, 7, 6_00 + 37_50 + 1_00).view(2, 7)
-    assert view.paid == Parts(1_501_00, 82_50, 42_40, 21_20, 10_00)
+    assert view.paid == ComponentAmounts(1_501_00, 82_50, 42_40, 21_20, 10_00)
 
 
 def test_overpayment_refund_and_chargeback() -> None:
@@ -160,7 +160,7 @@ def test_overpayment_refund_and_chargeback() -> None:
     assert (view.overpaid, view.status) == (10_00, Status.CLOSED)
     view = facts.add(FactKind.CHARGED_BACK, date(2024, 7, 4), 1_512_50).view(7, 5)
     assert (view.overpaid, view.status) == (0, Status.ACTIVE)
-    assert view.past_due == Parts(principal=1_500_00, interest=2_50)
+    assert view.past_due == ComponentAmounts(principal=1_500_00, interest=2_50)
     assert view.days_past_due == 5
     with pytest.raises(FactAmountError):
         facts.add(FactKind.REFUNDED, date(2024, 7, 6), 1).view(7, 6)
@@ -170,7 +170,7 @@ def test_chargeback_after_early_settlement_brings_the_plan_back() -> None:
     facts = Facts(A).pay_instalments(4).pay(5, 15, 3_007_26)
     view = facts.add(FactKind.CHARGED_BACK, date(2024, 6, 20), 3_007_26).view(6, 20)
     assert view.days_past_due == 20
-    assert view.past_due == Parts(1_500_00, 15_00, 42_40, 21_20)
+    assert view.past_due == ComponentAmounts(1_500_00, 15_00, 42_40, 21_20)
     assert view.next_due == 1_571_10
 
 
@@ -179,12 +179,12 @@ def test_chargeback_takes_the_youngest_first_and_penalties_last() -> None:
     facts.pay(1, 31, 1_608_60 + 10_00 + 37_50 + 5_00)
     facts.add(FactKind.CHARGED_BACK, date(2024, 2, 1), 42_50 + 21_20 + 2_40)
     view = facts.view(2, 1)
-    assert view.past_due == Parts(guarantee_fee=2_40, service_fee=21_20)
+    assert view.past_due == ComponentAmounts(guarantee_fee=2_40, service_fee=21_20)
     assert view.paid.penalty == 10_00
     facts.add(FactKind.CHARGED_BACK, date(2024, 2, 2), 40_00 + 1_500_00 + 45_00 + 10_00)
     view = facts.view(2, 2)
-    assert view.paid == Parts()
-    assert view.past_due == Parts(1_500_00, 45_00, 42_40, 21_20, 10_00)
+    assert view.paid == ComponentAmounts()
+    assert view.past_due == ComponentAmounts(1_500_00, 45_00, 42_40, 21_20, 10_00)
     with pytest.raises(FactAmountError):
         facts.add(FactKind.CHARGED_BACK, date(2024, 2, 3), 1).view(2, 3)
 
@@ -193,8 +193,8 @@ def test_waiver_covers_without_cash_and_moves_to_the_oldest_after_a_chargeback()
     facts = Facts(B).pay_instalments(1)
     facts.add(FactKind.WAIVED, date(2024, 2, 1), 112_50, Component.INTEREST)
     view = facts.view(2, 29)
-    assert view.waived == Parts(interest=112_50)
-    assert view.past_due == Parts(principal=1_500_00)
+    assert view.waived == ComponentAmounts(interest=112_50)
+    assert view.past_due == ComponentAmounts(principal=1_500_00)
     facts.add(FactKind.CHARGED_BACK, date(2024, 3, 1), 1_500_00 + 135_00)
     rows = replay(B, facts.facts, date(2024, 3, 1)).rows()
     assert [row.paid.interest for row in rows[:2]] == [112_50, 0]
@@ -205,8 +205,10 @@ def test_chargeback_takes_no_more_of_a_component_than_cash_paid() -> None:
     facts.add(FactKind.WAIVED, date(2024, 2, 1), 200_00, Component.INTEREST)
     facts.add(FactKind.CHARGED_BACK, date(2024, 2, 2), 235_00)
     view = facts.view(2, 2)
-    assert view.paid == Parts(principal=1_400_00)  # all 135.00 of interest, then principal
-    assert view.waived == Parts(interest=200_00)
+    assert view.paid == ComponentAmounts(
+        principal=1_400_00
+    )  # all 135.00 of interest, then principal
+    assert view.waived == ComponentAmounts(interest=200_00)
     rows = replay(B, facts.facts, date(2024, 2, 2)).rows()
     assert [row.paid.interest for row in rows[:3]] == [135_00, 65_00, 0]
 
@@ -280,7 +282,7 @@ def test_what_cannot_be_is_refused() -> None:
 def test_change_of_terms_plans_what_is_not_covered_anew() -> None:
     new = B.changed(
         terms_no=2, instalments=3, first_due_on=date(2024, 6, 30), change=Change.RESCHEDULED,
-        convention=OWN["level_monthly"], rate_ppm=120_000, coupon_ppm=120_000,
+        convention=CONVENTIONS["level_monthly"], rate_ppm=120_000, coupon_ppm=120_000,
     )  # fmt: skip
     facts = Facts(B).pay_instalments(1).pay(2, 29, 100_00)
     facts.add(FactKind.TERMS_CHANGED, date(2024, 4, 15), 0, 2)
@@ -288,12 +290,12 @@ def test_change_of_terms_plans_what_is_not_covered_anew() -> None:
     view = loan.view()
     owed = 12_50 + 90_00 + 33_75  # rest of February, March, 67.50 × 15/30 of April
     assert view.accrued_interest == owed
-    assert view.past_due == Parts()
+    assert view.past_due == ComponentAmounts()
     assert view.principal_outstanding == 7_500_00
     assert view.settlement == 7_500_00 + owed
     rows = loan.rows()
     assert [row.number for row in rows] == [1, 2, 3, 4, 5, 6]
-    assert rows[1].due == rows[1].paid == Parts(interest=100_00)
+    assert rows[1].due == rows[1].paid == ComponentAmounts(interest=100_00)
     # 75 days by 30E/360 at 12 % on 7,500.00, and what was owed.
     assert rows[3].due.interest == owed + 187_50
     assert sum(row.due.principal for row in rows[3:]) == 7_500_00

@@ -33,9 +33,9 @@ from usance.loan import (
     visible,
 )
 from usance.loan.bounds import MAX_KERNEL_FEES_MINOR
-from usance.loan.convention import DEFAULT_ALLOCATION, Sweep, When
+from usance.loan.convention import DEFAULT_ALLOCATION, DueStatus, Sweep
 from usance.loan.errors import FactError, KernelRange
-from usance.loan.views import FIELDS
+from usance.loan.views import VIEW_FIELDS
 
 CASES, CHUNK = 200_000, 5_000
 NIGHTLY_CASES = 5_000_000
@@ -77,7 +77,7 @@ def differences(cases: dict[int, Case]) -> list[str]:
         want = numbers(exact.replay(*case).view())
         found += [
             f"seed {seed}: {name} exact {a} kernel {b}"
-            for name, a, b in zip(FIELDS, want, got, strict=True)
+            for name, a, b in zip(VIEW_FIELDS, want, got, strict=True)
             if a != b
         ]
     return found
@@ -143,7 +143,7 @@ def random_order(draw: Random) -> Allocation:
     if draw.random() < 0.5:  # any order of the twelve
         order = draw.sample(buckets, 12)
     else:  # past due before due before in advance, components in any order
-        order = [(when, Component(c)) for when in When for c in draw.sample(range(4), 4)]
+        order = [(when, Component(c)) for when in DueStatus for c in draw.sample(range(4), 4)]
     return Allocation(
         (*order[: (at := draw.randrange(13))], None, *order[at:]), draw.choice(tuple(Sweep))
     )

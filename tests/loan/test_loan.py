@@ -11,9 +11,18 @@ import pytest
 import usance.loan
 from usance.base.codes import Component, FactKind
 from usance.base.errors import CodeError
-from usance.loan import OWN, Fact, FactColumns, TermColumns, Terms, replay, replay_columns, start
+from usance.loan import (
+    CONVENTIONS,
+    Fact,
+    FactColumns,
+    TermColumns,
+    Terms,
+    replay,
+    replay_columns,
+    start,
+)
 from usance.loan.batch import Views, schedule_columns, step_columns
-from usance.loan.convention import Sweep, in_order
+from usance.loan.convention import Sweep, same_order
 from usance.loan.errors import (
     ConventionNotInKernel,
     DisbursementError,
@@ -45,7 +54,11 @@ def later(kind: FactKind, amount: int = 0, arg: int = 0) -> Fact:
         (TERMS, [DRAWN], "kernel"),
         (TERMS, [], "kernel"),
         (TERMS.changed(grace_principal=2), [DRAWN], "exact"),
-        (TERMS.changed(convention=OWN["level_monthly"].named("two", every=2)), [DRAWN], "exact"),
+        (
+            TERMS.changed(convention=CONVENTIONS["level_monthly"].named("two", every=2)),
+            [DRAWN],
+            "exact",
+        ),
         (TERMS, [DRAWN, later(FactKind.INTEREST_PAUSED, arg=19_800)], "exact"),
     ],
 )
@@ -162,9 +175,9 @@ def test_a_moment_without_a_zone_is_no_moment() -> None:
 
 
 def test_one_batch_has_one_allocation_order() -> None:
-    order = in_order((Component.PRINCIPAL, Component.INTEREST, Component.GUARANTEE_FEE,
+    order = same_order((Component.PRINCIPAL, Component.INTEREST, Component.GUARANTEE_FEE,
                       Component.SERVICE_FEE), sweep=Sweep.BY_BUCKET)  # fmt: skip
-    other = TERMS.changed(convention=OWN["level_monthly"].named("other", allocation=order))
+    other = TERMS.changed(convention=CONVENTIONS["level_monthly"].named("other", allocation=order))
     with pytest.raises(ConventionNotInKernel, match="different allocation orders"):
         TermColumns.of([TERMS, other])
     with pytest.raises(ConventionNotInKernel, match="stored state"):
@@ -192,10 +205,15 @@ def test_workers_do_not_change_a_result() -> None:
 
 def test_the_public_names_are_these() -> None:
     assert usance.loan.__all__ == [
-        "OWN", "Allocation", "Convention", "Fact", "FactColumns", "Instalment", "InstalmentState",
-        "Loan", "LoanView", "Parts", "ScheduleColumns", "States", "TermColumns", "Terms", "Views",
-        "fact_columns", "replay", "replay_columns", "schedule", "start", "step", "term_columns",
-        "view", "visible",
+        "CONVENTIONS", "Allocation", "BackdatedStep", "ComponentAmounts", "Convention",
+        "ConventionNotInKernel", "DisbursementError", "DuplicateFact", "Fact",
+        "FactAmountError", "FactColumns", "FactError", "FactNotInKernel", "FeeError",
+        "Instalment", "InstalmentState", "InstalmentsError", "KernelRange", "Loan",
+        "LoanView", "NotDisbursed", "OptionError", "OrphanFacts", "PrincipalError",
+        "ReversalError", "ScheduleColumns", "States", "TermColumns", "Terms",
+        "TermsDateError", "TermsError", "TermsRateError", "UnknownTerms", "Views",
+        "fact_columns", "replay", "replay_columns", "schedule", "start", "step",
+        "term_columns", "view", "visible",
     ]  # fmt: skip
     for name in usance.loan.__all__:
         assert getattr(usance.loan, name) is not None

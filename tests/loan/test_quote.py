@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from usance.base.codes import Component
 from usance.base.errors import ParameterError
 from usance.base.parameters import Parameters, trace
-from usance.loan import OWN, Terms
-from usance.loan.convention import Amortisation, DayCount, Unit
+from usance.loan import CONVENTIONS, Terms
+from usance.loan.convention import Amortisation, DayCount, PeriodUnit
 from usance.loan.quote import borrower_flows, cap_basis, quote
 from usance.loan.rates.annual import RateBasis
 from usance.loan.rates.cap import RateCapExceeded
@@ -22,7 +22,7 @@ from usance.loan.terms import FeeBasis, PercentFee
 PARAMETERS = Parameters.load()
 BASE = Terms(
     principal_minor=9_000_00, rate_ppm=180_000, instalments=6, disbursed_on=date(2023, 12, 31),
-    first_due_on=date(2024, 1, 31), convention=OWN["equal_principal_monthly"],
+    first_due_on=date(2024, 1, 31), convention=CONVENTIONS["equal_principal_monthly"],
 )  # fmt: skip
 
 
@@ -74,11 +74,11 @@ def test_a_quote_is_refused_not_trimmed() -> None:
             quote(more, PARAMETERS)
 
 
-@pytest.mark.parametrize("name", OWN)
+@pytest.mark.parametrize("name", CONVENTIONS)
 @pytest.mark.parametrize("count", [1, 3, 12, 24])
 def test_every_own_product_can_be_quoted_at_the_cap(name: str, count: int) -> None:
     terms = BASE.changed(
-        convention=OWN[name], rate_ppm=240_000, instalments=count,
+        convention=CONVENTIONS[name], rate_ppm=240_000, instalments=count,
         disbursed_on=date(2024, 1, 31), first_due_on=date(2024, 2, 29),
     )  # fmt: skip
     if terms.convention.day_count is DayCount.MONTHLY:
@@ -111,16 +111,22 @@ def test_tranches_and_a_down_payment_are_flows_of_their_days() -> None:
 
 def test_simple_rate_of_a_bullet_is_its_own_rate() -> None:
     terms = BASE.changed(
-        convention=OWN["interest_only_daily"], instalments=1, rate_ppm=120_000, coupon_ppm=-1,
-        disbursed_on=date(2023, 1, 1), first_due_on=date(2024, 1, 1),
-    )  # fmt: skip
+        convention=CONVENTIONS["interest_only_daily"],
+        instalments=1,
+        rate_ppm=120_000,
+        coupon_ppm=-1,
+        disbursed_on=date(2023, 1, 1),
+        first_due_on=date(2024, 1, 1),
+    )
     rates = quote(terms, PARAMETERS).rates
     assert rates.simple_ppb == rates.effective_ppb == rates.eu_apr_ppb == 120_000_000
 
 
 def test_foreign_conventions_are_quoted_too() -> None:
-    weekly = OWN["level_daily"].named("weekly", unit=Unit.WEEKS, day_count=DayCount.ACTUAL_364)
-    flat = OWN["level_monthly"].named("flat", amortisation=Amortisation.FLAT)
+    weekly = CONVENTIONS["level_daily"].named(
+        "weekly", unit=PeriodUnit.WEEKS, day_count=DayCount.ACTUAL_364
+    )
+    flat = CONVENTIONS["level_monthly"].named("flat", amortisation=Amortisation.FLAT)
     terms = BASE.changed(convention=weekly, first_due_on=date(2024, 1, 7), instalments=26)
     assert len(quote(terms, PARAMETERS).instalments) == 26
     cheap = quote(BASE.changed(convention=flat, rate_ppm=100_000, coupon_ppm=-1), PARAMETERS)
@@ -128,9 +134,12 @@ def test_foreign_conventions_are_quoted_too() -> None:
 
 
 @given(
-    principal=st.integers(1_00, 10**9), rate=st.integers(0, 200_000), count=st.integers(1, 36),
-    share=st.fractions(0, 1), fee=st.integers(0, 50),
-)  # fmt: skip
+    principal=st.integers(1_00, 10**9),
+    rate=st.integers(0, 200_000),
+    count=st.integers(1, 36),
+    share=st.fractions(0, 1),
+    fee=st.integers(0, 50),
+)
 def test_a_quote_adds_up(principal: int, rate: int, count: int, share: Fraction, fee: int) -> None:
     terms = BASE.changed(
         principal_minor=principal, rate_ppm=rate, instalments=count, coupon_ppm=int(rate * share),

@@ -9,9 +9,15 @@ import pytest
 
 from usance.base.codes import Component, FactKind
 from usance.base.errors import CodeError, Problems
-from usance.loan import OWN, Fact, Terms, visible
+from usance.loan import CONVENTIONS, Fact, Terms, visible
 from usance.loan.bounds import MAX_PRINCIPAL_MINOR
-from usance.loan.convention import Amortisation, DayCount, Difference, Early, Unit
+from usance.loan.convention import (
+    Amortisation,
+    DayCount,
+    EarlyPayment,
+    PeriodUnit,
+    RoundingDifference,
+)
 from usance.loan.errors import (
     DuplicateFact,
     FactAmountError,
@@ -35,7 +41,7 @@ GOOD: dict[str, Any] = {
     "disbursed_on": date(2024, 1, 15),
     "first_due_on": date(2024, 2, 15),
 }
-LEVEL = OWN["level_monthly"]
+LEVEL = CONVENTIONS["level_monthly"]
 HALF: Any = 0.5
 JAN, FEB = date(2024, 1, 1), date(2024, 2, 1)
 
@@ -78,10 +84,10 @@ JAN, FEB = date(2024, 1, 1), date(2024, 2, 1)
          "percent_fees"),
         ({"late": LateRule(grace_days=-1)}, FeeError, "late"),
         ({"convention": LEVEL.named("x", every=0)}, OptionError, "convention"),
-        ({"convention": LEVEL.named("x", unit=Unit.WEEKS)}, OptionError, "convention"),
+        ({"convention": LEVEL.named("x", unit=PeriodUnit.WEEKS)}, OptionError, "convention"),
         ({"convention": LEVEL.named("x", amortisation=Amortisation.FLAT,
-                                    early=Early.REDUCE_AMOUNT)}, OptionError, "convention"),
-        ({"convention": LEVEL.named("x", difference=Difference.FIRST),
+                                    early=EarlyPayment.REDUCE_AMOUNT)}, OptionError, "convention"),
+        ({"convention": LEVEL.named("x", difference=RoundingDifference.FIRST),
           "tranches": ((date(2024, 2, 1), 5),)}, OptionError, "convention"),
     ],
 )  # fmt: skip
@@ -106,7 +112,7 @@ def test_all_problems_are_told_at_once() -> None:
 
 
 def test_good_terms_take_the_whole_rate_as_coupon() -> None:
-    weekly = LEVEL.named("weekly", unit=Unit.WEEKS, day_count=DayCount.ACTUAL_365)
+    weekly = LEVEL.named("weekly", unit=PeriodUnit.WEEKS, day_count=DayCount.ACTUAL_365)
     assert Terms(**GOOD, convention=weekly).coupon_ppm == 180_000
 
 

@@ -16,7 +16,7 @@ from usance.base.dates import to_day
 from usance.base.tables import table
 from usance.loan import Fact, FactColumns, TermColumns, Terms, visible
 from usance.loan.errors import FactError, ReversalError
-from usance.loan.facts import canonical
+from usance.loan.facts import canonical_key
 from usance.loan.visible_facts import fact_columns, term_columns
 
 END = date(2090, 1, 1)
@@ -43,7 +43,7 @@ def ids(by_loan: dict[int, list[Fact]]) -> np.ndarray:
 
 def test_columns_see_what_visible_sees_at_any_moment() -> None:
     draw = Random(5)
-    book = {16385 + 7 * n: sorted(random_case(n)[1], key=canonical) for n in range(800)}
+    book = {16385 + 7 * n: sorted(random_case(n)[1], key=canonical_key) for n in range(800)}
     moments = [fact.booked_at for facts in book.values() for fact in facts]
     for known_at in [*draw.sample(moments, 6), max(moments)]:
         got = fact_columns(facts_table(book), ids(book), known_at)

@@ -7,7 +7,7 @@ from datetime import date
 import pytest
 
 from usance.base.codes import Component, FactKind, Status
-from usance.loan import OWN, Fact, Terms, replay, schedule
+from usance.loan import CONVENTIONS, Fact, Terms, replay, schedule
 from usance.loan.loan import Form
 
 DRAWN = date(2023, 12, 31)
@@ -16,7 +16,7 @@ DUE = [date(2024, 1, 31), date(2024, 2, 29), date(2024, 3, 31), date(2024, 4, 30
 
 COMMON = {
     "principal_minor": 9_000_00, "instalments": 6, "disbursed_on": DRAWN,
-    "first_due_on": DUE[0], "convention": OWN["equal_principal_monthly"],
+    "first_due_on": DUE[0], "convention": CONVENTIONS["equal_principal_monthly"],
 }  # fmt: skip
 HEAVY = Terms(**COMMON, rate_ppm=60_000, flat_fee_minor=381_60, guarantee_fee_minor=254_40)  # type: ignore[arg-type]
 OWN_BOOK = Terms(**COMMON, rate_ppm=180_000, upfront_fee_minor=63_60)  # type: ignore[arg-type]

@@ -8,7 +8,7 @@ import pytest
 
 from tests.migration.lives import START, Life, day, sums
 from usance.base.codes import Component
-from usance.loan.convention import Early, Sweep
+from usance.loan.convention import EarlyPayment, Sweep
 from usance.migration.account import INTEREST, PRINCIPAL
 from usance.migration.facts import Ageing, Kind
 from usance.migration.history import settlement
@@ -28,7 +28,7 @@ from usance.migration.terms import (
 INTEREST_FIRST = twelve_buckets(PENALTY, FEE, INTEREST, PRINCIPAL)
 
 
-def future(rule: Early) -> dict[str, Order]:
+def future(rule: EarlyPayment) -> dict[str, Order]:
     return {DEFAULT: Order(INTEREST_FIRST, rule)}
 
 
@@ -64,9 +64,15 @@ def test_an_early_payment_lowers_the_interest_of_its_period() -> None:
 
 @pytest.mark.parametrize(
     ("rule", "paid_rows"),
-    [(Early.NEXT, [0]), (Early.LAST, [5]), (Early.REAMORTISE, [0, 1, 2, 3, 4, 5])],
+    [
+        (EarlyPayment.NEXT, [0]),
+        (EarlyPayment.LAST, [5]),
+        (EarlyPayment.REAMORTISE, [0, 1, 2, 3, 4, 5]),
+    ],
 )
-def test_early_money_goes_to_the_next_the_last_or_all(rule: Early, paid_rows: list[int]) -> None:
+def test_early_money_goes_to_the_next_the_last_or_all(
+    rule: EarlyPayment, paid_rows: list[int]
+) -> None:
     life = Life(orders=future(rule)).pay("01-15", 10_00)
     rows = life.account("01-15").rows
     assert [index for index, row in enumerate(rows) if row.total_paid] == paid_rows
@@ -84,7 +90,10 @@ def test_the_order_of_buckets_decides_what_is_paid_first() -> None:
 
 
 def test_a_kind_of_transaction_may_have_its_own_order() -> None:
-    orders = {DEFAULT: Order(INTEREST_FIRST), "goodwill_credit": Order(INTEREST_FIRST, Early.LAST)}
+    orders = {
+        DEFAULT: Order(INTEREST_FIRST),
+        "goodwill_credit": Order(INTEREST_FIRST, EarlyPayment.LAST),
+    }
     rows = (
         Life(live=False, orders=orders).pay("01-15", 5_00, "goodwill_credit").account("01-15").rows
     )
@@ -92,7 +101,9 @@ def test_a_kind_of_transaction_may_have_its_own_order() -> None:
 
 
 def test_by_bucket_all_interest_is_paid_before_any_principal() -> None:
-    life = Life(live=False, sweep=Sweep.BY_BUCKET, orders=future(Early.NEXT)).pay("03-15", 1_07)
+    life = Life(live=False, sweep=Sweep.BY_BUCKET, orders=future(EarlyPayment.NEXT)).pay(
+        "03-15", 1_07
+    )
     rows = life.account("03-15").rows
     assert [(row.paid[PRINCIPAL], row.paid[INTEREST]) for row in rows[:2]] == [(0, 58), (0, 49)]
 

@@ -8,7 +8,7 @@ from decimal import Decimal
 import pytest
 
 from tests.migration.lives import interest, plan, terms
-from usance.loan.convention import Amortisation, Rounding, Unit
+from usance.loan.convention import Amortisation, PeriodUnit, Rounding
 from usance.migration import schedule
 from usance.migration.dates import due_dates
 from usance.migration.terms import (
@@ -166,7 +166,7 @@ def test_a_down_payment_is_due_on_the_day_and_bears_nothing() -> None:
 
 
 def test_a_fixed_length_moves_the_last_due_date() -> None:
-    found = due_dates(terms(instalments=3, every=15, unit=Unit.DAYS, fixed_length=40))
+    found = due_dates(terms(instalments=3, every=15, unit=PeriodUnit.DAYS, fixed_length=40))
     assert found == [date(2024, 1, 16), date(2024, 1, 31), date(2024, 2, 10)]
 
 

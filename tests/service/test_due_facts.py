@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from usance.base.codes import FactKind, Fee, FundingModel
 from usance.base.money import half_up
-from usance.loan import OWN, Fact, TermColumns, Terms, replay, start, step
+from usance.loan import CONVENTIONS, Fact, TermColumns, Terms, replay, start, step
 from usance.loan.batch import States
 from usance.loan.errors import KernelRange
 from usance.loan.facts import visible
@@ -26,7 +26,7 @@ def terms_of(
 ) -> Terms:
     return Terms(
         principal_minor=9_000_00, rate_ppm=180_000, coupon_ppm=75_000, instalments=instalments,
-        disbursed_on=DRAWN, first_due_on=date(2024, 1, 31), convention=OWN[convention],
+        disbursed_on=DRAWN, first_due_on=date(2024, 1, 31), convention=CONVENTIONS[convention],
         flat_fee_minor=flat_fee_minor,
     )  # fmt: skip
 
@@ -122,7 +122,7 @@ def test_the_worked_loans_come_out() -> None:
     """
     heavy = Terms(
         principal_minor=9_000_00, rate_ppm=60_000, instalments=6, disbursed_on=DRAWN,
-        first_due_on=date(2024, 1, 31), convention=OWN["equal_principal_monthly"],
+        first_due_on=date(2024, 1, 31), convention=CONVENTIONS["equal_principal_monthly"],
         flat_fee_minor=381_60, guarantee_fee_minor=254_40,
     )  # fmt: skip
     facts = paid_facts(heavy, 2)

@@ -33,7 +33,7 @@ from usance.loan.life import schedule, start, step, view
 from usance.loan.loan import replay
 from usance.loan.table_rows import fact_of_row, terms_of_row
 from usance.loan.terms import Terms
-from usance.loan.views import FIELDS
+from usance.loan.views import VIEW_FIELDS
 from usance.match.chance import ANSWERS
 from usance.match.mandates.limits import list_limits
 from usance.match.mandates.mandate import Mandates
@@ -115,7 +115,7 @@ class Account:
     def seen(self, day: int, known_at: datetime) -> dict[str, int]:
         """Where it stands at the end of a day."""
         values = view(self.state(day, known_at), from_day(day)).values[0]
-        return dict(zip(FIELDS, values.tolist(), strict=True))
+        return dict(zip(VIEW_FIELDS, values.tolist(), strict=True))
 
     def is_there(self, day: int) -> bool:
         return to_day(self.terms.disbursed_on) <= day

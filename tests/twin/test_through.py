@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from tests.twin.runs import faulty
 from usance.base.dates import parse_month
-from usance.loan.convention import OWN_CODES
+from usance.loan.convention import CONVENTION_CODES
 from usance.loan.kernel.batch import plan_at
 from usance.loan.kernel.fold import FEES, IS_DISBURSED, LEVEL_MINOR, META
 from usance.service.rules import Rules
@@ -130,7 +130,7 @@ def test_loans_whose_first_instalments_are_nil_settle_alike() -> None:
     assert len(loans) > 20
     for name in ("rate_ppm", "coupon_ppm", "flat_fee_minor", "guarantee_fee_minor"):
         loans[name][:] = 0
-    loans["convention"][:] = OWN_CODES["interest_only_monthly"]
+    loans["convention"][:] = CONVENTION_CODES["interest_only_monthly"]
     loans.states[:, LEVEL_MINOR] = loans.states[:, FEES] = 0
     after = assert_same_both_ways(setting, loans, month, setting.rules(month), 1)
     assert len(after) == len(loans)

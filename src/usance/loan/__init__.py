@@ -13,31 +13,62 @@ from usance.base.public_names import public_names
 if TYPE_CHECKING:
     from usance.loan.batch import ScheduleColumns, States, Views, replay_columns
     from usance.loan.columns import FactColumns, TermColumns
-    from usance.loan.convention import OWN, Allocation, Convention
+    from usance.loan.convention import CONVENTIONS, Allocation, Convention
+    from usance.loan.errors import (
+        BackdatedStep,
+        ConventionNotInKernel,
+        DisbursementError,
+        DuplicateFact,
+        FactAmountError,
+        FactError,
+        FactNotInKernel,
+        FeeError,
+        InstalmentsError,
+        KernelRange,
+        NotDisbursed,
+        OptionError,
+        OrphanFacts,
+        PrincipalError,
+        ReversalError,
+        TermsDateError,
+        TermsError,
+        TermsRateError,
+        UnknownTerms,
+    )
     from usance.loan.facts import Fact, visible
     from usance.loan.life import schedule, start, step, view
     from usance.loan.loan import Loan, replay
     from usance.loan.terms import Terms
-    from usance.loan.views import Instalment, InstalmentState, LoanView, Parts
+    from usance.loan.views import ComponentAmounts, Instalment, InstalmentState, LoanView
     from usance.loan.visible_facts import fact_columns, term_columns
 
 __all__ = [
-    "OWN", "Allocation", "Convention", "Fact", "FactColumns", "Instalment", "InstalmentState",
-    "Loan", "LoanView", "Parts", "ScheduleColumns", "States", "TermColumns", "Terms", "Views",
-    "fact_columns", "replay", "replay_columns", "schedule", "start", "step", "term_columns", "view",
-    "visible",
+    "CONVENTIONS", "Allocation", "BackdatedStep", "ComponentAmounts", "Convention",
+    "ConventionNotInKernel", "DisbursementError", "DuplicateFact", "Fact", "FactAmountError",
+    "FactColumns", "FactError", "FactNotInKernel", "FeeError", "Instalment", "InstalmentState",
+    "InstalmentsError", "KernelRange", "Loan", "LoanView", "NotDisbursed", "OptionError",
+    "OrphanFacts", "PrincipalError", "ReversalError", "ScheduleColumns", "States",
+    "TermColumns", "Terms", "TermsDateError", "TermsError", "TermsRateError", "UnknownTerms",
+    "Views", "fact_columns", "replay", "replay_columns", "schedule", "start", "step",
+    "term_columns", "view", "visible",
 ]  # fmt: skip
 
 _MODULES = {
     "batch": ("ScheduleColumns", "States", "Views", "replay_columns"),
     "columns": ("FactColumns", "TermColumns"),
-    "convention": ("OWN", "Allocation", "Convention"),
+    "convention": ("CONVENTIONS", "Allocation", "Convention"),
+    "errors": (
+        "BackdatedStep", "ConventionNotInKernel", "DisbursementError", "DuplicateFact",
+        "FactAmountError", "FactError", "FactNotInKernel", "FeeError", "InstalmentsError",
+        "KernelRange", "NotDisbursed", "OptionError", "OrphanFacts", "PrincipalError",
+        "ReversalError", "TermsDateError", "TermsError", "TermsRateError", "UnknownTerms",
+    ),
     "facts": ("Fact", "visible"),
     "visible_facts": ("fact_columns", "term_columns"),
     "life": ("schedule", "start", "step", "view"),
     "loan": ("Loan", "replay"),
     "terms": ("Terms",),
-    "views": ("Instalment", "InstalmentState", "LoanView", "Parts"),
-}
+    "views": ("Instalment", "InstalmentState", "LoanView", "ComponentAmounts"),
+}  # fmt: skip
 
 __getattr__, __dir__ = public_names(__name__, _MODULES)

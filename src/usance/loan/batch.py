@@ -28,14 +28,14 @@ from usance.base.compiled import in_threads
 from usance.base.dates import to_day
 from usance.base.errors import UsanceError, unknown
 from usance.base.refusals import unpack_refusal
-from usance.loan.columns import FactColumns, TermColumns, order_codes
+from usance.loan.columns import FactColumns, TermColumns, allocation_codes
 from usance.loan.convention import DEFAULT_ALLOCATION
 from usance.loan.errors import BackdatedStep, ConventionNotInKernel, KernelRange
 from usance.loan.kernel import batch as kernel_batch
 from usance.loan.kernel.fold import SLOTS, empty_state, workspace
 from usance.loan.kernel.orders import order_workspace
 from usance.loan.refusals import named_refusal
-from usance.loan.views import FIELDS
+from usance.loan.views import VIEW_FIELDS
 
 Days: TypeAlias = date | int | I32
 """One day for all loans or a day each, as day numbers."""
@@ -56,20 +56,20 @@ class ScheduleColumns(NamedTuple):
 
     @property
     def total(self) -> I64:
-        """What the borrower pays with every instalment."""
+        """The amount the borrower pays with each instalment."""
         return self.principal + self.interest + self.guarantee_fee + self.service_fee
 
 
 class Views(NamedTuple):
-    """Where every loan stands: a row per loan, a column per name in `FIELDS`."""
+    """Balances and arrears of every loan: a row per loan, a column per name in `VIEW_FIELDS`."""
 
     values: I64
 
     def column(self, name: str) -> I64:
         """One field of all loans, without copying."""
-        if name not in FIELDS:
-            raise unknown("field of a view", name, FIELDS)
-        return self.values[:, FIELDS.index(name)]
+        if name not in VIEW_FIELDS:
+            raise unknown("field of a view", name, VIEW_FIELDS)
+        return self.values[:, VIEW_FIELDS.index(name)]
 
 
 @dataclass(slots=True)
@@ -121,9 +121,9 @@ def replay_columns(
     """A view of every loan from its terms and all its facts; `out` is used again if given."""
     days, stride = _days(as_of, len(terms))
     _check_same_loans(facts, len(terms))
-    values = out.values if out else np.empty((len(terms), len(FIELDS)), np.int64)
+    values = out.values if out else np.empty((len(terms), len(VIEW_FIELDS)), np.int64)
     _check_size(len(values), len(terms))
-    order = order_codes(terms.allocation)
+    order = allocation_codes(terms.allocation)
     longest = int(terms.instalments.max(initial=1))
 
     def in_our_order(start: int, stop: int, refused: I64) -> None:
@@ -212,7 +212,7 @@ def view_columns(
             where=f"loan {early[0]}",
             fix="Ask for that day or a later one",
         )
-    values = out.values if out else np.empty((len(states.terms), len(FIELDS)), np.int64)
+    values = out.values if out else np.empty((len(states.terms), len(VIEW_FIELDS)), np.int64)
     _check_size(len(values), len(states.terms))
 
     def rows(start: int, stop: int, _: I64) -> None:

@@ -1,4 +1,4 @@
-"""What terms may say at all, and what the kernel's 64-bit arithmetic can hold.
+"""Bounds of a loan's terms, and the narrower ones of the kernel's 64-bit arithmetic.
 
 Beyond the kernel's limits a loan goes through the exact form.
 """

@@ -25,48 +25,51 @@ from usance.loan.bounds import (
     MAX_KERNEL_RATE_PPM,
 )
 from usance.loan.convention import (
+    CONVENTION_CODES,
+    CONVENTIONS,
     DEFAULT_ALLOCATION,
-    OWN,
-    OWN_CODES,
     Allocation,
     Convention,
+    DueStatus,
     Sweep,
-    When,
 )
 from usance.loan.errors import ConventionNotInKernel, FactError, KernelRange
 from usance.loan.facts import Fact
 from usance.loan.kernel.arrays import FactArrays, TermArrays
 from usance.loan.terms import Terms
 
-_WHEN = {When.PAST_DUE: 0, When.DUE: 1, When.IN_ADVANCE: 2}
-_BEYOND_KERNEL = (
+_WHEN = {DueStatus.PAST_DUE: 0, DueStatus.DUE: 1, DueStatus.IN_ADVANCE: 2}
+_EXACT_ONLY = (
     "rate_steps", "tranches", "down_payment_minor", "balloon_minor", "grace_principal",
     "grace_interest", "percent_fees", "late",
 )  # fmt: skip
-_values_beyond = attrgetter(*_BEYOND_KERNEL)  # all at once, for one loan in microseconds
+_exact_only_values = attrgetter(*_EXACT_ONLY)  # all at once, for one loan in microseconds
 
 
 def convention_code(convention: Convention) -> int | None:
     """The code of the own convention this is, whatever its allocation order; else None.
 
-    >>> convention_code(OWN["level_daily"]), convention_code(OWN["level_daily"].named("x", every=2))
+    >>> (
+    ...     convention_code(CONVENTIONS["level_daily"]),
+    ...     convention_code(CONVENTIONS["level_daily"].named("x", every=2)),
+    ... )
     (4, None)
     """
-    if OWN.get(convention.name) is convention:
-        return OWN_CODES[convention.name]
-    for name, own in OWN.items():
+    if CONVENTIONS.get(convention.name) is convention:
+        return CONVENTION_CODES[convention.name]
+    for name, own in CONVENTIONS.items():
         if own == convention.named(name, allocation=DEFAULT_ALLOCATION):
-            return OWN_CODES[name]
+            return CONVENTION_CODES[name]
     return None
 
 
 def unsupported_term(terms: Terms) -> str:
-    """What of these terms only the exact form knows; empty if nothing."""
+    """The first of these terms that only the exact form knows; empty if there is none."""
     if convention_code(terms.convention) is None:
         return f"convention {terms.convention.name}"
-    beyond = _values_beyond(terms)
+    beyond = _exact_only_values(terms)
     if any(beyond):
-        return next(name for name, value in zip(_BEYOND_KERNEL, beyond, strict=True) if value)
+        return next(name for name, value in zip(_EXACT_ONLY, beyond, strict=True) if value)
     first_days = terms.first_due_on.toordinal() - terms.disbursed_on.toordinal()
     if first_days > MAX_KERNEL_FIRST_DAYS:
         return f"a first period of {first_days} days"
@@ -162,7 +165,7 @@ _RANGES = (
     ("first_due_on", 0, to_day(date(2100, 12, 31))),
     ("flat_fee_minor", 0, MAX_KERNEL_FEES_MINOR),
     ("guarantee_fee_minor", 0, MAX_KERNEL_FEES_MINOR),
-    ("convention", 1, len(OWN)),
+    ("convention", 1, len(CONVENTIONS)),
 )
 
 
@@ -245,7 +248,7 @@ class FactColumns:
         )
 
 
-def order_codes(allocation: Allocation) -> NDArray[np.int8]:
+def allocation_codes(allocation: Allocation) -> NDArray[np.int8]:
     """An allocation order as the kernel reads it."""
     buckets = [12 if b is None else 4 * _WHEN[b[0]] + b[1] for b in allocation.order]
     ahead = range(8, 12)

@@ -70,7 +70,7 @@ Form = Annotated[
 ]
 
 
-class Given:
+class LoanInput:
     """The loan a command was given, and what to say of the day if the clock chose it."""
 
     def __init__(self, session: Session, file: Path | None, options: dict[str, str]) -> None:
@@ -89,14 +89,14 @@ class Given:
         self.terms = self.document.terms[0]
 
 
-def takes_terms(command: Callable[..., None]) -> Callable[..., None]:
+def with_terms_options(command: Callable[..., None]) -> Callable[..., None]:
     """Give a command FILE and an option for every term; it gets them read, as `given`."""
 
     def run(**values: Any) -> None:
         session, file = values.pop("ctx").obj, values.pop("file")
         options = {name: values.pop(name) for name in TERMS}
         named = {name: value for name, value in options.items() if value is not None}
-        given = Given(session, file, named)
+        given = LoanInput(session, file, named)
         with explained(given.document):
             command(given, **values)
 
@@ -122,14 +122,14 @@ def loan(ctx: typer.Context) -> None:
 
 
 @app.command()
-@takes_terms
-def quote(given: Given, as_json: AsJson = False) -> None:
+@with_terms_options
+def quote(given: LoanInput, as_json: AsJson = False) -> None:
     """Price a loan: its cost and annual rates, held against the cap in force."""
     from usance.loan import presentation
-    from usance.loan.documents.terms import shipped_parameters
+    from usance.loan.documents.terms import default_parameters
     from usance.loan.quote import quote as priced
 
-    offer = priced(given.terms, shipped_parameters())
+    offer = priced(given.terms, default_parameters())
     if as_json:
         print_json(presentation.quote_json(offer))
     else:
@@ -137,8 +137,8 @@ def quote(given: Given, as_json: AsJson = False) -> None:
 
 
 @app.command()
-@takes_terms
-def schedule(given: Given, as_csv: AsCsv = False, as_json: AsJson = False) -> None:
+@with_terms_options
+def schedule(given: LoanInput, as_csv: AsCsv = False, as_json: AsJson = False) -> None:
     """Print the instalments of a loan as agreed."""
     from usance.loan import presentation
     from usance.loan.exact.plan import schedule as planned

@@ -1,11 +1,11 @@
 """A convention is every option that turns terms into a schedule and money into allocations.
 
-It holds choices, never amounts. The platform's own products use the six named in `OWN`, which
-the kernel knows; every other combination is for the exact form.
+It holds choices, never amounts. The platform's own products use the six named in `CONVENTIONS`,
+which the kernel knows; every other combination is for the exact form.
 
->>> OWN["level_monthly"].amortisation.value, OWN["level_monthly"].day_count.value
+>>> CONVENTIONS["level_monthly"].amortisation.value, CONVENTIONS["level_monthly"].day_count.value
 ('equal_instalment', 'monthly')
->>> print(OWN["level_daily"].allocation)
+>>> print(CONVENTIONS["level_daily"].allocation)
 interest, principal, guarantee_fee, service_fee by instalment; penalty after what is due
 """
 
@@ -18,7 +18,7 @@ from usance.base.codes import Component
 
 
 class Amortisation(StrEnum):
-    """How principal comes back."""
+    """Repayment profile of the principal."""
 
     EQUAL_INSTALMENT = "equal_instalment"
     EQUAL_PRINCIPAL = "equal_principal"
@@ -28,7 +28,7 @@ class Amortisation(StrEnum):
 
 
 class DayCount(StrEnum):
-    """How the length of an interest period becomes a fraction of a year."""
+    """Day count: the length of an interest period as a fraction of a year."""
 
     MONTHLY = "monthly"  # a whole period is months/12; an odd first one counts 30E/360 days
     THIRTY_360 = "30/360"  # bond basis
@@ -39,8 +39,8 @@ class DayCount(StrEnum):
     ACTUAL_ACTUAL = "actual/actual"  # ISDA: leap days over 366
 
 
-class Unit(StrEnum):
-    """What the distance between two instalments is counted in."""
+class PeriodUnit(StrEnum):
+    """Unit of the distance between two instalments."""
 
     DAYS = "days"
     WEEKS = "weeks"
@@ -49,14 +49,14 @@ class Unit(StrEnum):
 
 
 class MonthEnd(StrEnum):
-    """What becomes of the 31st in a shorter month, and of a month's last day in a longer one."""
+    """Month-end rule of due dates, for the 31st and for the last day of a shorter month."""
 
     ANCHOR_DAY = "anchor_day"  # 31 Jan, 29 Feb, 31 Mar: the first day asked for, when it exists
     LAST_DAY = "last_day"  # an anchor on a month's last day stays on last days
 
 
-class Roll(StrEnum):
-    """Where a due date goes that is no business day."""
+class BusinessDayRoll(StrEnum):
+    """Business-day adjustment of a due date."""
 
     NONE = "none"
     FOLLOWING = "following"
@@ -65,7 +65,7 @@ class Roll(StrEnum):
 
 
 class Rounding(StrEnum):
-    """How an amount becomes whole minor units."""
+    """Rounding of an amount to whole minor units."""
 
     HALF_UP = "half_up"
     HALF_EVEN = "half_even"
@@ -73,22 +73,22 @@ class Rounding(StrEnum):
     DOWN = "down"
 
 
-class Difference(StrEnum):
-    """Which instalment takes what rounding leaves over."""
+class RoundingDifference(StrEnum):
+    """The instalment that takes the rounding difference."""
 
     LAST = "last"
     FIRST = "first"
 
 
 class LevelBasis(StrEnum):
-    """What the level instalment is computed from."""
+    """Period lengths the level instalment is computed from."""
 
     NOMINAL = "nominal"  # equal periods, whatever the calendar says
     DAYS = "days"  # the true length of every period
 
 
-class Early(StrEnum):
-    """What money does that is more than is due and less than settles the loan."""
+class EarlyPayment(StrEnum):
+    """Treatment of a partial prepayment: more than is due, less than settles the loan."""
 
     NEXT = "next"  # pays the coming instalments in order
     LAST = "last"  # pays principal from the last instalment backwards
@@ -98,14 +98,14 @@ class Early(StrEnum):
 
 
 class SettlementInterest(StrEnum):
-    """What interest an early settlement pays for the period it falls in."""
+    """Interest an early settlement pays for the period it falls in."""
 
     TO_DAY = "to_day"  # the period's interest by days elapsed
     FULL_PERIOD = "full_period"
 
 
-class When(StrEnum):
-    """Where an instalment stands on the day money comes in."""
+class DueStatus(StrEnum):
+    """Position of an instalment's due date relative to the day of a payment."""
 
     PAST_DUE = "past_due"
     DUE = "due"
@@ -113,13 +113,13 @@ class When(StrEnum):
 
 
 class Sweep(StrEnum):
-    """Which way money runs through a group of buckets."""
+    """Direction a payment takes through a group of buckets: across or down."""
 
     BY_INSTALMENT = "by_instalment"  # finish the oldest instalment, then the next
     BY_BUCKET = "by_bucket"  # finish a bucket in every instalment, then the next bucket
 
 
-Bucket = tuple[When, Component]
+Bucket = tuple[DueStatus, Component]
 """One kind of claim: a component of instalments that stand in one way to the day."""
 
 _SCHEDULED = (
@@ -134,10 +134,10 @@ _SCHEDULED = (
 class Allocation:
     """The order in which money meets claims.
 
-    `order` names each of the twelve buckets (three `When` by four scheduled components) once and
-    the loan's penalties once, as `None`. Sweeping by instalment, neighbouring buckets of the same
-    `When` form a group that is finished instalment by instalment; by bucket, each bucket is
-    finished over all its instalments, oldest first.
+    `order` names each of the twelve buckets (three `DueStatus` by four scheduled components) once
+    and the loan's penalties once, as `None`. Sweeping by instalment, neighbouring buckets of the
+    same `DueStatus` form a group that is finished instalment by instalment; by bucket, each bucket
+    is finished over all its instalments, oldest first.
     """
 
     order: tuple[Bucket | None, ...]
@@ -154,7 +154,7 @@ class Allocation:
         return f"{names} {self.sweep.replace('_', ' ')}"
 
 
-def in_order(
+def same_order(
     components: tuple[Component, ...],
     *,
     penalty: str = "after_due",
@@ -164,8 +164,8 @@ def in_order(
 
     `penalty` is "first", "after_due" or "last".
     """
-    due = [(when, c) for when in (When.PAST_DUE, When.DUE) for c in components]
-    ahead = [(When.IN_ADVANCE, c) for c in components]
+    due = [(when, c) for when in (DueStatus.PAST_DUE, DueStatus.DUE) for c in components]
+    ahead = [(DueStatus.IN_ADVANCE, c) for c in components]
     parts: dict[str, list[Bucket | None]] = {
         "first": [None, *due, *ahead],
         "after_due": [*due, None, *ahead],
@@ -174,7 +174,7 @@ def in_order(
     return Allocation(tuple(parts[penalty]), sweep)
 
 
-DEFAULT_ALLOCATION = in_order(_SCHEDULED)
+DEFAULT_ALLOCATION = same_order(_SCHEDULED)
 """Ours: the funder's claim, then the guarantor's, then the platform's; penalties never make a
 borrower late with an instalment."""
 
@@ -186,16 +186,16 @@ class Convention:
     name: str
     amortisation: Amortisation
     day_count: DayCount = DayCount.MONTHLY
-    unit: Unit = Unit.MONTHS
+    unit: PeriodUnit = PeriodUnit.MONTHS
     every: int = 1
     month_end: MonthEnd = MonthEnd.ANCHOR_DAY
     calendar: str = ""  # the name of a business-day calendar; none when empty
-    roll: Roll = Roll.NONE
+    roll: BusinessDayRoll = BusinessDayRoll.NONE
     level_basis: LevelBasis = LevelBasis.NOMINAL
     rounding: Rounding = Rounding.HALF_UP
     round_to_minor: int = 1  # the level instalment is a multiple of this
-    difference: Difference = Difference.LAST
-    early: Early = Early.NEXT
+    difference: RoundingDifference = RoundingDifference.LAST
+    early: EarlyPayment = EarlyPayment.NEXT
     settlement_interest: SettlementInterest = SettlementInterest.TO_DAY
     allocation: Allocation = field(default=DEFAULT_ALLOCATION)
 
@@ -204,22 +204,22 @@ class Convention:
         return replace(self, name=name, **options)  # type: ignore[arg-type]
 
 
-def _own(name: str, amortisation: Amortisation, day_count: DayCount) -> Convention:
+def _convention(name: str, amortisation: Amortisation, day_count: DayCount) -> Convention:
     return Convention(name=name, amortisation=amortisation, day_count=day_count)
 
 
-OWN: dict[str, Convention] = {
+CONVENTIONS: dict[str, Convention] = {
     convention.name: convention
     for convention in (
-        _own("level_monthly", Amortisation.EQUAL_INSTALMENT, DayCount.MONTHLY),
-        _own("equal_principal_monthly", Amortisation.EQUAL_PRINCIPAL, DayCount.MONTHLY),
-        _own("interest_only_monthly", Amortisation.INTEREST_ONLY, DayCount.MONTHLY),
-        _own("level_daily", Amortisation.EQUAL_INSTALMENT, DayCount.ACTUAL_365),
-        _own("equal_principal_daily", Amortisation.EQUAL_PRINCIPAL, DayCount.ACTUAL_365),
-        _own("interest_only_daily", Amortisation.INTEREST_ONLY, DayCount.ACTUAL_365),
+        _convention("level_monthly", Amortisation.EQUAL_INSTALMENT, DayCount.MONTHLY),
+        _convention("equal_principal_monthly", Amortisation.EQUAL_PRINCIPAL, DayCount.MONTHLY),
+        _convention("interest_only_monthly", Amortisation.INTEREST_ONLY, DayCount.MONTHLY),
+        _convention("level_daily", Amortisation.EQUAL_INSTALMENT, DayCount.ACTUAL_365),
+        _convention("equal_principal_daily", Amortisation.EQUAL_PRINCIPAL, DayCount.ACTUAL_365),
+        _convention("interest_only_daily", Amortisation.INTEREST_ONLY, DayCount.ACTUAL_365),
     )
 }
 """The conventions of the platform's own products; their position, from 1, is their code."""
 
-OWN_CODES: dict[str, int] = {name: code for code, name in enumerate(OWN, start=1)}
+CONVENTION_CODES: dict[str, int] = {name: code for code, name in enumerate(CONVENTIONS, start=1)}
 """The number of a convention in the `convention` column of `loans`; only ever appended to."""

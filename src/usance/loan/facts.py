@@ -1,4 +1,4 @@
-"""What happened to a loan: facts that are only ever appended, each with two times.
+"""Facts of a loan: events that are only ever appended, each with two times.
 
 `effective_on` says when it is true, `booked_at` when it was known. What a replay sees is decided
 here, once, for both forms: known facts, less what was reversed, in canonical order.
@@ -64,11 +64,11 @@ class Fact(NamedTuple):
 
     @property
     def name(self) -> str:
-        """How messages call this fact."""
+        """The name of this fact in messages."""
         return f"{FactKind(self.kind).label} of {self.effective_on} (ref {self.ref})"
 
 
-def canonical(fact: Fact) -> tuple[date, int, int]:
+def canonical_key(fact: Fact) -> tuple[date, int, int]:
     """The order that alone decides a replay: effective day, rank of the kind, reference."""
     return fact.effective_on, fact.kind, fact.ref
 
@@ -89,12 +89,12 @@ def visible(facts: Iterable[Fact], *, as_of: date, known_at: datetime = END_OF_T
         for fact in known
         if fact.effective_on <= as_of and fact.kind != FactKind.REVERSED and fact.ref not in gone
     ]
-    seen.sort(key=canonical)
+    seen.sort(key=canonical_key)
     return seen
 
 
 def problems(facts: list[Fact]) -> Iterator[UsanceError]:
-    """What is wrong with the facts by themselves, before any terms are looked at."""
+    """Problems of the facts by themselves, without any terms."""
     by_ref: dict[int, Fact] = {}
     for fact in facts:
         if fact.ref in by_ref:
@@ -127,7 +127,7 @@ def _amount_problems(fact: Fact) -> Iterator[UsanceError]:
 
 def _reversal_problems(facts: list[Fact], by_ref: dict[int, Fact]) -> Iterator[UsanceError]:
     reversed_by: dict[int, Fact] = {}
-    for fact in sorted((f for f in facts if f.kind == FactKind.REVERSED), key=canonical):
+    for fact in sorted((f for f in facts if f.kind == FactKind.REVERSED), key=canonical_key):
         target = by_ref.get(fact.arg)
         if target is None:
             why, fix = (

@@ -80,5 +80,5 @@ def step(states: States, facts: FactColumns | Sequence[Sequence[Fact]], until: d
 
 
 def view(states: States, day: date) -> Views:
-    """Where every loan stands on a day."""
+    """Balances and arrears of every loan on a day."""
     return batch.view_columns(states, to_day(day))

@@ -41,7 +41,7 @@ from usance.loan.errors import ConventionNotInKernel, FactNotInKernel, KernelRan
 from usance.loan.facts import END_OF_TIME, Fact, visible
 from usance.loan.kernel.refusals import BAD_AMOUNT
 from usance.loan.terms import Terms
-from usance.loan.views import FIELDS, InstalmentState, LoanView, Parts
+from usance.loan.views import VIEW_FIELDS, ComponentAmounts, InstalmentState, LoanView
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -61,7 +61,7 @@ class Loan(Protocol):
     form: str
 
     def view(self) -> LoanView:
-        """Where the loan stands."""
+        """Balances and arrears of the loan on its day."""
 
     def rows(self) -> list[InstalmentState]:
         """Every instalment with what is due, paid and outstanding."""
@@ -140,10 +140,10 @@ class KernelLoan:
         self._terms, self._as_of, self._state, self._row = terms, as_of, state, row
 
     def view(self) -> LoanView:
-        """Where the loan stands."""
+        """Balances and arrears of the loan on its day."""
         r = self._row
-        due, past_due = _new(Parts, (*r[4:8], 0)), _new(Parts, r[8:13])
-        paid, waived = _new(Parts, r[13:18]), _new(Parts, r[18:23])
+        due, past_due = _new(ComponentAmounts, (*r[4:8], 0)), _new(ComponentAmounts, r[8:13])
+        paid, waived = _new(ComponentAmounts, r[13:18]), _new(ComponentAmounts, r[18:23])
         next_due_on = from_day(r[31]) if r[31] >= 0 else None
         return _new(
             LoanView,
@@ -163,14 +163,14 @@ class KernelLoan:
         cover = instalment_columns(States(columns, self._state[:SLOTS].reshape(1, SLOTS), through))
         rows = zip(cover.due_on.tolist(), cover.due.tolist(), cover.covered.tolist(), strict=True)
         return [
-            InstalmentState(number, from_day(day), Parts(*asked), Parts(*met),
-                            Parts(*(a - m for a, m in zip(asked, met, strict=True))))
+            InstalmentState(number, from_day(day), ComponentAmounts(*asked), ComponentAmounts(*met),
+                            ComponentAmounts(*(a - m for a, m in zip(asked, met, strict=True))))
             for number, (day, asked, met) in enumerate(rows, start=1)
         ]  # fmt: skip
 
 
 def _unsupported(versions: Sequence[Terms]) -> str:
-    """What of these terms only the exact form knows; empty if nothing."""
+    """The part of these terms that only the exact form knows; empty if there is none."""
     if len(versions) != 1:
         return "several versions of terms"
     if versions[0].convention.allocation is not DEFAULT_ALLOCATION:
@@ -210,7 +210,7 @@ def _try_kernel(terms: Terms, facts: list[Fact], as_of: date) -> KernelLoan | in
     given = _fact_array(facts) if facts else np.empty(0, np.int64)
     if given is None:
         return BAD_AMOUNT
-    room, out = loan_workspace(), np.empty((1, len(FIELDS)), np.int64)
+    room, out = loan_workspace(), np.empty((1, len(VIEW_FIELDS)), np.int64)
     refusal = replay_loan(_scalars(terms), given, as_of.toordinal(), room, out)
     return refusal or KernelLoan(terms, as_of, room, out.tolist()[0])
 

@@ -1,7 +1,7 @@
 """Quotes, schedules and replayed loans as tables for people and as JSON and CSV for programs.
 
->>> from usance.loan.views import Parts
->>> parts_minor(Parts(principal=77800, interest=13880))
+>>> from usance.loan.views import ComponentAmounts
+>>> parts_minor(ComponentAmounts(principal=77800, interest=13880))
 {'principal_minor': 77800, 'interest_minor': 13880, 'guarantee_fee_minor': 0,
 'service_fee_minor': 0, 'penalty_minor': 0, 'total_minor': 91680}
 """
@@ -16,23 +16,23 @@ from usance.base.command_line import number
 from usance.loan.quote import Quote
 from usance.loan.rates.annual import percent
 from usance.loan.terms import Terms
-from usance.loan.views import Instalment, InstalmentState, LoanView, Parts
+from usance.loan.views import ComponentAmounts, Instalment, InstalmentState, LoanView
 
 Pairs = list[tuple[str, str]]
 Line = tuple[str, int | str]
 """A name with an amount in minor units, or with text."""
-SCHEDULED = Parts._fields[:4]
+SCHEDULED = ComponentAmounts._fields[:4]
 SCHEDULE_COLUMNS = (
     "number", "due_on", *(f"{name}_minor" for name in SCHEDULED), "total_minor", "balance_minor",
 )  # fmt: skip
-_STANDINGS = ("due", "paid", "outstanding")
+_BALANCES = ("due", "paid", "outstanding")
 REPLAY_COLUMNS = (
-    "number", "due_on", *(f"{name}_{each}_minor" for each in _STANDINGS for name in SCHEDULED),
+    "number", "due_on", *(f"{name}_{each}_minor" for each in _BALANCES for name in SCHEDULED),
 )  # fmt: skip
 _COUNTS = ("days_past_due", "instalments_paid")
 
 
-def parts_minor(parts: Parts) -> dict[str, int]:
+def parts_minor(parts: ComponentAmounts) -> dict[str, int]:
     """An amount by component with its total, for JSON."""
     named = {f"{name}_minor": amount for name, amount in parts._asdict().items()}
     return {**named, "total_minor": parts.total}
@@ -61,7 +61,7 @@ def schedule_json(terms: Terms, rows: Sequence[Instalment]) -> dict[str, Any]:
 def schedule_table(terms: Terms, rows: Sequence[Instalment]) -> tuple[list[str], list[list[str]]]:
     """Headings and cells of a schedule, with a line of sums; fees only where there are any."""
     shown = [name for name in SCHEDULED if name == "principal" or _any(rows, name)]
-    headings = ["no", "due on", *map(_spoken, shown), "instalment", "balance"]
+    headings = ["no", "due on", *map(_words, shown), "instalment", "balance"]
     sums = [sum(getattr(row, name) for row in rows) for name in shown]
     amounts = _amounts(terms.currency)
     cells = [
@@ -143,35 +143,35 @@ def view_pairs(
     *,
     changed_on: date | None = None,
 ) -> Pairs:
-    """Where a loan stands, for people; what is zero and need not be said is left out.
+    """Balances and arrears of a loan for people; amounts of zero are left out.
 
     `changed_on` is the day the terms in force replaced others, if they did.
     """
     lines: list[Line] = [
-        *_standing(view, rows, changed_on),
+        *_status_lines(view, rows, changed_on),
         ("principal outstanding", view.principal_outstanding),
-        *_split("past due", view.past_due),
-        *_split("paid", view.paid),
-        *_split("waived", view.waived),
+        *_by_component("past due", view.past_due),
+        *_by_component("paid", view.paid),
+        *_by_component("waived", view.waived),
         ("accrued interest", view.accrued_interest),
         ("settles the loan that day", view.settlement),
     ]
     rare = ("overpaid", "compensated", "charged_off", "recovered")
-    lines += [(_spoken(name), getattr(view, name)) for name in rare if getattr(view, name)]
+    lines += [(_words(name), getattr(view, name)) for name in rare if getattr(view, name)]
     if view.next_due_on:
         lines.append((f"next due on {view.next_due_on}", view.next_due))
     lines.append(("form", form))
     return _aligned(lines, currency)
 
 
-def _standing(
+def _status_lines(
     view: LoanView, rows: Sequence[InstalmentState], changed_on: date | None
 ) -> list[Line]:
-    """How late the loan is and how far it is paid, by the terms in force."""
+    """Status, days past due and instalments paid, by the terms in force."""
     if not view.disbursed:
         return [("status", "not disbursed")]
     late = f", {view.days_past_due} days past due" if view.days_past_due else ""
-    lines: list[Line] = [("status", _spoken(view.status.label) + late)]
+    lines: list[Line] = [("status", _words(view.status.label) + late)]
     count = sum(1 for row in rows if row.number)
     if changed_on is None:
         return [*lines, ("instalments paid", f"{view.instalments_paid} of {count}")]
@@ -185,10 +185,10 @@ def _standing(
 
 
 def view_json(view: LoanView) -> dict[str, Any]:
-    """Where a loan stands, for programs."""
+    """Balances and arrears of a loan for programs."""
     shown: dict[str, Any] = {}
     for name, value in view._asdict().items():
-        if isinstance(value, Parts):
+        if isinstance(value, ComponentAmounts):
             shown[name] = parts_minor(value)
         elif name == "status":
             shown[name] = value.label
@@ -202,8 +202,8 @@ def view_json(view: LoanView) -> dict[str, Any]:
 def replay_json(rows: Sequence[InstalmentState]) -> list[dict[str, Any]]:
     """Every instalment as it stands."""
     return [
-        {"number": row.number, "due_on": row.due_on, "due": _four(row.due),
-         "paid": _four(row.paid), "outstanding": _four(row.outstanding)}
+        {"number": row.number, "due_on": row.due_on, "due": _scheduled_minor(row.due),
+         "paid": _scheduled_minor(row.paid), "outstanding": _scheduled_minor(row.outstanding)}
         for row in rows
     ]  # fmt: skip
 
@@ -221,7 +221,7 @@ def replay_table(
     due = [row.due for row in rows]
     shown = [name for name in SCHEDULED if name == "principal" or _any(due, name)]
     headings = ["no", "due on"]
-    headings += [f"{_spoken(name)}\n{each}" for each in ("due", "paid", "left") for name in shown]
+    headings += [f"{_words(name)}\n{each}" for each in ("due", "paid", "left") for name in shown]
     amounts = _amounts(currency)
     cells = []
     for row in rows:
@@ -231,7 +231,7 @@ def replay_table(
     return headings, cells
 
 
-def _four(parts: Parts) -> dict[str, int]:
+def _scheduled_minor(parts: ComponentAmounts) -> dict[str, int]:
     shown = parts_minor(parts)
     del shown["penalty_minor"]  # penalties belong to the loan, not to an instalment
     return shown
@@ -241,14 +241,14 @@ def _any(rows: Sequence[Any], name: str) -> bool:
     return any(getattr(row, name) for row in rows)
 
 
-def _split(name: str, parts: Parts) -> list[Line]:
+def _by_component(name: str, parts: ComponentAmounts) -> list[Line]:
     """A total and the components behind it, where there is more than one."""
     lines: list[Line] = [(name, parts.total)] if parts.total else []
-    inside = [(f"  {_spoken(each)}", minor) for each, minor in parts._asdict().items() if minor]
+    inside = [(f"  {_words(each)}", minor) for each, minor in parts._asdict().items() if minor]
     return lines + inside if len(inside) > 1 else lines
 
 
-def _spoken(name: str) -> str:
+def _words(name: str) -> str:
     return name.replace("_", " ")
 
 

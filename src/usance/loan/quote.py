@@ -1,4 +1,4 @@
-"""What a loan would cost: its instalments, its charges by component, and its annual rates.
+"""The quote of a loan: its instalments, its charges by component, and its annual rates.
 
 A quote above the cap in force is refused, never trimmed.
 
@@ -41,7 +41,7 @@ from usance.loan.rates.annual import (
 )
 from usance.loan.rates.cap import CAP, check_cap
 from usance.loan.terms import Terms
-from usance.loan.views import Instalment, Parts
+from usance.loan.views import ComponentAmounts, Instalment
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,14 +67,14 @@ class Quote:
 
     @property
     def instalment_minor(self) -> int:
-        """What is paid with the first instalment."""
+        """The amount of the first instalment."""
         return next(row.total for row in self.instalments if row.number)
 
     @property
-    def charges(self) -> Parts:
-        """What the instalments hold beside principal, by component."""
+    def charges(self) -> ComponentAmounts:
+        """Charges within the instalments, by component: all but principal."""
         rows = self.instalments
-        return Parts(
+        return ComponentAmounts(
             interest=sum(row.interest for row in rows),
             guarantee_fee=sum(row.guarantee_fee for row in rows),
             service_fee=sum(row.service_fee for row in rows),
@@ -115,7 +115,7 @@ def quote(terms: Terms, parameters: Parameters, *, on: date | None = None) -> Qu
 
 
 def borrower_flows(terms: Terms, rows: Sequence[Instalment]) -> list[Flow]:
-    """What the borrower receives and pays, one flow a day."""
+    """Cash flows of the borrower, one a day: received positive, paid negative."""
     days: dict[date, int] = {}
     for when, drawn in _drawn(terms):
         days[when] = days.get(when, 0) + drawn
@@ -126,7 +126,7 @@ def borrower_flows(terms: Terms, rows: Sequence[Instalment]) -> list[Flow]:
 
 
 def cap_basis(terms: Terms) -> RateBasis:
-    """How the rate of these terms is held against the cap: by months, or by days if it runs so."""
+    """The rate basis compared with the cap: by months, or by days for a daily day count."""
     monthly = terms.convention.day_count is DayCount.MONTHLY
     return RateBasis.NOMINAL_MONTHLY if monthly else RateBasis.NOMINAL_BY_DAYS
 

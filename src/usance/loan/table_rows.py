@@ -1,6 +1,6 @@
-"""One loan out of the tables: its terms and facts as objects, and its view as a row of numbers.
+"""Rows of the tables as objects: terms, facts, and a view as a row of numbers.
 
-Columns are for the kernel; what only the exact form knows goes through here, loan by loan.
+The kernel reads columns; loans for the exact form are read here one by one.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 
 from usance.base.codes import FactKind
 from usance.base.dates import to_day
-from usance.loan.convention import OWN, OWN_CODES
+from usance.loan.convention import CONVENTION_CODES, CONVENTIONS
 from usance.loan.errors import OptionError
 from usance.loan.facts import Fact
 from usance.loan.terms import Change, Terms
@@ -21,9 +21,9 @@ EXACT_KINDS = (int(FactKind.TERMS_CHANGED), int(FactKind.INTEREST_PAUSED))
 """Facts that only the exact form knows."""
 
 CHANGES = (Change.RESCHEDULED, Change.RE_AGED, Change.RE_AMORTISED, Change.HARDSHIP)
-"""Why terms replaced others, as the column `change` numbers it."""
+"""Reasons of a change of terms in the order of the codes of column `change`."""
 
-_CONVENTIONS = {code: OWN[name] for name, code in OWN_CODES.items()}
+_CONVENTIONS = {code: CONVENTIONS[name] for name, code in CONVENTION_CODES.items()}
 _SAME = (
     "principal_minor", "rate_ppm", "coupon_ppm", "instalments", "disbursed_on", "first_due_on",
     "guarantee_fee_minor", "flat_fee_minor", "upfront_fee_minor", "terms_no",

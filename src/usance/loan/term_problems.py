@@ -15,7 +15,14 @@ from usance.loan.bounds import (
     MAX_PRINCIPAL_MINOR,
     MAX_RATE_PPM,
 )
-from usance.loan.convention import Amortisation, Convention, DayCount, Difference, Early, Unit
+from usance.loan.convention import (
+    Amortisation,
+    Convention,
+    DayCount,
+    EarlyPayment,
+    PeriodUnit,
+    RoundingDifference,
+)
 from usance.loan.errors import (
     FeeError,
     InstalmentsError,
@@ -35,7 +42,12 @@ _WHOLE = (
 )  # fmt: skip
 
 
-_STEPS_A_YEAR = {Unit.DAYS: 365, Unit.WEEKS: 52, Unit.MONTHS: 12, Unit.YEARS: 1}
+_STEPS_A_YEAR = {
+    PeriodUnit.DAYS: 365,
+    PeriodUnit.WEEKS: 52,
+    PeriodUnit.MONTHS: 12,
+    PeriodUnit.YEARS: 1,
+}
 
 
 def problems(terms: Terms) -> Iterator[UsanceError]:
@@ -55,7 +67,7 @@ def _kinds(terms: Terms) -> Iterator[UsanceError]:
     if not isinstance(convention, Convention):
         yield OptionError(
             f"the convention is {terms.convention!r}", where="convention",
-            fix="Give a Convention, such as OWN['level_monthly']",
+            fix="Give a Convention, such as CONVENTIONS['level_monthly']",
         )  # fmt: skip
     if terms.currency not in Currency.__members__:
         yield unknown("currency", str(terms.currency), Currency.__members__, where="currency")
@@ -219,7 +231,7 @@ def _options(terms: Terms) -> Iterator[UsanceError]:
             where="convention",
             fix="Give whole numbers from 1",
         )
-    monthly = convention.unit in (Unit.MONTHS, Unit.YEARS)
+    monthly = convention.unit in (PeriodUnit.MONTHS, PeriodUnit.YEARS)
     if convention.day_count is DayCount.MONTHLY and not monthly:
         yield OptionError(
             "a monthly day count needs instalments by months or years",
@@ -233,14 +245,16 @@ def _options(terms: Terms) -> Iterator[UsanceError]:
             fix="Give both or neither",
         )
     if convention.amortisation is Amortisation.FLAT and convention.early in (
-        Early.REDUCE_AMOUNT, Early.REDUCE_INSTALMENTS,
+        EarlyPayment.REDUCE_AMOUNT, EarlyPayment.REDUCE_INSTALMENTS,
     ):  # fmt: skip
         yield OptionError(
             "flat interest does not follow the balance, so early money cannot reduce it",
             where="convention",
             fix="Choose early: next or last",
         )
-    if convention.difference is Difference.FIRST and (terms.tranches or terms.balloon_minor):
+    if convention.difference is RoundingDifference.FIRST and (
+        terms.tranches or terms.balloon_minor
+    ):
         yield OptionError(
             "the rounding difference can go first only with one disbursement and no balloon",
             where="convention",

@@ -5,14 +5,14 @@ interest; what is left, and any flat fee, are fees. `guarantee_fee_minor` of the
 the guarantor, in step with them; the rest is the service fee.
 
 >>> from datetime import date
->>> from usance.loan.convention import OWN
+>>> from usance.loan.convention import CONVENTIONS
 >>> terms = Terms(
 ...     principal_minor=9_000_00,
 ...     rate_ppm=180_000,
 ...     instalments=6,
 ...     disbursed_on=date(2023, 12, 31),
 ...     first_due_on=date(2024, 1, 31),
-...     convention=OWN["equal_principal_monthly"],
+...     convention=CONVENTIONS["equal_principal_monthly"],
 ...     upfront_fee_minor=63_60,
 ... )
 >>> terms.cash_to_borrower_minor
@@ -27,12 +27,12 @@ from enum import StrEnum
 
 from usance.base.codes import Component
 from usance.base.errors import raise_all
-from usance.loan.convention import OWN, Convention
+from usance.loan.convention import CONVENTIONS, Convention
 from usance.loan.term_problems import problems
 
 
 class FeeBasis(StrEnum):
-    """What a percentage fee is a percentage of."""
+    """Base of a percentage fee."""
 
     PRINCIPAL = "principal"  # of the original principal, with every instalment
     BALANCE = "balance"  # a year, of the balance, by the interest's own day count
@@ -48,7 +48,7 @@ class PercentFee:
 
 
 class LateBase(StrEnum):
-    """What late interest runs on."""
+    """Base of late interest."""
 
     PRINCIPAL = "principal"
     INSTALMENT = "instalment"
@@ -56,7 +56,7 @@ class LateBase(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LateRule:
-    """What an overdue instalment costs by itself, where the terms and not a fact say so.
+    """Late charges of an overdue instalment that the terms state, without a fact.
 
     Once an instalment is overdue by more than `grace_days`, it costs `fee_minor` and late interest
     at `rate_ppm` a year (actual/365) on its overdue part from its due date; both together at most
@@ -71,7 +71,7 @@ class LateRule:
 
 
 class Change(StrEnum):
-    """Why a version of the terms replaced the one before."""
+    """The reason a version of the terms replaced the one before."""
 
     NONE = ""
     RESCHEDULED = "rescheduled"
@@ -89,7 +89,7 @@ class Terms:
     instalments: int
     disbursed_on: date
     first_due_on: date
-    convention: Convention = OWN["level_monthly"]
+    convention: Convention = CONVENTIONS["level_monthly"]
     currency: str = "CNY"
     coupon_ppm: int = -1  # the funder's part of the rate; all of it when -1
     flat_fee_minor: int = 0  # spread evenly over the instalments
@@ -114,7 +114,7 @@ class Terms:
 
     @property
     def cash_to_borrower_minor(self) -> int:
-        """What reaches the borrower when the whole principal is disbursed."""
+        """The cash the borrower receives: principal less upfront fee and down payment."""
         return self.principal_minor - self.upfront_fee_minor - self.down_payment_minor
 
     def changed(self, **fields: object) -> Terms:

@@ -1,4 +1,4 @@
-"""What a replay answers: where a loan stands on a day, and the rows of its schedule.
+"""Results of a replay: balances and arrears of a loan on a day, and the rows of its schedule.
 
 Named tuples, not data classes: one loan is replayed in microseconds, and these are half of them.
 """
@@ -11,7 +11,7 @@ from typing import NamedTuple
 from usance.base.codes import Status
 
 
-class Parts(NamedTuple):
+class ComponentAmounts(NamedTuple):
     """An amount by component, in minor units."""
 
     principal: int = 0
@@ -39,7 +39,7 @@ class Instalment(NamedTuple):
 
     @property
     def total(self) -> int:
-        """What the borrower pays with this instalment."""
+        """The amount the borrower pays with this instalment."""
         return self.principal + self.interest + self.guarantee_fee + self.service_fee
 
 
@@ -48,13 +48,13 @@ class InstalmentState(NamedTuple):
 
     number: int
     due_on: date
-    due: Parts
-    paid: Parts
-    outstanding: Parts
+    due: ComponentAmounts
+    paid: ComponentAmounts
+    outstanding: ComponentAmounts
 
 
 class LoanView(NamedTuple):
-    """Where a loan stands on a day; every amount in minor units.
+    """Balances, arrears and accruals of a loan on a day; every amount in minor units.
 
     `due`: fallen due so far by component; `past_due`: of it unpaid. `paid`: cash received by
     component; `waived`: forgiven. `accrued_interest`: interest owed but for the passing of days
@@ -67,10 +67,10 @@ class LoanView(NamedTuple):
     days_past_due: int
     instalments_paid: int
     principal_outstanding: int
-    due: Parts
-    past_due: Parts
-    paid: Parts
-    waived: Parts
+    due: ComponentAmounts
+    past_due: ComponentAmounts
+    paid: ComponentAmounts
+    waived: ComponentAmounts
     interest_earned: int
     accrued_interest: int
     settlement: int
@@ -83,7 +83,7 @@ class LoanView(NamedTuple):
     next_due: int
 
 
-FIELDS = (
+VIEW_FIELDS = (
     "status", "days_past_due", "instalments_paid", "principal_outstanding",
     "due_principal", "due_interest", "due_guarantee_fee", "due_service_fee",
     "past_due_principal", "past_due_interest", "past_due_guarantee_fee", "past_due_service_fee",

@@ -1,4 +1,4 @@
-"""What a batch sees of the `facts` table: known facts, less what was reversed, loan by loan.
+"""The visible facts of the `facts` table: known and not reversed, loan by loan.
 
 The same rules as `usance.loan.facts.visible`, on columns. Where nothing is unknown or reversed, the
 table's own memory is used and nothing is copied.
@@ -38,7 +38,7 @@ def term_columns(loans: pa.Table) -> TermColumns:
 def fact_columns(
     facts: pa.Table, loan_ids: NDArray[np.int64], known_at: datetime = END_OF_TIME
 ) -> FactColumns:
-    """The facts of these loans (ascending ids) that are known and stand, in canonical order."""
+    """The visible facts of these loans (ascending ids), in canonical order."""
     columns = arrays(facts)
     owner = columns["loan_id"]
     offsets = np.searchsorted(owner, np.append(loan_ids, np.iinfo(np.int64).max)).astype(np.int64)
@@ -55,7 +55,7 @@ def fact_columns(
 def visible_rows(
     facts: FactColumns, ref: I64, loan_ids: I64, booked: I64 | None = None, moment: int = 0
 ) -> FactColumns:
-    """Those of these facts that are known and not reversed; without `booked` all are known."""
+    """The facts that are known and not reversed; without `booked` all are known."""
     if booked is None:
         booked = np.zeros(len(ref), np.int64)
     keep = np.empty(len(ref), np.bool_)
@@ -78,7 +78,7 @@ def visible_rows(
 
 
 def microseconds(moment: datetime) -> int:
-    """A moment as tables hold it, since 1970."""
+    """A moment in microseconds since 1970, as in the tables."""
     if moment is END_OF_TIME:
         return int(np.iinfo(np.int64).max)
     span = moment - datetime(1970, 1, 1, tzinfo=UTC)
@@ -88,7 +88,7 @@ def microseconds(moment: datetime) -> int:
 def _refuse_orphans(
     owner: NDArray[np.int64], loan_ids: NDArray[np.int64], offsets: NDArray[np.int64]
 ) -> None:
-    """Every fact belongs to one of the loans, and both run in ascending order."""
+    """Refuse facts of loans that are not given, and loans or facts out of ascending order."""
     if len(loan_ids) > 1 and not (loan_ids[:-1] < loan_ids[1:]).all():
         raise FactError("loan ids are not ascending", where="loan_id", fix="Sort loans by id")
     if len(owner) > 1 and not (owner[:-1] <= owner[1:]).all():
@@ -108,7 +108,7 @@ def _refuse_orphans(
 
 
 def invalid_facts(loan_id: int, verdict: int, count: int) -> UsanceError:
-    """What is wrong with the facts of a loan, and of how many."""
+    """The error of the first loan with invalid facts; says how many more there are."""
     where = f"loan {loan_id}" + (f" (and {count - 1} more)" if count > 1 else "")
     if verdict == OUT_OF_ORDER:
         return FactError(

@@ -24,7 +24,7 @@ from usance.loan.columns import FactColumns, TermColumns
 from usance.loan.facts import END_OF_TIME, Fact, visible
 from usance.loan.table_rows import EXACT_KINDS, fact_of_row, terms_of_row, view_values
 from usance.loan.terms import Terms
-from usance.loan.views import FIELDS
+from usance.loan.views import VIEW_FIELDS
 from usance.loan.visible_facts import fact_columns, term_columns
 
 _BATCH = 1 << 18  # questions answered at a time: some 70 MB of views
@@ -117,7 +117,7 @@ class Portfolio:
         slow = np.isin(rows, list(self.changed))
         if not slow.any():
             return self._in_kernel(rows, days)
-        values = np.empty((len(rows), len(FIELDS)), np.int64)
+        values = np.empty((len(rows), len(VIEW_FIELDS)), np.int64)
         values[~slow] = self._in_kernel(rows[~slow], days[~slow]).values
         for place in np.flatnonzero(slow).tolist():
             values[place] = self.changed[int(rows[place])].at(int(days[place]))

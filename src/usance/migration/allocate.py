@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from datetime import date
 
 from usance.base.codes import Component
-from usance.loan.convention import Bucket, Early, Sweep, When
+from usance.loan.convention import Bucket, DueStatus, EarlyPayment, Sweep
 from usance.migration.account import INTEREST, PRINCIPAL, Account
 from usance.migration.early_payments import due_early, pay_interest, pay_principal, to_rest_date
 from usance.migration.instalments import Instalment
@@ -34,7 +34,7 @@ class Allocation:
                 pass
         return self.left
 
-    def _pay_group(self, group: Sequence[Bucket], future: Early) -> bool:
+    def _pay_group(self, group: Sequence[Bucket], future: EarlyPayment) -> bool:
         """Pay one round of neighbouring buckets; whether another round can pay more."""
         rows = self._candidates(group, future)
         if not rows:
@@ -44,31 +44,31 @@ class Allocation:
             self._share(rows, group[0][0], component)
         return (self.left, len(self._empty)) != before
 
-    def _candidates(self, group: Sequence[Bucket], future: Early) -> list[Instalment]:
+    def _candidates(self, group: Sequence[Bucket], future: EarlyPayment) -> list[Instalment]:
         when, component = group[0]
         wanted = [row for row in self.account.rows if self._stands(row, when)]
         if self.account.terms.sweep is Sweep.BY_BUCKET:
             rows = [row for row in wanted if row.open(component)]
         else:
             rows = [row for row in wanted if row.is_open]
-        if when is not When.IN_ADVANCE:
+        if when is not DueStatus.IN_ADVANCE:
             return rows[:1]
         return self._early(rows, wanted, future)
 
-    def _stands(self, row: Instalment, when: When) -> bool:
-        if when is When.PAST_DUE:
+    def _stands(self, row: Instalment, when: DueStatus) -> bool:
+        if when is DueStatus.PAST_DUE:
             return row.end < self.day
-        return row.end == self.day if when is When.DUE else row.end > self.day
+        return row.end == self.day if when is DueStatus.DUE else row.end > self.day
 
     def _early(
-        self, rows: list[Instalment], ahead: list[Instalment], future: Early
+        self, rows: list[Instalment], ahead: list[Instalment], future: EarlyPayment
     ) -> list[Instalment]:
-        if future is Early.LAST:
+        if future is EarlyPayment.LAST:
             if self.account.is_live and self.account.terms.sweep is Sweep.BY_INSTALMENT:
                 # A coming instalment that asks for nothing may still take principal early.
                 rows = [r for r in ahead if r.is_open or (not r.total and not self._is_empty(r))]
             return rows[-1:]
-        return rows if future is Early.REAMORTISE else rows[:1]
+        return rows if future is EarlyPayment.REAMORTISE else rows[:1]
 
     def _note_empty(self, row: Instalment) -> None:
         if not self._is_empty(row):
@@ -77,7 +77,7 @@ class Allocation:
     def _is_empty(self, row: Instalment) -> bool:
         return any(row is each for each in self._empty)
 
-    def _share(self, rows: Sequence[Instalment], when: When, component: Component) -> None:
+    def _share(self, rows: Sequence[Instalment], when: DueStatus, component: Component) -> None:
         """Pay one component of some instalments in equal parts, the last taking the rest."""
         part = self.account.model.math.part(self.left, len(rows))
         rest = self.left - part * len(rows)
@@ -87,11 +87,11 @@ class Allocation:
             is_last = index == len(rows) - 1
             self._pay(row, when, component, part + rest if is_last else part)
 
-    def _pay(self, row: Instalment, when: When, component: Component, amount: int) -> None:
+    def _pay(self, row: Instalment, when: DueStatus, component: Component, amount: int) -> None:
         account = self.account
         period = account.period_of(row) if account.is_live else None
         day = self.day
-        if period and when is When.IN_ADVANCE:
+        if period and when is DueStatus.IN_ADVANCE:
             day = self._early_day(row)
             principal, interest = due_early(account.model, period, day)
             if not principal and not interest:
@@ -121,7 +121,7 @@ class Allocation:
 
 def _by_when(buckets: Sequence[Bucket]) -> list[list[Bucket]]:
     """Buckets of the same standing together, in the order in which they are first named."""
-    groups: dict[When, list[Bucket]] = {}
+    groups: dict[DueStatus, list[Bucket]] = {}
     for bucket in buckets:
         groups.setdefault(bucket[0], []).append(bucket)
     return list(groups.values())

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from decimal import Decimal
 
-from usance.loan.convention import Unit
+from usance.loan.convention import PeriodUnit
 from usance.migration.equal_parts import equal_parts
 from usance.migration.running_plan import Model
 from usance.migration.terms import InterestBasis
 
-_UNITS_A_YEAR = {Unit.WEEKS: 52, Unit.MONTHS: 12, Unit.YEARS: 1}
+_UNITS_A_YEAR = {PeriodUnit.WEEKS: 52, PeriodUnit.MONTHS: 12, PeriodUnit.YEARS: 1}
 
 
 def plan_flat(model: Model) -> None:

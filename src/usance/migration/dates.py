@@ -1,6 +1,6 @@
 """Due dates of a foreign plan, and steps in its unit.
 
->>> step(date(2024, 1, 31), Unit.MONTHS, 1), step(date(2024, 1, 31), Unit.WEEKS, 2)
+>>> step(date(2024, 1, 31), PeriodUnit.MONTHS, 1), step(date(2024, 1, 31), PeriodUnit.WEEKS, 2)
 (datetime.date(2024, 2, 29), datetime.date(2024, 2, 14))
 """
 
@@ -10,15 +10,15 @@ from calendar import monthrange
 from datetime import date, timedelta
 
 from usance.base.errors import DateError
-from usance.loan.convention import Unit
+from usance.loan.convention import PeriodUnit
 from usance.migration.terms import ForeignTerms
 
 _LAST_YEAR, _MAX_DAYS = 9_000, 1_000_000
-_DAYS = {Unit.DAYS: 1, Unit.WEEKS: 7}
-_MONTHS = {Unit.MONTHS: 1, Unit.YEARS: 12}
+_DAYS = {PeriodUnit.DAYS: 1, PeriodUnit.WEEKS: 7}
+_MONTHS = {PeriodUnit.MONTHS: 1, PeriodUnit.YEARS: 12}
 
 
-def step(day: date, unit: Unit, count: int) -> date:
+def step(day: date, unit: PeriodUnit, count: int) -> date:
     """The day `count` units later; a day that a month lacks is its last."""
     if unit in _DAYS:
         if count * _DAYS[unit] > _MAX_DAYS:
@@ -47,7 +47,7 @@ def due_dates(terms: ForeignTerms) -> list[date]:
     return due
 
 
-def units_between(start: date, end: date, unit: Unit) -> tuple[int, int, int]:
+def units_between(start: date, end: date, unit: PeriodUnit) -> tuple[int, int, int]:
     """Whole units from one day to another, the days left over, and the days of the next unit."""
     if unit in _DAYS:
         count = (end - start).days // _DAYS[unit]

@@ -11,7 +11,7 @@ from datetime import date
 from decimal import Decimal
 from typing import NamedTuple
 
-from usance.loan.convention import Unit
+from usance.loan.convention import PeriodUnit
 from usance.migration.arithmetic import Arithmetic, arithmetic
 from usance.migration.dates import step, units_between
 from usance.migration.terms import (
@@ -26,8 +26,8 @@ from usance.migration.terms import (
 
 _ONE, _ZERO, _HUNDRED = Decimal(1), Decimal(0), Decimal(100)
 _YEAR_DAYS = {DaysInYear.D360: 360, DaysInYear.D364: 364, DaysInYear.D365: 365}
-_UNIT_DAYS = {Unit.DAYS: 1, Unit.WEEKS: 7, Unit.MONTHS: 30, Unit.YEARS: 360}
-_UNITS_A_YEAR = {Unit.WEEKS: 52, Unit.MONTHS: 12, Unit.YEARS: 1}
+_UNIT_DAYS = {PeriodUnit.DAYS: 1, PeriodUnit.WEEKS: 7, PeriodUnit.MONTHS: 30, PeriodUnit.YEARS: 360}
+_UNITS_A_YEAR = {PeriodUnit.WEEKS: 52, PeriodUnit.MONTHS: 12, PeriodUnit.YEARS: 1}
 
 
 class RateChange(NamedTuple):
@@ -126,7 +126,7 @@ class Factors:
         """How many units of its calendar a period is long."""
         start, end = period
         unit, every = self.terms.unit, self.terms.every
-        if unit is Unit.DAYS:
+        if unit is PeriodUnit.DAYS:
             return Decimal((end - start).days)
         if step(end, unit, -every) == start and not units_between(origin, end, unit)[1]:
             return Decimal(every)

@@ -8,7 +8,7 @@ from datetime import date
 from decimal import Decimal
 from enum import StrEnum
 
-from usance.loan.convention import Unit
+from usance.loan.convention import PeriodUnit
 from usance.migration.terms import AgeingInterest
 
 
@@ -42,7 +42,7 @@ class Ageing:
     first_due_on: date
     instalments: int
     every: int = 1
-    unit: Unit = Unit.MONTHS
+    unit: PeriodUnit = PeriodUnit.MONTHS
     interest: AgeingInterest = AgeingInterest.DEFAULT
 
 

@@ -12,7 +12,7 @@ from typing import NamedTuple, TypeVar
 
 from usance.base.documents import read_text
 from usance.base.errors import DateError, DocumentError, UsanceError, raise_all
-from usance.loan.convention import Unit
+from usance.loan.convention import PeriodUnit
 from usance.migration.bounds import (
     MAX_AMOUNT,
     MAX_EVERY,
@@ -130,7 +130,7 @@ def _loan(file: _File, line: int, cells: Mapping[str, str], mapped: Mapped) -> L
     ).changed(**mapped.options)
     per_loan = {
         "every": read("every", _count(MAX_EVERY), terms.every),
-        "unit": read("unit", Unit, terms.unit),
+        "unit": read("unit", PeriodUnit, terms.unit),
         "multiple_of": read("multiple_of", _whole, terms.multiple_of),
     }
     terms = terms.changed(**per_loan)

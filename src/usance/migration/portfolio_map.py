@@ -21,7 +21,7 @@ from typing import Any
 
 from usance.base.documents import read_document
 from usance.base.errors import DocumentError, UsanceError, raise_all, unknown
-from usance.loan.convention import Amortisation, Rounding, Unit
+from usance.loan.convention import Amortisation, PeriodUnit, Rounding
 from usance.migration.bounds import (
     MAX_AMOUNT,
     MAX_DECIMALS,
@@ -63,7 +63,7 @@ OPTIONS: Mapping[str, type[Enum] | type[int] | type[bool]] = {
     "leap_year": LeapYear,
     "year_split": YearSplit,
     "rounding": Rounding,
-    "unit": Unit,
+    "unit": PeriodUnit,
     "digits": int,
     "decimals": int,
     "multiple_of": int,

@@ -18,7 +18,15 @@ from decimal import Decimal
 from enum import StrEnum
 
 from usance.base.codes import Component
-from usance.loan.convention import Amortisation, Bucket, Early, Rounding, Sweep, Unit, When
+from usance.loan.convention import (
+    Amortisation,
+    Bucket,
+    DueStatus,
+    EarlyPayment,
+    PeriodUnit,
+    Rounding,
+    Sweep,
+)
 
 
 class Plan(StrEnum):
@@ -121,7 +129,7 @@ FEE, PENALTY = Component.SERVICE_FEE, Component.PENALTY
 
 def twelve_buckets(*components: Component) -> tuple[Bucket, ...]:
     """The same order of components for what is past due, due and in advance."""
-    return tuple((when, component) for when in When for component in components)
+    return tuple((when, component) for when in DueStatus for component in components)
 
 
 PENALTIES_FIRST = twelve_buckets(PENALTY, FEE, Component.PRINCIPAL, Component.INTEREST)
@@ -133,7 +141,7 @@ class Order:
     """How one kind of transaction is allocated."""
 
     buckets: tuple[Bucket, ...] = PENALTIES_FIRST
-    future: Early = Early.NEXT
+    future: EarlyPayment = EarlyPayment.NEXT
 
 
 DEFAULT = "default"
@@ -157,7 +165,7 @@ class ForeignTerms:
     rate_pct: Decimal
     instalments: int
     every: int = 1
-    unit: Unit = Unit.MONTHS
+    unit: PeriodUnit = PeriodUnit.MONTHS
     plan: Plan = Plan.PROGRESSIVE
     rate_basis: RateBasis = RateBasis.YEAR
     amortisation: Amortisation = Amortisation.EQUAL_INSTALMENT

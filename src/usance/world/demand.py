@@ -13,7 +13,7 @@ from usance.base.arrays import I64
 from usance.base.compiled import in_threads
 from usance.base.draws import CERTAIN
 from usance.base.rates import PPM
-from usance.loan.convention import OWN_CODES
+from usance.loan.convention import CONVENTION_CODES
 from usance.world.distributions import Choice, log_normal_median, step_of, within
 from usance.world.draw_kernel import draws, prefix
 from usance.world.population import month_days
@@ -109,7 +109,7 @@ class Wishes:
         first, last = month_days(month)
         return Asked(
             np.array([int(each.product) for each in mixes])[which],
-            np.array([OWN_CODES[each.convention] for each in mixes])[which],
+            np.array([CONVENTION_CODES[each.convention] for each in mixes])[which],
             months, amount, first + within(drawn[3], last - first + 1),
             OPENS + within(drawn[4], CLOSES - OPENS),
         )  # fmt: skip

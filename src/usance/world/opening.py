@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from usance.base.arrays import I64
 from usance.base.ids import PER_USER
 from usance.base.rates import PPM
-from usance.loan.convention import OWN_CODES
+from usance.loan.convention import CONVENTION_CODES
 from usance.world.applicants import income_minor
 from usance.world.demand import mean_ticket_minor, tickets
 from usance.world.distributions import Choice, happened, threshold_ppm, within
@@ -218,11 +218,18 @@ class Opening:
         age = np.where(is_past, months + 2 + within(draws(seed, Stream.OPENING, loan, 6), 12), age)
         desks = self.institutions.division.of_loans(months, np.repeat(grade, count))
         return OpeningLoans(
-            user, number, np.array([int(each.product) for each in mixes])[kind[:, 0]],
-            np.array([OWN_CODES[each.convention] for each in mixes])[kind[:, 0]], months, amount,
-            age, np.where(is_past, 0, kind[:, 3]), 1 + within(drawn[2], 31),
-            self._sources(drawn[3], drawn[4], desks), np.where(is_past, gone[:, 2], -1),
-        )  # fmt: skip
+            user,
+            number,
+            np.array([int(each.product) for each in mixes])[kind[:, 0]],
+            np.array([CONVENTION_CODES[each.convention] for each in mixes])[kind[:, 0]],
+            months,
+            amount,
+            age,
+            np.where(is_past, 0, kind[:, 3]),
+            1 + within(drawn[2], 31),
+            self._sources(drawn[3], drawn[4], desks),
+            np.where(is_past, gone[:, 2], -1),
+        )
 
     def _sources(self, model: NDArray[np.uint64], source: NDArray[np.uint64], desks: I64) -> I64:
         """Who funds each loan: the model by balance, any of its sources at the desk alike."""

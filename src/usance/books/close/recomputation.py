@@ -44,7 +44,7 @@ from usance.books.loans.guarantees import fair_value, gross_position, net_positi
 from usance.books.loans.measurement import LoanColumns
 from usance.books.policies import Policies
 from usance.loan.batch import schedule_columns
-from usance.loan.convention import OWN_CODES
+from usance.loan.convention import CONVENTION_CODES
 from usance.loan.kernel.batch import plan_at
 
 SAMPLE = 10
@@ -54,7 +54,7 @@ FEES = "sampled fees recomputed one by one"
 EXPECTED = "sampled expected lives recomputed one by one"
 IMPAIRED = "sampled interest of impaired loans recomputed one by one"
 LEVELS = "sampled level instalments recomputed one by one"
-_LEVEL = [OWN_CODES["level_monthly"], OWN_CODES["level_daily"]]
+_LEVEL = [CONVENTION_CODES["level_monthly"], CONVENTION_CODES["level_daily"]]
 _MIN_MINOR = 100
 """A level loan whose first instalment repays less than this is not recomputed: a cent more or less
 could change its length by years."""

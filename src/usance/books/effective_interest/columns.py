@@ -6,7 +6,7 @@ rounded once. IFRS expects some borrowers to repay early: with `Survival`, both 
 expected.
 
 >>> from datetime import date
->>> from usance.loan.convention import OWN
+>>> from usance.loan.convention import CONVENTIONS
 >>> from usance.loan.terms import Terms
 >>> loan = Terms(
 ...     principal_minor=9_000_00,
@@ -14,7 +14,7 @@ expected.
 ...     instalments=6,
 ...     disbursed_on=date(2023, 12, 31),
 ...     first_due_on=date(2024, 1, 31),
-...     convention=OWN["equal_principal_monthly"],
+...     convention=CONVENTIONS["equal_principal_monthly"],
 ... )
 >>> terms, fee = TermColumns.of([loan]), np.array([63_60])
 >>> rates = effective_rates(terms, fee)

@@ -1,7 +1,7 @@
 """One loan of a column in fractions: its expected flows, its rate, and its table for an auditor.
 
 >>> from datetime import date
->>> from usance.loan.convention import OWN
+>>> from usance.loan.convention import CONVENTIONS
 >>> from usance.loan.terms import Terms
 >>> loan = Terms(
 ...     principal_minor=9_000_00,
@@ -9,7 +9,7 @@
 ...     instalments=6,
 ...     disbursed_on=date(2023, 12, 31),
 ...     first_due_on=date(2024, 1, 31),
-...     convention=OWN["equal_principal_monthly"],
+...     convention=CONVENTIONS["equal_principal_monthly"],
 ... )
 >>> held = loan_at_amortised_cost(TermColumns.of([loan]), 0, 63_60)
 >>> [round(month.interest) for month in held.table]  # 135.00 of interest and 17.92 of fee, ...

@@ -43,7 +43,7 @@ from usance.books.loans.positions import (
 )
 from usance.loan.kernel.arrays import FactArrays, Plan, State, TermArrays
 from usance.loan.kernel.batch import plan_at, record_refusal
-from usance.loan.kernel.days import BEFORE_ALL, fold_facts
+from usance.loan.kernel.days import BEFORE_FIRST_FACT, fold_facts
 from usance.loan.kernel.facts import waived_amount
 from usance.loan.kernel.fold import COMPENSATED as COMPENSATED_SLOT
 from usance.loan.kernel.fold import (
@@ -89,7 +89,7 @@ def fold_part(
     plan: Plan, state: State, work: I64, facts: FactArrays, first: int, last: int, day: int
 ) -> int:
     """Facts of one loan from one position to another."""
-    return fold_facts(plan, state, work, facts, first, last, BEFORE_ALL, day)
+    return fold_facts(plan, state, work, facts, first, last, BEFORE_FIRST_FACT, day)
 
 
 @kernel

@@ -22,7 +22,7 @@ from usance.loan.columns import TermColumns, unsupported_term
 from usance.loan.exact import ExactLoan
 from usance.loan.facts import END_OF_TIME, Fact, visible
 from usance.loan.terms import Terms
-from usance.loan.views import InstalmentState, Parts
+from usance.loan.views import ComponentAmounts, InstalmentState
 
 _YEAR = timedelta(days=365)
 
@@ -147,5 +147,5 @@ def _earn_fees(
         out[p.EFFECTIVE_PPB] = rates[0]
 
 
-def _put(out: NDArray[np.int64], place: int, parts: Parts) -> None:
+def _put(out: NDArray[np.int64], place: int, parts: ComponentAmounts) -> None:
     out[place : place + len(p.PARTS)] = parts

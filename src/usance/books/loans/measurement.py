@@ -34,7 +34,7 @@ from usance.books.policies import Policies
 from usance.loan.columns import FactColumns, TermColumns
 from usance.loan.kernel.fold import empty_state, workspace
 from usance.loan.refusals import named_refusal
-from usance.loan.views import FIELDS as VIEW_FIELDS
+from usance.loan.views import VIEW_FIELDS
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,7 @@ from usance.loan.bounds import (
     MAX_KERNEL_INSTALMENTS,
     MAX_KERNEL_RATE_PPM,
 )
-from usance.loan.convention import OWN
+from usance.loan.convention import CONVENTIONS
 
 Shown = Callable[[int], str]
 _MAX_FEE_DAYS = 9 * 10**12
@@ -216,7 +216,7 @@ def _terms(tape: GivenTape, money: Shown) -> Iterator[Check]:
     has_terms = np.all([tape.get(name) != NOT_GIVEN for name in TERMS], axis=0)
     for name, most in (
         ("rate_ppm", MAX_KERNEL_RATE_PPM), ("instalments", MAX_KERNEL_INSTALMENTS),
-        ("convention", len(OWN)),
+        ("convention", len(CONVENTIONS)),
     ):  # fmt: skip
         yield _outside(name, tape.get(name), int(name != "rate_ppm"), most, has_terms)
     drawn = tape.get("disbursed_on", last_days(months_of(tape)))

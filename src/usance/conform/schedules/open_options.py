@@ -16,7 +16,7 @@ from typing import Any
 from usance.base.codes import Component
 from usance.conform.schedules.steps import PAYMENTS, Step
 from usance.conform.schedules.terms import FUTURE
-from usance.loan.convention import Early, Sweep
+from usance.loan.convention import EarlyPayment, Sweep
 from usance.migration.terms import (
     FEE,
     PENALTY,
@@ -88,7 +88,7 @@ def _rules(terms: ForeignTerms, steps: Sequence[Step]) -> list[list[Setting]]:
     return list(found.values())
 
 
-def _rule(terms: ForeignTerms, kind: str, rule: Early) -> Setting:
+def _rule(terms: ForeignTerms, kind: str, rule: EarlyPayment) -> Setting:
     orders = {**terms.orders, kind: Order(terms.order(kind).buckets, rule)}
     return Setting(f"future instalments of {kind}: {rule}", {"orders": orders})
 

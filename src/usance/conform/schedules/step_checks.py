@@ -10,7 +10,7 @@ from usance.base.errors import unknown
 from usance.conform.schedules.cells import DISBURSEMENT_CELLS, INSTALMENT_CELLS, TOTALS
 from usance.conform.schedules.steps import AGEING_INTEREST, CHECK, PAYMENTS, Step
 from usance.conform.schedules.terms import FUTURE, CaseReader
-from usance.loan.convention import Unit
+from usance.loan.convention import PeriodUnit
 from usance.migration.bounds import (
     MAX_EVERY,
     MAX_INSTALMENTS,
@@ -41,7 +41,7 @@ _DATA_NEEDS = {
 }
 _CHOICES: dict[str, list[str]] = {
     "rule": list(FUTURE),
-    "frequencyType": [unit.name for unit in Unit],
+    "frequencyType": [unit.name for unit in PeriodUnit],
     "reAgeInterestHandling": list(AGEING_INTEREST),
 }
 _COUNTS = {

@@ -8,7 +8,7 @@ from decimal import Decimal
 from typing import Any
 
 from usance.conform.schedules.cells import Difference, first_difference
-from usance.loan.convention import Unit
+from usance.loan.convention import PeriodUnit
 from usance.migration.account import Account
 from usance.migration.bounds import minor
 from usance.migration.facts import (
@@ -210,7 +210,7 @@ class Play:
             first_due_on=date.fromisoformat(data["startDate"]),
             instalments=int(data["numberOfInstallments"]),
             every=int(data.get("frequencyNumber", 1)),
-            unit=Unit(str(data.get("frequencyType", "MONTHS")).lower()),
+            unit=PeriodUnit(str(data.get("frequencyType", "MONTHS")).lower()),
             interest=AGEING_INTEREST[handling],
         )
         self._fact(Kind.RE_AGED, self._day(step), ageing=ageing)

@@ -11,7 +11,14 @@ from typing import Any, TypeVar
 
 from usance.base.codes import Component
 from usance.base.errors import DocumentError, InputError, UsanceError, unknown
-from usance.loan.convention import Amortisation, Bucket, Early, Rounding, Unit, When
+from usance.loan.convention import (
+    Amortisation,
+    Bucket,
+    DueStatus,
+    EarlyPayment,
+    PeriodUnit,
+    Rounding,
+)
 from usance.migration.bounds import (
     FIRST_YEAR,
     LAST_YEAR,
@@ -56,9 +63,9 @@ _AMORTISATIONS = {
     "EQUAL_PRINCIPAL": Amortisation.EQUAL_PRINCIPAL,
 }
 FUTURE = {
-    "NEXT_INSTALLMENT": Early.NEXT,
-    "LAST_INSTALLMENT": Early.LAST,
-    "REAMORTIZATION": Early.REAMORTISE,
+    "NEXT_INSTALLMENT": EarlyPayment.NEXT,
+    "LAST_INSTALLMENT": EarlyPayment.LAST,
+    "REAMORTIZATION": EarlyPayment.REAMORTISE,
 }
 _COMPONENTS = {
     "PENALTY": PENALTY,
@@ -170,7 +177,7 @@ def read_terms(reader: CaseReader, default_order: Sequence[Bucket]) -> ForeignTe
         rate_pct=reader.number("nominal_rate_pct", most=MAX_RATE_PCT),
         instalments=reader.whole("n_instalments", least=1, most=MAX_INSTALMENTS),
         every=reader.whole("repay_every", least=1, most=MAX_EVERY),
-        unit=reader.choice("frequency", {unit.name: unit for unit in Unit}),
+        unit=reader.choice("frequency", {unit.name: unit for unit in PeriodUnit}),
         plan=reader.choice("schedule_engine", {plan.value: plan for plan in Plan}),
         rate_basis=_rate_basis(reader),
         amortisation=reader.choice("amortisation", _AMORTISATIONS),
@@ -299,7 +306,7 @@ def bucket_order(
     """Buckets by names such as PAST_DUE_PENALTY."""
     known = {
         f"{when.name}_{name}": (when, component)
-        for when in When
+        for when in DueStatus
         for name, component in _COMPONENTS.items()
     }
     found = []
@@ -331,8 +338,8 @@ def _classic(reader: CaseReader) -> tuple[Bucket, ...]:
         where = f"{reader.where}, payment_strategy"
         reader.problems.append(unknown("payment_strategy", name, choices, where=where))
         return ()
-    owed = [bucket for bucket in twelve_buckets(*found[0]) if bucket[0] is not When.IN_ADVANCE]
-    return (*owed, *((When.IN_ADVANCE, component) for component in found[1]))
+    owed = [bucket for bucket in twelve_buckets(*found[0]) if bucket[0] is not DueStatus.IN_ADVANCE]
+    return (*owed, *((DueStatus.IN_ADVANCE, component) for component in found[1]))
 
 
 def _order_named(name: str) -> list[Component]:

@@ -17,35 +17,35 @@ from usance.base.errors import unknown
 from usance.base.fields import Fields, amount_of, one_of, text, whole_of
 from usance.loan.bounds import MAX_PRINCIPAL_MINOR
 from usance.loan.convention import (
-    OWN,
+    CONVENTIONS,
     Allocation,
     Amortisation,
     Bucket,
+    BusinessDayRoll,
     Convention,
     DayCount,
-    Difference,
-    Early,
+    DueStatus,
+    EarlyPayment,
     LevelBasis,
     MonthEnd,
-    Roll,
+    PeriodUnit,
     Rounding,
+    RoundingDifference,
     SettlementInterest,
     Sweep,
-    Unit,
-    When,
 )
 from usance.loan.errors import OptionError
 
 _CHOICES: dict[str, type[Enum]] = {
     "amortisation": Amortisation,
     "day_count": DayCount,
-    "unit": Unit,
+    "unit": PeriodUnit,
     "month_end": MonthEnd,
-    "roll": Roll,
+    "roll": BusinessDayRoll,
     "level_basis": LevelBasis,
     "rounding": Rounding,
-    "difference": Difference,
-    "early": Early,
+    "difference": RoundingDifference,
+    "early": EarlyPayment,
     "settlement_interest": SettlementInterest,
 }
 MAX_STEP = 36_500
@@ -53,7 +53,7 @@ MAX_STEP = 36_500
 _PENALTY = "penalty"
 _CLAIMS: dict[str, Bucket | None] = {
     f"{when} {component.label}": (when, component)
-    for when in When
+    for when in DueStatus
     for component in Component
     if component is not Component.PENALTY
 } | {_PENALTY: None}
@@ -61,15 +61,15 @@ _CLAIMS: dict[str, Bucket | None] = {
 
 def own_convention(given: Any, where: str) -> Convention:
     """One of the platform's own conventions, by name."""
-    if isinstance(given, str) and given in OWN:
-        return OWN[given]
-    raise unknown("convention", str(given), OWN, where=where)
+    if isinstance(given, str) and given in CONVENTIONS:
+        return CONVENTIONS[given]
+    raise unknown("convention", str(given), CONVENTIONS, where=where)
 
 
 def read_convention(given: Fields, currency: str) -> Convention | None:
     """A convention spelled out: `base` (one of our own) with some options changed."""
     before = len(given.problems)
-    base = given.take("base", own_convention) or OWN["level_monthly"]
+    base = given.take("base", own_convention) or CONVENTIONS["level_monthly"]
     name = given.take("name", text) or "custom"
     options: dict[str, Any] = {
         key: given.take(key, one_of(choices)) for key, choices in _CHOICES.items()
@@ -81,7 +81,7 @@ def read_convention(given: Fields, currency: str) -> Convention | None:
     options["allocation"] = _allocation(given)
     given.close()
     chosen = {key: value for key, value in options.items() if value is not None}
-    rolls = chosen.get("roll", Roll.NONE) is not Roll.NONE
+    rolls = chosen.get("roll", BusinessDayRoll.NONE) is not BusinessDayRoll.NONE
     if rolls and "calendar" not in given:
         where, fix = given.where("roll"), "Name a calendar, such as weekends, or leave roll out"
         given.problems.append(OptionError("a roll without a calendar", where=where, fix=fix))

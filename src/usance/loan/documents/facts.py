@@ -2,7 +2,7 @@
 
 >>> found: list[UsanceError] = []
 >>> given = {"kind": "waived", "on": "2024-03-01", "amount": "12.50", "component": "penalty"}
->>> fact = read_fact(Fields(given, lambda path: "", found), Refs(), 3, "CNY")
+>>> fact = read_fact(Fields(given, lambda path: "", found), References(), 3, "CNY")
 >>> fact.kind.label, fact.amount_minor, fact.ref, fact.arg
 ('waived', 1250, 3, 4)
 """
@@ -53,7 +53,7 @@ _WITHOUT_AMOUNT = frozenset(
 )
 
 
-class Written(NamedTuple):
+class WrittenFact(NamedTuple):
     """A fact as it stands in a document."""
 
     place: str
@@ -62,17 +62,17 @@ class Written(NamedTuple):
 
 
 class Reversal(NamedTuple):
-    """What a fact says it reverses, and where it says so."""
+    """The reference a fact reverses, and its place in the document."""
 
     place: str
     target: int
 
 
 @dataclass(slots=True)
-class Refs:
+class References:
     """The references of a document: what each belongs to, and the texts behind hashed numbers."""
 
-    written: dict[int, Written] = field(default_factory=dict)
+    written: dict[int, WrittenFact] = field(default_factory=dict)
     reversals: list[Reversal] = field(default_factory=list)
     texts: dict[int, str] = field(default_factory=dict)
 
@@ -90,14 +90,14 @@ class Refs:
         """Keep a fact under its reference; a problem if another one has it."""
         first = self.written.get(number)
         if first is None:
-            self.written[number] = Written(given.where(), kind, has_ref)
+            self.written[number] = WrittenFact(given.where(), kind, has_ref)
             return
         what = f"has the reference {self.texts.get(number, number)}, as has {first.place}"
         where, fix = given.where("ref"), "Give every fact of a loan its own ref"
         given.problems.append(DuplicateFact(what, where=where, fix=fix))
 
     def problems(self) -> Iterator[UsanceError]:
-        """What is wrong with the reversals, once every fact is read."""
+        """Problems of the reversals, once every fact is read."""
         done: set[int] = set()
         for place, target in self.reversals:
             name, found = self.texts.get(target, str(target)), self.written.get(target)
@@ -125,7 +125,7 @@ class Refs:
 
 
 def read_fact(
-    given: Fields, refs: Refs, position: int, currency: str, *, arg_key: str = ""
+    given: Fields, refs: References, position: int, currency: str, *, arg_key: str = ""
 ) -> Fact | None:
     """One fact, or None with the reasons kept; `position` is its reference if it has none."""
     before = len(given.problems)
@@ -150,7 +150,7 @@ def read_fact(
 
 
 def read_rows(
-    path: Path | str, refs: Refs, currency: str, problems: list[UsanceError]
+    path: Path | str, refs: References, currency: str, problems: list[UsanceError]
 ) -> list[Fact]:
     """The facts of a CSV file; `arg` is spelled as its kind asks (a component, a fee, a date …)."""
     # The header is looked at first, whatever the rows are; only a pipe cannot be read twice.
@@ -175,8 +175,8 @@ def _read_amount(given: Fields, kind: FactKind | None, currency: str) -> int | N
     return ask("amount", amount_of(currency, lowest, MAX_FACT_MINOR, error=FactAmountError))
 
 
-def _read_arg(given: Fields, kind: FactKind | None, refs: Refs, arg_key: str) -> int:
-    """What its kind says beside the amount, under the key of the kind or the one given."""
+def _read_arg(given: Fields, kind: FactKind | None, refs: References, arg_key: str) -> int:
+    """The argument of a fact, under the key of its kind or the one given."""
     keys: dict[FactKind, tuple[str, Reader[int]]] = {
         FactKind.WAIVED: ("component", one_of(Component)),
         FactKind.REVERSED: ("reverses", refs.read),

@@ -22,7 +22,7 @@ from usance.base.fields import Fields, Places, day, document_places, moment
 from usance.base.fields import Path as Steps
 from usance.base.money import Money
 from usance.loan import facts as facts_rules
-from usance.loan.documents.facts import Refs, read_fact, read_rows
+from usance.loan.documents.facts import References, read_fact, read_rows
 from usance.loan.documents.terms import document_key, read_terms, with_keys
 from usance.loan.errors import FeeError
 from usance.loan.facts import Fact
@@ -33,7 +33,7 @@ _REF = re.compile(r"ref (\d+)")
 
 @dataclass(frozen=True, slots=True)
 class LoanDocument:
-    """What a document says of one loan: every version of its terms, its facts, and as of when."""
+    """One loan of a document: every version of its terms, its facts, the day of the replay."""
 
     name: str
     places: Places
@@ -41,7 +41,7 @@ class LoanDocument:
     facts: tuple[Fact, ...] = ()
     as_of: date | None = None
     known_at: datetime | None = None
-    refs: Refs = field(default_factory=Refs)
+    refs: References = field(default_factory=References)
 
     @property
     def currency(self) -> str:
@@ -86,7 +86,7 @@ def read_loan(path: Path | str, *, facts_csv: Path | str | None = None) -> LoanD
     as_of, known_at = given.take("as_of", day), given.take("known_at", moment)
     # Facts are looked at even if the terms are wrong, so that everything is found at once.
     currency = terms[0].currency if terms and terms[0] else "CNY"
-    refs, facts = Refs(), list[Fact | None]()
+    refs, facts = References(), list[Fact | None]()
     for position, each in enumerate(given.each("facts"), start=1):
         facts.append(read_fact(each, refs, position, currency))
     given.close()

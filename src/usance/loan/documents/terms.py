@@ -38,7 +38,7 @@ from usance.loan.bounds import (
     MAX_PRINCIPAL_MINOR,
     MAX_RATE_PPM,
 )
-from usance.loan.convention import OWN, Convention
+from usance.loan.convention import CONVENTIONS, Convention
 from usance.loan.documents.convention import own_convention, read_convention
 from usance.loan.errors import (
     FeeError,
@@ -50,7 +50,7 @@ from usance.loan.errors import (
 from usance.loan.terms import Change, FeeBasis, LateBase, LateRule, PercentFee, Terms
 
 INHERITED = ("principal", "disbursed_on", "currency", "convention")
-"""What a later version of the terms has from the first unless it says otherwise."""
+"""Keys a later version of the terms inherits from the first unless it states them."""
 
 VAT = "tax.vat"
 MAX_GRACE_DAYS = 36_500
@@ -71,17 +71,17 @@ def read_terms(given: Fields, *, first: Terms | None = None, number: int = 1) ->
     before = len(given.problems)
     currency = given.take("currency", one_of(Currency))
     code = currency.label if currency else first.currency if first else "CNY"
-    values = dict(_plain(given, code, first, number)) | dict(_composed(given, code))
+    values = dict(_scalar_fields(given, code, first, number)) | dict(_nested_fields(given, code))
     given.close()
     _check_coupon(given, values)
     if len(given.problems) > before or not given.is_mapping or (number > 1 and first is None):
         return None
     try:
         if "first_due_on" not in values:
-            convention = values.get("convention", OWN["level_monthly"])
+            convention = values.get("convention", CONVENTIONS["level_monthly"])
             values["first_due_on"] = default_first_due(values["disbursed_on"], convention)
         if "vat_ppm" not in values:
-            values["vat_ppm"] = vat_on(values["disbursed_on"], shipped_parameters())
+            values["vat_ppm"] = vat_on(values["disbursed_on"], default_parameters())
         return Terms(currency=code, terms_no=number, **values)
     except UsanceError as error:
         given.problems += [_placed(each, given) for each in _all(error)]
@@ -94,7 +94,7 @@ def default_first_due(start: date, convention: Convention) -> date:
 
 
 @cache
-def shipped_parameters() -> Parameters:
+def default_parameters() -> Parameters:
     """The parameters of the platform, read once."""
     return Parameters.load()
 
@@ -103,7 +103,7 @@ def vat_on(day: date, parameters: Parameters) -> int:
     """The tax contained in fees where terms do not say: `tax.vat`, 0 before its first value.
 
     >>> (
-    ...     vat_on(date(2024, 1, 15), shipped_parameters()),
+    ...     vat_on(date(2024, 1, 15), default_parameters()),
     ...     vat_on(date(2016, 4, 30), Parameters.load()),
     ... )
     (60000, 0)
@@ -136,7 +136,7 @@ def document_key(field: str) -> str:
     return name.removesuffix("_minor").removesuffix("_ppm") if known else ""
 
 
-def _plain(
+def _scalar_fields(
     given: Fields, currency: str, first: Terms | None, number: int
 ) -> Iterator[tuple[str, Any]]:
     principal = amount_of(currency, 1, MAX_PRINCIPAL_MINOR, error=PrincipalError)
@@ -186,7 +186,7 @@ def _convention(given: Fields, value: Any, where: str, currency: str) -> Convent
     return read_convention(inner, currency)
 
 
-def _composed(given: Fields, currency: str) -> Iterator[tuple[str, Any]]:
+def _nested_fields(given: Fields, currency: str) -> Iterator[tuple[str, Any]]:
     drawn = amount_of(currency, 1, MAX_PRINCIPAL_MINOR, error=PrincipalError)
     yield "rate_steps", _pairs(given, "rate_steps", ("from", day), ("rate", _RATE))
     yield "tranches", _pairs(given, "tranches", ("on", day), ("amount", drawn))

@@ -1,16 +1,16 @@
-"""How money meets claims in the exact form: any allocation order, any rule for early money."""
+"""Allocation of payments in the exact form: any order of claims, any rule for prepayments."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 
-from usance.loan.convention import Allocation, Early, Sweep, When
+from usance.loan.convention import Allocation, DueStatus, EarlyPayment, Sweep
 from usance.loan.exact.plan import replanned
 from usance.loan.exact.rows import INTEREST, PRINCIPAL, Row
 from usance.loan.exact.state import State
 
-Group = tuple[When, tuple[int, ...]]
+Group = tuple[DueStatus, tuple[int, ...]]
 """Components of instalments in one standing that are finished instalment by instalment."""
 
 
@@ -41,30 +41,32 @@ def allocate(state: State, money: int, day: int) -> int:
     """Let money that does not settle the loan meet its claims; what is left over."""
     convention = state.terms.convention
     order = groups(convention.allocation)
-    early = convention.early is not Early.NEXT
+    early = convention.early is not EarlyPayment.NEXT
     for group in order:
         if not money:
             break
         if group is None:
             money = state.pay_penalty(money)
-        elif group[0] is not When.IN_ADVANCE or not early:
-            money = _sweep(state, _standing(state.rows, group[0], day), group[1], money)
-        elif group is _first_early(order):
-            money = _EARLY[convention.early](state, money, day)
+        elif group[0] is not DueStatus.IN_ADVANCE or not early:
+            money = _sweep(state, _rows_with_status(state.rows, group[0], day), group[1], money)
+        elif group is _first_in_advance(order):
+            money = _EARLY_PAYMENT_RULES[convention.early](state, money, day)
             for when, components in filter(None, order):
-                if when is When.IN_ADVANCE:
-                    money = _sweep(state, _standing(state.rows, when, day), components, money)
+                if when is DueStatus.IN_ADVANCE:
+                    money = _sweep(
+                        state, _rows_with_status(state.rows, when, day), components, money
+                    )
     return money
 
 
-def _first_early(order: Sequence[Group | None]) -> Group | None:
-    return next(group for group in order if group and group[0] is When.IN_ADVANCE)
+def _first_in_advance(order: Sequence[Group | None]) -> Group | None:
+    return next(group for group in order if group and group[0] is DueStatus.IN_ADVANCE)
 
 
-def _standing(rows: Sequence[Row], when: When, day: int) -> list[Row]:
-    if when is When.PAST_DUE:
+def _rows_with_status(rows: Sequence[Row], when: DueStatus, day: int) -> list[Row]:
+    if when is DueStatus.PAST_DUE:
         return [row for row in rows if row.end < day]
-    if when is When.DUE:
+    if when is DueStatus.DUE:
         return [row for row in rows if row.end == day]
     return [row for row in rows if row.end > day]
 
@@ -80,16 +82,16 @@ def _sweep(state: State, rows: Sequence[Row], components: Sequence[int], money: 
     return money
 
 
-def _last(state: State, money: int, day: int) -> int:
+def _cover_last_first(state: State, money: int, day: int) -> int:
     """Principal from the last instalment backwards."""
-    for row in reversed(_standing(state.rows, When.IN_ADVANCE, day)):
+    for row in reversed(_rows_with_status(state.rows, DueStatus.IN_ADVANCE, day)):
         money = state.cover_row(row, PRINCIPAL, money)
     return money
 
 
 def _reamortise(state: State, money: int, day: int) -> int:
     """Principal of all coming instalments in equal parts; what one cannot take, the next does."""
-    coming = _standing(state.rows, When.IN_ADVANCE, day)
+    coming = _rows_with_status(state.rows, DueStatus.IN_ADVANCE, day)
     if not coming:
         return money
     whole, given, carry = money, 0, 0
@@ -102,9 +104,9 @@ def _reamortise(state: State, money: int, day: int) -> int:
 
 def _reduce(state: State, money: int, day: int, *, keep_level: bool) -> int:
     """Interest accrued to the day, then a lower balance and a new plan for what is left of it."""
-    coming = _standing(state.rows, When.IN_ADVANCE, day)
+    coming = _rows_with_status(state.rows, DueStatus.IN_ADVANCE, day)
     interest = min(money, max(0, state.earned(day) - state.covered(INTEREST)))
-    state.pour(INTEREST, interest, state.cash)
+    state.apply_oldest_first(INTEREST, interest, state.cash)
     uncovered = sum(row.due[PRINCIPAL] - row.covered[PRINCIPAL] for row in coming)
     lowered = min(money - interest, uncovered)
     if lowered:
@@ -125,9 +127,9 @@ def _reduce_instalments(state: State, money: int, day: int) -> int:
     return _reduce(state, money, day, keep_level=True)
 
 
-_EARLY: Mapping[Early, Callable[[State, int, int], int]] = {
-    Early.LAST: _last,
-    Early.REAMORTISE: _reamortise,
-    Early.REDUCE_AMOUNT: _reduce_amount,
-    Early.REDUCE_INSTALMENTS: _reduce_instalments,
+_EARLY_PAYMENT_RULES: Mapping[EarlyPayment, Callable[[State, int, int], int]] = {
+    EarlyPayment.LAST: _cover_last_first,
+    EarlyPayment.REAMORTISE: _reamortise,
+    EarlyPayment.REDUCE_AMOUNT: _reduce_amount,
+    EarlyPayment.REDUCE_INSTALMENTS: _reduce_instalments,
 }

@@ -11,27 +11,27 @@ from usance.loan.exact.rows import (
     INTEREST,
     PRINCIPAL,
     SERVICE_FEE,
-    Job,
+    PlanInputs,
     Row,
+    deferred_charges,
     fall_due,
-    waiting,
 )
 from usance.loan.exact.state import State, refit
-from usance.loan.exact.view import still_aged
+from usance.loan.exact.view import keeps_ageing
 from usance.loan.facts import Fact
 from usance.loan.terms import Change, Terms
 
 
 def change_terms(state: State, fact: Fact, day: int) -> None:
     """Plan the principal not yet covered anew, by the terms the fact names."""
-    terms = _named(state, fact)
-    _age(state, terms, day)
-    carried = _carried(state, day)
+    terms = _terms_of(state, fact)
+    _keep_ageing(state, terms, day)
+    carried = _carried_forward(state, day)
     outstanding = state.uncovered(PRINCIPAL)
-    kept = _closed(state.rows, day)
+    kept = _closed_rows(state.rows, day)
     number = max((row.number for row in kept), default=0)
     new = plan(
-        Job(
+        PlanInputs(
             terms=terms,
             periods=[
                 each._replace(number=each.number + number)
@@ -42,7 +42,7 @@ def change_terms(state: State, fact: Fact, day: int) -> None:
             guarantee_fee=terms.guarantee_fee_minor,
             grace_principal=terms.grace_principal,
             grace_interest=terms.grace_interest,
-            waiting=carried,
+            deferred=carried,
             pauses=state.pauses,
         )
     )
@@ -56,7 +56,7 @@ def change_terms(state: State, fact: Fact, day: int) -> None:
     state.to_disburse = [each for each in terms.tranches if each[0].toordinal() > day]
 
 
-def _named(state: State, fact: Fact) -> Terms:
+def _terms_of(state: State, fact: Fact) -> Terms:
     terms = state.versions.get(fact.arg)
     where = f"ref {fact.ref}"
     if terms is None:
@@ -73,17 +73,17 @@ def _named(state: State, fact: Fact) -> Terms:
     return terms
 
 
-def _age(state: State, terms: Terms, day: int) -> None:
+def _keep_ageing(state: State, terms: Terms, day: int) -> None:
     """Remember since when the loan is past due, so that the change does not hide it."""
-    if not still_aged(state):
+    if not keeps_ageing(state):
         oldest = state.oldest_unpaid(day)
-        state.aged_from = oldest if oldest is not None and oldest < day else None
-        state.aged_until_settled = False
-    state.aged_until_settled |= terms.change is Change.RE_AGED
+        state.past_due_since = oldest if oldest is not None and oldest < day else None
+        state.ages_until_settled = False
+    state.ages_until_settled |= terms.change is Change.RE_AGED
 
 
-def _carried(state: State, day: int) -> list[int]:
-    """What falls due with the first new instalment beside its own."""
+def _carried_forward(state: State, day: int) -> list[int]:
+    """Arrears of interest and fees that fall due with the first instalment of the new plan."""
     due = [row for row in state.rows if row.end <= day]
     fees = {
         c: sum(row.due[c] - row.covered[c] for row in due) for c in (GUARANTEE_FEE, SERVICE_FEE)
@@ -92,7 +92,7 @@ def _carried(state: State, day: int) -> list[int]:
     return [0, interest, fees[GUARANTEE_FEE], fees[SERVICE_FEE]]
 
 
-def _closed(rows: list[Row], day: int) -> list[Row]:
+def _closed_rows(rows: list[Row], day: int) -> list[Row]:
     """The old plan as it was kept: what was covered of it, and no more."""
     kept = [row for row in rows if row.end <= day or any(row.covered)]
     for row in kept:
@@ -116,7 +116,11 @@ def pause_interest(state: State, fact: Fact, day: int, last: int) -> None:
         row.own[INTEREST] = unpaused_interest(
             row.whole_interest, row.start, row.end, state.pauses, state.round
         )
-    fall_due(coming, max(0, state.terms.grace_interest - len(past)), waiting(past, state.carried))
+    fall_due(
+        coming,
+        max(0, state.terms.grace_interest - len(past)),
+        deferred_charges(past, state.carried),
+    )
     refit(coming, coming)
 
 

@@ -1,4 +1,4 @@
-"""What a period costs in the exact form: charges on balances, the level instalment, pauses.
+"""Charges of a period in the exact form: interest on balances, the level instalment, pauses.
 
 >>> from datetime import date
 >>> from usance.loan.exact.dates import half_up, periods
@@ -191,7 +191,7 @@ def unpaused_interest(
 
 
 def paused_days(start: int, end: int, pauses: Sequence[Pause]) -> int:
-    """How many days from `start` to `end` are paused."""
+    """The number of paused days from `start` to `end`."""
     return sum(max(0, min(end, last + 1) - max(start, first)) for first, last in pauses)
 
 

@@ -4,7 +4,7 @@ Days are proleptic ordinals (`date.toordinal`) throughout the exact form; a day 
 date to the next, so a period from `start` to `end` has `end - start` days.
 
 >>> from datetime import date
->>> from usance.loan.convention import OWN
+>>> from usance.loan.convention import CONVENTIONS
 >>> terms = Terms(
 ...     principal_minor=9_000_00,
 ...     rate_ppm=180_000,
@@ -29,7 +29,14 @@ from usance.base.calendars import Roll as BaseRoll
 from usance.base.daycount import DayCount as BaseDayCount
 from usance.base.daycount import year_fraction
 from usance.base.errors import unknown
-from usance.loan.convention import Convention, DayCount, MonthEnd, Roll, Rounding, Unit
+from usance.loan.convention import (
+    BusinessDayRoll,
+    Convention,
+    DayCount,
+    MonthEnd,
+    PeriodUnit,
+    Rounding,
+)
 from usance.loan.errors import TermsDateError
 from usance.loan.terms import Terms
 
@@ -37,8 +44,8 @@ CALENDARS: Mapping[str, Calendar] = {"weekends": Calendar()}
 """Calendars known without being given: Saturdays and Sundays off, no holidays."""
 
 _MONTH_DAYS = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
-_STEP_DAYS = {Unit.DAYS: 1, Unit.WEEKS: 7}
-_STEP_MONTHS = {Unit.MONTHS: 1, Unit.YEARS: 12}
+_STEP_DAYS = {PeriodUnit.DAYS: 1, PeriodUnit.WEEKS: 7}
+_STEP_MONTHS = {PeriodUnit.MONTHS: 1, PeriodUnit.YEARS: 12}
 _YEAR_DAYS = {DayCount.ACTUAL_360: 360, DayCount.ACTUAL_364: 364, DayCount.ACTUAL_365: 365}
 _BASE_RULES = {
     DayCount.THIRTY_360: BaseDayCount.THIRTY_360,
@@ -82,7 +89,7 @@ ROUND: Mapping[Rounding, Round] = {
     Rounding.UP: _up,
     Rounding.DOWN: _down,
 }
-"""How each rounding divides."""
+"""Division by each rounding rule."""
 
 
 class Period(NamedTuple):
@@ -129,9 +136,11 @@ def step_months(convention: Convention) -> int:
 def nominal_step(convention: Convention) -> tuple[int, int]:
     """The part of a year between two instalments, whatever the calendar says.
 
-    >>> from usance.loan.convention import OWN
-    >>> weekly = OWN["level_daily"].named("weekly", unit=Unit.WEEKS, day_count=DayCount.ACTUAL_364)
-    >>> nominal_step(OWN["level_daily"]), nominal_step(weekly)
+    >>> from usance.loan.convention import CONVENTIONS
+    >>> weekly = CONVENTIONS["level_daily"].named(
+    ...     "weekly", unit=PeriodUnit.WEEKS, day_count=DayCount.ACTUAL_364
+    ... )
+    >>> nominal_step(CONVENTIONS["level_daily"]), nominal_step(weekly)
     ((1, 12), (7, 364))
     """
     months = step_months(convention)
@@ -176,12 +185,17 @@ def _rolled(
     if convention.calendar not in calendars:
         raise unknown("calendar", convention.calendar, calendars, where="convention.calendar")
     calendar, roll = calendars[convention.calendar], BaseRoll(convention.roll.value)
-    rolled = [calendar.roll(day, roll) for day in due] if convention.roll != Roll.NONE else due
+    rolled = (
+        [calendar.roll(day, roll) for day in due]
+        if convention.roll != BusinessDayRoll.NONE
+        else due
+    )
     if rolled[0] <= begin:
         raise TermsDateError(
             f"the first due date {due[0]} moves to {rolled[0]}, not after {begin}",
-            where="first_due_on", fix="Choose a later first due date or another roll",
-        )  # fmt: skip
+            where="first_due_on",
+            fix="Choose a later first due date or another roll",
+        )
     return rolled
 
 

@@ -4,14 +4,14 @@ It follows the contract in `docs/explanation/replay.md`, instalment by instalmen
 oracle of the kernel.
 
 >>> from datetime import date
->>> from usance.loan.convention import OWN
+>>> from usance.loan.convention import CONVENTIONS
 >>> terms = Terms(
 ...     principal_minor=9_000_00,
 ...     rate_ppm=180_000,
 ...     instalments=6,
 ...     disbursed_on=date(2023, 12, 31),
 ...     first_due_on=date(2024, 1, 31),
-...     convention=OWN["equal_principal_monthly"],
+...     convention=CONVENTIONS["equal_principal_monthly"],
 ... )
 >>> facts = [Fact(FactKind.DISBURSED, date(2023, 12, 31), 9_000_00, ref=1)]
 >>> facts += [
@@ -74,8 +74,8 @@ def apply_fact(state: State, fact: Fact) -> None:
                            fix="Book the disbursement first, or correct the day")  # fmt: skip
     day = fact.effective_on.toordinal()
     charge_late(state, day)
-    _RULES[fact.kind](state, fact, day)
-    state.settled = state.settled or state.nothing_lacks(day)
+    _FACT_RULES[fact.kind](state, fact, day)
+    state.settled = state.settled or state.is_paid_off(day)
 
 
 def _disbursed(state: State, fact: Fact, day: int) -> None:
@@ -120,7 +120,7 @@ def _recovered(state: State, fact: Fact, day: int) -> None:
 
 
 def _pay_principal_first(state: State, money: int, day: int) -> None:
-    state.overpaid += state.pay_up_to(state.lacking(day), money)
+    state.overpaid += state.pay_up_to(state.payoff_by_component(day), money)
 
 
 def _refunded(state: State, fact: Fact, day: int) -> None:
@@ -136,7 +136,7 @@ def _charged_back(state: State, fact: Fact, day: int) -> None:
     state.overpaid -= from_overpaid
     if fact.amount_minor > from_overpaid:
         state.settled = False
-        state.take_back(fact.amount_minor - from_overpaid)
+        state.uncover_youngest_first(fact.amount_minor - from_overpaid)
 
 
 def _waived(state: State, fact: Fact, day: int) -> None:
@@ -151,7 +151,7 @@ def _waived(state: State, fact: Fact, day: int) -> None:
         state.waived[PENALTY] += fact.amount_minor
     else:
         _refuse_more(fact, 0 if state.settled else state.uncovered(fact.arg), name)
-        state.pour(fact.arg, fact.amount_minor, state.waived)
+        state.apply_oldest_first(fact.arg, fact.amount_minor, state.waived)
 
 
 def _compensated(state: State, fact: Fact, day: int) -> None:
@@ -179,7 +179,7 @@ def _interest_paused(state: State, fact: Fact, day: int) -> None:
     pause_interest(state, fact, day, fact.arg + EPOCH)
 
 
-_RULES: Mapping[FactKind, Callable[[State, Fact, int], None]] = {
+_FACT_RULES: Mapping[FactKind, Callable[[State, Fact, int], None]] = {
     FactKind.DISBURSED: _disbursed,
     FactKind.TERMS_CHANGED: _terms_changed,
     FactKind.INTEREST_PAUSED: _interest_paused,

@@ -1,22 +1,22 @@
 """The plan of a loan in the exact form: what falls due when, under every convention.
 
 Everything is a whole number or a ratio of two, rounded where the contract says so and nowhere
-else. A plan is made by a `Job`; a later tranche, an early payment or a change of terms is another
-job over the instalments still to come.
+else. A plan is made from `PlanInputs`; a later tranche, an early payment or a change of terms makes
+another plan of the instalments still to come.
 
 >>> from datetime import date
->>> from usance.loan.convention import OWN
+>>> from usance.loan.convention import CONVENTIONS
 >>> terms = Terms(
 ...     principal_minor=9_000_00,
 ...     rate_ppm=180_000,
 ...     instalments=6,
 ...     disbursed_on=date(2023, 12, 31),
 ...     first_due_on=date(2024, 1, 31),
-...     convention=OWN["equal_principal_monthly"],
+...     convention=CONVENTIONS["equal_principal_monthly"],
 ... )
 >>> [row.interest for row in schedule(terms)]
 [13500, 11250, 9000, 6750, 4500, 2250]
->>> [row.total for row in schedule(terms.changed(convention=OWN["level_monthly"]))]
+>>> [row.total for row in schedule(terms.changed(convention=CONVENTIONS["level_monthly"]))]
 [157973, 157973, 157973, 157973, 157973, 157972]
 """
 
@@ -38,10 +38,10 @@ from usance.loan.exact.rows import (
     INTEREST,
     PRINCIPAL,
     SERVICE_FEE,
-    Job,
+    PlanInputs,
     Row,
+    deferred_charges,
     fall_due,
-    waiting,
 )
 from usance.loan.terms import Terms
 from usance.loan.views import Instalment
@@ -75,12 +75,12 @@ def first_rows(terms: Terms, calendars: Mapping[str, Calendar] = CALENDARS) -> l
             "the down payment leaves nothing of the first disbursement",
             where="down_payment_minor", fix="Keep it below the first tranche",
         )  # fmt: skip
-    job = Job(
+    inputs = PlanInputs(
         terms=terms, periods=periods(terms, None, calendars), principal=amount - down,
         flat_fee=terms.flat_fee_minor, guarantee_fee=terms.guarantee_fee_minor,
         grace_principal=terms.grace_principal, grace_interest=terms.grace_interest,
     )  # fmt: skip
-    rows = plan(job)
+    rows = plan(inputs)
     if not terms.tranches:
         refuse_impossible_fees(rows, terms)
     if down:
@@ -107,16 +107,16 @@ def replanned(
     running = coming[0]
     covered = sum(row.covered[PRINCIPAL] for row in coming)
     new = plan(
-        Job(
+        PlanInputs(
             terms=terms,
             periods=[row.period for row in coming],
             principal=sum(row.due[PRINCIPAL] for row in coming) - covered + change,
             flat_fee=terms.flat_fee_minor - sum(row.flat_share for row in past),
-            guarantee_fee=terms.guarantee_fee_minor - sum(row.guarantee_slice for row in past),
+            guarantee_fee=terms.guarantee_fee_minor - sum(row.guarantee_instalment for row in past),
             grace_principal=max(0, terms.grace_principal - len(past)),
             grace_interest=max(0, terms.grace_interest - len(past)),
             before=tuple((a, min(b, day), balance) for a, b, balance in running.spans if a < day),
-            waiting=waiting(past, carried),
+            deferred=deferred_charges(past, carried),
             level=running.level if keep_level else None,
             parts=[row.own[PRINCIPAL] for row in coming] if keep_level else (),
             ends_when_repaid=keep_level
@@ -129,37 +129,37 @@ def replanned(
     return new
 
 
-def plan(job: Job) -> list[Row]:
-    """The rows of a job: principal and charges, fees, then what waits."""
-    rnd = ROUND[job.terms.convention.rounding]
-    rows = amortised(job, rnd)
-    _add_fees(rows, job, rnd)
-    if job.pauses:
+def plan(inputs: PlanInputs) -> list[Row]:
+    """Rows of a plan: principal and charges, fees, then deferred charges."""
+    rnd = ROUND[inputs.terms.convention.rounding]
+    rows = amortised(inputs, rnd)
+    _add_fees(rows, inputs, rnd)
+    if inputs.pauses:
         for row in rows:
             row.own[INTEREST] = unpaused_interest(
-                row.whole_interest, row.start, row.end, job.pauses, rnd
+                row.whole_interest, row.start, row.end, inputs.pauses, rnd
             )
-    fall_due(rows, job.grace_interest, job.waiting)
+    fall_due(rows, inputs.grace_interest, inputs.deferred)
     return rows
 
 
-def _add_fees(rows: Sequence[Row], job: Job, rnd: Round) -> None:
+def _add_fees(rows: Sequence[Row], inputs: PlanInputs, rnd: Round) -> None:
     """Split charges and fees between guarantor and platform, in step with all fees."""
     fees = []
     for index, row in enumerate(rows):
-        row.flat_share = share(job.flat_fee, index, len(rows), rnd)
-        percent = _percent(row, job.terms, Component.SERVICE_FEE, rnd)
+        row.flat_share = share(inputs.flat_fee, index, len(rows), rnd)
+        percent = _percent(row, inputs.terms, Component.SERVICE_FEE, rnd)
         fees.append(row.charge - row.whole_interest + row.flat_share + percent)
     total = sum(fees)
-    guarantee = min(job.guarantee_fee, total)
+    guarantee = min(inputs.guarantee_fee, total)
     so_far = sliced = 0
     for row, fee in zip(rows, fees, strict=True):
         so_far += fee
-        row.guarantee_slice = rnd(guarantee * so_far, total) - sliced if guarantee else 0
-        sliced += row.guarantee_slice
-        row.own[SERVICE_FEE] = fee - row.guarantee_slice
-        percent = _percent(row, job.terms, Component.GUARANTEE_FEE, rnd)
-        row.own[GUARANTEE_FEE] = row.guarantee_slice + percent
+        row.guarantee_instalment = rnd(guarantee * so_far, total) - sliced if guarantee else 0
+        sliced += row.guarantee_instalment
+        row.own[SERVICE_FEE] = fee - row.guarantee_instalment
+        percent = _percent(row, inputs.terms, Component.GUARANTEE_FEE, rnd)
+        row.own[GUARANTEE_FEE] = row.guarantee_instalment + percent
 
 
 def _percent(row: Row, terms: Terms, component: Component, rnd: Round) -> int:
@@ -176,7 +176,7 @@ def _percent(row: Row, terms: Terms, component: Component, rnd: Round) -> int:
 
 def refuse_impossible_fees(rows: Sequence[Row], terms: Terms) -> None:
     """Refuse a guarantee fee above the fees it is a part of, and a plan beyond 64 bits."""
-    fees = sum(row.guarantee_slice + row.own[SERVICE_FEE] for row in rows)
+    fees = sum(row.guarantee_instalment + row.own[SERVICE_FEE] for row in rows)
     if fees < terms.guarantee_fee_minor:
         raise FeeError(
             f"the guarantee fee of {terms.guarantee_fee_minor} is more than the fees of {fees}",

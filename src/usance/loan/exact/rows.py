@@ -1,4 +1,4 @@
-"""The rows of an exact plan, and the job that makes them."""
+"""The rows of an exact plan, and the inputs that makes them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Row:
     """
 
     __slots__ = (
-        "balance", "charge", "covered", "due", "early", "end", "flat_share", "guarantee_slice",
+        "balance", "charge", "covered", "due", "early", "end", "flat_share", "guarantee_instalment",
         "late_charged", "late_weight", "level", "number", "own", "period", "plan_no", "spans",
         "start", "whole_interest",
     )  # fmt: skip
@@ -41,7 +41,7 @@ class Row:
         self.covered = [0, 0, 0, 0]
         self.level = 0  # the level instalment it was planned with
         self.flat_share = 0
-        self.guarantee_slice = 0
+        self.guarantee_instalment = 0
         self.early = 0
         self.plan_no = 0
         self.late_weight = 0  # overdue minor units × days
@@ -49,7 +49,7 @@ class Row:
 
     @property
     def is_paid(self) -> bool:
-        """Whether everything due with it is covered."""
+        """True if everything due with it is covered."""
         return self.covered == self.due
 
     def replace_principal(self, principal: int) -> None:
@@ -58,8 +58,8 @@ class Row:
 
 
 @dataclass(slots=True, kw_only=True)
-class Job:
-    """What is to be planned: `principal` over `periods`, by the options of `terms`."""
+class PlanInputs:
+    """Inputs of a plan: `principal` over `periods`, by the options of `terms`."""
 
     terms: Terms
     periods: Sequence[Period]
@@ -69,7 +69,7 @@ class Job:
     grace_principal: int = 0
     grace_interest: int = 0
     before: tuple[Span, ...] = ()  # balances borne by the first period before this plan
-    waiting: Sequence[int] = (0, 0, 0, 0)  # falls due with the first instalment after the grace
+    deferred: Sequence[int] = (0, 0, 0, 0)  # falls due with the first instalment after the grace
     level: int | None = None  # keep this instalment
     parts: Sequence[int] = ()  # or these parts of principal
     ends_when_repaid: bool = False  # leave out instalments after the balance is nil
@@ -90,8 +90,8 @@ def fall_due(rows: Sequence[Row], grace: int, carried: Sequence[int]) -> None:
                 row.due[c] += wait[c]
 
 
-def waiting(past: Sequence[Row], carried: Sequence[int]) -> list[int]:
-    """What the periods of past instalments cost that has not fallen due with them."""
+def deferred_charges(past: Sequence[Row], carried: Sequence[int]) -> list[int]:
+    """Charges of past periods that have not fallen due with their instalments."""
     return [
         max(0, carried[c] + sum(row.own[c] - row.due[c] for row in past)) if c else 0
         for c in range(4)

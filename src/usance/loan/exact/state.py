@@ -1,4 +1,4 @@
-"""What an exact replay remembers of a loan: every instalment's due and covered, and the money.
+"""State of an exact replay: every instalment's due and covered amounts, and the cash.
 
 Coverage is kept per instalment and component; cash and waivers are summed beside it, so that
 their sum is all that is covered. The methods know how money covers and uncovers rows and what
@@ -32,10 +32,30 @@ class State:
     """A loan after some of its facts; amounts by component in the order of `Component`."""
 
     __slots__ = (
-        "aged_from", "aged_until_settled", "calendars", "carried", "cash", "charged_off",
-        "compensated", "disbursed", "interest_carried", "is_charged_off", "late_day", "overpaid",
-        "pauses", "penalty", "plan_no", "principal_first", "recovered", "round", "rows",
-        "settled", "terms", "to_disburse", "versions", "waived",
+        "ages_until_settled",
+        "calendars",
+        "carried",
+        "cash",
+        "charged_off",
+        "compensated",
+        "disbursed",
+        "interest_carried",
+        "is_charged_off",
+        "late_day",
+        "overpaid",
+        "past_due_since",
+        "pauses",
+        "penalty",
+        "plan_no",
+        "principal_first",
+        "recovered",
+        "round",
+        "rows",
+        "settled",
+        "terms",
+        "to_disburse",
+        "versions",
+        "waived",
     )  # fmt: skip
 
     def __init__(
@@ -58,8 +78,8 @@ class State:
         self.overpaid = 0
         self.disbursed = self.compensated = self.charged_off = self.recovered = 0
         self.settled = self.principal_first = self.is_charged_off = False
-        self.aged_from: int | None = None
-        self.aged_until_settled = False
+        self.past_due_since: int | None = None
+        self.ages_until_settled = False
         self.late_day = 0
 
     def covered(self, component: int) -> int:
@@ -81,8 +101,8 @@ class State:
                 break
         return total
 
-    def lacking(self, day: int) -> list[int]:
-        """By component, what is missing to settle the loan, penalties apart."""
+    def payoff_by_component(self, day: int) -> list[int]:
+        """The amounts still needed to settle the loan, by component, without penalties."""
         if self.settled:
             return [0, 0, 0, 0]
         full = self.terms.convention.settlement_interest is SettlementInterest.FULL_PERIOD
@@ -100,11 +120,11 @@ class State:
         ]
 
     def settlement(self, day: int) -> int:
-        """What settles the loan on a day."""
-        return sum(self.lacking(day)) + self.penalty
+        """The amount that settles the loan on a day."""
+        return sum(self.payoff_by_component(day)) + self.penalty
 
-    def nothing_lacks(self, day: int) -> bool:
-        """Whether the settlement of a day is 0; principal and penalties alone often say no."""
+    def is_paid_off(self, day: int) -> bool:
+        """True if the settlement of a day is 0; principal and penalties often decide alone."""
         if self.penalty or self.covered(PRINCIPAL) < self.disbursed:
             return False
         return not self.settlement(day)
@@ -119,8 +139,8 @@ class State:
         self.cash[component] += take
         return money - take
 
-    def pour(self, component: int, amount: int, kind: list[int]) -> None:
-        """Cover a component oldest first; `kind` is the sum (`cash`, `waived`) it counts in."""
+    def apply_oldest_first(self, component: int, amount: int, kind: list[int]) -> None:
+        """Cover a component oldest instalment first; `kind` is the total (`cash`, `waived`)."""
         kind[component] += amount
         for row in self.rows:
             if not amount:
@@ -128,7 +148,7 @@ class State:
             take = min(amount, row.due[component] - row.covered[component])
             row.covered[component] += take
             amount -= take
-        assert not amount, "more was poured than is uncovered"
+        assert not amount, "more was applied than is uncovered"
 
     def pay_penalty(self, money: int) -> int:
         """Pay penalties; what is left of the money."""
@@ -142,11 +162,11 @@ class State:
         for component in PRINCIPAL_FIRST:
             take = min(limits[component], money)
             if take:
-                self.pour(component, take, self.cash)
+                self.apply_oldest_first(component, take, self.cash)
                 money -= take
         return self.pay_penalty(money)
 
-    def take_back(self, amount: int) -> None:
+    def uncover_youngest_first(self, amount: int) -> None:
         """Uncover what cash covered, youngest instalment first, then owe penalties again."""
         for row in reversed(self.rows):
             for component in BACKWARDS:

@@ -1,4 +1,4 @@
-"""What an exact replay answers: the view of a day and the rows of the schedule."""
+"""Results of an exact replay: the view of a day and the rows of the schedule."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from datetime import date
 from usance.base.codes import Status
 from usance.loan.exact.rows import INTEREST, PRINCIPAL, Row
 from usance.loan.exact.state import State
-from usance.loan.views import InstalmentState, LoanView, Parts
+from usance.loan.views import ComponentAmounts, InstalmentState, LoanView
 
 _CURE_INSTALMENTS = 3  # of a new plan, until days past due are counted afresh
 
@@ -22,10 +22,10 @@ class ExactLoan:
         self.as_of = as_of
 
     def view(self) -> LoanView:
-        """Where the loan stands."""
+        """Balances and arrears of the loan on its day."""
         state, day = self.state, self.as_of.toordinal()
         due, past_due = _due(state, day)
-        coming = _next(state, day)
+        coming = _next_open(state, day)
         covered_interest = state.covered(INTEREST)
         earned = covered_interest if state.settled else state.earned(day)
         return LoanView(
@@ -34,10 +34,10 @@ class ExactLoan:
             days_past_due=_days_past_due(state, day),
             instalments_paid=_instalments_paid(state),
             principal_outstanding=state.disbursed - state.covered(PRINCIPAL),
-            due=Parts(*due),
-            past_due=Parts(*past_due),
-            paid=Parts(*state.cash),
-            waived=Parts(*state.waived),
+            due=ComponentAmounts(*due),
+            past_due=ComponentAmounts(*past_due),
+            paid=ComponentAmounts(*state.cash),
+            waived=ComponentAmounts(*state.waived),
             interest_earned=earned,
             accrued_interest=max(0, earned - covered_interest),
             settlement=state.settlement(day),
@@ -78,25 +78,25 @@ def _days_past_due(state: State, day: int) -> int:
     if state.settled:
         return 0
     oldest = state.oldest_unpaid(day)
-    if still_aged(state):
-        oldest = state.aged_from
+    if keeps_ageing(state):
+        oldest = state.past_due_since
     return 0 if oldest is None else day - oldest
 
 
-def still_aged(state: State) -> bool:
-    """Whether days past due run on from before a change of terms."""
-    if state.aged_from is None or state.settled:
+def keeps_ageing(state: State) -> bool:
+    """True if days past due run on from before a change of terms."""
+    if state.past_due_since is None or state.settled:
         return False
-    return state.aged_until_settled or _leading(state.plan_rows()) < _CURE_INSTALMENTS
+    return state.ages_until_settled or _paid_in_a_row(state.plan_rows()) < _CURE_INSTALMENTS
 
 
 def _instalments_paid(state: State) -> int:
     if state.settled:
         return sum(1 for row in state.rows if row.number)
-    return _leading(state.rows)
+    return _paid_in_a_row(state.rows)
 
 
-def _leading(rows: list[Row]) -> int:
+def _paid_in_a_row(rows: list[Row]) -> int:
     paid = 0
     for row in rows:
         if not row.is_paid:
@@ -105,7 +105,7 @@ def _leading(rows: list[Row]) -> int:
     return paid
 
 
-def _next(state: State, day: int) -> Row | None:
+def _next_open(state: State, day: int) -> Row | None:
     if state.settled:
         return None
     return next((row for row in state.rows if row.end > day and not row.is_paid), None)
@@ -117,7 +117,7 @@ def _row_state(row: Row, *, settled: bool) -> InstalmentState:
     return InstalmentState(
         row.number,
         date.fromordinal(row.end),
-        Parts(*due),
-        Parts(*row.covered),
-        Parts(*open_parts),
+        ComponentAmounts(*due),
+        ComponentAmounts(*row.covered),
+        ComponentAmounts(*open_parts),
     )

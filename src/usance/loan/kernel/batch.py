@@ -10,7 +10,7 @@ from __future__ import annotations
 from usance.base.arrays import I32, I64, i64, u64
 from usance.base.compiled import kernel
 from usance.loan.kernel.arrays import FactArrays, Order, Plan, State, TermArrays
-from usance.loan.kernel.days import BEFORE_ALL, fold_facts
+from usance.loan.kernel.days import BEFORE_FIRST_FACT, fold_facts
 from usance.loan.kernel.facts import fill_cumulative_dues
 from usance.loan.kernel.fold import (
     COVERED,
@@ -42,7 +42,7 @@ def plan_at(terms: TermArrays, row: int) -> Plan:
 
 @kernel(inline=True)
 def record_refusal(refused: I64, row: int, refusal: int) -> bool:
-    """Whether a loan was refused; the first one and how many are kept."""
+    """True if a loan is refused; records the first refusal and the count."""
     if refusal == OK:
         return False
     if refused[0] == 0:
@@ -93,7 +93,7 @@ def replay_rows(
         if record_refusal(refused, row, initialise(plan, state)):
             continue
         first, last = offsets[u64(row)], offsets[u64(row + 1)]
-        refusal = fold_facts(plan, state, work, facts, first, last, BEFORE_ALL, day)
+        refusal = fold_facts(plan, state, work, facts, first, last, BEFORE_FIRST_FACT, day)
         if not record_refusal(refused, row, refusal):
             view(plan, state, day, out, row)
 

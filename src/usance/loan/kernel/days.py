@@ -33,7 +33,7 @@ from usance.loan.kernel.plan import COUNT, P, due_day, guaranteed, instalment
 from usance.loan.kernel.refusals import BACKDATED, DOES_NOT_SETTLE, OK, OUT_OF_ORDER, OUT_OF_RANGE
 
 _PAID, _DISBURSED = int(FactKind.PAID), int(FactKind.DISBURSED)
-BEFORE_ALL = -(2**31)
+BEFORE_FIRST_FACT = -(2**31)
 """A day before any fact: nothing is backdated."""
 
 _MODE = IS_DISBURSED | IS_RECOVERY | IS_SETTLED

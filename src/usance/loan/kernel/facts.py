@@ -1,4 +1,4 @@
-"""What each kind of fact does to the state of one of our own loans."""
+"""The effect of each kind of fact on the state of a loan of the platform's own products."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ _PENALTY = int(Component.PENALTY)
 
 @kernel(inline=True)
 def refuse_amount(kind: int, amount: int) -> int:
-    """Why a fact of this kind cannot have this amount, or `OK`."""
+    """The refusal of this amount for this kind of fact, or `OK`."""
     if 1 <= amount <= MAX_KERNEL_FACT_MINOR:
         return OK
     may_be_zero = kind in (_TERMS_CHANGED, _INTEREST_PAUSED, _BOUGHT_OUT, _CHARGED_OFF, _REVERSED)
@@ -79,7 +79,7 @@ def refuse_amount(kind: int, amount: int) -> int:
 
 @kernel(inline=True)
 def can_disburse(plan: Plan, state: State, day: int, amount: int) -> bool:
-    """Whether a disbursement is the one of the terms, and the first."""
+    """True if a disbursement is the one of the terms, and the first."""
     return not state[META] & IS_DISBURSED and amount == plan[P] and day == plan[DISBURSED]
 
 
@@ -93,7 +93,7 @@ def rewind(plan: Plan, state: State) -> None:
 
 @kernel
 def waived_amount(state: State, component: int) -> int:
-    """What was waived of a scheduled component."""
+    """The amount waived of a scheduled component."""
     if component == 0:
         return state[WAIVED_PRINCIPAL]
     if component == 1:
@@ -103,7 +103,7 @@ def waived_amount(state: State, component: int) -> int:
 
 @kernel
 def fill_cumulative_dues(plan: Plan, state: State, work: I64) -> None:
-    """Fill the work space with what the plan asks for up to each instalment, by component."""
+    """Fill the workspace with the cumulative amounts due up to each instalment, by component."""
     balance, interest_so_far, fees_so_far = plan[P], i64(0), i64(0)
     fees = state[FEES] >> 32
     for c in range(4):
@@ -180,7 +180,7 @@ def waive(plan: Plan, state: State, work: I64, day: int, amount: int, component:
 def apply_fact(
     plan: Plan, state: State, work: I64, day: int, kind: int, amount: int, arg: int
 ) -> int:
-    """One fact; `OK`, or why it is refused (the state is then of no use)."""
+    """Apply one fact; `OK`, or its refusal (the state is then invalid)."""
     if kind == _PAID:  # nine facts of ten
         refusal = refuse_amount(kind, amount)
         if refusal != OK:
@@ -195,7 +195,7 @@ def apply_fact(
 def apply_other_fact(
     plan: Plan, state: State, work: I64, day: int, kind: int, amount: int, arg: int
 ) -> int:
-    """Any fact but a payment."""
+    """Apply any fact but a payment."""
     refusal = refuse_amount(kind, amount)
     if refusal != OK:
         return refusal
@@ -226,7 +226,7 @@ def apply_other_fact(
 
 @kernel
 def transfer_claim(state: State, kind: int, amount: int) -> int:
-    """A fact about who holds the claim; what the borrower owes stays."""
+    """Apply a fact about the holder of the claim; the borrower owes the same."""
     if kind == _COMPENSATED:
         state[COMPENSATED] += amount
         state[META] |= IS_RECOVERY

@@ -1,8 +1,8 @@
 """The fold: a loan's state is eighteen integers, and a fact takes one state to the next.
 
-What money has covered per component, and where in the plan that is, says everything about every
-instalment, because each component is always paid oldest first. A month of new facts is added to a
-state without looking at the past; nothing is rounded at a checkpoint.
+The amounts covered per component and the open instalment determine every instalment's coverage,
+because each component is always paid oldest first. A month of new facts is added to a state without
+reading the past; nothing is rounded at a checkpoint.
 """
 
 from __future__ import annotations
@@ -51,12 +51,12 @@ LOW_32 = 0xFFFFFFFF
 
 
 def empty_state() -> State:
-    """Room for one state."""
+    """Memory for one state."""
     return np.empty(SLOTS, np.int64)
 
 
 def workspace() -> I64:
-    """Room for one schedule, up to each instalment by component; each thread needs its own."""
+    """Memory for one cumulative schedule by component; each thread needs its own."""
     return np.empty(4 * (MAX_KERNEL_INSTALMENTS + 1), np.int64)
 
 
@@ -80,13 +80,13 @@ def initialise(plan: Plan, state: State) -> int:
 
 @kernel(inline=True)
 def accrued_share(interest: int, day: int, begun: int, due: int) -> int:
-    """What has accrued by a day of the interest of a running period."""
+    """The interest of a running period accrued by a day."""
     return divide_half_up(interest * (day - begun), due - begun)
 
 
 @kernel(inline=True)
 def due_to_date(plan: Plan, state: State, day: int) -> tuple[int, int, int, int, int]:
-    """By component what has fallen due by a day, and the next k.
+    """Amounts due by a day, by component, and the next k.
 
     Of a settled loan, what was covered: nothing more falls due.
     """
@@ -111,7 +111,7 @@ def due_to_date(plan: Plan, state: State, day: int) -> tuple[int, int, int, int,
 
 @kernel
 def due_and_accrued(plan: Plan, state: State, day: int) -> tuple[int, int, int, int, int, int]:
-    """By component what has fallen due by a day, the interest accrued since, and the next k."""
+    """Amounts due by a day, by component, the interest accrued since, and the next k."""
     fallen, interest, guarantee, service, k = due_to_date(plan, state, day)
     accrued = i64(0)
     if k < plan[COUNT]:
@@ -122,7 +122,7 @@ def due_and_accrued(plan: Plan, state: State, day: int) -> tuple[int, int, int, 
 
 @kernel
 def settlement(plan: Plan, state: State, day: int) -> int:
-    """What closes the loan on a day."""
+    """The amount that settles the loan on a day."""
     _, interest, guarantee, service, accrued, _ = due_and_accrued(plan, state, day)
     return (
         (0 if state[META] & IS_SETTLED else plan[P] - state[COVERED])
@@ -135,7 +135,7 @@ def settlement(plan: Plan, state: State, day: int) -> int:
 
 @kernel
 def cover_slot(state: State, slot: int, wanted: int, amount: int) -> int:
-    """Put money into a slot up to what is wanted; what is left of it."""
+    """Cover a slot up to an amount; the money left over."""
     taken = min(amount, max(0, wanted))
     state[slot] += taken
     return amount - taken
@@ -143,7 +143,7 @@ def cover_slot(state: State, slot: int, wanted: int, amount: int) -> int:
 
 @kernel
 def pay_penalties(state: State, amount: int) -> None:
-    """Money for penalties; more than they are is over-payment."""
+    """Pay penalties; the rest of the money is over-payment."""
     left = cover_slot(state, PENALTY_PAID, state[PENALTY_OPEN], amount)
     state[PENALTY_OPEN] -= amount - left
     state[OVERPAID] += left
@@ -151,7 +151,7 @@ def pay_penalties(state: State, amount: int) -> None:
 
 @kernel
 def receive_settlement(plan: Plan, state: State, day: int, amount: int, recovered: bool) -> int:
-    """Money that settles the loan, or comes when it is settled or in recovery.
+    """Receive money that settles the loan, or comes when it is settled or in recovery.
 
     Anything else is `DOES_NOT_SETTLE`, and goes through the instalments in their order.
     """
@@ -178,6 +178,6 @@ def receive_settlement(plan: Plan, state: State, day: int, amount: int, recovere
 
 @kernel
 def close_if_settled(plan: Plan, state: State, day: int) -> None:
-    """A loan whose settlement is nil is settled: its plan ends with what was covered."""
+    """Mark a loan whose settlement is nil as settled: its plan ends with what was covered."""
     if state[COVERED] == plan[P] and settlement(plan, state, day) == 0:
         state[META] |= IS_SETTLED

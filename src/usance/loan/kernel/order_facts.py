@@ -1,4 +1,4 @@
-"""What each kind of fact does under any allocation order, and the view that follows."""
+"""The effect of each kind of fact under any allocation order, and the resulting view."""
 
 from __future__ import annotations
 
@@ -211,7 +211,7 @@ def view_by_order(plan: Plan, work: State, day: int, out: I64, at: int) -> None:
 
 @kernel
 def view_instalments_by_order(plan: Plan, work: State, day: int, out: I64, at: int) -> None:
-    """What has fallen due, since when something is open, and what comes next."""
+    """Amounts fallen due, days past due, and the next instalment."""
     out[at, 2] = 0
     leading = True
     for k in range(plan[COUNT]):

@@ -1,7 +1,7 @@
 """Any allocation order: the same facts on per-instalment rows instead of cumulative amounts.
 
-Under an order other than ours a component need not be paid oldest first, so what is covered is
-kept for every instalment, in the work space of one thread. Such a loan is replayed from its start.
+Under another order than the platform's a component need not be paid oldest first, so coverage is
+kept per instalment, in the workspace of one thread. Such a loan is replayed from its start.
 """
 
 from __future__ import annotations
@@ -31,20 +31,20 @@ from usance.loan.kernel.plan import (
 BUCKETS, PENALTY_BUCKET = 13, 12
 BY_INSTALMENT, COMING = 13, 14  # behind the buckets of an order, see `arrays`
 
-# The head of the work space: as in the fold where named there, else totals over the instalments.
+# The head of the workspace: as in the fold where named there, else totals over the instalments.
 COVERED_SUM, WAIVED, WAIVED_PENALTY, FIRST_OPEN = 1, 5, 15, 16
-# Then a row per instalment: due day, what it asks and what is met of it by component.
+# Then a row per instalment: due day, amounts due and amounts covered by component.
 ROWS, WIDTH, DUE, COVERED = 18, 9, 1, 5
 
 
 def order_workspace(size: int) -> State:
-    """Work space for one loan of up to `size` instalments; each thread needs its own."""
+    """Workspace for one loan of up to `size` instalments; each thread needs its own."""
     return np.empty(ROWS + WIDTH * size, np.int64)
 
 
 @kernel(inline=True)
 def fill_instalments(plan: Plan, level: int, fees: int, work: State) -> None:
-    """The plan, row by row, and nothing met."""
+    """Fill the workspace with the planned instalments, nothing covered."""
     for slot in range(ROWS):
         work[slot] = 0
     balance, fees_before, before = plan[P], i64(0), i64(0)
@@ -66,7 +66,7 @@ def fill_instalments(plan: Plan, level: int, fees: int, work: State) -> None:
 
 @kernel(inline=True)
 def cover(work: State, k: int, c: int, amount: int) -> int:
-    """Meet a component of an instalment as far as the money goes; what was taken."""
+    """Cover a component of an instalment as far as the money goes; the amount used."""
     row = ROWS + WIDTH * k + c
     taken = min(amount, work[u64(row + DUE)] - work[u64(row + COVERED)])
     work[u64(row + COVERED)] += taken
@@ -76,7 +76,7 @@ def cover(work: State, k: int, c: int, amount: int) -> int:
 
 @kernel
 def cover_oldest_first(plan: Plan, work: State, c: int, amount: int) -> None:
-    """Meet a component of the oldest instalments first."""
+    """Cover a component, oldest instalment first."""
     for k in range(work[FIRST_OPEN], plan[COUNT]):
         if amount == 0:
             return
@@ -85,7 +85,7 @@ def cover_oldest_first(plan: Plan, work: State, c: int, amount: int) -> None:
 
 @kernel(inline=True)
 def settled_amounts(plan: Plan, work: State, day: int) -> tuple[int, int, int, int]:
-    """What settles each component: fallen due, and of interest also what has accrued since."""
+    """Cumulative amounts that settle each component: fallen due, and interest accrued since."""
     if work[META] & IS_SETTLED:
         return (
             work[COVERED_SUM],
@@ -109,7 +109,7 @@ def settled_amounts(plan: Plan, work: State, day: int) -> tuple[int, int, int, i
 
 @kernel(inline=True)
 def payoff_by_component(plan: Plan, work: State, day: int) -> tuple[int, int, int, int]:
-    """By component, what is still needed to settle."""
+    """The amounts still needed to settle the loan, by component."""
     principal, interest, guarantee, service = settled_amounts(plan, work, day)
     return (
         principal - work[COVERED_SUM],
@@ -121,14 +121,14 @@ def payoff_by_component(plan: Plan, work: State, day: int) -> tuple[int, int, in
 
 @kernel
 def payoff(plan: Plan, work: State, day: int) -> int:
-    """What closes the loan on a day."""
+    """The amount that settles the loan on a day."""
     principal, interest, guarantee, service = payoff_by_component(plan, work, day)
     return principal + interest + guarantee + service + work[PENALTY_OPEN]
 
 
 @kernel
 def close_if_paid_off(plan: Plan, work: State, day: int) -> None:
-    """A loan that nothing is needed to settle is settled."""
+    """Mark a loan whose payoff is nil as settled."""
     if work[COVERED_SUM] == plan[P] and payoff(plan, work, day) == 0:
         work[META] |= IS_SETTLED
 
@@ -156,7 +156,7 @@ def settle_or_recover(plan: Plan, work: State, day: int, amount: int, recovery: 
 
 @kernel(inline=True)
 def pay_penalties(work: State, amount: int) -> int:
-    """Meet penalties as far as the money goes; what was taken."""
+    """Pay penalties as far as the money goes; the amount used."""
     taken = min(amount, work[PENALTY_OPEN])
     work[PENALTY_OPEN] -= taken
     work[PENALTY_PAID] += taken
@@ -165,7 +165,7 @@ def pay_penalties(work: State, amount: int) -> int:
 
 @kernel(inline=True)
 def uncovered(work: State, k: int) -> int:
-    """What is uncovered of an instalment."""
+    """The uncovered amount of an instalment."""
     row = ROWS + WIDTH * k
     left = i64(0)
     for c in range(4):
@@ -175,7 +175,7 @@ def uncovered(work: State, k: int) -> int:
 
 @kernel(inline=True)
 def pay_all_due(work: State, order: Order, due: int, amount: int) -> int:
-    """If the money is enough for all before the order's coming instalments, pay that; what it was.
+    """Pay all that comes before future instalments if the money suffices; the amount used, or -1.
 
     The order of claims decides nothing then.
     """
@@ -196,7 +196,7 @@ def pay_all_due(work: State, order: Order, due: int, amount: int) -> int:
 
 @kernel(inline=True)
 def pay_by_order(plan: Plan, work: State, order: Order, day: int, amount: int) -> None:
-    """Money through the buckets in their order."""
+    """Allocate money to the buckets in their order."""
     count = plan[COUNT]
     while work[FIRST_OPEN] < count and uncovered(work, work[FIRST_OPEN]) == 0:
         work[FIRST_OPEN] += 1

@@ -1,4 +1,4 @@
-"""The plan of one of our own loans, instalment by instalment, on 64-bit integers.
+"""The plan of a loan of the platform's own products, by instalment, on 64-bit integers.
 
 Every function here is compiled; batches call them with one loan at a time. The terms of a loan
 travel as a tuple of integers, `Plan`, made by `plan_of`. Nothing is stored per instalment: the
@@ -34,7 +34,7 @@ def divide_half_up(numerator: int, denominator: int) -> int:
 
 @kernel(inline=True)
 def month_of(day: int) -> int:
-    """The month number a day lies in: a guess by the mean month, at most one short, then a look."""
+    """The month number of a day: estimated by the mean month, at most one short, then corrected."""
     month: int = (day * 2153) >> 16
     return month + (STARTS[u64(month + 1)] <= day)
 
@@ -70,26 +70,26 @@ def plan_of(
 
 @kernel(inline=True)
 def due_day(plan: Plan, k: int) -> int:
-    """When instalment k (from 0) is due."""
+    """The due day of instalment k (from 0)."""
     return day_in_month(plan[MONTH] + k, plan[ANCHOR])
 
 
 @kernel(inline=True)
 def period_start(plan: Plan, k: int) -> int:
-    """When the interest period of instalment k begins."""
+    """The first day of the interest period of instalment k."""
     return plan[DISBURSED] if k == 0 else due_day(plan, k - 1)
 
 
 @kernel(inline=True)
 def monthly_charge(balance: int, rate: int) -> int:
-    """What a rate earns on a balance in a whole month."""
+    """Interest on a balance for a whole month."""
     units = u64(balance) * u64(rate)
     return i64((units + u64(6_000_000)) // u64(12_000_000))
 
 
 @kernel(inline=True)
 def charge(plan: Plan, k: int, balance: int, rate: int) -> int:
-    """What a rate earns on a balance in period k."""
+    """Interest on a balance for period k."""
     if plan[DAILY] == 1:
         days = due_day(plan, k) - period_start(plan, k)
         units = u64(balance) * u64(rate) * u64(days)
@@ -102,7 +102,7 @@ def charge(plan: Plan, k: int, balance: int, rate: int) -> int:
 
 @kernel(inline=True)
 def share(total: int, k: int, count: int) -> int:
-    """What falls to instalment k of a total spread evenly, rounded cumulatively."""
+    """The share of instalment k in a total spread evenly, rounded cumulatively."""
     if total == 0:
         return 0
     whole = total // count
@@ -131,7 +131,7 @@ def instalment(plan: Plan, k: int, balance: int, level: int) -> tuple[int, int, 
 
 @kernel(inline=True)
 def fees_of(plan: Plan, level: int) -> int:
-    """All fees of the plan; the guarantor's slices are measured against them."""
+    """All fees of the plan; the guarantor's instalments are a proportion of them."""
     if plan[COUPON] == plan[RATE]:
         return plan[FLAT]
     total = i64(0)
@@ -145,7 +145,7 @@ def fees_of(plan: Plan, level: int) -> int:
 
 @kernel(inline=True)
 def fees_exceed_range(plan: Plan, level: int) -> bool:
-    """Whether the fees do not fit 31 bits; a bound decides for all but very large loans."""
+    """True if the fees do not fit 31 bits; a bound decides for all but very large loans."""
     years_up = plan[COUNT] // 12 + 3
     if plan[P] * plan[RATE] // 1_000_000 * years_up + plan[FLAT] <= MAX_KERNEL_FEES_MINOR:
         return False

@@ -1,4 +1,4 @@
-"""Why the kernel refuses a loan or a fact, as numbers it can return; `batch` names them."""
+"""Reason codes of loans and facts that the kernel refuses; `usance.loan.refusals` names them."""
 
 from __future__ import annotations
 

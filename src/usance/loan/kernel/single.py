@@ -14,7 +14,7 @@ from usance.base.compiled import kernel
 from usance.base.dates import EPOCH
 from usance.base.refusals import pack_refusal
 from usance.loan.bounds import MAX_KERNEL_INSTALMENTS
-from usance.loan.kernel.days import BEFORE_ALL, fold_facts
+from usance.loan.kernel.days import BEFORE_FIRST_FACT, fold_facts
 from usance.loan.kernel.facts import refuse_amount
 from usance.loan.kernel.fold import SLOTS, initialise
 from usance.loan.kernel.plan import plan_of
@@ -29,13 +29,13 @@ _REVERSED = int(FactKind.REVERSED)
 
 
 def loan_workspace() -> I64:
-    """Room for a loan's state, and behind it for its schedule."""
+    """Memory for a loan's state, followed by its schedule."""
     return np.empty(SLOTS + 4 * (MAX_KERNEL_INSTALMENTS + 1), np.int64)
 
 
 @kernel(inline=True)
 def refuse_fact(days: I64, kinds: I64, amounts: I64, refs: I64, at: int) -> int:
-    """Why a fact cannot be taken as it stands: its order or amount, or that it is a reversal."""
+    """The refusal of a fact for its order, its amount, or being a reversal; else `OK`."""
     if kinds[at] == _REVERSED:  # counts whatever its own day, so it must not be passed over
         return NOT_IN_KERNEL
     if at > 0:
@@ -74,7 +74,7 @@ def replay_loan(terms: Scalars, given: I64, as_of: int, room: I64, out: I64) -> 
     if refusal != OK:
         return refusal
     facts = (days, days, kinds, amounts, args)
-    refusal = fold_facts(plan, state, room[SLOTS:], facts, 0, n, BEFORE_ALL, day)
+    refusal = fold_facts(plan, state, room[SLOTS:], facts, 0, n, BEFORE_FIRST_FACT, day)
     if refusal == OK:
         view(plan, state, day, out, 0)
     return refusal

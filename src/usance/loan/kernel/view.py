@@ -1,4 +1,4 @@
-"""Where one of our own loans stands on a day, from its state."""
+"""Balances and arrears of a loan on a day, from its state."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ from usance.loan.kernel.fold import (
     due_and_accrued,
 )
 from usance.loan.kernel.plan import COUNT, P, due_day, guaranteed, instalment, period_start
-from usance.loan.views import FIELDS
+from usance.loan.views import VIEW_FIELDS
 
-FIELD_COUNT = len(FIELDS)
+FIELD_COUNT = len(VIEW_FIELDS)
 
 _ACTIVE, _CLOSED, _CHARGED_OFF = int(Status.ACTIVE), int(Status.CLOSED), int(Status.CHARGED_OFF)
 
 
 @kernel(inline=True)
 def view(plan: Plan, state: State, day: int, out: I64, row: int) -> None:
-    """Fill one row of `FIELDS`."""
+    """Fill one row of `VIEW_FIELDS`."""
     for field in range(FIELD_COUNT):
         out[row, field] = 0
     out[row, 31] = -1
@@ -73,7 +73,7 @@ def view(plan: Plan, state: State, day: int, out: I64, row: int) -> None:
 
 @kernel
 def view_instalments(plan: Plan, state: State, day: int, out: I64, row: int) -> None:
-    """What has fallen due, since when something is open, what has accrued and what comes next.
+    """Amounts fallen due, days past due, accrued interest and the next instalment.
 
     One walk from the state's open instalment; what was paid in advance is looked up apart.
     """

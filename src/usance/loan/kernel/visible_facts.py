@@ -1,4 +1,4 @@
-"""Which facts of a table a replay sees."""
+"""Facts of a table that a replay sees: known, and not reversed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def mark_visible(
     start: int, stop: int, offsets: I64, day: I32, kind: I8, ref: I64, arg: I64, booked: I64,
     known_at: int, keep: NDArray[np.bool_], verdict: I32,
 ) -> None:  # fmt: skip
-    """Mark the facts of each loan that are known and stand."""
+    """Mark the facts of each loan that are known and not reversed."""
     for loan in range(start, stop):
         first, last = offsets[loan], offsets[loan + 1]
         any_reversal = False
@@ -41,7 +41,7 @@ def unmark_reversed(
     first: int, last: int, kind: I8, ref: I64, arg: I64, booked: I64, known_at: int,
     keep: NDArray[np.bool_],
 ) -> int:  # fmt: skip
-    """Take out known reversals and what they name; a loan has few, so a scan will do."""
+    """Unmark known reversals and the facts they name; a loan has few, so a scan will do."""
     for at in range(first, last):
         if kind[at] != _REVERSED or booked[at] > known_at:
             continue

@@ -1,4 +1,4 @@
-"""What a loan costs a year, by the four measures in use: IRR, US actuarial, EU, and plain.
+"""Annual rates of a loan by the four measures in use: IRR, US actuarial, EU, and simple.
 
 Flows are seen by the borrower: what is received is positive, what is paid negative, and every
 fee is among them. A rate is in parts per billion (ppb), solved once and rounded once.
@@ -48,7 +48,7 @@ class Flow:
 
 
 class RateBasis(StrEnum):
-    """How an internal rate of return is stated for a year."""
+    """Statement of an internal rate of return for a year."""
 
     EFFECTIVE = "effective"
     """Compounded over a year, time in actual days of 365."""

@@ -42,7 +42,7 @@ class RateCapExceeded(InputError):
 
 @dataclass(frozen=True, slots=True)
 class AnnualCost:
-    """What a loan costs its borrower: the annual rate, and the amounts behind it."""
+    """The annual cost of a loan to its borrower: the rate, and the amounts it follows from."""
 
     basis: RateBasis
     rate_ppb: int

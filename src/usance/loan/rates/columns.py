@@ -27,7 +27,7 @@ from usance.loan.rates.equation import RateNotFound
 MAX_AMOUNT = 2.0**53
 MAX_PPB = 2.0**50
 # Nearer to -100 % the sum 1 + rate loses digits that the bound below counts on.
-LOWEST_RATE = -0.5
+MIN_RATE = -0.5
 NEWTON_STEPS = 40
 UNIT_ROUNDOFF = 2.0**-53
 PPB = 1e9
@@ -166,7 +166,7 @@ def _value(flat: I64, first: int, last: int, discount: float) -> tuple[float, fl
 def _sign(flat: I64, first: int, last: int, ppb: float, per_year: float, compounded: bool) -> int:
     """The sign of the value at an annual rate, 0 where rounding errors could hide it."""
     base = ppb / PPB if compounded else ppb / (PPB * per_year)
-    if base < LOWEST_RATE:
+    if base < MIN_RATE:
         return 0
     discount = (1.0 + base) ** (-1.0 / per_year) if compounded else 1.0 / (1.0 + base)
     value, _, size = _value(flat, first, last, discount)

@@ -59,7 +59,7 @@ class Equation:
     spans: tuple[Fraction, ...]
     """Whole periods from the flow before."""
     turns: int
-    """How often the flows change their sign."""
+    """The number of sign changes of the flows."""
 
     @classmethod
     def of(cls, flows: Sequence[TimedFlow]) -> Equation:
@@ -119,7 +119,7 @@ class Equation:
         return None
 
     def _growths(self, rate: Fraction, context: Context) -> Iterator[Decimal]:
-        """What one unit at the first flow has become at each."""
+        """The value of one unit of the first flow at the time of each."""
         base = _decimal(1 + rate, context)
         powers = {span: context.power(base, _decimal(span, context)) for span in set(self.spans)}
         growth = Decimal(1)

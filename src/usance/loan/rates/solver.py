@@ -23,9 +23,9 @@ from usance.loan.rates.equation import Equation, RateNotFound, RateNotUnique, Ti
 # A rate in ppb has to fit into 64 bits: about 920 billion per cent a year.
 MAX_RATE = 9_200_000_000
 # ln(1 + i) at the bottom of the search; what lies below is -100 % at any printed precision.
-LOWEST_LOG = -40.0
+MIN_LOG = -40.0
 # What is left of a unit after a period at a rate that only a flow without compounding survives.
-NEXT_TO_NOTHING = Fraction(1, 10**20_000)
+MIN_STEP = Fraction(1, 10**20_000)
 # Newton's steps before the search only halves; halving 80 times exhausts a float.
 NEWTON_STEPS, ALL_STEPS = 40, 120
 
@@ -104,7 +104,7 @@ def _search(equation: Equation, per_year: Fraction) -> float:
     """ln(1 + i) as a float: Newton's steps inside a bracket that halves when they leave it."""
     times = [(float(flow.periods), float(flow.fraction)) for flow in equation.flows]
     amounts = [flow.amount / equation.flows[0].amount for flow in equation.flows]
-    low, high = bottom, top = LOWEST_LOG, math.log1p(MAX_RATE / float(per_year))
+    low, high = bottom, top = MIN_LOG, math.log1p(MAX_RATE / float(per_year))
     y = 0.0
     for count in range(ALL_STEPS):
         value, slope = _value(amounts, times, y, checked=equation.turns > 1)
@@ -125,7 +125,7 @@ def _require_between(equation: Equation, per_year: Fraction) -> None:
             f"no rate: it would be above {MAX_RATE * 100:,} % a year",
             fix="Check the dates and amounts of the payments",
         )
-    if equation.position(NEXT_TO_NOTHING - 1) > 0:
+    if equation.position(MIN_STEP - 1) > 0:
         raise RateNotFound(
             "no rate: the payments are too small to balance even at -100 % a period",
             fix="Check the amounts of the payments",

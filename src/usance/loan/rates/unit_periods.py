@@ -46,7 +46,7 @@ _SEMIMONTH_DAYS = range(13, 18)
 
 
 class Unit(IntEnum):
-    """What a unit-period is a multiple of; the number is its length in days, a month being 30."""
+    """Base unit of a unit-period; the number is its length in days, a month being 30."""
 
     DAY = 1
     WEEK = 7
@@ -136,7 +136,7 @@ def choose_unit_period(
         )
     if len(gaps) == 1:
         return _term(gaps[0])
-    return _commonest(gaps, _is_semimonthly(payments)) or _average(gaps)
+    return _most_common(gaps, _is_semimonthly(payments)) or _average(gaps)
 
 
 class Gap(NamedTuple):
@@ -166,7 +166,7 @@ def _term(gap: Gap) -> UnitPeriod:
     return UnitPeriod(Unit.DAY, gap.days)
 
 
-def _commonest(gaps: Sequence[Gap], semimonthly: bool) -> UnitPeriod | None:
+def _most_common(gaps: Sequence[Gap], semimonthly: bool) -> UnitPeriod | None:
     """The interval that occurs most often, more than once, and not above a year.
 
     One gap can be read in several ways (28 days may be a month); the reading that makes most gaps
@@ -218,7 +218,7 @@ def _in_semimonths(gap: Gap) -> UnitPeriod:
 
 
 def _is_semimonthly(payments: Sequence[date]) -> bool:
-    """Whether payments keep to two days of the month, half a month apart."""
+    """True if payments keep to two days of the month, half a month apart."""
     kept = {day.day if day.day < 28 else 30 for day in payments}
     return len(kept) == 2 and max(kept) - min(kept) in _SEMIMONTH_DAYS
 

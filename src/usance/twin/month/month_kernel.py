@@ -15,7 +15,7 @@ from usance.base.codes import FactKind, Status
 from usance.base.compiled import kernel
 from usance.loan.kernel.arrays import FactArrays, Plan, State, TermArrays
 from usance.loan.kernel.batch import plan_at, record_refusal
-from usance.loan.kernel.days import BEFORE_ALL, fold_facts
+from usance.loan.kernel.days import BEFORE_FIRST_FACT, fold_facts
 from usance.loan.kernel.fold import (
     BALANCE,
     COVERED,
@@ -105,7 +105,7 @@ def fold_until(
             if k < plan[COUNT]:
                 notes[NOTE_WORST] = max(notes[NOTE_WORST], day - 1 - due_day(plan, k))
         before = state[COVERED]
-        refusal = fold_facts(plan, state, state[SLOTS:], facts, at, end, BEFORE_ALL, until)
+        refusal = fold_facts(plan, state, state[SLOTS:], facts, at, end, BEFORE_FIRST_FACT, until)
         if refusal != 0:
             return at, refusal
         if pays:

@@ -14,7 +14,7 @@ from usance.base.codes import FactKind
 from usance.base.compiled import kernel
 from usance.loan.kernel.arrays import FactArrays, Plan, State, TermArrays
 from usance.loan.kernel.batch import plan_at
-from usance.loan.kernel.days import BEFORE_ALL, fold_facts
+from usance.loan.kernel.days import BEFORE_FIRST_FACT, fold_facts
 from usance.loan.kernel.facts import refuse_amount, transfer_claim
 from usance.loan.kernel.fold import (
     COVERED,
@@ -139,7 +139,7 @@ def serve_loan(
         # All that is due is paid, and the month's own due is not still to come.
         is_clear = kind == _PAID and pay[n, 1] in (PAYS_DUE, SETTLES) and due_on <= day
         if not is_clear:
-            fold_facts(plan, state, state[SLOTS:], arrays, at - 1, at, BEFORE_ALL, NEVER)
+            fold_facts(plan, state, state[SLOTS:], arrays, at - 1, at, BEFORE_FIRST_FACT, NEVER)
             oldest, left = open_instalment(plan, state)
     if is_clear:
         return at

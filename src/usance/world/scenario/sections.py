@@ -16,7 +16,7 @@ from usance.base.dates import to_day
 from usance.base.errors import DateError, unknown
 from usance.base.fields import Fields, Reader, day, one_of, rate_of, text, whole_of
 from usance.base.rates import PPM
-from usance.loan.convention import OWN
+from usance.loan.convention import CONVENTIONS
 from usance.world.scenario.scenario import (
     FOR_GOOD,
     NO_DESKS,
@@ -168,16 +168,22 @@ def read_demand(given: Fields | None, currency: str) -> Demand | None:
         "ticket_minor": needed("ticket", amount_in(currency)),
         "ticket_spread_ppm": needed("spread", factor),
         "months_ppm": _named("months", whole_of(1, 60), share),
-        "convention": optional("convention", _choice("convention", tuple(OWN)), "level_monthly"),
+        "convention": optional(
+            "convention", _choice("convention", tuple(CONVENTIONS)), "level_monthly"
+        ),
     }
-    return built(Demand, given, {
-        "requests": _months("requests", flow(count)),
-        "first_time_ppm": needed("first_time", share),
-        "ticket_ppm": _months("ticket", level(factor), default=True),
-        "products": _listed("products", lambda each: built(ProductMix, each, product)),
-        "model_ppm": _months("models", shares_of(_MODEL)),
-        "products_from": lambda own: _later(own, product),
-    })  # fmt: skip
+    return built(
+        Demand,
+        given,
+        {
+            "requests": _months("requests", flow(count)),
+            "first_time_ppm": needed("first_time", share),
+            "ticket_ppm": _months("ticket", level(factor), default=True),
+            "products": _listed("products", lambda each: built(ProductMix, each, product)),
+            "model_ppm": _months("models", shares_of(_MODEL)),
+            "products_from": lambda own: _later(own, product),
+        },
+    )
 
 
 def _later(given: Fields, product: Mapping[str, Part]) -> dict[int, tuple[ProductMix, ...]]:
