@@ -134,8 +134,8 @@ def read_channels(path: Path | str = SHIPPED) -> Channels:
     rule, window = Rule.LAST_TOUCH, 30
     attribution = given.inner("attribution")
     if attribution is not None:
-        rule = attribution.need("rule", one_of(Rule)) or rule
-        window = attribution.need("window_days", whole_of(1, 3650)) or window
+        rule = attribution.need_or_none("rule", one_of(Rule)) or rule
+        window = attribution.need_or_none("window_days", whole_of(1, 3650)) or window
         attribution.close()
     listed = given.each("channels")
     read = [(each, _channel(each, currency)) for each in listed]
@@ -159,7 +159,7 @@ def _channel(given: Fields, currency: str) -> Channel | None:
     contract = _contract(given.inner("contract"), currency)
     programme = _programme(given.inner("programme"), currency)
     given.close()
-    if number is None or name is None or kind is None or first is None:
+    if not given.has_needed:
         return None
     if last is not None and last < first:
         given.wrong(f"ends on {last}, before it begins", "Give a later day", "to")

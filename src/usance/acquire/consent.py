@@ -79,6 +79,6 @@ def _consent(given: Fields, user_id: int) -> Consent | None:
     effective, booked = given.need("effective_at", moment), given.need("booked_at", moment)
     version, channel = given.need("text_version", text), given.need("channel", text)
     given.close()
-    if purpose is None or said is None or effective is None or booked is None:
+    if not given.has_needed:
         return None
-    return Consent(user_id, purpose, said, effective, booked, version or "", channel or "")
+    return Consent(user_id, purpose, said, effective, booked, version, channel)

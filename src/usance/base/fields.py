@@ -22,7 +22,7 @@ from datetime import date, datetime
 from decimal import Decimal
 from enum import Enum
 from functools import cache
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import yaml
 
@@ -57,13 +57,17 @@ _WITH_CURRENCY = re.compile(r"(\S+) ?([A-Z]{3})")
 
 
 class Fields:
-    """One mapping of a document. What is asked for is known; `close` names everything else."""
+    """One mapping of a document. What is asked for is known; `close` names everything else.
+
+    Ask for all keys first; the values of needed keys are of use only if it then `has_needed` them.
+    """
 
     def __init__(
         self, given: object, places: Places, problems: list[UsanceError], path: Path = ()
     ) -> None:
         self._places, self.problems, self._path = places, problems, path
         self._asked: dict[str, None] = {}
+        self._before, self.has_needed = len(problems), True
         self._given: dict[Any, Any] = {}
         self.is_mapping = isinstance(given, dict)
         if isinstance(given, dict):
@@ -73,6 +77,11 @@ class Fields:
 
     def __contains__(self, key: str) -> bool:
         return key in self._given
+
+    @property
+    def is_sound(self) -> bool:
+        """True as long as no problem was found since the first key was asked for."""
+        return self.is_mapping and len(self.problems) == self._before
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -89,6 +98,8 @@ class Fields:
 
     def take(self, key: str, read: Reader[T]) -> T | None:
         """The value of a key, or None: it is not there, or it is wrong and that is kept."""
+        if not self._asked:
+            self._before = len(self.problems)
         self._asked[key] = None
         if key not in self._given:
             return None
@@ -101,15 +112,21 @@ class Fields:
             self.problems.append(error)
             return None
 
-    def need(self, key: str, read: Reader[T]) -> T | None:
+    def need(self, key: str, read: Reader[T]) -> T:
+        """As `need_or_none`, for a value that is used only if the mapping `has_needed` all."""
+        return cast(T, self.need_or_none(key, read))
+
+    def need_or_none(self, key: str, read: Reader[T]) -> T | None:
         """As `take`, and a problem if the key is not there."""
+        value = self.take(key, read)
         if key not in self._given and self.is_mapping:
             self.wrong(f"{key} is missing", f"Give {key}", key)
-        return self.take(key, read)
+        self.has_needed &= value is not None
+        return value
 
     def inner(self, key: str) -> Fields | None:
         """The mapping under a key."""
-        return self.take(key, lambda given, _: self._at(given, key))
+        return self.take(key, lambda given, _: self.part(given, key))
 
     def each(self, key: str) -> list[Fields]:
         """The mappings listed under a key, or the only one if it is not a list."""
@@ -117,9 +134,9 @@ class Fields:
         if found is None:
             return []
         if isinstance(found, list):
-            return [self._at(item, key, number) for number, item in enumerate(found, start=1)]
+            return [self.part(item, key, number) for number, item in enumerate(found, start=1)]
         if isinstance(found, dict):
-            return [self._at(found, key)]
+            return [self.part(found, key)]
         fix = "Write 'key: value' under it, or a list of such items"
         self.wrong(f"{_shown(found)} stands where keys and values belong", fix, key)
         return []
@@ -131,7 +148,8 @@ class Fields:
                 where = self.where(str(key))
                 self.problems.append(unknown("key", str(key), self._asked, where=where))
 
-    def _at(self, given: object, *path: str | int) -> Fields:
+    def part(self, given: object, *path: str | int) -> Fields:
+        """A value below a key of this mapping, as a mapping of its own."""
         return Fields(given, self._places, self.problems, (*self._path, *path))
 
 

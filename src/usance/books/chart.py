@@ -115,7 +115,7 @@ def _account(name: str, given: Fields) -> Account | None:
     within_group = bool(given.take("within_group", truth))
     related = given.take("related", text) or ""
     given.close()
-    if number is None or kind is None or line is None:
+    if not given.has_needed:
         return None
     return Account(name, number, kind, line, is_cash, is_later, within_group, related)
 

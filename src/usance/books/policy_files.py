@@ -96,7 +96,7 @@ def _expected_life(written: str) -> dict[int, tuple[int, ...]]:
         segment = given.need("segment", whole_of(0, 2**15 - 1))
         shares = given.need("shares", _shares)
         given.close()
-        if segment is not None and shares is not None:
+        if given.has_needed:
             curves[segment] = shares
     document.close()
     raise_all(problems, where=name)

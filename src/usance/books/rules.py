@@ -105,7 +105,7 @@ def _rule(given: Fields, chart: Chart) -> Rule | None:
     tag = given.take("tag", one_of(IfrsAdjustment)) or IfrsAdjustment.NONE
     activity = given.take("activity", one_of(Activity)) or Activity.NONE
     given.close()
-    if number is None or amount is None or models is None or debit is None or credit is None:
+    if not given.has_needed:
         return None
     basis = Basis.US_GAAP if tag is IfrsAdjustment.NONE else Basis.IFRS_ADJUSTMENT
     sides = Side(debit, places[0]), Side(credit, places[1])

@@ -111,7 +111,6 @@ def _read(file: Path, problems: list[UsanceError]) -> list[Definition]:
 
 
 def _definition(fields: Fields) -> Definition | None:
-    before = len(fields.problems)
     name = fields.need("name", text)
     version = fields.need("version", whole_of(1, 32_000))
     valid_from = fields.need("valid_from", day)
@@ -128,13 +127,8 @@ def _definition(fields: Fields) -> Definition | None:
     fields.close()
     if numerator is None and fields.is_mapping and "numerator" not in fields:
         fields.wrong("numerator is missing", "Say what is summed", "numerator")
-    if len(fields.problems) > before or numerator is None:
+    if not fields.is_sound or numerator is None:
         return None
-    assert name is not None
-    assert version is not None
-    assert valid_from is not None
-    assert sentence is not None
-    assert unit is not None
     return Definition(
         name, version, valid_from, " ".join(sentence.split()), unit, numerator, denominator,
         filters, along, later, transform,

@@ -55,10 +55,6 @@ def read_request(content: object, places: Places) -> Request:
     inputs, records = (given.take(key, _mapping) or {} for key in ("inputs", "records"))
     given.close()
     raise_all(problems, where=places(()))
-    assert user is not None
-    assert number is not None
-    assert kind is not None
-    assert at is not None
     return Request(user, number, kind, at, inputs, records)
 
 

@@ -157,7 +157,7 @@ def read_declared(name: str, given: Fields) -> Declared | None:
     parameter = given.take("parameter", text) or ""
     raw_missing = given.take("missing", lambda value, _: value)
     given.close()
-    if kind is None:
+    if not given.has_needed:
         return None
     if kind is ValueType.NAME and not names:
         given.wrong(f"{name} lists no names", "List them, such as names: [a, b]", "names")

@@ -153,7 +153,7 @@ def _feature(
     if take in (Take.SHARE, Take.RATIO):
         parts = given.need("parts", partial(_parts, known))
         given.close()
-        if parts is None or missing is None:
+        if not given.has_needed or missing is None:
             given.wrong("a share needs its missing code", "Give missing: {-1: what it means}")
             return None
         return Feature(name, take, missing=code, missing_means=means, parts=parts)
@@ -165,7 +165,7 @@ def _feature(
     needs = given.take("needs", partial(_one_name, "source", tuple(sources))) or ""
     where = _filters(given.inner("where"), held) if held else ()
     given.close()
-    if take is None or held is None:
+    if not given.has_needed or held is None:
         return None
     if not of and take not in (Take.COUNT, Take.DAYS_SINCE):
         given.wrong(f"{name} does not say of which column", "Give of: a column", "take")

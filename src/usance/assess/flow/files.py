@@ -171,7 +171,7 @@ def _flow(given: Fields, folder: Path) -> Flow | None:
     explained = _explained(given.inner("explained_by_score"))
     codes = _codes(given.inner("input_reasons"))
     given.close()
-    if given.problems or not name or not number or not first or reasons is None:
+    if given.problems:
         return None
     mark = content_sha256(content_of(folder))
     flow = Flow(

@@ -91,9 +91,7 @@ def _entry(given: Fields) -> Entry | None:
     booked, source = given.need("booked_at", moment), given.need("source", text)
     last = given.take("to", day)
     given.close()
-    if attribute is None or value is None or kind is None:
-        return None
-    if first is None or booked is None or source is None:
+    if not given.has_needed:
         return None
     if last is not None and last < first:
         given.wrong(f"ends on {last}, before it begins", "Give a later day", "to")

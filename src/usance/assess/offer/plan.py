@@ -172,9 +172,8 @@ def read_plan(path: Path | str) -> Plan:
     segments = [_segment(each, amount) for each in given.each("segments")]
     given.close()
     raise_all(problems, where=str(path))
-    assert on is not None, "without problems everything was read"
     return Plan(
-        on, currency, lines or (), prices or (), funding or {}, limits,
+        on, currency, lines, prices, funding, limits,
         tuple(each for each in segments if each is not None),
     )  # fmt: skip
 
@@ -183,7 +182,7 @@ def _segment(given: Fields, amount: Any) -> Segment | None:
     name, grade = given.need("segment", text), given.need("grade", whole_of(0, MAX_GRADE))
     pd, line = given.need("pd", rate_of(0, PPM)), given.need("line", amount)
     given.close()
-    if name is None or grade is None or pd is None or line is None:
+    if not given.has_needed:
         return None
     return Segment(name, grade, pd, line)
 

@@ -197,9 +197,7 @@ def read_economics(path: Path | str = SHIPPED) -> Economics:
     grades = given.need("utilisation", _grades)
     given.close()
     raise_all(problems, where=str(path))
-    found = (vat, loss, service, capital, cost, taker, take_up, risk, grades)
-    assert not any(each is None for each in found), "without problems everything was read"
-    return Economics(*found)  # type: ignore[arg-type]
+    return Economics(vat, loss, service, capital, cost, taker, take_up, risk, grades)
 
 
 def _curve(most_ppm: int) -> Callable[[Any, str], Curve]:

@@ -85,7 +85,7 @@ def _fact(
     party = given.take("party", whole_of(0, _LAST_NUMBER)) or 0
     quantity = given.take("quantity", whole_of(0, 2**53)) or 0
     booked = given.take("booked_at", moment)
-    if fact_id is None or kind is None or entity is None or on is None:
+    if not given.has_needed:
         return None
     known_at = booked or datetime.combine(on, time(), UTC)
     detail = {key: value for key, value in row.items() if key not in _COMMON}

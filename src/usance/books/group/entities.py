@@ -143,7 +143,7 @@ def _entity(given: Fields, reporting: Currency) -> Entity | None:
     share = given.take("share", _share)
     tax, withheld = given.take("tax", _share) or 0, given.take("withholding", _share) or 0
     given.close()
-    if number is None or name is None or role is None:
+    if not given.has_needed:
         return None
     held = PPM if share is None else share
     kept = reporting if own is None else own

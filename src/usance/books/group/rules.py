@@ -103,7 +103,7 @@ def _rule(given: Fields, chart: Chart) -> GroupRule | None:
         fix = "Give `activity` to rules with a cash account, and only to them; it may be none"
         given.wrong("moves cash without an activity, or has one without moving cash", fix)
     given.close()
-    if number is None or amount is None:
+    if not given.has_needed:
         return None
     return GroupRule(
         number, amount, debit, credit, debit_in or OWN, credit_in or OWN, tag,

@@ -73,7 +73,6 @@ def parse_policy(
 
 
 def _curve(given: Fields) -> GivenCurve | None:
-    before = len(given.problems)
     framework = given.take("framework", one_of(Framework)) or Framework.US_GAAP
     claim = given.need("claim", one_of(Claim))
     segment = given.need("segment", whole_of(0, MAX_SEGMENT))
@@ -82,44 +81,40 @@ def _curve(given: Fields) -> GivenCurve | None:
     months = _rates(given, "months")
     given.close()
     given.problems += curve_problems(months)
-    if not months and len(given.problems) == before:
+    if not months and given.is_sound:
         fix = "List the cumulative rate of month 0, 1, 2 …"
         error = CurveError("the curve has no months", where=given.where("months"), fix=fix)
         given.problems.append(error)
-    if len(given.problems) > before or claim is None or segment is None:
-        return None
-    if valid_from is None or source is None:
+    if not given.is_sound:
         return None
     points = tuple(ppb for ppb, _ in months)
     return GivenCurve(framework, claim, segment, valid_from, points, source)
 
 
 def _scenario(given: Fields) -> Scenario | None:
-    before = len(given.problems)
     name = given.need("name", text)
     weight = given.need("weight", _share)
     paths = {key: _rates(given, key) for key in ("cpi", "collection")}
     given.close()
     for key, path in paths.items():
-        if not path and len(given.problems) == before:
+        if not path and given.is_sound:
             fix = "List its value of month 1, 2, 3 … ahead"
             error = ScenarioError(f"{key} is empty", where=given.where(key), fix=fix)
             given.problems.append(error)
-    if len(given.problems) > before or name is None or weight is None:
+    if not given.is_sound:
         return None
     cpi, collection = (tuple(ppb * PPM // PPB for ppb, _ in path) for path in paths.values())
     return Scenario(name, weight, cpi, collection, where=given.where())
 
 
 def _overlay(given: Fields, currency: str) -> Overlay | None:
-    before = len(given.problems)
     # What an overlay may not lack is asked for here by name, and checked in one place for all.
     estimate, reason = given.need("estimate", text), given.take("reason", text)
     approver, ends_on = given.take("approver", text), given.take("ends_on", day)
     segment = given.need("segment", whole_of(0, MAX_SEGMENT))
     factor, amount = given.take("factor", _factor), given.take("amount", amount_of(currency))
     given.close()
-    if len(given.problems) > before or estimate is None or segment is None:
+    if not given.is_sound:
         return None
     return Overlay(
         estimate, segment, reason or "", approver or "", ends_on, factor, amount, given.where()

@@ -28,7 +28,6 @@ from usance.capital.options import Pricing, option_value
 
 def read_grant(given: Fields, currency: str) -> Grant | None:
     """A grant; its value is given, or follows from `pricing`."""
-    before = len(given.problems)
     name, granted_on = given.need("name", text), given.need("on", day)
     award = given.need("award", one_of(Award))
     unit = currency_of(given, currency)
@@ -37,38 +36,35 @@ def read_grant(given: Fields, currency: str) -> Grant | None:
     tranches = _tranches(given)
     functions = _functions(given)
     given.close()
-    if len(given.problems) > before or name is None or granted_on is None or award is None:
+    if not given.is_sound or fair_value is None:
         return None
-    assert fair_value is not None
     return made(given, lambda: Grant(name, award, granted_on, unit, fair_value, tranches,
                                      exercise_price, functions, given.where()))  # fmt: skip
 
 
 def read_estimate(given: Fields, currency: str) -> Estimate | None:
     """What is expected to vest: `shares` of the grant, or `leavers` before it vests."""
-    before = len(given.problems)
     currency_of(given, currency)
     grant, on = given.need("grant", text), given.need("on", day)
     shares, leavers = given.take("shares", _shares), given.take("leavers", share)
     given.close()
-    if (shares is None) == (leavers is None) and len(given.problems) == before:
+    if (shares is None) == (leavers is None) and given.is_sound:
         given.wrong("needs one of shares and leavers", "Give what vests, or who leaves")
     if leavers is not None:
         shares = (staying(leavers * 100),)
-    if len(given.problems) > before or grant is None or on is None or shares is None:
+    if not given.is_sound or shares is None:
         return None
     return made(given, partial(Estimate, grant, on, shares, given.where()))
 
 
 def read_change(given: Fields, currency: str, kind: UnitKind) -> UnitChange | None:
     """Units that vested, were exercised, lapsed or were forfeited."""
-    before = len(given.problems)
     currency_of(given, currency)
     grant, on, units = given.need("grant", text), given.need("on", day), given.need("units", count)
     delivers = kind in (UnitKind.VESTED, UnitKind.EXERCISED)
     source = (given.take("source", one_of(Source)) if delivers else None) or Source.NEW
     given.close()
-    if len(given.problems) > before or grant is None or on is None or units is None:
+    if not given.is_sound:
         return None
     return made(given, partial(UnitChange, kind, grant, on, units, source, given.where()))
 
@@ -83,7 +79,7 @@ def _fair_value(given: Fields, exercise_price: Decimal) -> Decimal | None:
     spot, volatility, years, rate = (inner.need(name, _number) for name in names)
     dividend_yield = inner.take("dividend_yield", _number) or Decimal(0)
     inner.close()
-    if spot is None or volatility is None or years is None or rate is None:
+    if not inner.has_needed:
         return None
     return made(inner, lambda: option_value(
         Pricing(spot, exercise_price, volatility, years, rate, dividend_yield)))  # fmt: skip
@@ -94,11 +90,11 @@ def _tranches(given: Fields) -> tuple[Tranche, ...]:
     rows, units = given.each("tranches"), _units(given)
     if "tranches" not in given:
         given.wrong("tranches is missing", "List the days on which it vests", "tranches")
-    days = [row.need("on", day) for row in rows]
+    days = [row.need_or_none("on", day) for row in rows]
     if any("share" in row for row in rows):
-        sizes = _by_share(given, [row.need("share", share) for row in rows], units)
+        sizes = _by_share(given, [row.need_or_none("share", share) for row in rows], units)
     else:
-        sizes = [row.need("units", count) or 0 for row in rows]
+        sizes = [row.need_or_none("units", count) or 0 for row in rows]
         if units not in (None, sum(sizes)):
             given.wrong("the units do not sum to those that vest", "Correct one of them", "units")
     for row in rows:

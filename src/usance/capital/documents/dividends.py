@@ -18,7 +18,6 @@ from usance.capital.documents.readers import clock, currency_of, made, price, sh
 
 def read_dividend(given: Fields, currency: str) -> Dividend | None:
     """A dividend as it is declared."""
-    before = len(given.problems)
     name, on = given.need("name", text), given.need("on", day)
     per_share, unit = given.need("per_share", price), currency_of(given, currency)
     markets = [(market, given.inner(market.value)) for market in Market]
@@ -26,7 +25,7 @@ def read_dividend(given: Fields, currency: str) -> Dividend | None:
     inner = given.inner("form")
     form = _form(inner) if inner else None
     given.close()
-    if len(given.problems) > before or name is None or on is None or per_share is None:
+    if not given.is_sound:
         return None
     entitled = tuple(filter(None, terms))
     return made(given, partial(Dividend, name, on, unit, per_share, entitled, form, given.where()))
@@ -41,7 +40,7 @@ def _entitlement(given: Fields, market: Market, currency: str) -> Entitlement | 
     given.close()
     if unit != currency and "exchange_rate" not in given:
         given.wrong(f"is paid in {unit} and declared in {currency}", "Give exchange_rate")
-    if record_on is None or pays_on is None:
+    if not given.has_needed:
         return None
     return Entitlement(market, record_on, pays_on, unit, rate, ex_on, lodge_by, closed,
                        int((withheld or 0) * MILLION))  # fmt: skip
@@ -49,7 +48,6 @@ def _entitlement(given: Fields, market: Market, currency: str) -> Entitlement | 
 
 def _form(given: Fields) -> DividendForm | None:
     """The form's own fields; each is read by the type it has there."""
-    before = len(given.problems)
     needed = ("issuer", "stock_code", "title", "announced_on", "year_end", "period_end",
               "registrar", "registrar_address")  # fmt: skip
     found: dict[str, Any] = {}
@@ -57,7 +55,7 @@ def _form(given: Fields) -> DividendForm | None:
         ask = given.need if name in needed else given.take
         found[name] = ask(name, _reader(kind))
     given.close()
-    if len(given.problems) > before:
+    if not given.is_sound:
         return None
     return DividendForm(**{name: value for name, value in found.items() if value is not None})
 

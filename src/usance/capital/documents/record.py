@@ -45,7 +45,7 @@ KINDS: dict[str, Kind] = {
 def read_record(given: Fields, currency: str) -> Record | None:
     """One entry, or None with the reasons kept."""
     kind = given.need("kind", text)
-    if kind is None:
+    if not given.has_needed:
         return None
     if kind not in KINDS:
         error: CodeError = unknown("kind", kind, KINDS, where=given.where("kind"))

@@ -19,13 +19,12 @@ PAID_FOR = (ShareKind.ISSUED, ShareKind.REPURCHASED, ShareKind.REISSUED)
 
 def read_shares(given: Fields, currency: str, kind: ShareKind) -> ShareChange | None:
     """A change of the register, in `shares` or in `ads` at the ratio of its day."""
-    before = len(given.problems)
     on, unit = given.need("on", day), currency_of(given, currency)
     shares = _shares(given, on)
     amount = given.take("amount", amount_of(unit, 0, INT64_MAX)) if kind in PAID_FOR else None
     programme = given.take("programme", text) if kind is ShareKind.REPURCHASED else None
     given.close()
-    if len(given.problems) > before or on is None or shares is None:
+    if not given.is_sound or shares is None:
         return None
     return made(given, lambda: ShareChange(
         kind, on, shares, unit, amount or 0, programme or "", where=given.where()))  # fmt: skip
@@ -33,28 +32,23 @@ def read_shares(given: Fields, currency: str, kind: ShareKind) -> ShareChange | 
 
 def read_programme(given: Fields, currency: str) -> Programme | None:
     """Leave to buy back shares."""
-    before = len(given.problems)
     name, unit = given.need("name", text), currency_of(given, currency)
     opens_on, closes_on = given.need("on", day), given.need("until", day)
     limit = given.need("limit", amount_of(unit, 1, INT64_MAX))
     given.close()
-    if len(given.problems) > before or name is None or limit is None:
+    if not given.is_sound:
         return None
-    assert opens_on is not None
-    assert closes_on is not None
     return made(given, partial(Programme, name, unit, limit, opens_on, closes_on, given.where()))
 
 
 def read_payment(given: Fields, currency: str) -> DividendPaid | None:
     """Money handed over for a dividend, in the currency it was declared in."""
-    before = len(given.problems)
     dividend, on = given.need("name", text), given.need("on", day)
     market, unit = given.need("market", one_of(Market)), currency_of(given, currency)
     amount = given.need("amount", amount_of(unit, 1, INT64_MAX))
     given.close()
-    if len(given.problems) > before or dividend is None or on is None or market is None:
+    if not given.is_sound:
         return None
-    assert amount is not None
     return DividendPaid(dividend, on, market, unit, amount, given.where())
 
 

@@ -61,14 +61,14 @@ def _repeated(examples: list[Example]) -> Iterator[DocumentError]:
 def _example(fields: Fields) -> Example | None:
     name = fields.need("id", text)
     inputs = fields.need("inputs", _mapping)
-    expected = fields.need("expected", _mapping)
+    expected = fields.need_or_none("expected", _mapping)
     title = fields.take("title", text)
     if expected is not None:
         for path, value in _leaves(expected, ("expected",)):
             if value is not None and type(value) is not int and not is_plain(value):
                 fix = "Give a number, or null where there is none yet"
                 fields.wrong(f"{value!r} is no answer", fix, *path)
-    if name is None or inputs is None or expected is None:
+    if not fields.has_needed or expected is None:
         return None
     return Example(name, title or "", inputs, expected, fields.where("id"))
 

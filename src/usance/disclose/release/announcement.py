@@ -93,7 +93,7 @@ def _outlook(given: Fields) -> Outlook | None:
     low, high = given.need("low", _number), given.need("high", _number)
     unit = given.take("unit", _one_of("unit", tuple(DECIMALS))) or "million"
     given.close()
-    if line is None or period is None or low is None or high is None:
+    if not given.has_needed:
         return None
     if low > high:
         given.wrong(f"{low} to {high} is no range", "Give the lower end first", "low")

@@ -112,10 +112,9 @@ def _allocation(given: Fields) -> Allocation | None:
     def read(value: Any, where: str) -> Allocation | None:
         if not isinstance(value, dict):
             return Allocation(read_order(value, where))
-        inner = given.inner("allocation")
-        assert inner is not None
+        inner = given.part(value, "allocation")
         order, sweep = inner.need("order", read_order), inner.take("sweep", one_of(Sweep))
         inner.close()
-        return None if order is None else Allocation(order, sweep or Sweep.BY_INSTALMENT)
+        return Allocation(order, sweep or Sweep.BY_INSTALMENT) if inner.has_needed else None
 
     return given.take("allocation", read)

@@ -129,8 +129,8 @@ def read_fact(
 ) -> Fact | None:
     """One fact, or None with the reasons kept; `position` is its reference if it has none."""
     before = len(given.problems)
-    kind = given.need("kind", one_of(FactKind))
-    effective_on = given.need("on", day)
+    kind = given.need_or_none("kind", one_of(FactKind))
+    effective_on = given.need_or_none("on", day)
     given.take("currency", lambda unit, where: check_currency(unit, currency, where))
     amount = _read_amount(given, kind, currency)
     arg = _read_arg(given, kind, refs, arg_key)

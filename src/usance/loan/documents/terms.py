@@ -181,9 +181,7 @@ def _check_coupon(given: Fields, values: dict[str, Any]) -> None:
 def _convention(given: Fields, value: Any, where: str, currency: str) -> Convention | None:
     if not isinstance(value, dict):
         return own_convention(value, where)
-    inner = given.inner("convention")
-    assert inner is not None
-    return read_convention(inner, currency)
+    return read_convention(given.part(value, "convention"), currency)
 
 
 def _nested_fields(given: Fields, currency: str) -> Iterator[tuple[str, Any]]:
@@ -201,7 +199,7 @@ def _percent_fees(given: Fields) -> Iterator[PercentFee]:
         component = fee.need("component", one_of(Component))
         basis, ppm = fee.need("of", one_of(FeeBasis)), fee.need("rate", _RATE)
         fee.close()
-        if component is not None and basis is not None and ppm is not None:
+        if fee.has_needed:
             yield PercentFee(component, basis, ppm)
 
 

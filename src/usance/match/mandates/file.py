@@ -116,7 +116,7 @@ def _period(given: Fields | None) -> Any:
         return None
     first, last = given.need("from", day), given.need("to", day)
     given.close()
-    return None if first is None or last is None else (first, last)
+    return (first, last) if given.has_needed else None
 
 
 def _platform(given: Fields | None, currency: str) -> Platform:
@@ -154,7 +154,7 @@ def _model_share(given: Fields) -> ModelShare | None:
     model = given.need("model", one_of(FundingModel))
     least, most = given.take("least", share), given.take("most", share)
     given.close()
-    if model is None:
+    if not given.has_needed:
         return None
     return ModelShare(model, least or 0, PPM if most is None else most)
 
@@ -248,7 +248,7 @@ def _minimum(given: Fields | None, currency: str) -> MinimumTake | None:
     amount = given.need("amount", amount_of(currency, 0, MAX_BUDGET_MINOR))
     fee = given.take("shortfall_fee", share)
     given.close()
-    if amount is None:
+    if not given.has_needed:
         return None
     return MinimumTake(amount) if fee is None else MinimumTake(amount, fee)
 
@@ -276,7 +276,7 @@ def _event(given: Fields, currency: str) -> Event | None:
     }
     value = given.need("value", readers[kind]) if kind in readers else 0
     given.close()
-    if at is None or source is None or kind is None or value is None:
+    if not given.has_needed:
         return None
     return Event(at, source, kind, value)
 

@@ -121,14 +121,16 @@ def targets_of(name_or_path: str | Path) -> Path:
 
 
 def _target(given: Fields, scenario: Scenario) -> Target | None:
-    figure = given.need("figure", _figure)
-    period = given.need("period", lambda value, where: parse_close_period(str(value), where=where))
+    figure = given.need_or_none("figure", _figure)
+    period = given.need_or_none(
+        "period", lambda value, where: parse_close_period(str(value), where=where)
+    )
     value = given.need("value", _published(figure, period, scenario.currency))
     tolerance = given.need("tolerance", rate_of(1, PPM))
     given.close()
     if figure is None or period is None or not _is_inside(given, figure, period, scenario):
         return None
-    if value is None or tolerance is None:
+    if not given.has_needed:
         return None
     unit = 1 if figure == "balance" else PPM
     return Target(figure, period, value / unit, tolerance / PPM, figure != "balance")

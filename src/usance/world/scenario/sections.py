@@ -190,8 +190,9 @@ def _later(given: Fields, product: Mapping[str, Part]) -> dict[int, tuple[Produc
     """The products of later months, each list under its first month."""
     inner = given.inner("products_from")
     found: dict[int, tuple[ProductMix, ...]] = {}
-    for written in inner.keys if inner is not None else ():
-        assert inner is not None
+    if inner is None:
+        return found
+    for written in inner.keys:
         mix = tuple(built(ProductMix, each, product) for each in inner.each(written))
         try:
             found[month(written, inner.where(written))] = tuple(filter(None, mix))
@@ -214,7 +215,7 @@ def read_later_funding(
     known = {each.model: each for each in first if each is not None}
     found: dict[int, tuple[Funding, ...]] = {}
     for each in given.each("funding_from"):
-        model, since = each.need("model", _MODEL), each.need("from", month)
+        model, since = each.need_or_none("model", _MODEL), each.need_or_none("from", month)
         earlier = known.get(model) if model is not None else None
         terms: dict[str, Any] = {n: each.take(key, read) for n, (key, read) in _FEES.items()}
         each.close()
