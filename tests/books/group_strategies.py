@@ -31,8 +31,8 @@ FUNCTIONS = st.sampled_from(["servicing_cost", "marketing", "administration"])
 PLAIN: tuple[tuple[K, dict[str, object]], ...] = (
     (K.COST_PAID, {}), (K.BANK_INTEREST, {}), (K.SUBSIDY, {}), (K.TAX_PAID, {}),
     (K.WITHHOLDING, {}), (K.INVESTMENT_MADE, {}), (K.INVESTMENT_RETURNED, {}),
-    (K.INVESTMENT_RESULT, {"asset": "other_later"}), (K.OUTSIDE_CONTRIBUTION, {}),
-    (K.OUTSIDE_DISTRIBUTION, {}), (K.DEPOSIT_PLACED, {"as": "restricted_cash"}),
+    (K.INVESTMENT_RESULT, {"asset": "other_non_current"}), (K.NON_CONTROLLING_CONTRIBUTION, {}),
+    (K.NON_CONTROLLING_DISTRIBUTION, {}), (K.DEPOSIT_PLACED, {"as": "restricted_cash"}),
     (K.DEPOSIT_PLACED, {"as": "security_deposits"}),
     (K.DEPOSIT_RETURNED, {"as": "restricted_cash"}),
     (K.REFERRAL_INVOICED, {"party": 8}), (K.USAGE_DELIVERED, {"party": 77}),
@@ -99,7 +99,9 @@ def _thing(draw: st.DrawFn, facts: Facts, number: int) -> None:
 def _deal(draw: st.DrawFn, facts: Facts, number: int) -> None:
     entity, on, minor = draw(ENTITIES), draw(DAYS), draw(MINOR)
     own = {"currency": draw(CURRENCIES), "deal": f"deal {number}"}
-    lender = draw(st.sampled_from(["trust_investors", "short_term_loans", "trust_investors_later"]))
+    lender = draw(
+        st.sampled_from(["trust_investors", "short_term_loans", "trust_investors_non_current"])
+    )
     count = draw(st.sampled_from(["actual/365", "30/360 monthly", "actual/360"]))
     facts.say(
         entity, K.FUNDING_RAISED, on, minor, lender=lender, rate="7.3%", day_count=count, **own
@@ -171,9 +173,9 @@ def _acquisition(draw: st.DrawFn, facts: Facts, _: int) -> None:
     currency = draw(CURRENCIES)
     lines = [{"account": name, "amount": _text(draw(st.integers(-10**6, 10**6)), currency)}
              for name in ("cash", "intangibles", "accrued", "loans")]  # fmt: skip
-    outside = _text(draw(MINOR), currency)
+    held = _text(draw(MINOR), currency)
     facts.say(PLATFORM, K.ACQUISITION, draw(DAYS), draw(MINOR), currency=currency,
-              acquired=OVERSEAS, lines=lines, outside=outside)  # fmt: skip
+              acquired=OVERSEAS, lines=lines, non_controlling=held)  # fmt: skip
 
 
 def _manual(draw: st.DrawFn, facts: Facts, _: int) -> None:

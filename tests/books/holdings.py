@@ -33,11 +33,11 @@ US_GAAP: Mapping[FundingModel, Mapping[str, str]] = {
         "borrowers_credit": "- overpaid",
         "financial_receivable": "guarantee_issued - guarantee_cancelled - guarantee_received"
         " - receivable_written_off - later_receivable",
-        "financial_receivable_later": "later_receivable",
+        "financial_receivable_non_current": "later_receivable",
         "financial_allowance": "receivable_written_off - recovered_guarantee"
         " - receivable_provision",
         "contract_assets": f"{_SERVICE} + contract_liability - later_contract",
-        "contract_assets_later": "later_contract",
+        "contract_assets_non_current": "later_contract",
         "contract_liabilities": "- contract_liability",
         "contract_allowance": _CONTRACT,
         "stand_ready": "guarantee_cancelled + guarantee_released - guarantee_issued",
@@ -61,7 +61,7 @@ US_GAAP: Mapping[FundingModel, Mapping[str, str]] = {
         "providers_recovery": "recovered_loan - cleared_recovery",
         "borrowers_credit": "- overpaid",
         "loans": "disbursed - principal_received - principal_written_off - later_loans",
-        "loans_later": "later_loans",
+        "loans_non_current": "later_loans",
         "accrued_interest": "interest_earned - interest_received - interest_written_off",
         "unearned_fee": "fee_earned + fee_written_off - upfront_fee - slices_received",
         "loan_allowance": "principal_written_off + interest_written_off - fee_written_off"
@@ -79,7 +79,7 @@ US_GAAP: Mapping[FundingModel, Mapping[str, str]] = {
         "payable_institutions": "cleared_institution - to_institution",
         "borrowers_credit": "- overpaid",
         "contract_assets": f"{_SERVICE} + contract_liability - later_contract",
-        "contract_assets_later": "later_contract",
+        "contract_assets_non_current": "later_contract",
         "contract_liabilities": "- contract_liability",
         "contract_allowance": _CONTRACT,
         "other_tax_payable": "- facilitation_vat - servicing_vat - penalty_vat",
@@ -117,7 +117,7 @@ IFRS: Mapping[tuple[FundingModel, IfrsAdjustment], Mapping[str, str]] = {
     },
     (OWN, IfrsAdjustment.ECL): {
         "loan_provision": "ifrs_loan_loss - ifrs_net_interest",
-        "loans_later": "ifrs_net_interest - ifrs_loan_loss",
+        "loans_non_current": "ifrs_net_interest - ifrs_loan_loss",
         "deferred_tax_asset": "ifrs_loan_loss_tax",
         "income_tax": "- ifrs_loan_loss_tax",
     },

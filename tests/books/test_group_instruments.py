@@ -108,7 +108,7 @@ def test_notes_bought_back_early_leave_a_gain() -> None:
 def test_a_bond_sold_early_leaves_a_loss() -> None:
     facts = Facts()
     facts.say(PLATFORM, K.BOND_BOUGHT, date(2023, 12, 31), 980_00, name="B", face="1000.00",
-              days=["2024-12-31"], asset="other_later")  # fmt: skip
+              days=["2024-12-31"], asset="other_non_current")  # fmt: skip
     facts.say(PLATFORM, K.BOND_PAID, date(2024, 7, 1), 985_00, **paid("whole", "B"))
     found = amounts(books_by(facts.facts, date(2024, 12, 31)))
     # Half of the discount of 20.00 was earned after 183 of 366 days.

@@ -196,7 +196,7 @@ def test_an_acquisition_brings_goodwill_and_outside_holders() -> None:
     facts = with_rates()
     facts.say(
         PLATFORM, GroupKind.ACQUISITION, date(2024, 1, 31), 800_00, acquired=OVERSEAS,
-        outside="200.00",
+        non_controlling="200.00",
         lines=[{"account": "cash", "amount": 300}, {"account": "intangibles", "amount": 450},
                {"account": "accrued", "amount": -50}],
     )  # fmt: skip
@@ -204,7 +204,7 @@ def test_an_acquisition_brings_goodwill_and_outside_holders() -> None:
     group = books.at(MARCH)
     assert group.amount("subsidiaries") == 0
     assert group.amount("goodwill") == 300_00  # 800 + 200 - 700, all within the same rate
-    assert group.amount("outside_holders") == -200_00
+    assert group.amount("non_controlling_interests") == -200_00
     assert group.amount("cash") == -500_00
 
 

@@ -158,8 +158,8 @@ def test_outside_holders_bear_their_share() -> None:
     end = books.at(ENDS[0])
     lost = end.amount("other_income") + end.amount("income_tax") + end.amount("exchange_result")
     assert lost > 0
-    assert abs(end.amount("outside_share") * 5 + lost) <= 5
-    assert end.amount("outside_holders") == -end.amount("outside_share")
+    assert abs(end.amount("non_controlling_income") * 5 + lost) <= 5
+    assert end.amount("non_controlling_interests") == -end.amount("non_controlling_income")
 
 
 def test_outside_shares_multiply_through_owners() -> None:
@@ -172,7 +172,7 @@ entities:
   - {number: 2, name: B, role: platform, owner: 1, share: 90%}
   - {number: 3, name: C, role: subsidiary, owner: 2, share: 80%}
 """)
-    assert [chain.outside_ppm(number) for number in (1, 2, 3)] == [0, 100_000, 280_000]
+    assert [chain.non_controlling_ppm(number) for number in (1, 2, 3)] == [0, 100_000, 280_000]
 
 
 def test_vat_is_paid_on_the_fifteenth_after_its_period() -> None:

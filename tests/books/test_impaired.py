@@ -56,7 +56,7 @@ def ecl(loan: Worked, *days: date) -> dict[str, int]:
 def test_net_interest_of_the_worked_loan() -> None:
     """B2 on 30 June, day 122: 32 days of 1.7111826 % a month on 7,758.15 − 6,500.00."""
     assert ecl(DEFAULTED, JUN) == {
-        "loans_later": 22_65, "loan_provision": -22_65,
+        "loans_non_current": 22_65, "loan_provision": -22_65,
         "income_tax": 3_40, "deferred_tax_asset": -3_40,
     }  # fmt: skip
 
@@ -64,7 +64,7 @@ def test_net_interest_of_the_worked_loan() -> None:
 @pytest.mark.parametrize(("day", "minor"), [(date(2024, 5, 29), 0), (date(2024, 5, 30), 71)])
 def test_it_begins_past_ninety_days(day: date, minor: int) -> None:
     """1,258.15 × 1.7111826 % × 12/365 is 0.71 a day."""
-    assert ecl(DEFAULTED, day).get("loans_later", 0) == minor
+    assert ecl(DEFAULTED, day).get("loans_non_current", 0) == minor
 
 
 def test_a_charge_off_ends_it() -> None:
@@ -89,7 +89,7 @@ def test_forgiven_principal_leaves_the_net_amount() -> None:
     waived = Fact(FactKind.WAIVED, date(2024, 6, 20), 1_500_00, ref=45, arg=0)
     facts = [*DEFAULTED.facts[:2], waived]
     found = ecl(replace(DEFAULTED, facts=facts), JUN)
-    assert 0 < found.get("loans_later", 0) < 22_65
+    assert 0 < found.get("loans_non_current", 0) < 22_65
 
 
 @pytest.mark.parametrize("path", ["late", "cured", "charge-off"])
@@ -105,7 +105,7 @@ def test_it_is_the_rate_on_what_the_accounts_hold(path: str, day: date) -> None:
         found @ matrix(FundingModel.ON_BALANCE_SHEET, tag)
         for tag in (IfrsAdjustment.NONE, IfrsAdjustment.EIR)
     )
-    names = ("loans", "loans_later", "accrued_interest", "unearned_fee", "loan_allowance")
+    names = ("loans", "loans_non_current", "accrued_interest", "unearned_fee", "loan_allowance")
     net = held(own, *names) + held(eir, "unearned_fee") - found[:, AMOUNTS.index("ifrs_loan_loss")]
     days = at[:, p.DAYS_PAST_DUE] - rules.numbers[STAGE_3]
     alive = (at[:, p.EVENT] == p.NO_EVENT) & (at[:, p.IS_SETTLED] == 0)

@@ -281,12 +281,12 @@ def test_every_check_of_single_loans_holds_on_the_way(ended: Ended, day: date) -
 
 
 SIGNED = {
-    "financial_receivable + financial_receivable_later": 1,
-    "contract_assets + contract_assets_later": 1,
-    "loans + loans_later": 1,
-    "financial_receivable_later": 1,
-    "contract_assets_later": 1,
-    "loans_later": 1,
+    "financial_receivable + financial_receivable_non_current": 1,
+    "contract_assets + contract_assets_non_current": 1,
+    "loans + loans_non_current": 1,
+    "financial_receivable_non_current": 1,
+    "contract_assets_non_current": 1,
+    "loans_non_current": 1,
     "stand_ready": -1,
     "contract_liabilities": -1,
 }

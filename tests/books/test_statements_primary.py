@@ -257,7 +257,7 @@ def test_equity_rolls_forward_by_reason() -> None:
     facts.say(PARENT, GroupKind.SHARES_REPURCHASED, date(2024, 1, 3), 50_00, quantity=10, **usd)
     facts.say(PARENT, GroupKind.DIVIDEND_DECLARED, date(2024, 1, 4), 20_00, name="d", **usd)
     facts.say(PLATFORM, GroupKind.SUBSIDY, date(2024, 1, 5), 90_00)
-    facts.say(OVERSEAS, GroupKind.OUTSIDE_CONTRIBUTION, date(2024, 1, 6), 90_00)
+    facts.say(OVERSEAS, GroupKind.NON_CONTROLLING_CONTRIBUTION, date(2024, 1, 6), 90_00)
     rolls = equity_roll_forwards(closed(facts.facts, [MARCH]), OPENED, MARCH)
     assert all(roll.difference == 0 for roll in rolls.values())
     assert rolls["Paid-in capital"].movements == (Movement("Issue of shares", 7_000_00),)
@@ -265,7 +265,9 @@ def test_equity_rolls_forward_by_reason() -> None:
     assert dict(rolls["Retained earnings"].movements) == {
         "Dividends": -140_00, "Net income": 90_00 - 13_50,
     }  # fmt: skip
-    assert rolls["Noncontrolling interests"].movements == (Movement("Outside holders", 90_00),)
+    assert rolls["Noncontrolling interests"].movements == (
+        Movement("Noncontrolling interests", 90_00),
+    )
     lines = equity_rows(rolls, "2024Q1")
     assert lines[-1].amount_minor == 90_00
 

@@ -32,7 +32,7 @@ facts:
   - {id: 2, kind: opening_balance, entity: 2, on: 2023-09-30, lines: [
      {account: cash, amount: 4000000.61}, {account: paid_in_capital, amount: -4000000.61}]}
   - {id: 3, kind: opening_balance, entity: 3, on: 2023-09-30, lines: [
-     {account: cash, amount: 1000000.49}, {account: outside_holders, amount: -200000.11},
+     {account: cash, amount: 1000000.49}, {account: non_controlling_interests, amount: -200000.11},
      {account: retained_earnings, amount: -800000.38}]}
   - {id: 4, kind: shares_issued, entity: 2, on: 2023-12-01, quantity: 1000000, amount: 500.00}
   - {id: 5, kind: grant, entity: 2, on: 2024-01-31, name: staff, award: restricted,

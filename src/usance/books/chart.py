@@ -48,7 +48,7 @@ class Account:
     kind: AccountKind
     line: str
     is_cash: bool = False
-    is_later: bool = False
+    is_non_current: bool = False
     """Falls due more than a year after the balance sheet."""
     within_group: bool = False
     """Sums to zero over the entities."""
@@ -111,13 +111,13 @@ def load_chart(path: Path = SHIPPED) -> Chart:
 def _account(name: str, given: Fields) -> Account | None:
     number = given.need("number", whole_of(1, _LAST_NUMBER))
     kind, line = given.need("kind", one_of(AccountKind)), given.need("line", text)
-    is_cash, is_later = bool(given.take("cash", truth)), bool(given.take("later", truth))
+    is_cash, is_non_current = (bool(given.take(key, truth)) for key in ("cash", "non_current"))
     within_group = bool(given.take("within_group", truth))
     related = given.take("related", text) or ""
     given.close()
     if not given.has_needed:
         return None
-    return Account(name, number, kind, line, is_cash, is_later, within_group, related)
+    return Account(name, number, kind, line, is_cash, is_non_current, within_group, related)
 
 
 def _contradictions(accounts: Mapping[str, Account]) -> Iterator[UsanceError]:

@@ -159,7 +159,7 @@ def close(
             raise_all(group.refusals(book, before), where="group facts")
             entries = group.entries(book, before, made.head)
             postings = pa.concat_tables([postings, entries])
-        with made.step("tax and outside holders"):
+        with made.step("tax and non-controlling interests"):
             everything = pa.concat_tables([postings_of(book, effective_closes(book)), postings])
             rest = group.rest(everything, made.head)
             postings = pa.concat_tables([postings, rest])

@@ -67,15 +67,15 @@ def loan_controls(findings: LoanFindings) -> list[Control]:
 
 
 BALANCES: Mapping[str, str] = {
-    "loans loans_later": "disbursed - principal_received - principal_written_off",
+    "loans loans_non_current": "disbursed - principal_received - principal_written_off",
     "accrued_interest": "interest_earned - interest_received - interest_written_off",
     "unearned_fee": "fee_earned + fee_written_off - upfront_fee - slices_received",
     "loan_allowance": "principal_written_off + interest_written_off - fee_written_off"
     " - recovered_loan - loan_provision",
     "stand_ready": "guarantee_cancelled + guarantee_released - guarantee_issued",
     "contingent": "paid_out - recovered_claim - contingent_provision",
-    "financial_receivable financial_receivable_later related_financial contract_assets"
-    " contract_assets_later related_contract related_later":
+    "financial_receivable financial_receivable_non_current related_financial contract_assets"
+    " contract_assets_non_current related_contract related_non_current":
         "guarantee_issued - guarantee_cancelled - guarantee_received - receivable_written_off"
         " + facilitation_earned + servicing_earned + contract_liability - service_received"
         " - contract_written_off + referral_fee",

@@ -1,4 +1,4 @@
-"""The group's part of a close: entries of its facts, tax, outside holders, statements, controls."""
+"""The group's part of a close: entries, tax, non-controlling interests, statements, controls."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ class GroupClose:
         )
 
     def rest(self, everything: pa.Table, head: CloseHead) -> pa.Table:
-        """Value-added tax paid, tax on income, and the share of outside holders."""
+        """Value-added tax paid, tax on income, and the share of non-controlling interests."""
         ledger = Ledger.of_postings(everything)
         lines, _ = closing_ledger(ledger, self.seen, self.entities, self.rates, self.day)
         return ledger_postings(lines, head, activity_codes(lines.rule, lines.account))

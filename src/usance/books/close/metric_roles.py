@@ -26,17 +26,17 @@ _NAMED = {
         "related_contract_allowance", "related_financial_allowance", "loan_allowance", "contingent",
     ),
 }  # fmt: skip
-_NOT_NON_GAAP = "pay_in_shares"
+_NOT_NON_GAAP = "share_based_compensation"
 
 
 def roles_of(chart: Chart) -> dict[str, dict[str, list[int]]]:
-    """Accounts by role; non-GAAP income leaves out what was paid in shares."""
+    """Accounts by role; non-GAAP income leaves out share-based compensation."""
     roles = {
         role: {"accounts": [chart[name].number for name in names]}
         for role, names in _NAMED.items()
     }  # fmt: skip
     results = (AccountKind.INCOME, AccountKind.EXPENSE)
-    shares = chart["outside_share"].number
+    shares = chart["non_controlling_income"].number
     earned = [each.number for each in chart if each.kind in results]
     owned = [each.number for each in chart if each.kind is AccountKind.EQUITY]
     paid = [rule.number for rule in load_group_rules() if rule.amount == _NOT_NON_GAAP]

@@ -9,7 +9,7 @@ r"""The companies of the group as data: who owns whom, in which currency each ke
 ... ''')
 >>> group.parent.name, group.platform.number, group[3].currency.label
 ('Example Holding', 2, 'CNY')
->>> group.outside_ppm(3)
+>>> group.non_controlling_ppm(3)
 200000
 """
 
@@ -55,7 +55,7 @@ class Entity:
     """The currency it works in; its books are kept in it."""
     owner: int = 0
     share_ppm: int = PPM
-    """What its owner in the group holds; the rest belongs to outside holders."""
+    """Held by its owner in the group; the rest is non-controlling interests."""
     tax_ppm: int = 0
     withholding_ppm: int = 0
     """Tax on its profits when they are paid out to the owner."""
@@ -89,8 +89,8 @@ class Entities:
         """The company that serves borrowers."""
         return next(each for each in self if each.role is Role.PLATFORM)
 
-    def outside_ppm(self, number: int) -> int:
-        """The share of outside holders in a company, through everyone between it and the parent."""
+    def non_controlling_ppm(self, number: int) -> int:
+        """The non-controlling interests in a company, through every owner up to the parent."""
         held, above = PPM, self[number]
         while above.owner:
             held = held * above.share_ppm // PPM

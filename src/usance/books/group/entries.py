@@ -33,9 +33,9 @@ def unbalanced(fact: GroupFact) -> dict[tuple[int, Currency], int]:
 
 
 def goodwill_minor(fact: GroupFact) -> int:
-    """What was paid, and what outside holders keep, beyond the net assets acquired."""
+    """Goodwill: price and non-controlling interests beyond the net assets acquired."""
     net = sum(line.minor for line in fact.detail["lines"])
-    return int(fact.amount_minor + fact.detail["outside"] - net)
+    return int(fact.amount_minor + fact.detail["non_controlling"] - net)
 
 
 def _written(fact: GroupFact, poster: Poster) -> Iterator[Line]:
@@ -55,7 +55,7 @@ def _rule(fact: GroupFact) -> GroupRule:
 
 
 def _acquisition(fact: GroupFact, poster: Poster) -> Iterator[Line]:
-    """The price in the acquirer's books; net assets, goodwill, outside holders in the other's."""
+    """The price in the acquirer's books; net assets and goodwill in those of the acquired."""
     rule = _rule(fact).number
     chart, on, price = poster.chart, fact.effective_on, fact.amount_minor
     paid = [(chart["subsidiaries"], price), (chart["cash"], -price)]
@@ -65,7 +65,7 @@ def _acquisition(fact: GroupFact, poster: Poster) -> Iterator[Line]:
     got += [
         (chart["goodwill"], goodwill_minor(fact)),
         (chart["subsidiaries"], -price),
-        (chart["outside_holders"], -fact.detail["outside"]),
+        (chart["non_controlling_interests"], -fact.detail["non_controlling"]),
     ]
     yield from poster.entry(
         rule, IfrsAdjustment.NONE, fact, fact.detail["acquired"], got, on, fact.currency

@@ -62,12 +62,12 @@ def _may(reader: Reader[Any], default: Any = None) -> Key:
 _entity = whole_of(1, 2**15 - 1)
 _lines = Key(r.lines_of)
 _cash = r.account_of("cash", "restricted_cash")
-_borrowed = r.account_of("trust_investors", "trust_investors_later", "short_term_loans")
+_borrowed = r.account_of("trust_investors", "trust_investors_non_current", "short_term_loans")
 _issued = r.account_of(
-    "trust_investors", "trust_investors_later", "short_term_loans", "other_long_term"
+    "trust_investors", "trust_investors_non_current", "short_term_loans", "other_long_term"
 )
 _invested = _may(
-    r.account_of("short_term_investments", "other_later"), default="short_term_investments"
+    r.account_of("short_term_investments", "other_non_current"), default="short_term_investments"
 )
 _lasting = r.account_of("property", "land_use_rights", "intangibles")
 _function = r.account_of("servicing_cost", "marketing", "administration")
@@ -164,14 +164,14 @@ FORMS: dict[GroupKind, Form] = {
         keys={
             "acquired": _need(_entity),
             "lines": _lines,
-            "outside": Key(lambda code: amount_of(code, 0), needed=False, default=0),
+            "non_controlling": Key(lambda code: amount_of(code, 0), needed=False, default=0),
         }
     ),
     GroupKind.CAPITAL_CONTRIBUTED: Form(keys=_to),
     GroupKind.GROUP_TRANSFER: Form(keys=_to),
     GroupKind.GROUP_DIVIDEND: Form(keys=_to),
-    GroupKind.OUTSIDE_CONTRIBUTION: _plain,
-    GroupKind.OUTSIDE_DISTRIBUTION: _plain,
+    GroupKind.NON_CONTROLLING_CONTRIBUTION: _plain,
+    GroupKind.NON_CONTROLLING_DISTRIBUTION: _plain,
     GroupKind.SHARES_ISSUED: Form(Sign.FREE, has_quantity=True),
     GroupKind.SHARES_REPURCHASED: Form(has_quantity=True, keys={"programme": _may(text)}),
     GroupKind.SHARES_RETIRED: Form(Sign.NONE, has_quantity=True),

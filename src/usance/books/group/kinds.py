@@ -56,12 +56,12 @@ class GroupKind(Code):
     ASSET_BOUGHT = 70
     ASSET_SOLD = 71
     ACQUISITION = 72
-    # Between the companies of the group, and outside holders.
+    # Between the companies of the group, and non-controlling interests.
     CAPITAL_CONTRIBUTED = 80
     GROUP_TRANSFER = 81
     GROUP_DIVIDEND = 82
-    OUTSIDE_CONTRIBUTION = 83
-    OUTSIDE_DISTRIBUTION = 84
+    NON_CONTROLLING_CONTRIBUTION = 83
+    NON_CONTROLLING_DISTRIBUTION = 84
     # The company's own shares.
     SHARES_ISSUED = 90
     SHARES_REPURCHASED = 91

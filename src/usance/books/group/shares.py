@@ -91,7 +91,7 @@ def holdings_of(facts: Iterable[GroupFact]) -> dict[str, tuple[GroupFact, Holdin
 
 
 def share_amounts(facts: Iterable[GroupFact], poster: Poster, day: date) -> Iterator[Amount]:
-    """Pay in shares under both frameworks, shares retired at their cost, dividends declared."""
+    """Share-based compensation of both frameworks, treasury cost, dividends declared."""
     given = list(facts)
     register = register_of(given)
     for granted, held in holdings_of(given).values():
@@ -99,7 +99,7 @@ def share_amounts(facts: Iterable[GroupFact], poster: Poster, day: date) -> Iter
     for each in given:
         if _leaves_treasury(each):
             own, cost = poster.entities[each.entity].currency, _cost_of(each, given, poster)
-            yield Amount("treasury_left", each, cost, each.effective_on, in_currency=own)
+            yield Amount("treasury_cost", each, cost, each.effective_on, in_currency=own)
         elif each.kind is GroupKind.DIVIDEND_DECLARED:
             yield Amount(each.kind.label, each, declared_minor(each, register, day),
                          each.effective_on)  # fmt: skip
@@ -139,8 +139,8 @@ def _pay(granted: GroupFact, held: Holding, day: date) -> Iterator[Amount]:
     theirs = split(cost_minor(held, IFRS, day), weights)
     for (function, _), us_gaap, ifrs in zip(held.grant.functions_ppm, ours, theirs, strict=True):
         accounts, on = {"function": _ACCOUNTS[function]}, granted.effective_on
-        yield Amount("pay_in_shares", granted, us_gaap, on, accounts)
-        yield Amount("pay_in_shares_difference", granted, ifrs - us_gaap, on, accounts)
+        yield Amount("share_based_compensation", granted, us_gaap, on, accounts)
+        yield Amount("share_based_compensation_difference", granted, ifrs - us_gaap, on, accounts)
 
 
 def _cost_of(left: GroupFact, facts: list[GroupFact], poster: Poster) -> int:

@@ -29,7 +29,7 @@ from usance.books.group.readers import account_of
 SHIPPED = Path(__file__).resolve().parents[1] / "data" / "tax.yaml"
 Balances = Mapping[str, int]
 """A trial balance: what each account holds, debit positive, in the entity's own currency."""
-_NOT_BEFORE_TAX = frozenset({"income_tax", "deferred_tax", "outside_share"})
+_NOT_BEFORE_TAX = frozenset({"income_tax", "deferred_tax", "non_controlling_income"})
 
 
 class Differences(NamedTuple):

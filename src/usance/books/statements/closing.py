@@ -1,4 +1,4 @@
-"""What a close adds once everything else is posted: tax paid over, tax on income, outside holders.
+"""Closing entries after all others: VAT paid over, income tax, non-controlling interests.
 
 Each is a cumulative amount made from the balances; the close posts its difference to what is
 posted already. They come in this order, since each looks at the ones before.
@@ -54,7 +54,10 @@ def tax_years(
     """Every entity's year so far; `ledger` holds everything but this close's tax."""
     given = list(facts)
     start = to_month(date(day.year, 1, 1)) - 1
-    rules = [*(number for name in TAXES for number in _numbers(name)), *_numbers("outside_share")]
+    rules = [
+        *(number for name in TAXES for number in _numbers(name)),
+        *_numbers("non_controlling_income"),
+    ]
     plain = ledger.without(rules)
     now = own_balances(plain, entities, rates, day)
     opening = last_of_month(start)
@@ -98,16 +101,20 @@ def tax_lines(years: Iterable[TaxYear], entities: Entities, day: date) -> GroupL
     )
 
 
-def outside_lines(ledger: Ledger, entities: Entities, rates: Rates, day: date) -> GroupLines:
-    """The share of outside holders in what their companies earned, under each framework."""
-    chart, rules = load_chart(), _numbers("outside_share")
+def non_controlling_lines(
+    ledger: Ledger, entities: Entities, rates: Rates, day: date
+) -> GroupLines:
+    """Income attributable to non-controlling interests, under each framework."""
+    chart, rules = load_chart(), _numbers("non_controlling_income")
 
     def lines() -> Iterator[Line]:
         balances = own_balances(ledger.without(rules), entities, rates, day)
         for (entity, tag), held in balances.items():
             earned = -sum(m for name, m in held.items() if not chart[name].kind.on_balance_sheet)
-            minor = half_up(earned * entities.outside_ppm(entity), MILLION)
-            yield from _lines("outside_share", entity, entities, minor, day, IfrsAdjustment(tag))
+            minor = half_up(earned * entities.non_controlling_ppm(entity), MILLION)
+            yield from _lines(
+                "non_controlling_income", entity, entities, minor, day, IfrsAdjustment(tag)
+            )
 
     return GroupLines.of(lines())
 
@@ -140,8 +147,10 @@ def closing_ledger(
     years = tax_years(Ledger.joined([ledger, vat]), facts, entities, rates, day)
     tax = _moved(ledger, tax_lines(years, entities, day), TAXES, day)
     so_far = Ledger.joined([ledger, vat, tax])
-    outside = outside_lines(so_far, entities, rates, day)
-    return Ledger.joined([vat, tax, _moved(ledger, outside, ["outside_share"], day)]), years
+    non_controlling = non_controlling_lines(so_far, entities, rates, day)
+    return Ledger.joined(
+        [vat, tax, _moved(ledger, non_controlling, ["non_controlling_income"], day)]
+    ), years
 
 
 def _moved(ledger: Ledger, now: GroupLines, names: Iterable[str], day: date) -> Ledger:

@@ -18,19 +18,19 @@ INCOME = "Net income"
 TRANSLATION = "Other comprehensive income"
 OTHER = "Other movements"
 _REASONS = {
-    "pay_in_shares": "Share-based compensation",
-    "pay_in_shares_difference": "Share-based compensation",
+    "share_based_compensation": "Share-based compensation",
+    "share_based_compensation_difference": "Share-based compensation",
     "dividend_declared": "Dividends",
     "shares_repurchased": "Repurchase of shares",
     "dividend_recorded": "Dividends",
-    "treasury_left": "Retirement and reissue of shares",
+    "treasury_cost": "Retirement and reissue of shares",
     "shares_reissued": "Retirement and reissue of shares",
     "shares_issued": "Issue of shares",
     "units_changed": "Issue of shares",
-    "outside_contribution": "Outside holders",
-    "outside_distribution": "Outside holders",
-    "acquisition": "Outside holders",
-    "outside_share": INCOME,
+    "non_controlling_contribution": "Noncontrolling interests",
+    "non_controlling_distribution": "Noncontrolling interests",
+    "acquisition": "Noncontrolling interests",
+    "non_controlling_income": INCOME,
 }
 
 

@@ -153,7 +153,7 @@ class _Reader:
                 own = {
                     account.name: int(side)
                     for account in self.chart
-                    if account.line == part and account.is_later == non_current
+                    if account.line == part and account.is_non_current == non_current
                 }
             if not own:
                 fix = "Correct it, or add one"

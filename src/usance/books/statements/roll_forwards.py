@@ -51,17 +51,17 @@ ACCOUNTS = {
     "Allowance for loans receivable": (("loan_allowance",), -1),
     "Allowance for financial assets receivable": (("financial_allowance",), -1),
     "Allowance for contract assets": (("contract_allowance",), -1),
-    "Loans receivable, principal": (("loans", "loans_later"), 1),
+    "Loans receivable, principal": (("loans", "loans_non_current"), 1),
     "Accrued interest": (("accrued_interest",), 1),
     "Unearned fees": (("unearned_fee",), -1),
     "Financial assets receivable, gross": (
-        ("financial_receivable", "financial_receivable_later"), 1,
+        ("financial_receivable", "financial_receivable_non_current"), 1,
     ),
-    "Contract assets, gross": (("contract_assets", "contract_assets_later"), 1),
+    "Contract assets, gross": (("contract_assets", "contract_assets_non_current"), 1),
     "Accounts receivable, gross": (("accounts_receivable",), 1),
     "Payable to institutions": (("payable_institutions",), -1),
     "Payable to investors of the consolidated trusts": (
-        ("trust_investors", "trust_investors_later"), -1,
+        ("trust_investors", "trust_investors_non_current"), -1,
     ),
     "Other tax payable": (("other_tax_payable",), -1),
 }  # fmt: skip

@@ -31,7 +31,7 @@ ACTIVITIES = {
     cash.INVESTING: Activity.INVESTING,
     cash.FINANCING: Activity.FINANCING,
 }
-PAY = "pay_in_shares"
+COMPENSATION = "share_based_compensation"
 ACCRUED = "Accrued expenses and other current liabilities"
 CONTRACT = "Contract liabilities"
 
@@ -118,7 +118,7 @@ class Exact:
         return {row.line: row.amount_minor for row in rows}
 
     def pay(self, before: date, day: date) -> int:
-        """The cost of pay in shares over some days."""
+        """The cost of share-based compensation over some days."""
         return self._pay(day) - self._pay(max(before, self.begins))
 
     def _pay(self, day: date) -> int:
@@ -139,8 +139,8 @@ class Exact:
 
 @cache
 def pay_rules() -> frozenset[int]:
-    """The rules that post pay in shares."""
-    return frozenset(rule.number for rule in group_rules_of(PAY))
+    """The rules that post share-based compensation."""
+    return frozenset(rule.number for rule in group_rules_of(COMPENSATION))
 
 
 def tags_of(statement: str) -> tuple[IfrsAdjustment, ...]:

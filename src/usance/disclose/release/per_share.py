@@ -82,7 +82,7 @@ class PerShareFigures:
         return int(round_to(value, step, rounding.method) / step)
 
     def adjusted(self, spans: list[tuple[Span, bool]]) -> Iterator[Figure]:
-        """Income without pay in shares, its margins, and its figure per ADS."""
+        """Income without share-based compensation, its margins, and its figure per ADS."""
         columns = [(span, False, *self._incomes(span, False)) for span, _ in spans]
         columns += [
             (span, True, *self._incomes(span, True))

@@ -105,7 +105,7 @@ class Printed:
         }  # fmt: skip
 
     def pay(self, before: date, day: date) -> int:
-        """Pay in shares."""
+        """Share-based compensation."""
 
         def so_far(start: date, end: date) -> Values:
             return {("", ""): self.rounded(self.exact.pay(start, end))}
@@ -183,10 +183,13 @@ class Printed:
     def _operations(self, start: date, day: date) -> Values:
         exact = self.exact.flow(OPERATIONS, start, day)
         leaves = self._leaves(OPERATIONS, exact)
-        outside = NON_CONTROLLING, "TOTAL EQUITY"
-        moved = self.exact.sheet(SHEET, day)[outside] - self.exact.sheet(SHEET, start)[outside]
+        non_controlling = NON_CONTROLLING, "TOTAL EQUITY"
+        moved = (
+            self.exact.sheet(SHEET, day)[non_controlling]
+            - self.exact.sheet(SHEET, start)[non_controlling]
+        )
         if moved == -exact[MINORITY]:
-            leaves[MINORITY] = self.sheet(start)[outside] - self.sheet(day)[outside]
+            leaves[MINORITY] = self.sheet(start)[non_controlling] - self.sheet(day)[non_controlling]
         return self.footed(self.lines(OPERATIONS), leaves)
 
     def _translation(self, start: date, day: date) -> Values:
@@ -268,9 +271,9 @@ class Printed:
         tax = next(line.key for line in lines if line.parent == "Net income" and not line.is_total)
         if real[0] == exact[tax]:
             leaves[tax] = self._deferred(sheet, now) - self._deferred(sheet, then)
-        outside = NON_CONTROLLING, "TOTAL EQUITY"
+        non_controlling = NON_CONTROLLING, "TOTAL EQUITY"
         if real[1] == -exact[MINORITY]:
-            leaves[MINORITY] = then[outside] - now[outside]
+            leaves[MINORITY] = then[non_controlling] - now[non_controlling]
         made = self.footed(lines, leaves)
         if real[2] == exact[ATTRIBUTABLE, ""]:
             rest = self._earned(sheet, now) - self._earned(sheet, then) - made[ATTRIBUTABLE, ""]
@@ -278,12 +281,12 @@ class Printed:
         return self.footed(lines, leaves)
 
     def _moves(self, sheet: str, start: date, day: date) -> tuple[int, int, int]:
-        """What deferred tax, outside holders and retained earnings of an adjustment moved by."""
+        """Movements of deferred tax, non-controlling interests and retained earnings."""
         now, then = self.exact.sheet(sheet, day), self.exact.sheet(sheet, start)
-        outside = NON_CONTROLLING, "TOTAL EQUITY"
+        non_controlling = NON_CONTROLLING, "TOTAL EQUITY"
         return (
             self._deferred(sheet, now) - self._deferred(sheet, then),
-            now[outside] - then[outside],
+            now[non_controlling] - then[non_controlling],
             self._earned(sheet, now) - self._earned(sheet, then),
         )
 

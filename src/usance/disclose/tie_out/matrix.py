@@ -123,7 +123,7 @@ class Matrix:
     def _other_equity(self, column: str, start: str, end: str) -> tuple[Term, ...]:
         """Equity lines that an adjustment moves without income: premiums, reserves.
 
-        Retained earnings and outside holders are where its income goes.
+        Retained earnings and non-controlling interests are where its income goes.
         """
         outside = self.table.profile.concepts["noncontrolling"].line
         terms: list[Term] = []

@@ -18,7 +18,7 @@ from usance.base.documents import parse_yaml
 from usance.base.money import Money, half_up
 from usance.base.rates import PPB
 
-_AMOUNTS = ("amount", "face", "costs", "outside", "never_paid", "bought")
+_AMOUNTS = ("amount", "face", "costs", "non_controlling", "never_paid", "bought")
 _COUNTS = ("quantity", "units", "units_each", "shares")
 """Numbers of shares and awards; so many events of a price are counted by the run itself."""
 _BALANCED = ("opening_balance", "manual_entry")
