@@ -57,7 +57,7 @@ def _of_view(loans: LoanColumns, seen: Any) -> dict[str, I64]:
 
 
 def _of_position(position: I64) -> dict[str, I64]:
-    at = in_slices(position)
+    at = in_fee_instalments(position)
     whole = {
         "dpd": p.DAYS_PAST_DUE, "settled": p.IS_SETTLED, "event_cleared": p.EVENT_CLEARED,
         "fee_ppm": p.FEE_PPM, "term_days": p.TERM_DAYS, "elapsed_days": p.EARNED_DAYS,
@@ -67,11 +67,12 @@ def _of_position(position: I64) -> dict[str, I64]:
         "originated": p.PRINCIPAL, "principal": p.OUTSTANDING, "upfront_fee": p.UPFRONT,
         "guarantee_fee": p.GUARANTEE, "service_fee": p.SERVICE, "overpaid": p.OVERPAID,
         "cleared_overpaid": p.CLEARED_OVERPAID, "earned_interest": p.EARNED_INTEREST,
-        "earned_slices": p.EARNED_SLICES, "earned_fee": p.EARNED_FEE,
+        "earned_fee_instalments": p.EARNED_FEE_INSTALMENTS, "earned_fee": p.EARNED_FEE,
         "earned_fee_ifrs": p.EARNED_FEE_IFRS, "due_guarantee": p.DUE_GUARANTEE,
         "due_service": p.DUE_SERVICE, "compensated": p.COMPENSATED,
-        "later_principal": p.LATER_PRINCIPAL, "later_guarantee": p.LATER_GUARANTEE,
-        "later_service": p.LATER_SERVICE,
+        "non_current_principal": p.NON_CURRENT_PRINCIPAL,
+        "non_current_guarantee": p.NON_CURRENT_GUARANTEE,
+        "non_current_service": p.NON_CURRENT_SERVICE,
     }  # fmt: skip
     for place, part in enumerate(p.PARTS):
         money |= {f"paid_{part}": p.PAID + place, f"before_{part}": p.BEFORE + place,
@@ -80,11 +81,11 @@ def _of_position(position: I64) -> dict[str, I64]:
     return made | {f"{name}_minor": at[:, place] for name, place in money.items()}
 
 
-def in_slices(position: I64) -> I64:
-    """Fees earned below zero taken from the slices they are earned with, as a tape tells them."""
+def in_fee_instalments(position: I64) -> I64:
+    """Fees earned below zero taken from the instalments they are earned with, as on a tape."""
     at = position.copy()
     below = -np.minimum(0, np.minimum(at[:, p.EARNED_FEE], at[:, p.EARNED_FEE_IFRS]))
-    at[:, p.EARNED_SLICES] -= below
+    at[:, p.EARNED_FEE_INSTALMENTS] -= below
     at[:, p.EARNED_FEE] += below
     at[:, p.EARNED_FEE_IFRS] += below
     return at

@@ -15,7 +15,7 @@ import pytest
 
 from tests.books.lives import BORROWED, PATHS, lives
 from tests.books.small_book import close_all, make_book, worked_loans
-from tests.books.tape_books import exported, in_slices, write_parquet
+from tests.books.tape_books import exported, in_fee_instalments, write_parquet
 from tests.books.worked import PARAMETERS, columns
 from usance.base.arrays import I64
 from usance.base.book import Book
@@ -119,11 +119,11 @@ def test_positions_of_random_lives(model: FundingModel, tmp_path: Path) -> None:
             day, here = last_of_month(each), month == each
             cutoff = np.full(len(loans), to_day(day) - 1, np.int32)
             at = positions(loans, Policies.at(day, PARAMETERS), day, cutoff, 0, len(loans))
-            _same(found[here], in_slices(at[row[here]]), f"{model.label} {path} {day}")
+            _same(found[here], in_fee_instalments(at[row[here]]), f"{model.label} {path} {day}")
 
 
 _LOOSE = {p.EARN_MONTH, p.EARNED_DAYS, p.DUE_SERVICE, p.DUE_GUARANTEE, p.EARNED_INTEREST,
-          p.EARNED_SLICES, p.EARNED_FEE, p.EARNED_FEE_IFRS}  # fmt: skip
+          p.EARNED_FEE_INSTALMENTS, p.EARNED_FEE, p.EARNED_FEE_IFRS}  # fmt: skip
 """Nothing asks for them once a loan has been repaid."""
 
 

@@ -266,8 +266,8 @@ def test_notes_say_what_was_assumed(tmp_path: Path) -> None:
 
 def test_what_is_due_after_a_year_by_days(tmp_path: Path) -> None:
     _, field = seen(tmp_path, [row | {"term_days": 365 * 2 + 21} for row in plain()[:1]])
-    assert field["later_principal"] == [45000]
-    assert field["later_service"] == [1590]
+    assert field["non_current_principal"] == [45000]
+    assert field["non_current_service"] == [1590]
 
 
 def test_effective_interest_with_terms(tmp_path: Path) -> None:

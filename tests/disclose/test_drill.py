@@ -27,7 +27,7 @@ from usance.disclose.release.publication import release_of
 from usance.measure.expressions import Amount
 
 RECEIVED = (
-    "to_institution", "principal_received", "interest_received", "slices_received",
+    "to_institution", "principal_received", "interest_received", "fee_instalments_received",
     "guarantee_received", "service_received", "penalty_received", "overpaid", "recovered_claim",
     "recovered_guarantee", "recovered_service", "recovered_loan", "recovered_other",
 )  # fmt: skip

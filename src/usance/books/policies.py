@@ -1,8 +1,8 @@
 """Accounting policies of one close: dated parameters, expectations and loss rates as arrays.
 
 The numbers come from parameters in force at the close (`Policies.at`); what is estimated from the
-portfolio, the share of slices lost to prepayment and the loss rates of each pool, is added by the
-close (`usance.books.losses`).
+portfolio, the share of fee instalments lost to prepayment and the loss rates of each pool, is added
+by the close (`usance.books.losses`).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Policies:
     numbers: NDArray[np.int64]
     non_accrual_days: int
     lost_ppm: NDArray[np.int64] = field(default_factory=lambda: np.zeros((1, 1), np.int64))
-    """By segment and month, the share of slices not yet due expected to be lost to prepayment."""
+    """By segment and month, the share of fee instalments not yet due expected to be lost."""
     first_month: int = 0
     """The month of the first column of `lost_ppm`."""
     rates_ppb: NDArray[np.int64] = field(default_factory=_no_rates)

@@ -31,7 +31,7 @@ from usance.base.parameters import Parameters, trace
 from usance.base.segments import segment_model
 from usance.base.step import Step, written_to_folder
 from usance.base.tables import table
-from usance.books.close.carry_forward import Carried, keep_over, left_path
+from usance.books.close.carry_forward import CarryForward, keep_carry_forward, open_loans_path
 from usance.books.close.closes import (
     CLOSED,
     CloseRef,
@@ -90,8 +90,8 @@ class Closing:
     notes: list[str] = field(default_factory=list)
     controls: list[Control] = field(default_factory=list)
     loans: int = 0
-    left: dict[int, str] = field(default_factory=dict)
-    """By shard, the SHA-256 of what is kept of loans that are not over."""
+    open_loans: dict[int, str] = field(default_factory=dict)
+    """By shard, the SHA-256 of the file of its open loans."""
     losses: dict[str, Any] = field(default_factory=dict)
 
     @contextmanager
@@ -128,7 +128,7 @@ def close(
     """Close a period of a book, or raise what stands against it; nothing is half done.
 
     A book that keeps its loans as a tape is closed from it; `tape` spares reading it again. Loans
-    that were over at the close before are not read again, unless the `whole` book is to be.
+    fully settled at the close before are not read again, unless the `whole` book is to be.
     """
     ref, before = begin(book, period)
     moment = known_at or latest_booking(book)
@@ -143,7 +143,7 @@ def close(
     with trace() as reads, book.writing() as step:
         base = Policies.at(period.last_day, made.parameters)
         with made.step("cut-off"):
-            scope = _scope(made, tape, None if whole else Carried.of(book, before, base))
+            scope = _scope(made, tape, None if whole else CarryForward.of(book, before, base))
         with made.step("cohorts and exposures"):
             exposure = exposure_of(scope, base, progress)
         with made.step("expected losses"):
@@ -172,8 +172,8 @@ def close(
         with made.step("books"):
             _write(made, step, postings, sums, scope, estimates)
             if not holds_tape(book):
-                over = sums.left(scope, exposure.pools)
-                keep_over(step, book, ref, base, over, made.left)
+                settled = sums.carry_forward(scope, exposure.pools)
+                keep_carry_forward(step, book, ref, base, settled, made.open_loans)
             _finish(made, step, [read.name for read in reads])
     return made
 
@@ -189,12 +189,12 @@ def latest_booking(book: Book) -> datetime:
     return max(moments)
 
 
-def _scope(made: Closing, tape: TapeLoans | None, carried: Carried | None) -> Scope:
+def _scope(made: Closing, tape: TapeLoans | None, carry_forward: CarryForward | None) -> Scope:
     index = cell_index(made.book)
     lag = made.parameters.at("servicing.clearing_lag", made.period.last_day).integer
     scope = Scope(
         made.book, made.period.last_day, made.known_at, made.period.months, index,
-        Sources.of(made.book), lag, shares_of(made.book, index), carried,
+        Sources.of(made.book), lag, shares_of(made.book, index), carry_forward,
     )  # fmt: skip
     if not holds_tape(made.book):
         return scope
@@ -206,8 +206,8 @@ def _scope(made: Closing, tape: TapeLoans | None, carried: Carried | None) -> Sc
 def _estimate(made: Closing, base: Policies, exposure: Exposure) -> tuple[Policies, pa.Table]:
     """Policies with their estimates, and the rows of the `estimates` table."""
     day, pools, found = made.period.last_day, exposure.pools, exposure.triangle
-    assumed = made.parameters.at("accounting.slices_lost", day).integer
-    shares = lost_shares(exposure.slices, assumed)
+    assumed = made.parameters.at("accounting.fee_instalments_lost", day).integer
+    shares = lost_shares(exposure.fee_instalments, assumed)
     earlier = [
         (each, made.book.read("estimates", folder=each.folder))
         for each in effective_closes(made.book)
@@ -259,7 +259,7 @@ def _subledger(made: Closing, scope: Scope, pools: Pools, policies: Policies, st
     """The second pass over the loans; their subledger goes to the book piece by piece."""
 
     def written(number: int) -> tuple[Sums, FileEntry, Path]:
-        own, file = Sums.nothing(scope, pools), step.aside()
+        own, file = Sums.zero(scope, pools), step.aside()
         parts = subledger_parts(
             scope, scope.shard(number), made.ref.close_no, pools, policies, own, made.progress
         )
@@ -273,8 +273,8 @@ def _subledger(made: Closing, scope: Scope, pools: Pools, policies: Policies, st
     for number, (own, entry, file) in zip(numbers, shards, strict=True):
         sums.add(own)
         step.take(SUBLEDGER, entry, file)
-        if own.open_still:
-            made.left[number] = step.keep(left_path(number), own.open_still)
+        if own.open_loans:
+            made.open_loans[number] = step.keep(open_loans_path(number), own.open_loans)
     made.loans = sums.loans
     made.controls += loan_controls(sums.findings)
     made.controls += merged(iter(sums.sampled))

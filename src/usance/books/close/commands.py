@@ -30,9 +30,7 @@ def close(
         str | None,
         typer.Option(metavar="MOMENT", help="Leave out what was booked after this."),
     ] = None,
-    whole: Annotated[
-        bool, typer.Option("--whole", help="Read loans again that were over before.")
-    ] = False,
+    whole: Annotated[bool, typer.Option("--whole", help="Read fully settled loans again.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Close a period: every step is executed, timed and shown; a failed control stops it."""

@@ -69,7 +69,7 @@ def loan_controls(findings: LoanFindings) -> list[Control]:
 BALANCES: Mapping[str, str] = {
     "loans loans_non_current": "disbursed - principal_received - principal_written_off",
     "accrued_interest": "interest_earned - interest_received - interest_written_off",
-    "unearned_fee": "fee_earned + fee_written_off - upfront_fee - slices_received",
+    "unearned_fee": "fee_earned + fee_written_off - upfront_fee - fee_instalments_received",
     "loan_allowance": "principal_written_off + interest_written_off - fee_written_off"
     " - recovered_loan - loan_provision",
     "stand_ready": "guarantee_cancelled + guarantee_released - guarantee_issued",
@@ -90,7 +90,7 @@ BALANCES: Mapping[str, str] = {
     "providers_institution providers_principal providers_interest providers_fees"
     " providers_recovery":
         "to_institution - cleared_institution + principal_received - cleared_principal"
-        " + interest_received - cleared_interest + slices_received + guarantee_received"
+        " + interest_received - cleared_interest + fee_instalments_received + guarantee_received"
         " + service_received + penalty_received + overpaid + recovered_guarantee"
         " + recovered_service + recovered_other - cleared_fees + recovered_claim"
         " + recovered_loan - cleared_recovery",

@@ -1,4 +1,4 @@
-"""The first pass of a close over its loans: what is at risk by pool, and how cohorts have done."""
+"""Exposure of a close, its first pass over the loans: principal by pool, outcomes of cohorts."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import numpy as np
 from usance.base.arrays import I64
 from usance.base.compiled import available_cores, in_threads
 from usance.base.concurrency import parallel_map
-from usance.books.close.carry_forward import Over
+from usance.books.close.carry_forward import SettledSums
 from usance.books.close.scope import Pools, Progress, Scope, no_progress
-from usance.books.kernel.sums import add_exposures, add_slices
-from usance.books.loans.measurement import Room, positions
+from usance.books.kernel.sums import add_exposures, add_fee_instalments
+from usance.books.loans.measurement import Workspace, positions
 from usance.books.loans.shards import Shard
 from usance.books.losses.stages import STAGES
 from usance.books.policies import Policies
@@ -22,29 +22,29 @@ from usance.measure.triangles import Triangle
 
 @dataclass(slots=True)
 class Exposure:
-    """What the first pass finds: the cohort triangle, and sums in its pools."""
+    """The cohort triangle, and sums in its pools."""
 
     triangle: Triangle
     pools: Pools
     minor: I64
     """Outstanding principal [stage, pool]."""
-    slices: I64
-    """Of settled loans by segment: count, service slices, and those collected."""
+    fee_instalments: I64
+    """Of settled loans by segment: count, service fees, and the part collected."""
 
-    def taken_back(self) -> Exposure:
+    def negated(self) -> Exposure:
         """The same, to be subtracted."""
-        return Exposure(self.triangle.taken_back(), self.pools, -self.minor, -self.slices)
+        return Exposure(self.triangle.taken_back(), self.pools, -self.minor, -self.fee_instalments)
 
 
 def exposure_of(scope: Scope, policies: Policies, progress: Progress = no_progress) -> Exposure:
-    """The first pass: the triangle, exposures and slices of all shards."""
+    """The first pass: the triangle, exposures and fee instalments of all shards."""
     numbers = scope.shards()
 
     def found(number: int) -> tuple[Shard, list[Exposure]]:
         shard = scope.read(number)
         own = [_exposure_of_shard(scope, shard, policies)]
-        if shard.then is not None:
-            own.append(_exposure_of_shard(scope, shard.then, policies).taken_back())
+        if shard.reopened is not None:
+            own.append(_exposure_of_shard(scope, shard.reopened, policies).negated())
         return shard, own
 
     parts = []
@@ -52,8 +52,8 @@ def exposure_of(scope: Scope, policies: Policies, progress: Progress = no_progre
         progress("exposures", done, len(numbers))
         parts += own
         scope.keep(numbers[done], shard)
-    if scope.carried is not None:
-        parts.append(_exposure_over(scope.carried.over, scope.day))
+    if scope.carry_forward is not None:
+        parts.append(_exposure_of_settled(scope.carry_forward.settled, scope.day))
     whole = Triangle.together([part.triangle for part in parts]) if parts else _NO_TRIANGLE
     pools = Pools.of(whole)
     made = _no_exposure(whole, pools)
@@ -62,7 +62,7 @@ def exposure_of(scope: Scope, policies: Policies, progress: Progress = no_progre
         cohorts = np.tile(part.pools.cohorts, len(rows))
         places = pools.pool(np.repeat(rows, len(part.pools.cohorts)), cohorts)
         np.add.at(made.minor.T, places, part.minor.T)
-        np.add.at(made.slices, rows, part.slices)
+        np.add.at(made.fee_instalments, rows, part.fee_instalments)
     return made
 
 
@@ -79,12 +79,12 @@ def _no_exposure(found: Triangle, pools: Pools) -> Exposure:
     )
 
 
-def _exposure_over(over: Over, day: date) -> Exposure:
-    """What loans that are over add: nothing at risk, but the history of their cohorts."""
-    found = over.told.triangle(day)
+def _exposure_of_settled(settled: SettledSums, day: date) -> Exposure:
+    """Exposure of settled loans: nothing at risk, but the history of their cohorts."""
+    found = settled.outcomes.triangle(day)
     made = _no_exposure(found, Pools.of(found))
-    for segment, held in over.slices.items():
-        made.slices[np.searchsorted(made.pools.segments, segment)] += held
+    for segment, held in settled.fee_instalments.items():
+        made.fee_instalments[np.searchsorted(made.pools.segments, segment)] += held
     return made
 
 
@@ -92,23 +92,23 @@ def _exposure_of_shard(scope: Scope, shard: Shard, policies: Policies) -> Exposu
     found = scope.triangle(shard)
     made = _no_exposure(found, Pools.of(found))
     loans = made.pools.placed(shard.loans, shard.cohort)
-    room = Room()
+    workspace = Workspace()
 
     def piece(start: int, stop: int) -> tuple[I64, I64]:
-        at = room.positions[: stop - start]
+        at = workspace.positions[: stop - start]
         positions(loans, policies, shard.day, shard.cutoffs, start, stop, whole=False, out=at)
-        exposure, slices = np.zeros_like(made.minor), np.zeros_like(made.slices)
+        exposure, fees = np.zeros_like(made.minor), np.zeros_like(made.fee_instalments)
         add_exposures(at, policies.numbers, loans.pool[start:stop], exposure)
-        add_slices(at, loans.segment[start:stop], slices)
-        return exposure, slices
+        add_fee_instalments(at, loans.segment[start:stop], fees)
+        return exposure, fees
 
-    for exposure, slices in in_threads(piece, len(loans)):
+    for exposure, fees in in_threads(piece, len(loans)):
         made.minor += exposure
-        made.slices += slices
+        made.fee_instalments += fees
     exact = scope.exact(shard, policies, made.pools)
     if len(exact):
         segment = made.pools.segment(exact.segment_no)
         pool = made.pools.pool(segment, exact.cohort)
         add_exposures(exact.positions, policies.numbers, pool, made.minor)
-        add_slices(exact.positions, segment, made.slices)
+        add_fee_instalments(exact.positions, segment, made.fee_instalments)
     return made

@@ -1,9 +1,9 @@
 """The loans' part of a close: two passes over the shards, in pieces that fit in memory.
 
 The first pass sums exposures by pool, which the estimates need; the second makes every loan's
-amounts, writes them as the subledger and sums them by cell. Both leave out loans that were over at
-the close before and begin with its sums of them. Nothing depends on the order of shards or on
-threads: all sums are of integers.
+amounts, writes them as the subledger and sums them by cell. Both leave out loans that were fully
+settled at the close before and begin with its sums of them. Nothing depends on the order of shards
+or on threads: all sums are of integers.
 """
 
 from __future__ import annotations
@@ -17,18 +17,17 @@ from numpy.typing import NDArray
 
 from usance.base.arrays import I32, I64
 from usance.base.compiled import in_threads
-from usance.books.close.carry_forward import Over
+from usance.books.close.carry_forward import SettledSums
 from usance.books.close.controls import Control
 from usance.books.close.recomputation import implausible_guarantees, recomputed
 from usance.books.close.scope import Pools, Progress, Scope, no_progress
-from usance.books.kernel.settled import over_rows
-from usance.books.kernel.sums import add_amounts, add_slices
+from usance.books.kernel.sums import add_amounts, add_fee_instalments, mark_fully_settled
 from usance.books.loans.amounts import AMOUNTS, SUBLEDGER
 from usance.books.loans.checks import LoanFindings
 from usance.books.loans.co_funding import parts_of
-from usance.books.loans.cohorts import Told, told_of
+from usance.books.loans.cohorts import CohortOutcomes, cohort_outcomes
 from usance.books.loans.exact import ExactLoans
-from usance.books.loans.measurement import LoanColumns, Room, amounts_of_positions, positions
+from usance.books.loans.measurement import LoanColumns, Workspace, amounts_of_positions, positions
 from usance.books.loans.shards import Shard
 from usance.books.policies import Policies
 
@@ -38,71 +37,75 @@ PIECE = 1 << 17
 
 @dataclass(slots=True)
 class Sums:
-    """What the second pass sums: amounts by cell and by whether the loan is of this period."""
+    """Sums of the second pass: amounts by cell, loans of this period apart."""
 
     cells: I64
     """[cell × 2 + is_new, amount]"""
-    over: I64
-    """The same of loans that are over: none of them is new to a later close."""
-    slices: I64
-    """Of loans that are over, by segment: count, service slices, and those collected."""
-    told: Told
-    """What became of loans that are over."""
+    settled: I64
+    """The same of fully settled loans: none of them is new to a later close."""
+    fee_instalments: I64
+    """Of fully settled loans, by segment: count, service fees, and the part collected."""
+    outcomes: CohortOutcomes
+    """Of fully settled loans."""
     findings: LoanFindings = field(default_factory=LoanFindings)
     loans: int = 0
-    loans_over: int = 0
+    loans_settled: int = 0
     sampled: list[list[Control]] = field(default_factory=list)
-    """Of each shard, what an auditor would recompute."""
+    """Of each shard, the controls of its recomputed sample."""
     implausible: list[int] = field(default_factory=list)
     """Sampled loans whose guarantee is stated above what it can be worth."""
-    open_still: bytes = b""
-    """Of one shard, the loans that are not over, as they are kept for the next close."""
+    open_loans: bytes = b""
+    """Of one shard, the file of its open loans for the next close."""
 
     @classmethod
-    def nothing(cls, scope: Scope, pools: Pools) -> Sums:
+    def zero(cls, scope: Scope, pools: Pools) -> Sums:
         """Of no loans."""
         cells = np.zeros((2 * len(scope.index.cells), len(AMOUNTS)), np.int64)
         return cls(
-            cells, cells.copy(), np.zeros((len(pools.segments), 3), np.int64), Told.nothing()
+            cells,
+            cells.copy(),
+            np.zeros((len(pools.segments), 3), np.int64),
+            CohortOutcomes.empty(),
         )
 
     @classmethod
     def of(cls, scope: Scope, pools: Pools) -> Sums:
-        """Nothing yet but what is carried over."""
-        made = cls.nothing(scope, pools)
-        if scope.carried is None:
+        """Sums that begin with those carried forward."""
+        made = cls.zero(scope, pools)
+        if scope.carry_forward is None:
             return made
-        over = scope.carried.over
+        settled = scope.carry_forward.settled
         place = {int(cell): row for row, cell in enumerate(scope.index.cells.cell)}
-        for cell, held in over.cells.items():
-            made.over[2 * place[cell]] = held
-        for segment, held in over.slices.items():
-            made.slices[np.searchsorted(pools.segments, segment)] += held
-        made.cells += made.over
-        made.told, made.loans, made.loans_over = over.told, over.loans, over.loans
+        for cell, held in settled.cells.items():
+            made.settled[2 * place[cell]] = held
+        for segment, held in settled.fee_instalments.items():
+            made.fee_instalments[np.searchsorted(pools.segments, segment)] += held
+        made.cells += made.settled
+        made.outcomes = settled.outcomes
+        made.loans = made.loans_settled = settled.loans
         return made
 
     def add(self, shard: Sums) -> None:
         """Add those of a shard."""
         self.cells += shard.cells
-        self.over += shard.over
-        self.slices += shard.slices
-        self.told = self.told.joined(shard.told)
+        self.settled += shard.settled
+        self.fee_instalments += shard.fee_instalments
+        self.outcomes = self.outcomes.joined(shard.outcomes)
         self.findings.add(shard.findings)
         self.loans += shard.loans
-        self.loans_over += shard.loans_over
+        self.loans_settled += shard.loans_settled
         self.sampled += shard.sampled
         self.implausible += shard.implausible
 
-    def left(self, scope: Scope, pools: Pools) -> Over:
-        """What the next close may begin with."""
-        cells = dict(zip(scope.index.cells.cell.tolist(), self.over[0::2], strict=True))
-        slices = {
+    def carry_forward(self, scope: Scope, pools: Pools) -> SettledSums:
+        """Sums that the next close begins with."""
+        cells = dict(zip(scope.index.cells.cell.tolist(), self.settled[0::2], strict=True))
+        fees = {
             segment: held
-            for segment, held in zip(pools.segments.tolist(), self.slices, strict=True)
+            for segment, held in zip(pools.segments.tolist(), self.fee_instalments, strict=True)
             if held.any()
         }
-        return Over(self.loans_over, cells, self.told.summed(), slices)
+        return SettledSums(self.loans_settled, cells, self.outcomes.summed(), fees)
 
 
 def subledger_parts(
@@ -110,16 +113,18 @@ def subledger_parts(
     progress: Progress = no_progress,
 ) -> Iterator[pa.Table]:  # fmt: skip
     """The second pass over one shard: its subledger, piece by piece; sums grow with it."""
-    if shard.then is not None:
-        _take_back(scope, shard.then, pools, policies, sums)
+    if shard.reopened is not None:
+        _subtract_reopened(scope, shard.reopened, pools, policies, sums)
     loans, exact = pools.placed(shard.loans, shard.cohort), scope.exact(shard, policies, pools)
-    over = np.zeros(len(loans), np.bool_)
-    room = Room()
+    settled = np.zeros(len(loans), np.bool_)
+    workspace = Workspace()
     for kernel_rows, rows in _pieces(loans, exact):
         progress("amounts", kernel_rows.start, len(loans))
-        columns = _kernel_piece(scope, shard, loans, policies, kernel_rows, room, over, sums)
+        columns = _kernel_piece(
+            scope, shard, loans, policies, kernel_rows, workspace, settled, sums
+        )
         here = slice(kernel_rows.start, kernel_rows.stop)
-        ids, ended = loans.loan_id[here], over[here]
+        ids, ended = loans.loan_id[here], settled[here]
         if len(rows):
             more = _exact_piece(scope, exact, rows, pools, policies, sums)
             ids = np.concatenate([ids, exact.loan_id[rows]])
@@ -128,30 +133,34 @@ def subledger_parts(
             ended = np.concatenate([ended, np.zeros(len(rows), np.bool_)])[order]
         sums.loans += len(ids)
         yield _part(ids, columns, ended, close_no)
-    _add_over(shard, over, sums)
-    sums.open_still = shard.left_open(over)
+    _add_settled(shard, settled, sums)
+    sums.open_loans = shard.open_loans(settled)
 
 
-def _add_over(shard: Shard, over: NDArray[np.bool_], sums: Sums, sign: int = 1) -> None:
-    """Count loans that are over, and what became of them."""
+def _add_settled(shard: Shard, settled: NDArray[np.bool_], sums: Sums, sign: int = 1) -> None:
+    """Count fully settled loans, and their outcomes."""
     loans = shard.loans
-    told = told_of(loans.loan_id, loans.facts, loans.segment, shard.cohort, shard.day, chosen=over)
-    sums.told = sums.told.joined(told if sign > 0 else told.taken_back())
-    sums.loans_over += sign * int(over.sum())
+    outcomes = cohort_outcomes(
+        loans.loan_id, loans.facts, loans.segment, shard.cohort, shard.day, chosen=settled
+    )
+    sums.outcomes = sums.outcomes.joined(outcomes if sign > 0 else outcomes.negated())
+    sums.loans_settled += sign * int(settled.sum())
 
 
-def _take_back(scope: Scope, then: Shard, pools: Pools, policies: Policies, sums: Sums) -> None:
-    """Loans that were over and are closed again: what is carried of them, as it was."""
-    loans = pools.placed(then.loans, then.cohort)
-    at = positions(loans, policies, then.day, then.cutoffs, 0, len(loans))
+def _subtract_reopened(
+    scope: Scope, reopened: Shard, pools: Pools, policies: Policies, sums: Sums
+) -> None:
+    """Subtract settled loans that have moved, as the sums carried forward hold them."""
+    loans = pools.placed(reopened.loans, reopened.cohort)
+    at = positions(loans, policies, reopened.day, reopened.cutoffs, 0, len(loans))
     found = -amounts_of_positions(at, policies, loans.segment, loans.pool)
-    for total in (sums.cells, sums.over):
+    for total in (sums.cells, sums.settled):
         _add(scope, loans.loan_id, found, loans.cell * 2, total, scope.shared_ids)
-    slices = np.zeros_like(sums.slices)
-    add_slices(at, loans.segment, slices)
-    sums.slices -= slices
+    fees = np.zeros_like(sums.fee_instalments)
+    add_fee_instalments(at, loans.segment, fees)
+    sums.fee_instalments -= fees
     sums.loans -= len(loans)
-    _add_over(then, np.ones(len(loans), np.bool_), sums, sign=-1)
+    _add_settled(reopened, np.ones(len(loans), np.bool_), sums, sign=-1)
 
 
 def _pieces(loans: LoanColumns, exact: ExactLoans) -> Iterator[tuple[range, NDArray[np.intp]]]:
@@ -169,8 +178,8 @@ def _pieces(loans: LoanColumns, exact: ExactLoans) -> Iterator[tuple[range, NDAr
 
 
 def _kernel_piece(
-    scope: Scope, shard: Shard, loans: LoanColumns, policies: Policies, rows: range, room: Room,
-    over: NDArray[np.bool_], sums: Sums,
+    scope: Scope, shard: Shard, loans: LoanColumns, policies: Policies, rows: range,
+    workspace: Workspace, settled: NDArray[np.bool_], sums: Sums,
 ) -> I64:  # fmt: skip
     """The amounts of a piece by column; what it sums is added in order of its chunks."""
     columns = np.empty((len(AMOUNTS), len(rows)), np.int64)
@@ -178,7 +187,7 @@ def _kernel_piece(
 
     def piece(start: int, stop: int) -> tuple[I64, I64, I64, LoanFindings]:
         a, b = rows.start + start, rows.start + stop
-        at, found = room.positions[: stop - start], room.amounts[: stop - start]
+        at, found = workspace.positions[: stop - start], workspace.amounts[: stop - start]
         positions(loans, policies, shard.day, shard.cutoffs, a, b, out=at)
         amounts_of_positions(at, policies, loans.segment[a:b], loans.pool[a:b], found)
         columns[:, start:stop] = found.T
@@ -190,17 +199,17 @@ def _kernel_piece(
         if a == 0:
             sums.sampled.append(recomputed(loans, at, found, 0, policies))
             sums.implausible += implausible_guarantees(loans, at, 0)
-        over_rows(at, over[a:b])
-        ended, slices = np.zeros_like(sums.over), np.zeros_like(sums.slices)
-        some = np.flatnonzero(over[a:b])
+        mark_fully_settled(at, settled[a:b])
+        ended, fees = np.zeros_like(sums.settled), np.zeros_like(sums.fee_instalments)
+        some = np.flatnonzero(settled[a:b])
         _add(scope, loans.loan_id[a:b][some], found[some], loans.cell[a:b][some] * 2, ended, shared)
-        add_slices(at[some], loans.segment[a:b][some], slices)
-        return local, ended, slices, findings
+        add_fee_instalments(at[some], loans.segment[a:b][some], fees)
+        return local, ended, fees, findings
 
-    for local, ended, slices, findings in in_threads(piece, len(rows)):
+    for local, ended, fees, findings in in_threads(piece, len(rows)):
         sums.cells += local
-        sums.over += ended
-        sums.slices += slices
+        sums.settled += ended
+        sums.fee_instalments += fees
         sums.findings.add(findings)
     return columns
 
@@ -249,8 +258,8 @@ def _add(scope: Scope, ids: I64, found: I64, groups: I32, sums: I64, shared_ids:
     add_amounts(parts_of(whole, loans, cells, weights), own_groups, sums)
 
 
-def _part(ids: I64, columns: I64, over: NDArray[np.bool_], close_no: int) -> pa.Table:
+def _part(ids: I64, columns: I64, settled: NDArray[np.bool_], close_no: int) -> pa.Table:
     made = {"close_no": pa.array(np.full(len(ids), close_no, np.int32)), "loan_id": ids}
     made |= {name: columns[place] for place, name in enumerate(AMOUNTS)}
-    made["is_over"] = over.astype(np.int8)
+    made["is_fully_settled"] = settled.astype(np.int8)
     return pa.table(made).select(list(SUBLEDGER.names))

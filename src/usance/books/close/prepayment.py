@@ -1,11 +1,11 @@
-"""What share of the slices not yet due is expected to be lost to prepayment, by segment.
+"""Share of fee instalments not yet due that is expected to be lost to prepayment, by segment.
 
-It is re-set at each close from the loans that have ended without a default: their slices less
-those collected. A loan that has stopped earning keeps the share of the close it stopped in, so
+It is re-set at each close from the loans that have ended without a default: their fees less the
+part collected. A loan that has stopped earning keeps the share of the close it stopped in, so
 earlier shares are kept with the estimates of each close.
 
->>> slices = np.array([[500, 10_000, 9_200], [3, 100, 10]])
->>> lost_shares(slices, assumed_ppm=100_000).tolist()
+>>> fees = np.array([[500, 10_000, 9_200], [3, 100, 10]])
+>>> lost_shares(fees, assumed_ppm=100_000).tolist()
 [80000, 100000]
 """
 
@@ -22,15 +22,15 @@ from usance.base.columns import arrays
 from usance.base.rates import PPM
 from usance.books.close.closes import CloseRef
 
-NAME = "slices_lost"
+NAME = "fee_instalments_lost"
 ENOUGH_LOANS = 100
 """Ended loans from which a share is taken; fewer say too little."""
 
 
-def lost_shares(slices: I64, assumed_ppm: int) -> I64:
-    """The share of each segment in ppm; `slices` has count, scheduled and collected by segment."""
-    count, scheduled, collected = slices.T
-    shares = np.full(len(slices), assumed_ppm, np.int64)
+def lost_shares(fees: I64, assumed_ppm: int) -> I64:
+    """The share of each segment in ppm; `fees` has count, scheduled and collected by segment."""
+    count, scheduled, collected = fees.T
+    shares = np.full(len(fees), assumed_ppm, np.int64)
     known = (count >= ENOUGH_LOANS) & (scheduled > 0)
     lost = (scheduled - collected)[known].tolist()
     whole = scheduled[known].tolist()

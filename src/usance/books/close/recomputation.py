@@ -183,7 +183,7 @@ def _net_interest_holds(at: I64, found: I64, policies: Policies) -> bool:
     gross = (
         int(at[p.OUTSTANDING])
         + int(found[a.INTEREST_EARNED] - found[a.INTEREST_RECEIVED])
-        + int(found[a.FEE_EARNED] - found[a.UPFRONT_FEE] - found[a.SLICES_RECEIVED])
+        + int(found[a.FEE_EARNED] - found[a.UPFRONT_FEE] - found[a.FEE_INSTALMENTS_RECEIVED])
     )
     # Of a loan without charge-off or settlement what was provided, forgiven principal aside, is
     # the allowance.

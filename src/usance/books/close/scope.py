@@ -1,4 +1,4 @@
-"""Which loans a close sees, and the pools it finds their expectations and loss rates in."""
+"""Scope of a close: the loans it sees, and the pools of their expectations and loss rates."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from usance.base.arrays import I32, I64
 from usance.base.book import Book
 from usance.base.columns import arrays
-from usance.books.close.carry_forward import Carried
+from usance.books.close.carry_forward import CarryForward
 from usance.books.loans.cells import CellIndex, Sources
 from usance.books.loans.exact import ExactLoans, exact_loans
 from usance.books.loans.files import shards_of
@@ -26,7 +26,7 @@ KEPT_FACTS = 100_000_000
 """Facts, with their loans, that stay in memory between the passes: some 3 GB."""
 
 Progress = Callable[[str, int, int], None]
-"""Told what is being done, how much of it is done, and how much there is."""
+"""Called with the step, how much of it is done, and how much there is."""
 
 
 def no_progress(_what: str, _done: int, _whole: int) -> None:
@@ -35,7 +35,7 @@ def no_progress(_what: str, _done: int, _whole: int) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Which loans a close sees, and how it groups them."""
+    """The loans a close sees, and how it groups them."""
 
     book: Book
     day: date
@@ -46,8 +46,8 @@ class Scope:
     lag_days: int
     shares: Mapping[int, dict[int, int]]
     """Of co-funded loans: principal by row of the share's cell."""
-    carried: Carried | None = None
-    """Sums of the loans that are not read again."""
+    carry_forward: CarryForward | None = None
+    """Sums of the loans that are not read again; None if all are."""
     kept: dict[int, Shard] = field(default_factory=dict)
     """Shards that the first pass has left in memory for the second."""
 
@@ -62,7 +62,7 @@ class Scope:
 
     def read(self, number: int) -> Shard:
         """One shard's loans."""
-        reader = ShardReader(self.book, self.index, self.sources, self.lag_days, self.carried)
+        reader = ShardReader(self.book, self.index, self.sources, self.lag_days, self.carry_forward)
         return reader.read(number, self.day, self.known_at)
 
     def shard(self, number: int) -> Shard:
@@ -76,8 +76,8 @@ class Scope:
             self.kept[number] = shard
 
     def triangle(self, shard: Shard) -> Triangle:
-        """What became of its loans by cohort and age."""
-        return shard.told.triangle(self.day)
+        """Outcomes of its loans by cohort and age."""
+        return shard.outcomes.triangle(self.day)
 
     def exact(self, shard: Shard, policies: Policies, pools: Pools) -> ExactLoans:
         """Its loans for the exact form."""
@@ -89,7 +89,7 @@ class Scope:
 
 @dataclass(frozen=True, slots=True)
 class Pools:
-    """Where each loan finds its expectations and loss rates: segments × cohorts."""
+    """Pools of loans with one set of expectations and loss rates: segments × cohorts."""
 
     segments: I64
     cohorts: I64

@@ -22,7 +22,7 @@ def is_cash_posted(at: I64, found: I64, row: int) -> bool:
     """Whether every unit the borrower paid is posted once."""
     posted = (
         found[row, a.TO_INSTITUTION] + found[row, a.PRINCIPAL_RECEIVED]
-        + found[row, a.INTEREST_RECEIVED] + found[row, a.SLICES_RECEIVED]
+        + found[row, a.INTEREST_RECEIVED] + found[row, a.FEE_INSTALMENTS_RECEIVED]
         + found[row, a.GUARANTEE_RECEIVED] + found[row, a.SERVICE_RECEIVED]
         + found[row, a.PENALTY_RECEIVED] + found[row, a.OVERPAID] + found[row, a.RECOVERED_CLAIM]
         + found[row, a.RECOVERED_GUARANTEE] + found[row, a.RECOVERED_SERVICE]
@@ -49,7 +49,7 @@ def is_empty(found: I64, row: int) -> bool:
     receivable = found[row, a.GUARANTEE_RECEIVED] + found[row, a.RECEIVABLE_WRITTEN_OFF]
     earned = found[row, a.FACILITATION_EARNED] + found[row, a.SERVICING_EARNED]
     contract = found[row, a.SERVICE_RECEIVED] + found[row, a.CONTRACT_WRITTEN_OFF]
-    fee = found[row, a.UPFRONT_FEE] + found[row, a.SLICES_RECEIVED]
+    fee = found[row, a.UPFRONT_FEE] + found[row, a.FEE_INSTALMENTS_RECEIVED]
     interest = found[row, a.INTEREST_RECEIVED] + found[row, a.INTEREST_WRITTEN_OFF]
     return bool(
         issued == found[row, a.GUARANTEE_RELEASED]

@@ -21,8 +21,8 @@ _DISBURSED, _COMPENSATED, _CHARGED_OFF, _RECOVERED = KINDS
 
 
 @kernel
-def kind_place(kind: int) -> int:
-    """The place of a kind of fact among those that are told, or -1."""
+def outcome_index(kind: int) -> int:
+    """The place of a kind of fact among the outcomes, or -1."""
     if kind == _DISBURSED:
         return 0
     if kind == _COMPENSATED:
@@ -33,11 +33,11 @@ def kind_place(kind: int) -> int:
 
 
 @kernel
-def add_told(
+def add_outcomes(
     facts: FactArrays, until: int, chosen: NDArray[np.bool_], segments: I32, cohorts: I32,
-    first_cohort: int, told: I64,
+    first_cohort: int, outcomes: I64,
 ) -> int:  # fmt: skip
-    """Add facts of chosen loans by a day to `told` [kind, segment, cohort, age].
+    """Add facts of chosen loans by a day to `outcomes` [kind, segment, cohort, age].
 
     An early loan, or -1.
     """
@@ -48,11 +48,11 @@ def add_told(
         for at in range(offsets[loan], offsets[loan + 1]):
             if days[at] > until:
                 break
-            place = kind_place(kinds[at])
+            place = outcome_index(kinds[at])
             if place < 0:
                 continue
             age = month_of(i64(days[at])) - cohorts[loan]
             if age < 0:
                 return loan
-            told[place, segments[loan], cohorts[loan] - first_cohort, age] += amounts[at]
+            outcomes[place, segments[loan], cohorts[loan] - first_cohort, age] += amounts[at]
     return -1

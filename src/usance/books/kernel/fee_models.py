@@ -111,11 +111,11 @@ def provide_fee_loan(at: I64, policy: I64, rates: I64, pool: int, out: I64, row:
     out[row, a.CONTRACT_PROVISION] = (
         contract_allowance + out[row, a.CONTRACT_WRITTEN_OFF] - out[row, a.RECOVERED_SERVICE]
     )
-    out[row, a.LATER_RECEIVABLE] = part_of(
-        receivable - allowance, at[row, p.LATER_GUARANTEE], receivable
+    out[row, a.NON_CURRENT_RECEIVABLE] = part_of(
+        receivable - allowance, at[row, p.NON_CURRENT_GUARANTEE], receivable
     )
-    out[row, a.LATER_CONTRACT] = part_of(
-        contract - contract_allowance, at[row, p.LATER_SERVICE],
+    out[row, a.NON_CURRENT_CONTRACT] = part_of(
+        contract - contract_allowance, at[row, p.NON_CURRENT_SERVICE],
         at[row, p.SERVICE] - at[row, p.WAIVED + SERVICE] - at[row, p.BEFORE + SERVICE],
     )  # fmt: skip
     if at[row, p.MODEL] == LIGHT:

@@ -34,17 +34,17 @@ def total(at: I64, row: int, field: int) -> int:
 @kernel
 def earn_own_loan(at: I64, policy: I64, out: I64, row: int) -> None:
     """Interest and fees earned; a settled loan has earned what it brought, to the last fee."""
-    slices = at[row, p.BEFORE + GUARANTEE] + at[row, p.BEFORE + SERVICE]
+    instalments = at[row, p.BEFORE + GUARANTEE] + at[row, p.BEFORE + SERVICE]
     ended = at[row, p.EVENT] != p.NO_EVENT
-    interest, fee = at[row, p.BEFORE + INTEREST], at[row, p.UPFRONT] + slices
+    interest, fee = at[row, p.BEFORE + INTEREST], at[row, p.UPFRONT] + instalments
     expected = 0
     if ended or not at[row, p.IS_SETTLED]:
         accrued = at[row, p.EARNED_INTEREST] - at[row, p.WAIVED + INTEREST]
         interest = max(interest, accrued)
         waived = at[row, p.WAIVED + GUARANTEE] + at[row, p.WAIVED + SERVICE]
-        # What is waived takes nothing back of slices that were paid.
-        earned = at[row, p.EARNED_SLICES]
-        fee = at[row, p.EARNED_FEE] + max(min(earned, slices), earned - waived)
+        # What is waived takes nothing back of instalments that were paid.
+        earned = at[row, p.EARNED_FEE_INSTALMENTS]
+        fee = at[row, p.EARNED_FEE] + max(min(earned, instalments), earned - waived)
         if not ended:
             expected = at[row, p.EARNED_FEE_IFRS] - at[row, p.EARNED_FEE]
     out[row, a.INTEREST_EARNED] = interest
@@ -63,8 +63,8 @@ def charge_off_own_loan(at: I64, out: I64, row: int) -> None:
         return
     out[row, a.PRINCIPAL_WRITTEN_OFF] = at[row, p.PRINCIPAL] - at[row, p.BEFORE + PRINCIPAL]
     out[row, a.INTEREST_WRITTEN_OFF] = out[row, a.INTEREST_EARNED] - at[row, p.BEFORE + INTEREST]
-    slices = at[row, p.BEFORE + GUARANTEE] + at[row, p.BEFORE + SERVICE]
-    out[row, a.FEE_WRITTEN_OFF] = at[row, p.UPFRONT] + slices - out[row, a.FEE_EARNED]
+    instalments = at[row, p.BEFORE + GUARANTEE] + at[row, p.BEFORE + SERVICE]
+    out[row, a.FEE_WRITTEN_OFF] = at[row, p.UPFRONT] + instalments - out[row, a.FEE_EARNED]
 
 
 @kernel
@@ -85,7 +85,9 @@ def receive_own_loan(at: I64, policy: I64, out: I64, row: int) -> None:
     out[row, a.DISBURSED], out[row, a.UPFRONT_FEE] = at[row, p.PRINCIPAL], at[row, p.UPFRONT]
     out[row, a.PRINCIPAL_RECEIVED] = at[row, p.BEFORE + PRINCIPAL]
     out[row, a.INTEREST_RECEIVED] = at[row, p.BEFORE + INTEREST]
-    out[row, a.SLICES_RECEIVED] = at[row, p.BEFORE + GUARANTEE] + at[row, p.BEFORE + SERVICE]
+    out[row, a.FEE_INSTALMENTS_RECEIVED] = (
+        at[row, p.BEFORE + GUARANTEE] + at[row, p.BEFORE + SERVICE]
+    )
     out[row, a.PENALTY_RECEIVED] = at[row, p.BEFORE + PENALTY]
     if ended:
         out[row, a.RECOVERED_LOAN] = recovered(at, out, row, p.PAID)
@@ -125,9 +127,12 @@ def provide_own_loan(at: I64, policy: I64, rates: I64, pool: int, out: I64, row:
         ifrs_target = at_rate(exposure, rates[pool, IFRS_LOANS + stage - 1])
         gross = (
             exposure + out[row, a.INTEREST_EARNED] - out[row, a.INTEREST_RECEIVED]
-            + out[row, a.FEE_EARNED] - out[row, a.UPFRONT_FEE] - out[row, a.SLICES_RECEIVED]
+            + out[row, a.FEE_EARNED] - out[row, a.UPFRONT_FEE]
+            - out[row, a.FEE_INSTALMENTS_RECEIVED]
         )  # fmt: skip
-        out[row, a.LATER_LOANS] = part_of(gross - target, at[row, p.LATER_PRINCIPAL], exposure)
+        out[row, a.NON_CURRENT_LOANS] = part_of(
+            gross - target, at[row, p.NON_CURRENT_PRINCIPAL], exposure
+        )
         days = at[row, p.DAYS_PAST_DUE] - policy[STAGE_3]
         if days > 0:
             net = gross + out[row, a.IFRS_FEE] - ifrs_target

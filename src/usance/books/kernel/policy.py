@@ -57,8 +57,8 @@ def amount_rows(
 ) -> None:  # fmt: skip
     """Amounts of the first `count` rows of positions; `segments` and `pools` begin at `first`.
 
-    `lost` has by segment and month the share of coming slices expected to be lost to prepayment:
-    a loan that has stopped earning keeps that of its month.
+    `lost` has by segment and month the share of coming fee instalments expected to be lost to
+    prepayment: a loan that has stopped earning keeps that of its month.
     """
     last = lost.shape[1] - 1
     for row in range(count):

@@ -17,8 +17,8 @@ from usance.books.loans.positions import (
     DUE_SERVICE,
     EARN_MONTH,
     EARNED_DAYS,
+    EARNED_FEE_INSTALMENTS,
     EARNED_INTEREST,
-    EARNED_SLICES,
     EARNING_DAY,
     EVENT,
     EVENT_CLEARED,
@@ -26,11 +26,11 @@ from usance.books.loans.positions import (
     FIELDS,
     GUARANTEE,
     IS_SETTLED,
-    LATER_GUARANTEE,
-    LATER_PRINCIPAL,
-    LATER_SERVICE,
     MODEL,
     NO_EVENT,
+    NON_CURRENT_GUARANTEE,
+    NON_CURRENT_PRINCIPAL,
+    NON_CURRENT_SERVICE,
     OUTSTANDING,
     OVERPAID,
     PAID,
@@ -116,12 +116,12 @@ def earn(
     principal, interest, guarantee, service, accrued, k = due_and_accrued(plan, state, earning_day)
     out[row, EARNED_INTEREST] = interest + accrued
     out[row, DUE_SERVICE] = service
-    out[row, EARNED_SLICES] = guarantee + service
+    out[row, EARNED_FEE_INSTALMENTS] = guarantee + service
     has_fees = plan[FLAT] > 0 or plan[COUPON] != plan[RATE]
     if has_fees and k < plan[COUNT] and earning_day > plan[DISBURSED]:
         _, _, fee = instalment(plan, k, plan[PLAN_PRINCIPAL] - principal, state[LEVEL_MINOR])
         begun = period_start(plan, k)
-        out[row, EARNED_SLICES] += accrued_share(fee, earning_day, begun, due_day(plan, k))
+        out[row, EARNED_FEE_INSTALMENTS] += accrued_share(fee, earning_day, begun, due_day(plan, k))
     for c in range(4):
         out[row, WAIVED + c] = waived_amount(state, c)
     cash(state, out, row, BEFORE)
@@ -134,9 +134,11 @@ def later(plan: Plan, state: State, day: int, out: I64, row: int) -> None:
     if state[META] & SETTLED_FLAG or due_day(plan, plan[COUNT] - 1) <= horizon:
         return
     principal, _, guarantee, service, _, _ = due_and_accrued(plan, state, horizon)
-    out[row, LATER_PRINCIPAL] = plan[PLAN_PRINCIPAL] - max(principal, state[COVERED])
-    out[row, LATER_GUARANTEE] = max(0, out[row, GUARANTEE] - max(guarantee, state[COVERED + 2]))
-    out[row, LATER_SERVICE] = max(0, out[row, SERVICE] - max(service, state[COVERED + 3]))
+    out[row, NON_CURRENT_PRINCIPAL] = plan[PLAN_PRINCIPAL] - max(principal, state[COVERED])
+    out[row, NON_CURRENT_GUARANTEE] = max(
+        0, out[row, GUARANTEE] - max(guarantee, state[COVERED + 2])
+    )
+    out[row, NON_CURRENT_SERVICE] = max(0, out[row, SERVICE] - max(service, state[COVERED + 3]))
 
 
 @kernel

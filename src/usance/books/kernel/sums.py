@@ -1,12 +1,14 @@
-"""Sums over a column of loans: amounts by cell, exposures by pool, slices by segment."""
+"""Sums over a column of loans: amounts by cell, exposures by pool, fee instalments by segment."""
 
 from __future__ import annotations
 
-from usance.base.arrays import I32, I64
+from usance.base.arrays import I32, I64, Bools
 from usance.base.compiled import kernel
 from usance.books.kernel.policy_layout import ICE, SERVICE
 from usance.books.loans import positions as p
 from usance.books.losses.stages import stage_of
+
+_PARTS = len(p.PARTS)
 
 
 @kernel
@@ -30,11 +32,28 @@ def add_exposures(at: I64, policy: I64, pools: I32, exposure: I64) -> None:
 
 
 @kernel
-def add_slices(at: I64, segments: I32, slices: I64) -> None:
-    """Of settled loans by segment: how many, their service slices, and those collected."""
+def add_fee_instalments(at: I64, segments: I32, fees: I64) -> None:
+    """Of settled loans by segment: how many, their service fees, and the part collected."""
     for row in range(len(at)):
         if at[row, p.EVENT] == p.NO_EVENT and at[row, p.IS_SETTLED] and at[row, p.SERVICE] > 0:
             segment = segments[row]
-            slices[segment, 0] += 1
-            slices[segment, 1] += at[row, p.SERVICE]
-            slices[segment, 2] += at[row, p.PAID + SERVICE]
+            fees[segment, 0] += 1
+            fees[segment, 1] += at[row, p.SERVICE]
+            fees[segment, 2] += at[row, p.PAID + SERVICE]
+
+
+@kernel
+def mark_fully_settled(at: I64, settled: Bools) -> None:
+    """Mark loans paid to the end, without payout or charge-off, all of whose cash is cleared.
+
+    No later close finds them changed, unless a new fact comes.
+    """
+    for row in range(len(at)):
+        settled[row] = (
+            at[row, p.IS_SETTLED] == 1
+            and at[row, p.EVENT] == p.NO_EVENT
+            and at[row, p.OVERPAID] == at[row, p.CLEARED_OVERPAID]
+        )
+        for part in range(_PARTS):
+            if at[row, p.PAID + part] != at[row, p.CLEARED + part]:
+                settled[row] = False

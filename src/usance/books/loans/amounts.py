@@ -20,16 +20,16 @@ MEANING = {
     "to_institution": "principal and coupon received for the institution",
     "principal_received": "principal of our own loans received before a charge-off",
     "interest_received": "their interest, likewise",
-    "slices_received": "their fee slices, likewise",
-    "guarantee_received": "guarantee slices received before a payout",
-    "service_received": "service slices received before a payout or write-off",
+    "fee_instalments_received": "their fee instalments, likewise",
+    "guarantee_received": "guarantee fee instalments received before a payout",
+    "service_received": "service fee instalments received before a payout or write-off",
     "penalty_received": "late fees received",
     "penalty_vat": "tax in them",
     "overpaid": "money of the borrower that met nothing",
     # After a payout or charge-off.
     "recovered_claim": "principal and coupon received after a payout",
-    "recovered_guarantee": "written-off guarantee slices received after all",
-    "recovered_service": "written-off service slices received after all",
+    "recovered_guarantee": "written-off guarantee fee instalments received after all",
+    "recovered_service": "written-off service fee instalments received after all",
     "recovered_loan": "received on a charged-off loan, up to what was charged off",
     "recovered_other": "received on it beyond that",
     "recovered_other_vat": "tax in that",
@@ -41,7 +41,7 @@ MEANING = {
     "cleared_recovery": "cleared recoveries",
     # The guarantee.
     "guarantee_issued": "fair value of the guarantee when it was given",
-    "guarantee_cancelled": "guarantee slices waived by an early end",
+    "guarantee_cancelled": "guarantee fee instalments waived by an early end",
     "guarantee_released": "guarantee earned by standing ready, tax in",
     "guarantee_vat": "tax in it",
     "paid_out": "compensation paid to the institution",
@@ -52,10 +52,10 @@ MEANING = {
     "servicing_earned": "earned by serving it, tax in",
     "servicing_vat": "tax in it",
     "contract_liability": "received beyond what is earned",
-    "receivable_written_off": "guarantee slices written off",
-    "contract_written_off": "service slices written off",
-    "receivable_provision": "expected losses of guarantee slices charged",
-    "contract_provision": "expected losses of service slices charged",
+    "receivable_written_off": "guarantee fee instalments written off",
+    "contract_written_off": "service fee instalments written off",
+    "receivable_provision": "expected losses of guarantee fee instalments charged",
+    "contract_provision": "expected losses of service fee instalments charged",
     # Our own loans.
     "interest_earned": "interest earned, tax in",
     "fee_earned": "fees earned by effective interest, tax in",
@@ -70,9 +70,9 @@ MEANING = {
     "usage_fee": "earned by use of the platform's technology, tax in",
     "usage_vat": "tax in it",
     # What falls due more than a year after the close.
-    "later_loans": "our own loans",
-    "later_receivable": "guarantee slices",
-    "later_contract": "service slices",
+    "non_current_loans": "our own loans",
+    "non_current_receivable": "guarantee fee instalments",
+    "non_current_contract": "service fee instalments",
     # What IFRS sees otherwise.
     "ifrs_loan_loss": "loan allowance above the one of US GAAP",
     "ifrs_loan_loss_tax": "tax on it, less that on the interest of impaired loans",
@@ -83,7 +83,7 @@ MEANING = {
     "ifrs_fee_tax": "tax on it",
     "ifrs_stand_ready": "guarantee not recognised before it falls due",
     "ifrs_contract_liability": "premium due beyond what is released",
-    "ifrs_allowance": "allowance on guarantee slices not yet due",
+    "ifrs_allowance": "allowance on guarantee fee instalments not yet due",
     "ifrs_allowance_tax": "tax on it",
     "ifrs_net_interest": "interest of impaired loans on what is left after their allowance",
 }
@@ -91,7 +91,7 @@ AMOUNTS = tuple(MEANING)
 
 (
     DISBURSED, UPFRONT_FEE, TO_INSTITUTION, PRINCIPAL_RECEIVED, INTEREST_RECEIVED,
-    SLICES_RECEIVED, GUARANTEE_RECEIVED, SERVICE_RECEIVED, PENALTY_RECEIVED, PENALTY_VAT,
+    FEE_INSTALMENTS_RECEIVED, GUARANTEE_RECEIVED, SERVICE_RECEIVED, PENALTY_RECEIVED, PENALTY_VAT,
     OVERPAID, RECOVERED_CLAIM, RECOVERED_GUARANTEE, RECOVERED_SERVICE, RECOVERED_LOAN,
     RECOVERED_OTHER, RECOVERED_OTHER_VAT, CLEARED_INSTITUTION, CLEARED_PRINCIPAL,
     CLEARED_INTEREST, CLEARED_FEES, CLEARED_RECOVERY, GUARANTEE_ISSUED, GUARANTEE_CANCELLED,
@@ -99,19 +99,20 @@ AMOUNTS = tuple(MEANING)
     FACILITATION_VAT, SERVICING_EARNED, SERVICING_VAT, CONTRACT_LIABILITY, RECEIVABLE_WRITTEN_OFF,
     CONTRACT_WRITTEN_OFF, RECEIVABLE_PROVISION, CONTRACT_PROVISION, INTEREST_EARNED, FEE_EARNED,
     INCOME_VAT, PRINCIPAL_WRITTEN_OFF, INTEREST_WRITTEN_OFF, FEE_WRITTEN_OFF, LOAN_PROVISION,
-    REFERRAL_FEE, REFERRAL_VAT, USAGE_FEE, USAGE_VAT, LATER_LOANS, LATER_RECEIVABLE,
-    LATER_CONTRACT, IFRS_LOAN_LOSS, IFRS_LOAN_LOSS_TAX, IFRS_CONTINGENT_LOSS,
+    REFERRAL_FEE, REFERRAL_VAT, USAGE_FEE, USAGE_VAT, NON_CURRENT_LOANS, NON_CURRENT_RECEIVABLE,
+    NON_CURRENT_CONTRACT, IFRS_LOAN_LOSS, IFRS_LOAN_LOSS_TAX, IFRS_CONTINGENT_LOSS,
     IFRS_CONTINGENT_LOSS_TAX, IFRS_FEE, IFRS_FEE_VAT, IFRS_FEE_TAX, IFRS_STAND_READY,
     IFRS_CONTRACT_LIABILITY, IFRS_ALLOWANCE, IFRS_ALLOWANCE_TAX, IFRS_NET_INTEREST,
 ) = range(len(AMOUNTS))  # fmt: skip
 
 SUBLEDGER: Table = table("subledger").with_amounts(
     list(AMOUNTS),
-    Column("is_over", "i8", "1 if no later close can change it", optional=True, default=0),
+    Column("is_fully_settled", "i8", "1 if paid to the end and cleared", optional=True, default=0),
 )
-"""The `subledger` table with a column per amount: every loan that is not over at the close before.
+"""The `subledger` table with a column per amount: every loan not fully settled at the close before.
 
-A loan is over when it is paid to the end and cleared; its last row stands until a fact comes."""
+A loan is fully settled when it is paid to the end and cleared; its last row stands until a fact
+comes."""
 
 SUMS: Table = table("sums").with_amounts(list(AMOUNTS))
 """The `sums` table likewise: what a close holds by cell, of new loans and of others."""

@@ -26,12 +26,12 @@ CLOSINGS: dict[str, tuple[str, ...]] = {
     "interest_received - cleared_interest": ("cleared_interest",),
     "recovered_claim + recovered_loan - cleared_recovery": ("cleared_recovery",),
     "guarantee_received + recovered_guarantee + service_received + recovered_service"
-    " + slices_received + penalty_received + overpaid + recovered_other - cleared_fees": (
+    " + fee_instalments_received + penalty_received + overpaid + recovered_other - cleared_fees": (
         "cleared_fees",
     ),
     "disbursed - principal_received - principal_written_off": ("principal_written_off",),
     "interest_earned - interest_received - interest_written_off": ("interest_earned",),
-    "fee_earned + fee_written_off - upfront_fee - slices_received": ("fee_earned",),
+    "fee_earned + fee_written_off - upfront_fee - fee_instalments_received": ("fee_earned",),
     "principal_written_off + interest_written_off - fee_written_off - recovered_loan"
     " - loan_provision": ("loan_provision",),
     "guarantee_issued - guarantee_cancelled - guarantee_received - receivable_written_off": (

@@ -1,4 +1,4 @@
-"""What became of loans by cohort and age: the sums a triangle is filled with."""
+"""Cohort outcomes: disbursed, compensated, charged off and recovered by cohort and age."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from numpy.typing import NDArray
 
 from usance.base.arrays import I32, I64
 from usance.base.dates import to_day, to_month
-from usance.books.kernel.cohorts import KINDS, add_told
+from usance.books.kernel.cohorts import KINDS, add_outcomes
 from usance.loan.columns import FactColumns
 from usance.loan.errors import FactError
 from usance.measure.triangles import Triangle, triangle_of_sums
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class CohortOutcomes:
     """Sums of facts, one row for each segment, cohort, kind and age."""
 
     segment: I64
@@ -27,28 +27,28 @@ class Told:
     amount_minor: I64
 
     @classmethod
-    def nothing(cls) -> Told:
+    def empty(cls) -> CohortOutcomes:
         """Of no loans."""
         return cls(*[np.empty(0, np.int64)] * 5)
 
-    def joined(self, other: Told) -> Told:
+    def joined(self, other: CohortOutcomes) -> CohortOutcomes:
         """The rows of both."""
         both = {
             name: np.concatenate([own, other.columns[name]]) for name, own in self.columns.items()
         }
-        return Told(**both)
+        return CohortOutcomes(**both)
 
-    def summed(self) -> Told:
-        """One row for each segment, cohort, kind and age; none where nothing is left."""
+    def summed(self) -> CohortOutcomes:
+        """One row for each segment, cohort, kind and age whose sum is not zero."""
         keys = np.stack([self.segment, self.cohort, self.kind, self.age])
         groups, place = np.unique(keys, axis=1, return_inverse=True)
         sums = np.zeros(groups.shape[1], np.int64)
         np.add.at(sums, place.reshape(-1), self.amount_minor)
         some = sums != 0
         segment, cohort, kind, age = groups[:, some]
-        return Told(segment, cohort, kind, age, sums[some])
+        return CohortOutcomes(segment, cohort, kind, age, sums[some])
 
-    def taken_back(self) -> Told:
+    def negated(self) -> CohortOutcomes:
         """The same rows, to be subtracted."""
         return replace(self, amount_minor=-self.amount_minor)
 
@@ -62,21 +62,21 @@ class Told:
         return {each.name: getattr(self, each.name) for each in fields(self)}
 
 
-def told_of(
+def cohort_outcomes(
     ids: I64, facts: FactColumns, segment: I32, cohort: I32, as_of: date,
     chosen: NDArray[np.bool_] | None = None,
-) -> Told:  # fmt: skip
-    """What the facts of loans that stand tell by a day; refuses one before its loan began."""
+) -> CohortOutcomes:  # fmt: skip
+    """Outcomes of chosen loans by a day; refuses a fact before its loan's month."""
     if chosen is None:
         chosen = np.ones(len(ids), np.bool_)
     if not chosen.any():
-        return Told.nothing()
+        return CohortOutcomes.empty()
     segments = np.flatnonzero(np.bincount(segment))  # numbers of segments are small
     place = np.searchsorted(segments, np.arange(segments[-1] + 1))[segment]
     first, last = int(cohort.min()), max(int(cohort.max()), to_month(as_of))
     ages = last - first + 1
     sums = np.zeros((len(KINDS), len(segments), ages, ages), np.int64)
-    early = add_told(
+    early = add_outcomes(
         facts.arrays, to_day(as_of), chosen, place.astype(np.int32), cohort, first, sums
     )
     if early >= 0:
@@ -86,7 +86,7 @@ def told_of(
             fix="Correct effective_on, or disbursed_on in the terms",
         )
     kind, row, month, age = np.nonzero(sums)
-    return Told(
+    return CohortOutcomes(
         segments[row].astype(np.int64), month + first, np.array(KINDS, np.int64)[kind], age,
         sums[kind, row, month, age],
     )  # fmt: skip

@@ -71,9 +71,9 @@ def position_of(
     out[p.OUTSTANDING] = view.principal_outstanding
     later = [row.outstanding for row in now.rows() if row.due_on > day + _YEAR]
     if not out[p.IS_SETTLED]:
-        out[p.LATER_PRINCIPAL] = sum(part.principal for part in later)
-        out[p.LATER_GUARANTEE] = sum(part.guarantee_fee for part in later)
-        out[p.LATER_SERVICE] = sum(part.service_fee for part in later)
+        out[p.NON_CURRENT_PRINCIPAL] = sum(part.principal for part in later)
+        out[p.NON_CURRENT_GUARANTEE] = sum(part.guarantee_fee for part in later)
+        out[p.NON_CURRENT_SERVICE] = sum(part.service_fee for part in later)
     return out
 
 
@@ -105,9 +105,11 @@ def _earn(
     out[p.SERVICE] = sum(row.due.service_fee for row in plan)
     out[p.DUE_GUARANTEE], out[p.DUE_SERVICE] = view.due.guarantee_fee, then.due.service_fee
     out[p.EARNED_INTEREST] = then.interest_earned
-    out[p.EARNED_SLICES] = then.due.guarantee_fee + then.due.service_fee
+    out[p.EARNED_FEE_INSTALMENTS] = then.due.guarantee_fee + then.due.service_fee
     if not settled:
-        out[p.EARNED_SLICES] += _running_slice(rows, terms[0].disbursed_on, earning_day)
+        out[p.EARNED_FEE_INSTALMENTS] += _running_fee_instalment(
+            rows, terms[0].disbursed_on, earning_day
+        )
     out[p.WAIVED : p.WAIVED + 4] = view.waived[:4]
 
 
@@ -120,7 +122,7 @@ def _plan_rows(terms: list[Terms], facts: list[Fact]) -> list[InstalmentState]:
     return []
 
 
-def _running_slice(rows: list[InstalmentState], disbursed_on: date, day: date) -> int:
+def _running_fee_instalment(rows: list[InstalmentState], disbursed_on: date, day: date) -> int:
     """By days, what is earned of the fees of the period that a day lies in."""
     begun = disbursed_on
     for row in rows:

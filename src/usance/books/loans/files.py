@@ -1,4 +1,4 @@
-"""The files of one shard's loans and facts, read so that only what is wanted is put together."""
+"""The files of one shard's loans and facts, and the loans that each of them has."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from usance.base.manifest import FileEntry
 from usance.base.merge_kernel import mark_shared
 from usance.base.parquet import check_unchanged, opened
 from usance.base.tables import table
-from usance.books.close.carry_forward import Carried
+from usance.books.close.carry_forward import CarryForward
 from usance.books.loans.shard_loans import LOANS, TERMS, KnownLoans
 from usance.loan.fact_files import NO_BOOKING_TIMES, FactFile, collect_facts
 from usance.loan.kernel.fact_files import FactRows
@@ -26,7 +26,7 @@ from usance.loan.table_rows import EXACT_KINDS
 from usance.loan.visible_facts import microseconds
 
 _FACTS = table("facts")
-_TOLD = ("loan_id", "effective_on", "kind", "ref", "amount_minor", "arg")
+_FACT_COLUMNS = ("loan_id", "effective_on", "kind", "ref", "amount_minor", "arg")
 _BOOKED = "booked_at"
 _NO_SHARD = -1
 _FAR = 16
@@ -61,10 +61,12 @@ class LoanFiles:
     """With each file's SHA-256."""
 
     @classmethod
-    def of(cls, book: Book, shard: int, known_at: datetime, carried: Carried | None) -> LoanFiles:
+    def of(
+        cls, book: Book, shard: int, known_at: datetime, before: CarryForward | None
+    ) -> LoanFiles:
         """The files of a shard; when a fact was booked is read where it may matter."""
         terms = [_term_file(book, file) for file in book.files("loans", shard=shard)]
-        surely = min([known_at, *([carried.known_at] if carried else [])])
+        surely = min([known_at, *([before.known_at] if before else [])])
         facts = [
             (file.sha256, _fact_file(book, file, surely))
             for file in book.files("facts", shard=shard)
@@ -73,23 +75,28 @@ class LoanFiles:
 
     @classmethod
     def since(
-        cls, book: Book, shard: int, known_at: datetime, carried: Carried, left: KnownLoans
+        cls,
+        book: Book,
+        shard: int,
+        known_at: datetime,
+        before: CarryForward,
+        open_loans: KnownLoans,
     ) -> LoanFiles:
-        """The loans that the close before has left open, as one file, and what came since."""
-        owner = arrays(left.terms.select(["loan_id"]))["loan_id"]
-        terms = [TermFile("", owner, lambda: left.terms)]
-        facts = [("", left.facts.as_file(left.ids))]
+        """The open loans of the close before, as one file, and what came since."""
+        owner = arrays(open_loans.terms.select(["loan_id"]))["loan_id"]
+        terms = [TermFile("", owner, lambda: open_loans.terms)]
+        facts = [("", open_loans.facts.as_file(open_loans.ids))]
         for file in book.files("loans", shard=shard):
-            if file.sha256 not in carried.files:
+            if file.sha256 not in before.files:
                 terms.append(_term_file(book, file))
             else:
                 check_unchanged(book.path / file.path, file.sha256)
         for file in book.files("facts", shard=shard):
-            if file.sha256 not in carried.files:
+            if file.sha256 not in before.files:
                 facts.append((file.sha256, _fact_file(book, file, known_at)))
-            elif not _is_known(book, file, carried.known_at):
-                found = _fact_file(book, file, carried.known_at)
-                facts.append((file.sha256, found.booked_after(microseconds(carried.known_at))))
+            elif not _is_known(book, file, before.known_at):
+                found = _fact_file(book, file, before.known_at)
+                facts.append((file.sha256, found.booked_after(microseconds(before.known_at))))
         return cls._with(book, shard, terms, facts)
 
     @classmethod
@@ -99,37 +106,37 @@ class LoanFiles:
     ) -> LoanFiles:  # fmt: skip
         return cls(book, shard, _unique([file.ids for file in terms]), terms, facts)
 
-    def as_of(self, carried: Carried) -> LoanFiles:
+    def as_of(self, before: CarryForward) -> LoanFiles:
         """The files that the close before has read."""
-        terms = [file for file in self.term_files if file.mark in carried.files]
-        facts = [pair for pair in self.fact_files if pair[0] in carried.files]
+        terms = [file for file in self.term_files if file.mark in before.files]
+        facts = [pair for pair in self.fact_files if pair[0] in before.files]
         return self._with(self.book, self.shard, terms, facts)
 
-    def over(self, carried: Carried) -> tuple[Bools, Bools]:
-        """Which loans were over at the close before, and which have had a fact or terms since."""
-        came = [file.ids for file in self.term_files if file.mark not in carried.files]
-        moment = microseconds(carried.known_at)
+    def settled_and_moved(self, before: CarryForward) -> tuple[Bools, Bools]:
+        """Loans fully settled at the close before, and loans with a fact or terms since."""
+        came = [file.ids for file in self.term_files if file.mark not in before.files]
+        moment = microseconds(before.known_at)
         for mark, facts in self.fact_files:
-            if mark not in carried.files:
+            if mark not in before.files:
                 came.append(facts.loan_id)
             elif len(facts.booked):
                 came.append(facts.loan_id[facts.booked > moment])
-        over = self._among_earlier(carried) & ~among(self.ids, carried.open_ids(self.shard))
-        return over, among(self.ids, _unique(came))
+        settled = self._among_earlier(before) & ~is_among(self.ids, before.open_ids(self.shard))
+        return settled, is_among(self.ids, _unique(came))
 
-    def _among_earlier(self, carried: Carried) -> Bools:
-        """Which loans the close before has read."""
+    def _among_earlier(self, before: CarryForward) -> Bools:
+        """Loans that the close before has read."""
         if self._have_one_file_each:
-            new = [file.ids for file in self.term_files if file.mark not in carried.files]
-            return ~among(self.ids, _unique(new))
-        return among(self.ids, self.as_of(carried).ids)
+            new = [file.ids for file in self.term_files if file.mark not in before.files]
+            return ~is_among(self.ids, _unique(new))
+        return is_among(self.ids, self.as_of(before).ids)
 
     @property
     def _have_one_file_each(self) -> bool:
-        """Whether no loan has terms twice."""
+        """True if no loan has terms twice."""
         return sum(len(file.ids) for file in self.term_files) == len(self.ids)
 
-    def apart(self) -> Bools:
+    def needs_exact_form(self) -> Bools:
         """Loans for the exact form: with several terms, or facts that only it knows."""
         changed = [
             facts.loan_id[np.logical_or.reduce([facts.facts.kind == kind for kind in EXACT_KINDS])]
@@ -138,7 +145,7 @@ class LoanFiles:
         if not self._have_one_file_each:
             every = np.sort(np.concatenate([file.ids for file in self.term_files]))
             changed.append(every[1:][every[1:] == every[:-1]])
-        return among(self.ids, _unique(changed))
+        return is_among(self.ids, _unique(changed))
 
     def known(self, wanted: Bools, known_at: datetime) -> KnownLoans:
         """Some loans with their facts that were known at a moment."""
@@ -166,10 +173,10 @@ class LoanFiles:
 
     def fact_rows(self, ids: I64) -> pa.Table:
         """The facts of some loans as rows, with when they were booked."""
-        columns = (*_TOLD, _BOOKED)
+        columns = (*_FACT_COLUMNS, _BOOKED)
         parts = [self.book.read("facts", columns, shard=_NO_SHARD)]
         for file in self.book.files("facts", shard=self.shard) if len(ids) else ():
-            mine = among(_column(self.book, file, "loan_id"), ids)
+            mine = is_among(_column(self.book, file, "loan_id"), ids)
             if mine.any():
                 rows = self.book.read_file(_FACTS, file, columns)
                 parts.append(rows.filter(pa.array(mine)))
@@ -182,8 +189,8 @@ def _unique(parts: Sequence[I64]) -> I64:
     return every[np.append(True, every[1:] != every[:-1])] if len(every) else every
 
 
-def among(ids: I64, some: I64) -> Bools:
-    """Which ids are among some others; both rise."""
+def is_among(ids: I64, some: I64) -> Bools:
+    """True for ids that are among some others; both rise."""
     found = np.zeros(len(ids), np.bool_)
     if len(some) > _FAR * len(ids):
         found[:] = some[np.searchsorted(some, ids).clip(0, len(some) - 1)] == ids
@@ -203,14 +210,14 @@ def _column(book: Book, file: FileEntry, name: str) -> NDArray[Any]:
 
 def _fact_file(book: Book, file: FileEntry, surely: datetime) -> FactFile:
     """A file's facts; without their moments if the last of them was surely known."""
-    columns = arrays(book.read_file(_FACTS, file, _TOLD))
+    columns = arrays(book.read_file(_FACTS, file, _FACT_COLUMNS))
     booked = NO_BOOKING_TIMES if _is_known(book, file, surely) else _column(book, file, _BOOKED)
-    rows: Any = (columns[name] for name in _TOLD[1:])
+    rows: Any = (columns[name] for name in _FACT_COLUMNS[1:])
     return FactFile(columns["loan_id"], FactRows(*rows), booked)
 
 
 def _is_known(book: Book, file: FileEntry, moment: datetime) -> bool:
-    """Whether all facts of a file were booked by a moment, as the file itself says."""
+    """True if all facts of a file were booked by a moment, as the file itself says."""
     check_unchanged(book.path / file.path, file.sha256)
     with opened(book.path / file.path) as found:
         place = found.schema_arrow.names.index(_BOOKED)

@@ -142,7 +142,7 @@ def amounts(
     return out
 
 
-class Room(threading.local):
+class Workspace(threading.local):
     """Memory each thread uses again for every chunk: fresh pages cost more than the arithmetic."""
 
     def __init__(self) -> None:

@@ -20,10 +20,10 @@ FIELDS = (
     *(f"before_{part}" for part in PARTS),
     *(f"cleared_{part}" for part in PARTS), "cleared_overpaid",
     "waived_principal", "waived_interest", "waived_guarantee", "waived_service",
-    "earned_interest", "earned_slices", "earned_fee", "earned_fee_ifrs",
+    "earned_interest", "earned_fee_instalments", "earned_fee", "earned_fee_ifrs",
     "due_guarantee", "due_service",
     "compensated", "outstanding",
-    "later_principal", "later_guarantee", "later_service", "effective_ppb",
+    "non_current_principal", "non_current_guarantee", "non_current_service", "effective_ppb",
 )  # fmt: skip
 """All amounts in minor units.
 
@@ -41,8 +41,9 @@ close. `effective_ppb` is the rate a month at which IFRS holds one of our own lo
 ) = range(14)  # fmt: skip
 PAID, OVERPAID, BEFORE, CLEARED, CLEARED_OVERPAID, WAIVED = 14, 19, 20, 25, 30, 31
 (
-    EARNED_INTEREST, EARNED_SLICES, EARNED_FEE, EARNED_FEE_IFRS, DUE_GUARANTEE, DUE_SERVICE,
-    COMPENSATED, OUTSTANDING, LATER_PRINCIPAL, LATER_GUARANTEE, LATER_SERVICE, EFFECTIVE_PPB,
+    EARNED_INTEREST, EARNED_FEE_INSTALMENTS, EARNED_FEE, EARNED_FEE_IFRS, DUE_GUARANTEE,
+    DUE_SERVICE, COMPENSATED, OUTSTANDING, NON_CURRENT_PRINCIPAL, NON_CURRENT_GUARANTEE,
+    NON_CURRENT_SERVICE, EFFECTIVE_PPB,
 ) = range(35, 47)  # fmt: skip
 
 NO_EVENT, PAYOUT, CHARGE_OFF = 0, 1, 2

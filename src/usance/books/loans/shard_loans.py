@@ -1,7 +1,7 @@
 """Loans of a shard as a close knows them: terms, and facts put together loan by loan.
 
-Facts lie in many files, month by month. A close keeps those of loans that are not over as it has
-put them together; the next one begins with them and reads only the files that came since.
+Facts lie in many files, month by month. A close keeps those of open loans as it has put
+them together; the next one begins with them and reads only the files that came since.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ TERMS = (
     "first_due_on", "instalments", "principal_minor", "rate_ppm", "coupon_ppm",
     "guarantee_fee_minor", "eir_ppb", "flat_fee_minor", "upfront_fee_minor",
 )  # fmt: skip
-"""What a close asks of terms."""
+"""Columns of terms that a close reads."""
 _IDS, _COUNTS, _TERM = "ids", "counts", "terms."
 
 
@@ -58,7 +58,7 @@ class KnownLoans:
 
     @classmethod
     def of_bytes(cls, content: bytes) -> KnownLoans:
-        """What was kept."""
+        """Loans that were kept."""
         held = unpack(content)
         rows = FactRows(**{name: held[name] for name in FactRows._fields})
         facts = FactsByLoan(np.append(0, np.cumsum(held[_COUNTS])), rows)

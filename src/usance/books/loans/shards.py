@@ -1,4 +1,4 @@
-"""The loans of a shard as a close reads them: those that may have moved since the close before.
+"""The loans of a shard as a close reads them: those that may have moved since the last close.
 
 Loans of our own conventions go through the kernel; one whose terms have changed, or whose interest
 was paused, is set aside for the exact form.
@@ -21,11 +21,11 @@ from usance.base.codes import FundingModel
 from usance.base.columns import arrays
 from usance.base.dates import to_day
 from usance.base.segments import segment_codes
-from usance.books.close.carry_forward import Carried
+from usance.books.close.carry_forward import CarryForward
 from usance.books.effective_interest.columns import effective_rates
 from usance.books.loans.cells import CellIndex, Sources
-from usance.books.loans.cohorts import Told, told_of
-from usance.books.loans.files import LoanFiles, among
+from usance.books.loans.cohorts import CohortOutcomes, cohort_outcomes
+from usance.books.loans.files import LoanFiles, is_among
 from usance.books.loans.measurement import LoanColumns
 from usance.books.loans.shard_loans import KnownLoans
 from usance.loan.columns import FactColumns
@@ -42,23 +42,23 @@ class Shard:
     loans: LoanColumns
     cutoffs: I32
     cohort: I32
-    told: Told
-    """What became of all of them by cohort and age."""
+    outcomes: CohortOutcomes
+    """Of all of them."""
     exact: pa.Table
     exact_facts: pa.Table
-    then: Shard | None = None
-    """Loans among these that were over at the close before, as it knew them."""
+    reopened: Shard | None = None
+    """Loans among these that were fully settled at the close before, as it knew them."""
     known: KnownLoans | None = None
     """All of them as they were read."""
 
     def __len__(self) -> int:
         return len(self.loans)
 
-    def left_open(self, over: Bools) -> bytes:
-        """The loans for the next close, all but the kernel's that are over; of a tape nothing."""
+    def open_loans(self, settled: Bools) -> bytes:
+        """Its open loans as a file for the next close; of a tape nothing."""
         if self.known is None:
             return b""
-        return self.known.of(~among(self.known.ids, self.loans.loan_id[over])).to_bytes()
+        return self.known.of(~is_among(self.known.ids, self.loans.loan_id[settled])).to_bytes()
 
     @property
     def size(self) -> int:
@@ -68,62 +68,72 @@ class Shard:
 
 @dataclass(frozen=True, slots=True)
 class ShardReader:
-    """What all shards of a close are read with."""
+    """Reads the shards of a close."""
 
     book: Book
     index: CellIndex
     sources: Sources
     lag_days: int
-    carried: Carried | None = None
+    carry_forward: CarryForward | None = None
 
     def read(self, number: int, day: date, known_at: datetime) -> Shard:
         """The loans of a shard drawn by a day, with the facts known at a moment."""
-        shard = self._from_left(number, day, known_at)
+        shard = self._from_carry_forward(number, day, known_at)
         return shard if shard is not None else self._from_files(number, day, known_at)
 
-    def _from_left(self, number: int, day: date, known_at: datetime) -> Shard | None:
-        """What the close before has left open and what came since; None if that is not enough."""
-        left = self.carried.left_open(number, known_at) if self.carried is not None else None
-        if self.carried is None or left is None:
+    def _from_carry_forward(self, number: int, day: date, known_at: datetime) -> Shard | None:
+        """The open loans of the close before and what came since; None if that is not enough."""
+        before = self.carry_forward
+        open_loans = before.open_loans_of(number, known_at) if before is not None else None
+        if before is None or open_loans is None:
             return None
-        files = LoanFiles.since(self.book, number, known_at, self.carried, left)
+        files = LoanFiles.since(self.book, number, known_at, before, open_loans)
         try:
             return self._shard(files, _all(files), day, known_at)
-        except OrphanFacts:  # a loan that was over has moved, or a fact has no loan at all
+        except OrphanFacts:  # a settled loan has moved, or a fact has no loan at all
             return None
 
     def _from_files(self, number: int, day: date, known_at: datetime) -> Shard:
-        """All files of the shard, less the loans that were over and have not moved."""
-        carried = self.carried
-        files = LoanFiles.of(self.book, number, known_at, carried)
-        if carried is None:
+        """All files of the shard, less the settled loans that have not moved."""
+        before = self.carry_forward
+        files = LoanFiles.of(self.book, number, known_at, before)
+        if before is None:
             return self._shard(files, _all(files), day, known_at)
-        over, woken = files.over(carried)
-        then = None
-        if (over & woken).any():
-            earlier = files.as_of(carried)
-            was = among(earlier.ids, files.ids[over & woken])
-            then = self._shard(earlier, was, carried.day, carried.known_at)
-        return self._shard(files, ~over | woken, day, known_at, then)
+        settled, moved = files.settled_and_moved(before)
+        reopened = None
+        if (settled & moved).any():
+            earlier = files.as_of(before)
+            wanted = is_among(earlier.ids, files.ids[settled & moved])
+            reopened = self._shard(earlier, wanted, before.day, before.known_at)
+        return self._shard(files, ~settled | moved, day, known_at, reopened)
 
     def _shard(
         self, files: LoanFiles, wanted: Bools, day: date, known_at: datetime,
-        then: Shard | None = None,
+        reopened: Shard | None = None,
     ) -> Shard:  # fmt: skip
-        known, apart = files.known(wanted, known_at), files.apart()[wanted]
-        own, exact = known.of(~apart), known.of(apart)
+        known, changed = files.known(wanted, known_at), files.needs_exact_form()[wanted]
+        own, exact = known.of(~changed), known.of(changed)
         facts = own.facts.unreversed(own.ids)
         columns = arrays(own.terms)
         cohort = _months(columns["disbursed_on"])
         segment = segment_codes(columns).astype(np.int32)
-        told = told_of(own.ids, facts, segment, cohort, day)
+        outcomes = cohort_outcomes(own.ids, facts, segment, cohort, day)
         if len(exact.ids):
-            told = told.joined(_told_apart(exact, day))
+            outcomes = outcomes.joined(_exact_outcomes(exact, day))
         made, lag = self._columns(own.terms, columns, facts, segment)
         cutoffs = (to_day(day) - lag).astype(np.int32)
         exact_facts = files.fact_rows(exact.ids)
         return Shard(
-            day, known_at, made, cutoffs, cohort, told, exact.terms, exact_facts, then, known
+            day,
+            known_at,
+            made,
+            cutoffs,
+            cohort,
+            outcomes,
+            exact.terms,
+            exact_facts,
+            reopened,
+            known,
         )
 
     def _columns(
@@ -147,14 +157,14 @@ def _all(files: LoanFiles) -> Bools:
     return np.ones(len(files.ids), np.bool_)
 
 
-def _told_apart(exact: KnownLoans, day: date) -> Told:
-    """What became of loans of the exact form, by the first of their terms."""
+def _exact_outcomes(exact: KnownLoans, day: date) -> CohortOutcomes:
+    """Outcomes of loans of the exact form, by the first of their terms."""
     columns = arrays(exact.terms)
     _, first = np.unique(columns["loan_id"], return_index=True)
     heads = {name: values[first] for name, values in columns.items()}
     segment = segment_codes(heads).astype(np.int32)
     facts = exact.facts.unreversed(exact.ids)
-    return told_of(exact.ids, facts, segment, _months(heads["disbursed_on"]), day)
+    return cohort_outcomes(exact.ids, facts, segment, _months(heads["disbursed_on"]), day)
 
 
 def _effective(columns: Mapping[str, NDArray[Any]], terms: Any, upfront: I64) -> I64:

@@ -38,7 +38,7 @@ REASONS = {
     "interest_received": "received",
     "fee_earned": "earned",
     "upfront_fee": "withheld",
-    "slices_received": "received",
+    "fee_instalments_received": "received",
     "to_institution": "collected",
     "cleared_institution": "passed on",
     "overpaid": "over-paid",

@@ -112,7 +112,7 @@ service_fee       money    0                     service fees of the whole plan,
 due_guarantee     money    by_days               of the guarantee fees, fallen due
 due_service       money    by_days               of the service fees, fallen due by the last day that earns
 earned_interest   money    paid_and_waived       interest of our own loans earned to date
-earned_slices     money    due_fees              fees by instalment of our own loans earned to date
+earned_fee_instalments     money    due_fees              fees by instalment of our own loans earned to date
 upfront_fee       money    0                     fee withheld at origination
 earned_fee        money    by_terms_or_days      of the upfront fee, earned to date
 earned_fee_ifrs   money    earned_fee            the same by the flows IFRS expects
@@ -138,9 +138,9 @@ cleared_guarantee money    paid                  of the guarantee fees, likewise
 cleared_service   money    paid                  of the service fees, likewise
 cleared_penalty   money    paid                  of the late fees, likewise
 cleared_overpaid  money    overpaid              of the over-payments, likewise
-later_principal   money    by_days_left          unpaid principal due more than a year from now
-later_guarantee   money    by_days_left          guarantee fees due more than a year from now
-later_service     money    by_days_left          service fees due more than a year from now
+non_current_principal   money    by_days_left          unpaid principal due more than a year from now
+non_current_guarantee   money    by_days_left          guarantee fees due more than a year from now
+non_current_service     money    by_days_left          service fees due more than a year from now
 past_due          money    0                     due and unpaid
 prepaid           money    0                     principal paid this month before it was due
 """  # noqa: E501

@@ -23,7 +23,7 @@ from usance.base.segments import segment_codes
 from usance.base.tables import table
 from usance.books.close.scope import Pools, Scope
 from usance.books.loans import positions as p
-from usance.books.loans.cohorts import Told
+from usance.books.loans.cohorts import CohortOutcomes
 from usance.books.loans.exact import ExactLoans
 from usance.books.loans.measurement import LoanColumns
 from usance.books.loans.shards import Shard
@@ -192,8 +192,8 @@ def _nothing() -> dict[str, Any]:
     )  # fmt: skip
     terms, facts = (arrow_schema(table(name)).empty_table() for name in ("loans", "facts"))
     return {
-        "loans": loans, "cutoffs": few, "cohort": few, "told": Told.nothing(), "exact": terms,
-        "exact_facts": facts,
+        "loans": loans, "cutoffs": few, "cohort": few, "outcomes": CohortOutcomes.empty(),
+        "exact": terms, "exact_facts": facts,
     }  # fmt: skip
 
 

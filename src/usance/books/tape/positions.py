@@ -170,7 +170,9 @@ def _earned(rows: _Rows, out: I64) -> None:
     out[:, p.DUE_GUARANTEE] = guarantee[rows.stop]
     out[:, p.DUE_SERVICE] = service[rows.source]
     out[:, p.EARNED_INTEREST] = rows.get("earned_interest", interest)[rows.source]
-    out[:, p.EARNED_SLICES] = rows.get("earned_slices", guarantee + service)[rows.source]
+    out[:, p.EARNED_FEE_INSTALMENTS] = rows.get("earned_fee_instalments", guarantee + service)[
+        rows.source
+    ]
 
 
 def _share(whole: I64, part: I64, parts: I64) -> I64:
@@ -230,12 +232,12 @@ def _later(rows: _Rows, out: I64) -> None:
     beyond = (left - _YEAR_DAYS).clip(0)
     open_now = out[:, p.IS_SETTLED] == 0
     for place, name, unpaid in (
-        (p.LATER_PRINCIPAL, "principal", out[:, p.OUTSTANDING]),
-        (p.LATER_GUARANTEE, "guarantee", out[:, p.GUARANTEE] - out[:, p.PAID + 2]),
-        (p.LATER_SERVICE, "service", out[:, p.SERVICE] - out[:, p.PAID + 3]),
+        (p.NON_CURRENT_PRINCIPAL, "principal", out[:, p.OUTSTANDING]),
+        (p.NON_CURRENT_GUARANTEE, "guarantee", out[:, p.GUARANTEE] - out[:, p.PAID + 2]),
+        (p.NON_CURRENT_SERVICE, "service", out[:, p.SERVICE] - out[:, p.PAID + 3]),
     ):
         by_days = np.where(beyond > 0, _share(unpaid.clip(0), beyond, left), 0)
-        out[:, place] = np.where(open_now, rows.get(f"later_{name}", by_days), 0)
+        out[:, place] = np.where(open_now, rows.get(f"non_current_{name}", by_days), 0)
 
 
 def _received_after(rows: _Rows, out: I64) -> I64:

@@ -24,11 +24,11 @@ from usance.base.columns import arrays, make, sort
 from usance.base.dates import to_day
 from usance.base.errors import CorruptFile
 from usance.base.tables import table
-from usance.books.close.carry_forward import left_path
+from usance.books.close.carry_forward import open_loans_path
 from usance.books.close.checklist import close
 from usance.books.close.closes import effective_closes, reopen
 from usance.books.loans.amounts import AMOUNTS, SUBLEDGER, SUMS
-from usance.books.loans.files import among
+from usance.books.loans.files import is_among
 from usance.books.loans.journal import loan_journal
 from usance.books.loans.shard_loans import KnownLoans
 from usance.books.loans.subledger import held, written
@@ -144,8 +144,10 @@ def test_closes_say_what_they_say_if_every_loan_is_read(
 
 def rows_of(book: Book, name: str) -> dict[int, int]:
     """The loans in a subledger, and whether each is over."""
-    rows = book.read(SUBLEDGER, ["loan_id", "is_over"], folder=f"closes/{name}").to_pylist()
-    return {row["loan_id"]: row["is_over"] for row in rows}
+    rows = book.read(
+        SUBLEDGER, ["loan_id", "is_fully_settled"], folder=f"closes/{name}"
+    ).to_pylist()
+    return {row["loan_id"]: row["is_fully_settled"] for row in rows}
 
 
 def test_loans_that_are_over_are_read_again_only_when_a_fact_wakes_them(tmp_path: Path) -> None:
@@ -165,7 +167,7 @@ def test_what_is_carried_is_checked_and_can_be_left_alone(tmp_path: Path) -> Non
     book = make_book(tmp_path / "book", loans())
     for quarter in QUARTERS[:3]:
         close_quarter(book, quarter)
-    kept = book.path / "closes" / "2024-06.1" / "over.json"
+    kept = book.path / "closes" / "2024-06.1" / "carry_forward.json"
     content = json.loads(kept.read_bytes())
     for name, value in (("policies", "others"), ("files", [*content["files"], "0" * 64])):
         other = _with(book, tmp_path / name, {**content, name: value})
@@ -180,16 +182,18 @@ def _with(book: Book, folder: Path, content: dict[str, object]) -> Book:
     shutil.copytree(book.path, folder)
     copy = Book.open(folder)
     with copy.writing() as step:
-        step.keep("closes/2024-06.1/over.json", json.dumps(content).encode())
+        step.keep("closes/2024-06.1/carry_forward.json", json.dumps(content).encode())
     return copy
 
 
-@pytest.mark.parametrize("name", ["over.json", "subledger.parquet"])
+@pytest.mark.parametrize("name", ["carry_forward.json", "subledger.parquet"])
 def test_what_is_damaged_is_named_with_the_way_out(name: str, tmp_path: Path) -> None:
     book = make_book(tmp_path / "book", loans())
     for quarter in QUARTERS[:3]:
         close_quarter(book, quarter)
-    (book.path / left_path(0)).unlink()  # so that the subledger is asked which loans were open
+    (
+        book.path / open_loans_path(0)
+    ).unlink()  # so that the subledger is asked which loans were open
     path = book.path / "closes" / "2024-06.1" / name
     path.write_bytes(path.read_bytes() + b"x")
     again = Book.open(book.path)
@@ -206,7 +210,7 @@ def test_open_loans_that_are_not_kept_are_read_from_files(
     """A kill while a close was published may have left those of another one, or none."""
 
     def spoilt(book: Book) -> None:
-        path = book.path / left_path(0)
+        path = book.path / open_loans_path(0)
         path.unlink()
         if content is not None:
             path.write_bytes(content)
@@ -219,15 +223,15 @@ def test_a_close_begins_with_the_open_loans_that_were_kept(tmp_path: Path) -> No
     """What is kept is what is believed: a payment left out of it is not seen again."""
 
     def without_a_payment(book: Book) -> None:
-        path = left_path(0)
+        path = open_loans_path(0)
         left = KnownLoans.of_bytes(book.kept(path))
         _, kind, _, amount, _ = left.facts.facts
         amount[np.flatnonzero(kind == FactKind.PAID)[0]] -= 100
-        over = "closes/2024-06.1/over.json"
+        over = "closes/2024-06.1/carry_forward.json"
         said = json.loads(book.kept(over))
         with book.writing() as step:
             step.keep(path, left.to_bytes())
-        said["left"] = {"0": book.manifest.versions[path]}
+        said["open_loans"] = {"0": book.manifest.versions[path]}
         with book.writing() as step:
             step.keep(over, json.dumps(said).encode())
 
@@ -237,7 +241,7 @@ def test_a_close_begins_with_the_open_loans_that_were_kept(tmp_path: Path) -> No
 
 def test_open_loans_are_kept_as_they_are_known(tmp_path: Path) -> None:
     book = closed(tmp_path / "book", paused, whole=False)
-    content = book.kept(left_path(0))
+    content = book.kept(open_loans_path(0))
     left = KnownLoans.of_bytes(content)
     open_still = [loan for loan, over in rows_of(book, "2024-12.1").items() if not over]
     assert left.ids.tolist() == open_still
@@ -294,4 +298,4 @@ def test_ids_among_others_are_found_walking_and_searching(
     one, some = np.array(sorted(ids), np.int64), np.array(sorted(others), np.int64)
     widened = np.unique(np.concatenate([some, 100 + np.arange(far * len(one))]))
     for other in (some, widened):
-        assert (among(one, other) == np.isin(one, other)).all()
+        assert (is_among(one, other) == np.isin(one, other)).all()
