@@ -31,7 +31,7 @@ def made(folder: Path, period: str, on: date | None = None) -> Release:
 
 
 def business(release: Release) -> dict[tuple[str, str], Figure]:
-    return {(each.line, each.period): each for each in release.business.figures()}
+    return {(each.line, each.period): each for each in release.business_highlights.figures()}
 
 
 def test_what_was_lent_is_what_the_loans_say(closed_book: Path) -> None:
@@ -79,7 +79,7 @@ def test_a_curve_is_what_its_loans_were(closed_book: Path) -> None:
         for each in release.figures
         if each.statement == "vintage_30:2023Q4"
     }
-    tape = release.measured.inputs.read("tape").to_pylist()
+    tape = release.metrics.inputs.read("tape").to_pylist()
     loans = Book.open(closed_book).read("loans").to_pylist()
     lent = sum(loan["principal_minor"] for loan in loans if loan["model"] < 3)
     first = min(to_month(loan["disbursed_on"]) for loan in loans)

@@ -130,7 +130,7 @@ outlook:
 """)
     release = made(acting_book, said)
     told = {line: each.text for line, each in lines(release, "outlook").items()}
-    q1 = release.tables.printed.operations(date(2023, 12, 31), date(2024, 3, 31))
+    q1 = release.statements.rounded.operations(date(2023, 12, 31), date(2024, 3, 31))
     base = next(value for (line, _), value in q1.items() if line == "Net income")
     assert told["Total net revenue - low"] == "1.50"
     if base > 0:

@@ -81,7 +81,7 @@ def follow(drilling: DrillIndex, address: str) -> Drill:
                 assert journal.fact_id in found.group_facts
     if found.printed_minor is not None:
         # What rounding and a declared residue may add: half a step for each line, in thousands.
-        step = drilling.release.tables.printed.step_minor
+        step = drilling.release.statements.rounded.step_minor
         limit = 50_000_00 if found.fact.unit == "million" else 10 * step
         assert abs(found.printed_minor - (found.exact_minor or 0)) <= limit
     return found

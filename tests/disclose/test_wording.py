@@ -68,7 +68,7 @@ def test_every_line_of_a_release_has_a_german_name(closed_book: Path) -> None:
                 same = labels.of(name) == name
                 assert not same or not name or TOLD_IN_SENTENCES.fullmatch(name), name
         german = load_wording("de", {})["metrics"]
-        assert set(release.business.definitions()) == set(german)
+        assert set(release.business_highlights.definitions()) == set(german)
 
 
 def numbers(page: str) -> list[str]:

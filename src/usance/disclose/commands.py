@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from usance.base.command_line import print_json, print_line, show_help
+from usance.base.errors import InputError
+
+if TYPE_CHECKING:
+    from usance.books.periods import ClosePeriod
+    from usance.disclose.profile import Profile
+    from usance.disclose.release.filer import Filer
+    from usance.disclose.release.release import Release
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False, invoke_without_command=True)
 
@@ -89,13 +96,25 @@ def release(
     as_json: AsJson = False,
 ) -> None:
     """Publish a closed period, or a fact table, as CSV, HTML, XLSX and PDF."""
-    from usance.disclose.release.command import published
+    from usance.books.periods import parse_close_period
+    from usance.disclose.profile import DEFAULT, load_profile
+    from usance.disclose.release.filer import read_filer
+    from usance.disclose.release.publication import publish, publish_table, read_formats
 
-    made = published(
-        period, book=book, table=table, out=out, filer=filer, rate=rate, profile=profile,
-        announcement=announcement, formats=formats,
-    )  # fmt: skip
-    _written(made, "figures", as_json)
+    wanted = read_formats(formats)
+    rules, who = load_profile(profile or DEFAULT), read_filer(filer).at(rate)
+    if (period is None) == (table is None):
+        fix = "Give PERIOD for a book, or --table FILE for a fact table"
+        raise InputError("a release is made of one period or of one table", fix=fix)
+    if table is None:
+        closed = parse_close_period((period or "").removeprefix("FY"))
+        files = publish(_release(book, closed, announcement, rules, who), out, wanted)
+    elif announcement is not None:
+        fix = "Leave it out: a table says its dividends and outlook itself"
+        raise InputError("goes with a book", where="--announcement", fix=fix)
+    else:
+        files = publish_table(table, rules, who, out, wanted)
+    _print_files(files, rules, "figures", as_json)
 
 
 @app.command()
@@ -114,20 +133,33 @@ def form(
     as_json: AsJson = False,
 ) -> None:
     """Fill in the exchange's form for a cash dividend."""
-    from usance.disclose.release.command import filled_form
+    from usance.base.book import Book
+    from usance.capital.documents.capital import read_capital
+    from usance.disclose.profile import DEFAULT, load_profile
+    from usance.disclose.release.corporate_actions import CorporateActions
+    from usance.disclose.release.filer import read_filer
+    from usance.disclose.release.publication import publish_dividend_form, read_formats
 
-    made = filled_form(
-        dividend, book=book, capital=capital, out=out, filer=filer, formats=formats
-    )  # fmt: skip
-    _written(made, "fields", as_json)
+    wanted, rules = read_formats(formats), load_profile(DEFAULT)
+    if capital is not None:
+        actions = CorporateActions.of_capital(read_capital(capital))
+    else:
+        actions = CorporateActions.of_book(Book.open(book))
+    files = publish_dividend_form(actions, dividend, rules, read_filer(filer), out, wanted)
+    _print_files(files, rules, "fields", as_json)
 
 
-def _written(made: dict[str, Any], what: str, as_json: bool) -> None:
+def _print_files(files: dict[str, Path], rules: Profile, what: str, as_json: bool) -> None:
+    from usance.disclose.reading import read_facts
+
+    facts = read_facts([files["csv"]], rules)
+    paths = {name: str(path) for name, path in files.items()}
+    document = facts[0].document
     if as_json:
-        print_json(made)
+        print_json({"document": document, "figures": len(facts), "files": paths})
         return
-    print_line(f"{made['document']}: {made['figures']:,} {what}")
-    for path in made["files"].values():
+    print_line(f"{document}: {len(facts):,} {what}")
+    for path in paths.values():
         print_line(path)
 
 
@@ -144,13 +176,27 @@ def drill(
     as_json: AsJson = False,
 ) -> None:
     """Follow a figure of a release to accounts, journals, loans and facts."""
-    from usance.disclose.release.command import drilled
+    from usance.disclose.drill.drill import drill as drilled
+    from usance.disclose.drill.drill import release_period
+    from usance.disclose.profile import DEFAULT, load_profile
+    from usance.disclose.release.filer import read_filer
 
-    found = drilled(
-        address, book=book, filer=filer, rate=rate, profile=profile, announcement=announcement
-    )
+    rules, who = load_profile(profile or DEFAULT), read_filer(filer).at(rate)
+    made = _release(book, release_period(address), announcement, rules, who)
+    found = drilled(made, address)
     if as_json:
         print_json(found.as_dict())
     else:
         for line in found.lines():
             print_line(line)
+
+
+def _release(
+    book: Path, period: ClosePeriod, announcement: Path | None, rules: Profile, who: Filer
+) -> Release:
+    from usance.base.book import Book
+    from usance.disclose.release.announcement import read_announcement
+    from usance.disclose.release.publication import release_of
+
+    said = read_announcement(announcement)
+    return release_of(Book.open(book), period, rules, who, said)

@@ -1,8 +1,4 @@
-"""Rows of the `tape` table for a month, made from loans and facts by replay.
-
->>> bucket(np.array([0, 1, 30, 31, 180, 181]), np.zeros(6, np.int64)).tolist()
-[0, 1, 1, 2, 6, 7]
-"""
+"""Rows of the `tape` table for a month, made from loans and facts by replay."""
 
 from __future__ import annotations
 

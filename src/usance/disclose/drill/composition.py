@@ -11,11 +11,11 @@ from usance.books.chart import load_chart
 from usance.books.statements import cash
 from usance.books.statements.layout import is_profit
 from usance.books.statements.primary import ATTRIBUTABLE
-from usance.disclose.release import exact as e
-from usance.disclose.release.exact import Exact, Key, lines_of
+from usance.disclose.release import exact_amounts as e
+from usance.disclose.release.exact_amounts import ExactAmounts, Key, statement_lines
 from usance.disclose.release.narrative_figures import COMPANY, TAX
-from usance.disclose.release.per_share import NET, OPERATING, PAY
-from usance.disclose.release.printed import year_start
+from usance.disclose.release.per_share import ADD_SHARE_BASED_COMPENSATION, NET, OPERATING
+from usance.disclose.release.rounding import year_start
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class Composition:
 
 
 def line_composition(
-    exact: Exact, statement: str, key: Key, before: date, day: date
+    exact: ExactAmounts, statement: str, key: Key, before: date, day: date
 ) -> Composition | None:
     """The parts of a line, if it is one of accounts; for balances `before` says nothing."""
     base = statement.partition(":")[0]
@@ -55,33 +55,35 @@ def line_composition(
 
 
 def narrative_composition(
-    exact: Exact, line: str, parent: str, before: date, day: date
+    exact: ExactAmounts, line: str, parent: str, before: date, day: date
 ) -> Composition | None:
     """The parts of a figure in the text; a charge is told there by its size."""
     if line.startswith("Non-GAAP "):
         return _adjusted(exact, (line, ""), before, day)
     name = {COMPANY: ATTRIBUTABLE, TAX: "Income taxes expense"}.get(line, line)
-    for each in lines_of(e.OPERATIONS, exact.books.entities):
+    for each in statement_lines(e.OPERATIONS, exact.books.entities):
         if each.line == name and parent in ("", each.parent):
             return _flow(exact, e.OPERATIONS, each.key, before, day)
     return None
 
 
-def _parts(exact: Exact, statement: str, key: Key, day: date) -> Iterator[AccountEntries]:
-    for line in lines_of(statement, exact.books.entities):
+def _parts(exact: ExactAmounts, statement: str, key: Key, day: date) -> Iterator[AccountEntries]:
+    for line in statement_lines(statement, exact.books.entities):
         if line.key == key:
             for name, tag, sign in line.terms:
                 yield AccountEntries(name, tag, sign, day)
 
 
-def _balance(exact: Exact, statement: str, key: Key, day: date) -> Composition | None:
-    amounts = exact.sheet(statement, day)
+def _balance(exact: ExactAmounts, statement: str, key: Key, day: date) -> Composition | None:
+    amounts = exact.balance_sheet(statement, day)
     if key not in amounts:
         return None
     return Composition(amounts[key], tuple(_parts(exact, statement, key, day)))
 
 
-def _flow(exact: Exact, statement: str, key: Key, before: date, day: date) -> Composition | None:
+def _flow(
+    exact: ExactAmounts, statement: str, key: Key, before: date, day: date
+) -> Composition | None:
     amounts = exact.flow(statement, before, day)
     if key not in amounts:
         return None
@@ -89,8 +91,8 @@ def _flow(exact: Exact, statement: str, key: Key, before: date, day: date) -> Co
     return Composition(amounts[key], tuple(parts))
 
 
-def _cash(exact: Exact, line: str, before: date, day: date) -> Composition | None:
-    amounts = exact.cash(before, day)
+def _cash(exact: ExactAmounts, line: str, before: date, day: date) -> Composition | None:
+    amounts = exact.cash_flows(before, day)
     if line not in amounts:
         return None
     accounts = [account.name for account in load_chart() if account.is_cash]
@@ -108,10 +110,10 @@ def _cash(exact: Exact, line: str, before: date, day: date) -> Composition | Non
     return Composition(amounts[line], tuple(parts))
 
 
-def _adjusted(exact: Exact, key: Key, before: date, day: date) -> Composition | None:
+def _adjusted(exact: ExactAmounts, key: Key, before: date, day: date) -> Composition | None:
     line, parent = key
-    pay = Composition(exact.pay(before, day), tuple(_pay_parts(before, day)))
-    if line == PAY:
+    pay = Composition(exact.share_based_compensation(before, day), tuple(_pay_parts(before, day)))
+    if line == ADD_SHARE_BASED_COMPENSATION:
         return pay
     name = (parent or line).removeprefix("Non-GAAP ")
     source = next(
@@ -119,7 +121,7 @@ def _adjusted(exact: Exact, key: Key, before: date, day: date) -> Composition | 
     )
     if source is None:
         return None
-    found = next(each.key for each in lines_of(e.OPERATIONS, exact.books.entities)
+    found = next(each.key for each in statement_lines(e.OPERATIONS, exact.books.entities)
                  if each.line == source and each.is_total)  # fmt: skip
     own = _flow(exact, e.OPERATIONS, found, before, day)
     if own is None or parent:
@@ -137,4 +139,11 @@ _SOURCES = {
 def _pay_parts(before: date, day: date) -> Iterator[AccountEntries]:
     for account in load_chart():
         if is_profit(account):
-            yield AccountEntries(account.name, IfrsAdjustment.NONE, 1, day, before, e.pay_rules())
+            yield AccountEntries(
+                account.name,
+                IfrsAdjustment.NONE,
+                1,
+                day,
+                before,
+                e.share_based_compensation_rules(),
+            )

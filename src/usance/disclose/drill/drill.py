@@ -122,7 +122,7 @@ class Drill:
         """The facts of the group behind it."""
         wanted = {journal.fact_id for account in self.accounts for journal in account.journals}
         if self.stated_ids:
-            return dict(group_fact_rows(self.release.stated, self.stated_ids))
+            return dict(group_fact_rows(self.release.group_facts, self.stated_ids))
         return dict(group_fact_rows(self.release.closed.facts, wanted))
 
     def as_dict(self, most: int = MAX_LOANS) -> dict[str, Any]:
@@ -260,17 +260,17 @@ class DrillIndex:
     def _made(self, fact: Fact) -> Composition | None:
         if not fact.is_money or fact.currency == NO_CURRENCY:
             return None
-        exact = self.release.tables.printed.exact
+        exact = self.release.statements.rounded.exact
         before, day = fact.period.opens_on, fact.period.end
         if fact.statement in self.release.profile.statements["text"]:
             return narrative_composition(exact, fact.line, fact.parent, before, day)
         return line_composition(exact, fact.statement, (fact.line, fact.parent), before, day)
 
 
-def period_of(address: str) -> ClosePeriod:
-    """The period whose release an address belongs to: its document.
+def release_period(address: str) -> ClosePeriod:
+    """The period of the release that an address names first.
 
-    >>> period_of("FY2024/operations/net-income/2024Q4").months[0]
+    >>> release_period("FY2024/operations/net-income/2024Q4").months[0]
     648
     """
     parts = address.split("/")

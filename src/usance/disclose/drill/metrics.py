@@ -8,10 +8,10 @@ from typing import Any
 
 from usance.base.ids import print_id
 from usance.disclose.facts import Fact
+from usance.disclose.periods import Period
 from usance.disclose.release.business_highlights import BUSINESS_HIGHLIGHTS, load_vintages
 from usance.disclose.release.metrics import Measurement
 from usance.disclose.release.release import Release
-from usance.disclose.release.reporting_periods import Span
 from usance.disclose.release.vintages import vintage_at
 from usance.measure.drill import NO_LIMIT, loans_behind
 from usance.measure.metrics import Result, rows_behind
@@ -36,14 +36,14 @@ class MetricDrill:
         found: list[dict[str, Any]] = []
         for result in self.results:
             if len(found) < limit and result.value is not None:
-                inputs = self.release.measured.inputs
+                inputs = self.release.metrics.inputs
                 names, rows = rows_behind(inputs, result, part, limit=limit - len(found))
                 found += [dict(zip(names, row, strict=True)) for row in rows]
         return found
 
     def loans(self, most: int = NO_LIMIT) -> list[int]:
         """The loans among the first rows of its numerator, as far as those name one."""
-        rows, inputs = self.rows(limit=most), self.release.measured.inputs
+        rows, inputs = self.rows(limit=most), self.release.metrics.inputs
         told = all(name in inputs for name in ("loans", "facts", "cells"))
         if told and rows and {"due_on", "cell"} <= rows[0].keys():
             given = [tuple(row.values()) for row in rows]
@@ -87,21 +87,21 @@ _TOLD = (
 def metric_of(release: Release, fact: Fact) -> MetricDrill | None:
     """The metric a figure prints, if it is one."""
     if fact.statement == BUSINESS_HIGHLIGHTS:
-        span = _span(release, fact)
-        found = release.business.at(fact.line, fact.parent, span) if span else None
+        period = _span(release, fact)
+        found = release.business_highlights.at(fact.line, fact.parent, period) if period else None
         return MetricDrill(release, found) if found else None
     if fact.statement.partition(":")[0] in load_vintages():
-        result = vintage_at(release.measured, fact.statement, fact.line, release.spans.now)
+        result = vintage_at(release.metrics, fact.statement, fact.line, release.periods.current)
         if result is not None:
             whole = Measurement(result.numerator, result.denominator, result.complete, (result,))
             return MetricDrill(release, whole)
     return None
 
 
-def _span(release: Release, fact: Fact) -> Span | None:
+def _span(release: Release, fact: Fact) -> Period | None:
     """The period of the release that ends with a figure's own."""
-    spans = (release.spans.now, release.spans.year_ago)
-    return next((each for each in spans if each.day == fact.period.end), None)
+    periods = (release.periods.current, release.periods.year_ago)
+    return next((each for each in periods if each.end == fact.period.end), None)
 
 
 def _plain(value: Any) -> Any:

@@ -26,10 +26,12 @@ def source_of(release: Release, fact: Fact) -> Source:
     if fact.statement == OUTLOOK:
         return "the announcement, beside the printed figure of the year before", ()
     if fact.statement == DIVIDEND:
-        named = [each for each in release.actions.dividends if _is_for(release, each, fact)]
+        named = [
+            each for each in release.corporate_actions.dividends if _is_for(release, each, fact)
+        ]
         return _actions(release, [(each.name, each.where) for each in named])
     if fact.statement == REPURCHASE:
-        plans = [each for each in release.actions.programmes
+        plans = [each for each in release.corporate_actions.programmes
                  if fact.line.startswith(f"{each.name} plan ")]  # fmt: skip
         return _actions(release, [(each.name, each.where) for each in plans])
     if fact.unit in ("shares", "ads", "million_ads"):
@@ -42,12 +44,14 @@ def source_of(release: Release, fact: Fact) -> Source:
 
 
 def _is_for(release: Release, dividend: Dividend, fact: Fact) -> bool:
-    return fact.period.name == (dividend_period(dividend) or release.spans.now.name)
+    return fact.period.name == (dividend_period(dividend) or release.periods.current.name)
 
 
 def _actions(release: Release, named: Iterable[tuple[str, str]]) -> Source:
     listed = list(named)
-    ids = [number for name, _ in listed for number in release.actions.fact_ids.get(name, ())]
+    ids = [
+        number for name, _ in listed for number in release.corporate_actions.fact_ids.get(name, ())
+    ]
     return ", ".join(where for _, where in listed if where), tuple(ids)
 
 

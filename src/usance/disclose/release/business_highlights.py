@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from usance.base.documents import read_document
 from usance.disclose.facts import NO_CURRENCY, UNITS
+from usance.disclose.periods import Period
 from usance.disclose.release.figure import Figure, format_steps
 from usance.disclose.release.metrics import Measurement, Segments, parse_segments
-from usance.disclose.release.reporting_periods import Span
 from usance.disclose.ties import round_to
 
 if TYPE_CHECKING:
@@ -73,8 +73,8 @@ class BusinessHighlights:
 
     def __init__(self, release: Release) -> None:
         self.release = release
-        self.measured = release.measured
-        self.spans = (release.spans.now, release.spans.year_ago)
+        self.metrics = release.metrics
+        self.periods = (release.periods.current, release.periods.year_ago)
 
     def figures(self) -> Iterator[Figure]:
         """Every line: this period, its share and change, and a year ago."""
@@ -83,25 +83,25 @@ class BusinessHighlights:
 
     def definitions(self) -> dict[str, str]:
         """The sentence that defines each line, where a metric is told whole."""
-        now = self.spans[0]
+        now = self.periods[0]
         return {
-            each.line: self.measured.at(each.metric, now).results[0].definition.sentence
+            each.line: self.metrics.at(each.metric, now).results[0].definition.sentence
             for each in load_highlights()
             if not each.where
         }
 
-    def at(self, line: str, parent: str, span: Span) -> Measurement | None:
+    def at(self, line: str, parent: str, period: Period) -> Measurement | None:
         """The measurement behind a printed line."""
         name = line.removesuffix(INCOMPLETE)
         for each in load_highlights():
             if (each.line, each.parent) == (name, parent):
-                return self.measured.at(each.metric, span, each.where)
+                return self.metrics.at(each.metric, period, each.where)
         return None
 
     def _line(self, each: Highlight) -> Iterator[Figure]:
-        now, then = (self.measured.at(each.metric, span, each.where) for span in self.spans)
-        names = [self._period(each, span) for span in self.spans]
-        whole = self.measured.at(each.metric, self.spans[0])
+        now, then = (self.metrics.at(each.metric, period, each.where) for period in self.periods)
+        names = [self._period(each, period) for period in self.periods]
+        whole = self.metrics.at(each.metric, self.periods[0])
         if whole.value is None:
             if not each.where:
                 place = each.line, each.parent, names[0]
@@ -122,7 +122,7 @@ class BusinessHighlights:
             yield self._figure(each, each.line, names[1], values[1], unit)
 
     def _share(self, each: Highlight, period: str, value: Fraction) -> Iterator[Figure]:
-        whole = self.measured.at(each.metric, self.spans[0]).value
+        whole = self.metrics.at(each.metric, self.periods[0]).value
         if each.share and whole:
             line = f"{each.line} - share of total"
             yield self._percent(line, each.parent, period, 100 * value / whole)
@@ -162,8 +162,8 @@ class BusinessHighlights:
         step = Fraction(1, 10**decimals)
         return int(round_to(value, step, self.release.profile.rounding.method) / step)
 
-    def _period(self, each: Highlight, span: Span) -> str:
+    def _period(self, each: Highlight, period: Period) -> str:
         """Figures of a period carry its name, balances and totals to date their day."""
-        (result, *_) = self.measured.at(each.metric, span, each.where).results
+        (result, *_) = self.metrics.at(each.metric, period, each.where).results
         is_flow = result.definition.numerator.window == "period"
-        return span.name if is_flow else span.day.isoformat()
+        return period.written if is_flow else period.end.isoformat()

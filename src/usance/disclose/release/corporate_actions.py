@@ -5,14 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import date
+from datetime import UTC, date, datetime
 from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+from usance.base.book import Book
 from usance.base.codes import Currency
 from usance.base.parameters import Parameters
-from usance.books.group.facts import GroupFact
+from usance.books.group.facts import GroupFact, facts_of_table, visible
 from usance.books.group.kinds import GroupKind
 from usance.books.group.shares import register_of
 from usance.capital.dividends import Dividend, Market
@@ -49,6 +50,12 @@ class CorporateActions:
     def of_capital(cls, capital: Capital) -> CorporateActions:
         """Those of a capital document."""
         return cls(capital.of(Dividend), capital.of(Programme), capital.register, {})
+
+    @classmethod
+    def of_book(cls, book: Book) -> CorporateActions:
+        """Those of all facts of the group in a book."""
+        facts = facts_of_table(book.read("group_facts"))
+        return cls.of_facts(visible(facts, date.max, datetime.max.replace(tzinfo=UTC)))
 
     @classmethod
     def of_facts(cls, facts: Sequence[GroupFact]) -> CorporateActions:
@@ -94,7 +101,7 @@ class CorporateActionFigures:
     """The figures of dividends and repurchases in one release."""
 
     def __init__(self, release: Release) -> None:
-        self.release, self.actions = release, release.actions
+        self.release, self.actions = release, release.corporate_actions
         self.on = release.as_of
         self.ratio = release.profile.rounding.ads_ratio
 
@@ -104,7 +111,7 @@ class CorporateActionFigures:
             if self._since < each.declared_on <= self.on:
                 yield from self._dividend(each)
         for programme in self.actions.programmes:
-            first = self.release.spans.now.first
+            first = self.release.periods.current.start
             if programme.opens_on <= self.on and programme.closes_on >= first:
                 yield from self._programme(programme)
 
@@ -112,10 +119,10 @@ class CorporateActionFigures:
     def _since(self) -> date:
         spoken = self.release.announcement.on
         last = self.release.period.last_day
-        return last if spoken and spoken > last else self.release.spans.now.before
+        return last if spoken and spoken > last else self.release.periods.current.opens_on
 
     def _dividend(self, dividend: Dividend) -> Iterator[Figure]:
-        period = dividend_period(dividend) or self.release.spans.now.name
+        period = dividend_period(dividend) or self.release.periods.current.written
 
         def figure(line: str, unit: str, text: str, currency: str = NO_CURRENCY) -> Figure:
             return Figure(DIVIDEND, line, "", period, currency, unit, text)

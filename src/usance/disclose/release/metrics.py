@@ -15,7 +15,7 @@ from usance.base.book import Book
 from usance.base.codes import code_lists
 from usance.base.dates import first_of_month, last_of_month, to_month
 from usance.books.closed_books import ClosedBooks
-from usance.disclose.release.reporting_periods import Span
+from usance.disclose.periods import Period
 
 if TYPE_CHECKING:
     from usance.measure.inputs import Inputs
@@ -53,10 +53,10 @@ class BookMetrics:
     """Metrics that will be asked for, each with the dimension it is divided by, or none."""
     _found: dict[tuple[str, date, date], list[Result]] = field(default_factory=dict)
 
-    def at(self, metric: str, span: Span, where: Segments = ()) -> Measurement:
+    def at(self, metric: str, period: Period, where: Segments = ()) -> Measurement:
         """A metric over a period, of some segments."""
         by = where[0][0] if where else ""
-        found = [each for each in self._results(by, span) if each.definition.name == metric]
+        found = [each for each in self._results(by, period) if each.definition.name == metric]
         if where:
             found = [each for each in found if dict(each.by).get(by, -1) in where[0][1]]
             rows = sum(each.denominator for each in found)
@@ -70,19 +70,19 @@ class BookMetrics:
         (one,) = found
         return Measurement(one.numerator, one.denominator, one.complete, (one,))
 
-    def curves(self, metric: str, span: Span) -> list[Result]:
+    def curves(self, metric: str, period: Period) -> list[Result]:
         """The figures of a metric that runs along its own keys."""
-        return [each for each in self._results("", span) if each.definition.name == metric]
+        return [each for each in self._results("", period) if each.definition.name == metric]
 
-    def _results(self, by: str, span: Span) -> list[Result]:
+    def _results(self, by: str, period: Period) -> list[Result]:
         from usance.measure.metrics import AS_REPORTED, measure
         from usance.measure.periods import MetricPeriod
 
-        key = by, span.first, span.day
+        key = by, period.start, period.end
         if key not in self._found:
             names = list(dict.fromkeys(name for name, along in self.names if along == by))
             results = measure(
-                self.inputs, names, as_of=self.as_of, period=MetricPeriod(span.first, span.day),
+                self.inputs, names, as_of=self.as_of, period=MetricPeriod(period.start, period.end),
                 by=[by] if by else [],
             )  # fmt: skip
             self._found[key] = [each for each in results if each.series == AS_REPORTED]

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from usance.books.statements import cash
 from usance.disclose.facts import NO_CURRENCY, UNITS
-from usance.disclose.release.exact import ADJUSTED, OPERATIONS
+from usance.disclose.periods import Period
+from usance.disclose.release.exact_amounts import ADJUSTED, OPERATIONS
 from usance.disclose.release.figure import Figure, format_steps
-from usance.disclose.release.printed import CASH_LINES
-from usance.disclose.release.reporting_periods import Span
+from usance.disclose.release.rounding import CASH_LINES
 from usance.disclose.ties import round_to
 
 if TYPE_CHECKING:
@@ -42,19 +42,23 @@ class NarrativeFigures:
 
     def __init__(self, release: Release) -> None:
         self.release = release
-        self.tables = release.tables
+        self.statements = release.statements
         self.profile = release.profile
-        wanted = (release.spans.now, release.spans.year_ago, release.spans.prior)
-        self.spans = [each for each in wanted if release.closed.covers(each.first, each.day)]
-        unit = IN_TEXT[self.tables.unit]
+        wanted = (release.periods.current, release.periods.year_ago, release.periods.preceding)
+        self.periods = [each for each in wanted if release.closed.covers(each.start, each.end)]
+        unit = IN_TEXT[self.statements.unit]
         self.unit = unit
         known = self.profile.rounding.text_decimals.get(unit)
-        self.decimals = self.tables.decimals if known is None else known
+        self.decimals = self.statements.decimals if known is None else known
 
     def figures(self) -> Iterator[Figure]:
         """Highlights, then every line of the results."""
-        now = self.release.spans.now
-        years = [span for span in self.spans if span != self.release.spans.prior or span == now]
+        now = self.release.periods.current
+        years = [
+            period
+            for period in self.periods
+            if period != self.release.periods.preceding or period == now
+        ]
         lines = {line: (line, "") for line in _HIGHLIGHTS}
         for line, parent in lines.values():
             yield from self._line(HIGHLIGHTS, line, parent, years)
@@ -63,14 +67,14 @@ class NarrativeFigures:
         yield from self._cash()
         for line, parent in self._result_lines():
             # A charge is told by its size; only a table beside it says which sign it had.
-            yield from self._line(RESULTS, line, parent, years if line == TAX else self.spans)
+            yield from self._line(RESULTS, line, parent, years if line == TAX else self.periods)
         yield from self._margins(RESULTS, now)
         yield from self._tax_rate()
         yield from self._per_ads(RESULTS, [now])
         yield from self._weighted(now)
 
     def _result_lines(self) -> Iterator[tuple[str, str]]:
-        lines = self.tables.printed.lines(OPERATIONS)
+        lines = self.statements.rounded.lines(OPERATIONS)
         names = [line.line for line in lines]
         for line in lines:
             if line.line.startswith("Net loss attributable"):
@@ -87,36 +91,38 @@ class NarrativeFigures:
                 yield "Non-GAAP income from operations", ""
 
     def _line(
-        self, statement: str, line: str, parent: str, spans: list[Span]
+        self, statement: str, line: str, parent: str, periods: list[Period]
     ) -> Iterator[Figure]:  # fmt: skip
         if statement == RESULTS and not any(
-            self.value(line, parent, s, translated=False) for s in spans
+            self.value(line, parent, s, translated=False) for s in periods
         ):
             return  # a line that has never been anything is not spoken of
-        for span in spans:
+        for period in periods:
             for translated in (False, True):
-                if translated and (not self.tables.translated or span != self.release.spans.now):
+                if translated and (
+                    not self.statements.translated or period != self.release.periods.current
+                ):
                     continue
-                value = self.value(line, parent, span, translated=translated)
+                value = self.value(line, parent, period, translated=translated)
                 currency = self.profile.translated if translated else self.profile.reporting
                 shown = format_steps(self._rounded(value), self.decimals)
-                yield Figure(statement, line, parent, span.name, currency, self.unit, shown)
+                yield Figure(statement, line, parent, period.written, currency, self.unit, shown)
 
-    def value(self, line: str, parent: str, span: Span, *, translated: bool) -> int:
+    def value(self, line: str, parent: str, period: Period, *, translated: bool) -> int:
         """The table's figure that a line of the text tells, in printed steps."""
-        source = self.tables.translated if translated else self.tables.printed
+        source = self.statements.translated if translated else self.statements.rounded
         assert source is not None
-        made = source.operations(span.before, span.day)
+        made = source.operations(period.opens_on, period.end)
         found = {name: value for (name, _), value in made.items()}
         if parent:
             return made[line, parent]
         if line.startswith("Non-GAAP "):
-            pay = self.tables.printed.pay(span.before, span.day)
-            if self.tables.translated and translated:
-                pay = self.tables.translated.of(pay)
+            pay = self.statements.rounded.share_based_compensation(period.opens_on, period.end)
+            if self.statements.translated and translated:
+                pay = self.statements.translated.of(pay)
             name = line.removeprefix("Non-GAAP ")
             plain = name[0].upper() + name[1:]
-            return pay + self.value(plain, "", span, translated=translated)
+            return pay + self.value(plain, "", period, translated=translated)
         if line == COMPANY:
             return next(
                 v for name, v in found.items() if name.startswith("Net income attributable")
@@ -128,58 +134,58 @@ class NarrativeFigures:
 
     def _rounded(self, value: int, decimals: int | None = None) -> int:
         """A printed figure in the text's unit, in its smallest step."""
-        scale = Fraction(UNITS[self.tables.unit], UNITS[self.unit])
+        scale = Fraction(UNITS[self.statements.unit], UNITS[self.unit])
         digits = self.decimals if decimals is None else decimals
-        scale *= Fraction(10**digits, 10**self.tables.decimals)
+        scale *= Fraction(10**digits, 10**self.statements.decimals)
         return int(round_to(value * scale, Fraction(1), self.profile.rounding.method))
 
-    def _margins(self, statement: str, span: Span) -> Iterator[Figure]:
-        for each in self.release.per_share.adjusted([(span, False)]):
+    def _margins(self, statement: str, period: Period) -> Iterator[Figure]:
+        for each in self.release.per_share.adjusted([(period, False)]):
             if each.line in _MARGINS:
                 line = _MARGINS[each.line]
                 yield Figure(statement, line, "", each.period, each.currency, each.unit, each.text)
 
     def _cash(self) -> Iterator[Figure]:
         """What the company holds, and what its operations brought in."""
-        span, printed = self.release.spans.now, self.tables.printed
-        held = printed.sheet(span.day)
+        period, printed = self.release.periods.current, self.statements.rounded
+        held = printed.balance_sheet(period.end)
         lines = [held[line, "Total current assets"] for line in (*CASH_LINES, DEPOSIT)]
-        flow = printed.cash(span.before, span.day)[cash.OPERATING]
+        flow = printed.cash_flows(period.opens_on, period.end)[cash.OPERATING]
         money = self.profile.reporting
-        yield Figure(HIGHLIGHTS, ALL_CASH, "", span.day.isoformat(), money, self.unit,
+        yield Figure(HIGHLIGHTS, ALL_CASH, "", period.end.isoformat(), money, self.unit,
                      format_steps(self._rounded(sum(lines), 2), 2))  # fmt: skip
-        yield Figure(HIGHLIGHTS, OWN_CASH, "", span.name, money, self.unit,
+        yield Figure(HIGHLIGHTS, OWN_CASH, "", period.written, money, self.unit,
                      format_steps(self._rounded(flow), self.decimals))  # fmt: skip
 
-    def _weighted(self, span: Span) -> Iterator[Figure]:
+    def _weighted(self, period: Period) -> Iterator[Figure]:
         """The ADSs that figures per ADS are made with."""
         million = 10**6 * self.profile.rounding.ads_ratio
-        for line, shares in self.release.per_share.counts(span).items():
+        for line, shares in self.release.per_share.counts(period).items():
             ads = round_to(Fraction(100 * shares, million), Fraction(1))
             name = f"Weighted average {line.lower()} ADS"
-            yield Figure(RESULTS, name, "", span.name, NO_CURRENCY, "million_ads",
+            yield Figure(RESULTS, name, "", period.written, NO_CURRENCY, "million_ads",
                          format_steps(int(ads), 2))  # fmt: skip
 
     def _tax_rate(self) -> Iterator[Figure]:
-        span = self.release.spans.now
-        made = self.tables.printed.operations(span.before, span.day)
+        period = self.release.periods.current
+        made = self.statements.rounded.operations(period.opens_on, period.end)
         found = {name: value for (name, _), value in made.items()}
         base = found["Income before income tax expense"]
         if self.profile.rounding.effective_tax_adds_back == "share_based_pay":
-            base += self.tables.printed.pay(span.before, span.day)
+            base += self.statements.rounded.share_based_compensation(period.opens_on, period.end)
         if base > 0:
             method = self.profile.rounding.method
             share = Fraction(-1000 * found["Income taxes expense"], base)
             tenths = int(round_to(share, Fraction(1), method))
-            yield Figure(RESULTS, "Effective tax rate", "", span.name, NO_CURRENCY, "percent",
+            yield Figure(RESULTS, "Effective tax rate", "", period.written, NO_CURRENCY, "percent",
                          format_steps(tenths, 1))  # fmt: skip
 
-    def _per_ads(self, statement: str, spans: list[Span]) -> Iterator[Figure]:
+    def _per_ads(self, statement: str, periods: list[Period]) -> Iterator[Figure]:
         names = {
             "Net income per ADS": "Net income per fully diluted ADS",
             "Non-GAAP net income per ADS": "Non-GAAP net income per fully diluted ADS",
         }
-        pairs = [(span, span == self.release.spans.now) for span in spans]
+        pairs = [(period, period == self.release.periods.current) for period in periods]
         for each in self.release.per_share.adjusted(pairs):
             for start, line in names.items():
                 if each.statement == ADJUSTED and each.line.startswith(f"{start} "):

@@ -13,7 +13,7 @@ from usance.disclose.facts import NO_CURRENCY, UNITS
 from usance.disclose.release.announcement import Outlook
 from usance.disclose.release.figure import Figure
 from usance.disclose.release.narrative_figures import NarrativeFigures
-from usance.disclose.release.reporting_periods import span_of
+from usance.disclose.release.reporting_periods import period_of_months
 
 if TYPE_CHECKING:
     from usance.disclose.release.release import Release
@@ -39,10 +39,10 @@ def outlook_figures(release: Release, quoted: NarrativeFigures) -> Iterator[Figu
 def _year_before(release: Release, quoted: NarrativeFigures, each: Outlook) -> Decimal | None:
     """The printed figure a year before, in units of currency; none unless it is a gain."""
     months = range(to_month(each.period.start) - 12, to_month(each.period.end) - 11)
-    span = span_of(months)
-    if not release.closed.covers(span.first, span.day):
+    period = period_of_months(months)
+    if not release.closed.covers(period.start, period.end):
         return None
-    value = release.tables.base(quoted.value(each.line, "", span, translated=False))
+    value = release.statements.base(quoted.value(each.line, "", period, translated=False))
     return value if value > 0 else None
 
 

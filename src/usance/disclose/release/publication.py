@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from usance.base.book import Book
-from usance.base.errors import FULL, InputError
+from usance.base.errors import FULL, InputError, unknown
 from usance.base.publish import replace
 from usance.books.closed_books import ClosedBooks
 from usance.books.periods import ClosePeriod
@@ -15,6 +15,8 @@ from usance.disclose.facts import documents
 from usance.disclose.profile import Profile
 from usance.disclose.reading import facts_of_text, read_facts
 from usance.disclose.release.announcement import Announcement
+from usance.disclose.release.corporate_actions import CorporateActions
+from usance.disclose.release.dividend_form import dividend_form_figures
 from usance.disclose.release.figure import Figure, as_csv
 from usance.disclose.release.filer import Filer
 from usance.disclose.release.html import html_of
@@ -26,6 +28,15 @@ from usance.disclose.release.xlsx import xlsx_of
 from usance.disclose.tie_out.completion import completed
 
 FORMATS = ("csv", "html", "xlsx", "pdf")
+
+
+def read_formats(given: str) -> list[str]:
+    """The formats of a list such as `csv,html`."""
+    wanted = [each.strip() for each in given.split(",") if each.strip()]
+    for each in wanted:
+        if each not in FORMATS:
+            raise unknown("format", each, FORMATS, where="--formats")
+    return wanted
 
 
 def release_of(
@@ -41,7 +52,7 @@ def publish(release: Release, out: Path, formats: Sequence[str] = FORMATS) -> di
     """Write a release made from books."""
     return publish_figures(
         release.document, release.figures, release.profile, release.filer, release.company, out,
-        formats, release.business.definitions(),
+        formats, release.business_highlights.definitions(),
     )  # fmt: skip
 
 
@@ -63,6 +74,16 @@ def publish_table(
         for fact in completed(facts, profile, filer.name or "the Company")
     ]  # fmt: skip
     return publish_figures(document, figures, profile, filer, company, out, formats)
+
+
+def publish_dividend_form(
+    actions: CorporateActions, name: str, profile: Profile, filer: Filer, out: Path,
+    formats: Sequence[str] = FORMATS,
+) -> dict[str, Path]:  # fmt: skip
+    """Write the exchange's form of a dividend."""
+    figures = dividend_form_figures(actions, name)
+    issuer = next(each.text for each in figures if each.line == "Issuer name")
+    return publish_figures(f"{name}-form", figures, profile, filer, issuer, out, formats)
 
 
 def publish_figures(

@@ -17,20 +17,25 @@ from usance.books.group.facts import GroupFact, facts_of_table, visible
 from usance.books.periods import ClosePeriod
 from usance.disclose.errors import FilerError
 from usance.disclose.facts import NO_CURRENCY, UNITS
-from usance.disclose.periods import parse_period
+from usance.disclose.periods import Period, parse_period
 from usance.disclose.profile import Profile
 from usance.disclose.release.announcement import Announcement
 from usance.disclose.release.business_highlights import BusinessHighlights, wanted_metrics
 from usance.disclose.release.corporate_actions import CorporateActionFigures, CorporateActions
-from usance.disclose.release.exact import CASH_FLOWS, COMPREHENSIVE, OPERATIONS, Exact
+from usance.disclose.release.exact_amounts import (
+    CASH_FLOWS,
+    COMPREHENSIVE,
+    OPERATIONS,
+    ExactAmounts,
+)
 from usance.disclose.release.figure import Figure, printed_currency
 from usance.disclose.release.filer import Filer
 from usance.disclose.release.metrics import BookMetrics, metric_inputs
 from usance.disclose.release.narrative_figures import NarrativeFigures
 from usance.disclose.release.outlook import outlook_figures
 from usance.disclose.release.per_share import NET, PerShareFigures
-from usance.disclose.release.printed import Printed, year_start
-from usance.disclose.release.reporting_periods import Span, Spans, spans_of
+from usance.disclose.release.reporting_periods import ReportingPeriods, reporting_periods
+from usance.disclose.release.rounding import RoundedStatements, year_start
 from usance.disclose.release.statement_figures import StatementFigures
 from usance.disclose.release.translation import TranslatedStatements
 from usance.disclose.release.vintages import vintage_figures
@@ -58,29 +63,29 @@ class Release:
         return max(spoken, known_at_of(self.closed.book, self.closed.closes[-1]))
 
     @cached_property
-    def stated(self) -> list[GroupFact]:
+    def group_facts(self) -> list[GroupFact]:
         """The facts of the group by the day it speaks."""
         facts = facts_of_table(self.closed.book.read("group_facts"))
         return visible(facts, self.as_of, self.known_at)
 
     @cached_property
-    def actions(self) -> CorporateActions:
+    def corporate_actions(self) -> CorporateActions:
         """Dividends and repurchases: of the announcement's capital document, else of the facts."""
         capital = self.announcement.capital
         return (
             CorporateActions.of_capital(capital)
             if capital
-            else CorporateActions.of_facts(self.stated)
+            else CorporateActions.of_facts(self.group_facts)
         )
 
     @cached_property
-    def measured(self) -> BookMetrics:
+    def metrics(self) -> BookMetrics:
         """The metrics of the book."""
         inputs = metric_inputs(self.closed, self.period.last_day, self.as_of, self.known_at)
         return BookMetrics(inputs, self.as_of, wanted_metrics())
 
     @cached_property
-    def business(self) -> BusinessHighlights:
+    def business_highlights(self) -> BusinessHighlights:
         """The highlights those metrics make."""
         return BusinessHighlights(self)
 
@@ -89,7 +94,7 @@ class Release:
         known = parse_period(period)
         if known is None or known.instant or not self.closed.covers(known.start, known.end):
             return None
-        exact = self.tables.printed.exact.flow(OPERATIONS, known.opens_on, known.end)
+        exact = self.statements.rounded.exact.flow(OPERATIONS, known.opens_on, known.end)
         return next(minor for (line, _), minor in exact.items() if line == NET)
 
     def in_reporting(self, minor: int, currency: Currency) -> Fraction | None:
@@ -97,7 +102,7 @@ class Release:
         own = self.closed.books.entities.currency
         if currency is own:
             return Fraction(minor)
-        if currency.label != self.profile.translated or not self.tables.translated:
+        if currency.label != self.profile.translated or not self.statements.translated:
             return None
         scale = Fraction(10**own.exponent, 10**currency.exponent)
         return minor * Fraction(self.rate) * scale
@@ -105,7 +110,7 @@ class Release:
     @cached_property
     def document(self) -> str:
         """The name of the document in its table and addresses."""
-        return self.spans.now.name
+        return self.periods.current.written
 
     @cached_property
     def company(self) -> str:
@@ -113,19 +118,21 @@ class Release:
         return self.filer.name or self.closed.books.entities.parent.name
 
     @cached_property
-    def spans(self) -> Spans:
+    def periods(self) -> ReportingPeriods:
         """Its periods."""
-        return spans_of(self.period)
+        return reporting_periods(self.period)
 
     @cached_property
-    def tables(self) -> StatementFigures:
+    def statements(self) -> StatementFigures:
         """Its printed columns."""
         currency = self.closed.books.entities.currency
         if printed_currency(currency.label) != self.profile.reporting:
             what = f"the books are in {currency.label}, the profile in {self.profile.reporting}"
             raise FilerError(what, fix="Give a profile of the books' currency with --profile")
         minor = UNITS[self.filer.unit] * 10**currency.exponent // 10**self.filer.decimals
-        printed = Printed(Exact(self.closed.books, self.closed.opening), self.profile, minor)
+        printed = RoundedStatements(
+            ExactAmounts(self.closed.books, self.closed.opening), self.profile, minor
+        )
         translated = (
             TranslatedStatements(printed, Fraction(self.rate)) if self.filer.translated else None
         )
@@ -150,13 +157,13 @@ class Release:
         return round(Decimal(found.numerator) / found.denominator, 4)
 
     @cached_property
-    def told(self) -> list[tuple[Span, bool]]:
+    def columns(self) -> list[tuple[Period, bool]]:
         """The periods of the tables that the books tell, and whether they are translated."""
-        ours = (self.spans.now, self.spans.so_far)
+        ours = (self.periods.current, self.periods.year_to_date)
         return [
-            (span, span in ours)
-            for span in self.spans.tables()
-            if self.closed.covers(span.first, span.day)
+            (period, period in ours)
+            for period in self.periods.columns()
+            if self.closed.covers(period.start, period.end)
         ]
 
     @cached_property
@@ -168,36 +175,36 @@ class Release:
     @cached_property
     def per_share(self) -> PerShareFigures:
         """What stands below operations."""
-        return PerShareFigures(self.closed, self.tables, self.company)
+        return PerShareFigures(self.closed, self.statements, self.company)
 
     @cached_property
     def figures(self) -> list[Figure]:
         """Every figure, once."""
         quoted = NarrativeFigures(self)
         return [
-            *self.business.figures(), *quoted.figures(),
-            *vintage_figures(self.measured, self.profile, self.spans.now),
+            *self.business_highlights.figures(), *quoted.figures(),
+            *vintage_figures(self.metrics, self.profile, self.periods.current),
             *CorporateActionFigures(self).figures(), *outlook_figures(self, quoted), *self._note(),
             *self._tables(), *self._matrices(),
         ]  # fmt: skip
 
     def _tables(self) -> Iterator[Figure]:
-        tables = self.tables
-        yield from tables.sheet(self.days)
-        yield from tables.flows(OPERATIONS, self.told)
-        yield from self.per_share.below_operations(self.told)
-        yield from tables.flows(CASH_FLOWS, self.told)
-        yield from tables.flows(COMPREHENSIVE, self.told)
-        yield from self.per_share.adjusted(self.told)
+        statements = self.statements
+        yield from statements.balance_sheet(self.days)
+        yield from statements.flows(OPERATIONS, self.columns)
+        yield from self.per_share.below_operations(self.columns)
+        yield from statements.flows(CASH_FLOWS, self.columns)
+        yield from statements.flows(COMPREHENSIVE, self.columns)
+        yield from self.per_share.adjusted(self.columns)
 
     def _matrices(self) -> Iterator[Figure]:
-        years = (self.spans.so_far_year_ago, self.spans.so_far)
-        told = [span for span in years if self.closed.covers(span.first, span.day)]
-        yield from self.tables.matrix_operations(told)
-        yield from self.tables.matrix_sheet(self.days)
+        years = (self.periods.prior_year_to_date, self.periods.year_to_date)
+        told = [period for period in years if self.closed.covers(period.start, period.end)]
+        yield from self.statements.operations_matrix(told)
+        yield from self.statements.balance_sheet_matrix(self.days)
 
     def _note(self) -> Iterator[Figure]:
-        if not self.tables.translated:
+        if not self.statements.translated:
             return
         name, day = "convenience_translation", self.period.last_day
         unit = "rmb_per_usd"

@@ -10,7 +10,8 @@ from decimal import Decimal
 from usance.books.statements import cash
 from usance.books.statements.matrix import COLUMNS
 from usance.disclose.facts import UNITS
-from usance.disclose.release.exact import (
+from usance.disclose.periods import Period
+from usance.disclose.release.exact_amounts import (
     CASH_FLOWS,
     COMPREHENSIVE,
     OPERATIONS,
@@ -20,8 +21,7 @@ from usance.disclose.release.exact import (
     Key,
 )
 from usance.disclose.release.figure import Figure, format_steps
-from usance.disclose.release.printed import Printed, Values
-from usance.disclose.release.reporting_periods import Span
+from usance.disclose.release.rounding import RoundedStatements, Values
 from usance.disclose.release.translation import TranslatedStatements
 
 _CASH_ROWS = (
@@ -39,7 +39,7 @@ _CASH_ROWS = (
 class StatementFigures:
     """How printed columns become figures: unit, currencies, decimals."""
 
-    printed: Printed
+    rounded: RoundedStatements
     translated: TranslatedStatements | None
     unit: str
     decimals: int
@@ -49,33 +49,37 @@ class StatementFigures:
         translated: bool = False,
     ) -> Figure:  # fmt: skip
         """An amount of money in the tables' unit."""
-        profile = self.printed.profile
+        profile = self.rounded.profile
         currency = profile.translated if translated else profile.reporting
         shown = format_steps(value, self.decimals)
         return Figure(statement, *key, period, currency, self.unit, shown, is_total)
 
-    def sheet(self, days: list[date]) -> Iterator[Figure]:
+    def balance_sheet(self, days: list[date]) -> Iterator[Figure]:
         """The balance sheets of some days, the last also translated."""
-        columns = [(day.isoformat(), self.printed.sheet(day), False) for day in days]
+        columns = [(day.isoformat(), self.rounded.balance_sheet(day), False) for day in days]
         if self.translated:
-            columns.append((days[-1].isoformat(), self.translated.sheet(days[-1]), True))
+            columns.append((days[-1].isoformat(), self.translated.balance_sheet(days[-1]), True))
         yield from self._rows(SHEET, columns)
 
-    def flows(self, statement: str, spans: list[tuple[Span, bool]]) -> Iterator[Figure]:
+    def flows(self, statement: str, periods: list[tuple[Period, bool]]) -> Iterator[Figure]:
         """A statement of some periods; those marked are also translated."""
         columns = []
-        for span, also in spans:
-            columns.append((span.name, self._flow(statement, self.printed, span), False))
+        for period, also in periods:
+            columns.append((period.written, self._flow(statement, self.rounded, period), False))
             if also and self.translated:
-                columns.append((span.name, self._flow(statement, self.translated, span), True))
+                columns.append(
+                    (period.written, self._flow(statement, self.translated, period), True)
+                )
         yield from self._rows(statement, columns)
 
-    def _flow(self, statement: str, source: Printed | TranslatedStatements, span: Span) -> Values:
+    def _flow(
+        self, statement: str, source: RoundedStatements | TranslatedStatements, period: Period
+    ) -> Values:
         if statement == OPERATIONS:
-            return source.operations(span.before, span.day)
+            return source.operations(period.opens_on, period.end)
         if statement == COMPREHENSIVE:
-            return source.comprehensive(span.before, span.day)
-        made = source.cash(span.before, span.day)
+            return source.comprehensive(period.opens_on, period.end)
+        made = source.cash_flows(period.opens_on, period.end)
         return {(line, parent): made[line] for line, parent, _ in _CASH_ROWS}
 
     def _rows(
@@ -90,19 +94,19 @@ class StatementFigures:
     def _keys(self, statement: str) -> Mapping[Key, bool]:
         if statement == CASH_FLOWS:
             return {(line, parent): is_total for line, parent, is_total in _CASH_ROWS}
-        return {line.key: line.is_total for line in self.printed.lines(statement)}
+        return {line.key: line.is_total for line in self.rounded.lines(statement)}
 
-    def matrix_operations(self, spans: list[Span]) -> Iterator[Figure]:
+    def operations_matrix(self, periods: list[Period]) -> Iterator[Figure]:
         """Operations under both frameworks, for years so far."""
         for column in COLUMNS:
-            made = [(span.name, self.printed.matrix_operations(column, span.day), False)
-                    for span in spans]  # fmt: skip
+            made = [(period.written, self.rounded.operations_matrix(column, period.end), False)
+                    for period in periods]  # fmt: skip
             yield from self._rows(f"{OPERATIONS_MATRIX}:{column}", made)
 
-    def matrix_sheet(self, days: list[date]) -> Iterator[Figure]:
+    def balance_sheet_matrix(self, days: list[date]) -> Iterator[Figure]:
         """The balance sheet under both frameworks."""
         for column in COLUMNS:
-            made = [(day.isoformat(), self.printed.matrix_sheet(column, day), False)
+            made = [(day.isoformat(), self.rounded.balance_sheet_matrix(column, day), False)
                     for day in days]  # fmt: skip
             yield from self._rows(f"{SHEET_MATRIX}:{column}", made)
 

@@ -10,10 +10,10 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from usance.disclose.facts import NO_CURRENCY
+from usance.disclose.periods import Period
 from usance.disclose.release.business_highlights import load_vintages
 from usance.disclose.release.figure import Figure, format_steps
 from usance.disclose.release.metrics import BookMetrics
-from usance.disclose.release.reporting_periods import Span
 from usance.disclose.ties import round_to
 
 if TYPE_CHECKING:
@@ -25,10 +25,10 @@ MAX_QUARTERS = 12
 MONTH = "Month on book {}"
 
 
-def vintage_figures(measured: BookMetrics, profile: Profile, span: Span) -> Iterator[Figure]:
+def vintage_figures(measured: BookMetrics, profile: Profile, period: Period) -> Iterator[Figure]:
     """The curves of the youngest quarters, as far as each is known in full."""
     for statement, metric in load_vintages().items():
-        known = [each for each in measured.curves(metric, span) if _is_known(each)]
+        known = [each for each in measured.curves(metric, period) if _is_known(each)]
         quarters = list(dict.fromkeys(dict(each.dimensions)["cohort"] for each in known))
         for each in known:
             keys = dict(each.dimensions)
@@ -37,14 +37,14 @@ def vintage_figures(measured: BookMetrics, profile: Profile, span: Span) -> Iter
                 steps = int(round_to(share, Fraction(1, 100), profile.rounding.method) * 100)
                 yield Figure(
                     f"{statement}:{keys['cohort']}", MONTH.format(keys["mob"]), "",
-                    span.day.isoformat(), NO_CURRENCY, "percent", format_steps(steps, 2),
+                    period.end.isoformat(), NO_CURRENCY, "percent", format_steps(steps, 2),
                 )  # fmt: skip
 
 
-def vintage_at(measured: BookMetrics, statement: str, line: str, span: Span) -> Result | None:
+def vintage_at(measured: BookMetrics, statement: str, line: str, period: Period) -> Result | None:
     """The result behind a printed point of a curve."""
     name, _, quarter = statement.partition(":")
-    for each in measured.curves(load_vintages().get(name, name), span):
+    for each in measured.curves(load_vintages().get(name, name), period):
         keys = dict(each.dimensions)
         if keys.get("cohort") == quarter and MONTH.format(keys.get("mob")) == line:
             return each

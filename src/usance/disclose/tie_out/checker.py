@@ -13,7 +13,6 @@ from usance.disclose.profile import DEFAULT, Profile, load_profile
 from usance.disclose.reading import read_facts
 from usance.disclose.table import Table
 from usance.disclose.tie_out.all_ties import all_ties
-from usance.disclose.tie_out.plugs import Plugs
 from usance.disclose.tie_out.root_causes import (
     HOLDS,
     RootCause,
@@ -21,6 +20,7 @@ from usance.disclose.tie_out.root_causes import (
     merge_inherited,
     misreadings,
 )
+from usance.disclose.tie_out.translation import Plugs
 from usance.disclose.ties import Kind, Tie
 
 ORDER = (Kind.BROKEN, Kind.RESTATED, Kind.PLUG, Kind.INTERVAL)

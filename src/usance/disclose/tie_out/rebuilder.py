@@ -18,8 +18,8 @@ from usance.disclose.profile import DEFAULT, Profile, load_profile
 from usance.disclose.reading import read_facts
 from usance.disclose.table import Column, Table
 from usance.disclose.tie_out.all_ties import all_ties
-from usance.disclose.tie_out.plugs import Plugs
 from usance.disclose.tie_out.root_causes import HOLDS, RootCauseSearch
+from usance.disclose.tie_out.translation import Plugs
 from usance.disclose.ties import Kind, Tie, round_to
 
 

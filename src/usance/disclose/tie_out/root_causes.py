@@ -16,7 +16,7 @@ from fractions import Fraction
 
 from usance.disclose.facts import Fact
 from usance.disclose.table import Table
-from usance.disclose.tie_out.plugs import Plugs
+from usance.disclose.tie_out.translation import Plugs
 from usance.disclose.ties import Kind, Tie
 
 # A cell in hundreds of ties (a rate) is solved from the largest of them: they fix it best.

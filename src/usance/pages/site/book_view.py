@@ -23,7 +23,7 @@ from usance.books.group.rules import load_group_rules
 from usance.books.loans.cells import cell_index
 from usance.books.rules import load_rules
 from usance.disclose.drill.loans import LoanShares
-from usance.disclose.release.exact import SHEET, Exact
+from usance.disclose.release.exact_amounts import SHEET, ExactAmounts
 from usance.pages.numbers import Unit, money, words
 from usance.pages.site.table_rows import Rows, by, rows_of
 from usance.pages.site.loan_sample import sample_loans
@@ -112,14 +112,14 @@ class BookView:
         return tuple(each for each in self.periods if each.flows)
 
     @cached_property
-    def exact(self) -> Exact:
+    def exact(self) -> ExactAmounts:
         """Every line of the statements, to the minor unit."""
-        return Exact(self.need_closed.books, self.need_closed.opening)
+        return ExactAmounts(self.need_closed.books, self.need_closed.opening)
 
     @cached_property
     def unit(self) -> Unit:
         """What amounts of statements are shown in."""
-        held = self.exact.sheet(SHEET, self.periods[-1].day) if self.periods else {}
+        held = self.exact.balance_sheet(SHEET, self.periods[-1].day) if self.periods else {}
         return Unit.fitting(max(map(abs, held.values()), default=0), self.currency.exponent)
 
     @property

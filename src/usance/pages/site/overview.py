@@ -9,7 +9,7 @@ import numpy as np
 from usance.base.codes import FundingModel
 from usance.base.columns import arrays
 from usance.base.dates import format_month
-from usance.disclose.release import exact as e
+from usance.disclose.release import exact_amounts as e
 from usance.pages.charts import columns, spark
 from usance.pages.markup import Html, joined, link, tag
 from usance.pages.site.metrics import Measured, format_value, vintage_charts

@@ -10,7 +10,7 @@ from pathlib import Path
 from usance.books.statements import cash
 from usance.books.statements.matrix import COLUMNS
 from usance.books.statements.primary import ATTRIBUTABLE
-from usance.disclose.release import exact as e
+from usance.disclose.release import exact_amounts as e
 from usance.disclose.release.business_highlights import (
     BUSINESS_HIGHLIGHTS,
     load_highlights,

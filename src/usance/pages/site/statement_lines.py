@@ -10,8 +10,8 @@ import numpy as np
 from usance.base.codes import IfrsAdjustment
 from usance.books.statements import cash
 from usance.books.statements.matrix import COLUMNS
-from usance.disclose.release import exact as e
-from usance.disclose.release.exact import Term, cash_rules, lines_of
+from usance.disclose.release import exact_amounts as e
+from usance.disclose.release.exact_amounts import Term, cash_rules, statement_lines
 from usance.pages.charts import columns
 from usance.pages.markup import Html, joined, link, tag
 from usance.pages.numbers import grouped, words
@@ -85,7 +85,7 @@ def _accounts(view: BookView, line: Line, periods: Sequence[Period], values: Seq
     if line.statement == e.CASH_FLOWS:
         return _cash(view, line, periods, values)
     is_sheet = line.statement == e.SHEET
-    terms = next(each.terms for each in lines_of(line.statement, view.exact.books.entities)
+    terms = next(each.terms for each in statement_lines(line.statement, view.exact.books.entities)
                  if each.key == line.key)  # fmt: skip
     amount = _held(view) if is_sheet else _moved(view)
     rows = _term_rows(view, terms, periods, amount)
@@ -179,7 +179,7 @@ def _matrix_line(view: BookView, line: Line, everything: Sequence[Line]) -> Page
     found: dict[str, list[int]] = {}
     for place, column in enumerate(COLUMNS):
         each_line = next(each for each in
-                         lines_of(f"{line.statement}:{column}", view.exact.books.entities)
+                         statement_lines(f"{line.statement}:{column}", view.exact.books.entities)
                          if each.key == line.key)  # fmt: skip
         for name, which, sign in each_line.terms:
             cells = found.setdefault(name, [0] * len(COLUMNS))

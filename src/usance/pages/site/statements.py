@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from usance.books.statements import cash
 from usance.books.statements.matrix import COLUMNS
-from usance.disclose.release import exact as e
-from usance.disclose.release.exact import Key, lines_of
+from usance.disclose.release import exact_amounts as e
+from usance.disclose.release.exact_amounts import Key, statement_lines
 from usance.disclose.release.figure import slug
 from usance.pages.charts import columns, lines
 from usance.pages.markup import Html, joined, link, tag
@@ -70,7 +70,7 @@ def lines_in(view: BookView, statement: str) -> list[Line]:
         rows = cash.cash_flows(view.exact.books, period.before, period.day).rows("")
         return [Line(statement, row.line, row.parent, row.is_total) for row in rows]
     first = f"{statement}:us_gaap" if statement in MATRICES else statement
-    found = lines_of(first, view.exact.books.entities)
+    found = statement_lines(first, view.exact.books.entities)
     return [Line(statement, each.line, each.parent, each.is_total) for each in found]
 
 
@@ -85,7 +85,7 @@ def amounts_of(view: BookView, statement: str, period: Period) -> Mapping[Key, i
 def _amounts(view: BookView, statement: str, period: Period) -> Mapping[Key, int]:
     exact = view.exact
     if statement.partition(":")[0] in (e.SHEET, e.SHEET_MATRIX):
-        return exact.sheet(statement, period.day)
+        return exact.balance_sheet(statement, period.day)
     if statement == e.CASH_FLOWS:
         rows = cash.cash_flows(exact.books, max(period.before, exact.begins), period.day).rows("")
         return {(row.line, row.parent): row.amount_minor for row in rows}

@@ -65,7 +65,7 @@ def what_if_command(
 
 def _print(answer: Answer) -> None:
     """The last quarter's metrics and operations, and how many figures moved."""
-    from usance.disclose.release.exact import OPERATIONS
+    from usance.disclose.release.exact_amounts import OPERATIONS
     from usance.twin.what_if.figures import METRICS
     from usance.twin.what_if.table import cells, main_rows
 

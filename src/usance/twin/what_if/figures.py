@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from usance.base.book import Book
-from usance.disclose.release.exact import SHEET, SHEET_MATRIX
+from usance.disclose.release.exact_amounts import SHEET, SHEET_MATRIX
 from usance.measure.inputs import Inputs
 from usance.measure.metrics import RESTATED, measure, metrics_table
 from usance.measure.periods import MetricPeriod

@@ -31,7 +31,7 @@ ACTIVITIES = {
     cash.INVESTING: Activity.INVESTING,
     cash.FINANCING: Activity.FINANCING,
 }
-COMPENSATION = "share_based_compensation"
+SHARE_BASED_COMPENSATION = "share_based_compensation"
 ACCRUED = "Accrued expenses and other current liabilities"
 CONTRACT = "Contract liabilities"
 
@@ -53,7 +53,7 @@ class Line:
         return self.line, self.parent
 
 
-def lines_of(statement: str, entities: Entities) -> tuple[Line, ...]:
+def statement_lines(statement: str, entities: Entities) -> tuple[Line, ...]:
     """The lines of a statement, or of a column of a matrix, in print order."""
     return _lines(statement, entities.parent.name)
 
@@ -83,7 +83,7 @@ def _terms(line: StatementLine, statement: str, tags: tuple[IfrsAdjustment, ...]
 
 
 @dataclass(frozen=True)
-class Exact:
+class ExactAmounts:
     """The group's amounts in minor units, on any day its books stand at.
 
     Before the day they begin they hold what they begin with: no rate of exchange is asked for.
@@ -95,7 +95,7 @@ class Exact:
     def _at(self, day: date) -> Consolidated:
         return self.books.at(max(day, self.begins))
 
-    def sheet(self, statement: str, day: date) -> dict[Key, int]:
+    def balance_sheet(self, statement: str, day: date) -> dict[Key, int]:
         """Every line of a balance sheet, or of a column of its matrix."""
         return self._sums(statement, self._at(day).amount)
 
@@ -109,21 +109,22 @@ class Exact:
     def _sums(self, statement: str, amount: Callable[[str, IfrsAdjustment], int]) -> dict[Key, int]:
         return {
             line.key: sum(sign * amount(name, tag) for name, tag, sign in line.terms)
-            for line in lines_of(statement, self.books.entities)
+            for line in statement_lines(statement, self.books.entities)
         }
 
-    def cash(self, before: date, day: date) -> dict[str, int]:
+    def cash_flows(self, before: date, day: date) -> dict[str, int]:
         """The cash-flow statement by line."""
         rows = cash.cash_flows(self.books, max(before, self.begins), day).rows("")
         return {row.line: row.amount_minor for row in rows}
 
-    def pay(self, before: date, day: date) -> int:
+    def share_based_compensation(self, before: date, day: date) -> int:
         """The cost of share-based compensation over some days."""
-        return self._pay(day) - self._pay(max(before, self.begins))
+        until, since = map(self._compensation_until, (day, max(before, self.begins)))
+        return until - since
 
-    def _pay(self, day: date) -> int:
+    def _compensation_until(self, day: date) -> int:
         ledger = self.books.ledger.through(to_month(day))
-        rules = pay_rules()
+        rules = share_based_compensation_rules()
         chart = load_chart()
         return sum(
             minor
@@ -138,9 +139,9 @@ class Exact:
 
 
 @cache
-def pay_rules() -> frozenset[int]:
+def share_based_compensation_rules() -> frozenset[int]:
     """The rules that post share-based compensation."""
-    return frozenset(rule.number for rule in group_rules_of(COMPENSATION))
+    return frozenset(rule.number for rule in group_rules_of(SHARE_BASED_COMPENSATION))
 
 
 def tags_of(statement: str) -> tuple[IfrsAdjustment, ...]:
