@@ -21,8 +21,8 @@ from bench.report import Report, best_seconds
 from usance.base.dates import first_of_month, parse_month
 from usance.base.memory import keep_memory
 from usance.base.rates import PPM
-from usance.service.rules import Rules
-from usance.twin.month.loan_month import through
+from usance.service.rules import ServicingRules
+from usance.twin.month.loan_month import month_pass
 from usance.twin.month.open_loans import OpenLoans
 from usance.twin.month.opening_shard import open_shard
 from usance.twin.run.run import Run
@@ -52,27 +52,27 @@ def run(report: Report) -> None:
 
 def _kernels(report: Report, scenario: Scenario) -> None:
     month = scenario.first_month
-    first, last = month_days(month)
+    first, _ = month_days(month)
     loan = np.arange(LOANS, dtype=np.int64) * 16_384 + 16_385
     due = (first + np.arange(LOANS) % 28).astype(np.int32)
     hazard, flags = np.full(LOANS, PPM, np.int32), np.zeros(LOANS, np.int8)
 
     def decide() -> object:
-        return payments(scenario, month, first, last, loan, hazard, due, due, flags)
+        return payments(scenario, month, loan, hazard, due, due, flags)
 
     seconds = best_seconds(decide, repeats=5)
     report.at_most("behavioural step, two threads", seconds / LOANS * 1e9, 5, "ns")
     setting = Setting(scenario, Fraction(1, 1_000))
-    loans, rules = _many(setting), Rules.at(first_of_month(month))
-    seconds = min(_through(setting, loans, month, rules) for _ in range(7))
+    loans, rules = _many(setting), ServicingRules.at(first_of_month(month))
+    seconds = min(_month_pass(setting, loans, month, rules) for _ in range(7))
     report.at_most("with full component accounting", seconds / len(loans) * 1e9, 40, "ns")
 
 
-def _through(setting: Setting, loans: OpenLoans, month: int, rules: Rules) -> float:
+def _month_pass(setting: Setting, loans: OpenLoans, month: int, rules: ServicingRules) -> float:
     """Seconds of one month: facts, states, tape and dues. States change, so each has its own."""
     own = loans.take(np.arange(len(loans)))
     begun = time.perf_counter()
-    through(setting.scenario, own, month, rules, setting.sources, setting.cells)
+    month_pass(setting.scenario, own, month, rules, setting.sources, setting.cells)
     return time.perf_counter() - begun
 
 

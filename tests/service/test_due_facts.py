@@ -14,10 +14,10 @@ from usance.loan import CONVENTIONS, Fact, TermColumns, Terms, replay, start, st
 from usance.loan.batch import States
 from usance.loan.errors import KernelRange
 from usance.loan.facts import visible
-from usance.service import Holders, Rules, due_facts
+from usance.service import Holders, ServicingRules, due_facts
 
 DAY = timedelta(days=1)
-RULES = Rules.at(date(2024, 1, 1))
+RULES = ServicingRules.at(date(2024, 1, 1))
 DRAWN = date(2023, 12, 31)
 
 

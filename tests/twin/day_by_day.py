@@ -51,10 +51,11 @@ from usance.twin.month.moments import END_OF_DAY, end_of_month, moments
 from usance.twin.month.routing import POLICY
 from usance.twin.run.run_context import Setting
 from usance.world import behaviour_kernel as how
-from usance.world.behaviour import days_late, knobs, prefixes
+from usance.world.behaviour import behaviour_inputs
 from usance.world.demand import TICKET_STEP_MINOR, Eligible, chances, who_asks
 from usance.world.distributions import threshold_ppm
 from usance.world.population import MAX_HAZARD_PPM, month_days
+from usance.world.scenario.scenario import SourceEventKind
 from usance.world.streams import Stream
 
 PER_USER = 16_384
@@ -287,15 +288,16 @@ class DayByDay:
         nth, due_on = (own[0], to_day(rows[own[0]].due_on)) if own else (0, -1)
         kinds = {fact.kind for fact in account.known(first - 1, known_at)}
         since = month if oldest_day >= first - 1 else to_month(from_day(oldest_day))
+        status = how.DueStatus(
+            self.hazard(account, oldest, len(rows), since), oldest_day,
+            self.hazard(account, nth, len(rows), since), due_on,
+            bool(kinds & {FactKind.COMPENSATED, FactKind.CHARGED_OFF}),
+            FactKind.CHARGED_OFF in kinds,
+        )  # fmt: skip
         out = np.zeros((how.MAX_PAYMENTS, 2), np.int64)
         count = how.decide(
-            prefixes(self.scenario.seed),
             np.uint64(draw(self.scenario.seed, Stream.PAYMENT, account.loan_id, month * 256)),
-            account.loan_id, self.hazard(account, oldest, len(rows), since),
-            self.hazard(account, nth, len(rows), since),
-            oldest_day, due_on, bool(kinds & {FactKind.COMPENSATED, FactKind.CHARGED_OFF}),
-            FactKind.CHARGED_OFF in kinds, month, first, last, knobs(self.scenario, month),
-            days_late(), out,
+            account.loan_id, status, behaviour_inputs(self.scenario, month), out,
         )  # fmt: skip
         return [(int(out[n, 0]), int(out[n, 1]), n) for n in range(count)]
 
@@ -492,10 +494,10 @@ class DayByDay:
         institutions, day = self.setting.institutions, ask["day"]
 
         def answer(source: int, _attempt: int) -> bool | None:
-            if institutions.turns.value_ppm(source, "outage", day) is not None:
+            if institutions.events.value_ppm(source, SourceEventKind.OUTAGE, day) is not None:
                 return None
             funding = institutions.funding[source - 1]
-            rate = institutions.turns.approval_ppm(source, funding, day)
+            rate = institutions.events.approval_ppm(source, funding, day)
             drawn = draw(self.scenario.seed, ANSWERS, ask["loan_id"], source)
             return drawn >> 11 < (1 << 53) * rate // PPM
 

@@ -19,7 +19,7 @@ from usance.measure.metrics import measure
 from usance.measure.periods import MetricPeriod
 from usance.twin.run.run import run
 from usance.twin.run.run_context import Setting
-from usance.world.scenario.scenario import Scenario, Turn
+from usance.world.scenario.scenario import Scenario, SourceEvent, SourceEventKind
 
 SCALE = Fraction(1, 60)
 MONTHS = range(636, 639)
@@ -28,25 +28,34 @@ UNKNOWN = {"decisions": {"latency_us"}, "routing": {"binding_limit"}}
 """What the desk does not say as the router does: how long it took, and which limit was dearest."""
 
 
-def turn(kind: str, numbers: tuple[int, ...], first: date, last: date, value: int = -1) -> Turn:
-    return Turn(kind, FundingModel.CAPITAL_HEAVY, to_day(first), to_day(last), value, numbers)
+def source_event(
+    kind: str, numbers: tuple[int, ...], first: date, last: date, value: int = -1
+) -> SourceEvent:
+    return SourceEvent(
+        SourceEventKind(kind),
+        FundingModel.CAPITAL_HEAVY,
+        to_day(first),
+        to_day(last),
+        value,
+        numbers,
+    )
 
 
 def lively() -> Scenario:
     """Many requests, little money, late payers, late notices, and institutions that change."""
     given = faulty()
     demand = given.demand
-    turns = (
-        turn("outage", (1, 2), date(2023, 1, 9), date(2023, 1, 25)),
-        turn("approval", (3,), date(2023, 2, 6), date(2023, 3, 12), 300_000),
-        turn("leaves", (4,), date(2023, 2, 10), date(2023, 3, 14)),
-        turn("eligible", (1,), date(2023, 2, 15), date(2023, 3, 10), 200_000),
-        turn("budget", (2,), date(2023, 3, 8), date(2023, 3, 31), 1_500_000),
+    changes = (
+        source_event("outage", (1, 2), date(2023, 1, 9), date(2023, 1, 25)),
+        source_event("approval", (3,), date(2023, 2, 6), date(2023, 3, 12), 300_000),
+        source_event("leaves", (4,), date(2023, 2, 10), date(2023, 3, 14)),
+        source_event("eligible", (1,), date(2023, 2, 15), date(2023, 3, 10), 200_000),
+        source_event("budget", (2,), date(2023, 3, 8), date(2023, 3, 31), 1_500_000),
     )
     return replace(
         given,
         seed=3,
-        turns=turns,
+        source_events=changes,
         providers=replace(given.providers, late_notice_ppm=400_000, late_notice_days=12),
         demand=replace(demand, requests={m: 6 * n for m, n in demand.requests.items()}),
         funding=tuple(replace(each, head_room_ppm=550_000) for each in given.funding),

@@ -19,12 +19,12 @@ from usance.base.book import Book
 from usance.base.codes import FactKind, FundingModel, RoutingOutcome
 from usance.base.columns import arrays
 from usance.base.dates import first_of_month, from_day, to_day
-from usance.service.payment_file import HEADER, Notice, NoticeDesk, write_notices
+from usance.service.payment_file import HEADER, PaymentFileIntake, PaymentNotice, write_notices
 from usance.twin.month.fact_rows import FactRows
 from usance.twin.run.run import run
 from usance.world.providers import Sender, arrivals, delivered
 from usance.world.scenario.file import read_scenario
-from usance.world.scenario.scenario import Scenario, Turn
+from usance.world.scenario.scenario import Scenario, SourceEvent, SourceEventKind
 
 FIRST, LAST = 636, 638
 JANUARY = to_day(date(2023, 1, 1))
@@ -70,17 +70,17 @@ def test_every_notice_arrives_once_whatever_happens_on_the_way(
     scenario = with_faults(replace(CALM, seed=seed), *faults[:3])
     providers = replace(scenario.providers, duplicate_ppm=faults.twice)
     scenario = replace(scenario, providers=providers)
-    notices: dict[int, list[Notice]] = {}
+    notices: dict[int, list[PaymentNotice]] = {}
     for loan, day, amount, provider in told:
         on = JANUARY + day
-        paid = Notice(
+        paid = PaymentNotice(
             loan * 16_384 + 1, from_day(on), FactKind.PAID, amount, provider, 163_000 + day
         )
         notices.setdefault(on, []).append(paid)
-    desk = NoticeDesk()
-    found = delivered(scenario, desk, notices)
+    intake = PaymentFileIntake()
+    found = delivered(scenario, intake, notices)
     sent = {(each.loan_id, each.ref): each for day in notices.values() for each in day}
-    assert desk.known == sent
+    assert intake.known == sent
     assert found.keys() == sent.keys()
     rows = sorted(sent.values())
     columns = FactRows.of(
@@ -94,12 +94,12 @@ def test_every_notice_arrives_once_whatever_happens_on_the_way(
 
 def test_damaged_lines_are_named_and_come_again_the_next_day() -> None:
     scenario = with_faults(replace(CALM, seed=5), 0, 400_000, 0)
-    told = [Notice(n * 16_384 + 1, from_day(JANUARY), FactKind.PAID, 100 + n, 1, 163_000)
+    told = [PaymentNotice(n * 16_384 + 1, from_day(JANUARY), FactKind.PAID, 100 + n, 1, 163_000)
             for n in range(1, 41)]  # fmt: skip
-    sender, desk = Sender(scenario), NoticeDesk()
+    sender, intake = Sender[PaymentNotice](scenario, HEADER), PaymentFileIntake()
     ((provider, text),) = sender.files(told)
-    taken = desk.take(text, where="provider 1")
-    accepted = sender.hand_over(NoticeDesk(), provider, text, JANUARY)
+    taken = intake.take(text, where="provider 1")
+    accepted = sender.hand_over(PaymentFileIntake(), provider, text, JANUARY)
     damaged = [number for number, line in enumerate(text.splitlines()[1:], start=2)
                if len(line.split(",")) < 7]  # fmt: skip
     assert 8 < len(damaged) < 25
@@ -121,21 +121,21 @@ def test_damaged_lines_are_named_and_come_again_the_next_day() -> None:
     ],
 )
 def test_what_is_no_notice_is_refused(change: Callable[[str], str], said: str) -> None:
-    text = write_notices([Notice(16_385, date(2023, 1, 2), FactKind.PAID, 5, 1, 7)])
-    assert said in str(NoticeDesk().take(change(text)).rejected[0])
+    text = write_notices([PaymentNotice(16_385, date(2023, 1, 2), FactKind.PAID, 5, 1, 7)])
+    assert said in str(PaymentFileIntake().take(change(text)).rejected[0])
 
 
 def test_a_notice_that_contradicts_a_known_one_is_refused() -> None:
-    paid = Notice(16_385, date(2023, 1, 2), FactKind.PAID, 5, 1, 7)
-    desk = NoticeDesk()
-    desk.take(write_notices([paid]))
-    taken = desk.take(write_notices([paid._replace(amount_minor=6), paid]))
+    paid = PaymentNotice(16_385, date(2023, 1, 2), FactKind.PAID, 5, 1, 7)
+    intake = PaymentFileIntake()
+    intake.take(write_notices([paid]))
+    taken = intake.take(write_notices([paid._replace(amount_minor=6), paid]))
     assert "line 2: contradicts what was told of payment 7" in str(taken.rejected[0])
     assert taken.repeated == (paid,)
-    assert desk.known == {(16_385, 7): paid}
-    (none,) = desk.take(write_notices([paid._replace(amount_minor=0, ref=8)])).rejected
+    assert intake.known == {(16_385, 7): paid}
+    (none,) = intake.take(write_notices([paid._replace(amount_minor=0, ref=8)])).rejected
     assert "an amount of 0" in str(none)
-    (other,) = desk.take(write_notices([paid._replace(kind=FactKind.WAIVED, ref=9)])).rejected
+    (other,) = intake.take(write_notices([paid._replace(kind=FactKind.WAIVED, ref=9)])).rejected
     assert "waived is no payment" in str(other)
 
 
@@ -179,8 +179,15 @@ def test_faults_change_when_payments_are_known_and_nothing_else(tmp_path: Path) 
 
 def test_requests_fall_to_the_next_source_while_one_is_silent(tmp_path: Path) -> None:
     first, last = date(2023, 1, 5), date(2023, 1, 20)
-    down = Turn("outage", FundingModel.CAPITAL_HEAVY, to_day(first), to_day(last), -1, (1, 2, 3, 4))
-    scenario = replace(faulty(), turns=(down,))
+    down = SourceEvent(
+        SourceEventKind.OUTAGE,
+        FundingModel.CAPITAL_HEAVY,
+        to_day(first),
+        to_day(last),
+        -1,
+        (1, 2, 3, 4),
+    )
+    scenario = replace(faulty(), source_events=(down,))
     routing = arrays(ran(scenario, tmp_path / "run", Fraction(1), FIRST).read("routing"))
     eight_hours = 8 * 3_600 * 10**6
     day = (routing["at"] + eight_hours) // (86_400 * 10**6)

@@ -16,7 +16,8 @@ from usance.world.behaviour import days_late, payments
 from usance.world.behaviour_kernel import PAYS_DUE, PAYS_ONE, RECOVERS, SETTLES, STEP, at_due
 from usance.world.population import month_days
 from usance.world.scenario.file import read_scenario
-from usance.world.scenario.scenario import Scenario, Shock
+from usance.world.scenario.scenario import Scenario
+from usance.world.shocks import Shock, ShockKind
 
 MONTH, COUNT = 640, 60_000
 FIRST, LAST = month_days(MONTH)
@@ -35,10 +36,9 @@ def pays(
     month: int = MONTH, loans: I64 = LOANS, workers: int = 1,
 ) -> tuple[NDArray[np.int8], NDArray[np.int32]]:  # fmt: skip
     """How many payments each loan makes, and the day and meaning of the first."""
-    first, last = month_days(month)
     same = np.ones(len(loans), np.int64)
     paid = payments(
-        scenario, month, first, last, loans, same * hazard, same * oldest, same * due,
+        scenario, month, loans, same * hazard, same * oldest, same * due,
         same * flags, workers=workers,
     )  # fmt: skip
     assert (paid[0][paid[1] > 0] < paid[1][paid[1] > 0]).all()
@@ -104,13 +104,13 @@ def test_rings_never_pay_and_hazard_scales(calm: Scenario) -> None:
         return float(1 - on_time.mean())
 
     assert abs(late(2 * PPM) - late(PPM)) > 0.8 * abs(late(PPM) - late(1))
-    shock = Shock("hazard", MONTH, MONTH, 2 * PPM)
+    shock = Shock(ShockKind.HAZARD, MONTH, MONTH, 2 * PPM)
     worse = replace(calm, macro=replace(calm.macro, shocks=(shock,)))
     assert abs(late(PPM, worse) / late(PPM) - 2) < 0.15
 
 
 def test_an_outage_of_collection_is_felt(calm: Scenario) -> None:
-    outage = Shock("collection", MONTH, MONTH, PPM // 2)
+    outage = Shock(ShockKind.COLLECTION, MONTH, MONTH, PPM // 2)
     worse = replace(calm, macro=replace(calm.macro, shocks=(outage,)))
     oldest = FIRST - 40
     before, after = (pays(each, oldest, -1)[0].mean() for each in (calm, worse))

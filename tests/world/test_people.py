@@ -23,7 +23,8 @@ from usance.world.institutions import Institutions
 from usance.world.opening import Opening
 from usance.world.population import Population, month_days
 from usance.world.scenario.file import read_scenario
-from usance.world.scenario.scenario import Scenario, Shock
+from usance.world.scenario.scenario import Scenario
+from usance.world.shocks import Shock, ShockKind
 
 MONTH = 636
 
@@ -140,7 +141,7 @@ def test_every_desk_takes_its_part_of_every_model() -> None:
     scenario = read_scenario("2024")
     banks = Institutions(scenario, Fraction(1, 100))
     rows = banks.mandates(MONTH, {}).mandates
-    asked = {months: 0 for group in scenario.desks.months for months in group}
+    asked = {months: 0 for group in scenario.specialisations.months for months in group}
     for mix in scenario.demand.mix(MONTH):
         for months, share in mix.months_ppm.items():
             asked[months] += mix.request_ppm * share * mean_ticket_minor(mix, PPM)
@@ -153,15 +154,17 @@ def test_every_desk_takes_its_part_of_every_model() -> None:
         if model is FundingModel.TECH_SOLUTIONS:
             assert all(not each.eligibility.months for each in own)
             continue
-        for tenors in scenario.desks.months:
-            for grades, share in zip(scenario.desks.grades, scenario.desks.grade_ppm, strict=True):
+        for tenors in scenario.specialisations.months:
+            for grades, share in zip(
+                scenario.specialisations.grades, scenario.specialisations.grade_ppm, strict=True
+            ):
                 at = [each for each in own if each.eligibility.months == frozenset(tenors)
                       and each.eligibility.grades == frozenset(grades)]  # fmt: skip
                 part = sum(asked[each] for each in tenors) / sum(asked.values()) * share / PPM
                 assert abs(sum(each.budgets.total_minor for each in at) / whole / part - 1) < 0.001
 
 
-def test_opening_loans_stand_at_their_desks() -> None:
+def test_opening_loans_are_with_sources_of_their_segment() -> None:
     scenario = read_scenario("2024")
     banks = Institutions(scenario, Fraction(1, 2000))
     opening = Opening(Population(scenario, Fraction(1, 2000)), banks)
@@ -173,13 +176,13 @@ def test_opening_loans_stand_at_their_desks() -> None:
     seen = set()
     columns = (each.tolist() for each in (loans.source, loans.months, loans.user))
     for source, months, user in zip(*columns, strict=True):
-        desk = banks.desk[source - 1]
-        seen.add(desk)
-        if desk >= 0:
-            tenors, grades = banks.division.takes(desk)
+        segment = banks.segment[source - 1]
+        seen.add(segment)
+        if segment >= 0:
+            tenors, grades = banks.segments.takes(segment)
             assert months in tenors
             assert of_user[user] in grades
-    assert seen == set(range(-1, len(banks.division)))
+    assert seen == set(range(-1, len(banks.segments)))
 
 
 def test_mandates_have_room_for_the_demand(calm: Scenario) -> None:
@@ -194,7 +197,7 @@ def test_mandates_have_room_for_the_demand(calm: Scenario) -> None:
         share = calm.demand.model_ppm[MONTH][funding.model]
         wanted = volume * share // PPM * funding.head_room_ppm // PPM
         assert abs(room / wanted - 1) < 0.01
-    frozen = Shock("funding", MONTH, MONTH, 500_000, (FundingModel.CAPITAL_HEAVY,))
+    frozen = Shock(ShockKind.FUNDING, MONTH, MONTH, 500_000, (FundingModel.CAPITAL_HEAVY,))
     less = replace(calm, macro=replace(calm.macro, shocks=(frozen,)))
     half = Institutions(less, Fraction(1)).mandates(MONTH, {})
     for one, other in zip(mandates.mandates, half.mandates, strict=True):

@@ -15,14 +15,13 @@ from tests.world.test_scenario_file import CALM, refusals, written
 from usance.base.dates import parse_month
 from usance.base.rates import PPM
 from usance.world.applicants import application_inputs, income_minor
-from usance.world.behaviour import knobs
-from usance.world.behaviour_kernel import LATE
+from usance.world.behaviour import behaviour_params
 from usance.world.demand import Wishes
 from usance.world.institutions import Institutions
 from usance.world.population import Population
 from usance.world.scenario.file import read_scenario
 from usance.world.scenario.scenario import Scenario
-from usance.world.shocks import factor_ppm, income_ppm, late_ppm, ticket_ppm
+from usance.world.shocks import ShockKind, factor_ppm, income_ppm, late_ppm, ticket_ppm
 
 FIRST, LAST = parse_month("2023-01"), parse_month("2024-06")
 USERS = np.arange(1, 20_001)
@@ -46,7 +45,11 @@ def test_what_a_scenario_does_not_tie_to_the_economy_stays(calm: Scenario, month
     )
     assert (late_ppm(wild, month), income_ppm(wild, month)) == (PPM, PPM)
     assert ticket_ppm(wild, month) == wild.demand.ticket_ppm.get(month, PPM)
-    assert (knobs(wild, month) == knobs(calm, month)).all()
+    assert behaviour_params(wild, month) == behaviour_params(calm, month)
+
+
+def late_chance(scenario: Scenario) -> int:
+    return behaviour_params(scenario, FIRST + 1).dues[2].late
 
 
 def test_late_payment_follows_unemployment(calm: Scenario) -> None:
@@ -57,9 +60,9 @@ def test_late_payment_follows_unemployment(calm: Scenario) -> None:
     )
     found = [late_ppm(tied, FIRST + n) for n in range(5)]
     assert found == [PPM, 1_400_000, 600_000, PPM // 10, PPM]
-    assert factor_ppm(tied, "hazard", FIRST + 1) == 1_400_000
-    assert factor_ppm(tied, "collection", FIRST + 1) == PPM
-    level = knobs(tied, FIRST + 1)[2, LATE] / knobs(calm, FIRST + 1)[2, LATE]
+    assert factor_ppm(tied, ShockKind.HAZARD, FIRST + 1) == 1_400_000
+    assert factor_ppm(tied, ShockKind.COLLECTION, FIRST + 1) == PPM
+    level = late_chance(tied) / late_chance(calm)
     assert abs(level - (1.4 * 0.045 * 1.08 - 0.01) / (0.045 * 1.08 - 0.01)) < 1e-3
 
 
@@ -80,8 +83,8 @@ def test_tickets_budgets_and_incomes_follow_prices(calm: Scenario) -> None:
 
 def test_a_recession_makes_late_payment_likelier_by_work_alone() -> None:
     recession = read_scenario("recession")
-    assert all(each.kind != "hazard" for each in recession.macro.shocks)
-    found = [factor_ppm(recession, "hazard", parse_month(each))
+    assert all(each.kind is not ShockKind.HAZARD for each in recession.macro.shocks)
+    found = [factor_ppm(recession, ShockKind.HAZARD, parse_month(each))
              for each in ("2023-06", "2023-07", "2023-10", "2024-01")]  # fmt: skip
     assert found[0] == PPM
     assert found == sorted(found)

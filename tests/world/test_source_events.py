@@ -19,14 +19,18 @@ from usance.base.rates import PPM
 from usance.match.mandates.mandate import EventKind, Mandates
 from usance.world.institutions import Institutions
 from usance.world.scenario.file import read_scenario
-from usance.world.scenario.scenario import FOR_GOOD, Scenario, Turn
+from usance.world.scenario.scenario import FOR_GOOD, Scenario, SourceEvent, SourceEventKind
 
 OCTOBER, NOVEMBER, DECEMBER = (parse_month(f"2023-{n}") for n in (10, 11, 12))
 
 
-def turn(kind: str, first: date, last: date | None, value: int = -1, *numbers: int) -> Turn:
+def source_event(
+    kind: str, first: date, last: date | None, value: int = -1, *numbers: int
+) -> SourceEvent:
     end = FOR_GOOD if last is None else to_day(last)
-    return Turn(kind, FundingModel.CAPITAL_HEAVY, to_day(first), end, value, numbers)
+    return SourceEvent(
+        SourceEventKind(kind), FundingModel.CAPITAL_HEAVY, to_day(first), end, value, numbers
+    )
 
 
 @pytest.fixture(scope="module")
@@ -34,15 +38,15 @@ def calm() -> Scenario:
     return read_scenario("calm")
 
 
-def mandates(scenario: Scenario, month: int, *turns: Turn) -> Mandates:
-    return Institutions(replace(scenario, turns=turns), Fraction(1)).mandates(month, {})
+def mandates(scenario: Scenario, month: int, *changes: SourceEvent) -> Mandates:
+    return Institutions(replace(scenario, source_events=changes), Fraction(1)).mandates(month, {})
 
 
 def told(found: Mandates) -> list[tuple[int, int, EventKind, int]]:
     return [(each.at.day, each.source, each.kind, each.value) for each in found.events]
 
 
-def test_without_turns_a_mandate_lasts_its_month(calm: Scenario) -> None:
+def test_without_events_a_mandate_lasts_its_month(calm: Scenario) -> None:
     found = mandates(calm, OCTOBER)
     assert found.events == ()
     assert {(each.valid_from.day, each.valid_to.day, each.version)
@@ -50,19 +54,19 @@ def test_without_turns_a_mandate_lasts_its_month(calm: Scenario) -> None:
 
 
 def test_an_outage_is_an_approval_of_nothing_and_ends(calm: Scenario) -> None:
-    down = turn("outage", date(2023, 10, 9), date(2023, 11, 3), -1, 2)
+    down = source_event("outage", date(2023, 10, 9), date(2023, 11, 3), -1, 2)
     rates = EventKind.APPROVAL_RATE
     assert told(mandates(calm, OCTOBER, down)) == [(9, 2, rates, 0)]
     assert told(mandates(calm, NOVEMBER, down)) == [(1, 2, rates, 0), (4, 2, rates, 920_000)]
     assert told(mandates(calm, DECEMBER, down)) == []
     assert all(each.approval_ppm == 920_000 for each in mandates(calm, NOVEMBER, down).mandates[:4])
-    silent = Institutions(replace(calm, turns=(down,)), Fraction(1)).turns.silent
+    silent = Institutions(replace(calm, source_events=(down,)), Fraction(1)).events.silent
     days = np.array([to_day(date(2023, 10, n)) for n in (8, 9, 9)])
     assert silent(np.array([2, 2, 3]), days).tolist() == [False, True, False]
 
 
 def test_another_rate_is_felt_at_once_and_stated_a_month_later(calm: Scenario) -> None:
-    colder = turn("approval", date(2023, 10, 16), date(2023, 11, 20), 300_000, 1)
+    colder = source_event("approval", date(2023, 10, 16), date(2023, 11, 20), 300_000, 1)
     rates = EventKind.APPROVAL_RATE
     for month, stated, events in (
         (OCTOBER, 920_000, [(16, 1, rates, 300_000)]),
@@ -75,28 +79,28 @@ def test_another_rate_is_felt_at_once_and_stated_a_month_later(calm: Scenario) -
 
 
 def test_who_leaves_is_gone_until_the_day_of_return(calm: Scenario) -> None:
-    gone = turn("leaves", date(2023, 10, 20), date(2023, 12, 5), -1, 4)
+    gone = source_event("leaves", date(2023, 10, 20), date(2023, 12, 5), -1, 4)
     assert told(mandates(calm, OCTOBER, gone)) == [(20, 4, EventKind.LEAVES, 0)]
     assert told(mandates(calm, NOVEMBER, gone)) == [(1, 4, EventKind.LEAVES, 0)]
     assert told(mandates(calm, DECEMBER, gone)) == [
         (1, 4, EventKind.LEAVES, 0), (6, 4, EventKind.RETURNS, 0),
     ]  # fmt: skip
-    for_good = turn("leaves", date(2023, 10, 20), None, -1, 4)
+    for_good = source_event("leaves", date(2023, 10, 20), None, -1, 4)
     assert told(mandates(calm, DECEMBER, for_good)) == [(1, 4, EventKind.LEAVES, 0)]
 
 
 def test_a_mandate_that_changes_has_two_versions(calm: Scenario) -> None:
     whole = mandates(calm, NOVEMBER).mandates[0]
-    turns = (
-        turn("budget", date(2023, 11, 11), None, 500_000, 1),
-        turn("eligible", date(2023, 11, 21), None, 100_000, 1),
+    changes = (
+        source_event("budget", date(2023, 11, 11), None, 500_000, 1),
+        source_event("eligible", date(2023, 11, 21), None, 100_000, 1),
     )
-    first, second, third = mandates(calm, NOVEMBER, *turns).of_source(1)
+    first, second, third = mandates(calm, NOVEMBER, *changes).of_source(1)
     days = [(each.version, each.valid_from.day, each.valid_to.day)
             for each in (first, second, third)]  # fmt: skip
     assert days == [(12, 1, 10), (13, 11, 20), (14, 21, 30)]
-    assert mandates(calm, DECEMBER, *turns).of_source(1)[0].version == 15
-    assert mandates(calm, DECEMBER, *turns).of_source(2)[0].version == 13
+    assert mandates(calm, DECEMBER, *changes).of_source(1)[0].version == 15
+    assert mandates(calm, DECEMBER, *changes).of_source(2)[0].version == 13
     assert first.budgets.total_minor == whole.budgets.total_minor // 3
     assert abs(second.budgets.total_minor - first.budgets.total_minor // 2) <= 1
     assert first.eligibility == second.eligibility == whole.eligibility
@@ -112,19 +116,19 @@ DAYS = st.integers(to_day(date(2023, 9, 25)), to_day(date(2023, 12, 31)))
 def test_events_come_to_what_holds_on_each_day(
     calm: Scenario, drawn: list[tuple[str, int, int]]
 ) -> None:
-    """Played one after the other, a month's events leave each day as its turns say."""
-    turns = [
-        Turn(kind, FundingModel.CAPITAL_HEAVY, min(a, b), max(a, b),
-             400_000 if kind == "approval" else -1, (3,))
+    """Played one after the other, a month's events leave each day as the scenario says."""
+    changes = [
+        SourceEvent(SourceEventKind(kind), FundingModel.CAPITAL_HEAVY, min(a, b), max(a, b),
+                    400_000 if kind == "approval" else -1, (3,))
         for kind, a, b in drawn
     ]  # fmt: skip
-    by_kind = {each.kind: each for each in turns}
+    by_kind = {each.kind.value: each for each in changes}
 
     def holds(kind: str, day: int) -> bool:
         return kind in by_kind and by_kind[kind].first_day <= day <= by_kind[kind].last_day
 
     for month in (OCTOBER, NOVEMBER):
-        found = mandates(calm, month, *turns)
+        found = mandates(calm, month, *changes)
         rate, is_there = found.of_source(3)[0].approval_ppm, True
         first = to_day(found.mandates[0].valid_from)
         for day in range(first, to_day(found.mandates[-1].valid_to) + 1):
@@ -142,16 +146,21 @@ def test_events_come_to_what_holds_on_each_day(
 
 def test_the_freeze_has_an_outage_a_departure_and_changes_of_heart() -> None:
     freeze = read_scenario("funding-freeze")
-    assert {each.kind for each in freeze.turns} == {"outage", "leaves", "approval", "eligible"}
-    leaver = next(each for each in freeze.turns if each.kind == "leaves")
+    assert {each.kind for each in freeze.source_events} == {
+        "outage",
+        "leaves",
+        "approval",
+        "eligible",
+    }
+    leaver = next(each for each in freeze.source_events if each.kind == "leaves")
     assert leaver.last_day == FOR_GOOD
-    assert all(each.value_ppm < PPM for each in freeze.turns)
+    assert all(each.value_ppm < PPM for each in freeze.source_events)
 
 
 @pytest.mark.parametrize(
     ("entry", "said"),
     [
-        ("{kind: strike, model: ice, from: 2023-02-01}", "unknown turn 'strike'"),
+        ("{kind: strike, model: ice, from: 2023-02-01}", "unknown source event 'strike'"),
         ("{kind: outage, model: ice, from: 2023-02-30}", "2023-02-30"),
         ("{kind: outage, model: ice, from: 2023-02-05, to: 2023-02-01}", "ends before it begins"),
         ("{kind: outage, model: ice, from: 2025-02-05}", "not within the scenario's months"),

@@ -1,7 +1,7 @@
-"""Service: what falls due by rule while a loan lives.
+"""Service: facts that fall due by rule while a loan lives, and payments as providers report them.
 
-`due_facts` says of one loan or a column of them what the days after a state bring if nobody pays:
-late fees, compensation at the trigger, buy-out and charge-off. Names are imported when first used.
+`due_facts` gives, for one loan or a column of them, the late fees, compensation at the trigger,
+buy-out and charge-off of the days after a state if nobody pays. Names are imported when first used.
 """
 
 from __future__ import annotations
@@ -11,11 +11,24 @@ from typing import TYPE_CHECKING
 from usance.base.public_names import public_names
 
 if TYPE_CHECKING:
-    from usance.service.rules import Rules
+    from usance.service.payment_file import PaymentFileIntake, PaymentNotice
+    from usance.service.rules import ServicingRules, late_fee
     from usance.service.servicing_events import DueFacts, Holders, due_facts
 
-__all__ = ["DueFacts", "Holders", "Rules", "due_facts"]
+__all__ = [
+    "DueFacts",
+    "Holders",
+    "PaymentFileIntake",
+    "PaymentNotice",
+    "ServicingRules",
+    "due_facts",
+    "late_fee",
+]
 
-_MODULES = {"servicing_events": ("DueFacts", "Holders", "due_facts"), "rules": ("Rules",)}
+_MODULES = {
+    "payment_file": ("PaymentFileIntake", "PaymentNotice"),
+    "rules": ("ServicingRules", "late_fee"),
+    "servicing_events": ("DueFacts", "Holders", "due_facts"),
+}
 
 __getattr__, __dir__ = public_names(__name__, _MODULES)

@@ -1,16 +1,16 @@
-r"""Notices of payment as a provider sends them: a file a day, read line by line.
+r"""Payment files: the notices of payment a provider sends, a file a day, read line by line.
 
-Each line carries a check of itself, so a damaged one is told from a strange one. What cannot be
-read is named and left for the provider to send again; the rest of the file stands. A notice that
-is known is not taken twice, and one that contradicts a known one is refused.
+Each line carries a checksum, so a damaged one is told from a malformed one. A line that cannot be
+read is named and left for the provider to send again; the rest of the file is accepted. A notice
+that is known is not taken twice, and one that contradicts a known one is refused.
 
->>> sent = Notice(16385, date(2024, 1, 31), FactKind.PAID, 1_635_00, provider=2, ref=166145)
+>>> sent = PaymentNotice(16385, date(2024, 1, 31), FactKind.PAID, 1_635_00, provider=2, ref=166145)
 >>> text = write_notices([sent])
->>> desk = NoticeDesk()
->>> taken = desk.take(text.replace("163500", "163590"), where="p2-2024-01-31.csv")
+>>> intake = PaymentFileIntake()
+>>> taken = intake.take(text.replace("163500", "163590"), where="p2-2024-01-31.csv")
 >>> taken.accepted, str(taken.rejected[0])
 ((), 'p2-2024-01-31.csv line 2: the line does not fit its check. Send the line again.')
->>> desk.take(text).accepted == (sent,), desk.take(text).repeated == (sent,)
+>>> intake.take(text).accepted == (sent,), intake.take(text).repeated == (sent,)
 (True, True)
 """
 
@@ -31,8 +31,8 @@ _FIELDS = len(HEADER.split(",")) - 1
 _MONEY = (FactKind.PAID, FactKind.RECOVERED)
 
 
-class Notice(NamedTuple):
-    """A payment as its provider tells it; `ref` is the payment's own number."""
+class PaymentNotice(NamedTuple):
+    """Payment reported by a provider; `ref` is the payment's own number."""
 
     loan_id: int
     effective_on: date
@@ -43,41 +43,42 @@ class Notice(NamedTuple):
 
     @property
     def line(self) -> str:
-        """The line of a file that says it."""
+        """Line of a payment file."""
         plain = ",".join((
             str(self.loan_id), self.effective_on.isoformat(), self.kind.label,
             str(self.amount_minor), str(self.provider), str(self.ref),
         ))  # fmt: skip
-        return f"{plain},{_check(plain)}"
+        return f"{plain},{_checksum(plain)}"
 
 
-class Taken(NamedTuple):
-    """What became of a file's lines."""
+class IntakeResult(NamedTuple):
+    """Notices of a file that were accepted, known already, and rejected."""
 
-    accepted: tuple[Notice, ...]
-    repeated: tuple[Notice, ...]
+    accepted: tuple[PaymentNotice, ...]
+    repeated: tuple[PaymentNotice, ...]
     rejected: tuple[UsanceError, ...]
 
 
-def write_notices(notices: Iterable[Notice]) -> str:
+def write_notices(notices: Iterable[PaymentNotice]) -> str:
     """A file of notices."""
     return "".join(f"{line}\n" for line in (HEADER, *(each.line for each in notices)))
 
 
 @dataclass
-class NoticeDesk:
-    """Takes files in; a file counts as a whole, once it was read to its end."""
+class PaymentFileIntake:
+    """Intake of payment files; a file counts as a whole, once it was read to its end."""
 
-    known: dict[tuple[int, int], Notice] = field(default_factory=dict)
+    known: dict[tuple[int, int], PaymentNotice] = field(default_factory=dict)
+    header: str = HEADER
 
-    def take(self, text: str, where: str = "notices") -> Taken:
-        """Read a file; what is new in it is known from now on."""
+    def take(self, text: str, where: str = "notices") -> IntakeResult:
+        """Read a file; its new notices are known from now on."""
         lines = text.splitlines()
         if not lines or lines[0] != HEADER:
-            found = DocumentError("is no file of notices", where=where, fix=f"Begin with {HEADER}")
-            return Taken((), (), (found,))
-        new: dict[tuple[int, int], Notice] = {}
-        repeated, rejected = list[Notice](), list[UsanceError]()
+            error = DocumentError("is no file of notices", where=where, fix=f"Begin with {HEADER}")
+            return IntakeResult((), (), (error,))
+        new: dict[tuple[int, int], PaymentNotice] = {}
+        repeated, rejected = list[PaymentNotice](), list[UsanceError]()
         for number, line in enumerate(lines[1:], start=2):
             try:
                 notice = _read(line)
@@ -94,34 +95,34 @@ class NoticeDesk:
                 what, fix = error.args
                 rejected.append(DocumentError(what, where=f"{where} line {number}", fix=fix))
         self.known |= new
-        return Taken(tuple(new.values()), tuple(repeated), tuple(rejected))
+        return IntakeResult(tuple(new.values()), tuple(repeated), tuple(rejected))
 
 
 class _Refused(Exception):
-    """Why a line is not taken, and what to do."""
+    """Reason to refuse a line, and what to do about it."""
 
 
-def _read(line: str) -> Notice:
+def _read(line: str) -> PaymentNotice:
     plain, _, check = line.rpartition(",")
     again = "Send the line again"
-    if check != _check(plain):
+    if check != _checksum(plain):
         raise _Refused("the line does not fit its check", again)
     fields = plain.split(",")
     try:
         assert len(fields) == _FIELDS
         loan, on, kind, amount, provider, ref = fields
-        found = Notice(
+        notice = PaymentNotice(
             int(loan), date.fromisoformat(on), parse(FactKind, kind), int(amount), int(provider),
             int(ref),
         )  # fmt: skip
     except (AssertionError, ValueError, UsanceError):
         raise _Refused("the line has other fields than the header", again) from None
-    if found.kind not in _MONEY:
-        raise _Refused(f"{found.kind.label} is no payment", "Send payments and recoveries alone")
-    if not 0 < found.amount_minor <= MAX_FACT_MINOR:
-        raise _Refused(f"an amount of {found.amount_minor}", "Send an amount above zero")
-    return found
+    if notice.kind not in _MONEY:
+        raise _Refused(f"{notice.kind.label} is no payment", "Send payments and recoveries alone")
+    if not 0 < notice.amount_minor <= MAX_FACT_MINOR:
+        raise _Refused(f"an amount of {notice.amount_minor}", "Send an amount above zero")
+    return notice
 
 
-def _check(plain: str) -> str:
+def _checksum(plain: str) -> str:
     return blake2b(plain.encode(), digest_size=4).hexdigest()

@@ -1,9 +1,9 @@
-"""What falls due by rule on loans if nobody pays: one function for one loan and for columns.
+"""Facts that fall due by rule on loans that nobody pays: one function for one loan and for columns.
 
 >>> from datetime import date
 >>> from usance.base.codes import FactKind
 >>> from usance.loan import Fact, Terms, start, step
->>> from usance.service.rules import Rules
+>>> from usance.service.rules import ServicingRules
 >>> terms = Terms(
 ...     principal_minor=9_000_00, rate_ppm=60_000, instalments=6,
 ...     disbursed_on=date(2023, 12, 31), first_due_on=date(2024, 1, 31),
@@ -11,7 +11,7 @@
 >>> drawn = [Fact(FactKind.DISBURSED, date(2023, 12, 31), 9_000_00, ref=1)]
 >>> state = step(start(terms), [drawn], date(2024, 1, 31))
 >>> heavy = Holders.of([FundingModel.CAPITAL_HEAVY], [60])
->>> due = due_facts(state, heavy, Rules.at(date(2024, 1, 31)), date(2024, 4, 30))
+>>> due = due_facts(state, heavy, ServicingRules.at(date(2024, 1, 31)), date(2024, 4, 30))
 >>> [(fact.kind.label, str(fact.effective_on), fact.amount_minor) for fact in due.of(0)]
 [('fee_charged', '2024-02-04', 1526), ('fee_charged', '2024-03-04', 1526), \
 ('compensated', '2024-04-01', 911274)]
@@ -34,12 +34,12 @@ from usance.loan.columns import FactColumns
 from usance.loan.errors import KernelRange
 from usance.loan.facts import Fact
 from usance.loan.kernel.fold import workspace
-from usance.service.rules import Rules
-from usance.service.servicing_kernel import due_rows, scratch
+from usance.service.rules import ServicingRules
+from usance.service.servicing_kernel import EventArrays, HeldLoans, event_buffer, event_rows
 
 
 class Holders(NamedTuple):
-    """Who holds each claim: its funding model, and the days past due its source waits."""
+    """Holder of each claim: its funding model, and the days past due its source waits."""
 
     model: I8
     trigger_days: I16
@@ -58,18 +58,23 @@ class DueFacts(NamedTuple):
 
     def of(self, row: int) -> list[Fact]:
         """The facts of one loan."""
-        found = self.facts
+        facts = self.facts
         return [
-            Fact(FactKind(int(found.kind[at])), from_day(int(found.day[at])),
-                 int(found.amount_minor[at]), int(self.ref[at]), int(found.arg[at]))
-            for at in range(int(found.offsets[row]), int(found.offsets[row + 1]))
+            Fact(FactKind(int(facts.kind[at])), from_day(int(facts.day[at])),
+                 int(facts.amount_minor[at]), int(self.ref[at]), int(facts.arg[at]))
+            for at in range(int(facts.offsets[row]), int(facts.offsets[row + 1]))
         ]  # fmt: skip
 
 
 def due_facts(
-    states: States, holders: Holders, rules: Rules, day: date | int, *, workers: int | None = None
+    states: States,
+    holders: Holders,
+    rules: ServicingRules,
+    day: date | int,
+    *,
+    workers: int | None = None,
 ) -> DueFacts:
-    """What the days after each state bring, up to and including a day, if nobody pays."""
+    """Facts of the days after each state, up to and including a day, if nobody pays."""
     until = to_day(day) if isinstance(day, date) else day
     count = len(states.terms)
     if len(holders.model) != count or len(holders.trigger_days) != count:
@@ -78,26 +83,29 @@ def due_facts(
             where="holders", fix="Give one for each loan",
         )  # fmt: skip
     counts = np.zeros(count, np.int64)
+    loans = HeldLoans(
+        states.terms.arrays, states.values, states.through, holders.model, holders.trigger_days
+    )
 
-    def run(found: FactColumns, ref: I64) -> None:
+    def run(facts: FactColumns, ref: I64) -> None:
+        out = EventArrays(
+            facts.offsets, counts, facts.day, facts.kind, facts.amount_minor, facts.arg, ref
+        )
+
         def rows(start: int, stop: int) -> None:
-            due_rows(
-                start, stop, workspace(), scratch(), states.terms.arrays, states.values,
-                states.through, holders.model, holders.trigger_days, rules.array, until,
-                found.offsets, counts, found.day, found.kind, found.amount_minor, found.arg, ref,
-            )  # fmt: skip
+            event_rows(start, stop, workspace(), event_buffer(), loans, rules, until, out)
 
         in_threads(rows, count, workers)
 
-    run(_room(np.zeros(count + 1, np.int64)), np.empty(0, np.int64))
-    found = _room(np.concatenate(([0], np.cumsum(counts))))
-    ref = np.empty(len(found.day), np.int64)
+    run(_empty_facts(np.zeros(count + 1, np.int64)), np.empty(0, np.int64))
+    facts = _empty_facts(np.concatenate(([0], np.cumsum(counts))))
+    ref = np.empty(len(facts.day), np.int64)
     if len(ref):
-        run(found, ref)
-    return DueFacts(found, ref)
+        run(facts, ref)
+    return DueFacts(facts, ref)
 
 
-def _room(offsets: I64) -> FactColumns:
+def _empty_facts(offsets: I64) -> FactColumns:
     size = int(offsets[-1])
     return FactColumns(
         offsets, np.empty(size, np.int32), np.empty(size, np.int8), np.empty(size, np.int64),

@@ -1,12 +1,14 @@
-"""What falls due by rule on one loan while nobody pays, compiled.
+"""Servicing events of one loan that nobody pays, compiled.
 
 A fee is charged on the day after an instalment's grace, to whoever had not paid it the evening
 before; the institution is compensated, the trust's loan bought out and the loan charged off on the
 day their days past due are passed, if that day brought no payment either. Fees end with the first
-of these claims, so a loan's due facts stand in canonical order by themselves.
+of these claims, so a loan's events are in canonical order by themselves.
 """
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 
@@ -33,17 +35,17 @@ from usance.loan.kernel.fold import (
     SLOTS,
     due_to_date,
 )
-from usance.loan.kernel.plan import COUNT, P, divide_half_up, due_day, guaranteed, instalment
+from usance.loan.kernel.plan import COUNT, P, due_day, guaranteed, instalment
+from usance.service.rules import ServicingRules, late_fee
 
 NEVER = 2**31 - 1
 """A day after all others."""
-MAX = MAX_KERNEL_INSTALMENTS + 2
-"""Facts that can fall due on one loan at once."""
-REF = 1 << 40
-"""References of service's own facts begin here, so that none meets a payment's."""
-
-GRACE, FEE_PPM, OFF_DAYS = range(3)
-"""The places of the rules."""
+MAX_EVENTS = MAX_KERNEL_INSTALMENTS + 2
+"""Events of one loan at once."""
+FIRST_REF = 1 << 40
+"""References of servicing events begin here, so that none meets a payment's."""
+DAY, KIND, AMOUNT, ARG, REF = range(5)
+"""Columns of a buffer of events."""
 
 _FEE_CHARGED, _LATE_FEE = int(FactKind.FEE_CHARGED), int(Fee.LATE_FEE)
 _COMPENSATED, _BOUGHT_OUT = int(FactKind.COMPENSATED), int(FactKind.BOUGHT_OUT)
@@ -51,9 +53,52 @@ _CHARGED_OFF = int(FactKind.CHARGED_OFF)
 _HEAVY, _OWN = int(FundingModel.CAPITAL_HEAVY), int(FundingModel.ON_BALANCE_SHEET)
 
 
-def scratch() -> I64:
-    """Room for the due facts of one loan: rows of day, kind, amount, arg and reference."""
-    return np.empty((MAX, 5), np.int64)
+class Holder(NamedTuple):
+    """Holder of one claim: its funding model, and the days past due its source waits."""
+
+    model: int
+    trigger_days: int
+
+
+class OpenInstalment(NamedTuple):
+    """The oldest instalment with an unpaid part; `COUNT` and 0 if there is none."""
+
+    number: int
+    unpaid_minor: int
+
+
+class Days(NamedTuple):
+    """Days after one and up to another."""
+
+    after: int
+    until: int
+
+
+class HeldLoans(NamedTuple):
+    """A column of loans with their states, the day each was folded to, and their holders."""
+
+    terms: TermArrays
+    states: I64
+    through: I32
+    model: I8
+    trigger_days: I16
+
+
+class EventArrays(NamedTuple):
+    """Events of a column of loans: offsets and counts by loan, then the columns of the events."""
+
+    offsets: I64
+    counts: I64
+    day: I32
+    kind: I8
+    amount: I64
+    arg: I64
+    ref: I64
+
+
+def event_buffer() -> I64:
+    """Empty buffer for the events of one loan, with the columns `DAY` to `REF`."""
+    return np.empty((MAX_EVENTS, 5), np.int64)
 
 
 @kernel
@@ -71,7 +116,7 @@ def open_instalment(plan: Plan, state: State) -> tuple[int, int]:
         interest_so_far += interest
         fees_so_far += fee
         guarantee = guaranteed(plan, fees_so_far, fees)
-        left = (
+        unpaid = (
             min(principal, max(0, plan[P] - balance - state[COVERED]))
             + min(interest, max(0, interest_so_far - state[COVERED + 1]))
             + min(guarantee - before, max(0, guarantee - state[COVERED + 2]))
@@ -79,111 +124,111 @@ def open_instalment(plan: Plan, state: State) -> tuple[int, int]:
                 fee - guarantee + before, max(0, fees_so_far - guarantee - state[COVERED + 3])
             )
         )  # fmt: skip
-        if left > 0:
-            return k, left
+        if unpaid > 0:
+            return k, unpaid
         k += 1
     return k, 0
 
 
 @kernel(inline=True)
-def tell(out: I64, at: int, day: int, kind: int, amount: int, arg: int, ref: int) -> int:
-    """Write a fact; the place after it."""
-    out[at, 0], out[at, 1], out[at, 2], out[at, 3], out[at, 4] = day, kind, amount, arg, ref
+def write_event(out: I64, at: int, day: int, kind: int, amount: int, arg: int, ref: int) -> int:
+    """Write an event; the place after it."""
+    out[at, DAY], out[at, KIND], out[at, AMOUNT], out[at, ARG], out[at, REF] = (
+        day, kind, amount, arg, ref,
+    )  # fmt: skip
     return at + 1
 
 
 @kernel(inline=True)
 def fee_ref(k: int) -> int:
-    """The reference of the late fee of an instalment."""
-    return REF + (_FEE_CHARGED << 16) + k + 1
+    """Reference of the late fee of an instalment."""
+    return FIRST_REF + (_FEE_CHARGED << 16) + k + 1
 
 
 @kernel(inline=True)
-def claim_days(due: int, model: int, trigger: int, rules: I64) -> tuple[int, int]:
-    """When a due that is not paid makes the claim pass to the platform, and is charged off."""
-    claim = due + trigger + 1 if model in (_HEAVY, _OWN) else i64(NEVER)
-    return claim, due + rules[OFF_DAYS] + 1
+def claim_days(due: int, holder: Holder, rules: ServicingRules) -> tuple[int, int]:
+    """Days on which an unpaid due makes the claim pass to the platform, and is charged off."""
+    passes = holder.model in (_HEAVY, _OWN)
+    claim = due + holder.trigger_days + 1 if passes else i64(NEVER)
+    return claim, due + rules.charge_off_days + 1
 
 
 @kernel(inline=True)
-def fees_due(
-    plan: Plan, state: State, first: int, left: int, rules: I64, ends: int, after: int, until: int,
-    out: I64, at: int,
+def late_fees(
+    plan: Plan, state: State, oldest: OpenInstalment, rules: ServicingRules, days: Days, ends: int,
+    out: I64,
 ) -> int:  # fmt: skip
-    """Late fees of the days after one and until another, up to the day before fees end."""
-    k = first
+    """Write the late fees of some days, up to the day before fees end; how many there are."""
+    at = 0
+    k = oldest.number
     while k < plan[COUNT]:
-        day = due_day(plan, k) + rules[GRACE] + 1
-        if day > until or day >= ends:
+        day, fee = late_fee(due_day(plan, k), oldest.unpaid_minor, rules)
+        if day > days.until or day >= ends:
             break
-        if day > after:
-            unpaid = left
-            if k > first:  # younger instalments of a loan in arrears are whole
+        if day > days.after:
+            if k > oldest.number:  # younger instalments of a loan in arrears are whole
                 balance = plan[P] - due_to_date(plan, state, due_day(plan, k) - 1)[0]
                 principal, interest, fees = instalment(plan, k, balance, state[LEVEL_MINOR])
-                unpaid = principal + interest + fees
-            fee = divide_half_up(unpaid * rules[FEE_PPM], 1_000_000)
+                day, fee = late_fee(due_day(plan, k), principal + interest + fees, rules)
             if fee > 0:
-                at = tell(out, at, day, _FEE_CHARGED, fee, _LATE_FEE, fee_ref(k))
+                at = write_event(out, at, day, _FEE_CHARGED, fee, _LATE_FEE, fee_ref(k))
         k += 1
     return at
 
 
 @kernel
-def due_of_loan(
-    plan: Plan, state: State, k: int, left: int, model: int, trigger: int, rules: I64,
-    fees_after: int, fees_until: int, claims_after: int, claims_until: int, out: I64,
+def events_of_loan(
+    plan: Plan, state: State, oldest: OpenInstalment, holder: Holder, rules: ServicingRules,
+    fee_days: Days, claim_span: Days, out: I64,
 ) -> int:  # fmt: skip
-    """How many facts fall due: fees in one span of days, claims in another.
-
-    `k` is the open instalment, and `left` what is unpaid of it.
-    """
+    """Write the events of one loan: fees of one span of days, claims of another; how many."""
     meta = state[META]
     if not meta & IS_DISBURSED or meta & (IS_SETTLED | IS_CHARGED_OFF):
         return 0
-    if k == plan[COUNT]:
+    if oldest.number == plan[COUNT]:
         return 0
-    due = due_day(plan, k)
-    if due >= fees_until:  # nothing is overdue then
+    due = due_day(plan, oldest.number)
+    if due >= fee_days.until:  # nothing is overdue then
         return 0
-    claim, off = claim_days(due, model, trigger, rules)
+    claim, off = claim_days(due, holder, rules)
     at = 0
     if meta & (IS_RECOVERY | IS_BOUGHT_OUT):
         claim = i64(NEVER)  # it has passed already, and fees have ended
     else:
-        at = fees_due(plan, state, k, left, rules, min(claim, off), fees_after, fees_until, out, at)
+        at = late_fees(plan, state, oldest, rules, fee_days, min(claim, off), out)
     owed = plan[P] - state[COVERED]
-    if claims_after < claim <= claims_until and claim < off:
-        if model == _HEAVY:
+    if claim_span.after < claim <= claim_span.until and claim < off:
+        if holder.model == _HEAVY:
             interest = due_to_date(plan, state, claim - 1)[1] - state[COVERED + 1]
-            at = tell(out, at, claim, _COMPENSATED, owed + max(0, interest), 0,
-                      REF + (_COMPENSATED << 16))  # fmt: skip
+            at = write_event(out, at, claim, _COMPENSATED, owed + max(0, interest), 0,
+                             FIRST_REF + (_COMPENSATED << 16))  # fmt: skip
         else:
-            at = tell(out, at, claim, _BOUGHT_OUT, owed, 0, REF + (_BOUGHT_OUT << 16))
-    if claims_after < off <= claims_until:
-        at = tell(out, at, off, _CHARGED_OFF, owed, 0, REF + (_CHARGED_OFF << 16))
+            at = write_event(out, at, claim, _BOUGHT_OUT, owed, 0, FIRST_REF + (_BOUGHT_OUT << 16))
+    if claim_span.after < off <= claim_span.until:
+        at = write_event(out, at, off, _CHARGED_OFF, owed, 0, FIRST_REF + (_CHARGED_OFF << 16))
     return at
 
 
 @kernel
-def due_rows(
-    start: int, stop: int, state: I64, out: I64, terms: TermArrays, states: I64, through: I32,
-    model: I8, trigger: I16, rules: I64, until: int, offsets: I64, counts: I64, day: I32,
-    kind: I8, amount: I64, arg: I64, ref: I64,
+def event_rows(
+    start: int, stop: int, state: I64, buffer: I64, loans: HeldLoans, rules: ServicingRules,
+    until: int, out: EventArrays,
 ) -> None:  # fmt: skip
-    """The due facts of some loans: counted where there is no room for them, else written."""
+    """Events of some loans: counted where there is no space for them, else written."""
     for row in range(start, stop):
         for slot in range(SLOTS):
-            state[slot] = states[row, slot]
-        after, plan = through[row], plan_at(terms, row)
-        k, left = open_instalment(plan, state)
-        found = due_of_loan(
-            plan, state, k, left, model[row], trigger[row], rules, after, until, after, until, out
-        )
-        if len(day) == 0:
-            counts[row] = found
+            state[slot] = loans.states[row, slot]
+        days, plan = Days(i64(loans.through[row]), until), plan_at(loans.terms, row)
+        k, unpaid = open_instalment(plan, state)
+        found = events_of_loan(
+            plan, state, OpenInstalment(k, unpaid),
+            Holder(i64(loans.model[row]), i64(loans.trigger_days[row])), rules, days, days, buffer,
+        )  # fmt: skip
+        if len(out.day) == 0:
+            out.counts[row] = found
         else:
             for n in range(found):
-                at = offsets[row] + n
-                day[at], kind[at], amount[at] = out[n, 0], out[n, 1], out[n, 2]
-                arg[at], ref[at] = out[n, 3], out[n, 4]
+                at = out.offsets[row] + n
+                out.day[at], out.kind[at] = buffer[n, DAY], buffer[n, KIND]
+                out.amount[at], out.arg[at] = buffer[n, AMOUNT], buffer[n, ARG]
+                out.ref[at] = buffer[n, REF]

@@ -1,4 +1,4 @@
-"""How borrowers pay, month by month: a scenario's behaviour as the knobs of the kernel."""
+"""Payment behaviour of borrowers, month by month: a scenario's behaviour as kernel parameters."""
 
 from __future__ import annotations
 
@@ -7,15 +7,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from usance.base.arrays import I64, U64
+from usance.base.arrays import I64
 from usance.base.compiled import in_threads
 from usance.base.draws import CERTAIN
 from usance.base.rates import PPM
 from usance.world import behaviour_kernel as k
 from usance.world.distributions import threshold_ppm
-from usance.world.draw_kernel import AHEAD, prefix
+from usance.world.draw_kernel import BLOCK, stream_prefix
+from usance.world.population import month_days
 from usance.world.scenario.scenario import Scenario
-from usance.world.shocks import factor_ppm
+from usance.world.shocks import ShockKind, factor_ppm
 from usance.world.streams import Stream
 
 Whole = NDArray[Any]
@@ -27,11 +28,6 @@ HALF_LIFE_DAYS = 5
 """Of those who pay late, half pay within so many days."""
 
 
-def prefixes(seed: int) -> U64:
-    """The prefixes of the streams, in the places of the kernel."""
-    return prefix(seed, Stream.PAYMENT, Stream.CURE, Stream.RECOVERY, Stream.NOTICE)
-
-
 def days_late() -> NDArray[np.int16]:
     """Days late by inverse table: 1 to 30, fewer and fewer."""
     weights = [2 ** (-day / HALF_LIFE_DAYS) for day in range(1, LATEST + 1)]
@@ -39,58 +35,66 @@ def days_late() -> NDArray[np.int16]:
     return (np.searchsorted(ends, (np.arange(k.DAYS) + 0.5) / k.DAYS) + 1).astype(np.int16)
 
 
-def knobs(scenario: Scenario, month: int) -> I64:
-    """The knobs of a month and of the two before it, whose dues may still be paid in it."""
-    return np.array([_month_knobs(scenario, each) for each in (month - 2, month - 1, month)])
+def behaviour_inputs(scenario: Scenario, month: int) -> k.BehaviourInputs:
+    """Everything that decides how borrowers pay in a month."""
+    streams = (Stream.PAYMENT, Stream.CURE, Stream.RECOVERY, Stream.NOTICE)
+    prefix = k.StreamPrefixes(*stream_prefix(scenario.seed, *streams))
+    span = k.MonthSpan(month, *(int(day) for day in month_days(month)))
+    return k.BehaviourInputs(span, prefix, behaviour_params(scenario, month), days_late())
 
 
-def _month_knobs(scenario: Scenario, month: int) -> I64:
+def behaviour_params(scenario: Scenario, month: int) -> k.BehaviourParams:
+    """Parameters of a month; of dues also those of the two before, which may be paid in it."""
     own, providers = scenario.behaviour, scenario.providers
-    found = np.zeros(k.KNOBS, np.int64)
-    collection = factor_ppm(scenario, "collection", month)
-    hazard = factor_ppm(scenario, "hazard", month)
+    collection = factor_ppm(scenario, ShockKind.COLLECTION, month)
+    one, two, three = (_due_chances(scenario, each) for each in (month - 2, month - 1, month))
+    a, b, c, d, e = (threshold_ppm(cure * collection // PPM) for cure in own.cure_ppm)
+    return k.BehaviourParams(
+        dues=(one, two, three),
+        cure=(a, b, c, d, e),
+        partial=threshold_ppm(own.partial_ppm * collection // PPM),
+        recovery=threshold_ppm(own.recovery_ppm * collection // PPM),
+        late_notice=threshold_ppm(providers.late_notice_ppm),
+        recovered_share_ppm=own.recovered_share_ppm,
+        late_notice_days=providers.late_notice_days,
+        providers=max(providers.providers, 1),
+        early_ppm=own.early_ppm,
+    )
+
+
+def _due_chances(scenario: Scenario, month: int) -> k.DueChances:
+    own = scenario.behaviour
+    hazard = factor_ppm(scenario, ShockKind.HAZARD, month)
+    collection = factor_ppm(scenario, ShockKind.COLLECTION, month)
     late = CERTAIN * own.late_ppm * hazard * own.season_ppm[month % 12] // PPM**3
-    found[k.PREPAY] = threshold_ppm(own.prepay_ppm)
-    found[k.FAILED] = threshold_ppm(providers.failed_ppm)
+    debits_failed = threshold_ppm(scenario.providers.failed_ppm)
     # Debits that fail are unpaid at the end of their day as well: they are part of those late.
     # So are they of those collected, all of them the next day.
-    rest, failed = max(0, late - int(found[k.FAILED])), min(late, int(found[k.FAILED]))
-    found[k.LATE] = rest
+    rest, failed = max(0, late - debits_failed), min(late, debits_failed)
     wanted = late * (own.collected30_ppm * collection // PPM) // PPM
-    found[k.COLLECTED] = min(CERTAIN, CERTAIN * max(0, wanted - failed) // max(rest, 1))
-    for place, cure in enumerate(own.cure_ppm):
-        found[k.CURE + place] = threshold_ppm(cure * collection // PPM)
-    found[k.PARTIAL] = threshold_ppm(own.partial_ppm * collection // PPM)
-    found[k.RECOVERY] = threshold_ppm(own.recovery_ppm * collection // PPM)
-    found[k.SHARE_PPM] = own.recovered_share_ppm
-    found[k.NOTICE] = threshold_ppm(providers.late_notice_ppm)
-    found[k.NOTICE_DAYS] = providers.late_notice_days
-    found[k.PROVIDERS] = max(providers.providers, 1)
-    found[k.EARLY_PPM] = own.early_ppm
-    return found
+    collected = min(CERTAIN, CERTAIN * max(0, wanted - failed) // max(rest, 1))
+    return k.DueChances(threshold_ppm(own.prepay_ppm), debits_failed, rest, collected)
 
 
 def payments(
-    scenario: Scenario, month: int, first: int, last: int, loan: I64, hazard: Whole, oldest: Whole,
-    due: Whole, flags: Whole, *, workers: int | None = None,
+    scenario: Scenario, month: int, loan: I64, hazard: Whole, oldest: Whole, due: Whole,
+    flags: Whole, *, workers: int | None = None,
 ) -> NDArray[np.int32]:  # fmt: skip
-    """How a column of loans pays in a month: the first payments, and the second ones; 0 for none.
+    """First payments of a column of loans in a month, and their second ones; 0 for none.
 
-    A payment is its day times `STEP` and what it means. `flags` is 1 for a loan in recovery, 2 for
-    one charged off, 3 for both.
+    A payment is its day times `STEP` plus its intention. `flags` is 1 for a loan in recovery, 2
+    for one charged off, 3 for both.
     """
     paid = np.empty((k.MAX_PAYMENTS, len(loan)), np.int32)
-    begun, own, late = prefixes(scenario.seed), knobs(scenario, month), days_late()
+    world = behaviour_inputs(scenario, month)
     hazards, oldest_on, due_on = (np.ascontiguousarray(x, np.int32) for x in (hazard, oldest, due))
     marks = np.ascontiguousarray(flags, np.int8)
+    loans = k.DueColumns(loan, hazards, oldest_on, due_on, marks)
 
     def rows(start: int, stop: int) -> None:
-        drawn, others = np.empty(AHEAD, np.uint64), np.empty(AHEAD, np.int64)
+        drawn, others = np.empty(BLOCK, np.uint64), np.empty(BLOCK, np.int64)
         out = np.zeros((k.MAX_PAYMENTS, 2), np.int64)
-        k.decide_rows(
-            start, stop, begun, loan, hazards, oldest_on, due_on, marks, month, first, last, own,
-            late, drawn, others, out, paid,
-        )  # fmt: skip
+        k.decide_rows(start, stop, loans, world, drawn, others, out, paid)
 
     in_threads(rows, len(loan), workers, PIECE)
     return paid

@@ -15,11 +15,11 @@ from usance.base.draws import CERTAIN
 from usance.base.rates import PPM
 from usance.loan.convention import CONVENTION_CODES
 from usance.world.distributions import Choice, log_normal_median, step_of, within
-from usance.world.draw_kernel import draws, prefix
+from usance.world.draw_kernel import draws, stream_prefix
 from usance.world.population import month_days
 from usance.world.request_kernel import ask_rows
 from usance.world.scenario.scenario import ProductMix, Scenario
-from usance.world.shocks import factor_ppm, ticket_ppm
+from usance.world.shocks import ShockKind, factor_ppm, ticket_ppm
 from usance.world.streams import Stream
 
 TICKET_STEP_MINOR = 10_000
@@ -42,7 +42,7 @@ class Eligible(NamedTuple):
 
 def targets(scenario: Scenario, scale: Fraction, month: int) -> tuple[int, int]:
     """Requests of a month at a scale: by users who never borrowed, and by others."""
-    wanted = scenario.demand.requests.get(month, 0) * factor_ppm(scenario, "demand", month)
+    wanted = scenario.demand.requests.get(month, 0) * factor_ppm(scenario, ShockKind.DEMAND, month)
     total = int(wanted * scale) // PPM
     first = total * scenario.demand.first_time_ppm // PPM
     return first, total - first
@@ -65,13 +65,24 @@ def who_asks(
 ) -> I64:  # fmt: skip
     """The rows of users who ask in a month."""
     asks = np.zeros(len(line), np.int8)
-    begun = prefix(seed, Stream.REQUEST)
+    prefix = stream_prefix(seed, Stream.REQUEST)
     in_threads(
         lambda start, stop: ask_rows(
-            start, stop, begun, first_user, month, line, borrowed, overdue, repaid, thresholds, asks
+            start,
+            stop,
+            prefix,
+            first_user,
+            month,
+            line,
+            borrowed,
+            overdue,
+            repaid,
+            thresholds,
+            asks,
         ),
-        len(line), workers,
-    )  # fmt: skip
+        len(line),
+        workers,
+    )
     return np.flatnonzero(asks)
 
 

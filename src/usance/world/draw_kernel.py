@@ -14,20 +14,20 @@ from usance.world.streams import Stream
 
 _GOLDEN, _ONE = np.uint64(GOLDEN), np.uint64(1)
 _S11 = np.uint64(11)
-AHEAD = 512
+BLOCK = 512
 """Draws made at once, where many are needed: a loop of nothing else is several times as quick."""
 
 
-def prefix(seed: int, *streams: Stream) -> U64:
-    """What seed and stream give a draw, for each stream."""
+def stream_prefix(seed: int, *streams: Stream) -> U64:
+    """The prefix of each stream: the part of a draw that seed and stream decide."""
     first = mix(GOLDEN * (seed + 1) & MASK)
     return np.array([mix((first + GOLDEN * (each + 1)) & MASK) for each in streams], np.uint64)
 
 
 @kernel(inline=True)
-def draw_from(begun: np.uint64, entity: int, counter: int) -> np.uint64:
+def draw_from(prefix: np.uint64, entity: int, counter: int) -> np.uint64:
     """The draw of an entity and a counter, from the prefix of its stream."""
-    z = mix_kernel(begun + _GOLDEN * (np.uint64(entity) + _ONE))
+    z = mix_kernel(prefix + _GOLDEN * (np.uint64(entity) + _ONE))
     return mix_kernel(z + _GOLDEN * (np.uint64(counter) + _ONE))
 
 
@@ -38,20 +38,20 @@ def chance(drawn: np.uint64) -> int:
 
 
 @kernel(inline=True)
-def draw_ahead(
-    begun: np.uint64, entity: I64, first: int, stop: int, counter: int, out: U64
+def draw_block(
+    prefix: np.uint64, entity: I64, first: int, stop: int, counter: int, out: U64
 ) -> None:
-    """The draws of up to `AHEAD` entities, with one counter."""
-    for nth in range(min(stop - first, AHEAD)):
-        out[u64(nth)] = draw_from(begun, entity[u64(first + nth)], counter)
+    """The draws of up to `BLOCK` entities, with one counter."""
+    for nth in range(min(stop - first, BLOCK)):
+        out[u64(nth)] = draw_from(prefix, entity[u64(first + nth)], counter)
 
 
 @kernel
-def fill_draws(start: int, stop: int, begun: U64, entity: I64, counter: I64, out: U64) -> None:
+def fill_draws(start: int, stop: int, prefix: U64, entity: I64, counter: I64, out: U64) -> None:
     """One draw for each entity; one counter for all, or one each."""
     stride = 0 if len(counter) == 1 else 1
     for row in range(start, stop):
-        out[row] = draw_from(begun[0], entity[row], counter[row * stride])
+        out[row] = draw_from(prefix[0], entity[row], counter[row * stride])
 
 
 def draws(
@@ -66,9 +66,9 @@ def draws(
     entities = np.ascontiguousarray(entity, np.int64)
     counters = np.atleast_1d(np.ascontiguousarray(counter, np.int64))
     out = np.empty(len(entities), np.uint64)
-    begun = prefix(seed, stream)
+    prefix = stream_prefix(seed, stream)
     in_threads(
-        lambda start, stop: fill_draws(start, stop, begun, entities, counters, out),
+        lambda start, stop: fill_draws(start, stop, prefix, entities, counters, out),
         len(entities), workers,
     )  # fmt: skip
     return out

@@ -26,9 +26,9 @@ from usance.match.mandates.mandate import (
 from usance.world.demand import mean_ticket_minor
 from usance.world.distributions import log_normal_median
 from usance.world.scenario.scenario import Funding, Scenario
-from usance.world.shocks import factor_ppm, ticket_ppm
-from usance.world.source_events import Span, Turns
-from usance.world.specialisations import NO_DESK, Division
+from usance.world.shocks import ShockKind, factor_ppm, ticket_ppm
+from usance.world.source_events import SourceEvents, Span
+from usance.world.specialisations import NO_SEGMENT, Segments
 
 MIN_BUDGET_MINOR = 100_000
 ELIGIBILITY, SPREAD = 1_000_001, 1_000_002
@@ -50,20 +50,20 @@ class Institutions:
         return tuple(each for each in self.scenario.funding for _ in range(each.sources))
 
     @cached_property
-    def turns(self) -> Turns:
-        """What its sources do that nobody was told before."""
-        return Turns(self.scenario)
+    def events(self) -> SourceEvents:
+        """Changes of its sources between mandates."""
+        return SourceEvents(self.scenario)
 
     @cached_property
-    def division(self) -> Division:
-        """What its sources specialise in."""
-        return Division(self.scenario)
+    def segments(self) -> Segments:
+        """Segments that its sources specialise in."""
+        return Segments(self.scenario)
 
     @cached_property
-    def desk(self) -> tuple[int, ...]:
-        """The desk of each source, by number less one."""
+    def segment(self) -> tuple[int, ...]:
+        """Segment of each source, by number less one."""
         return tuple(
-            self.division.of_source(each, place)
+            self.segments.of_source(each, place)
             for each in self.scenario.funding
             for place in range(each.sources)
         )
@@ -80,16 +80,17 @@ class Institutions:
             self._mandate(number, each, month, budgets[number], span, version)
             for number, each in enumerate(funding, start=1)
             for version, span in enumerate(
-                self.turns.spans(number, each, month), self.turns.first_version(number, each, month)
+                self.events.spans(number, each, month),
+                self.events.first_version(number, each, month),
             )
         ]
         return Mandates(
             tuple(rows), currency=self.scenario.currency, time_zone=self.scenario.time_zone,
-            period=period, events=self.turns.events(funding, month), where="scenario",
+            period=period, events=self.events.events(funding, month), where="scenario",
         )  # fmt: skip
 
     def budgets(self, month: int, revolved: Mapping[int, int]) -> dict[int, int]:
-        """What each source is to lend in a month, before any turn."""
+        """Budget of each source for a month, before any source event."""
         volume, mix = self.volume_minor(month), self.scenario.demand.model_ppm.get(month, {})
         parts = self._parts(month)
         return {
@@ -100,29 +101,36 @@ class Institutions:
         }  # fmt: skip
 
     def _parts(self, month: int) -> list[Fraction]:
-        """The part of each source in its model's budget: its desk's, divided by those at it."""
-        shares = self.division.shares_ppm(month) if len(self.division) else []
-        at = list(zip(self.funding, self.desk, strict=True))
-        many = Counter((funding.model, desk) for funding, desk in at)
+        """Share of each source in its model's budget: its segment's, divided by its sources."""
+        shares = self.segments.shares_ppm(month) if len(self.segments) else []
+        at = list(zip(self.funding, self.segment, strict=True))
+        many = Counter((funding.model, segment) for funding, segment in at)
         return [
-            Fraction(PPM if desk == NO_DESK else shares[desk], PPM * many[funding.model, desk])
-            for funding, desk in at
+            Fraction(
+                PPM if segment == NO_SEGMENT else shares[segment],
+                PPM * many[funding.model, segment],
+            )
+            for funding, segment in at
         ]
 
     def volume_minor(self, month: int) -> int:
-        """What is expected to be asked for in a month."""
+        """Expected volume of requests in a month."""
         demand = self.scenario.demand
         level = ticket_ppm(self.scenario, month)
         mean = sum(mean_ticket_minor(each, level) * each.request_ppm
                    for each in demand.mix(month)) // PPM  # fmt: skip
-        wanted = demand.requests.get(month, 0) * factor_ppm(self.scenario, "demand", month) // PPM
+        wanted = (
+            demand.requests.get(month, 0)
+            * factor_ppm(self.scenario, ShockKind.DEMAND, month)
+            // PPM
+        )
         return int(wanted * self.scale) * mean
 
     def _budget_minor(
         self, funding: Funding, volume: int, part: Fraction, month: int, revolved: int
     ) -> int:
         own = int(volume * funding.head_room_ppm // PPM * part)
-        own = own * factor_ppm(self.scenario, "funding", month, funding.model) // PPM
+        own = own * factor_ppm(self.scenario, ShockKind.FUNDING, month, funding.model) // PPM
         # What comes back to the platform's own funds is lent again, and is no part of the budget.
         is_own = funding.model is FundingModel.ON_BALANCE_SHEET
         room = max(own - revolved, own // 5) if is_own else own
@@ -143,7 +151,7 @@ class Institutions:
             institution=number, entity=funding.entity, valid_from=first, valid_to=last,
             approved_by=("world", "scenario"), model=funding.model,
             coupon_ppm=self.coupon_ppm(number, month), fee_ppm=funding.fee_ppm,
-            approval_ppm=self.turns.stated_ppm(number, funding, month),
+            approval_ppm=self.events.stated_ppm(number, funding, month),
             guarantee=Guarantee(trigger_days=max(funding.trigger_days, 1)),
             eligibility=self._eligibility(number, eligible), budgets=Budgets(total_minor=budget),
             structure=Structure(revolving_until=last) if is_own else None,
@@ -158,15 +166,15 @@ class Institutions:
     def _eligibility(self, number: int, funding: Funding) -> Eligibility:
         """Regions and grades a source takes: most of both, so that pairs come to its share.
 
-        At a desk it takes all grades of that, and its share of the regions.
+        In a segment it takes all grades of that, and its share of the regions.
         """
         if funding.eligible_ppm >= PPM:
             return Eligibility()
         regions = range(1, len(self.scenario.users.region_ppm) + 1)
-        desk = self.desk[number - 1]
-        if desk != NO_DESK:
+        segment = self.segment[number - 1]
+        if segment != NO_SEGMENT:
             some = self._some(number, list(regions), 0, funding.eligible_ppm)
-            months, grades = self.division.takes(desk)
+            months, grades = self.segments.takes(segment)
             return Eligibility(regions=some, months=months, grades=grades)
         side = int(np.sqrt(funding.eligible_ppm / PPM) * PPM)
         graded = range(1, len(self.scenario.pricing.rate_ppm) + 1)

@@ -26,7 +26,7 @@ from usance.world.draw_kernel import draws
 from usance.world.institutions import Institutions
 from usance.world.population import Population
 from usance.world.scenario.scenario import Scenario
-from usance.world.specialisations import NO_DESK
+from usance.world.specialisations import NO_SEGMENT
 from usance.world.streams import Stream
 
 MAX_LOANS = 12
@@ -216,7 +216,7 @@ class Opening:
             amount[own] = tickets(mix, PPM, drawn[1][own])
         months, age = kind[:, 1], kind[:, 2]
         age = np.where(is_past, months + 2 + within(draws(seed, Stream.OPENING, loan, 6), 12), age)
-        desks = self.institutions.division.of_loans(months, np.repeat(grade, count))
+        segments = self.institutions.segments.of_loans(months, np.repeat(grade, count))
         return OpeningLoans(
             user,
             number,
@@ -227,22 +227,24 @@ class Opening:
             age,
             np.where(is_past, 0, kind[:, 3]),
             1 + within(drawn[2], 31),
-            self._sources(drawn[3], drawn[4], desks),
+            self._sources(drawn[3], drawn[4], segments),
             np.where(is_past, gone[:, 2], -1),
         )
 
-    def _sources(self, model: NDArray[np.uint64], source: NDArray[np.uint64], desks: I64) -> I64:
-        """Who funds each loan: the model by balance, any of its sources at the desk alike."""
+    def _sources(self, model: NDArray[np.uint64], source: NDArray[np.uint64], segments: I64) -> I64:
+        """Source of each loan: the model by balance, any of its sources in the segment alike."""
         balance = self.population.scenario.opening.balance_minor
         weights = {int(each): balance[each] for each in sorted(balance)}
         models = Choice.of(weights).of_draws(model)
         found = np.zeros(len(models), np.int64)
         at: dict[tuple[int, int], list[int]] = {}
-        for number, (funding, desk) in enumerate(
-            zip(self.institutions.funding, self.institutions.desk, strict=True), start=1
+        for number, (funding, segment) in enumerate(
+            zip(self.institutions.funding, self.institutions.segment, strict=True), start=1
         ):
-            at.setdefault((int(funding.model), desk), []).append(number)
-        for (own, desk), numbers in at.items():
-            rows = np.flatnonzero((models == own) & ((desks == desk) | (desk == NO_DESK)))
+            at.setdefault((int(funding.model), segment), []).append(number)
+        for (own, segment), numbers in at.items():
+            rows = np.flatnonzero(
+                (models == own) & ((segments == segment) | (segment == NO_SEGMENT))
+            )
             found[rows] = np.array(numbers)[within(source[rows], len(numbers))]
         return found

@@ -16,7 +16,7 @@ from usance.base.rates import PPM
 from usance.world.distributions import Choice, happened, log_normal, step_of, threshold_ppm
 from usance.world.draw_kernel import draws
 from usance.world.scenario.scenario import Scenario
-from usance.world.shocks import factor_ppm
+from usance.world.shocks import ShockKind, factor_ppm
 from usance.world.streams import Stream
 
 HISTORY_MONTHS = 72
@@ -124,7 +124,11 @@ class Population:
 
     def in_ring(self, users: I64, month: int) -> NDArray[np.bool_]:
         """Who belongs to a ring that never pays, by how many of them there are in a month."""
-        fraud = self.scenario.behaviour.fraud_ppm * factor_ppm(self.scenario, "fraud", month) // PPM
+        fraud = (
+            self.scenario.behaviour.fraud_ppm
+            * factor_ppm(self.scenario, ShockKind.FRAUD, month)
+            // PPM
+        )
         return happened(self._draws(Stream.FRAUD, users), threshold_ppm(fraud))
 
     def _draws(self, stream: Stream, users: I64) -> NDArray[np.uint64]:

@@ -7,9 +7,9 @@ else.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol, Self, TypeVar
+from typing import Generic, Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 from usance.base.arrays import I64
 from usance.base.codes import FactKind
 from usance.base.draws import draw
-from usance.service.payment_file import HEADER, Notice, NoticeDesk
 from usance.world.distributions import happened, threshold_ppm
 from usance.world.draw_kernel import draws
 from usance.world.scenario.scenario import Providers, Scenario
@@ -29,16 +28,63 @@ PER_NOTICE = 16
 _MONEY = (int(FactKind.PAID), int(FactKind.RECOVERED))
 
 
+class Notice(Protocol):
+    """Port: one notice of payment, with the line of a payment file that reports it."""
+
+    @property
+    def loan_id(self) -> int:
+        """Loan that was paid."""
+
+    @property
+    def ref(self) -> int:
+        """The payment's own number."""
+
+    @property
+    def provider(self) -> int:
+        """Provider that reports it."""
+
+    @property
+    def line(self) -> str:
+        """Line of a payment file."""
+
+
+N = TypeVar("N", bound=Notice)
+N_co = TypeVar("N_co", bound=Notice, covariant=True)
+
+
+class IntakeResult(Protocol[N_co]):
+    """Port: notices of a file that the platform acknowledges."""
+
+    @property
+    def accepted(self) -> Sequence[N_co]:
+        """Notices that are new."""
+
+    @property
+    def repeated(self) -> Sequence[N_co]:
+        """Notices that were known already."""
+
+
+class Intake(Protocol[N_co]):
+    """Port: the platform's intake of payment files."""
+
+    @property
+    def header(self) -> str:
+        """First line of a payment file."""
+
+    def take(self, text: str, where: str = ...) -> IntakeResult[N_co]:
+        """Read a file."""
+
+
 class Notices(Protocol):
-    """Facts as columns, as far as a provider sees them."""
+    """Port: facts as columns, as far as a provider sees them."""
 
     @property
     def loan_id(self) -> NDArray[np.int64]:
-        """Whose payment it is."""
+        """Loan that was paid."""
 
     @property
     def kind(self) -> NDArray[np.int8]:
-        """What is told."""
+        """Kind of fact."""
 
     @property
     def ref(self) -> NDArray[np.int64]:
@@ -50,51 +96,51 @@ class Notices(Protocol):
 
     @property
     def booked(self) -> NDArray[np.int32]:
-        """The day it is first told."""
+        """Day it is first reported."""
 
     def where(self, rows: NDArray[np.int64]) -> Self:
         """Some of the notices."""
 
 
-N = TypeVar("N", bound=Notices)
+C = TypeVar("C", bound=Notices)
 
 
-def duplicates(scenario: Scenario, told: N) -> N:
+def duplicates(scenario: Scenario, notices: C) -> C:
     """Notices of payment that a provider sends again, as they were."""
     chance = threshold_ppm(scenario.providers.duplicate_ppm)
-    paid = np.flatnonzero(told.kind == int(FactKind.PAID)) if chance else np.zeros(0, np.int64)
-    drawn = draws(scenario.seed, Stream.DUPLICATE, told.loan_id[paid], told.ref[paid])
-    return told.where(paid[happened(drawn, chance)])
+    paid = np.flatnonzero(notices.kind == int(FactKind.PAID)) if chance else np.zeros(0, np.int64)
+    drawn = draws(scenario.seed, Stream.DUPLICATE, notices.loan_id[paid], notices.ref[paid])
+    return notices.where(paid[happened(drawn, chance)])
 
 
 def are_faulty(providers: Providers) -> bool:
-    """Whether files come damaged or not at all."""
+    """True if files come damaged or not at all."""
     return bool(providers.lost_ppm or providers.damaged_ppm or providers.crash_ppm)
 
 
-def arrivals(scenario: Scenario, told: Notices) -> NDArray[np.int32]:
+def arrivals(scenario: Scenario, notices: Notices) -> NDArray[np.int32]:
     """The day each notice is known: that of the first file that brings it whole."""
     if not are_faulty(scenario.providers):
-        return told.booked
-    days = told.booked.astype(np.int64)
-    left = np.flatnonzero(np.isin(told.kind, _MONEY))
+        return notices.booked
+    days = notices.booked.astype(np.int64)
+    left = np.flatnonzero(np.isin(notices.kind, _MONEY))
     for attempt in range(MAX_TRIES):
-        lost = _fails(scenario, told.loan_id[left], told.ref[left], attempt)
-        cut = _crashes(scenario, told.arg[left], days[left])
+        lost = _fails(scenario, notices.loan_id[left], notices.ref[left], attempt)
+        cut = _crashes(scenario, notices.arg[left], days[left])
         left = left[lost | cut]
         days[left] += 1
     return days.astype(np.int32)
 
 
 def _fails(scenario: Scenario, loan: I64, ref: I64, attempt: int) -> NDArray[np.bool_]:
-    """Where a line is lost on the way or damaged."""
+    """True for each line that is lost on the way or damaged."""
     providers = scenario.providers
     drawn = draws(scenario.seed, Stream.DELIVERY, loan, ref * PER_NOTICE + attempt)
     return happened(drawn, threshold_ppm(providers.lost_ppm + providers.damaged_ppm))
 
 
 def _crashes(scenario: Scenario, provider: I64, day: I64) -> NDArray[np.bool_]:
-    """Where the platform goes down over a provider's file of a day."""
+    """True for each provider and day over whose file the platform goes down."""
     drawn = draws(scenario.seed, Stream.CRASH, provider, day)
     return happened(drawn, threshold_ppm(scenario.providers.crash_ppm))
 
@@ -104,16 +150,18 @@ class Crash(Exception):
 
 
 @dataclass
-class Sender:
-    """The providers of a scenario as they send files, one notice after the other."""
+class Sender(Generic[N]):
+    """Providers of a scenario as they send payment files, one notice after the other."""
 
     scenario: Scenario
-    waiting: dict[tuple[int, int], tuple[Notice, int]] = field(default_factory=dict)
-    """What is not acknowledged, and how often it was sent."""
+    header: str
+    """First line of a payment file."""
+    waiting: dict[tuple[int, int], tuple[N, int]] = field(default_factory=dict)
+    """Notices that are not acknowledged, and how often each was sent."""
 
-    def files(self, told: list[Notice]) -> Iterator[tuple[int, str]]:
-        """The files of a day by provider: what is new and what was not acknowledged."""
-        self.waiting |= {(each.loan_id, each.ref): (each, 0) for each in told}
+    def files(self, notices: list[N]) -> Iterator[tuple[int, str]]:
+        """Files of a day by provider: new notices and those not acknowledged."""
+        self.waiting |= {(each.loan_id, each.ref): (each, 0) for each in notices}
         for provider in sorted({notice.provider for notice, _ in self.waiting.values()}):
             lines = [
                 (draw(self.scenario.seed, Stream.DELIVERY, loan, ref * PER_NOTICE + 15), line)
@@ -122,9 +170,9 @@ class Sender:
                 for line in self._lines(notice, tries)
             ]
             shuffled = (line for _, line in sorted(lines))
-            yield provider, "".join(f"{line}\n" for line in (HEADER, *shuffled))
+            yield provider, "".join(f"{line}\n" for line in (self.header, *shuffled))
 
-    def _lines(self, notice: Notice, tries: int) -> list[str]:
+    def _lines(self, notice: N, tries: int) -> list[str]:
         """A notice as it comes through the wire: whole, twice, damaged or not at all."""
         providers, line = self.scenario.providers, notice.line
         if tries < MAX_TRIES:
@@ -137,30 +185,31 @@ class Sender:
         drawn = draw(self.scenario.seed, Stream.DUPLICATE, notice.loan_id, notice.ref)
         return [line] * (2 if drawn >> 11 < threshold_ppm(providers.duplicate_ppm) else 1)
 
-    def hand_over(self, desk: NoticeDesk, provider: int, text: str, day: int) -> list[Notice]:
-        """Give a file to the platform; what it acknowledges is not sent again."""
+    def hand_over(self, intake: Intake[N], provider: int, text: str, day: int) -> list[N]:
+        """Give a file to the platform; notices it acknowledges are not sent again."""
         drawn = draw(self.scenario.seed, Stream.CRASH, provider, day) >> 11
         own = [key for key, (notice, _) in self.waiting.items() if notice.provider == provider]
         for key in own:
             self.waiting[key] = self.waiting[key][0], self.waiting[key][1] + 1
         if drawn < threshold_ppm(self.scenario.providers.crash_ppm):
             raise Crash(f"while it read the file of provider {provider}")
-        taken = desk.take(text, where=f"provider {provider}, day {day}")
-        for notice in (*taken.accepted, *taken.repeated):
+        result = intake.take(text, where=f"provider {provider}, day {day}")
+        for notice in (*result.accepted, *result.repeated):
             self.waiting.pop((notice.loan_id, notice.ref), None)
-        return list(taken.accepted)
+        return list(result.accepted)
 
 
 def delivered(
-    scenario: Scenario, desk: NoticeDesk, told: Mapping[int, list[Notice]]
+    scenario: Scenario, intake: Intake[N], notices: Mapping[int, list[N]]
 ) -> dict[tuple[int, int], int]:
-    """Notices by the day they are first told, sent until all are known: the day of each."""
-    sender, known = Sender(scenario), dict[tuple[int, int], int]()
-    day, last = min(told, default=0), max(told, default=-1)
+    """Day on which each notice is known: they are sent from the day they are given for."""
+    sender = Sender[N](scenario, intake.header)
+    known: dict[tuple[int, int], int] = {}
+    day, last = min(notices, default=0), max(notices, default=-1)
     while day <= last or sender.waiting:
-        for provider, text in sender.files(told.get(day, [])):
+        for provider, text in sender.files(notices.get(day, [])):
             try:
-                accepted = sender.hand_over(desk, provider, text, day)
+                accepted = sender.hand_over(intake, provider, text, day)
             except Crash:
                 continue  # nothing of the file is known; tomorrow it comes again
             known |= {(each.loan_id, each.ref): day for each in accepted}

@@ -20,7 +20,7 @@ def place_of(borrowed: int, repaid: int, before: int) -> int:
 
 @kernel
 def ask_rows(
-    start: int, stop: int, begun: U64, first_user: int, month: int, line: I64, borrowed: I16,
+    start: int, stop: int, prefix: U64, first_user: int, month: int, line: I64, borrowed: I16,
     overdue: I8, repaid: I16, chances: I64, out: I8,
 ) -> None:  # fmt: skip
     """1 for each user with a line and nothing overdue who asks in the month."""
@@ -28,7 +28,7 @@ def ask_rows(
         if line[row] == 0 or overdue[row] != 0:
             continue
         place = place_of(borrowed[row], repaid[row], month - 1)
-        u = chance(draw_from(begun[0], first_user + row, month * 256))
+        u = chance(draw_from(prefix[0], first_user + row, month * 256))
         if u < chances[place]:
             out[row] = 1
 

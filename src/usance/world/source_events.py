@@ -1,8 +1,8 @@
-"""Turns of institutions: outages, departures, and changes of heart between two mandates.
+"""Source events: outages, departures and changes of institutions between two mandates.
 
-A budget or an eligibility that changes is told, as a new version of the mandate from its day on.
-Nobody tells of an outage, a departure or another rate of approval: the institution only begins to
-answer otherwise, and the next month's mandate states the rate.
+A budget or an eligibility that changes is announced, as a new version of the mandate from its day
+on. An outage, a departure or another rate of approval is not: the institution only begins to answer
+otherwise, and the next month's mandate states the rate.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from usance.base.arrays import I64
 from usance.base.dates import first_of_month, from_day, last_of_month, to_day
 from usance.base.rates import PPM
 from usance.match.mandates.mandate import Event, EventKind
-from usance.world.scenario.scenario import Funding, Scenario, Turn
+from usance.world.scenario.scenario import Funding, Scenario, SourceEvent, SourceEventKind
 
 
 class Span(NamedTuple):
@@ -34,24 +34,24 @@ class Span(NamedTuple):
 
     @property
     def days(self) -> int:
-        """How many they are."""
+        """Number of days."""
         return self.last_day - self.first_day + 1
 
 
 @dataclass(frozen=True)
-class Turns:
-    """The turns of a scenario, by institution: sources are numbered from 1 over all models."""
+class SourceEvents:
+    """Source events of a scenario, by institution; sources are numbered from 1 over all models."""
 
     scenario: Scenario
 
     @cached_property
-    def by_source(self) -> dict[int, tuple[Turn, ...]]:
-        """The turns of each source that has any."""
-        found: dict[int, tuple[Turn, ...]] = {}
+    def by_source(self) -> dict[int, tuple[SourceEvent, ...]]:
+        """Events of each source that has any."""
+        found: dict[int, tuple[SourceEvent, ...]] = {}
         before = 0
         for funding in self.scenario.funding:
             for place in range(1, funding.sources + 1):
-                own = tuple(each for each in self.scenario.turns
+                own = tuple(each for each in self.scenario.source_events
                             if each.model is funding.model
                             and (not each.numbers or place in each.numbers))  # fmt: skip
                 if own:
@@ -59,27 +59,27 @@ class Turns:
             before += funding.sources
         return found
 
-    def value_ppm(self, source: int, kind: str, day: int) -> int | None:
-        """What a turn of a kind says of a day, if there is one then."""
-        for turn in self.by_source.get(source, ()):
-            if turn.kind == kind and turn.first_day <= day <= turn.last_day:
-                return turn.value_ppm
+    def value_ppm(self, source: int, kind: SourceEventKind, day: int) -> int | None:
+        """Value of an event of a kind on a day, if there is one then."""
+        for event in self.by_source.get(source, ()):
+            if event.kind is kind and event.first_day <= day <= event.last_day:
+                return event.value_ppm
         return None
 
     def spans(self, source: int, funding: Funding, month: int) -> list[Span]:
         """A month cut where a mandate changes."""
         first, last = to_day(first_of_month(month)), to_day(last_of_month(month))
-        spans = [Span(first, last, *self._told(source, funding, first))]
+        spans = [Span(first, last, *self._announced(source, funding, first))]
         for day in range(first + 1, last + 1) if source in self.by_source else ():
-            told = self._told(source, funding, day)
-            if told != spans[-1][2:]:
+            announced = self._announced(source, funding, day)
+            if announced != spans[-1][2:]:
                 spans[-1] = spans[-1]._replace(last_day=day - 1)
-                spans.append(Span(day, last, *told))
+                spans.append(Span(day, last, *announced))
         return spans
 
-    def _told(self, source: int, funding: Funding, day: int) -> tuple[int, int]:
-        budget = self.value_ppm(source, "budget", day)
-        eligible = self.value_ppm(source, "eligible", day)
+    def _announced(self, source: int, funding: Funding, day: int) -> tuple[int, int]:
+        budget = self.value_ppm(source, SourceEventKind.BUDGET, day)
+        eligible = self.value_ppm(source, SourceEventKind.ELIGIBLE, day)
         return (
             PPM if budget is None else budget,
             funding.eligible_ppm if eligible is None else eligible,
@@ -97,36 +97,36 @@ class Turns:
         return self.approval_ppm(source, funding, to_day(first_of_month(month)))
 
     def approval_ppm(self, source: int, funding: Funding, day: int) -> int:
-        """How often a source says yes on a day, if it answers at all."""
-        changed = self.value_ppm(source, "approval", day)
+        """Rate of approval of a source on a day, if it answers at all."""
+        changed = self.value_ppm(source, SourceEventKind.APPROVAL, day)
         return funding.approval_ppm if changed is None else changed
 
     def events(self, fundings: tuple[Funding, ...], month: int) -> tuple[Event, ...]:
-        """What happens in a month without a word, in order."""
+        """Unannounced changes of a month, in order."""
         found = (each for source in self.by_source
                  for each in self._of_source(source, fundings[source - 1], month))  # fmt: skip
-        return tuple(sorted(found, key=lambda event: (event.at, event.source)))
+        return tuple(sorted(found, key=lambda each: (each.at, each.source)))
 
     def _of_source(self, source: int, funding: Funding, month: int) -> Iterator[Event]:
         rate, is_there = self.stated_ppm(source, funding, month), True
         zone = ZoneInfo(self.scenario.time_zone)
         for day in range(to_day(first_of_month(month)), to_day(last_of_month(month)) + 1):
             at = datetime.combine(from_day(day), time(), zone)
-            is_gone = self.value_ppm(source, "leaves", day) is not None
+            is_gone = self.value_ppm(source, SourceEventKind.LEAVES, day) is not None
             if is_gone == is_there:
                 is_there = not is_gone
                 yield Event(at, source, EventKind.LEAVES if is_gone else EventKind.RETURNS)
-            is_silent = self.value_ppm(source, "outage", day) is not None
+            is_silent = self.value_ppm(source, SourceEventKind.OUTAGE, day) is not None
             answers = 0 if is_silent else self.approval_ppm(source, funding, day)
             if answers != rate:
                 rate = answers
                 yield Event(at, source, EventKind.APPROVAL_RATE, rate)
 
     def silent(self, source: I64, day: I64) -> NDArray[np.bool_]:
-        """Where a source that was asked on a day gives no answer."""
+        """True for each source and day on which it gives no answer."""
         found = np.zeros(len(source), np.bool_)
-        for number, turns in self.by_source.items():
-            for turn in turns:
-                if turn.kind == "outage":
-                    found |= (source == number) & (turn.first_day <= day) & (day <= turn.last_day)
+        for number, events in self.by_source.items():
+            for event in events:
+                if event.kind is SourceEventKind.OUTAGE:
+                    found |= (source == number) & (event.first_day <= day) & (day <= event.last_day)
         return found

@@ -1,12 +1,12 @@
-"""Desks of institutions: the tenors and grades each takes, and its part of its model's budget.
+"""Specialisations of institutions: the tenors and grades each takes, and its part of the budget.
 
-Without desks a plan gives the long loans to whoever earns by the year and the bad grades to whoever
-bears no risk, the more finely the larger a run is. With them every model takes of each kind what
-is asked for of it.
+Without them a plan gives the long loans to institutions that earn by the year and the bad grades to
+those that bear no risk, the more finely the larger a run is. With them every model takes of each
+kind its share of demand. A segment is one group of tenors with one of grades.
 
 >>> from usance.world.scenario.file import read_scenario
->>> division = Division(read_scenario("2024"))
->>> [sorted(each) for each in division.takes(1)], sum(division.shares_ppm(636))
+>>> segments = Segments(read_scenario("2024"))
+>>> [sorted(each) for each in segments.takes(1)], sum(segments.shares_ppm(636))
 ([[1, 3], [3]], 1000000)
 """
 
@@ -20,47 +20,47 @@ import numpy as np
 from usance.base.arrays import I64
 from usance.base.rates import PPM
 from usance.world.demand import mean_ticket_minor
-from usance.world.scenario.scenario import Desks, Funding, Scenario
+from usance.world.scenario.scenario import Funding, Scenario, Specialisations
 
-NO_DESK = -1
+NO_SEGMENT = -1
 
 
 @dataclass(frozen=True)
-class Division:
-    """The desks of a scenario, numbered from 0: grades change fastest."""
+class Segments:
+    """Segments of a scenario, numbered from 0: grades change fastest."""
 
     scenario: Scenario
 
     @property
-    def _desks(self) -> Desks:
-        return self.scenario.desks
+    def _groups(self) -> Specialisations:
+        return self.scenario.specialisations
 
     def __len__(self) -> int:
-        return len(self._desks.months) * len(self._desks.grades)
+        return len(self._groups.months) * len(self._groups.grades)
 
     def of_source(self, funding: Funding, place: int) -> int:
-        """The desk of a source by its place among those of its model, or none."""
-        return place % len(self) if len(self) and funding.eligible_ppm < PPM else NO_DESK
+        """Segment of a source by its place among those of its model, or none."""
+        return place % len(self) if len(self) and funding.eligible_ppm < PPM else NO_SEGMENT
 
-    def takes(self, desk: int) -> tuple[frozenset[int], frozenset[int]]:
-        """The tenors and the grades of a desk."""
-        tenor, grade = divmod(desk, len(self._desks.grades))
-        return frozenset(self._desks.months[tenor]), frozenset(self._desks.grades[grade])
+    def takes(self, segment: int) -> tuple[frozenset[int], frozenset[int]]:
+        """Tenors and grades of a segment."""
+        tenor, grade = divmod(segment, len(self._groups.grades))
+        return frozenset(self._groups.months[tenor]), frozenset(self._groups.grades[grade])
 
     def of_loans(self, months: I64, grade: I64) -> I64:
-        """The desk of each loan."""
-        found = np.full(len(months), NO_DESK)
-        for desk in range(len(self)):
-            tenors, grades = self.takes(desk)
-            found[np.isin(months, list(tenors)) & np.isin(grade, list(grades))] = desk
+        """Segment of each loan."""
+        found = np.full(len(months), NO_SEGMENT)
+        for segment in range(len(self)):
+            tenors, grades = self.takes(segment)
+            found[np.isin(months, list(tenors)) & np.isin(grade, list(grades))] = segment
         return found
 
     def shares_ppm(self, month: int) -> list[int]:
-        """The part of each desk in its model's budget: what is asked for of its kind."""
+        """Share of each segment in its model's budget, which is its share of demand."""
         weights = [
             self._volume(tenors, month) * share
-            for tenors in self._desks.months
-            for share in self._desks.grade_ppm
+            for tenors in self._groups.months
+            for share in self._groups.grade_ppm
         ]
         ends = [0, *accumulate(weights)]
         return [b * PPM // ends[-1] - a * PPM // ends[-1] for a, b in pairwise(ends)]

@@ -23,7 +23,7 @@ from usance.base.rates import PPM
 from usance.world.demand import mean_ticket_minor
 from usance.world.opening import level_left, monthly_rate
 from usance.world.scenario.scenario import Behaviour, Scenario
-from usance.world.shocks import factor_ppm
+from usance.world.shocks import ShockKind, factor_ppm
 
 PARTS = 8
 """Equal parts of users by hazard."""
@@ -249,8 +249,12 @@ class _Month(NamedTuple):
     def of(cls, scenario: Scenario, fitted: Fitted, month: int) -> _Month:
         """The behaviour with the season and the shocks of a month."""
         behaviour = scenario.behaviour
-        collection = factor_ppm(scenario, "collection", month) / PPM
-        hazard = factor_ppm(scenario, "hazard", month) * behaviour.season_ppm[month % 12] / PPM**2
+        collection = factor_ppm(scenario, ShockKind.COLLECTION, month) / PPM
+        hazard = (
+            factor_ppm(scenario, ShockKind.HAZARD, month)
+            * behaviour.season_ppm[month % 12]
+            / PPM**2
+        )
         first = scenario.demand.first_time_ppm / PPM
         hazard *= 1 + first * (behaviour.first_loan_hazard_ppm / PPM - 1)
         hazard *= 1 - SELECTED * (month - scenario.first_month + 1)

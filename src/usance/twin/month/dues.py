@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from usance.base.arrays import I64
 from usance.base.columns import make
 from usance.twin.month import month_kernel as m
+from usance.twin.month.month_arrays import DueTotals
 from usance.world.population import month_days
 
 SUMS = ("due", "overdue", "collected30", "first", "first_unpaid7", "first_unpaid30")
@@ -29,27 +30,27 @@ def _empty(cells: int) -> I64:
 
 @dataclass
 class DueSums:
-    """What is sure, and what stands at a month's end and may still change, by month."""
+    """Sums by month that are final, and those at a month's end that may still change."""
 
     cells: int
-    sure: dict[int, I64] = field(default_factory=dict)
+    final: dict[int, I64] = field(default_factory=dict)
     open: dict[int, I64] = field(default_factory=dict)
 
     def add(self, dues: I64, cell: NDArray[np.int16], month: int, *, sign: int = 1) -> None:
-        """Take in what loans add in a month, or take it back; what is open only counts now."""
+        """Add what loans add in a month, or take it back; open sums count only now."""
         rows = np.flatnonzero(dues[:, m.DUE_ON] >= 0)
         for source, place in zip(_OWN, _OWN_SUMS, strict=True):
-            self._put(self.sure, dues[rows, m.DUE_ON], cell[rows], place,
+            self._put(self.final, dues[rows, m.DUE_ON], cell[rows], place,
                       sign * dues[rows, source], month)  # fmt: skip
         for day, first, done in (
             (m.OLD_DAY, m.OLD_PAID, m.OLD_DONE),
             (m.DUE_ON, m.NEW_PAID, m.NEW_DONE),
         ):
-            told = np.flatnonzero(
+            missed = np.flatnonzero(
                 (dues[:, day] >= 0) & (dues[:, first : first + 3] != 0).any(axis=1)
             )
-            for is_done, where in ((1, self.sure), (0, self.open)):
-                rows = told[dues[told, done] == is_done]
+            for is_done, where in ((1, self.final), (0, self.open)):
+                rows = missed[dues[missed, done] == is_done]
                 for step, place in enumerate(_LATER_SUMS):
                     self._put(where, dues[rows, day], cell[rows], place,
                               sign * dues[rows, first + step], month)  # fmt: skip
@@ -66,35 +67,35 @@ class DueSums:
                 np.add.at(sums[:, :, place], (days[rows] - first, cell[rows]), amounts[rows])
 
     @staticmethod
-    def room(cells: int) -> I64:
+    def space(cells: int) -> I64:
         """Sums of three months, the last one last, for a kernel to add to."""
         return np.zeros((KEPT, DAYS, cells + 1, len(SUMS)), np.int64)
 
-    def take_in(self, met: I64, sure: I64, still_open: I64, month: int) -> None:
-        """Take in the sums of three months up to one, and of the last what was met on its day.
+    def add_totals(self, totals: DueTotals, month: int) -> None:
+        """Add the sums of three months up to one, and of the last those met on their day.
 
         The arrays are used up: they may become a part of these sums.
         """
-        sure[-1, :, :, SUMS.index("due")] += met
-        for where, sums in ((self.sure, sure), (self.open, still_open)):
+        totals.final[-1, :, :, SUMS.index("due")] += totals.met
+        for where, sums in ((self.final, totals.final), (self.open, totals.open)):
             for place, each in enumerate(range(month - KEPT + 1, month + 1)):
                 if sums[place].any():
                     where[each] = where[each] + sums[place] if each in where else sums[place]
 
     def join(self, other: DueSums) -> None:
-        """Take in the sums of another shard."""
-        for mine, theirs in ((self.sure, other.sure), (self.open, other.open)):
+        """Add the sums of another shard."""
+        for mine, theirs in ((self.final, other.final), (self.open, other.open)):
             for month, sums in theirs.items():
                 mine[month] = mine[month] + sums if month in mine else sums
 
     def begin(self, month: int) -> None:
-        """Forget what was open, and months that nothing can be added to any more."""
+        """Drop open sums, and months that nothing can be added to any more."""
         self.open = {}
-        self.sure = {each: sums for each, sums in self.sure.items() if each > month - KEPT}
+        self.final = {each: sums for each, sums in self.final.items() if each > month - KEPT}
 
     def table(self, month: int) -> pa.Table:
         """The rows of a month's dues as they are known now."""
-        sums = self.sure.get(month, _empty(self.cells)) + self.open.get(month, 0)
+        sums = self.final.get(month, _empty(self.cells)) + self.open.get(month, 0)
         day, cell = np.nonzero(sums.any(axis=2))
         first, _ = month_days(month)
         columns = {f"{name}_minor": sums[day, cell, n] for n, name in enumerate(SUMS)}

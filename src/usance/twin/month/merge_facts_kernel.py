@@ -1,18 +1,15 @@
-"""Rows and facts put together in a given order, and states made narrow for keeping, compiled."""
+"""Rows and facts merged in a given order, and states narrowed for storage, compiled."""
 
 from __future__ import annotations
 
-from usance.base.arrays import I8, I16, I32, I64, i64, u64
+from usance.base.arrays import I32, I64, i64, u64
 from usance.base.codes import FactKind
 from usance.base.compiled import kernel
 from usance.loan.kernel.fold import FEES, LOW_32, SLOTS
+from usance.twin.month.month_arrays import FactBuffer, Payments
 
-Paid = tuple[I8, I32, I64, I16]
-"""By loan how many facts it has, or `CALM`; and of those that are calm the one payment: its day,
-amount and arg."""
-CALM = -1
-Told = tuple[I32, I8, I64, I64, I64, I32, I64]
-"""Facts as they are told: effective day, kind, amount, arg, reference, day of booking, loan."""
+ONE_PAYMENT = -1
+"""Count of facts of a loan whose one fact is a payment on schedule, kept in `Payments`."""
 _PAID = int(FactKind.PAID)
 
 NARROW = SLOTS + 1
@@ -21,8 +18,8 @@ _MAX = 2**31
 
 
 @kernel
-def weave_rows(start: int, stop: int, places: I64, one: I64, other: I64, out: I64) -> None:
-    """Each row of the result from its place: in the first table, or behind it in the second."""
+def merge_rows(start: int, stop: int, places: I64, one: I64, other: I64, out: I64) -> None:
+    """Write each row of the result from its place in the first table, or after it in the second."""
     first = len(one)
     for row in range(start, stop):
         place = places[row]
@@ -35,50 +32,57 @@ def weave_rows(start: int, stop: int, places: I64, one: I64, other: I64, out: I6
 
 
 @kernel(inline=True)
-def copy_fact(facts: Told, at: int, to: Told, place: int) -> None:
-    """One fact from place to place."""
-    to[0][place], to[1][place], to[2][place] = facts[0][at], facts[1][at], facts[2][at]
-    to[3][place], to[4][place], to[5][place] = facts[3][at], facts[4][at], facts[5][at]
-    to[6][place] = facts[6][at]
+def copy_fact(facts: FactBuffer, at: int, to: FactBuffer, place: int) -> None:
+    """Copy one fact from place to place."""
+    to.day[place], to.kind[place], to.amount[place] = (
+        facts.day[at],
+        facts.kind[at],
+        facts.amount[at],
+    )
+    to.arg[place], to.ref[place], to.booked[place] = facts.arg[at], facts.ref[at], facts.booked[at]
+    to.loan[place] = facts.loan[at]
 
 
 @kernel(inline=True)
 def write_fact(
-    facts: Told, at: int, loan: int, day: int, kind: int, amount: int, arg: int, ref: int,
+    facts: FactBuffer, at: int, loan: int, day: int, kind: int, amount: int, arg: int, ref: int,
     booked: int,
 ) -> int:  # fmt: skip
-    """One fact; the place after it."""
-    facts[0][at], facts[1][at], facts[2][at] = day, kind, amount
-    facts[3][at], facts[4][at], facts[5][at] = arg, ref, booked
-    facts[6][at] = loan
+    """Write one fact; the place after it."""
+    facts.day[at], facts.kind[at], facts.amount[at] = day, kind, amount
+    facts.arg[at], facts.ref[at], facts.booked[at] = arg, ref, booked
+    facts.loan[at] = loan
     return at + 1
 
 
 @kernel
-def weave_facts(
-    start: int, stop: int, loan: I64, ref: int, paid: Paid, others: Told, at: int, out: Told
-) -> None:
-    """The facts of some loans from a place on: calm ones have one, the others theirs in order."""
-    told = 0
+def merge_facts(
+    start: int, stop: int, loan: I64, ref: int, payments: Payments, others: FactBuffer, at: int,
+    out: FactBuffer,
+) -> None:  # fmt: skip
+    """Write the facts of some loans from a place on: the one payment, or those of `others`."""
+    next_other = 0
     for row in range(start, stop):
-        found = paid[0][u64(row)]
-        if found == CALM:
+        count = payments.facts[u64(row)]
+        if count == ONE_PAYMENT:
             place = u64(at)
-            day = paid[1][u64(row)]
-            out[0][place], out[1][place], out[2][place] = day, _PAID, paid[2][u64(row)]
-            out[3][place], out[4][place] = paid[3][u64(row)], ref
-            out[5][place], out[6][place] = day, loan[u64(row)]
+            day = payments.day[u64(row)]
+            out.day[place], out.kind[place], out.amount[place] = (
+                day, _PAID, payments.amount[u64(row)],
+            )  # fmt: skip
+            out.arg[place], out.ref[place] = payments.arg[u64(row)], ref
+            out.booked[place], out.loan[place] = day, loan[u64(row)]
             at += 1
             continue
-        for _ in range(found):
-            copy_fact(others, told, out, at)
-            told += 1
+        for _ in range(count):
+            copy_fact(others, next_other, out, at)
+            next_other += 1
             at += 1
 
 
 @kernel
 def narrow_rows(start: int, stop: int, states: I64, out: I32) -> bool:
-    """States as columns of half the width; whether all of them fit."""
+    """Write states as columns of half the width; true if all of them fit."""
     fits = True
     for row in range(start, stop):
         for slot in range(SLOTS):
@@ -93,7 +97,7 @@ def narrow_rows(start: int, stop: int, states: I64, out: I32) -> bool:
 
 @kernel
 def widen_rows(start: int, stop: int, narrow: I32, states: I64) -> None:
-    """The states that were made narrow."""
+    """Write the states that were narrowed."""
     for row in range(start, stop):
         for slot in range(SLOTS):
             states[row, slot] = narrow[slot, row]

@@ -1,4 +1,4 @@
-"""A month's facts folded into loans, compiled: states, tape and dues made on the way.
+"""A month's facts folded into loans, compiled: states, tape and dues on the way.
 
 The fold stops at the days that metrics ask about: the eve and the end of the month's due day, and
 the seventh and thirtieth day after a due that was missed. What is missed is watched until its
@@ -10,10 +10,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from usance.base.arrays import I16, I64, i64
+from usance.base.ageing import LAST_BUCKET
+from usance.base.ageing_kernel import ageing_bucket
+from usance.base.arrays import I64, i64
 from usance.base.codes import FactKind, Status
 from usance.base.compiled import kernel
-from usance.loan.kernel.arrays import FactArrays, Plan, State, TermArrays
+from usance.loan.kernel.arrays import FactArrays, Plan, State
 from usance.loan.kernel.batch import plan_at, record_refusal
 from usance.loan.kernel.days import BEFORE_FIRST_FACT, fold_facts
 from usance.loan.kernel.fold import (
@@ -32,10 +34,8 @@ from usance.loan.kernel.fold import (
 )
 from usance.loan.kernel.plan import COUNT, MONTH, P, due_day, instalment
 from usance.service.servicing_kernel import NEVER, open_instalment
-
-DPD, STATUS, PRINCIPAL, PAST_DUE, PREPAID, RECOVERED_NOW, WORST = range(7)
-ENDS = 7
-"""The columns of where a loan stands at the month's end."""
+from usance.twin.month.month_arrays import LoanArrays, MonthEnd, WorkSpace
+from usance.world.behaviour_kernel import MonthSpan
 
 DUE_ON, DUE, OVERDUE, FIRST, OLD_DAY, OLD_PAID, OLD_7, OLD_30, OLD_DONE = range(9)
 NEW_PAID, NEW_7, NEW_30, NEW_DONE, COUNTED = 9, 10, 11, 12, 13
@@ -52,11 +52,12 @@ NOTE_WORST, NOTE_PREPAID = 0, 1
 AFTER_7, AFTER_30 = 7, 30
 _PAID = int(FactKind.PAID)
 _ACTIVE, _CLOSED, _CHARGED_OFF = int(Status.ACTIVE), int(Status.CLOSED), int(Status.CHARGED_OFF)
+MAX_DAYS_PAST_DUE = 32_767
 _OLD_7, _OLD_30, _EVE, _DUE, _NEW_7, _NEW_30 = range(6)
 
 
-def work() -> tuple[I64, I64]:
-    """Work space of one thread: notes, and the days to stop at."""
+def fold_space() -> tuple[I64, I64]:
+    """Space for the notes of one loan and for the days to stop at."""
     return np.zeros(2, np.int64), np.empty(6, np.int64)
 
 
@@ -86,14 +87,15 @@ def prepaid_on(plan: Plan, state: State, before: int, day: int) -> int:
 
 @kernel(inline=True)
 def fold_until(
-    plan: Plan, state: State, facts: FactArrays, at: int, stop: int, until: int, notes: I64,
-    released: I64, first: int,
+    plan: Plan, facts: FactArrays, at: int, stop: int, until: int, work: WorkSpace, released: I64,
+    first: int,
 ) -> tuple[int, int]:  # fmt: skip
     """Facts up to a day, day by day, with the worst days past due and what was paid early.
 
-    Gives the place after them and why one was refused. Principal that came back is added to the
-    place of its day.
+    Returns the place after them and the reason of a refusal. Principal that came back is added to
+    the place of its day.
     """
+    state, notes = work.state, work.notes
     while at < stop and facts[1][at] <= until:
         day, end, pays = i64(facts[1][at]), at, False
         while end < stop and facts[1][end] == day:
@@ -118,7 +120,7 @@ def fold_until(
 
 @kernel(inline=True)
 def is_unpaid(plan: Plan, state: State) -> bool:
-    """Whether not even the first instalment is paid."""
+    """True if not even the first instalment is paid."""
     return state[META] & (PAID_MASK | IS_SETTLED) == 0 and open_instalment(plan, state)[0] == 0
 
 
@@ -135,7 +137,7 @@ def due_by(plan: Plan, state: State, nth: int, day: int) -> tuple[int, int]:
 
 @kernel(inline=True)
 def meet_due(plan: Plan, state: State, nth: int, day: int, out: I64) -> bool:
-    """The month's own due at the end of its day; whether it is to be watched."""
+    """Note the month's own due at the end of its day; true if it is to be watched."""
     out[DUE_ON] = day
     if nth == 0:
         out[FIRST] = plan[P]
@@ -146,14 +148,14 @@ def meet_due(plan: Plan, state: State, nth: int, day: int, out: I64) -> bool:
 
 @kernel(inline=True)
 def collected(state: State, watch: I64) -> int:
-    """What was paid since a due was missed, of what was missed."""
+    """Part of a missed due that was paid since."""
     paid: int = min(watch[W_OVERDUE], max(0, state[COVERED] - watch[W_PAID]))
     return paid
 
 
 @kernel
 def look_back(plan: Plan, state: State, watch: I64, out: I64, place: int, done: bool) -> None:
-    """What became of a missed due so far, written from a place on: paid, after 7 and 30 days."""
+    """Outcome of a missed due so far, written from a place on: paid, unpaid after 7 and 30 days."""
     unpaid = watch[W_FIRST] if is_unpaid(plan, state) else i64(0)
     out[place] = collected(state, watch)
     out[place + 1] = unpaid if watch[W_UNPAID7] < 0 else watch[W_FIRST] * watch[W_UNPAID7]
@@ -198,7 +200,7 @@ def stop_at(
     out: I64,
     stops: I64,
 ) -> None:
-    """What is to be seen at the end of a day: the eve of the due, the due, or days after one."""
+    """Note what metrics ask at the end of a day: the eve of the due, the due, or days after one."""
     place = NEW_PAID if out[DUE_ON] >= 0 and watch[W_DAY] == out[DUE_ON] else OLD_PAID
     if which in (_OLD_7, _NEW_7):
         watch[W_UNPAID7] = 1 if is_unpaid(plan, state) else 0
@@ -223,23 +225,24 @@ def stop_at(
 
 @kernel(inline=True)
 def fold_month(
-    plan: Plan, state: State, facts: FactArrays, at: int, stop: int, month: int, last: int,
-    watch: I64, out: I64, notes: I64, stops: I64, released: I64, first: int,
+    plan: Plan, facts: FactArrays, at: int, stop: int, span: MonthSpan, watch: I64, out: I64,
+    work: WorkSpace, released: I64,
 ) -> int:  # fmt: skip
-    """One loan through one month; `OK` or why a fact was refused."""
+    """Fold one month's facts into the state of the work space; `OK` or the reason of a refusal."""
+    state, stops = work.state, work.stops
     for place in range(DUES):
         out[place] = 0
     out[DUE_ON] = -1
     out[OLD_DAY] = watch[W_DAY]
-    nth = month - plan[MONTH]
+    nth = span.month - plan[MONTH]
     first_stops(plan, watch, nth, stops)
     while True:
         which = earliest(stops)
-        day = min(stops[which], last)
-        at, refusal = fold_until(plan, state, facts, at, stop, day, notes, released, first)
+        day = min(stops[which], span.last)
+        at, refusal = fold_until(plan, facts, at, stop, day, work, released, span.first)
         if refusal != 0:
             return refusal
-        if stops[which] > last:
+        if stops[which] > span.last:
             break
         stops[which] = NEVER
         stop_at(plan, state, which, day, nth, watch, out, stops)
@@ -251,7 +254,7 @@ def fold_month(
 
 
 @kernel(inline=True)
-def stand(plan: Plan, state: State, day: int) -> tuple[int, int, int]:
+def status_at(plan: Plan, state: State, day: int) -> tuple[int, int, int]:
     """Status of a loan at the end of a day, its days past due, and what is past due."""
     meta = state[META]
     status = _CHARGED_OFF if meta & IS_CHARGED_OFF else _ACTIVE
@@ -277,29 +280,58 @@ def past_due(plan: Plan, state: State, day: int) -> int:
     return left
 
 
-@kernel
-def month_rows(
-    start: int, stop: int, state: State, notes: I64, stops: I64, terms: TermArrays, states: I64,
-    worst: I16, facts: FactArrays, month: int, first: int, last: int, watches: I64, source: I16,
-    new_states: I64, ends: I64, dues: I64, released: I64, refused: I64,
+@kernel(inline=True)
+def write_end(
+    ends: MonthEnd, row: int, standing: tuple[int, int, int], owed: int, worst: int, prepaid: int,
+    recovered: int,
 ) -> None:  # fmt: skip
-    """Each loan taken to the month's end: its new state, where it stands, and its dues."""
+    """Write a loan's columns of the tape, from `status_at` and what the month brought."""
+    status, dpd, past_due = standing
+    ends.dpd[row] = min(dpd, MAX_DAYS_PAST_DUE)
+    ends.bucket[row] = LAST_BUCKET if status == _CHARGED_OFF else ageing_bucket(dpd)
+    ends.status[row], ends.principal_minor[row], ends.past_due_minor[row] = status, owed, past_due
+    is_late = dpd > 0 or status == _CHARGED_OFF
+    ends.net30_minor[row] = owed if is_late and worst > 30 else 0
+    ends.net180_minor[row] = owed if is_late and worst > 180 else 0
+    ends.prepaid_minor[row], ends.recovered_minor[row] = prepaid, recovered
+
+
+@kernel(inline=True)
+def fold_loan(
+    plan: Plan, loans: LoanArrays, row: int, facts: FactArrays, at: int, stop: int,
+    span: MonthSpan, out: I64, released: I64, work: WorkSpace, ends: MonthEnd,
+) -> int:  # fmt: skip
+    """Fold a loan's facts of a month into its row; `OK` or the reason of a refusal.
+
+    State, watch and worst days past due are carried to the month's end, `out` gets its dues.
+    """
+    state, notes = work.state, work.notes
+    for slot in range(SLOTS):
+        state[slot] = loans.states[row, slot]
+    notes[NOTE_WORST], notes[NOTE_PREPAID] = loans.worst[row], 0
+    refusal = fold_month(
+        plan, facts, at, stop, span, loans.watches[row], out, work, released[loans.source[row]]
+    )
+    standing = status_at(plan, state, span.last)
+    owed = plan[P] - state[COVERED] if state[META] & IS_DISBURSED else 0
+    worst = max(notes[NOTE_WORST], standing[1])
+    recovered = state[RECOVERED] - loans.states[row, RECOVERED]
+    write_end(ends, row, standing, owed, worst, notes[NOTE_PREPAID], recovered)
+    loans.worst[row] = min(worst, MAX_DAYS_PAST_DUE)
+    for slot in range(SLOTS):
+        loans.states[row, slot] = state[slot]
+    return refusal
+
+
+@kernel
+def fold_rows(
+    start: int, stop: int, loans: LoanArrays, facts: FactArrays, span: MonthSpan, work: WorkSpace,
+    ends: MonthEnd, dues: I64, released: I64, refused: I64,
+) -> None:  # fmt: skip
+    """Fold the facts of a month into some loans, each with its dues."""
     for row in range(start, stop):
-        for slot in range(SLOTS):
-            state[slot] = states[row, slot]
-        plan = plan_at(terms, row)
-        before = state[RECOVERED]
-        notes[NOTE_WORST], notes[NOTE_PREPAID] = worst[row], 0
-        refusal = fold_month(
-            plan, state, facts, facts[0][row], facts[0][row + 1], month, last, watches[row],
-            dues[row], notes, stops, released[source[row]], first,
+        refusal = fold_loan(
+            plan_at(loans.terms, row), loans, row, facts, facts[0][row], facts[0][row + 1], span,
+            dues[row], released, work, ends,
         )  # fmt: skip
         record_refusal(refused, row, refusal)
-        status, dpd, ends[row, PAST_DUE] = stand(plan, state, last)
-        ends[row, DPD], ends[row, STATUS] = dpd, status
-        ends[row, PRINCIPAL] = plan[P] - state[COVERED] if state[META] & IS_DISBURSED else 0
-        ends[row, PREPAID] = notes[NOTE_PREPAID]
-        ends[row, RECOVERED_NOW] = state[RECOVERED] - before
-        ends[row, WORST] = max(notes[NOTE_WORST], dpd)
-        for slot in range(SLOTS):
-            new_states[row, slot] = state[slot]

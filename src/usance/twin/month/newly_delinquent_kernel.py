@@ -1,78 +1,95 @@
-"""The month of a loan that was even with its plan and pays late, not at all, or is told of late.
+"""Month of a loan on schedule that pays late, not at all, or whose notice comes late, compiled.
 
 Nothing was overdue before the instalment that is missed, so what follows is known: at most one
-fee, and the payment if it comes within the month. As with calm loans, whatever is not quite like
-this is left to `serve_kernel` and `month_kernel`, and the same test takes it both ways.
+fee, and the payment if it comes within the month. Any other loan is left to `serve_kernel` and
+`month_kernel`, and the same test takes it both ways.
 """
 
 from __future__ import annotations
 
-import numpy as np
+from typing import NamedTuple
 
-from usance.base.arrays import I16, I64, U64, i64
+from usance.base.arrays import i64
 from usance.base.codes import FactKind, Fee
 from usance.base.compiled import kernel
 from usance.loan.kernel.arrays import Plan
-from usance.loan.kernel.fold import BALANCE, LEVEL_MINOR, PENALTY_OPEN, PENALTY_PAID
-from usance.loan.kernel.plan import (
-    AMORT,
-    COUNT,
-    LEVEL,
-    MONTH,
-    divide_half_up,
-    due_day,
-    instalment,
+from usance.loan.kernel.fold import BALANCE, LEVEL_MINOR
+from usance.loan.kernel.plan import COUNT, MONTH, due_day, instalment
+from usance.loan.kernel.short_paths import (
+    charge_late_fee,
+    has_no_nil_instalment,
+    is_on_schedule,
+    pay_instalment,
+    pay_late_fee,
+    pays_one_instalment,
 )
-from usance.service.servicing_kernel import FEE_PPM, GRACE, claim_days, fee_ref
-from usance.twin.month.merge_facts_kernel import Told, write_fact
-from usance.twin.month.on_schedule_kernel import is_even, pay_instalment
-from usance.world import behaviour_kernel as world
+from usance.service.rules import ServicingRules, late_fee
+from usance.service.servicing_kernel import Holder, claim_days, fee_ref
+from usance.twin.month.merge_facts_kernel import write_fact
+from usance.twin.month.month_arrays import FactBuffer, LoanArrays
+from usance.twin.month.on_schedule_kernel import DueDraws
+from usance.world.behaviour_kernel import NEVER, BehaviourInputs, at_due, lateness, notice_of
 
-NOT_LATE = -1
+OTHER = -1
+"""Days late of a loan that is not told here."""
 _PAID, _FEE_CHARGED, _LATE_FEE = int(FactKind.PAID), int(FactKind.FEE_CHARGED), int(Fee.LATE_FEE)
 
 
-@kernel(inline=True)
-def late_loan(
-    plan: Plan, states: I64, row: int, loan: int, model: int, trigger: int, hazard: int,
-    month: int, last: int, begun: U64, paying: np.uint64, notice: np.uint64, rules: I64,
-    knobs: I64, days: I16, facts: Told, at: int,
-) -> tuple[int, int, int, int]:  # fmt: skip
-    """How many days late an even loan pays, its principal due, what is past due, and its facts.
+class MissedDue(NamedTuple):
+    """Month of a loan that missed its due: days late, principal due, amount past due, facts."""
 
-    `NEVER` is any day after the month. Facts are written from `at` on, the state is taken on;
-    `NOT_LATE` leaves it as it was.
+    days_late: int
+    """`NEVER` is any day after the month."""
+    principal: int
+    past_due: int
+    facts: int
+
+
+@kernel(inline=True)
+def newly_delinquent_loan(
+    plan: Plan, loans: LoanArrays, row: int, draws: DueDraws, world: BehaviourInputs,
+    rules: ServicingRules, facts: FactBuffer, at: int,
+) -> MissedDue:  # fmt: skip
+    """Carry a loan that misses its due through the month; its facts are written from `at` on.
+
+    `OTHER` days late leave the state as it was.
     """
-    nth, own, level = month - plan[MONTH], knobs[2], states[row, LEVEL_MINOR]
-    nothing = i64(NOT_LATE), i64(0), i64(0), 0
-    # Of level instalments none is nil: elsewhere the fold skips a nil one that comes next.
-    if plan[AMORT] != LEVEL or level == 0 or not is_even(plan, states, row, nth):
-        return nothing
-    due, k = due_day(plan, nth), i64(world.NEVER)
+    states, span, params = loans.states, world.span, world.params
+    nth, level = span.month - plan[MONTH], states[row, LEVEL_MINOR]
+    other = MissedDue(i64(OTHER), i64(0), i64(0), 0)
+    if not has_no_nil_instalment(plan, level) or not is_on_schedule(plan, states, row, nth):
+        return other
+    due, k, loan, hazard = due_day(plan, nth), i64(NEVER), loans.loan[row], loans.hazard[row]
     if hazard >= 0:
-        at_its_due = world.at_due(hazard, nth, plan[COUNT], own[world.EARLY_PPM])
-        k = world.lateness(begun, paying, loan, month, at_its_due, own, days)
-    claim, off = claim_days(due, model, trigger, rules)
-    if k < 0 or min(claim, off) <= last:
-        return nothing
-    pays, is_last = due + k <= last, nth + 1 == plan[COUNT]
-    provider, booked = world.notice_of(notice, due + k, own)
-    balance, fee_on, fee = states[row, BALANCE], due + rules[GRACE] + 1, i64(0)
+        at_its_due = at_due(hazard, nth, plan[COUNT], params.early_ppm)
+        k = lateness(draws.payment, loan, span.month, at_its_due, params.dues[2], world)
+    holder = Holder(i64(loans.model[row]), i64(loans.trigger_days[row]))
+    claim, off = claim_days(due, holder, rules)
+    if k < 0 or min(claim, off) <= span.last:
+        return other
+    pays = due + k <= span.last
+    provider, booked = notice_of(draws.notice, due + k, params)
+    balance = states[row, BALANCE]
     principal, interest, fees = instalment(plan, nth, balance, level)
     amount = principal + interest + fees
-    if fee_on <= min(due + k, last):
-        fee = divide_half_up(amount * rules[FEE_PPM], 1_000_000)
-    if amount <= 0 or (pays and (booked > last or (amount + fee >= balance) != is_last)):
-        return nothing
+    fee_on, fee = late_fee(due, amount, rules)
+    if fee_on > min(due + k, span.last):
+        fee = i64(0)
+    if amount <= 0:
+        return other
+    if pays and (
+        booked > span.last or not pays_one_instalment(plan, nth, balance, amount + fee)
+    ):  # fmt: skip
+        return other
     begin = at
     if fee > 0:
         at = write_fact(facts, at, loan, fee_on, _FEE_CHARGED, fee, _LATE_FEE, fee_ref(nth), fee_on)
     if pays:
         at = write_fact(
-            facts, at, loan, due + k, _PAID, amount + fee, provider, month * 256, booked
+            facts, at, loan, due + k, _PAID, amount + fee, provider, span.month * 256, booked
         )
         pay_instalment(plan, states, row, nth, principal, interest, fees)
-        states[row, PENALTY_PAID] += fee
-        return k, principal, i64(0), at - begin
-    states[row, PENALTY_OPEN] += fee
-    return i64(world.NEVER), principal, amount + fee, at - begin
+        pay_late_fee(states, row, fee)
+        return MissedDue(k, principal, i64(0), at - begin)
+    charge_late_fee(states, row, fee)
+    return MissedDue(i64(NEVER), principal, amount + fee, at - begin)

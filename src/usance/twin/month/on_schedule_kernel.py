@@ -1,138 +1,106 @@
-"""The month of a loan that is even with its plan and pays as planned, or settles early, compiled.
+"""Month of a loan on schedule that pays as planned or settles early, compiled.
 
 Most loans in most months are like this: nothing is overdue, and one draw says that the month's
-instalment is paid on its day. What the general fold would do is then known beforehand. Whatever is
-not quite like this is left to `serve_kernel` and `month_kernel`, and a test takes the same loans
-both ways.
+instalment is paid on its day. The borrower decides here; the state follows by the short paths of
+`loan.kernel.short_paths`. Any other loan is left to `serve_kernel` and `month_kernel`, and a test
+takes the same loans both ways.
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
-from usance.base.arrays import I64, U64, i64
+from usance.base.arrays import i64
 from usance.base.compiled import kernel
 from usance.loan.kernel.arrays import Plan
-from usance.loan.kernel.fold import (
-    BALANCE,
-    COVERED,
-    FEES,
-    INTEREST_BEFORE,
-    IS_DISBURSED,
-    IS_SETTLED,
-    LEVEL_MINOR,
-    LOW_32,
-    META,
-    PENALTY_OPEN,
-    accrued_share,
+from usance.loan.kernel.fold import BALANCE, LEVEL_MINOR
+from usance.loan.kernel.plan import COUNT, MONTH, due_day, instalment
+from usance.loan.kernel.short_paths import (
+    due_at_settlement,
+    is_on_schedule,
+    pay_instalment,
+    pays_one_instalment,
+    settle_early,
 )
-from usance.loan.kernel.plan import COUNT, MONTH, P, due_day, guaranteed, instalment, period_start
-from usance.twin.month.merge_facts_kernel import CALM, Paid
+from usance.twin.month.merge_facts_kernel import ONE_PAYMENT
+from usance.twin.month.month_arrays import LoanArrays, Payments
 from usance.world.behaviour_kernel import (
-    BY_PAYMENT,
-    EARLY_PPM,
-    NOTICE,
-    PREPAY,
-    a_day,
+    BehaviourInputs,
     at_due,
+    day_between,
     is_on_time,
     notice_of,
 )
 from usance.world.draw_kernel import chance
 
-NOT_CALM, PAYS, SETTLES, PAYS_LAST = range(4)
-"""What a loan does, if it is told here; from `SETTLES` on it is closed."""
+OTHER, PAYS, SETTLES, PAYS_LAST = range(4)
+"""Outcomes; `OTHER` is not told here, and from `SETTLES` on the loan is closed."""
+
+
+class DueDraws(NamedTuple):
+    """Draws of a month's due: its payment, and the notice of that."""
+
+    payment: np.uint64
+    notice: np.uint64
+
+
+class OnSchedule(NamedTuple):
+    """Month of a loan on schedule: its payment's day, the due principal, and that paid early."""
+
+    outcome: int
+    day: int
+    principal: int
+    prepaid: int
 
 
 @kernel(inline=True)
-def is_even(plan: Plan, states: I64, row: int, nth: int) -> bool:
-    """Whether just the instalments before the month's own are paid, and nothing else is open."""
-    covered = (
-        states[row, COVERED] + states[row, COVERED + 1] + states[row, COVERED + 2]
-        + states[row, COVERED + 3]
-    )  # fmt: skip
-    return (
-        states[row, META] == IS_DISBURSED + nth
-        and 0 <= nth < plan[COUNT]
-        and states[row, PENALTY_OPEN] == 0
-        and covered
-        == plan[P]
-        - states[row, BALANCE]
-        + states[row, INTEREST_BEFORE]
-        + (states[row, FEES] & LOW_32)
-    )
+def write_payment(payments: Payments, row: int, day: int, amount: int, arg: int) -> None:
+    """Write the one payment of a loan."""
+    payments.facts[row], payments.day[row] = ONE_PAYMENT, day
+    payments.amount[row], payments.arg[row] = amount, arg
 
 
 @kernel(inline=True)
-def pay_instalment(
-    plan: Plan, states: I64, row: int, nth: int, principal: int, interest: int, fee: int
-) -> None:
-    """The state after exactly the open instalment was paid on its day."""
-    fees, fees_met = states[row, FEES] >> 32, (states[row, FEES] & LOW_32) + fee
-    guarantee = guaranteed(plan, fees_met, fees)
-    states[row, COVERED] += principal
-    states[row, COVERED + 1] += interest
-    states[row, COVERED + 2] = guarantee
-    states[row, COVERED + 3] = fees_met - guarantee
-    if nth + 1 == plan[COUNT]:
-        states[row, META] |= IS_SETTLED
-        return
-    states[row, META] += 1
-    states[row, BALANCE] -= principal
-    states[row, INTEREST_BEFORE] = states[row, COVERED + 1]
-    states[row, FEES] = (fees << 32) | fees_met
+def on_schedule_loan(
+    plan: Plan, loans: LoanArrays, row: int, draws: DueDraws, world: BehaviourInputs,
+    payments: Payments,
+) -> OnSchedule:  # fmt: skip
+    """Carry a loan on schedule through the month, and write its payment.
 
-
-@kernel(inline=True)
-def settle(plan: Plan, states: I64, row: int, interest: int, fee: int) -> None:
-    """The state after all principal was paid, with interest and fees so far; the cursor stays."""
-    states[row, META] |= IS_SETTLED
-    states[row, COVERED] = plan[P]
-    states[row, COVERED + 1] += interest
-    if fee > 0:
-        fees_met = (states[row, FEES] & LOW_32) + fee
-        guarantee = guaranteed(plan, fees_met, states[row, FEES] >> 32)
-        states[row, COVERED + 2], states[row, COVERED + 3] = guarantee, fees_met - guarantee
-
-
-@kernel(inline=True)
-def calm_loan(
-    plan: Plan, states: I64, row: int, loan: int, hazard: int, month: int, first: int, begun: U64,
-    paying: np.uint64, notice: np.uint64, knobs: I64, paid: Paid,
-) -> tuple[int, int, int, int]:  # fmt: skip
-    """What an even loan does, on which day, the principal of its due, and what came back early.
-
-    `paying` and `notice` are the draws of its due and of the payment's notice. The state is taken
-    on and the payment written in the loan's place; `NOT_CALM` leaves both as they were.
+    `OTHER` leaves the state and the payments as they were.
     """
-    nth = month - plan[MONTH]
-    nothing = NOT_CALM, i64(0), i64(0), i64(0)
-    if hazard < 0 or not is_even(plan, states, row, nth):
-        return nothing
-    own, u = knobs[2], chance(paying)
-    is_early = u < own[PREPAY]
-    at_its_due = at_due(hazard, nth, plan[COUNT], own[EARLY_PPM])
-    if chance(notice) < own[NOTICE] or not (is_early or is_on_time(u, at_its_due, own)):
-        return nothing
+    states, span, params = loans.states, world.span, world.params
+    hazard, nth = loans.hazard[row], span.month - plan[MONTH]
+    other = OnSchedule(OTHER, i64(0), i64(0), i64(0))
+    if hazard < 0 or not is_on_schedule(plan, states, row, nth):
+        return other
+    u = chance(draws.payment)
+    is_early = u < params.dues[2].prepay
+    at_its_due = at_due(hazard, nth, plan[COUNT], params.early_ppm)
+    if chance(draws.notice) < params.late_notice or not (
+        is_early or is_on_time(u, at_its_due, params.dues[2])
+    ):
+        return other
     balance, day = states[row, BALANCE], due_day(plan, nth)
-    arg, _ = notice_of(notice, day, own)
-    principal, interest, fee = instalment(plan, nth, balance, states[row, LEVEL_MINOR])
-    amount, is_last = principal + interest + fee, nth + 1 == plan[COUNT]
+    arg, _ = notice_of(draws.notice, day, params)
+    principal, interest, fees = instalment(plan, nth, balance, states[row, LEVEL_MINOR])
+    amount = principal + interest + fees
     if amount <= 0:  # the open instalment is a later one
-        return nothing
+        return other
     if is_early:
-        settles = a_day(begun, BY_PAYMENT, loan, month * 256 + 2, first, day)
         if balance == 0:
-            return nothing
-        if settles < day:  # before anything of the instalment is due
-            interest = accrued_share(interest, settles, period_start(plan, nth), day)
-            principal, fee = i64(0), i64(0)
-        amount = balance + interest + fee
-        paid[0][row], paid[1][row], paid[2][row], paid[3][row] = CALM, settles, amount, arg
-        settle(plan, states, row, interest, fee)
-        return SETTLES, settles, principal, balance - principal
-    if (amount >= balance) != is_last:
-        return nothing
-    paid[0][row], paid[1][row], paid[2][row], paid[3][row] = CALM, day, amount, arg
-    pay_instalment(plan, states, row, nth, principal, interest, fee)
-    return PAYS_LAST if is_last else PAYS, day, principal, i64(0)
+            return other
+        counter = span.month * 256 + 2
+        settles = day_between(world.prefix.payment, loans.loan[row], counter, span.first, day)
+        due, interest, fees = due_at_settlement(plan, nth, settles, principal, interest, fees)
+        write_payment(payments, row, settles, balance + interest + fees, arg)
+        settle_early(plan, states, row, interest, fees)
+        return OnSchedule(SETTLES, settles, due, balance - due)
+    if not pays_one_instalment(plan, nth, balance, amount):
+        return other
+    write_payment(payments, row, day, amount, arg)
+    pay_instalment(plan, states, row, nth, principal, interest, fees)
+    is_last = nth + 1 == plan[COUNT]
+    return OnSchedule(PAYS_LAST if is_last else PAYS, day, principal, i64(0))

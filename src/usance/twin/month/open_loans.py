@@ -14,7 +14,8 @@ from usance.loan.batch import States
 from usance.loan.columns import TermColumns
 from usance.loan.kernel.arrays import TermArrays
 from usance.loan.kernel.fold import SLOTS
-from usance.twin.month.merge_facts_kernel import weave_rows
+from usance.twin.month.merge_facts_kernel import merge_rows
+from usance.twin.month.month_arrays import LoanArrays
 from usance.twin.month.month_kernel import W_DAY, WATCH
 
 TERMS = {
@@ -62,7 +63,7 @@ class OpenLoans:
         return len(self.states)
 
     def put(self, rows: NDArray[np.int64], others: OpenLoans) -> None:
-        """Some rows as they stand among others."""
+        """Replace some rows by other loans."""
         for name, values in others.columns.items():
             self.columns[name][rows] = values
         self.states[rows], self.watches[rows] = others.states, others.watches
@@ -73,7 +74,7 @@ class OpenLoans:
     def take(self, rows: NDArray[Any], *, workers: int | None = None) -> OpenLoans:
         """Some of the loans, by row or mask."""
         places = np.flatnonzero(rows) if rows.dtype == np.bool_ else rows
-        return self._woven(self._none, places, workers)
+        return self._merged(self._none, places, workers)
 
     def joined(
         self, other: OpenLoans, kept: NDArray[np.bool_] | None = None, *, workers: int | None = None
@@ -84,33 +85,42 @@ class OpenLoans:
         order = np.argsort(np.concatenate((self["loan_id"], other["loan_id"])), kind="stable")
         if kept is not None:
             order = order[np.concatenate((kept, np.ones(len(other), np.bool_)))[order]]
-        return self._woven(other, order, workers)
+        return self._merged(other, order, workers)
 
     @property
     def _none(self) -> OpenLoans:
         columns = {name: values[:0] for name, values in self.columns.items()}
         return OpenLoans(columns, self.states[:0], self.watches[:0])
 
-    def _woven(self, other: OpenLoans, places: NDArray[np.int64], workers: int | None) -> OpenLoans:
-        """Loans from their places, those of another behind these; one pass over the memory."""
+    def _merged(
+        self, other: OpenLoans, places: NDArray[np.int64], workers: int | None
+    ) -> OpenLoans:
+        """Loans by place, those of another after these; one pass over the memory."""
         columns = {
             name: (np.concatenate((values, other[name])) if len(other) else values).take(places)
             for name, values in self.columns.items()
         }
         tables = ((self.states, other.states), (self.watches, other.watches))
-        woven = [np.empty((len(places), one.shape[1]), np.int64) for one, _ in tables]
+        merged = [np.empty((len(places), one.shape[1]), np.int64) for one, _ in tables]
 
         def rows(start: int, stop: int) -> None:
-            for (one, behind), out in zip(tables, woven, strict=True):
-                weave_rows(start, stop, places, one, behind, out)
+            for (one, second), out in zip(tables, merged, strict=True):
+                merge_rows(start, stop, places, one, second, out)
 
         in_threads(rows, len(places), workers, 1 << 16)
-        return OpenLoans(columns, *woven)
+        return OpenLoans(columns, *merged)
 
     def states_at(self, day: int) -> States:
         """Their states, stepped to a day."""
         terms: dict[str, Any] = {name: self.columns[name] for name in TERMS}
         return States(TermColumns(**terms), self.states, np.full(len(self), day, np.int32))
+
+    @property
+    def arrays(self) -> LoanArrays:
+        """Arrays for the kernels of a month, which change states, watches and worst days."""
+        names = ("loan_id", "model", "trigger", "hazard", "source", "cell", "worst")
+        columns = (self.columns[name] for name in names)
+        return LoanArrays(self.term_arrays, self.states, self.watches, *columns)
 
     @property
     def term_arrays(self) -> TermArrays:

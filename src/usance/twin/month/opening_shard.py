@@ -39,7 +39,7 @@ from usance.twin.month.shard import (
     note_worst,
     overdue_users,
 )
-from usance.twin.month.tape import is_closed, stood, tape_rows
+from usance.twin.month.tape import folded_loans, is_closed, tape_rows
 from usance.twin.month.users import Users
 from usance.twin.run.run_context import Setting
 from usance.world.opening import OpeningLoans
@@ -218,9 +218,9 @@ def _stand(
     folded = fold(loans, known, month, setting.sources, workers=workers)
     dues = DueSums(setting.cells)
     dues.add(folded.dues, loans["cell"], month)
-    ends = folded.tape
+    ends = folded.ends
     tables["tape"] = tape_rows(loans, ends, month)
-    shard.loans = stood(folded).take(~is_closed(ends))
+    shard.loans = folded_loans(folded).take(~is_closed(ends))
     note_worst(shard.users, shard.loans)
     eligible = shard.users.eligible(overdue_users(shard.users, shard.loans), month)
     figures = {"loans": len(table), "facts": len(facts.day), "loan_months": len(loans)}

@@ -84,13 +84,13 @@ def route_month(
 
 def _unanswered(setting: Setting, attempts: pa.Table) -> pa.Table:
     """Of a source that does not answer, attempts end with their time."""
-    turns = setting.institutions.turns
-    if not turns.by_source:
+    events = setting.institutions.events
+    if not events.by_source:
         return attempts
     found = arrays(attempts)
     day = local_seconds(found["at"], setting.zone) // DAY_SECONDS
     no = found["outcome"] == RoutingOutcome.DECLINED
-    silent = no & turns.silent(found["source"].astype(np.int64), day)
+    silent = no & events.silent(found["source"].astype(np.int64), day)
     outcome = np.where(silent, RoutingOutcome.TIMED_OUT, found["outcome"])
     return make("routing", **{**found, "outcome": outcome})
 

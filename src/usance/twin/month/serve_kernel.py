@@ -1,18 +1,18 @@
-"""A month in the life of existing loans, compiled: what borrowers pay and what falls due by rule.
+"""A month of existing loans, compiled: borrowers' payments and servicing events.
 
-The world decides when and what a borrower means to pay; the amount is what the loan's state says
-on that day. A payment whose notice comes after the month's end is told, but not known yet: it does
-not touch the state, and the rules act as if nothing had been paid.
+The world decides when and what a borrower intends to pay; the amount is what the loan's state says
+on that day. A payment whose notice comes after the month's end is written, but not known yet: it
+does not touch the state, and the rules act as if nothing had been paid.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from usance.base.arrays import I8, I16, I32, I64, U64, i64
+from usance.base.arrays import I64, i64
 from usance.base.codes import FactKind
 from usance.base.compiled import kernel
-from usance.loan.kernel.arrays import FactArrays, Plan, State, TermArrays
+from usance.loan.kernel.arrays import Plan, State
 from usance.loan.kernel.batch import plan_at
 from usance.loan.kernel.days import BEFORE_FIRST_FACT, fold_facts
 from usance.loan.kernel.facts import refuse_amount, transfer_claim
@@ -28,16 +28,28 @@ from usance.loan.kernel.fold import (
 )
 from usance.loan.kernel.plan import COUNT, MONTH, divide_half_up, due_day
 from usance.loan.kernel.refusals import OK
-from usance.service.servicing_kernel import NEVER, due_of_loan, open_instalment
-from usance.twin.month.merge_facts_kernel import Told, write_fact
+from usance.service.rules import ServicingRules
+from usance.service.servicing_kernel import (
+    AMOUNT,
+    ARG,
+    DAY,
+    KIND,
+    NEVER,
+    REF,
+    Days,
+    Holder,
+    OpenInstalment,
+    events_of_loan,
+    open_instalment,
+)
+from usance.twin.month.merge_facts_kernel import write_fact
+from usance.twin.month.month_arrays import FactBuffer, LoanArrays, WorkSpace
 from usance.world.behaviour_kernel import (
-    BY_NOTICE,
-    BY_PAYMENT,
-    EARLY_PPM,
     PAYS_DUE,
     PAYS_ONE,
     SETTLES,
-    SHARE_PPM,
+    BehaviourInputs,
+    DueStatus,
     at_due,
     decide,
     notice_of,
@@ -53,7 +65,7 @@ _FEE_CHARGED = int(FactKind.FEE_CHARGED)
 
 @kernel(inline=True)
 def amount_of(plan: Plan, state: State, day: int, how: int, share_ppm: int) -> int:
-    """What a borrower pays who means to pay something on a day; 0 if there is nothing to pay."""
+    """Amount of an intended payment on a day; 0 if there is nothing to pay."""
     if how == PAYS_DUE:
         due = due_to_date(plan, state, day)
         left = i64(0)
@@ -69,7 +81,7 @@ def amount_of(plan: Plan, state: State, day: int, how: int, share_ppm: int) -> i
 
 @kernel(inline=True)
 def act_by_rule(state: State, kind: int, amount: int) -> None:
-    """What a fee or a claim does to a loan; nothing if it will be refused."""
+    """Apply a fee or a claim to a state; nothing if it will be refused."""
     if refuse_amount(kind, amount) != OK:
         return
     if kind == _FEE_CHARGED:
@@ -79,91 +91,100 @@ def act_by_rule(state: State, kind: int, amount: int) -> None:
 
 
 @kernel(inline=True)
-def told(state: State, due: I64, found: int, loan: int, facts: Told, at: int) -> int:
-    """Facts of service are written, booked on their day, and known at once.
+def apply_events(
+    state: State, events: I64, count: int, loan: int, facts: FactBuffer, at: int
+) -> int:
+    """Write servicing events as facts, booked on their day, and apply them to the state.
 
-    One that is refused is written all the same: whoever folds it says so.
+    One that is refused is written all the same: the fold names it.
     """
-    for n in range(found):
-        act_by_rule(state, due[n, 1], due[n, 2])
-        at = write_fact(facts, at, loan, due[n, 0], due[n, 1], due[n, 2], due[n, 3], due[n, 4],
-                        due[n, 0])  # fmt: skip
+    for n in range(count):
+        act_by_rule(state, events[n, KIND], events[n, AMOUNT])
+        at = write_fact(
+            facts, at, loan, events[n, DAY], events[n, KIND], events[n, AMOUNT], events[n, ARG],
+            events[n, REF], events[n, DAY],
+        )  # fmt: skip
     return at
 
 
 @kernel(inline=True)
 def serve_loan(
-    plan: Plan, state: State, loan: int, model: int, trigger: int, hazard: int, paying: np.uint64,
-    month: int, first: int, last: int, rules: I64, begun: U64, knobs: I64, days: I16, due: I64,
-    pay: I64, facts: Told, arrays: FactArrays, at: int,
+    plan: Plan, loans: LoanArrays, row: int, drawn: np.uint64, world: BehaviourInputs,
+    rules: ServicingRules, work: WorkSpace, facts: FactBuffer, at: int,
 ) -> int:  # fmt: skip
-    """The facts of one loan in one month, in their order; the place after them."""
-    oldest, left = open_instalment(plan, state)
+    """Write the facts of one loan in one month, in their order; the place after them.
+
+    `drawn` is the draw of the month's own due. The state of the work space takes the facts in.
+    """
+    state, events, pay = work.state, work.events, work.payments
+    span, params, loan = world.span, world.params, loans.loan[row]
+    for slot in range(SLOTS):
+        state[slot] = loans.states[row, slot]
+    arrays = (work.offsets, facts.day, facts.kind, facts.amount, facts.arg)
+    holder = Holder(i64(loans.model[row]), i64(loans.trigger_days[row]))
+    oldest, unpaid = open_instalment(plan, state)
     oldest_day = due_day(plan, oldest) if oldest < plan[COUNT] else i64(NEVER)
-    nth = month - plan[MONTH]
+    nth, hazard = span.month - plan[MONTH], i64(loans.hazard[row])
     due_on = due_day(plan, nth) if 0 <= nth < plan[COUNT] else i64(-1)
-    meta, early = state[META], knobs[2, EARLY_PPM]
-    count = decide(
-        begun, paying, loan, at_due(hazard, oldest, plan[COUNT], early),
-        at_due(hazard, nth, plan[COUNT], early), oldest_day, due_on, meta & IS_RECOVERY != 0,
-        meta & IS_CHARGED_OFF != 0, month, first, last, knobs, days, pay,
+    status = DueStatus(
+        at_due(hazard, oldest, plan[COUNT], params.early_ppm), oldest_day,
+        at_due(hazard, nth, plan[COUNT], params.early_ppm), due_on,
+        state[META] & IS_RECOVERY != 0, state[META] & IS_CHARGED_OFF != 0,
     )  # fmt: skip
-    fees_after = claims_after = first - 1
-    is_clear = oldest_day > last  # nothing can fall due by rule any more this month
+    count = decide(drawn, loan, status, world, pay)
+    fees_after = claims_after = span.first - 1
+    is_clear = oldest_day > span.last  # nothing can fall due by rule any more this month
     for n in range(count):
         day = pay[n, 0]
         if oldest_day < day:  # else nothing is overdue before the payment
             # A claim of the day ranks after a payment and before a recovery.
             by = day if state[META] & IS_RECOVERY else day - 1
-            found = due_of_loan(
-                plan, state, oldest, left, model, trigger, rules, fees_after, day, claims_after, by,
-                due,
+            found = events_of_loan(
+                plan, state, OpenInstalment(oldest, unpaid), holder, rules, Days(fees_after, day),
+                Days(claims_after, by), events,
             )  # fmt: skip
-            at = told(state, due, found, loan, facts, at)
+            at = apply_events(state, events, found, loan, facts, at)
             if by < day and state[META] & IS_RECOVERY:  # so it has become one
-                found = due_of_loan(
-                    plan, state, oldest, left, model, trigger, rules, day, day, by, day, due
-                )
-                at, by = told(state, due, found, loan, facts, at), day
+                found = events_of_loan(
+                    plan, state, OpenInstalment(oldest, unpaid), holder, rules, Days(day, day),
+                    Days(by, day), events,
+                )  # fmt: skip
+                at, by = apply_events(state, events, found, loan, facts, at), day
             fees_after, claims_after = day, by
-        amount = amount_of(plan, state, day, pay[n, 1], knobs[2, SHARE_PPM])
+        amount = amount_of(plan, state, day, pay[n, 1], params.recovered_share_ppm)
         if amount <= 0:
             continue
-        drawn = draw_from(begun[BY_NOTICE], loan, month * 256 + n)
-        provider, booked = notice_of(drawn, day, knobs[2])
+        drawn_notice = draw_from(world.prefix.notice, loan, span.month * 256 + n)
+        provider, booked = notice_of(drawn_notice, day, params)
         kind = _RECOVERED if state[META] & IS_RECOVERY else _PAID
-        at = write_fact(facts, at, loan, day, kind, amount, provider, month * 256 + n, booked)
-        if booked > last:
+        at = write_fact(facts, at, loan, day, kind, amount, provider, span.month * 256 + n, booked)
+        if booked > span.last:
             is_clear = False
             break
         # All that is due is paid, and the month's own due is not still to come.
         is_clear = kind == _PAID and pay[n, 1] in (PAYS_DUE, SETTLES) and due_on <= day
         if not is_clear:
             fold_facts(plan, state, state[SLOTS:], arrays, at - 1, at, BEFORE_FIRST_FACT, NEVER)
-            oldest, left = open_instalment(plan, state)
+            oldest, unpaid = open_instalment(plan, state)
     if is_clear:
         return at
-    found = due_of_loan(
-        plan, state, oldest, left, model, trigger, rules, fees_after, last, claims_after, last, due
-    )
-    return told(state, due, found, loan, facts, at)
+    found = events_of_loan(
+        plan, state, OpenInstalment(oldest, unpaid), holder, rules, Days(fees_after, span.last),
+        Days(claims_after, span.last), events,
+    )  # fmt: skip
+    return apply_events(state, events, found, loan, facts, at)
 
 
 @kernel
 def serve_rows(
-    start: int, stop: int, state: State, due: I64, pay: I64, terms: TermArrays, states: I64,
-    loan: I64, model: I8, trigger: I16, hazard: I32, month: int, first: int, last: int,
-    rules: I64, begun: U64, knobs: I64, days: I16, facts: Told, offsets: I64,
+    start: int, stop: int, loans: LoanArrays, world: BehaviourInputs, rules: ServicingRules,
+    work: WorkSpace, facts: FactBuffer,
 ) -> int:  # fmt: skip
-    """The facts of some loans; how many there are."""
-    arrays = (offsets, facts[0], facts[1], facts[2], facts[3])
+    """Write the facts of some loans; how many there are."""
     at = 0
     for row in range(start, stop):
-        for slot in range(SLOTS):
-            state[slot] = states[row, slot]
-        paying = draw_from(begun[BY_PAYMENT], loan[row], month * 256)
+        drawn = draw_from(world.prefix.payment, loans.loan[row], world.span.month * 256)
         at = serve_loan(
-            plan_at(terms, row), state, loan[row], model[row], trigger[row], hazard[row], paying,
-            month, first, last, rules, begun, knobs, days, due, pay, facts, arrays, at,
+            plan_at(loans.terms, row), loans, row, drawn, world, rules, work, facts, at
         )  # fmt: skip
     return at

@@ -18,9 +18,16 @@ from usance.twin.month.assessing import Inputs, lines_table
 from usance.twin.month.dues import DueSums
 from usance.twin.month.fact_rows import FactRows
 from usance.twin.month.known_at_request import Month, known_at_requests
-from usance.twin.month.loan_month import MONTH_DAYS, Ends, fold, take_on, through, through_faults
+from usance.twin.month.loan_month import (
+    MONTH_DAYS,
+    fold,
+    month_pass,
+    month_pass_with_faults,
+    put_folded,
+)
 from usance.twin.month.loan_terms import month_of
 from usance.twin.month.moments import moments
+from usance.twin.month.month_arrays import MonthEnd
 from usance.twin.month.open_loans import OpenLoans
 from usance.twin.month.opening_shard import users_table
 from usance.twin.month.shard import (
@@ -32,7 +39,7 @@ from usance.twin.month.shard import (
     overdue_users,
     owed_by,
 )
-from usance.twin.month.tape import is_closed, standing, stood, tape_rows
+from usance.twin.month.tape import folded_loans, is_closed, tape_rows, with_month_end
 from usance.twin.month.users import Users
 from usance.twin.run.run_context import Setting
 from usance.world.demand import TICKET_STEP_MINOR, Asked, who_asks
@@ -60,7 +67,7 @@ def serve_shard(
     dues.join(went.dues)
     tape = tape_rows(loans, went.ends, month)
     closed = is_closed(went.ends)
-    after = standing(loans, went.ends)
+    after = with_month_end(loans, went.ends)
     ended = after["loan_id"][closed] // PER_USER
     closed[went.apart] = False
     open_still = after.take(~closed, workers=workers)
@@ -138,16 +145,16 @@ def _late_notices(
     dues.open = {}
     rows = np.searchsorted(loans["loan_id"], pending.loans["loan_id"])
     unheard = loans.take(rows)
-    loans.put(rows, stood(again))
+    loans.put(rows, folded_loans(again))
     kept = np.ones(len(loans), np.bool_)
-    kept[rows] = ~is_closed(again.tape)
+    kept[rows] = ~is_closed(again.ends)
     return Heard(pending.late, unheard, kept, back)
 
 
 class Lived(NamedTuple):
     """A month of loans, with those whose payments are known only later."""
 
-    ends: Ends
+    ends: MonthEnd
     known: FactRows
     coming: FactRows
     apart: I64
@@ -161,7 +168,7 @@ class Lived(NamedTuple):
 def _lived(setting: Setting, loans: OpenLoans, month: int, workers: int | None) -> Lived:
     """Loans through a month; notices that come twice are dropped, those that come late kept."""
     scenario = setting.scenario
-    went = (through_faults if are_faulty(scenario.providers) else through)(
+    went = (month_pass_with_faults if are_faulty(scenario.providers) else month_pass)(
         scenario, _in_month(setting, loans, month), month, setting.rules(month), setting.sources,
         setting.cells, workers=workers,
     )  # fmt: skip
@@ -173,7 +180,7 @@ def _lived(setting: Setting, loans: OpenLoans, month: int, workers: int | None) 
     # What has to be folded again when the notices come is folded without them for now.
     folded = fold(apart, own, month, setting.sources, workers=workers)
     dues.add(folded.dues, apart["cell"], month)
-    take_on(loans, rows, folded, went.ends)
+    put_folded(loans, rows, folded, went.ends)
     pending = Pending(apart, own, went.coming, folded.dues)
     released = released + folded.released
     return Lived(went.ends, known, went.coming, rows, pending, dues, released, again)

@@ -9,15 +9,14 @@ from numpy.typing import NDArray
 from usance.base.codes import Status
 from usance.base.columns import make
 from usance.base.tables import table
-from usance.twin.month import month_kernel as m
-from usance.twin.month.loan_month import Ends, Folded
-from usance.twin.month.month_pass_kernel import MAX_DAYS_PAST_DUE
+from usance.twin.month.loan_month import Folded
+from usance.twin.month.month_arrays import MonthEnd
 from usance.twin.month.open_loans import OpenLoans
 from usance.world.population import month_days
 
 
-def tape_rows(before: OpenLoans, ends: Ends, month: int) -> pa.Table:
-    """One row for each loan; `before` holds where they stood a month earlier."""
+def tape_rows(before: OpenLoans, ends: MonthEnd, month: int) -> pa.Table:
+    """One row for each loan; `before` holds the loans a month earlier."""
     return make(
         "tape", month=np.full(len(before), month, np.int16), loan_id=before["loan_id"],
         mob=month - before["cohort"], bucket_prev=before["bucket"],
@@ -35,22 +34,19 @@ def state_table(loans: OpenLoans, month: int) -> pa.Table:
     return make("state", loan_id=loans["loan_id"], through=through, **slots)
 
 
-def stood(folded: Folded) -> OpenLoans:
-    """The folded loans with where they stand, ready to be the month before the next."""
-    worst = np.minimum(folded.ends[:, m.WORST], MAX_DAYS_PAST_DUE).astype(np.int16)
-    loans = folded.loans
-    kept = OpenLoans({**loans.columns, "worst": worst}, loans.states, loans.watches)
-    return standing(kept, folded.tape)
+def folded_loans(folded: Folded) -> OpenLoans:
+    """Folded loans with their month's end, ready to be the month before the next."""
+    return with_month_end(folded.loans, folded.ends)
 
 
-def standing(loans: OpenLoans, ends: Ends) -> OpenLoans:
-    """Loans with where they stand at a month's end."""
+def with_month_end(loans: OpenLoans, ends: MonthEnd) -> OpenLoans:
+    """Loans with days past due, bucket and principal at a month's end."""
     columns = {
         **loans.columns, "bucket": ends.bucket, "dpd": ends.dpd, "owed_minor": ends.principal_minor,
     }  # fmt: skip
     return OpenLoans(columns, loans.states, loans.watches)
 
 
-def is_closed(ends: Ends) -> NDArray[np.bool_]:
-    """Which loans are over: their last row of zeros is written."""
+def is_closed(ends: MonthEnd) -> NDArray[np.bool_]:
+    """Loans that are closed: their last row of zeros is written."""
     return np.asarray(ends.status == Status.CLOSED)

@@ -58,14 +58,14 @@ def _users(first: int, arrays: Arrays) -> Users:
 
 def dues_bytes(dues: DueSums) -> Arrays:
     """The sums of dues as arrays."""
-    kept = {f"sure.{month}": sums for month, sums in dues.sure.items()}
+    kept = {f"sure.{month}": sums for month, sums in dues.final.items()}
     return {"cells": np.array([dues.cells]), **kept}
 
 
 def dues_of(arrays: Arrays) -> DueSums:
     """The sums of dues that were kept."""
-    sure = {int(name): sums for name, sums in _named(arrays, "sure").items()}
-    return DueSums(int(arrays["cells"][0]), sure)
+    final = {int(name): sums for name, sums in _named(arrays, "sure").items()}
+    return DueSums(int(arrays["cells"][0]), final)
 
 
 def _of_loans(name: str, loans: OpenLoans) -> Arrays:

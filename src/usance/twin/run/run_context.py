@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import pickle
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
 
 from usance.base.dates import first_of_month
 from usance.base.parameters import Parameters
-from usance.service.rules import Rules
+from usance.service.rules import ServicingRules
 from usance.twin.month.assessing import Assessor
 from usance.twin.month.loan_terms import PRODUCTS, Pricer
 from usance.world.demand import Wishes
@@ -87,11 +87,11 @@ class Setting:
         """The month at whose end the book is opened."""
         return self.scenario.first_month - 1
 
-    def rules(self, month: int) -> Rules:
+    def rules(self, month: int) -> ServicingRules:
         """The rules of service in a month; a scenario may charge late fees of its own."""
-        rules = Rules.at(first_of_month(month), self._parameters)
+        rules = ServicingRules.at(first_of_month(month), self._parameters)
         own = self.scenario.pricing.late_fee_ppm.get(month)
-        return rules if own is None else replace(rules, late_fee_ppm=own)
+        return rules if own is None else rules._replace(late_fee_ppm=own)
 
     @cached_property
     def _parameters(self) -> Parameters:

@@ -46,8 +46,8 @@ def _rows(setting: Setting, number: int) -> Iterator[tuple[int, ...]]:
     spans = [(FIRST_VERSION, *begun, opening)]
     for month in range(scenario.first_month, scenario.last_month + 1):
         funding = institutions.funding[number - 1]
-        found = institutions.turns.spans(number, funding, month)
-        version = institutions.turns.first_version(number, funding, month)
+        found = institutions.events.spans(number, funding, month)
+        version = institutions.events.first_version(number, funding, month)
         spans += [(version + n, each.first_day, each.last_day, month)
                   for n, each in enumerate(found)]  # fmt: skip
     for version, first, last, month in spans:

@@ -1,4 +1,4 @@
-"""What contradicts itself in a scenario that could be read, each with its line.
+"""Contradictions in a scenario that could be read, each with its line.
 
 A check looks at the scenario and returns what it finds; `_CHECKS` lists them all.
 """
@@ -14,8 +14,14 @@ from usance.base.dates import first_of_month, format_month, last_of_month, to_da
 from usance.base.errors import CodeError, DateError, DocumentError, UsanceError
 from usance.base.fields import Places
 from usance.base.rates import PPM, Rate
-from usance.world.scenario.scenario import Funding, ProductMix, Scenario, Turn
-from usance.world.shocks import factor_ppm
+from usance.world.scenario.scenario import (
+    Funding,
+    ProductMix,
+    Scenario,
+    SourceEvent,
+    SourceEventKind,
+)
+from usance.world.shocks import ShockKind, factor_ppm
 
 Check = Callable[[Scenario, Places], Iterator[UsanceError]]
 
@@ -207,30 +213,33 @@ def _shocks(scenario: Scenario, places: Places) -> Iterator[UsanceError]:
         where = places(("macro", "shocks", number))
         if each.last_month < each.first_month:
             yield DateError("the shock ends before it begins", where=where, fix="Exchange the two")
-        if each.models and each.kind != "funding":
+        if each.models and not each.kind.has_models:
             what = f"models of a shock to {each.kind}"
             yield DocumentError(what, where=where, fix="Name models for funding alone")
 
 
-def _desks(scenario: Scenario, places: Places) -> Iterator[UsanceError]:
-    desks = scenario.desks
-    if not desks.months:
+def _specialisations(scenario: Scenario, places: Places) -> Iterator[UsanceError]:
+    groups_of = scenario.specialisations
+    if not groups_of.months:
         return
     mixes = (scenario.demand.products, *scenario.demand.products_from.values())
     tenors = {each for mix in mixes for product in mix for each in product.months_ppm}
     grades = set(range(1, len(scenario.pricing.rate_ppm) + 1))
-    for key, groups, wanted in (("months", desks.months, tenors), ("grades", desks.grades, grades)):
+    for key, groups, wanted in (
+        ("months", groups_of.months, tenors),
+        ("grades", groups_of.grades, grades),
+    ):
         listed = [each for group in groups for each in group]
         if sorted(listed) != sorted(wanted):
             what = f"the groups hold {', '.join(map(str, sorted(listed)))}"
             fix = f"Put each of {', '.join(map(str, sorted(wanted)))} into one group"
             yield DocumentError(what, where=places(("desks", key)), fix=fix)
     where = places(("desks", "grade_shares"))
-    yield from _sum(desks.grade_ppm, where)
-    if len(desks.grade_ppm) != len(desks.grades):
-        fix = f"Give {len(desks.grades)}: one for each group of grades"
-        yield DocumentError(f"{len(desks.grade_ppm)} values are listed", where=where, fix=fix)
-    many = len(desks.months) * len(desks.grades)
+    yield from _sum(groups_of.grade_ppm, where)
+    if len(groups_of.grade_ppm) != len(groups_of.grades):
+        fix = f"Give {len(groups_of.grades)}: one for each group of grades"
+        yield DocumentError(f"{len(groups_of.grade_ppm)} values are listed", where=where, fix=fix)
+    many = len(groups_of.months) * len(groups_of.grades)
     for number, each in enumerate(scenario.funding, start=1):
         if each.eligible_ppm < PPM and each.sources < many:
             what = f"{each.sources} institutions of {each.model.label} for {many} desks"
@@ -238,10 +247,10 @@ def _desks(scenario: Scenario, places: Places) -> Iterator[UsanceError]:
             yield DocumentError(what, where=places(("funding", number, "sources")), fix=fix)
 
 
-def _turns(scenario: Scenario, places: Places) -> Iterator[UsanceError]:
-    for number, each in enumerate(scenario.turns, start=1):
-        yield from _turn(scenario, each, places(("institutions", number)))
-    for (n, one), (m, other) in combinations(enumerate(scenario.turns, start=1), 2):
+def _source_events(scenario: Scenario, places: Places) -> Iterator[UsanceError]:
+    for number, each in enumerate(scenario.source_events, start=1):
+        yield from _source_event(scenario, each, places(("institutions", number)))
+    for (n, one), (m, other) in combinations(enumerate(scenario.source_events, start=1), 2):
         same = one.kind == other.kind and one.model is other.model
         theirs = not one.numbers or not other.numbers or {*one.numbers} & {*other.numbers}
         if same and theirs and max(one.first_day, other.first_day) <= min(
@@ -252,25 +261,25 @@ def _turns(scenario: Scenario, places: Places) -> Iterator[UsanceError]:
                                 fix=fix)  # fmt: skip
 
 
-def _turn(scenario: Scenario, turn: Turn, where: str) -> Iterator[UsanceError]:
-    sources = sum(each.sources for each in scenario.funding if each.model is turn.model)
-    beyond = [number for number in turn.numbers if number > sources]
+def _source_event(scenario: Scenario, event: SourceEvent, where: str) -> Iterator[UsanceError]:
+    sources = sum(each.sources for each in scenario.funding if each.model is event.model)
+    beyond = [number for number in event.numbers if number > sources]
     if not sources or beyond:
-        what = f"{turn.model.label} has {sources} institutions"
+        what = f"{event.model.label} has {sources} institutions"
         fix = f"Name some of 1 to {sources}" if sources else "Name a model of funding"
         yield DocumentError(what, where=where, fix=fix)
-    if turn.last_day < turn.first_day:
+    if event.last_day < event.first_day:
         yield DateError("ends before it begins", where=where, fix="Exchange the two days")
     first = to_day(first_of_month(scenario.first_month))
-    if turn.first_day > to_day(last_of_month(scenario.last_month)) or turn.last_day < first:
+    if event.first_day > to_day(last_of_month(scenario.last_month)) or event.last_day < first:
         yield DateError("is not within the scenario's months", where=where, fix="Move its days")
-    is_plain = turn.kind in ("outage", "leaves")
-    if is_plain and turn.value_ppm >= 0:
-        what, fix = f"{turn.kind} has no value", "Leave value out"
+    if not event.kind.has_value and event.value_ppm >= 0:
+        what, fix = f"{event.kind} has no value", "Leave value out"
         yield DocumentError(what, where=where, fix=fix)
-    if not is_plain and turn.value_ppm < 0:
+    if event.kind.has_value and event.value_ppm < 0:
         yield DocumentError("value is missing", where=where, fix="Give value, such as 50%")
-    if turn.kind in ("approval", "eligible") and turn.value_ppm > PPM:
+    shares = (SourceEventKind.APPROVAL, SourceEventKind.ELIGIBLE)
+    if event.kind in shares and event.value_ppm > PPM:
         yield DocumentError("value is above 100%", where=where, fix="Give 0% to 100%")
 
 
@@ -303,7 +312,9 @@ def _demand_reach(scenario: Scenario, places: Places) -> Iterator[UsanceError]:
     never = approved - borrowed
     wanted = can = 0.0
     for month in range(scenario.first_month, scenario.last_month + 1):
-        asked = scenario.demand.requests[month] * factor_ppm(scenario, "demand", month) / PPM
+        asked = (
+            scenario.demand.requests[month] * factor_ppm(scenario, ShockKind.DEMAND, month) / PPM
+        )
         first = min(asked * first_ppm / PPM, never)
         wanted += asked
         can += first + min(asked * (PPM - first_ppm) / PPM, borrowed)
@@ -318,5 +329,5 @@ def _demand_reach(scenario: Scenario, places: Places) -> Iterator[UsanceError]:
 _REACH: tuple[Check, ...] = (_opening_reach, _demand_reach)
 _CHECKS: tuple[Check, ...] = (
     _months, _time_zone, _sums, _lengths, _users, _funding, _behaviour, _providers, _shocks,
-    _turns, _desks, _tickets,
+    _source_events, _specialisations, _tickets,
 )  # fmt: skip

@@ -36,7 +36,6 @@ from usance.world.scenario.sections import (
     optional,
     read_behaviour,
     read_demand,
-    read_desks,
     read_funding,
     read_group,
     read_later_funding,
@@ -44,7 +43,8 @@ from usance.world.scenario.sections import (
     read_opening,
     read_pricing,
     read_providers,
-    read_turns,
+    read_source_events,
+    read_specialisations,
     read_users,
 )
 from usance.world.scenario.values import month, with_texts
@@ -220,8 +220,8 @@ def _scenario(given: Fields, path: Path) -> Scenario | None:
         "demand": lambda own: read_demand(own.inner("demand"), currency),
         "funding": lambda _: funding,
         "funding_from": lambda own: read_later_funding(own, funding),
-        "turns": read_turns,
-        "desks": read_desks,
+        "source_events": read_source_events,
+        "specialisations": read_specialisations,
         "macro": lambda own: read_macro(own.inner("macro")),
         "behaviour": lambda own: read_behaviour(own.inner("behaviour")),
         "providers": lambda own: read_providers(own.inner("providers")),

@@ -9,14 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 
 from usance.base.codes import FundingModel, Product
 from usance.base.rates import PPM
+from usance.world.shocks import Shock
 
 
 @dataclass(frozen=True, slots=True)
 class Channel:
-    """Where users come from: the own app, a partner's app, an agent or a campaign."""
+    """Channel that brings users: the own app, a partner's app, an agent or a campaign."""
 
     number: int
     name: str
@@ -28,7 +30,7 @@ class Channel:
 
 @dataclass(frozen=True, slots=True)
 class Users:
-    """Who is registered at the opening and who comes; regions are numbered from 1."""
+    """Users registered at the opening and later; regions are numbered from 1."""
 
     opening: int
     opening_approved_ppm: int
@@ -38,7 +40,7 @@ class Users:
     registered: Mapping[int, int]
     """New users by month."""
     applies_ppm: int
-    """Of new users, who apply in the month they register."""
+    """Of new users, those who apply in the month they register."""
     business_ppm: int
     region_ppm: tuple[int, ...]
     channels: tuple[Channel, ...]
@@ -61,7 +63,7 @@ class ProductMix:
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """What is asked for: loans by month, first-time borrowers among them, and by product."""
+    """Demand for loans by month, by first-time borrowers among them, and by product."""
 
     requests: Mapping[int, int]
     """Drawdown requests by month."""
@@ -110,11 +112,11 @@ class Funding:
 
 
 @dataclass(frozen=True, slots=True)
-class Desks:
-    """What institutions specialise in: each takes one group of tenors and one of grades.
+class Specialisations:
+    """Groups of tenors and of grades; each institution takes one group of either.
 
     Budgets of a model are divided over the groups as requests are, so that no model is left with
-    the long loans or the good borrowers alone. Institutions that take everything have no desk.
+    the long loans or the good borrowers alone. Institutions that take everything have none.
     """
 
     months: tuple[tuple[int, ...], ...]
@@ -123,39 +125,43 @@ class Desks:
     """Of the volume asked for, the share of each group of grades."""
 
 
-NO_DESKS = Desks((), (), ())
+NO_SPECIALISATIONS = Specialisations((), (), ())
 
 FOR_GOOD = 2**31 - 1
-"""The last day of what does not end."""
+"""The last day of an event that does not end."""
+
+
+class SourceEventKind(StrEnum):
+    """Change of an institution between two mandates."""
+
+    OUTAGE = "outage"
+    """No answer comes."""
+    LEAVES = "leaves"
+    """It takes no more loans."""
+    APPROVAL = "approval"
+    """It approves so often."""
+    BUDGET = "budget"
+    """It lends so much of what it would have lent."""
+    ELIGIBLE = "eligible"
+    """It takes so many of the region × grade pairs."""
+
+    @property
+    def has_value(self) -> bool:
+        """True if the event gives a new value."""
+        return self not in (SourceEventKind.OUTAGE, SourceEventKind.LEAVES)
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
-    """What institutions do from one day to another that their mandates did not say before."""
+class SourceEvent:
+    """A change of institutions from one day to another that their mandates did not state."""
 
-    kind: str
-    """`outage`: no answer comes; `leaves`; `approval`: says yes so often; `budget`: lends so much
-    of what it would have lent; `eligible`: takes so many of the region × grade pairs."""
+    kind: SourceEventKind
     model: FundingModel
     first_day: int
     last_day: int = FOR_GOOD
     value_ppm: int = 0
     numbers: tuple[int, ...] = ()
-    """Which of the model's institutions, numbered from 1; all if empty."""
-
-
-@dataclass(frozen=True, slots=True)
-class Shock:
-    """Something that happens to the economy from one month to another."""
-
-    kind: str
-    """`hazard`, `collection`, `funding`, `fraud` or `demand`."""
-    first_month: int
-    last_month: int
-    factor_ppm: int
-    """What it multiplies: 1,500,000 is half as much again."""
-    models: tuple[FundingModel, ...] = ()
-    """For `funding`: whose budgets; all if empty."""
+    """Numbers of the model's institutions, from 1; all if empty."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +181,7 @@ class Macro:
 
 @dataclass(frozen=True, slots=True)
 class Behaviour:
-    """How borrowers pay: the fitted values. Only calibration writes them for scenario `2024`."""
+    """Payment behaviour: the fitted values. Only calibration writes them for scenario `2024`."""
 
     late_ppm: int
     """Of instalments of loans with nothing overdue, unpaid at the end of their due day."""
@@ -188,35 +194,35 @@ class Behaviour:
     recovery_ppm: int
     """Chance in a month that a charged-off loan pays something."""
     recovered_share_ppm: int
-    """How much of its claim it pays then."""
+    """Share of its claim that it pays then."""
     prepay_ppm: int
     """Chance in a month that a loan with nothing overdue is settled in whole."""
     repeat_ppm: int
-    """How much likelier than others a user who has just repaid a loan borrows again."""
+    """Likelihood of a user who has just repaid a loan to borrow again, against others."""
     hazard_spread_ppm: int
     """Standard deviation of the logarithm of a user's hazard."""
     first_loan_hazard_ppm: int
-    """How much likelier a first loan is late."""
+    """Likelihood of a first loan to be late, against others."""
     season_ppm: tuple[int, ...]
     """Late payment by calendar month, twelve numbers around 1,000,000."""
     fraud_ppm: int
     """Of first loans, taken by rings that never pay."""
     early_ppm: int = 0
-    """How much likelier than the average one the first due of a loan is late, the last one as much
-    less: of the k-th of n dues by 1 + early × (n + 1 − 2k) / (n − 1), 1 where n is 1."""
+    """Likelihood of the first due of a loan to be late beyond the average one, and of the last one
+    below it: of the k-th of n dues by 1 + early × (n + 1 − 2k) / (n − 1), 1 where n is 1."""
     ring_seen_ppm: int = 0
-    """Of users in rings, whose shared devices and phones are seen when they register."""
+    """Of users in rings, those whose shared devices and phones are seen when they register."""
     life_event_ppm: int = 0
     """Chance in a month that something shakes a user's income: work lost, illness, a parting."""
     life_event_months: int = 0
-    """How long it lasts."""
+    """Months that it lasts."""
     life_event_hazard_ppm: int = PPM
-    """How much likelier the user is late meanwhile."""
+    """Likelihood of the user to be late meanwhile, against before."""
 
 
 @dataclass(frozen=True, slots=True)
 class Providers:
-    """Payment providers: how often a notice is late, lost for a day, or sent twice."""
+    """Payment providers, and how often a notice is late, lost for a day, or sent twice."""
 
     providers: int
     late_notice_ppm: int
@@ -255,7 +261,7 @@ class Pricing:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """What the group does beside its loans; costs are shares of volume or amounts by month."""
+    """The group beside its loans; costs are shares of volume or amounts by month."""
 
     policies: Mapping[str, str]
     """The policies of the closes: text by file name, as a folder of policies holds them."""
@@ -268,7 +274,7 @@ class Group:
     funding_cost_ppm: Mapping[int, int]
     """By month: annual cost of what funds the loans on the balance sheet."""
     leverage_ppm: int
-    """Part of those loans that is funded by others."""
+    """Share of those loans that others fund."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -297,10 +303,10 @@ class Scenario:
     flow: Mapping[str, str] = field(default_factory=dict)
     """The decision flow: text by file name, as a folder of it holds them; empty for the one for
     consumers that comes with the platform."""
-    turns: tuple[Turn, ...] = ()
-    """What institutions do that nobody was told before."""
-    desks: Desks = NO_DESKS
-    """What institutions specialise in."""
+    source_events: tuple[SourceEvent, ...] = ()
+    """Changes of institutions that their mandates did not state."""
+    specialisations: Specialisations = NO_SPECIALISATIONS
+    """Tenors and grades that institutions specialise in."""
 
     def terms(self, model: FundingModel, month: int) -> Funding:
         """The funding of a model on the terms of a month's new loans."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from enum import StrEnum
 from typing import Any, Protocol, TypeVar
 
 from usance.acquire.channels import ChannelKind
@@ -19,11 +20,10 @@ from usance.base.rates import PPM
 from usance.loan.convention import CONVENTIONS
 from usance.world.scenario.scenario import (
     FOR_GOOD,
-    NO_DESKS,
+    NO_SPECIALISATIONS,
     Behaviour,
     Channel,
     Demand,
-    Desks,
     Funding,
     Group,
     Macro,
@@ -31,8 +31,9 @@ from usance.world.scenario.scenario import (
     Pricing,
     ProductMix,
     Providers,
-    Shock,
-    Turn,
+    SourceEvent,
+    SourceEventKind,
+    Specialisations,
     Users,
 )
 from usance.world.scenario.values import (
@@ -51,14 +52,14 @@ from usance.world.scenario.values import (
     share,
     shares_of,
 )
+from usance.world.shocks import Shock, ShockKind
 
 T = TypeVar("T")
+E = TypeVar("E", bound=StrEnum)
 Part = Callable[[Fields], Any]
 """Reads one field of a part from the part's mapping."""
 
 ELASTICITIES = ("late", "ticket", "income")
-SHOCKS = ("hazard", "collection", "funding", "fraud", "demand")
-TURNS = ("outage", "leaves", "approval", "budget", "eligible")
 FUNCTIONS = ("servicing_cost", "marketing", "administration")
 """Accounts of operating cost, as the facts of a group name them."""
 _MODEL = one_of(FundingModel)
@@ -71,6 +72,11 @@ def _choice(what: str, choices: Sequence[str]) -> Reader[str]:
         raise unknown(what, str(given), choices, where=where)
 
     return read
+
+
+def _member(what: str, kind: type[E]) -> Reader[E]:
+    choice = _choice(what, tuple(kind))
+    return lambda given, where: kind(choice(given, where))
 
 
 class Beside(Protocol):
@@ -247,28 +253,28 @@ _INSTITUTIONS: Mapping[str, Part] = {
 }
 
 
-def read_desks(given: Fields) -> Desks | None:
-    """What institutions specialise in; nothing if none is given."""
+def read_specialisations(given: Fields) -> Specialisations | None:
+    """Specialisations of institutions; none if the scenario gives none."""
     if "desks" not in given:
-        return NO_DESKS
-    return built(Desks, given.inner("desks"), {
+        return NO_SPECIALISATIONS
+    return built(Specialisations, given.inner("desks"), {
         "months": needed("months", list_of(list_of(whole_of(1, 60)))),
         "grades": needed("grades", list_of(list_of(whole_of(1, 100)))),
         "grade_ppm": needed("grade_shares", list_of(share)),
     })  # fmt: skip
 
 
-def read_turns(given: Fields) -> tuple[Turn | None, ...]:
-    """What institutions do, each with its days."""
-    turn = {
-        "kind": needed("kind", _choice("turn", TURNS)),
+def read_source_events(given: Fields) -> tuple[SourceEvent | None, ...]:
+    """Events of institutions, each with its days."""
+    event = {
+        "kind": needed("kind", _member("source event", SourceEventKind)),
         "model": needed("model", _MODEL),
         "first_day": needed("from", _day_number),
         "last_day": optional("to", _day_number, FOR_GOOD),
         "value_ppm": optional("value", factor, -1),
         "numbers": optional("numbers", list_of(whole_of(1, 2_000)), ()),
     }
-    return tuple(built(Turn, each, turn) for each in given.each("institutions"))
+    return tuple(built(SourceEvent, each, event) for each in given.each("institutions"))
 
 
 def _day_number(given: Any, where: str) -> int:
@@ -278,7 +284,7 @@ def _day_number(given: Any, where: str) -> int:
 def read_macro(given: Fields | None) -> Macro | None:
     """Prices, work and shocks."""
     shock = {
-        "kind": needed("kind", _choice("shock", SHOCKS)),
+        "kind": needed("kind", _member("shock", ShockKind)),
         "first_month": needed("from", month),
         "last_month": needed("to", month),
         "factor_ppm": needed("factor", factor),

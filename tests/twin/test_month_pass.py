@@ -1,4 +1,4 @@
-"""Loans taken through months in one pass, against serving and folding them apart."""
+"""Loans carried through months in one pass, against serving and folding them apart."""
 
 from __future__ import annotations
 
@@ -15,19 +15,20 @@ from usance.base.dates import parse_month
 from usance.loan.convention import CONVENTION_CODES
 from usance.loan.kernel.batch import plan_at
 from usance.loan.kernel.fold import FEES, IS_DISBURSED, LEVEL_MINOR, META
-from usance.service.rules import Rules
+from usance.service.rules import ServicingRules
 from usance.twin.month import loan_month as serving
 from usance.twin.month.dues import DueSums
-from usance.twin.month.loan_month import fold, serve, through
-from usance.twin.month.newly_delinquent_kernel import late_loan
+from usance.twin.month.loan_month import fold, month_pass, serve
+from usance.twin.month.month_arrays import FactBuffer
+from usance.twin.month.newly_delinquent_kernel import newly_delinquent_loan
+from usance.twin.month.on_schedule_kernel import DueDraws
 from usance.twin.month.open_loans import OpenLoans
 from usance.twin.month.opening_shard import open_shard
-from usance.twin.month.tape import is_closed, standing, stood
+from usance.twin.month.tape import folded_loans, is_closed, with_month_end
 from usance.twin.month.users import COLUMNS
 from usance.twin.run.checkpoint import shard_bytes, shard_of
 from usance.twin.run.run_context import Setting
-from usance.world.behaviour import days_late, knobs, prefixes
-from usance.world.behaviour_kernel import BY_NOTICE, BY_PAYMENT
+from usance.world.behaviour import behaviour_inputs
 from usance.world.draw_kernel import draw_from
 from usance.world.population import month_days
 from usance.world.scenario.file import read_scenario
@@ -40,7 +41,7 @@ def assert_same(found: dict[str, NDArray[Any]], expected: dict[str, NDArray[Any]
 
 
 def assert_same_both_ways(
-    setting: Setting, loans: OpenLoans, month: int, rules: Rules, workers: int
+    setting: Setting, loans: OpenLoans, month: int, rules: ServicingRules, workers: int
 ) -> OpenLoans:
     """A month in one pass is the same month served and folded; the loans that are open after it."""
     scenario = setting.scenario
@@ -49,7 +50,7 @@ def assert_same_both_ways(
     known, coming = facts.where(is_known), facts.where(~is_known)
     folded = fold(loans, known, month, setting.sources)
     own = loans.take(np.arange(len(loans)))
-    went = through(scenario, own, month, rules, setting.sources, setting.cells, workers=workers)
+    went = month_pass(scenario, own, month, rules, setting.sources, setting.cells, workers=workers)
     assert_same(went.known._asdict(), known._asdict())
     assert_same(went.coming._asdict(), coming._asdict())
     here = np.ones(len(loans), np.bool_)
@@ -57,22 +58,22 @@ def assert_same_both_ways(
     assert set(loans["loan_id"][~here]) == set(coming.loan_id)
     assert_same(
         {name: values[here] for name, values in went.ends._asdict().items()},
-        {name: values[here] for name, values in folded.tape._asdict().items()},
+        {name: values[here] for name, values in folded.ends._asdict().items()},
     )
     dues = DueSums(setting.cells)
     dues.add(folded.dues[here], loans["cell"][here], month)
-    for sums, wanted in ((went.dues.sure, dues.sure), (went.dues.open, dues.open)):
+    for sums, wanted in ((went.dues.final, dues.final), (went.dues.open, dues.open)):
         for each in range(month - 2, month + 1):
-            nothing = DueSums.room(setting.cells)[0]
+            nothing = DueSums.space(setting.cells)[0]
             assert (sums.get(each, nothing) == wanted.get(each, nothing)).all()
     some = loans.take(here)
     alone = fold(some, known.of_loans(some["loan_id"]), month, setting.sources)
     assert (went.released == alone.released).all()
-    after, expected = standing(own, went.ends).take(here), stood(folded).take(here)
+    after, expected = with_month_end(own, went.ends).take(here), folded_loans(folded).take(here)
     assert (after.states == expected.states).all()
     assert (after.watches == expected.watches).all()
     assert_same(after.columns, expected.columns)
-    return stood(folded).take(~is_closed(folded.tape))
+    return folded_loans(folded).take(~is_closed(folded.ends))
 
 
 @pytest.mark.parametrize(
@@ -96,17 +97,25 @@ JANUARY, FEBRUARY = parse_month("2023-01"), parse_month("2023-02")
 @pytest.mark.parametrize(
     ("rules", "convention", "first"),
     [
-        pytest.param(Rules(0, 0, 180), "level_monthly", FEBRUARY, id="no grace, no fee"),
+        pytest.param(ServicingRules(0, 0, 180), "level_monthly", FEBRUARY, id="no grace, no fee"),
         pytest.param(
-            Rules(0, 1_000_000, 180), "level_monthly", JANUARY, id="fee as the instalment"
+            ServicingRules(0, 1_000_000, 180), "level_monthly", JANUARY, id="fee as the instalment"
         ),
-        pytest.param(Rules(40, 10_000, 180), "level_daily", JANUARY, id="grace beyond the month"),
-        pytest.param(Rules(3, 10_000, 12), "level_monthly", JANUARY, id="charged off at once"),
-        pytest.param(Rules(0, 10_000, 180), "interest_only_monthly", JANUARY, id="interest only"),
-        pytest.param(Rules(0, 10_000, 180), "equal_principal_daily", JANUARY, id="equal principal"),
+        pytest.param(
+            ServicingRules(40, 10_000, 180), "level_daily", JANUARY, id="grace beyond the month"
+        ),
+        pytest.param(
+            ServicingRules(3, 10_000, 12), "level_monthly", JANUARY, id="charged off at once"
+        ),
+        pytest.param(
+            ServicingRules(0, 10_000, 180), "interest_only_monthly", JANUARY, id="interest only"
+        ),
+        pytest.param(
+            ServicingRules(0, 10_000, 180), "equal_principal_daily", JANUARY, id="equal principal"
+        ),
     ],
 )
-def test_one_pass_under_other_rules(rules: Rules, convention: str, first: int) -> None:
+def test_one_pass_under_other_rules(rules: ServicingRules, convention: str, first: int) -> None:
     calm = faulty()
     products = tuple(replace(each, convention=convention) for each in calm.demand.products)
     demand = replace(calm.demand, products=products)
@@ -136,27 +145,23 @@ def test_loans_whose_first_instalments_are_nil_settle_alike() -> None:
     assert len(after) == len(loans)
 
 
-def test_most_loans_that_miss_a_due_go_the_short_way() -> None:
-    """Else the other tests would pass with no short way at all."""
+def test_most_loans_that_miss_a_due_take_the_short_path() -> None:
+    """Else the other tests would pass with no short path at all."""
     setting = Setting(faulty(), Fraction(1))
     loans, month = open_shard(setting, 0).shard.loans, setting.scenario.first_month
-    last = month_days(month)[1]
-    begun, own = prefixes(setting.scenario.seed), knobs(setting.scenario, month)
-    room, rules = serving._facts_room(2), setting.rules(month).array
-    is_due = loans["first_due_on"] <= last
+    world, rules = behaviour_inputs(setting.scenario, month), setting.rules(month)
+    is_due = loans["first_due_on"] <= world.span.last
     late = 0
     for row in np.flatnonzero(is_due & (loans["dpd"] == 0))[:500]:
         loan = int(loans["loan_id"][row])
-        paying, notice = (
-            np.uint64(draw_from(begun[each], loan, month * 256)) for each in (BY_PAYMENT, BY_NOTICE)
-        )
-        k, _, _, found = late_loan(
-            plan_at(loans.term_arrays, row), loans.states, row, loan, loans["model"][row],
-            loans["trigger"][row], loans["hazard"][row], month, last, begun, paying, notice, rules,
-            own, days_late(), room, 0,
+        prefixes = (world.prefix.payment, world.prefix.notice)
+        draws = DueDraws(*(np.uint64(draw_from(each, loan, month * 256)) for each in prefixes))
+        missed = newly_delinquent_loan(
+            plan_at(loans.term_arrays, row), loans.arrays, row, draws, world, rules,
+            FactBuffer.of(2), 0,
         )  # fmt: skip
-        late += k > 0
-        assert found <= 2
+        late += missed.days_late > 0
+        assert missed.facts <= 2
     assert late > 50
 
 
