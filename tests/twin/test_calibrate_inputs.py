@@ -115,7 +115,7 @@ def test_a_period_outside_the_scenario_is_named_with_its_span(
         (with_target("ballance", "2023Q1", "1"), "Did you mean 'balance'?"),
         (with_target("[day_1]", "2023Q1", "5%"), "unknown figure '['day_1']'"),
         (with_target("day_1", "2023Q5", "5%"), "'2023Q5' is no period"),
-        (with_target("day_1", "0000Q1", "5%"), "targets.yaml: '0000-01' is not a month"),
+        (with_target("day_1", "0000Q1", "5%"), "'0000Q1' is no period"),
         (with_target("day_1", "2023Q4", "5%"), "targets[13]: day_1 of 2023Q4 is listed twice"),
         (with_target("day_1", "2023Q1", "5%", "0%"), "tolerance: 0% is too small"),
         (GIVEN.replace("2023Q1: 109456", "2022Q4: 109456"), f"volume of 2022-10 is {SPAN}"),

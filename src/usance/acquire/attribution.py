@@ -1,4 +1,4 @@
-"""Which channel brought a user: the touches before registration, inside the window, by the rule."""
+"""Attribution of users to channels: touches before registration, inside the window, by the rule."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ MAX_MINOR = 10**15
 
 
 class ChannelKind(Enum):
-    """What a channel is."""
+    """The kind of a channel."""
 
     OWN_APP = "own_app"
     PARTNER = "partner"
@@ -46,7 +46,7 @@ class ChannelKind(Enum):
 
 
 class Rule(Enum):
-    """Who gets the credit for a user who came through several channels."""
+    """The attribution rule for a user who came through several channels."""
 
     FIRST_TOUCH = "first_touch"
     LAST_TOUCH = "last_touch"
@@ -56,7 +56,7 @@ class Rule(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Contract:
-    """What a channel is paid."""
+    """The payment that a channel's contract gives it."""
 
     per_click_minor: int = 0
     per_line_minor: int = 0
@@ -64,13 +64,13 @@ class Contract:
 
     @property
     def is_paid(self) -> bool:
-        """Whether anything is paid at all."""
+        """True if anything is paid at all."""
         return any((self.per_click_minor, self.per_line_minor, self.revenue_ppm))
 
 
 @dataclass(frozen=True, slots=True)
 class Programme:
-    """What a partner's programme allows; None is no limit of its own."""
+    """The limits of a partner's programme; None is no limit of its own."""
 
     lines_per_month: int | None = None
     largest_line_minor: int | None = None
@@ -113,7 +113,7 @@ class Channels:
     def refusal(
         self, number: int, on: date, line_minor: int, product: Product, lines_this_month: int
     ) -> str:
-        """Why a channel's programme does not allow a line, or nothing."""
+        """The reason a channel's programme does not allow a line, or empty."""
         programme = self.at(number, on).programme
         if product not in programme.products:
             return f"the programme has no {product.label}"

@@ -24,7 +24,7 @@ from usance.base.fields import Fields, Places, moment, one_of, text, truth
 
 
 class Purpose(Code):
-    """What a user agrees to; append at the end."""
+    """The purpose a user agrees to; append at the end."""
 
     CREDIT_DECISION = 1
     BUREAU_INQUIRY = 2

@@ -1,4 +1,4 @@
-"""What can be wrong at the door.
+"""Errors of acquisition.
 
 InputError
 ├── ChannelError         acquire.channel      422

@@ -28,7 +28,7 @@ COLUMNS = ("channel", "user_id", "event", "on", "amount")
 
 
 class Step(Enum):
-    """What can happen on the way to credit."""
+    """A step on the way to credit."""
 
     CLICK = "click"
     REGISTERED = "registered"
@@ -46,7 +46,7 @@ _AFTER = {
     Step.DRAWN: (Step.REGISTERED, Step.APPROVED),
     Step.INCOME: (Step.REGISTERED,),
 }
-"""What must have happened by the day of a step; whether it is in the file is not asked."""
+"""Steps that must have happened by the day of a step, in the file or before it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,7 @@ NO_FACE = -1
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """Who someone says to be."""
+    """The identity that someone claims."""
 
     name: str
     document: str
@@ -39,7 +39,7 @@ class Person:
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """What a provider found; the names are those of the flow's inputs."""
+    """The findings of a provider; the names are those of the flow's inputs."""
 
     document_valid: bool
     face_match_ppm: int

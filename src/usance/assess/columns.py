@@ -1,4 +1,4 @@
-"""What a model knows of each input column, and how a cell becomes the number that models read.
+"""Input columns as a model knows them, and the encoding of a cell as the number that models read.
 
 A number stays itself; a special code keeps its own number and its own bin; a category becomes the
 position of its level; nothing becomes NaN; a level that training never saw becomes −1.
@@ -70,7 +70,7 @@ class Column:
 
 
 def learn(name: str, array: Any, *, least: int, file: str = "") -> Column:
-    """What a training column is; a level with fewer than `least` rows counts as rare."""
+    """The input column learned from a training column; levels below `least` rows are rare."""
     numbers, texts = parts(array)
     seen = [text for text in texts.unique().to_pylist() if text is not None]
     values = np.unique(numbers[~np.isnan(numbers)])
@@ -202,7 +202,7 @@ def matrix(columns: tuple[Column, ...], table: Any) -> F64:
 
 
 def unseen(column: Column, value: float, text: str | None = None) -> Iterator[str]:
-    """What training never saw of one encoded cell, in plain words."""
+    """The warning, in plain words, about one encoded cell that training never saw."""
     if np.isnan(value):
         if not column.has_missing:
             yield f"{column.name} is missing, which training never saw"
@@ -216,7 +216,7 @@ def unseen(column: Column, value: float, text: str | None = None) -> Iterator[st
 
 
 def batch_unseen(columns: tuple[Column, ...], table: Any, inputs: F64) -> list[str]:
-    """What training never saw of a whole table: each column and how many rows, in plain words."""
+    """Warnings, in plain words, about values of a table that training never saw, by column."""
     found: list[str] = []
     for column, values in zip(columns, inputs.T, strict=True):
         gone, new = int(np.isnan(values).sum()), _new_cells(column, table, values)
@@ -230,7 +230,7 @@ def batch_unseen(columns: tuple[Column, ...], table: Any, inputs: F64) -> list[s
 
 
 def _new_cells(column: Column, table: Any, values: F64) -> int:
-    """How many cells hold a level, or a number, that training never saw."""
+    """The number of cells with a level, or a number, that training never saw."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

@@ -1,4 +1,4 @@
-"""What can be wrong with training data, a model folder, or the use of a model.
+"""Errors of training data, of model folders and of the use of models.
 
 UsanceError
 ├── InputError

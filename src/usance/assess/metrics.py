@@ -1,4 +1,4 @@
-"""How well probabilities separate and how true they are, each by its usual definition.
+"""Discrimination and calibration of probabilities, each by its usual definition.
 
 >>> import numpy as np
 >>> bad = np.array([0.0, 0.0, 1.0, 0.0, 1.0, 1.0])
@@ -82,7 +82,7 @@ def calibration_error(bad: F64, said: F64) -> float:
 
 
 def slope(bad: F64, log_odds: F64) -> float:
-    """How far outcomes follow the log odds: 1 is right, below 1 is over-confident."""
+    """The calibration slope of outcomes on log odds: 1 is right, below 1 is over-confident."""
     return float(fit(log_odds[:, None], bad, ridge=0.0)[1])
 
 

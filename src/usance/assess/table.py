@@ -24,13 +24,13 @@ from usance.assess.errors import DataError
 from usance.base.arrays import F64
 
 NOTHING = ["", "NA", "N/A", "#N/A", "NaN", "nan", "null", "NULL"]
-"""How files write that a cell is empty."""
+"""Words that files write for an empty cell."""
 
 BLANKS = " \t\r\n"
-"""What may stand around a cell; the same few in a file, a single call and a query."""
+"""Characters that may stand around a cell; the same few in a file, a single call and a query."""
 
 NUMBER = r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?"
-"""How a number is written, in the digits that every program reads."""
+"""The form of a number, in the digits that every program reads."""
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,7 @@ def _check_types(schema: Any, file: str) -> None:
 
 
 def is_number(text: str) -> bool:
-    """Whether a text is written as a number."""
+    """True if a text is written as a number."""
     return re.fullmatch(NUMBER, text.strip(BLANKS)) is not None
 
 

@@ -147,7 +147,7 @@ class Book:
         return data.select(list(columns)) if columns else data
 
     def rows(self, name: str) -> int:
-        """How many rows a table has."""
+        """The number of rows of a table."""
         return self.digest(name).rows
 
     def digest(self, name: str) -> Digest:
@@ -253,7 +253,7 @@ class Book:
 
 
 def is_empty(folder: Path) -> bool:
-    """Whether a book can begin there; one that was only begun is none."""
+    """True if a new book can be created there; one whose creation was cut off does not count."""
     begun = {folder / _LOCK, folder / f"{MANIFEST}.new"}
     return not folder.exists() or (folder.is_dir() and set(folder.iterdir()) <= begun)
 

@@ -28,7 +28,7 @@ _LONGEST_GAP_DAYS = 60
 
 
 class Roll(Enum):
-    """Where a date that is no business day moves."""
+    """The rule that moves a date that is no business day."""
 
     NONE = "none"
     FOLLOWING = "following"
@@ -74,7 +74,7 @@ class Calendar:
         )
 
     def is_business(self, day: date) -> bool:
-        """Whether business is done that day."""
+        """True on business days."""
         if day in self.workdays:
             return True
         return day.weekday() not in self.weekend and day not in self.holidays

@@ -34,7 +34,7 @@ class Component(Code):
 
 
 class FundingModel(Code):
-    """Who bears the risk of a loan; every loan has exactly one funding model."""
+    """The funding model of a loan: who bears its credit risk; every loan has exactly one."""
 
     CAPITAL_HEAVY = 0
     ON_BALANCE_SHEET = 1
@@ -61,7 +61,7 @@ class IfrsAdjustment(Code):
 
 
 class FactKind(Code):
-    """What a loan's fact states; the number is also its rank within a day."""
+    """The kind of a loan's fact; the number is also its rank within a day."""
 
     DISBURSED = 0
     TERMS_CHANGED = 1
@@ -79,7 +79,7 @@ class FactKind(Code):
 
 
 class Status(Code):
-    """Where a loan stands at a month end."""
+    """The status of a loan at a month end."""
 
     ACTIVE = 0
     CLOSED = 1
@@ -87,7 +87,7 @@ class Status(Code):
 
 
 class Product(Code):
-    """What the borrower took."""
+    """The product the borrower took."""
 
     V_POCKET = 0
     INSTALMENT = 1
@@ -95,7 +95,7 @@ class Product(Code):
 
 
 class RoutingOutcome(Code):
-    """How one attempt to place a drawdown ended."""
+    """The outcome of one attempt to place a drawdown."""
 
     RESERVED = 0
     APPROVED = 1
@@ -106,7 +106,7 @@ class RoutingOutcome(Code):
 
 
 class DecisionKind(Code):
-    """At which point of the customer's way a decision was taken."""
+    """The point of the customer's way at which a decision was taken."""
 
     APPLICATION = 0
     DRAWDOWN = 1
@@ -114,7 +114,7 @@ class DecisionKind(Code):
 
 
 class Fee(Code):
-    """What a `fee_charged` fact charges (its `arg`)."""
+    """The fee that a `fee_charged` fact charges (its `arg`)."""
 
     LATE_FEE = 1
     LATE_INTEREST = 2
@@ -124,7 +124,7 @@ class Fee(Code):
 
 
 class Scope(Code):
-    """What a funding limit counts over."""
+    """The scope that a funding limit counts over."""
 
     REGION = 0
     BAND = 1

@@ -275,7 +275,7 @@ def _type_findings(column: Column, values: Any, where: str) -> list[TableError]:
 
 
 def _in_one_span(values: Any, known: Iterable[int]) -> bool:
-    """Whether codes that have no gaps hold all values: their ends alone say it quickly."""
+    """True if the codes have no gaps and all values lie between the first and the last."""
     ends, numbers = pc.min_max(values).as_py(), sorted(known)
     if ends["min"] is None or numbers[-1] - numbers[0] + 1 != len(numbers):
         return False

@@ -1,4 +1,4 @@
-"""What the commands of every room share: the clock they are handed, and how answers are printed.
+"""Parts that the commands of every room share: the clock they are handed, and printing of answers.
 
 An answer has up to three forms: a table for people, CSV and JSON for programs. The programs' forms
 hold whole minor units under names that end in `_minor`.
@@ -33,7 +33,7 @@ _UNLIMITED_COLUMNS = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """What a command has from outside; only the command line itself reads the clock."""
+    """The outside world of a command; only the command line itself reads the clock."""
 
     now: Callable[[], datetime]
 
@@ -134,7 +134,7 @@ def number(amount_minor: int, currency: str) -> str:
 
 
 def show_help(ctx: Any) -> None:
-    """What a group of commands does when none of them is called."""
+    """Print the help of a group of commands when none of them is called."""
     if ctx.invoked_subcommand is None:
         print_line(ctx.get_help())
 

@@ -22,7 +22,7 @@ from typing import TypeVar
 T = TypeVar("T")
 R = TypeVar("R")
 _GIVES_WAY, _NICEST = 10, 19
-"""How much nicer work is that others come before: a tenth of what they get, and all they leave."""
+"""The niceness of idle work: a tenth of what others get, and all they leave."""
 
 
 def prefetch(things: Iterable[T]) -> Iterator[T]:

@@ -76,7 +76,7 @@ def last_of_month(month: int) -> date:
 
 
 def is_month_end(day: date) -> bool:
-    """Whether this is the last day of its month."""
+    """True on the last day of a month."""
     return day.day == calendar.monthrange(day.year, day.month)[1]
 
 
@@ -140,7 +140,7 @@ def parse_moment(given: str | datetime, *, where: str = "") -> datetime:
 
 
 class MonthEnd(Enum):
-    """What happens to a day that a month does not have, or to a month's last day."""
+    """The rule for a day that a month does not have, and for a month's last day."""
 
     CLAMP = "clamp"
     """Keep the anchor's day of month, or the month's last day where that is missing."""

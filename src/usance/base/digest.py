@@ -73,7 +73,7 @@ def digest(data: pa.Table, spec: Table) -> Digest:
 
 
 def _folds(rows: int) -> tuple[Fold, FoldOptional]:
-    """What folds a column in: compiled where rows are many, for the compiler takes its time."""
+    """Functions that fold a column in: compiled where rows are many, since compiling takes time."""
     if rows <= _PIECE:
         return _fold_into, _fold_optional
     from usance.base.digest_kernel import fold_column, fold_optional

@@ -110,7 +110,7 @@ def parse_json(text: str, *, where: str = "") -> Any:
 
 
 def _json_refusals(text: str, where: str) -> Iterator[DocumentError]:
-    """What is JSON and refused here, by line: keys that are there twice, and no numbers."""
+    """JSON that is refused here, by line: duplicate keys, and NaN or infinities."""
     seen: list[set[str]] = []
 
     def place(token: re.Match[str]) -> str:

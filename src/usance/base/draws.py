@@ -55,5 +55,5 @@ def threshold(probability: str | Decimal | Fraction) -> int:
 
 
 def happens(drawn: int, limit: int) -> bool:
-    """Whether an event with that `threshold` happens at this draw; integers are compared."""
+    """True if an event with that `threshold` happens at this draw; integers are compared."""
     return drawn >> 11 < limit

@@ -34,5 +34,5 @@ def draw_kernel(seed: int, stream: int, entity: int, counter: int) -> np.uint64:
 
 @kernel
 def happens_kernel(drawn: np.uint64, limit: int) -> np.bool_:
-    """Whether an event with that threshold happens at this draw."""
+    """True if an event with that threshold happens at this draw."""
     return (drawn >> _S11) < np.uint64(limit)

@@ -37,7 +37,7 @@ class UsanceError(Exception):
     code: ClassVar[str] = "usance"
     http_status: ClassVar[int] = 500
     exit_code: int = 2
-    """What a command ends with; 1 where a check ran and found it."""
+    """Exit status of a command; 1 where a check ran and found it."""
 
     def __init__(self, what: str, *, where: str = "", fix: str) -> None:
         super().__init__(what)
@@ -60,7 +60,7 @@ class UsanceError(Exception):
 
 
 class InputError(UsanceError):
-    """What was given cannot be used; giving something else helps."""
+    """An input that cannot be used; giving something else helps."""
 
     code = "input"
     http_status = 400
@@ -201,7 +201,7 @@ def unknown(what: str, given: str, choices: Iterable[str], *, where: str = "") -
 
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-"""What a disk, a quota or a limit on files says when there is no more room."""
+"""Error numbers of a full disk, a used-up quota or a limit on the size of files."""
 _REFUSALS = {
     errno.ENOSPC: "Make room and try again",
     errno.EDQUOT: "Make room within your quota and try again",
@@ -214,7 +214,7 @@ _REFUSALS = {
     errno.ENOTDIR: "Choose a place whose parents are all folders",
     errno.ENAMETOOLONG: "Choose a shorter name",
 }
-"""What the system says of the place of a file, and how to go on."""
+"""Errors of the file system about a path, each with the next step."""
 
 
 def refusal(error: OSError) -> FileRefused | None:

@@ -89,7 +89,7 @@ class Fields:
         return tuple(map(str, self._given))
 
     def where(self, *path: str | int) -> str:
-        """Where a part of this mapping is, for a message."""
+        """The place of a part of this mapping, for a message."""
         return self._places((*self._path, *path))
 
     def wrong(self, what: str, fix: str, *path: str | int) -> None:
@@ -356,7 +356,7 @@ def _label(member: Enum) -> str:
 
 
 def _number(given: object) -> Decimal | None:
-    """What was written as a number of any size, or None if it is none."""
+    """The number that was written, of any size, or None if it is none."""
     if isinstance(given, Decimal) and given.is_finite():
         return given
     plain = isinstance(given, str) and _NUMBER.fullmatch(given)
@@ -377,7 +377,7 @@ def _beyond(given: object, *, above: bool) -> str:
 
 
 def _shown(given: object) -> str:
-    """What was written, as a person would recognise it."""
+    """The value as it was written, for a message."""
     if given is None:
         return "nothing"
     plain = str(given) if isinstance(given, Decimal | date) else repr(given)

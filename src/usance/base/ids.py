@@ -53,7 +53,7 @@ def user_of(owned: int) -> int:
 
 
 def number_of(owned: int) -> int:
-    """Which one of its user's it is, counted from 1."""
+    """The number of a line, decision or loan among its user's, counted from 1."""
     return owned % PER_USER
 
 

@@ -1,4 +1,4 @@
-"""Which source files decide what a compiled kernel does.
+"""The source files that can change what a compiled kernel does.
 
 A kernel bakes in the functions it calls and the constants it reads, also those of other files.
 So the set is every file below the package that contains a kernel, plus whatever of the package

@@ -17,7 +17,7 @@ from usance.base.errors import CorruptFile, DocumentError, DuplicateKey
 
 FORMAT = "usance-book"
 MARK = "sha256"
-"""Where a document has the hash of all else that is in it."""
+"""The key under which a document carries the hash of all its other values."""
 VERSION = 1
 PERIOD_STATES = ("open", "closed", "locked")
 

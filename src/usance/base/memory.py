@@ -20,7 +20,7 @@ _KEPT = Event()
 
 
 def is_kept() -> bool:
-    """Whether this process keeps its memory: no library in it should give that back."""
+    """True if this process keeps its memory: no library in it should give it back."""
     return _KEPT.is_set()
 
 

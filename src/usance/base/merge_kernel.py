@@ -25,7 +25,7 @@ def merge_pair(
 
 @kernel
 def has_shared(one: I64, other: I64) -> bool:
-    """Whether two columns of rising numbers have any in common."""
+    """True if two columns of rising numbers have any in common."""
     left = right = 0
     while left < len(one) and right < len(other):
         if one[left] == other[right]:
@@ -39,7 +39,7 @@ def has_shared(one: I64, other: I64) -> bool:
 
 @kernel
 def mark_shared(one: I64, other: I64, found: Bools) -> None:
-    """Which numbers of a rising column are in another one."""
+    """Mark the numbers of a rising column that are in another one."""
     at, end = 0, len(other)
     for place in range(len(one)):
         while at < end and other[at] < one[place]:

@@ -191,7 +191,7 @@ def split(total: int, weights: Sequence[int]) -> list[int]:
 
 
 def spread(total: int, k: int, n: int) -> int:
-    """What is due after `k` of `n` equal parts: a cumulative share, rounded once, so no drift.
+    """The amount due after `k` of `n` equal parts: a cumulative share, rounded once, so no drift.
 
     >>> [spread(100, k, 3) - spread(100, k - 1, 3) for k in (1, 2, 3)]
     [33, 34, 33]
@@ -217,5 +217,5 @@ def _exact(amount: str | Decimal | int, where: str) -> Fraction:
 
 
 def is_plain(value: object) -> bool:
-    """Whether this is a finite Decimal of a size one can write out (1E+999999 is not)."""
+    """True for a finite Decimal of a size one can write out (1E+999999 is not)."""
     return isinstance(value, Decimal) and value.is_finite() and abs(value.adjusted()) < MAX_DIGITS

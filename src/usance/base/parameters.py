@@ -34,7 +34,7 @@ SHIPPED = Path(__file__).resolve().parents[1] / "parameters"
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """What a parameter is on a day, with its unit, its source and the file it was read from."""
+    """A parameter's value on a day, with its unit, its source and the file it was read from."""
 
     name: str
     value: Rate | Money | Decimal | int | bool | str

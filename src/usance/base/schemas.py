@@ -1,4 +1,4 @@
-"""How a table is declared: a name, a schema number, and columns with exact types.
+"""Declarations of tables: a name, a schema number, and columns with exact types.
 
 A declaration is text, one column a line: name, type, marks, what it means.
 
@@ -75,7 +75,7 @@ class Table:
 
     @property
     def tag(self) -> str:
-        """What a file of this table carries as `usance.schema`."""
+        """The mark `usance.schema` of this table's files."""
         return f"{self.name}/{self.number}"
 
     @property

@@ -27,7 +27,7 @@ Ranges = list[tuple[Any, Any] | None]
 
 
 def may_share(one: FileEntry, other: FileEntry) -> bool:
-    """Whether the ranges of two files' keys, as the manifest has them, overlap."""
+    """True if the ranges of two files' keys, as the manifest has them, overlap."""
     there = one.rows and other.rows
     return bool(there) and one.first <= other.last and other.first <= one.last
 
@@ -66,7 +66,7 @@ class _Keys:
         return [n for n, own in enumerate(self.ranges) if any(_meet(own, r) for r in other.ranges)]
 
     def _has_common(self, mine: list[int], other: _Keys, theirs: list[int]) -> bool:
-        """Whether any value of one key column is in both, which alone may say no.
+        """True if any value of one key column is in both; no key is shared otherwise.
 
         It is the first that has more than one value, such as the loan in a month of the tape:
         before it all rows are alike, so it rises.
@@ -119,7 +119,7 @@ def _near(one: pa.Table, other: pa.Table, spec: Table) -> tuple[pa.Table, pa.Tab
 
 
 def _among(numbers: NDArray[np.int64], others: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Which rising numbers are also among other rising ones."""
+    """A mark for each rising number that is also among other rising ones."""
     places = np.searchsorted(others, numbers).clip(0, len(others) - 1)
     return np.asarray(others[places] == numbers)
 

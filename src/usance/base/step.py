@@ -31,7 +31,7 @@ _THREADS = 2
 
 
 class Step:
-    """What one writing step adds to a book; nothing of it exists before it is published."""
+    """One writing step of a book; nothing of it exists before it is published."""
 
     def __init__(self, path: Path, manifest: Manifest) -> None:
         self._path = path
@@ -96,7 +96,7 @@ class Step:
         return tables[spec.name]
 
     def _found(self, path: str) -> Path:
-        """Where a file of the table is now: in its place, or still aside."""
+        """The present path of a file of the table: in its place, or still aside."""
         final = self._path / path
         return self._moves.get(final, (final, ""))[0]
 

@@ -1,4 +1,4 @@
-"""How much of an award's cost is due by when: evenly, evenly with a floor, or part by part.
+"""Attribution of an award's cost to time: evenly, evenly with a floor, or part by part.
 
 An award is a row of parts, each with its value and the time over which it is earned. Time is
 counted from the grant, in days, years or any other unit, as long as all counts use the same.
@@ -23,7 +23,7 @@ from usance.capital.prices import Number, exact
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What vests at one time: its value at the grant, and the time from the grant until then."""
+    """A part that vests at one time: its value at the grant, and the time until it vests."""
 
     value: Fraction
     span: int
@@ -87,7 +87,7 @@ def cumulative(award: Sequence[Part], attribute: Attribute) -> list[Fraction]:
 
 
 def differences(due: Iterable[Fraction]) -> list[Fraction]:
-    """What each period costs: what is due at its end, less what was due before it."""
+    """The cost of each period: the amount due at its end, less that due before it."""
     costs, recognised = [], Fraction(0)
     for amount in due:
         costs.append(amount - recognised)

@@ -37,7 +37,7 @@ from usance.capital.prices import to_minor
 
 
 class Award(Enum):
-    """What a unit of an award becomes."""
+    """The kind of award, by what a unit of it becomes."""
 
     OPTION = "option"
     RESTRICTED = "restricted"
@@ -52,7 +52,7 @@ class CostFunction(Enum):
 
 
 class UnitKind(Enum):
-    """What can happen to the units of an award; the order is that within a day."""
+    """An event in the life of award units; the order is that within a day."""
 
     VESTED = "vested"
     """Restricted shares were delivered."""
@@ -65,7 +65,7 @@ class UnitKind(Enum):
 
 
 class Source(Enum):
-    """Where delivered shares come from."""
+    """The origin of delivered shares."""
 
     NEW = "new"
     RESERVED = "reserved"
@@ -82,7 +82,7 @@ class Tranche:
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """What was promised, to how many units, at which value each on the day of the grant."""
+    """A grant: its units, and their value each on the day of the grant."""
 
     name: str
     award: Award
@@ -178,7 +178,7 @@ class Holding:
     estimates: tuple[Estimate, ...] = ()
 
     def leavers(self, day: date) -> list[tuple[date, Fraction]]:
-        """Who left by a day: when, and their share of the grant."""
+        """Leavers by a day: when they left, and their share of the grant."""
         return [
             (change.on, share_of(change.units, unvested))
             for change in self._ordered()

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Status(Enum):
-    """Whether an announcement is the first of its dividend."""
+    """The status of an announcement: the first of its dividend, or a later one."""
 
     NEW = "New announcement"
     UPDATE = "Update to previous announcement"
@@ -38,7 +38,7 @@ class DividendType(Enum):
 
 
 class Nature(Enum):
-    """Whether a dividend is part of the regular course."""
+    """The nature of a dividend: ordinary or special."""
 
     ORDINARY = "Ordinary"
     SPECIAL = "Special"
@@ -46,7 +46,7 @@ class Nature(Enum):
 
 @dataclass(frozen=True, slots=True)
 class DividendForm:
-    """What the exchange asks beyond amount and dates."""
+    """Particulars the exchange asks for beyond amount and dates."""
 
     issuer: str
     stock_code: str
@@ -94,7 +94,7 @@ def printed_price(price: Decimal, currency: str) -> str:
 
 
 def or_none(text: str | None) -> str:
-    """What is there, or the form's words for nothing."""
+    """The value, or the form's words for nothing."""
     return text or "Not applicable"
 
 

@@ -36,7 +36,7 @@ from usance.capital.register import Register
 
 
 class Market(Enum):
-    """Where a holder is registered."""
+    """The market where a holder is registered."""
 
     ORDINARY = "ordinary"
     ADS = "ads"
@@ -44,7 +44,7 @@ class Market(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Entitlement:
-    """Who receives a dividend in one market, when, and in which currency.
+    """The entitlement of one market's holders: record and payment dates, and the currency.
 
     `exchange_rate` is units of the currency paid for one of the currency declared; `lodge_by` is
     a time of the register's own clock.
@@ -62,7 +62,7 @@ class Entitlement:
 
 
 class Payment(NamedTuple):
-    """What a market's holders are owed on the payment date, in the currency paid."""
+    """The payment to a market's holders on the payment date, in the currency paid."""
 
     gross_minor: int
     withheld_minor: int
@@ -95,11 +95,11 @@ class Dividend:
         return self.per_share * ads_ratio
 
     def amount_minor(self, shares: int) -> int:
-        """What so many shares are owed, in the currency declared."""
+        """The dividend on so many shares, in the currency declared."""
         return amount_minor(shares, self.per_share, self.currency)
 
     def declared_minor(self, register: Register, day: date) -> int:
-        """What is owed for it by a day, before any payment: nothing until it is declared."""
+        """The liability for it by a day, before any payment: zero until it is declared."""
         if day < self.declared_on:
             return 0
         counted_on = self.record_on if day >= self.record_on else self.declared_on
@@ -110,7 +110,7 @@ class Dividend:
         return next((each for each in self.entitlements if each.market is market), None)
 
     def payment(self, market: Market, shares: int) -> Payment:
-        """What the holders of so many ordinary shares (or ADSs for as many) are paid."""
+        """The payment to the holders of so many ordinary shares (or ADSs for as many)."""
         terms = self.entitlement(market)
         if terms is None:
             what = f"dividend {self.name!r} is not paid to holders of {market.value} shares"
@@ -158,7 +158,7 @@ class DividendPaid:
 def payable_minor(
     dividend: Dividend, payments: Iterable[DividendPaid], register: Register, day: date
 ) -> int:
-    """What is still owed at the end of a day."""
+    """The dividend payable at the end of a day."""
     paid = sum(each.amount_minor for each in payments
                if each.dividend == dividend.name and each.on <= day)  # fmt: skip
     return dividend.declared_minor(register, day) - paid

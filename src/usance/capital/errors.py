@@ -1,4 +1,4 @@
-"""What can be wrong with what is said of a company's own shares.
+"""Errors of records about a company's own shares.
 
 InputError
 └── CapitalError                capital                  422

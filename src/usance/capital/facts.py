@@ -40,7 +40,7 @@ RECORDED = "dividend_recorded"
 """A derived fact: what a dividend came to on its record date beyond what was declared."""
 
 UNITS = "units_changed"
-"""What became of units; in a document its `change` is the kind itself."""
+"""Changes of units; in a document the `change` is the kind itself."""
 
 Detail = dict[str, Any]
 

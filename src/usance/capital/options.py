@@ -25,7 +25,7 @@ DECIMALS = 4
 
 @dataclass(frozen=True, slots=True)
 class Pricing:
-    """What an option's value depends on; rates are annual and compound continuously."""
+    """The inputs of an option's value; rates are annual and compound continuously."""
 
     share_price: Decimal
     exercise_price: Decimal

@@ -1,4 +1,4 @@
-"""What pay in shares costs by a day, under US GAAP and IFRS, by function.
+"""The cost of share-based compensation by a day, under US GAAP and IFRS, by function.
 
 A policy is two choices: how the cost of one award is spread, and what becomes of those who leave.
 US GAAP here is a straight line that never falls below what has vested, with forfeitures counted
@@ -45,14 +45,14 @@ from usance.capital.prices import to_minor
 
 
 class Attribution(Enum):
-    """How the cost of an award is spread over time."""
+    """The method of spreading the cost of an award over time."""
 
     STRAIGHT_LINE = "straight_line"
     GRADED = "graded"
 
 
 class Forfeitures(Enum):
-    """Whether those who will leave are expected, or counted when they have left."""
+    """The treatment of forfeitures: estimated, or counted when holders have left."""
 
     AS_THEY_OCCUR = "as_they_occur"
     ESTIMATED = "estimated"
@@ -60,7 +60,7 @@ class Forfeitures(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """How pay in shares is recognised."""
+    """The policy for recognising share-based compensation."""
 
     attribution: Attribution
     forfeitures: Forfeitures

@@ -1,4 +1,4 @@
-"""What the statements of a period take from capital: pay in shares by function, and per share.
+"""Capital figures of a period: share-based compensation by function, and amounts per share.
 
 >>> from decimal import Decimal
 >>> from usance.capital.awards import Award, Grant, Tranche

@@ -34,7 +34,7 @@ from usance.capital.prices import whole
 
 
 class ShareKind(Enum):
-    """What can happen to shares; the order is that within a day."""
+    """A kind of share change; the order is that within a day."""
 
     ISSUED = "issued"
     """New shares for money, or those there at the opening."""
@@ -100,7 +100,7 @@ class ShareChange:
 
     @property
     def effect(self) -> Balances:
-        """What it adds to each balance."""
+        """The change of each balance."""
         return Balances(*(each * self.shares for each in _EFFECTS[self.kind, self.source]))
 
 
@@ -136,7 +136,7 @@ class Register:
         return whole(self.average(first, last))
 
     def treasury_cost_minor(self, day: date) -> int:
-        """What the shares in treasury cost, each at the average of its time."""
+        """The cost of treasury shares, each at the average of its time."""
         return sum(cost for change, cost in self.treasury_moves() if change.on <= day)
 
     def problems(self) -> Iterator[UsanceError]:
@@ -154,7 +154,7 @@ class Register:
                 yield RegisterError(what, where=change.where, fix=fix)
 
     def treasury_moves(self) -> Iterator[tuple[ShareChange, int]]:
-        """What each change adds to the cost of the shares in treasury, in order of time."""
+        """The change of the cost of treasury shares by each share change, in order of time."""
         ranks, shares, cost = list(ShareKind), 0, 0
         for change in sorted(self.changes, key=lambda each: (each.on, ranks.index(each.kind))):
             moved = change.effect.treasury

@@ -43,7 +43,7 @@ class Programme:
 
 @dataclass(frozen=True, slots=True)
 class Utilisation:
-    """What was bought under a programme by a day, commissions included."""
+    """Purchases under a programme by a day, commissions included."""
 
     programme: Programme
     shares: int
@@ -51,7 +51,7 @@ class Utilisation:
 
     @property
     def remaining_minor(self) -> int:
-        """What may still be spent."""
+        """The amount that may still be spent."""
         return self.programme.limit_minor - self.amount_minor
 
     def average_price(self, ads_ratio: int = 1) -> Fraction:
@@ -62,7 +62,7 @@ class Utilisation:
 
 
 def utilisation(programme: Programme, changes: Iterable[ShareChange], day: date) -> Utilisation:
-    """What a programme has been used for by a day."""
+    """The utilisation of a programme by a day."""
     bought = [each for each in _bought(programme, changes) if each.on <= day]
     shares = sum(each.shares for each in bought)
     return Utilisation(programme, shares, sum(each.amount_minor for each in bought))

@@ -85,7 +85,7 @@ def _loaded(flow: Flow, stage: Stage, live: bool) -> Any:
 
 
 class _Batch:
-    """What gathers while the groups of stages run, whole columns at a time."""
+    """Results so far while the groups of stages run, whole columns at a time."""
 
     def __init__(
         self, flow: Flow, columns: dict[str, Any], rows: int, workers: int | None, live: bool

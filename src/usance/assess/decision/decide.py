@@ -29,7 +29,7 @@ MAX_LATENCY_US = 2**31 - 1
 
 @dataclass(frozen=True)
 class Answer:
-    """What a flow says to stored inputs."""
+    """The answer of a flow to stored inputs."""
 
     approved: bool
     stage: str
@@ -40,7 +40,7 @@ class Answer:
     reasons: tuple[int, ...]
     model_no: int = 0
     notes: tuple[str, ...] = ()
-    """What a model never saw in training."""
+    """Values that the model never saw in training."""
 
     def number(self, name: str) -> int:
         """A value of the decision, 0 if the flow did not come to it."""
@@ -135,7 +135,7 @@ class Decider:
         )  # fmt: skip
 
     def answer(self, inputs: Sequence[float], kind: DecisionKind) -> Answer:
-        """What the flow says to stored inputs; nothing else goes in."""
+        """The flow's answer to stored inputs; nothing else goes in."""
         flow = self.flow
         values: dict[str, Any] = {
             name: declared.plain(code)
@@ -195,7 +195,7 @@ class Decider:
 
 @dataclass
 class _Run:
-    """What gathers on the way through the stages."""
+    """Results so far on the way through the stages."""
 
     values: dict[str, Any]
     path: list[tuple[str, str, str]]

@@ -59,7 +59,7 @@ def by_shares(flow: Flow, model: Any, inputs: Any) -> list[int]:
 
 
 def is_explained(flow: Flow, spoken: Sequence[int]) -> bool:
-    """Whether the score stands behind one of these reasons."""
+    """True if one of these reasons is explained by the score."""
     return any(code in flow.explained.instead | flow.explained.beside for code in spoken)
 
 

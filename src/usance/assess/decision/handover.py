@@ -1,4 +1,4 @@
-"""What assessing hands on: rows of `decisions`, of `lines` for service and of `requests` for match.
+"""The output tables of assessing: `decisions`, `lines` for service and `requests` for match.
 
 An application that grants a line opens it, a review changes or freezes it, an approved drawdown
 becomes a request. All work on columns; one decision is a column of one.
@@ -42,7 +42,7 @@ _NUMBERS = ("score", "pd_ppm", "grade", "line_minor", "rate_ppm")
 
 
 class LineState(Code):
-    """What may be done with a line."""
+    """The state of a credit line."""
 
     CLOSED = 0
     ACTIVE = 1

@@ -130,7 +130,7 @@ def _report(
 def _capacity(
     values: Mapping[str, Any], suggested: Mapping[str, int | None], on: date
 ) -> dict[str, int | None]:
-    """What the user earns and owes, and would owe and pay with the whole line drawn."""
+    """The user's income and debts, now and with the whole line drawn."""
     income, owed = values.get("monthly_income_minor"), values.get("bureau_debt_minor")
     debt = owed if owed is not None and owed >= 0 else None
     line, rate = suggested["line_minor"], suggested["rate_ppm"]
@@ -164,7 +164,7 @@ def _figure(flow: Flow, request: Request, name: str, value: Any) -> dict[str, An
 
 
 def _provenance(flow: Flow, request: Request, name: str) -> dict[str, Any]:
-    """Where a figure comes from: a source with the day of its last record known then, or given."""
+    """The provenance of a figure: a source with the day of its last record known then, or given."""
     made = {each.name: each for each in (flow.features.features if flow.features else ())}
     if name in request.inputs:
         return {"source": "given with the request"}
@@ -192,7 +192,7 @@ def _sources(made: Mapping[str, Feature], name: str) -> set[str]:
 
 
 def _warnings(flow: Flow, values: Mapping[str, Any], shown: Mapping[str, Any]) -> list[str]:
-    """What an institution should see at once: nothing known, lists, overdue, unseen values."""
+    """Warnings an institution should see at once: no records, lists, overdue, unseen values."""
     found = [
         f"{name}: {flow.inputs[name].special[value]}"
         for name, value in values.items()

@@ -111,7 +111,7 @@ class Log:
         self._open[key] = asked
 
     def _before(self, key: int) -> bytes | None:
-        """What was asked under an id, or None if it is new."""
+        """The logged request under an id, or None if it is new."""
         at = int(np.searchsorted(self._sealed, key))
         if key in self._open or at == len(self._sealed) or self._sealed[at] != key:
             return self._open.get(key)

@@ -26,7 +26,7 @@ class Difference:
 
 @dataclass(frozen=True)
 class Replayed:
-    """How a replay of a log went."""
+    """The result of replaying a log."""
 
     decisions: int
     flows: int
@@ -49,7 +49,7 @@ def replay(folder: Path | str) -> Replayed:
 
 
 def differences(stored: Stored, decider: Decider) -> list[Difference]:
-    """What of one stored decision does not come out again."""
+    """The parts of one stored decision that replay differently."""
     row = stored.row
     again = decider.answer(stored.inputs, DecisionKind(row["kind"]))
     compared = {

@@ -1,4 +1,4 @@
-"""What a decision is asked about, as a document: who, when, records and inputs.
+"""The request for a decision, as a document: user, moment, records and inputs.
 
     {"user_id": 7, "number": 1, "kind": "application", "at": "2024-06-30T08:00:00Z",
      "records": {"application": [{"effective_on": "2024-06-30", "booked_at": …, …}], …},

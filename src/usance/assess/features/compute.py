@@ -45,7 +45,7 @@ _PLAIN = (Take.SUM, Take.HIGHEST, Take.LOWEST, Take.DISTINCT)
 
 @dataclass(frozen=True)
 class Moments:
-    """Who is decided about, on which business day, with what was booked by which moment."""
+    """The user, the business day and the latest booking time of each decision."""
 
     user_id: I64
     day: NDArray[np.int32]
@@ -120,7 +120,7 @@ def _run(
 def _unseen(
     source: str, records: Records, spans: dict[str, tuple[I64, I64]], moments: Moments
 ) -> NDArray[np.bool_]:
-    """Where nothing at all is known of the source whose presence makes 'no rows' mean zero."""
+    """A mark where the source whose presence makes 'no rows' mean zero has no records either."""
     if not source:
         return np.zeros(len(moments.user_id), np.bool_)
     rows = records[source]

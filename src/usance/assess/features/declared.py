@@ -37,7 +37,7 @@ EXACT = 2**53
 
 
 class ValueType(Enum):
-    """What a declared value is."""
+    """The type of a declared value."""
 
     WHOLE = "whole"
     NAME = "name"
@@ -62,7 +62,7 @@ class Declared:
     """The dated parameter it has its value from, if nobody gives one."""
 
     def coded(self, given: object, where: str = "") -> int | float:
-        """What was given as the number that is stored, or `WrongInput`."""
+        """The given value as the number that is stored, or `WrongInput`."""
         place = where or self.name
         if given is None:
             if self.missing is None:
@@ -182,7 +182,7 @@ def read_declared(name: str, given: Fields) -> Declared | None:
 
 
 def _strange_codes(declared: Declared) -> str:
-    """What is wrong with the special codes: one must never be taken for a value."""
+    """Problems of the special codes: one must never be taken for a value."""
     if declared.special and declared.type in (ValueType.NAME, ValueType.TRUTH):
         return f"{declared.name} has special codes, and its values are no numbers"
     inside = [code for code in declared.special if declared.lowest <= code <= declared.highest]

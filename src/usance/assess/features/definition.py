@@ -33,7 +33,7 @@ RESERVED = ("user_id", "effective_on", "booked_at")
 
 
 class Take(Enum):
-    """What a feature takes from the records it sees."""
+    """The aggregate a feature takes of the records it sees."""
 
     LATEST = "latest"
     FIRST = "first"
@@ -60,7 +60,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Feature:
-    """Where a feature comes from, what is taken over how many days, and what nothing means."""
+    """The definition of a feature: its source, aggregate and window, and the code of no records."""
 
     name: str
     take: Take

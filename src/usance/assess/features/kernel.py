@@ -1,4 +1,4 @@
-"""What one feature takes from the records each decision may see: one row or millions of them."""
+"""One feature over the records that each decision may see, for one decision or millions."""
 
 from __future__ import annotations
 

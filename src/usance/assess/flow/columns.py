@@ -28,7 +28,7 @@ PIECE = 1 << 14
 
 @dataclass(frozen=True)
 class Answers:
-    """What some stages gave for every row, and the rule each table took."""
+    """The results of some stages for every row, and the rule each table took."""
 
     values: Mapping[str, I64]
     """By `stage/name`; names are positions in the program's list of texts."""
@@ -90,7 +90,7 @@ def run_columns(
 
 
 def _kept(stage: Stage) -> list[str]:
-    """What a stage gives, and the points behind it."""
+    """The results of a stage, with the points of its scorecard."""
     assert stage.graph is not None
     points = [
         name for table in stage.graph.tables for name in table.writes if name.startswith("points.")

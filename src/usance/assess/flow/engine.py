@@ -32,7 +32,7 @@ class Engine:
     def run(
         self, stage: Stage, values: Mapping[str, Any]
     ) -> tuple[dict[str, Any], list[tuple[str, str]], dict[str, Any]]:
-        """What a stage gives, the rule each of its tables took, and everything it worked out."""
+        """The results of a stage, the rule each table took, and everything it worked out."""
         # Only what the stage reads: the rest would be copied from node to node for nothing.
         context = {name: values[name] for name in stage.names if name in values}
         try:

@@ -1,4 +1,4 @@
-"""What can be wrong with a flow, with what it is asked to decide, or with a stored decision.
+"""Errors of flows, of requests for decisions and of stored decisions.
 
 InputError
 ├── FlowError        assess.flow        422

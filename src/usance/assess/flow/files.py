@@ -33,7 +33,7 @@ from usance.base.fields import Fields, day, document_places, one_of, text, whole
 SHIPPED = Path(__file__).resolve().parents[1] / "flows"
 OUTCOMES = ("pass", "decline")
 OWN = ("outcome", "reason")
-"""What each stage says for itself; everything else it gives is known to the stages after it."""
+"""Results that a stage keeps to itself; all others are inputs of the stages after it."""
 
 _OWN = {
     "outcome": Declared("outcome", ValueType.NAME, names=OUTCOMES),
@@ -71,7 +71,7 @@ class Card:
 
 @dataclass(frozen=True)
 class Explained:
-    """Which reasons of tables the score stands behind."""
+    """Reasons of tables that the score explains."""
 
     instead: frozenset[int] = frozenset()
     """The score's own reasons are told instead of these."""
@@ -122,7 +122,7 @@ class Flow:
 
 
 def model_part(name: str) -> str | None:
-    """Which answer of a model a name stands for: `trees_pd_ppm` is the pd_ppm of the trees."""
+    """The answer of a model that a name means: `trees_pd_ppm` is the pd_ppm of the trees."""
     return next((part for part in ("pd_ppm", "score") if name.endswith(part)), None)
 
 

@@ -58,7 +58,7 @@ def run_kernel(
 
 @kernel
 def _within(value: I64, first: int, last: int, intervals: I64, inside: I64, size: int) -> None:
-    """Whether each value is in one of the intervals."""
+    """A mark for each value that is in one of the intervals."""
     low, high = intervals[first, 0], intervals[first, 1]
     for row in range(size):
         inside[row] = (value[row] >= low) & (value[row] <= high)

@@ -1,4 +1,4 @@
-"""What a formula can be, before any value is known: a span of whole numbers, a text, a truth.
+"""Types of formulas before any value is known: a span of whole numbers, a text, a truth.
 
 Bounds are followed through every formula, so that a number beyond 2^53, where JSON and the engine
 would round, is refused when the flow is read and cannot appear when it runs.
@@ -54,7 +54,7 @@ def kind_of_declared(declared: Declared) -> Kind:
 
 
 def kind_of(formula: Formula, scope: Scope, where: str) -> Kind:
-    """What a formula gives, or a `FlowError` where its parts do not fit together."""
+    """The type of a formula, or a `FlowError` where its parts do not fit together."""
     if isinstance(formula, Literal):
         return _literal(formula, where)
     if isinstance(formula, Name):
@@ -64,7 +64,7 @@ def kind_of(formula: Formula, scope: Scope, where: str) -> Kind:
 
 
 def fits(given: Kind, declared: Declared) -> bool:
-    """Whether everything a formula can give is inside what is declared."""
+    """True if everything a formula can give is inside what is declared."""
     wanted = kind_of_declared(declared)
     if isinstance(given, Span) and isinstance(wanted, Span):
         return wanted.low <= given.low and given.high <= wanted.high

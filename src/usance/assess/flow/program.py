@@ -50,7 +50,7 @@ class Program:
     table_names: tuple[tuple[str, str], ...]
     rule_ids: tuple[tuple[str, ...], ...]
     registers: Mapping[str, int]
-    """Where `stage/name` is when the row is done."""
+    """The register that holds `stage/name` when the row is done."""
     stages: tuple[str, ...]
 
 

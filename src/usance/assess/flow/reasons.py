@@ -24,7 +24,7 @@ HIGHEST_CODE = 32_767
 
 @dataclass(frozen=True, slots=True)
 class Reasons:
-    """What each reason code says to the applicant, and what may help."""
+    """The words of each reason code to the applicant, and the advice that goes with it."""
 
     texts: Mapping[int, str]
     advice: Mapping[int, str]

@@ -1,4 +1,4 @@
-"""What is known of applications at the door: lists, velocity and links, as a flow reads them.
+"""Fraud findings of applications, as a flow reads them: lists, velocity and links.
 
 Applications are a CSV with `user_id`, `at` and `device`; links one with `user_id`, `attribute`,
 `value` and `booked_at`; users who turned out bad one with `user_id` and `booked_at`. Each

@@ -34,7 +34,7 @@ LARGEST = np.iinfo(np.int64).max
 
 
 class Attribute(Code):
-    """What two users can share; append at the end."""
+    """An attribute that two users can share; append at the end."""
 
     DEVICE = 1
     PHONE = 2
@@ -54,7 +54,7 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class LinkFeatures:
-    """How many users are connected (with this one), how many directly, and the bad among those."""
+    """Counts of users connected (with this one), of direct ones, and of the bad among these."""
 
     size: int
     degree: int
@@ -91,7 +91,7 @@ class LinkIndex:
         self._bad.add(user_id)
 
     def features(self, user_id: int) -> LinkFeatures:
-        """What the links say of a user now."""
+        """The link features of a user now."""
         neighbours: dict[int, None] = {}
         for value in self._values.get(user_id, {}):
             neighbours |= dict.fromkeys([*self._users[value]][: self._hub])

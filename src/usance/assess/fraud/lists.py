@@ -29,7 +29,7 @@ from usance.base.fields import Fields, Places, day, document_places, moment, one
 
 
 class ListKind(Code):
-    """What a list asks for; the number is the flow's name of the same place."""
+    """The action a list asks for; the number is the flow's name of the same place."""
 
     WATCH = 1
     BLOCK = 2

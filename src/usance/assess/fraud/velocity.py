@@ -1,4 +1,4 @@
-"""How fast things come: events of the same key within a window before a moment.
+"""Velocity: the number of events of the same key within a window before a moment.
 
 >>> log = VelocityLog()
 >>> for hour in (1, 2, 30):

@@ -1,4 +1,4 @@
-"""Who approved a model: a record beside it that holds for exactly its bytes.
+"""Approval of a model: a record in its folder that holds for exactly its bytes.
 
 A model that nobody approved, or that changed after it was approved, is refused for live use.
 """

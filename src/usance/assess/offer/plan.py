@@ -58,7 +58,7 @@ MAX_LIMIT = 10**16
 
 @dataclass(frozen=True)
 class Plan:
-    """What may be offered on a day."""
+    """The offers allowed on a day."""
 
     on: date
     currency: str
@@ -71,7 +71,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class Applicants:
-    """Who may be made an offer, a row each."""
+    """Applicants who may be made an offer, a row each."""
 
     user_id: I64
     grade: I64

@@ -40,7 +40,7 @@ Curve = tuple[tuple[int, int], ...]
 
 @dataclass(frozen=True)
 class Economics:
-    """What is assumed of users who are made an offer."""
+    """Assumptions about users who are made an offer."""
 
     vat_ppm: int
     loss_ppm: int
@@ -72,7 +72,7 @@ class Offers:
 
 @dataclass(frozen=True)
 class Expected:
-    """What each offer is expected to bring, a row each."""
+    """Expected results of each offer, a row each."""
 
     drawn_minor: I64
     income_minor: I64

@@ -62,7 +62,7 @@ def _is_nan(value: Any) -> bool:
 
 
 def _text(column: Column, value: Any) -> str:
-    """What is no text as a file would write it: true, 1 and not 1.0, 2024-06-30."""
+    """A value that is no text, as a file would write it: true, 1 and not 1.0, 2024-06-30."""
     array = table_of({column.name: [value]}, "applicant").column(column.name)
     return str(texts_of(array)[0])
 

@@ -43,7 +43,7 @@ def forest_kernel(
 
 @kernel(inline=True)
 def _has(words: NDArray[np.uint32], first: int, last: int, value: float) -> bool:
-    """Whether a set of levels, a bit each, has this one; what is no level is in none."""
+    """True if a set of levels, a bit each, has this one; what is no level is in none."""
     if not 0 <= value < 32 * (last - first):
         return False
     level = np.int64(value)

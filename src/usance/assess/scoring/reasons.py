@@ -1,4 +1,4 @@
-"""Why a score is not higher: the share of each input in the log odds, largest harm first.
+"""Reasons for a score: the share of each input in the log odds, largest harm first.
 
 The share of a variable on the card is the difference of its points from the average applicant's;
 in the trees it is its SHAP value. Both are in log odds and weigh as they do in the score, so the

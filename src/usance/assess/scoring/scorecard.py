@@ -28,7 +28,7 @@ from usance.base.arrays import F64, I64
 
 @dataclass(frozen=True)
 class Scale:
-    """What a score means: `score` points at `odds` goods to one bad, twice that `pdo` higher."""
+    """The scale of a score: `score` points at `odds` goods to one bad, twice that `pdo` higher."""
 
     pdo: int = 20
     score: int = 600
@@ -159,7 +159,7 @@ class Scorecard:
 
 
 def bin_labels(column: Column, cuts: Sequence[float], groups: Sequence[int]) -> list[str]:
-    """What each bin of a variable is called, in the order of the bins."""
+    """The labels of a variable's bins, in their order."""
     if column.kind == "category":
         members: list[list[str]] = [[] for _ in range(max(groups, default=-1) + 1)]
         for level, group in zip(column.levels, groups, strict=True):

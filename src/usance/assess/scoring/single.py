@@ -45,7 +45,7 @@ class SingleRow:
         self._to = self._out.ctypes.data_as(ctypes.POINTER(ctypes.c_double))
 
     def __call__(self, row: F64) -> F64:
-        """What the booster says of one encoded row."""
+        """The booster's log odds of one encoded row."""
         assert row.dtype == np.float64
         assert row.flags.c_contiguous
         with self._lock:

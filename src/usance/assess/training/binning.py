@@ -24,7 +24,7 @@ BIN_PRICE = 1.5  # between Akaike's 1 and the 2 of a likelihood-ratio test at 5 
 
 
 def cut(goods: I64, bads: I64, *, trend: int, least: int, price: float) -> tuple[int, ...]:
-    """Where to cut fine bins; with trend 0 the better of rising and falling."""
+    """The best cuts between fine bins; with trend 0 the better of rising and falling."""
     if trend == 0:
         ways = [_best(goods, bads, way, least, price) for way in (1, -1)]
         return max(ways, key=lambda way: way[0])[1]
@@ -88,7 +88,7 @@ def number_cuts(
 
 
 def _fine_starts(first: I64, rows: int) -> I64:
-    """Which distinct values begin a fine bin: all of them, or those at the quantiles."""
+    """The distinct values that begin a fine bin: all of them, or those at the quantiles."""
     if len(first) <= FINE_BINS:
         return np.arange(len(first))
     wanted = np.arange(FINE_BINS) * rows // FINE_BINS

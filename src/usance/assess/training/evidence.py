@@ -1,4 +1,4 @@
-"""What the model card shows and what monitoring compares with, all from held-out predictions.
+"""Evidence for the model card and the baseline of monitoring, all from held-out predictions.
 
 Predictions for rows that a model has seen are too sure, and tomorrow's rows would then look as if
 the population had moved.
@@ -82,7 +82,7 @@ def stability(
 
 
 def fairness(array: Any, bad: F64, log_odds: F64, scale: Scale) -> list[dict[str, Any]]:
-    """How groups fare: who would pass the median score, and whether the stated rate is theirs."""
+    """Fairness by group: the share above the median score, and stated against observed rates."""
     score, said = scale.points(log_odds), sigmoid(log_odds)
     passes = score >= np.median(score)
     rows: list[dict[str, Any]] = []

@@ -39,7 +39,7 @@ MIN_GAIN = 0.0002  # share of the log loss a more complex model must save
 
 @dataclass(frozen=True)
 class HeldOut:
-    """What each part says of rows it has not seen."""
+    """Held-out predictions of each part."""
 
     card: F64
     trees: F64
@@ -50,7 +50,7 @@ class HeldOut:
 
 @dataclass(frozen=True)
 class Weights:
-    """How parts become calibrated log odds, fitted on held-out predictions."""
+    """The weights that make parts calibrated log odds, fitted on held-out predictions."""
 
     card: F64
     trees: F64

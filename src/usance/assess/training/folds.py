@@ -1,4 +1,4 @@
-"""Which rows are held out when: the same for the same seed, on any machine.
+"""Folds of held-out rows: the same for the same seed, on any machine.
 
 >>> import numpy as np
 >>> folds(np.array([0.0, 1.0] * 4), 2, seed=1, repeat=0).tolist()

@@ -1,4 +1,4 @@
-"""Which columns may be inputs, and what is suspicious about the others, each named with its reason.
+"""Guards on training columns: those that may not be inputs are named with the reason.
 
 A column that separates goods from bads almost perfectly was written after the outcome, whatever
 it is called: it is left out and said so, and so is one whose cells are filled only for bads. A
@@ -123,7 +123,7 @@ def _is_whole(array: object) -> bool:
 
 
 def leaks(column: Column, values: F64, bad: F64, *, kept: bool = False) -> tuple[list[str], bool]:
-    """What is suspicious about a column, and whether it may be used."""
+    """The suspicion about a column, and whether it may be used."""
     name = column.name
     variable = bin_column(0, column, values, bad, least=max(20, len(bad) // 50))
     woe = np.array([each.woe for each in variable.bins])

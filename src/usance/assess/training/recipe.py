@@ -1,4 +1,4 @@
-"""What a training run is told: the columns by role, and nothing about how to fit.
+"""The recipe of a training run: the columns by role, and nothing about how to fit.
 
 >>> Recipe("target", trends=read_trends("age:-,utilisation:+")).trends
 {'age': -1, 'utilisation': 1}

@@ -64,7 +64,7 @@ class Grower:
         )  # fmt: skip
 
     def log_odds(self, booster: Any, rows: Bools, rounds: int) -> F64:
-        """What a booster says of some rows after so many rounds."""
+        """The log odds of some rows after so many rounds."""
         inputs = tree_inputs(self.columns, self.inputs[rows])
         said = booster.predict(inputs, raw_score=True, num_iteration=rounds, num_threads=1)
         return np.asarray(said, np.float64)

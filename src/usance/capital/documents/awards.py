@@ -43,7 +43,7 @@ def read_grant(given: Fields, currency: str) -> Grant | None:
 
 
 def read_estimate(given: Fields, currency: str) -> Estimate | None:
-    """What is expected to vest: `shares` of the grant, or `leavers` before it vests."""
+    """An estimate of what vests: `shares` of the grant, or `leavers` before it vests."""
     currency_of(given, currency)
     grant, on = given.need("grant", text), given.need("on", day)
     shares, leavers = given.take("shares", _shares), given.take("leavers", share)

@@ -66,7 +66,7 @@ def currency_of(given: Fields, default: str) -> str:
 
 
 def made(given: Fields, build: Callable[[], T]) -> T | None:
-    """What is built, or None with what its own checks found."""
+    """The value built, or None with what its own checks found."""
     try:
         return build()
     except Problems as error:

@@ -17,7 +17,7 @@ from usance.capital.register import ShareKind
 
 
 class Kind(NamedTuple):
-    """How an entry is read, and the keys of its quantity and its amount (empty if it has none)."""
+    """The reader of an entry, and the keys of its quantity and amount (empty if it has none)."""
 
     read: Callable[[Fields, str], Record | None]
     keys: tuple[str, str]
