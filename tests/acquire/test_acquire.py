@@ -1,4 +1,4 @@
-"""The door, identities, consents, channels and the cost of who comes through them."""
+"""Registration, identities, consents, channels and the cost of acquisition."""
 
 from __future__ import annotations
 
@@ -12,14 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from usance import cli
-from usance.acquire.attribution import Touch, attributed
-from usance.acquire.channels import SHIPPED, Channels, read_channels
+from usance.acquire.channels import SHIPPED, Channels, Touch, attributed_channel, read_channels
 from usance.acquire.consent import Consent, Purpose, in_force, read_consents
 from usance.acquire.documents import card_number, mrz_number, resident_number
 from usance.acquire.errors import ChannelError, DuplicateIdentity, IdentityError
-from usance.acquire.funnel import Event, Step, funnel
+from usance.acquire.funnel import Event, Step, acquisition_funnel
 from usance.acquire.identity import CardRegister, IdentityPort, LocalIdentity, Person
-from usance.acquire.registration import Door
+from usance.acquire.registration import UserRegister
 from usance.base.codes import Product
 from usance.base.errors import UsanceError
 
@@ -98,21 +97,21 @@ def test_the_local_identity_says_what_is_wrong() -> None:
 
 
 def test_a_duplicate_is_caught_however_it_is_written() -> None:
-    door = Door(b"k")
-    assert door.register(ADA, ON, channel=1, region=11).user_id == 1
+    users = UserRegister(b"k")
+    assert users.register(ADA, ON, channel=1, region=11).user_id == 1
     again = Person("ada ", " 11010519491231002x", "138 0000 0000")
     with pytest.raises(DuplicateIdentity, match="user 1"):
-        door.register(again, ON, channel=2, region=11)
+        users.register(again, ON, channel=2, region=11)
     renewed = Person("ADA", resident("11010519900101001"), "138 0000 0000")
-    second = door.register(renewed, ON, channel=2, region=11)
-    assert (second.user_id, second.looks_like) == (2, (1,))
+    second = users.register(renewed, ON, channel=2, region=11)
+    assert (second.user_id, second.possible_duplicates) == (2, (1,))
     with pytest.raises(IdentityError):
-        door.register(Person("Bo", "123", "1"), ON, channel=1, region=1)
+        users.register(Person("Bo", "123", "1"), ON, channel=1, region=1)
     # What was refused took no number.
     third = Person("Bo", resident("11010519900101002"), "1")
-    assert door.register(third, ON, channel=1, region=1).user_id == 3
-    assert door.table().column("user_id").to_pylist() == [1, 2, 3]
-    assert "110105" not in repr(vars(door))
+    assert users.register(third, ON, channel=1, region=1).user_id == 3
+    assert users.table().column("user_id").to_pylist() == [1, 2, 3]
+    assert "110105" not in repr(vars(users))
 
 
 def moment(minute: int) -> datetime:
@@ -178,8 +177,8 @@ def test_attribution_by_rule_and_window(tmp_path: Path, rule: str, wanted: int) 
     now = datetime(2024, 6, 30, tzinfo=UTC)
     days = [(3, 31), (4, 20), (2, 3), (1, 1), (3, -1)]
     touches = [Touch("v", channel, now - timedelta(days=ago)) for channel, ago in days]
-    assert attributed(known, touches, now, own=1) == wanted
-    assert attributed(known, touches[:1], now, own=1) == 1
+    assert attributed_channel(known, touches, now, default=1) == wanted
+    assert attributed_channel(known, touches[:1], now, default=1) == 1
 
 
 EVENTS = """channel,user_id,event,on,amount
@@ -232,7 +231,7 @@ ROWS = st.tuples(
 def test_a_user_counts_once_a_step(rows: list[tuple[int, int, Step, int]]) -> None:
     known = read_channels()
     events = [Event(c, u, s, ON + timedelta(days=d)) for c, u, s, d in rows]
-    found = funnel(known, events).by_channel
+    found = acquisition_funnel(known, events).by_channel
     for step in Step:
         users = {event.user_id for event in events if event.step is step}
         assert sum(cell.counts[step.value] for cell in found.values()) == len(users)

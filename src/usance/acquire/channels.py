@@ -9,8 +9,9 @@ r"""Channels as dated data: own app, embedded partners, agents, campaigns, with 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, datetime, timedelta
 from enum import Enum
 from functools import partial
 from pathlib import Path
@@ -45,7 +46,7 @@ class ChannelKind(Enum):
     CAMPAIGN = "campaign"
 
 
-class Rule(Enum):
+class AttributionRule(Enum):
     """The attribution rule for a user who came through several channels."""
 
     FIRST_TOUCH = "first_touch"
@@ -95,7 +96,7 @@ class Channels:
     """Every channel with its history, and how users are attributed."""
 
     entries: tuple[Channel, ...]
-    rule: Rule
+    rule: AttributionRule
     window_days: int
     currency: str
 
@@ -125,16 +126,44 @@ class Channels:
         return ""
 
 
+@dataclass(frozen=True, slots=True)
+class Touch:
+    """A visitor came through a channel."""
+
+    visitor: str
+    channel: int
+    at: datetime
+
+
+def attributed_channel(
+    channels: Channels, touches: Iterable[Touch], registered_at: datetime, default: int
+) -> int:
+    """The channel of a user by the visitor's touches; `default` if none is inside the window."""
+    first = registered_at - timedelta(days=channels.window_days)
+    inside = sorted(
+        (touch for touch in touches if first <= touch.at <= registered_at),
+        key=lambda touch: touch.at,
+    )
+    if not inside:
+        return default
+    if channels.rule is AttributionRule.FIRST_TOUCH:
+        return inside[0].channel
+    if channels.rule is AttributionRule.LAST_PAID:
+        paid = [t for t in inside if channels.at(t.channel, t.at.date()).contract.is_paid]
+        return (paid or inside)[-1].channel
+    return inside[-1].channel
+
+
 def read_channels(path: Path | str = SHIPPED) -> Channels:
     """The channels of a file, or everything that is wrong with them."""
     problems: list[UsanceError] = []
     places = document_places(str(path), partial(read_text, path))
     given = Fields(read_document(path), places, problems)
     currency = given.take("currency", text) or "CNY"
-    rule, window = Rule.LAST_TOUCH, 30
+    rule, window = AttributionRule.LAST_TOUCH, 30
     attribution = given.inner("attribution")
     if attribution is not None:
-        rule = attribution.need_or_none("rule", one_of(Rule)) or rule
+        rule = attribution.need_or_none("rule", one_of(AttributionRule)) or rule
         window = attribution.need_or_none("window_days", whole_of(1, 3650)) or window
         attribution.close()
     listed = given.each("channels")

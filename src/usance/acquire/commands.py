@@ -31,11 +31,10 @@ def funnel(
 ) -> None:
     """Count events by channel, cohort and day, with the cost of each approved user."""
     from usance.acquire.channels import SHIPPED, read_channels
-    from usance.acquire.funnel import funnel as counted
-    from usance.acquire.funnel import read_events
+    from usance.acquire.funnel import acquisition_funnel, read_events
 
     known = read_channels(channels or SHIPPED)
-    found = counted(known, read_events(events, known)).as_dict()
+    found = acquisition_funnel(known, read_events(events, known)).as_dict()
     if as_json:
         print_json(found)
         return

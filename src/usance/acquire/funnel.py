@@ -61,7 +61,7 @@ class Event:
 
 
 @dataclass
-class Cell:
+class FunnelCell:
     """One channel, cohort or day: how many came how far, and what it cost."""
 
     counts: Counter[str] = field(default_factory=Counter)
@@ -81,9 +81,9 @@ class Cell:
 class Funnel:
     """Cells by channel, by channel and cohort, and by channel and day."""
 
-    by_channel: Mapping[tuple[str], Cell]
-    by_cohort: Mapping[tuple[str, str], Cell]
-    by_day: Mapping[tuple[str, str], Cell]
+    by_channel: Mapping[tuple[str], FunnelCell]
+    by_cohort: Mapping[tuple[str, str], FunnelCell]
+    by_day: Mapping[tuple[str, str], FunnelCell]
 
     def as_dict(self) -> dict[str, list[dict[str, Any]]]:
         """The three tables for `--json`."""
@@ -104,10 +104,10 @@ def read_events(path: Path | str, channels: Channels) -> list[Event]:
     found: dict[int, Event] = {}
     for line, row in read_csv(path):
         where = f"{path} line {line}"
-        lacking = [name for name in COLUMNS[:4] if name not in row]
-        if lacking:
+        missing = [name for name in COLUMNS[:4] if name not in row]
+        if missing:
             fix = f"Give the columns {', '.join(COLUMNS)}"
-            raise ChannelError(f"has no column {lacking[0]}", where=str(path), fix=fix)
+            raise ChannelError(f"has no column {missing[0]}", where=str(path), fix=fix)
         try:
             found[line] = _event(row, channels, where)
         except UsanceError as error:
@@ -149,13 +149,13 @@ def _event(row: Mapping[str, str], channels: Channels, where: str) -> Event:
     return Event(number, user, step, on, read)
 
 
-def funnel(channels: Channels, events: Iterable[Event]) -> Funnel:
+def acquisition_funnel(channels: Channels, events: Iterable[Event]) -> Funnel:
     """Count and cost events; each user counts once a step, and pays for one approval."""
     rows = sorted(events, key=lambda event: (event.on, [*Step].index(event.step)))
     cohort = {e.user_id: f"{e.on:%Y-%m}" for e in reversed(rows) if e.step is Step.REGISTERED}
-    by_channel: defaultdict[Any, Cell] = defaultdict(Cell)
-    by_cohort: defaultdict[Any, Cell] = defaultdict(Cell)
-    by_day: defaultdict[Any, Cell] = defaultdict(Cell)
+    by_channel: defaultdict[Any, FunnelCell] = defaultdict(FunnelCell)
+    by_cohort: defaultdict[Any, FunnelCell] = defaultdict(FunnelCell)
+    by_day: defaultdict[Any, FunnelCell] = defaultdict(FunnelCell)
     seen: set[tuple[int, Step]] = set()
     for event in rows:
         repeated = event.step not in (Step.CLICK, Step.INCOME)

@@ -8,7 +8,7 @@ a score by whoever compared the pictures.
 >>> person = Person("Ada", "11010519491231002X", "13800000000", "6222021234567894")
 >>> register = CardRegister.of([person], key=b"secret")
 >>> LocalIdentity(register).check(person, face_match_ppm=930_000, on=date(2024, 6, 30))
-Checked(document_valid=True, face_match_ppm=930000, card_check='match', age_years=74, notes=())
+IdentityCheck(document_valid=True, face_match_ppm=930000, card_check='match', age_years=74, notes=())
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Person:
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
+class IdentityCheck:
     """The findings of a provider; the names are those of the flow's inputs."""
 
     document_valid: bool
@@ -51,12 +51,12 @@ class Checked:
 class IdentityPort(Protocol):
     """Anyone who can check an identity."""
 
-    def check(self, person: Person, face_match_ppm: int | None, on: date) -> Checked:
+    def check(self, person: Person, face_match_ppm: int | None, on: date) -> IdentityCheck:
         """Check a person on a day; `face_match_ppm` is None if no picture was taken."""
         ...
 
 
-def blind(key: bytes, *parts: str) -> str:
+def blind_index(key: bytes, *parts: str) -> str:
     """A keyed hash of normalised parts: equal for equal people, and says nothing else."""
     if not key:
         raise IdentityError("the key is empty", where="blind index", fix="Give a secret key")
@@ -74,11 +74,11 @@ class CardRegister:
     @classmethod
     def of(cls, people: Iterable[Person], key: bytes) -> CardRegister:
         """A register of known holders."""
-        return cls(key, {blind(key, each.card): _factors(key, each) for each in people})
+        return cls(key, {blind_index(key, each.card): _factors(key, each) for each in people})
 
     def check(self, person: Person) -> str:
         """`match`, `mismatch`, or `not_checked` for a card nobody knows."""
-        holder = self.holders.get(blind(self.key, person.card))
+        holder = self.holders.get(blind_index(self.key, person.card))
         if holder is None:
             return "not_checked"
         return "match" if hmac.compare_digest(holder, _factors(self.key, person)) else "mismatch"
@@ -90,7 +90,7 @@ class LocalIdentity:
 
     register: CardRegister
 
-    def check(self, person: Person, face_match_ppm: int | None, on: date) -> Checked:
+    def check(self, person: Person, face_match_ppm: int | None, on: date) -> IdentityCheck:
         """Check a person by check digits and the register."""
         notes: list[str] = []
         age, valid = 0, True
@@ -108,7 +108,7 @@ class LocalIdentity:
         if not NO_FACE <= face <= PPM:
             fix = f"Give 0 to {PPM}, or nothing"
             raise IdentityError(f"a match of {face}", where="face_match_ppm", fix=fix)
-        return Checked(valid, face, self._card(person, notes), age, tuple(notes))
+        return IdentityCheck(valid, face, self._card(person, notes), age, tuple(notes))
 
     def _card(self, person: Person, notes: list[str]) -> str:
         if not person.card:
@@ -122,4 +122,4 @@ class LocalIdentity:
 
 
 def _factors(key: bytes, person: Person) -> str:
-    return blind(key, person.name, person.document, person.card, person.phone)
+    return blind_index(key, person.name, person.document, person.card, person.phone)
