@@ -7,8 +7,9 @@ a score by whoever compared the pictures.
 >>> from datetime import date
 >>> person = Person("Ada", "11010519491231002X", "13800000000", "6222021234567894")
 >>> register = CardRegister.of([person], key=b"secret")
->>> LocalIdentity(register).check(person, face_match_ppm=930_000, on=date(2024, 6, 30))
-IdentityCheck(document_valid=True, face_match_ppm=930000, card_check='match', age_years=74, notes=())
+>>> found = LocalIdentity(register).check(person, face_match_ppm=930_000, on=date(2024, 6, 30))
+>>> found.document_valid, found.card_check, found.age_years
+(True, 'match', 74)
 """
 
 from __future__ import annotations
