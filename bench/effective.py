@@ -8,7 +8,7 @@ import numpy as np
 
 from bench.portfolio import FIRST_DUE, portfolio
 from bench.report import Report, best_seconds
-from usance.books.effective_interest.columns import Survival, effective_rates, fees_earned
+from usance.books.effective_interest.loans import Survival, effective_rates, fees_earned
 
 MILLION = 1_000_000
 

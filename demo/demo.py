@@ -28,7 +28,7 @@ from usance.books.closed_books import ClosedBooks
 from usance.books.loans.journal import loan_journal
 from usance.books.periods import parse_close_period
 from usance.books.sample import sample_book
-from usance.books.statements.matrix import COLUMNS
+from usance.books.statements.ifrs_reconciliation import COLUMNS
 from usance.loan import CONVENTIONS, Fact, FactColumns, TermColumns, Terms, replay, replay_columns
 from usance.loan.batch import schedule_columns
 from usance.loan.table_rows import view_values

@@ -9,12 +9,12 @@ from typing import Any
 from usance.base.codes import Currency, IfrsAdjustment
 from usance.books.chart import load_chart
 from usance.books.group.entities import Entities, parse_entities
-from usance.books.group.exchange import Rates
-from usance.books.group.facts import GroupFact, fact, visible
-from usance.books.group.kinds import GroupKind
-from usance.books.group.ledger import group_lines
+from usance.books.group.exchange_rates import Rates
+from usance.books.group.fact_kinds import GroupFactKind
+from usance.books.group.facts import GroupFact, fact, visible_facts
 from usance.books.group.lines import GroupLines
-from usance.books.statements.closing import closing_ledger
+from usance.books.group.posting import group_lines
+from usance.books.statements.closing_entries import closing_ledger
 from usance.books.statements.consolidation import GroupBooks
 from usance.books.statements.ledger import Ledger
 
@@ -50,7 +50,7 @@ class Facts:
         self.facts: list[GroupFact] = []
 
     def say(
-        self, entity: int, kind: GroupKind, on: date, minor: int = 0, **detail: Any
+        self, entity: int, kind: GroupFactKind, on: date, minor: int = 0, **detail: Any
     ) -> GroupFact:
         """State one more."""
         stated = fact(len(self.facts) + 1, entity, kind, on, KNOWN, minor, **detail)
@@ -61,7 +61,7 @@ class Facts:
         """State the rates of exchange."""
         for currency, rows in RATES.items():
             for on, rate in rows:
-                self.say(PARENT, GroupKind.EXCHANGE_RATE, on, currency=currency, rate=rate)
+                self.say(PARENT, GroupFactKind.EXCHANGE_RATE, on, currency=currency, rate=rate)
         return self
 
 
@@ -94,10 +94,10 @@ def closed(
     before = GroupLines.of(())
     for number, day in enumerate(ends):
         lines = group_lines(facts, entities, day, LATER)
-        rates = Rates.of(visible(facts, day, LATER), entities.currency)
+        rates = Rates.of(visible_facts(facts, day, LATER), entities.currency)
         own = [loans[number]] if number < len(loans) else []
         ledger = Ledger.joined([ledger, *own, Ledger.of_group(lines - before, day)])
-        added, _ = closing_ledger(ledger, visible(facts, day, LATER), entities, rates, day)
+        added, _ = closing_ledger(ledger, visible_facts(facts, day, LATER), entities, rates, day)
         ledger, before = Ledger.joined([ledger, added]), lines
     return GroupBooks(ledger, entities, Rates.of(facts, entities.currency))
 

@@ -19,8 +19,8 @@ from tests.books.group_books import (
     with_rates,
 )
 from usance.base.codes import Currency
+from usance.books.group.fact_kinds import GroupFactKind as K
 from usance.books.group.facts import GroupFact
-from usance.books.group.kinds import GroupKind as K
 
 MINOR = st.integers(1, 10**9)
 DAYS = st.integers(1, 365).map(lambda n: OPENED + timedelta(days=n))

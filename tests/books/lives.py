@@ -22,7 +22,7 @@ import numpy as np
 from usance.base.arrays import I32, I64, Bools
 from usance.base.codes import Component, FactKind, FundingModel
 from usance.base.dates import to_day
-from usance.books.effective_interest.columns import effective_rates
+from usance.books.effective_interest.loans import effective_rates
 from usance.books.loans.measurement import LoanColumns
 from usance.loan.batch import ScheduleColumns, Views, replay_columns, schedule_columns
 from usance.loan.columns import FactColumns, TermColumns

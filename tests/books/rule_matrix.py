@@ -17,8 +17,8 @@ from usance.base.codes import FundingModel, IfrsAdjustment
 from usance.base.dates import to_month
 from usance.base.parameters import Parameters
 from usance.books.chart import Account, load_chart
-from usance.books.effective_interest.columns import Survival
 from usance.books.effective_interest.expected_lives import ExpectedLives
+from usance.books.effective_interest.loans import Survival
 from usance.books.kernel.policy_layout import IFRS_CONTINGENT, IFRS_LOANS, RATE_COUNT
 from usance.books.loans.amounts import AMOUNTS
 from usance.books.policies import Policies

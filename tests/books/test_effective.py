@@ -19,9 +19,13 @@ from usance.base.arrays import u64
 from usance.base.dates import from_day, to_day
 from usance.base.errors import InputError, Problems
 from usance.base.money import half_up
-from usance.books.effective_interest.columns import Survival, effective_rates, fees_earned
 from usance.books.effective_interest.contract import NoEffectiveRate
-from usance.books.effective_interest.loan import loan_at_amortised_cost
+from usance.books.effective_interest.loans import (
+    Survival,
+    effective_rates,
+    fees_earned,
+    loan_at_amortised_cost,
+)
 from usance.books.kernel.effective import discount, fee_earned, high_product, level_of
 from usance.loan.columns import TermColumns
 from usance.loan.convention import CONVENTIONS

@@ -15,8 +15,8 @@ from usance.base.book import Book
 from usance.base.codes import FactKind, FundingModel
 from usance.books.close.checklist import close
 from usance.books.close.closes import reopen
-from usance.books.effective_interest.columns import Survival, effective_rates, fees_earned
 from usance.books.effective_interest.expected_lives import ExpectedLives, expected_lives
+from usance.books.effective_interest.loans import Survival, effective_rates, fees_earned
 from usance.books.loans.amounts import SUBLEDGER
 from usance.books.periods import parse_close_period
 from usance.loan import Fact, Terms, schedule

@@ -12,8 +12,8 @@ from tests.books.worked import DRAWN, KNOWN, Worked, drawn
 from usance.base.codes import Currency, FundingModel
 from usance.base.columns import make
 from usance.books.exports import trial_balance
+from usance.books.group.fact_kinds import GroupFactKind as K
 from usance.books.group.facts import GroupFact, fact, table_of_facts
-from usance.books.group.kinds import GroupKind as K
 from usance.books.group.receivables import LoanFees, unpaid_of_loans
 from usance.loan import Terms
 

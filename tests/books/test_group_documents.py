@@ -24,9 +24,9 @@ from usance.books.errors import PeriodError, RuleError, Unbalanced
 from usance.books.group.checks import locked_problems
 from usance.books.group.documents import parse_facts, read_facts
 from usance.books.group.entities import parse_entities, read_entities
+from usance.books.group.fact_kinds import GroupFactKind
+from usance.books.group.fact_schemas import FACT_SCHEMAS
 from usance.books.group.facts import GroupFact, fact, facts_of_table, table_of_facts
-from usance.books.group.forms import FORMS
-from usance.books.group.kinds import GroupKind
 from usance.books.group.rules import load_group_rules
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -112,21 +112,21 @@ facts:
 
 def test_a_wrong_table_names_its_facts() -> None:
     facts = Facts()
-    facts.say(PLATFORM, GroupKind.SUBSIDY, date(2024, 1, 1), 5)
-    facts.say(PLATFORM, GroupKind.COST_INCURRED, date(2024, 1, 1), 5, function="marketing")
+    facts.say(PLATFORM, GroupFactKind.SUBSIDY, date(2024, 1, 1), 5)
+    facts.say(PLATFORM, GroupFactKind.COST_INCURRED, date(2024, 1, 1), 5, function="marketing")
     table = table_of_facts(facts.facts)
     bad = table.set_column(2, "kind", pa.array([999, 50], pa.int16()))
     bad = bad.set_column(9, "detail", pa.array(["{}", '{"function": "cash"'], pa.string()))
     with pytest.raises(Problems) as caught:
         facts_of_table(bad)
     found = said(caught.value)
-    assert found[0].startswith("group fact 1: 999 is not a valid GroupKind")
+    assert found[0].startswith("group fact 1: 999 is not a valid GroupFactKind")
     assert found[1].startswith("group fact 2, detail line 1")
 
 
 def manual(*lines: dict[str, object]) -> list[GroupFact]:
     facts = Facts()
-    facts.say(PLATFORM, GroupKind.MANUAL_ENTRY, date(2024, 1, 31), actor="controller",
+    facts.say(PLATFORM, GroupFactKind.MANUAL_ENTRY, date(2024, 1, 31), actor="controller",
               reason="correction", lines=list(lines))  # fmt: skip
     return facts.facts
 
@@ -172,9 +172,9 @@ def test_an_entry_to_an_unknown_account_is_refused_when_it_is_stated() -> None:
 
 def test_an_entry_into_a_locked_period_is_refused() -> None:
     lines = [{"account": "prepaid", "amount": 5}, {"account": "accrued", "amount": -5}]
-    late = fact(7, PLATFORM, GroupKind.MANUAL_ENTRY, date(2024, 1, 31), LATER, actor="c",
+    late = fact(7, PLATFORM, GroupFactKind.MANUAL_ENTRY, date(2024, 1, 31), LATER, actor="c",
                 reason="r", lines=lines)  # fmt: skip
-    early = fact(8, PLATFORM, GroupKind.MANUAL_ENTRY, date(2024, 1, 31), KNOWN, actor="c",
+    early = fact(8, PLATFORM, GroupFactKind.MANUAL_ENTRY, date(2024, 1, 31), KNOWN, actor="c",
                  reason="r", lines=lines)  # fmt: skip
     (problem,) = locked_problems(
         [late, early], date(2024, 3, 31), datetime(2024, 4, 10, tzinfo=UTC)
@@ -191,14 +191,14 @@ def test_every_kind_that_posts_has_a_rule() -> None:
         "shares_reserved", "programme_opened", "fees_history", "share_price",
     }  # fmt: skip
     ruled = {rule.amount for rule in load_group_rules()}
-    assert {kind.label for kind in GroupKind} - ruled == silent
-    assert set(FORMS) == set(GroupKind)
+    assert {kind.label for kind in GroupFactKind} - ruled == silent
+    assert set(FACT_SCHEMAS) == set(GroupFactKind)
     assert GROUP.platform.number == PLATFORM
 
 
 def test_the_reference_names_every_kind_and_key() -> None:
     page = (ROOT / "docs" / "reference" / "group-facts.md").read_text(encoding="utf-8")
-    for kind, form in FORMS.items():
+    for kind, form in FACT_SCHEMAS.items():
         listed = [row for row in page.splitlines() if row.startswith("|")]
         rows = [row for row in listed if f"`{kind.label}`" in row.split("|")[2]]
         assert len(rows) == 1, kind.label

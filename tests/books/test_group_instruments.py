@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from tests.books.group_books import LENDING, PLATFORM, TRUST, Facts, amounts, books_by, closed
 from usance.base.codes import Currency
 from usance.base.errors import Problems, UsanceError
+from usance.books.group.fact_kinds import GroupFactKind as K
 from usance.books.group.instruments import Instrument
-from usance.books.group.kinds import GroupKind as K
 from usance.books.statements.cash import cash_flows
 
 BEGUN = date(2020, 12, 31)

@@ -15,13 +15,13 @@ from tests.books.group_strategies import days, group_histories
 from usance.base.codes import Currency, IfrsAdjustment
 from usance.books.chart import load_chart
 from usance.books.group.entities import Entities
-from usance.books.group.exchange import Rates
-from usance.books.group.facts import GroupFact, fact, facts_of_table, table_of_facts, visible
-from usance.books.group.kinds import GroupKind
-from usance.books.group.ledger import group_lines
+from usance.books.group.exchange_rates import Rates
+from usance.books.group.fact_kinds import GroupFactKind
+from usance.books.group.facts import GroupFact, fact, facts_of_table, table_of_facts, visible_facts
 from usance.books.group.lines import GroupLines
+from usance.books.group.posting import group_lines
 from usance.books.statements.cash import cash_flows
-from usance.books.statements.closing import closing_ledger
+from usance.books.statements.closing_entries import closing_ledger
 from usance.books.statements.consolidation import GroupBooks
 from usance.books.statements.controls import group_controls
 from usance.books.statements.ledger import Ledger
@@ -63,7 +63,7 @@ def test_order_of_facts_and_entities_does_not_matter(
 @settings(max_examples=25)
 def test_facts_reversed_leave_nothing(facts: list[GroupFact]) -> None:
     undone = [
-        fact(10_000 + each.fact_id, each.entity, GroupKind.REVERSED, each.effective_on, KNOWN,
+        fact(10_000 + each.fact_id, each.entity, GroupFactKind.REVERSED, each.effective_on, KNOWN,
              fact=each.fact_id)
         for each in facts
     ]  # fmt: skip
@@ -93,7 +93,7 @@ def test_facts_survive_their_table(facts: list[GroupFact]) -> None:
 def test_every_control_holds_at_every_close(facts: list[GroupFact]) -> None:
     books = closed(facts)
     for start, end in zip((OPENED, *ENDS), ENDS, strict=False):
-        found = group_controls(books, visible(facts, end, LATER), start, end)
+        found = group_controls(books, visible_facts(facts, end, LATER), start, end)
         assert {name: problems for name, problems in found.items() if problems} == {}
 
 
@@ -162,17 +162,23 @@ def test_facts_known_late_fall_into_the_open_close(
     """Costs and settlements booked quarters after they were true: the last close has them all."""
     late = [
         replace(each, booked_at=KNOWN + lateness[n % 60] * timedelta(days=91))
-        if each.kind in (GroupKind.COST_INCURRED, GroupKind.COST_PAID, GroupKind.GROUP_TRANSFER,
-                         GroupKind.BANK_INTEREST, GroupKind.EXCHANGE_RATE)
+        if each.kind
+        in (
+            GroupFactKind.COST_INCURRED,
+            GroupFactKind.COST_PAID,
+            GroupFactKind.GROUP_TRANSFER,
+            GroupFactKind.BANK_INTEREST,
+            GroupFactKind.EXCHANGE_RATE,
+        )
         and each.effective_on > date(2023, 6, 1)
         else each
         for n, each in enumerate(facts)
-    ]  # fmt: skip
+    ]
     ledger, before = Ledger.joined([]), GroupLines.of(())
     for number, day in enumerate(ENDS):
         known_at = KNOWN + number * timedelta(days=91)
         now = group_lines(late, GROUP, day, known_at)
-        seen = visible(late, day, known_at)
+        seen = visible_facts(late, day, known_at)
         rates = Rates.of(seen, GROUP.currency)
         ledger = Ledger.joined([ledger, Ledger.of_group(now - before, day)])
         added, _ = closing_ledger(ledger, seen, GROUP, rates, day)

@@ -13,8 +13,8 @@ from usance.base.dates import parse_month
 from usance.base.errors import UsanceError
 from usance.books.errors import PeriodError, Unbalanced
 from usance.books.group.checks import group_fact_problems
+from usance.books.group.fact_kinds import GroupFactKind as K
 from usance.books.group.facts import GroupFact, fact, facts_of_table, table_of_facts
-from usance.books.group.kinds import GroupKind as K
 
 LINES = [{"account": "prepaid", "amount": 5}, {"account": "accrued", "amount": -5}]
 CLOSED_AT = datetime(2024, 4, 10, tzinfo=UTC)

@@ -22,17 +22,17 @@ from tests.books.group_books import (
     with_rates,
 )
 from usance.base.codes import IfrsAdjustment
-from usance.books.group.facts import visible
-from usance.books.group.kinds import GroupKind
+from usance.books.group.fact_kinds import GroupFactKind
+from usance.books.group.facts import visible_facts
 from usance.books.group.tax import (
     TaxYear,
     deferred,
     load_differences,
     profit_before_tax,
     rate_reconciliation,
-    temporary,
+    temporary_differences,
 )
-from usance.books.statements.closing import tax_years
+from usance.books.statements.closing_entries import tax_years
 
 # Cumulative balances of the worked loan A2 at its closes (31 Dec, 31 Mar, 30 Jun).
 A2 = [
@@ -107,15 +107,15 @@ def test_current_and_deferred_tax_together_are_the_rate_on_profit(
     exact = rate * (year.profit + year.permanent_minor)
     assert abs((year.current + change) * 1_000_000 - exact) <= 2_500_000
     assert year.profit == -minors[0]
-    assert temporary(now) == sum(minors[4:])
+    assert temporary_differences(now) == sum(minors[4:])
 
 
 def test_tax_is_cumulative_within_the_year_and_starts_again() -> None:
     facts = Facts()
     for month, minor in ((2, 33), (5, 34), (8, -20)):
-        facts.say(LENDING, GroupKind.SUNDRY, date(2024, month, 1), minor)
-    facts.say(LENDING, GroupKind.SUNDRY, date(2025, 2, 1), 2)
-    facts.say(LENDING, GroupKind.PERMANENT_DIFFERENCE, date(2024, 5, 1), 10, reason="meals")
+        facts.say(LENDING, GroupFactKind.SUNDRY, date(2024, month, 1), minor)
+    facts.say(LENDING, GroupFactKind.SUNDRY, date(2025, 2, 1), 2)
+    facts.say(LENDING, GroupFactKind.PERMANENT_DIFFERENCE, date(2024, 5, 1), 10, reason="meals")
     books = closed(facts.facts, [*ENDS, date(2025, 3, 31)])
     due = [books.at(day).amount("income_tax") for day in (*ENDS, date(2025, 3, 31))]
     # 25 % of 33, 67 + 10, 47 + 10 twice, and in the new year of 49 + 10, half up.
@@ -126,9 +126,9 @@ def test_tax_is_cumulative_within_the_year_and_starts_again() -> None:
 def test_profits_kept_for_a_payout_are_taxed_when_they_are_paid_out() -> None:
     """25 % of 1,000.00 is tax, 10 % of the 750.00 left will be withheld."""
     facts = Facts()
-    facts.say(LENDING, GroupKind.SUNDRY, date(2024, 2, 1), 1_000_00)
-    facts.say(LENDING, GroupKind.GROUP_DIVIDEND, date(2024, 5, 1), 400_00, to=PLATFORM)
-    facts.say(LENDING, GroupKind.WITHHOLDING, date(2024, 5, 1), 40_00)
+    facts.say(LENDING, GroupFactKind.SUNDRY, date(2024, 2, 1), 1_000_00)
+    facts.say(LENDING, GroupFactKind.GROUP_DIVIDEND, date(2024, 5, 1), 400_00, to=PLATFORM)
+    facts.say(LENDING, GroupFactKind.WITHHOLDING, date(2024, 5, 1), 40_00)
     books = closed(facts.facts, ENDS[:2])
     assert books.at(ENDS[0]).amount("deferred_tax_liability") == -75_00
     # 750.00 - 40.00 withheld - 400.00 paid out leave 310.00.
@@ -138,11 +138,11 @@ def test_profits_kept_for_a_payout_are_taxed_when_they_are_paid_out() -> None:
 
 def test_the_rate_is_explained_to_the_last_cent() -> None:
     facts = Facts()
-    facts.say(PLATFORM, GroupKind.SUNDRY, date(2024, 2, 1), 1_000_00)
-    facts.say(LENDING, GroupKind.SUNDRY, date(2024, 2, 1), 300_01)
-    facts.say(LENDING, GroupKind.PERMANENT_DIFFERENCE, date(2024, 2, 1), 20_00, reason="fines")
+    facts.say(PLATFORM, GroupFactKind.SUNDRY, date(2024, 2, 1), 1_000_00)
+    facts.say(LENDING, GroupFactKind.SUNDRY, date(2024, 2, 1), 300_01)
+    facts.say(LENDING, GroupFactKind.PERMANENT_DIFFERENCE, date(2024, 2, 1), 20_00, reason="fines")
     books = closed(facts.facts, ENDS[:1])
-    seen = visible(facts.facts, ENDS[0], LATER)
+    seen = visible_facts(facts.facts, ENDS[0], LATER)
     years = tax_years(books.ledger, seen, GROUP, books.rates, ENDS[0])
     end = books.at(ENDS[0])
     expense = end.amount("income_tax") + end.amount("deferred_tax")
@@ -153,7 +153,7 @@ def test_the_rate_is_explained_to_the_last_cent() -> None:
 
 def test_outside_holders_bear_their_share() -> None:
     facts = with_rates()
-    facts.say(OVERSEAS, GroupKind.SUNDRY, date(2024, 2, 1), -1_000_00)
+    facts.say(OVERSEAS, GroupFactKind.SUNDRY, date(2024, 2, 1), -1_000_00)
     books = closed(facts.facts, ENDS[:1])
     end = books.at(ENDS[0])
     lost = end.amount("other_income") + end.amount("income_tax") + end.amount("exchange_result")
@@ -179,7 +179,7 @@ def test_vat_is_paid_on_the_fifteenth_after_its_period() -> None:
     """The worked loan C: 8.07 on 15 January, 1.32 on 15 April, 1.82 on 15 July."""
     facts = Facts()
     facts.say(
-        PLATFORM, GroupKind.OPENING_BALANCE, OPENED,
+        PLATFORM, GroupFactKind.OPENING_BALANCE, OPENED,
         lines=[{"account": "other_tax_payable", "amount": "-8.07"},
                {"account": "retained_earnings", "amount": "8.07"}],
     )  # fmt: skip
@@ -209,7 +209,7 @@ def test_deferred_tax_of_the_opening_is_taken_as_given() -> None:
     facts = Facts()
     rows = {"loan_allowance": -100, "contract_assets": 40, "deferred_tax_asset": 50, "cash": 10}
     sides = [{"account": name, "amount": amount} for name, amount in rows.items()]
-    facts.say(GUARANTEE, GroupKind.OPENING_BALANCE, OPENED, lines=sides)
+    facts.say(GUARANTEE, GroupFactKind.OPENING_BALANCE, OPENED, lines=sides)
     loans = [lines_of({"loan_allowance": -8_00, "loan_provision": 8_00}, GUARANTEE, ENDS[0])]
     end = closed(facts.facts, ENDS[:1], loans).at(ENDS[0])
     assert end.amount("deferred_tax_asset") == 52_00

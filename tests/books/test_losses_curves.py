@@ -15,15 +15,15 @@ from usance.base.rates import PPB
 from usance.books.losses.assumptions import Assumptions, Claim, Framework
 from usance.books.losses.curves import (
     Curve,
-    complete,
+    completed_curve,
     curve_problems,
+    development_factor,
     increments,
     lifetime,
-    scale,
-    seen_curve,
+    observed_curve,
 )
 from usance.books.losses.errors import ScenarioError
-from usance.books.losses.macro import Drivers, Scenario, factors, scenario_problems
+from usance.books.losses.macro import Drivers, Scenario, macro_factors, scenario_problems
 
 curves = st.lists(st.integers(0, 60_000_000), min_size=1, max_size=30).map(
     lambda steps: tuple(np.minimum(np.cumsum(steps), PPB).tolist())
@@ -34,7 +34,7 @@ def seen_of(book: LossBook, segment: int, window: int, minimum: int) -> list[Fra
     triangle = book.triangle
     defaulted = triangle.compensated_minor[segment] + triangle.charged_off_minor[segment]
     at_end = triangle.originated_minor[segment, np.arange(len(triangle.cohorts)), triangle.limits]
-    return seen_curve(defaulted, at_end, triangle.limits, window=window, minimum=minimum)
+    return observed_curve(defaulted, at_end, triangle.limits, window=window, minimum=minimum)
 
 
 @given(loss_books(), st.integers(1, 30), st.integers(1, 5))
@@ -63,7 +63,7 @@ def test_the_seen_curve_is_the_vintages_average_month_by_month(
 
 @given(curves)
 def test_without_history_the_curve_is_the_given_one(prior: Curve) -> None:
-    assert complete(prior, []) == prior
+    assert completed_curve(prior, []) == prior
     assert sum(increments(prior)) == prior[-1]
 
 
@@ -71,7 +71,7 @@ def test_without_history_the_curve_is_the_given_one(prior: Curve) -> None:
 def test_a_completed_curve_begins_as_seen_and_never_falls(prior: Curve, steps: list[int]) -> None:
     seen = [Fraction(int(each), PPB) for each in np.cumsum(steps)]
     seen = [min(each, Fraction(1)) for each in seen]
-    curve = complete(prior, seen)
+    curve = completed_curve(prior, seen)
     assert len(curve) == max(len(prior), len(seen))
     assert curve[: len(seen)] == tuple(int(each * PPB) for each in seen)
     assert not curve_problems([(value, "") for value in curve])
@@ -89,7 +89,7 @@ def test_a_lifetime_lies_between_the_curve_and_the_vintages_own_pace(
         by_pace = seen * PPB * end / here
         assert min(by_curve, by_pace) <= found <= max(by_curve, by_pace)
     elif end:
-        assert found == seen * PPB + scale(curve, seen, age) * end
+        assert found == seen * PPB + development_factor(curve, seen, age) * end
 
 
 def test_a_vintage_on_its_curve_ends_where_the_curve_does() -> None:
@@ -114,22 +114,25 @@ DRIVERS = Drivers(Decimal(1), Decimal("0.02"), Decimal("-6.7"), Decimal("0.85"))
 
 def test_the_economy_holds_over_the_horizon_and_fades_after() -> None:
     worse = Scenario("worse", 1_000_000, (20_000,), (830_000,))
-    moved = factors((worse,), DRIVERS, horizon=3, reversion=4, months=9)
+    moved = macro_factors((worse,), DRIVERS, horizon=3, reversion=4, months=9)
     assert moved == (
         1_134_000_000, 1_134_000_000, 1_134_000_000,
         1_100_500_000, 1_067_000_000, 1_033_500_000, PPB, PPB, PPB,
     )  # fmt: skip
-    assert factors((worse,), DRIVERS, horizon=1, reversion=0, months=2) == (1_134_000_000, PPB)
-    assert factors((), DRIVERS, horizon=3, reversion=4, months=2) == (PPB, PPB)
+    assert macro_factors((worse,), DRIVERS, horizon=1, reversion=0, months=2) == (
+        1_134_000_000,
+        PPB,
+    )
+    assert macro_factors((), DRIVERS, horizon=3, reversion=4, months=2) == (PPB, PPB)
 
 
 def test_weights_mix_the_scenarios_and_no_month_goes_below_zero() -> None:
     good = Scenario("good", 250_000, (10_000, 20_000), (850_000,))
     bad = Scenario("bad", 750_000, (40_000, 20_000), (850_000,))
-    mixed = factors((good, bad), DRIVERS, horizon=2, reversion=1, months=2)
+    mixed = macro_factors((good, bad), DRIVERS, horizon=2, reversion=1, months=2)
     assert mixed == (PPB - 2_500_000 + 15_000_000, PPB)
     boom = Scenario("boom", 1_000_000, (20_000,), (1_000_000,))
-    assert factors((boom,), DRIVERS, horizon=1, reversion=1, months=1) == (0,)
+    assert macro_factors((boom,), DRIVERS, horizon=1, reversion=1, months=1) == (0,)
 
 
 def test_weights_that_do_not_sum_to_one_are_refused() -> None:
@@ -147,4 +150,4 @@ def test_shipped_curves_hold_the_interest_of_the_institution() -> None:
     given = assumptions()
     assert given.prior(Framework.US_GAAP, Claim.PAYOUT, 7)[-1] == 35_626_500
     assert given.prior(Framework.US_GAAP, Claim.CHARGE_OFF, 7)[-1] == 31_980_000
-    assert given.highest(Claim.PAYOUT) == Fraction(1015, 1000)
+    assert given.max_loss_rate(Claim.PAYOUT) == Fraction(1015, 1000)

@@ -18,10 +18,10 @@ from usance.base.columns import check_keys
 from usance.base.errors import UsanceError
 from usance.base.rates import PPB, to_ppb
 from usance.base.tables import table
-from usance.books.losses.assumptions import Assumptions, Claim, Framework, GivenCurve
+from usance.books.losses.assumptions import Assumptions, Claim, Framework, PolicyCurve
 from usance.books.losses.errors import ExposureError, OverlayError
-from usance.books.losses.estimate import estimate
 from usance.books.losses.estimates import NAMES, Estimates, pool_rates
+from usance.books.losses.estimation import estimate
 from usance.books.losses.exposures import Exposures
 from usance.books.losses.macro import Scenario
 from usance.books.losses.overlays import Overlay
@@ -151,7 +151,7 @@ def test_rates_come_back_from_the_stored_rows(book: LossBook) -> None:
 def test_both_frameworks_agree_on_curves_that_end_within_a_year(book: LossBook) -> None:
     """Staging alone gives nothing where twelve months are the lifetime."""
     short = tuple(min(month, 10) * 3_000_000 for month in range(12))
-    given_ = assumptions(shipped=(short, short), history_cohorts=99)
+    given_ = assumptions(default_curves=(short, short), history_cohorts=99)
     found = run(book, given_)
     for name in ("loan_allowance", "contingent"):
         for stage in (1, 2, 3):
@@ -166,7 +166,7 @@ def test_both_frameworks_agree_on_curves_that_end_within_a_year(book: LossBook) 
 def test_stage_1_has_the_losses_of_twelve_months_alone() -> None:
     curve = (0, *(month * 1_000_000 for month in range(1, 25)))
     given_ = assumptions(
-        shipped=(curve, curve), interest=Fraction(0), recovery=(Fraction(0),) * 2,
+        default_curves=(curve, curve), interest=Fraction(0), recovery=(Fraction(0),) * 2,
         ifrs_multiple=(Fraction(1),) * 2,
     )  # fmt: skip
     rates = run(one_pool(), given_).rates(np.array([1]), np.array([LAST]))[0]
@@ -186,7 +186,7 @@ def test_a_pool_whose_risk_has_doubled_leaves_stage_1() -> None:
     curve = (0, *(month * 1_000_000 for month in range(1, 25)))
     months = 2
     given_ = assumptions(
-        shipped=(curve, curve), interest=Fraction(0), recovery=(Fraction(0),) * 2,
+        default_curves=(curve, curve), interest=Fraction(0), recovery=(Fraction(0),) * 2,
         history_cohorts=99,
     )  # fmt: skip
     book = one_pool(months=months)
@@ -200,20 +200,23 @@ def test_a_pool_whose_risk_has_doubled_leaves_stage_1() -> None:
 
 def test_a_year_of_payouts_by_its_own_ifrs_curve() -> None:
     curve = (0, 5_000_000, 10_000_000)
-    own = GivenCurve(Framework.IFRS, Claim.PAYOUT, 1, date(2020, 1, 1), (0, 20_000_000), "board")
+    own = PolicyCurve(Framework.IFRS, Claim.PAYOUT, 1, date(2020, 1, 1), (0, 20_000_000), "board")
     given_ = assumptions(
-        shipped=(curve, curve), given=(own,), interest=Fraction(0), recovery=(Fraction(0),) * 2,
+        default_curves=(curve, curve),
+        policy_curves=(own,),
+        interest=Fraction(0),
+        recovery=(Fraction(0),) * 2,
         ifrs_multiple=(Fraction(1, 2),) * 2,
-    )  # fmt: skip
+    )
     rates = run(one_pool(), given_).rates_ppb[0]
     assert (rates[PLACE["contingent"]], rates[PLACE["ifrs_contingent_2"]]) == (10**7, 2 * 10**7)
-    rates = run(one_pool(), replace(given_, given=())).rates_ppb[0]
+    rates = run(one_pool(), replace(given_, policy_curves=())).rates_ppb[0]
     assert (rates[PLACE["contingent"]], rates[PLACE["ifrs_contingent_2"]]) == (10**7, 10**7 // 2)
 
 
 def test_recoveries_of_claims_already_paid_lower_the_other_vintages() -> None:
     flat = (0, 40_000_000)
-    given_ = assumptions(shipped=(flat, flat), interest=Fraction(0), history_cohorts=99,
+    given_ = assumptions(default_curves=(flat, flat), interest=Fraction(0), history_cohorts=99,
                          recovery=(Fraction(1, 5),) * 2)  # fmt: skip
     book = one_pool(months=3)
     book.triangle.compensated_minor[0, 0, 2] = 100_000
@@ -233,7 +236,7 @@ def test_recoveries_of_claims_already_paid_lower_the_other_vintages() -> None:
 
 def test_recoveries_come_from_vintages_that_have_run_their_course() -> None:
     flat = (0, 40_000_000)
-    given_ = assumptions(shipped=(flat, flat), history_cohorts=2)
+    given_ = assumptions(default_curves=(flat, flat), history_cohorts=2)
     book = one_pool(months=3)
     for cohort in (0, 1):
         book.triangle.compensated_minor[0, cohort, 1:] = 1000

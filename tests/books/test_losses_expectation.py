@@ -20,7 +20,11 @@ from usance.books.losses.expectation import (
     remaining_losses,
     shortfall,
 )
-from usance.books.losses.matrix import flow_rates, provision_matrix, receivable_allowance
+from usance.books.losses.provision_matrices import (
+    flow_rates,
+    provision_matrix,
+    receivable_allowance,
+)
 
 amounts = st.integers(0, 10**12)
 rates = st.fractions(0, 1)

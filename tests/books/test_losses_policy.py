@@ -70,8 +70,8 @@ def test_a_policy_is_read_whole(tmp_path: Path) -> None:
     assert given.prior(Framework.US_GAAP, Claim.PAYOUT, 1) == (0, 5_075_000, 40_600_000)
     given = policy.assumptions(parameters(), AS_OF)
     assert given.prior(Framework.US_GAAP, Claim.PAYOUT, 1)[-1] == 50_750_000
-    assert given.own(Framework.IFRS, Claim.CHARGE_OFF, 9) == (0, 1_000_000_000)
-    assert given.own(Framework.IFRS, Claim.PAYOUT, 1) is None
+    assert given.policy_curve(Framework.IFRS, Claim.CHARGE_OFF, 9) == (0, 1_000_000_000)
+    assert given.policy_curve(Framework.IFRS, Claim.PAYOUT, 1) is None
 
 
 def test_json_is_read_too() -> None:

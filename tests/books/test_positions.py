@@ -12,8 +12,8 @@ import pytest
 from tests.loan.cases import random_case
 from usance.base.codes import FundingModel
 from usance.base.dates import to_day
-from usance.books.effective_interest.columns import Survival, effective_rates
 from usance.books.effective_interest.expected_lives import ExpectedLives
+from usance.books.effective_interest.loans import Survival, effective_rates
 from usance.books.loans import positions as p
 from usance.books.loans.exact_positions import position_of
 from usance.books.loans.measurement import LoanColumns, positions

@@ -28,11 +28,11 @@ from tests.books.group_books import (
 )
 from usance.base.codes import Currency, IfrsAdjustment
 from usance.base.errors import UsanceError
-from usance.books.group.facts import visible
-from usance.books.group.kinds import GroupKind as K
+from usance.books.group.fact_kinds import GroupFactKind as K
+from usance.books.group.facts import visible_facts
 from usance.books.statements.consolidation import Consolidated, GroupBooks
 from usance.books.statements.controls import group_controls
-from usance.books.statements.notes import cost_to_come, more_rows, note_controls
+from usance.books.statements.notes import note_controls, note_rows, unrecognised_by_year
 from usance.books.statements.per_share import ShareRow
 from usance.books.statements.primary import Row
 from usance.capital.awards import Award, Grant, Holding, Tranche, UnitChange, UnitKind
@@ -66,7 +66,7 @@ def priced(price: str = "10") -> Facts:
 
 def rows_of(facts: Facts, before: date = OPENED, day: date = MARCH) -> list[Row | ShareRow]:
     books = closed(facts.facts, [end for end in ENDS if end <= day])
-    return more_rows(books, visible(facts.facts, day, LATER), before, day, "2024Q1")
+    return note_rows(books, visible_facts(facts.facts, day, LATER), before, day, "2024Q1")
 
 
 def statement(rows: list[Row | ShareRow], name: str) -> dict[tuple[str, str], int]:
@@ -155,13 +155,13 @@ def test_costs_day_by_day_are_all_that_is_open(
     left = UnitChange(UnitKind.FORFEITED, "G", date.fromordinal(start.toordinal() + left_after), 1)
     held = Holding(grant, (left,) if left_after < max(span for span, _ in vesting) else ())
     day = date.fromordinal(start.toordinal() + elapsed)
-    assert sum(cost_to_come(held, day).values()) == unrecognised(held, US_GAAP, day)
+    assert sum(unrecognised_by_year(held, day).values()) == unrecognised(held, US_GAAP, day)
 
 
 def test_every_note_ties() -> None:
     facts = priced()
     books = closed(facts.facts, ENDS[:1])
-    found = note_controls(books, visible(facts.facts, MARCH, LATER), OPENED, MARCH)
+    found = note_controls(books, visible_facts(facts.facts, MARCH, LATER), OPENED, MARCH)
     assert len(found) == 4
     assert not any(found.values())
 
@@ -176,10 +176,10 @@ def test_a_foreign_entity_may_open_within_the_year() -> None:
     facts.say(OVERSEAS, K.OPENING_BALANCE, opened, lines=lines, currency=Currency.HKD)
     facts.say(OVERSEAS, K.SUNDRY, date(2024, 6, 10), 10_00, currency=Currency.HKD)
     books = closed(facts.facts, [MARCH, JUNE])
-    known = visible(facts.facts, JUNE, LATER)
+    known = visible_facts(facts.facts, JUNE, LATER)
     assert not any(note_controls(books, known, OPENED, JUNE).values())
     assert not any(group_controls(books, known, MARCH, JUNE).values())
-    rows = more_rows(books, known, MARCH, JUNE, "2024Q2")
+    rows = note_rows(books, known, MARCH, JUNE, "2024Q2")
     assert statement(rows, "tax_reconciliation")
     held = books.at(MARCH).columns[OVERSEAS, IfrsAdjustment.NONE]
     assert (held["cash"], held["paid_in_capital"]) == (45_00, -45_00)
@@ -190,7 +190,7 @@ def test_notes_that_do_not_tie_are_found() -> None:
     """Balances that are not those of their lines."""
     facts = priced()
     books = closed(facts.facts, ENDS[:1])
-    seen = visible(facts.facts, MARCH, LATER)
+    seen = visible_facts(facts.facts, MARCH, LATER)
 
     class Forgetful(GroupBooks):
         """Books with 7 cents too much in one account."""

@@ -33,18 +33,22 @@ from usance.base.errors import Problems
 from usance.base.money import half_up
 from usance.books.chart import load_chart
 from usance.books.group.entities import parse_entities
-from usance.books.group.exchange import Rates
+from usance.books.group.exchange_rates import Rates
+from usance.books.group.fact_kinds import GroupFactKind
 from usance.books.group.journals import group_postings
-from usance.books.group.kinds import GroupKind
 from usance.books.group.lines import GroupLines
 from usance.books.journal import CloseHead
 from usance.books.statements.cash import cash_flows
 from usance.books.statements.consolidation import GroupBooks
 from usance.books.statements.controls import bank_problems, group_controls, settlement_problems
 from usance.books.statements.equity import equity_roll_forwards, equity_rows
+from usance.books.statements.ifrs_reconciliation import (
+    COLUMNS,
+    balance_sheet_matrix,
+    operations_matrix,
+)
 from usance.books.statements.layout import OPERATIONS, SHEET, SHEET_MATRIX, SHIPPED, load_layout
 from usance.books.statements.ledger import Ledger
-from usance.books.statements.matrix import COLUMNS, balance_sheet_matrix, operations_matrix
 from usance.books.statements.per_share import per_share, per_share_rows
 from usance.books.statements.primary import (
     balance_sheet,
@@ -52,7 +56,7 @@ from usance.books.statements.primary import (
     movement,
     operations,
 )
-from usance.books.statements.roll_forward import Movement, RollForward, roll_forward
+from usance.books.statements.roll_forwards import Movement, RollForward, roll_forward
 
 MARCH = ENDS[0]
 ONE = parse_entities("""
@@ -141,14 +145,19 @@ def b2() -> tuple[Facts, list[Ledger], list[date]]:
     """The worked loan B2 with its investors: loan lines by close, cash by activity."""
     facts = Facts()
     deal = {"deal": "T1"}
-    facts.say(TRUST, GroupKind.FUNDING_RAISED, OPENED, 9_000_00, lender="trust_investors",
+    facts.say(TRUST, GroupFactKind.FUNDING_RAISED, OPENED, 9_000_00, lender="trust_investors",
               rate="4.2%", day_count="30/360 monthly", **deal)  # fmt: skip
     facts.say(
-        TRUST, GroupKind.FUNDING_REPAID, date(2024, 2, 1), 1_500_00, value_on="2024-01-31", **deal
+        TRUST,
+        GroupFactKind.FUNDING_REPAID,
+        date(2024, 2, 1),
+        1_500_00,
+        value_on="2024-01-31",
+        **deal,
     )
-    facts.say(TRUST, GroupKind.FUNDING_INTEREST_PAID, date(2024, 4, 1), 84_00, **deal)
-    facts.say(TRUST, GroupKind.FUNDING_REPAID, date(2024, 4, 30), 7_500_00, **deal)
-    facts.say(TRUST, GroupKind.FUNDING_INTEREST_PAID, date(2024, 4, 30), 26_25, **deal)
+    facts.say(TRUST, GroupFactKind.FUNDING_INTEREST_PAID, date(2024, 4, 1), 84_00, **deal)
+    facts.say(TRUST, GroupFactKind.FUNDING_REPAID, date(2024, 4, 30), 7_500_00, **deal)
+    facts.say(TRUST, GroupFactKind.FUNDING_INTEREST_PAID, date(2024, 4, 30), 26_25, **deal)
     moves = {
         date(2023, 12, 31): [(401, "loans", "restricted_cash", 9_000_00),
                              (402, "restricted_cash", "unearned_fee", 63_60)],
@@ -194,10 +203,18 @@ def test_cash_flows_of_the_worked_trust_loan() -> None:
 def test_moves_between_cash_and_restricted_cash_are_no_flow() -> None:
     facts = Facts()
     facts.say(
-        PLATFORM, GroupKind.DEPOSIT_PLACED, date(2024, 1, 5), 100_00, **{"as": "restricted_cash"}
+        PLATFORM,
+        GroupFactKind.DEPOSIT_PLACED,
+        date(2024, 1, 5),
+        100_00,
+        **{"as": "restricted_cash"},
     )
     facts.say(
-        PLATFORM, GroupKind.DEPOSIT_PLACED, date(2024, 1, 5), 70_00, **{"as": "security_deposits"}
+        PLATFORM,
+        GroupFactKind.DEPOSIT_PLACED,
+        date(2024, 1, 5),
+        70_00,
+        **{"as": "security_deposits"},
     )
     flows = cash_flows(closed(facts.facts, [MARCH]), OPENED, MARCH)
     assert (flows.operating, flows.investing, flows.financing, flows.closing) == (
@@ -212,8 +229,8 @@ def test_a_foreign_entity_is_translated_by_hand() -> None:
     """USD 1,000.00 of capital at 7.00, income of 100.00 on 1 March, March ends at 7.10."""
     facts = with_rates()
     usd = {"currency": Currency.USD}
-    facts.say(PARENT, GroupKind.SHARES_ISSUED, OPENED, 1_000_00, quantity=1_000, **usd)
-    facts.say(PARENT, GroupKind.SUBSIDY, date(2024, 3, 1), 100_00, **usd)
+    facts.say(PARENT, GroupFactKind.SHARES_ISSUED, OPENED, 1_000_00, quantity=1_000, **usd)
+    facts.say(PARENT, GroupFactKind.SUBSIDY, date(2024, 3, 1), 100_00, **usd)
     books = closed(facts.facts, [date(2024, 2, 29), MARCH])
     group = books.at(MARCH)
     assert group.amount("cash") == 7_810_00
@@ -231,7 +248,7 @@ def test_cents_of_balances_within_the_group_do_not_unbalance_it() -> None:
     """One entity owes two others a cent of a dollar: 0.07 each, 0.15 together at 7.25."""
     facts = with_rates()
     for receiver in (LENDING, TRUST):
-        facts.say(PLATFORM, GroupKind.GROUP_TRANSFER, date(2024, 5, 2), 1, to=receiver,
+        facts.say(PLATFORM, GroupFactKind.GROUP_TRANSFER, date(2024, 5, 2), 1, to=receiver,
                   currency=Currency.USD)  # fmt: skip
     group = closed(facts.facts, ENDS[:2]).at(ENDS[1])
     assert {entity: column["within_group"] for (entity, _), column in group.columns.items()
@@ -253,11 +270,13 @@ def test_contract_liabilities_stand_apart_in_the_matrix() -> None:
 def test_equity_rolls_forward_by_reason() -> None:
     facts = with_rates()
     usd = {"currency": Currency.USD}
-    facts.say(PARENT, GroupKind.SHARES_ISSUED, date(2024, 1, 2), 1_000_00, quantity=1_000, **usd)
-    facts.say(PARENT, GroupKind.SHARES_REPURCHASED, date(2024, 1, 3), 50_00, quantity=10, **usd)
-    facts.say(PARENT, GroupKind.DIVIDEND_DECLARED, date(2024, 1, 4), 20_00, name="d", **usd)
-    facts.say(PLATFORM, GroupKind.SUBSIDY, date(2024, 1, 5), 90_00)
-    facts.say(OVERSEAS, GroupKind.NON_CONTROLLING_CONTRIBUTION, date(2024, 1, 6), 90_00)
+    facts.say(
+        PARENT, GroupFactKind.SHARES_ISSUED, date(2024, 1, 2), 1_000_00, quantity=1_000, **usd
+    )
+    facts.say(PARENT, GroupFactKind.SHARES_REPURCHASED, date(2024, 1, 3), 50_00, quantity=10, **usd)
+    facts.say(PARENT, GroupFactKind.DIVIDEND_DECLARED, date(2024, 1, 4), 20_00, name="d", **usd)
+    facts.say(PLATFORM, GroupFactKind.SUBSIDY, date(2024, 1, 5), 90_00)
+    facts.say(OVERSEAS, GroupFactKind.NON_CONTROLLING_CONTRIBUTION, date(2024, 1, 6), 90_00)
     rolls = equity_roll_forwards(closed(facts.facts, [MARCH]), OPENED, MARCH)
     assert all(roll.difference == 0 for roll in rolls.values())
     assert rolls["Paid-in capital"].movements == (Movement("Issue of shares", 7_000_00),)
@@ -277,7 +296,7 @@ def test_ifrs_columns_roll_forward_and_add_up() -> None:
     opening = [{"account": "contingent", "amount": "-40.00"},
                {"account": "deferred_tax_asset", "amount": "6.00"},
                {"account": "retained_earnings", "amount": "34.00"}]  # fmt: skip
-    facts.say(PLATFORM, GroupKind.OPENING_BALANCE, OPENED, tag="ecl", lines=opening)
+    facts.say(PLATFORM, GroupFactKind.OPENING_BALANCE, OPENED, tag="ecl", lines=opening)
     loans = [
         lines_of({"contingent": 20_00, "contingent_provision": -20_00, "deferred_tax_asset": -3_00,
                   "income_tax": 3_00}, PLATFORM, MARCH, IfrsAdjustment.ECL),
@@ -317,7 +336,7 @@ def test_real_roll_forwards_from_their_movements(
     facts = Facts()
     sides = [{"account": "stand_ready", "amount": -opening},
              {"account": "retained_earnings", "amount": opening}]  # fmt: skip
-    facts.say(PLATFORM, GroupKind.OPENING_BALANCE, OPENED, lines=sides)
+    facts.say(PLATFORM, GroupFactKind.OPENING_BALANCE, OPENED, lines=sides)
     day = date(2024, 12, 31)
     parts = [_rules([(201 + n, "financial_receivable", "stand_ready", minor * 100)], PLATFORM, day)
              for n, minor in enumerate(moved)]  # fmt: skip
@@ -348,17 +367,17 @@ def test_a_ledger_is_read_from_the_table_of_postings() -> None:
 
 def test_banks_and_parties_are_compared_with_the_ledger() -> None:
     facts = Facts()
-    facts.say(PLATFORM, GroupKind.SUBSIDY, date(2024, 1, 5), 90_00)
-    facts.say(PLATFORM, GroupKind.BANK_BALANCE, MARCH, 90_00)
+    facts.say(PLATFORM, GroupFactKind.SUBSIDY, date(2024, 1, 5), 90_00)
+    facts.say(PLATFORM, GroupFactKind.BANK_BALANCE, MARCH, 90_00)
     loans = [_rules([(121, "cash", "providers_institution", 40_00),
                      (122, "payable_institutions", "cash", 40_00)], PLATFORM, MARCH)]  # fmt: skip
     books = closed(facts.facts, [MARCH], loans)
     assert list(bank_problems(books, facts.facts, MARCH)) == []
-    facts.say(PLATFORM, GroupKind.BANK_BALANCE, MARCH, 1)
+    facts.say(PLATFORM, GroupFactKind.BANK_BALANCE, MARCH, 1)
     (problem,) = bank_problems(books, facts.facts, MARCH)
     assert "banks hold 0.01 CNY more than the ledger" in str(problem)
-    facts.say(PLATFORM, GroupKind.PROVIDER_SETTLEMENT, date(2024, 2, 1), 40_00, party=5)
-    facts.say(PLATFORM, GroupKind.INSTITUTION_SETTLEMENT, date(2024, 2, 1), 39_00, party=6)
+    facts.say(PLATFORM, GroupFactKind.PROVIDER_SETTLEMENT, date(2024, 2, 1), 40_00, party=5)
+    facts.say(PLATFORM, GroupFactKind.INSTITUTION_SETTLEMENT, date(2024, 2, 1), 39_00, party=6)
     (other,) = settlement_problems(books, facts.facts, MARCH)
     assert "parties say 3900, the ledger 4000" in str(other)
 
@@ -366,11 +385,17 @@ def test_banks_and_parties_are_compared_with_the_ledger() -> None:
 def test_income_per_share_is_printed_as_filings_do() -> None:
     """Q1 2024 of the filing: 1,164,287 thousand on 312.5 m and 318.9 m shares would print so."""
     facts = Facts()
-    facts.say(PARENT, GroupKind.SHARES_ISSUED, OPENED, 0, quantity=312_446_370)
+    facts.say(PARENT, GroupFactKind.SHARES_ISSUED, OPENED, 0, quantity=312_446_370)
     facts.say(
-        PARENT, GroupKind.GRANT, OPENED, name="g", award="option", fair_value=0, exercise_price=0,
+        PARENT,
+        GroupFactKind.GRANT,
+        OPENED,
+        name="g",
+        award="option",
+        fair_value=0,
+        exercise_price=0,
         tranches=[{"on": "2030-01-01", "units": 6_468_787}],
-    )  # fmt: skip
+    )
     income = 1_164_287_000_00
     found = per_share(facts.facts, income, Currency.CNY, date(2024, 1, 1), MARCH, 60)
     rows = per_share_rows(found, income, Currency.CNY, "Example, Inc.", "2024Q1", 2)
@@ -442,9 +467,11 @@ def test_statements_from_the_postings_a_close_writes() -> None:
     facts = with_rates()
     usd = {"currency": Currency.USD}
     sides = [{"account": "cash", "amount": 900}, {"account": "paid_in_capital", "amount": -900}]
-    facts.say(PARENT, GroupKind.OPENING_BALANCE, OPENED, lines=sides, **usd)
-    facts.say(PARENT, GroupKind.CAPITAL_CONTRIBUTED, date(2024, 1, 20), 50_00, to=PLATFORM, **usd)
-    facts.say(PARENT, GroupKind.SUBSIDY, date(2024, 3, 20), 5_00, **usd)
+    facts.say(PARENT, GroupFactKind.OPENING_BALANCE, OPENED, lines=sides, **usd)
+    facts.say(
+        PARENT, GroupFactKind.CAPITAL_CONTRIBUTED, date(2024, 1, 20), 50_00, to=PLATFORM, **usd
+    )
+    facts.say(PARENT, GroupFactKind.SUBSIDY, date(2024, 3, 20), 5_00, **usd)
     before, tables = GroupLines.of(()), []
     for number, day in enumerate(ENDS[:2], start=1):
         lines = books_by(facts.facts, day)

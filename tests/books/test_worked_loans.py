@@ -36,8 +36,8 @@ from tests.books.worked_tables import (
     TABLES,
 )
 from usance.base.codes import FundingModel, IfrsAdjustment
+from usance.books.group.fact_kinds import GroupFactKind
 from usance.books.group.facts import GroupFact, fact
-from usance.books.group.kinds import GroupKind
 from usance.books.group.tax import deferred, profit_before_tax
 from usance.books.rules import Activity
 from usance.loan import Terms
@@ -186,7 +186,7 @@ def of_institution(kind: FundingModel, terms_minor: int, fee_ppm: int, *group: G
     return Worked(kind, terms, [drawn(terms)], fee_ppm, {DRAWN: policies(DRAWN)}, group)
 
 
-def _fees(kind: GroupKind, number: int, day: date, minor: int) -> GroupFact:
+def _fees(kind: GroupFactKind, number: int, day: date, minor: int) -> GroupFact:
     return fact(number, PLATFORM, kind, day, KNOWN, minor, party=7)
 
 
@@ -198,8 +198,8 @@ def test_a_referred_loan() -> None:
             FundingModel.ICE,
             5_000_00,
             26_500,
-            _fees(GroupKind.REFERRAL_INVOICED, 1, invoiced, 132_50),
-            _fees(GroupKind.FEES_RECEIVED, 2, received, 132_50),
+            _fees(GroupFactKind.REFERRAL_INVOICED, 1, invoiced, 132_50),
+            _fees(GroupFactKind.FEES_RECEIVED, 2, received, 132_50),
         )
     )
     confirmed = {"contract_assets": 132_50, "referral": -125_00, "other_tax_payable": -7_50}
@@ -223,13 +223,13 @@ def test_a_referred_loan() -> None:
 def test_use_of_technology(way: str) -> None:
     """E: fees for use, told by the loans handled or by a fact of the group."""
     received = date(2024, 2, 5)
-    paid = _fees(GroupKind.FEES_RECEIVED, 2, received, 1_060_00)
+    paid = _fees(GroupFactKind.FEES_RECEIVED, 2, received, 1_060_00)
     told = (
         of_institution(FundingModel.TECH_SOLUTIONS, 10_600_00, 100_000, paid)
         if way == "by loan"
         else of_institution(
             FundingModel.TECH_SOLUTIONS, 10_600_00, 0,
-            _fees(GroupKind.USAGE_DELIVERED, 1, DRAWN, 1_060_00), paid,
+            _fees(GroupFactKind.USAGE_DELIVERED, 1, DRAWN, 1_060_00), paid,
         )
     )  # fmt: skip
     books = Books(told)

@@ -18,12 +18,12 @@ from usance.base.codes import Basis, FactKind, FundingModel, IfrsAdjustment
 from usance.base.dates import parse_date, to_day, to_month
 from usance.base.parameters import Parameters
 from usance.books.chart import load_chart
-from usance.books.effective_interest.columns import effective_rates
 from usance.books.effective_interest.expected_lives import ExpectedLives
+from usance.books.effective_interest.loans import effective_rates
 from usance.books.group.entities import Entities, parse_entities
-from usance.books.group.exchange import Rates
+from usance.books.group.exchange_rates import Rates
 from usance.books.group.facts import GroupFact
-from usance.books.group.ledger import group_lines
+from usance.books.group.posting import group_lines
 from usance.books.group.rules import activities, load_group_rules
 from usance.books.kernel import policy_layout as places
 from usance.books.loans.amounts import AMOUNTS
@@ -31,7 +31,7 @@ from usance.books.loans.measurement import LoanColumns, amounts
 from usance.books.policies import Policies
 from usance.books.postings import Cells, Lines, cells_of, post
 from usance.books.rules import Activity, Rule, load_rules
-from usance.books.statements.closing import vat_paid
+from usance.books.statements.closing_entries import vat_paid
 from usance.books.statements.ledger import Ledger
 from usance.loan import CONVENTIONS, Fact, Terms, schedule
 from usance.loan.columns import FactColumns, TermColumns

@@ -20,8 +20,8 @@ from tests.books.worked import (
     rate_ppb,
 )
 from usance.base.codes import FactKind, FundingModel
+from usance.books.group.fact_kinds import GroupFactKind
 from usance.books.group.facts import GroupFact, fact
-from usance.books.group.kinds import GroupKind
 from usance.books.policies import Policies
 from usance.loan import Fact, schedule
 
@@ -166,19 +166,19 @@ MICROCREDIT_TABLE = """
 def investors() -> list[GroupFact]:
     """The trust's investors of B2: 9,000.00 at 0.35 % a month, repaid as the loan is."""
 
-    def stated(number: int, kind: GroupKind, on: date, minor: int, **more: object) -> GroupFact:
+    def stated(number: int, kind: GroupFactKind, on: date, minor: int, **more: object) -> GroupFact:
         return fact(number, TRUST, kind, on, KNOWN, minor, **more)  # type: ignore[arg-type]
 
     deal, repaid, interest = (
-        {"deal": "T1"}, GroupKind.FUNDING_REPAID, GroupKind.FUNDING_INTEREST_PAID,
+        {"deal": "T1"}, GroupFactKind.FUNDING_REPAID, GroupFactKind.FUNDING_INTEREST_PAID,
     )  # fmt: skip
     bought_out = date(2024, 4, 30)
     return [
-        stated(1, GroupKind.FUNDING_RAISED, DRAWN, 9_000_00, **deal, lender="trust_investors",
+        stated(1, GroupFactKind.FUNDING_RAISED, DRAWN, 9_000_00, **deal, lender="trust_investors",
                rate="4.2%", day_count="30E/360"),
         stated(2, repaid, date(2024, 2, 1), 1_500_00, **deal, value_on="2024-01-31"),
         stated(3, interest, date(2024, 4, 1), 84_00, **deal),
-        stated(4, GroupKind.TRUST_BUY_OUT, bought_out, 7_526_25, buyer=3),
+        stated(4, GroupFactKind.TRUST_BUY_OUT, bought_out, 7_526_25, buyer=3),
         stated(5, repaid, bought_out, 7_500_00, **deal),
         stated(6, interest, bought_out, 26_25, **deal),
     ]  # fmt: skip

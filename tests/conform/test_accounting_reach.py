@@ -143,10 +143,14 @@ def test_adapters_call_functions_of_the_books() -> None:
     homes = {name.rsplit(".", 1)[0] for name in named.values()}
     assert len(named) > 35
     assert homes == {
-        "usance.books.effective_interest.contract", "usance.books.effective_interest.instruments",
-        "usance.books.loans.guarantees", "usance.books.losses.expectation",
-        "usance.books.losses.matrix", "usance.capital.attribution", "usance.capital.per_share",
-    }  # fmt: skip
+        "usance.books.effective_interest.contract",
+        "usance.books.effective_interest.instruments",
+        "usance.books.loans.guarantees",
+        "usance.books.losses.expectation",
+        "usance.books.losses.provision_matrices",
+        "usance.capital.attribution",
+        "usance.capital.per_share",
+    }
 
 
 def test_every_function_is_imported_or_used_behind_the_close() -> None:

@@ -14,7 +14,7 @@ import pytest
 
 from tests.disclose.random_books import random_book
 from usance.base.book import Book
-from usance.books.group.kinds import GroupKind
+from usance.books.group.fact_kinds import GroupFactKind
 from usance.books.journal import JournalKind
 from usance.books.periods import parse_close_period
 from usance.books.rules import load_rules
@@ -154,7 +154,7 @@ def test_a_cost_reaches_the_fact_that_states_it(drilling: dict[str, DrillIndex])
     stated = [
         known["amount_minor"]
         for known in found.group_facts.values()
-        if known["kind"] == GroupKind.COST_INCURRED.label
+        if known["kind"] == GroupFactKind.COST_INCURRED.label
     ]
     assert stated == [61_234_58]
     (account,) = found.accounts

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from tests.match.mandates import mandates, source
 from usance.base.codes import FundingModel, parse
 from usance.base.errors import AmountError, InputError
+from usance.books.group.fact_kinds import GroupFactKind
 from usance.books.group.facts import GroupFact, fact
 from usance.books.group.funding import deals
-from usance.books.group.kinds import GroupKind
 from usance.match.mandates.mandate import Distribution, Mandate, Structure
 from usance.match.mandates.structure_facts import SourceFact, structure_facts
 
@@ -34,7 +34,7 @@ def in_the_books(rows: list[SourceFact]) -> list[GroupFact]:
     known = datetime(2040, 1, 1, tzinfo=UTC)
     return [
         fact(
-            number, row.entity, parse(GroupKind, row.kind), row.effective_on, known,
+            number, row.entity, parse(GroupFactKind, row.kind), row.effective_on, known,
             row.amount_minor, party=row.party, **row.detail,
         )
         for number, row in enumerate(rows, 1)
@@ -64,7 +64,7 @@ def test_the_books_owe_nothing_in_the_end(
         paid = sum(
             each.amount_minor
             for each in facts
-            if each.kind is GroupKind.FUNDING_INTEREST_PAID and each.effective_on <= day
+            if each.kind is GroupFactKind.FUNDING_INTEREST_PAID and each.effective_on <= day
         )
         assert paid == deal.interest(day)
 

@@ -24,7 +24,7 @@ from usance.base.ids import print_id
 from usance.books.closed_books import ClosedBooks
 from usance.books.loans.journal import loan_journal
 from usance.books.periods import parse_close_period
-from usance.books.statements.matrix import COLUMNS
+from usance.books.statements.ifrs_reconciliation import COLUMNS
 from usance.cli import main
 from usance.disclose.profile import DEFAULT, load_profile
 from usance.disclose.release.filer import read_filer

@@ -17,8 +17,8 @@ from usance.base.rates import PPB, PPM
 from usance.books.close.closes import controls_of, effective_closes
 from usance.books.group.documents import parse_facts
 from usance.books.group.entries import unbalanced
+from usance.books.group.fact_kinds import GroupFactKind
 from usance.books.group.facts import GroupFact, facts_of_table
-from usance.books.group.kinds import GroupKind
 from usance.twin.run.group_facts import month_facts, opening_facts
 from usance.twin.run.group_scale import scaled_facts
 from usance.world.scenario.file import names, read_scenario
@@ -32,11 +32,11 @@ def calm() -> Scenario:
     return read_scenario("calm")
 
 
-def of_kind(rows: pa.Table, kind: GroupKind) -> list[GroupFact]:
+def of_kind(rows: pa.Table, kind: GroupFactKind) -> list[GroupFact]:
     return [each for each in facts_of_table(rows) if each.kind is kind]
 
 
-def total(rows: pa.Table, kind: GroupKind) -> int:
+def total(rows: pa.Table, kind: GroupFactKind) -> int:
     return sum(each.amount_minor for each in of_kind(rows, kind))
 
 
@@ -69,9 +69,13 @@ facts:
 def test_the_opening_is_funded_at_the_scale_of_the_run(calm: Scenario) -> None:
     whole, tenth = opening_facts(calm, PPB), opening_facts(calm, PPB // 10)
     balance = calm.opening.balance_minor[FundingModel.ON_BALANCE_SHEET]
-    assert total(whole, GroupKind.FUNDING_RAISED) == balance * calm.group.leverage_ppm // PPM
-    assert total(tenth, GroupKind.FUNDING_RAISED) * 10 == total(whole, GroupKind.FUNDING_RAISED)
-    given_ = total(whole, GroupKind.FUNDING_RAISED) + total(whole, GroupKind.CAPITAL_CONTRIBUTED)
+    assert total(whole, GroupFactKind.FUNDING_RAISED) == balance * calm.group.leverage_ppm // PPM
+    assert total(tenth, GroupFactKind.FUNDING_RAISED) * 10 == total(
+        whole, GroupFactKind.FUNDING_RAISED
+    )
+    given_ = total(whole, GroupFactKind.FUNDING_RAISED) + total(
+        whole, GroupFactKind.CAPITAL_CONTRIBUTED
+    )
     assert given_ > balance
     assert {each.effective_on for each in facts_of_table(whole)} == {date(2022, 12, 31)}
 
@@ -104,14 +108,14 @@ def test_what_is_raised_is_repaid_with_its_interest(calm: Scenario) -> None:
     own = {FundingModel.ON_BALANCE_SHEET: 1_000_000_00}
     january = month_facts(calm, JANUARY, {}, own, {}, PPB, 100, opening_facts(calm, PPB))
     february = month_facts(calm, FEBRUARY, {}, {}, {}, PPB, 200, january)
-    (raised,) = of_kind(january, GroupKind.FUNDING_RAISED)
-    (repaid,) = of_kind(february, GroupKind.FUNDING_REPAID)
-    (interest,) = of_kind(february, GroupKind.FUNDING_INTEREST_PAID)
+    (raised,) = of_kind(january, GroupFactKind.FUNDING_RAISED)
+    (repaid,) = of_kind(february, GroupFactKind.FUNDING_REPAID)
+    (interest,) = of_kind(february, GroupFactKind.FUNDING_INTEREST_PAID)
     assert raised.amount_minor == repaid.amount_minor == 800_000_00
     assert repaid.detail["deal"] == raised.detail["deal"]
     # 28 days of February at 4.5 % on actual days of 365.
     assert interest.amount_minor == round(800_000_00 * 0.045 * 28 / 365)
-    assert not of_kind(february, GroupKind.FUNDING_RAISED)
+    assert not of_kind(february, GroupFactKind.FUNDING_RAISED)
 
 
 def test_costs_follow_volume_lines_and_months_and_are_paid(calm: Scenario) -> None:
@@ -119,17 +123,17 @@ def test_costs_follow_volume_lines_and_months_and_are_paid(calm: Scenario) -> No
     rows = month_facts(calm, JANUARY, volumes, {}, {1: 10, 2: 5, 9: 99}, PPB // 2, 1)
     by_function = {
         each.detail["function"]: each.amount_minor
-        for each in of_kind(rows, GroupKind.COST_INCURRED)
+        for each in of_kind(rows, GroupFactKind.COST_INCURRED)
     }
     servicing = 1_000_000_00 * calm.group.cost_of_volume_ppm["servicing_cost"] // PPM
     servicing += calm.group.cost_minor["servicing_cost"] // 2
     assert by_function["servicing_cost"] == servicing
     assert by_function["administration"] == calm.group.cost_minor["administration"] // 2
-    drivers = {each.party: each.quantity for each in of_kind(rows, GroupKind.COST_DRIVER)}
+    drivers = {each.party: each.quantity for each in of_kind(rows, GroupFactKind.COST_DRIVER)}
     assert drivers == {1: 10, 2: 5}
     channels = {each.number: each.cost_minor for each in calm.users.channels}
     paid = sum(by_function.values()) + 10 * channels[1] + 5 * channels[2]
-    assert total(rows, GroupKind.COST_PAID) == paid
+    assert total(rows, GroupFactKind.COST_PAID) == paid
 
 
 def test_fees_are_invoiced_on_the_terms_of_the_month_and_received_in_the_next(
@@ -140,9 +144,9 @@ def test_fees_are_invoiced_on_the_terms_of_the_month_and_received_in_the_next(
     volumes = {FundingModel.ICE: 100_000_00}
     january = month_facts(changed, JANUARY, volumes, {}, {}, PPB, 1)
     february = month_facts(changed, FEBRUARY, volumes, {}, {}, PPB, 100, january)
-    assert total(january, GroupKind.REFERRAL_INVOICED) == 2_700_00
-    assert total(february, GroupKind.REFERRAL_INVOICED) == 1_000_00
-    assert total(february, GroupKind.FEES_RECEIVED) == 2_700_00
+    assert total(january, GroupFactKind.REFERRAL_INVOICED) == 2_700_00
+    assert total(february, GroupFactKind.REFERRAL_INVOICED) == 1_000_00
+    assert total(february, GroupFactKind.FEES_RECEIVED) == 2_700_00
 
 
 def test_numbers_follow_each_other(calm: Scenario) -> None:
@@ -152,7 +156,7 @@ def test_numbers_follow_each_other(calm: Scenario) -> None:
 
 def test_tax_owed_is_paid(calm: Scenario) -> None:
     rows = month_facts(calm, JANUARY, {}, {}, {}, PPB, 1, None, {1: 500, 3: 0})
-    (paid,) = of_kind(rows, GroupKind.TAX_PAID)
+    (paid,) = of_kind(rows, GroupFactKind.TAX_PAID)
     assert (paid.entity, paid.amount_minor) == (1, 500)
 
 

@@ -30,11 +30,10 @@ from usance.books.periods import ClosePeriod
 from usance.books.policy_files import read_policies
 from usance.books.statements.consolidation import GroupBooks
 from usance.books.statements.ledger import BEGINNING
-from usance.books.statements.notes import more_rows
+from usance.books.statements.notes import note_rows
 from usance.books.statements.per_share import ShareRow
 from usance.books.statements.primary import Row
-from usance.books.statements.roll_forward import RollForward
-from usance.books.statements.roll_forwards import roll_forwards
+from usance.books.statements.roll_forwards import RollForward, roll_forwards
 
 _DAY = timedelta(days=1)
 
@@ -127,7 +126,7 @@ class ClosedBooks:
     def notes(self) -> list[Row | ShareRow]:
         """Changes in equity, the tax rate explained, awards to come, and figures per share."""
         period = self.period
-        return more_rows(self.books, self.facts, self._before, period.last_day, period.label)
+        return note_rows(self.books, self.facts, self._before, period.last_day, period.label)
 
     def roll_forwards(self) -> list[RollForward]:
         """All roll-forwards of the period."""

@@ -238,7 +238,7 @@ def _by_statement(rows: list[Row]) -> dict[str, list[Row]]:
 
 def _print_matrix(rows: list[Row], currency: str) -> None:
     """A reconciliation: a line a row, a column from US GAAP over each tag to IFRS."""
-    from usance.books.statements.matrix import COLUMNS
+    from usance.books.statements.ifrs_reconciliation import COLUMNS
 
     amounts = {(row.line, row.statement.partition(":")[2]): row.amount_minor for row in rows}
     headings = [tags[0].label if len(tags) == 1 else "ifrs" for tags in COLUMNS.values()]

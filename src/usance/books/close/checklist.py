@@ -56,10 +56,10 @@ from usance.books.group.rules import load_group_rules
 from usance.books.journal import CloseHead, journal_heads, loan_postings, unbalanced
 from usance.books.loans.amounts import AMOUNTS, SUBLEDGER, SUMS
 from usance.books.loans.cells import Sources, cell_index
-from usance.books.losses.estimate import estimate
 from usance.books.losses.estimates import Estimates
+from usance.books.losses.estimation import estimate
 from usance.books.losses.exposures import Exposures
-from usance.books.losses.report import loss_review, provision_splits, splits_as_dict
+from usance.books.losses.review import loss_review, provision_splits, splits_as_dict
 from usance.books.losses.stages import STAGES
 from usance.books.periods import ClosePeriod
 from usance.books.policies import Policies

@@ -19,22 +19,22 @@ from usance.books.chart import load_chart
 from usance.books.close.closes import CloseRef, effective_closes, known_at_of, postings_of
 from usance.books.group.checks import group_fact_problems
 from usance.books.group.entities import Entities
-from usance.books.group.exchange import Rates
-from usance.books.group.facts import GroupFact, facts_of_table, visible
+from usance.books.group.exchange_rates import Rates
+from usance.books.group.facts import GroupFact, facts_of_table, visible_facts
 from usance.books.group.journals import group_postings, ledger_postings
-from usance.books.group.ledger import group_lines
 from usance.books.group.lines import GroupLines
+from usance.books.group.posting import group_lines
 from usance.books.group.receivables import LoanFees
 from usance.books.group.rules import activities
 from usance.books.journal import CloseHead
 from usance.books.loans.amounts import AMOUNTS, SUMS
 from usance.books.rules import Activity
 from usance.books.statements.cash import cash_flows
-from usance.books.statements.closing import closing_ledger
+from usance.books.statements.closing_entries import closing_ledger
 from usance.books.statements.consolidation import GroupBooks
 from usance.books.statements.controls import group_controls
+from usance.books.statements.ifrs_reconciliation import balance_sheet_matrix, operations_matrix
 from usance.books.statements.ledger import Ledger
-from usance.books.statements.matrix import balance_sheet_matrix, operations_matrix
 from usance.books.statements.primary import (
     Row,
     balance_sheet,
@@ -84,7 +84,7 @@ class GroupClose:
     @property
     def seen(self) -> list[GroupFact]:
         """The facts true and known at the close."""
-        return visible(self.facts, self.day, self.known_at)
+        return visible_facts(self.facts, self.day, self.known_at)
 
     @property
     def rates(self) -> Rates:

@@ -19,7 +19,6 @@ from usance.base.dates import from_day
 from usance.base.money import half_up
 from usance.base.rates import PPB, PPM
 from usance.books.close.controls import Control
-from usance.books.effective_interest.columns import effective_rates, fees_earned
 from usance.books.effective_interest.contract import (
     as_fraction,
     by_numbers,
@@ -35,7 +34,7 @@ from usance.books.effective_interest.instruments import (
     level_until_repaid,
     net_investment,
 )
-from usance.books.effective_interest.loan import steps_of
+from usance.books.effective_interest.loans import effective_rates, fees_earned, steps_of
 from usance.books.kernel.effective import level_of
 from usance.books.kernel.policy_layout import STAGE_3
 from usance.books.loans import amounts as a

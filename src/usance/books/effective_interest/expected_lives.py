@@ -29,7 +29,7 @@ from usance.base.arrays import I64
 from usance.base.columns import arrays, make
 from usance.base.rates import PPM
 from usance.books.close.closes import CloseRef
-from usance.books.effective_interest.columns import Survival
+from usance.books.effective_interest.loans import Survival
 
 Curves = Mapping[int, tuple[int, ...]]
 """By segment, the share of loans (ppm) there after each instalment; all where none is given."""

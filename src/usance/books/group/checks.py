@@ -19,17 +19,17 @@ from usance.books.chart import load_chart
 from usance.books.errors import GroupFactError, PeriodError, Unbalanced
 from usance.books.group.entities import Entities
 from usance.books.group.entries import unbalanced
+from usance.books.group.fact_kinds import GroupFactKind
 from usance.books.group.facts import GroupFact
 from usance.books.group.funding import deals
 from usance.books.group.instruments import PAYMENTS, Instrument
-from usance.books.group.kinds import GroupKind
-from usance.books.group.lines import keeps_rate
-from usance.books.group.readers import Settled
+from usance.books.group.lines import at_historical_rate
+from usance.books.group.readers import PaymentPurpose
 from usance.books.group.shares import holdings_of, register_of
-from usance.books.losses.matrix import flow_rates
+from usance.books.losses.provision_matrices import flow_rates
 from usance.books.rules import Activity
 
-_WRITTEN = (GroupKind.OPENING_BALANCE, GroupKind.MANUAL_ENTRY)
+_WRITTEN = (GroupFactKind.OPENING_BALANCE, GroupFactKind.MANUAL_ENTRY)
 Check = Callable[[Sequence[GroupFact], Entities], Iterator[UsanceError]]
 
 
@@ -48,10 +48,10 @@ def list_problems(facts: Iterable[GroupFact]) -> Iterator[UsanceError]:
     for each in given:
         if counts[each.fact_id] > 1:
             yield _wrong(each, "its number is used twice", "Give each fact its own")
-        if each.kind is GroupKind.REVERSED:
+        if each.kind is GroupFactKind.REVERSED:
             number = each.detail["fact"]
             target = targets.get(number)
-            if target is None or target.kind is GroupKind.REVERSED:
+            if target is None or target.kind is GroupFactKind.REVERSED:
                 what = f"it reverses {number}, which is no fact that can be reversed"
                 yield _wrong(each, what, "Name the number of a fact that is not a reversal")
             if number in gone:
@@ -89,7 +89,7 @@ def group_fact_problems(
     Accounts that are not in the chart are refused when a fact is read.
     """
     given = list(facts)
-    gone = {each.detail["fact"] for each in given if each.kind is GroupKind.REVERSED}
+    gone = {each.detail["fact"] for each in given if each.kind is GroupFactKind.REVERSED}
     kept = [each for each in given if each.fact_id not in gone]
     problems = [*list_problems(given), *(found for each in kept for found in _unbalanced(each))]
     if locked_through is not None and locked_at is not None:
@@ -128,12 +128,12 @@ def _lines(fact: GroupFact, entities: Entities) -> Iterator[UsanceError]:
         cash += line.minor if account.is_cash else 0
         entity = entities.by_number.get(line.entity or fact.entity)
         foreign = entity is not None and line.currency is not entity.currency
-        if foreign and keeps_rate(account) and not account.within_group:
+        if foreign and at_historical_rate(account) and not account.within_group:
             what = f"line {number} holds {account.name} in {line.currency.label}"
             fix = "Write it in the entity's own currency, with exchange_position between"
             yield _wrong(fact, what, fix)
     silent = fact.detail.get("activity") is Activity.NONE
-    if fact.kind is GroupKind.MANUAL_ENTRY and cash and silent:
+    if fact.kind is GroupFactKind.MANUAL_ENTRY and cash and silent:
         fix = "Give `activity`: operating, investing or financing"
         yield _wrong(fact, "it moves cash and does not say by which activity", fix)
 
@@ -153,7 +153,7 @@ def _deals(facts: Sequence[GroupFact], entities: Entities) -> Iterator[UsanceErr
             fix = "Give the currency and entity of the deal"
             yield _wrong(each, f"the deal {each.detail['deal']!r} is another's", fix)
         day = each.detail.get("value_on") or each.effective_on
-        if each.kind is GroupKind.FUNDING_REPAID and deal.owed(day) < 0:
+        if each.kind is GroupFactKind.FUNDING_REPAID and deal.owed(day) < 0:
             beyond = Money(-deal.owed(day), each.currency.label)
             yield _wrong(each, f"{beyond} more is repaid than was owed", "Correct amount or day")
 
@@ -194,12 +194,12 @@ def _payments(began: GroupFact, paid: Sequence[GroupFact]) -> Iterator[UsanceErr
         if (each.entity, each.currency) != (began.entity, began.currency):
             fix = f"Give the currency and entity of {began.where}"
             yield _wrong(each, f"{began.detail['name']!r} is another's", fix)
-        if each.detail["as"] is Settled.FACE and each.effective_on < last:
+        if each.detail["as"] is PaymentPurpose.FACE and each.effective_on < last:
             yield _wrong(each, f"its face is due on {last}", "Say `as: whole` if it ends early")
         if held.ended and each is not held.ended and each.effective_on >= held.ended.effective_on:
             yield _wrong(each, f"it had ended by {held.ended.where}", "Leave one of them out")
     most = held.coupon_minor * len(began.detail["days"])
-    for what, owed in ((Settled.COUPON, most), (Settled.FACE, began.detail["face"])):
+    for what, owed in ((PaymentPurpose.COUPON, most), (PaymentPurpose.FACE, began.detail["face"])):
         beyond = held.met(date.max, what) - owed
         if beyond > 0:
             shown = Money(beyond, began.currency.label)
@@ -208,32 +208,32 @@ def _payments(began: GroupFact, paid: Sequence[GroupFact]) -> Iterator[UsanceErr
 
 def _things(facts: Sequence[GroupFact], entities: Entities) -> Iterator[UsanceError]:
     del entities
-    bought = Counter(f.detail["name"] for f in facts if f.kind is GroupKind.ASSET_BOUGHT)
-    sold = Counter(f.detail["name"] for f in facts if f.kind is GroupKind.ASSET_SOLD)
+    bought = Counter(f.detail["name"] for f in facts if f.kind is GroupFactKind.ASSET_BOUGHT)
+    sold = Counter(f.detail["name"] for f in facts if f.kind is GroupFactKind.ASSET_SOLD)
     for each in facts:
         name = each.detail.get("name")
-        if each.kind is GroupKind.ASSET_BOUGHT and bought[name] > 1:
+        if each.kind is GroupFactKind.ASSET_BOUGHT and bought[name] > 1:
             yield _wrong(each, f"{name!r} is bought twice", "Give each thing its own name")
-        if each.kind is GroupKind.ASSET_SOLD and (not bought[name] or sold[name] > 1):
+        if each.kind is GroupFactKind.ASSET_SOLD and (not bought[name] or sold[name] > 1):
             yield _wrong(each, f"{name!r} was not bought, or is sold twice", "Correct the name")
-        if each.kind is GroupKind.COST_PREPAID and each.detail["first"] > each.detail["last"]:
+        if each.kind is GroupFactKind.COST_PREPAID and each.detail["first"] > each.detail["last"]:
             yield _wrong(each, "its last day is before its first", "Exchange them")
-        driven = each.kind is GroupKind.COST_DRIVER
+        driven = each.kind is GroupFactKind.COST_DRIVER
         if driven and each.detail["price"] is None and each.detail["rate"] is None:
             yield _wrong(each, "neither price nor rate is given", "Give one of them")
 
 
 def _shares(facts: Sequence[GroupFact], entities: Entities) -> Iterator[UsanceError]:
     del entities
-    grants = Counter(f.detail["name"] for f in facts if f.kind is GroupKind.GRANT)
+    grants = Counter(f.detail["name"] for f in facts if f.kind is GroupFactKind.GRANT)
     for each in facts:
         name = each.detail.get("grant")
         if name is not None and not grants[name]:
             yield _wrong(each, f"there is no grant {name!r}", "State it, or correct the name")
-        expected = each.kind is GroupKind.VESTING_ESTIMATE
+        expected = each.kind is GroupFactKind.VESTING_ESTIMATE
         if expected and (each.detail["shares"] is None) == (each.detail["leavers"] is None):
             yield _wrong(each, "who stays, or who leaves?", "Give one of shares and leavers")
-        if each.kind is GroupKind.GRANT and grants[each.detail["name"]] > 1:
+        if each.kind is GroupFactKind.GRANT and grants[each.detail["name"]] > 1:
             yield _wrong(each, f"{each.detail['name']!r} is granted twice", "Give another name")
     try:
         for _, held in holdings_of(facts).values():
@@ -246,9 +246,9 @@ def _shares(facts: Sequence[GroupFact], entities: Entities) -> Iterator[UsanceEr
 def _prices(facts: Sequence[GroupFact], entities: Entities) -> Iterator[UsanceError]:
     """Share prices that cannot be met with what holders of awards would pay."""
     del entities
-    grants = {each.currency for each in facts if each.kind is GroupKind.GRANT}
+    grants = {each.currency for each in facts if each.kind is GroupFactKind.GRANT}
     for each in facts:
-        if each.kind is not GroupKind.SHARE_PRICE:
+        if each.kind is not GroupFactKind.SHARE_PRICE:
             continue
         if each.detail["first"] > each.detail["last"]:
             yield _wrong(each, "its last day is before its first", "Exchange them")
@@ -262,7 +262,7 @@ def _prices(facts: Sequence[GroupFact], entities: Entities) -> Iterator[UsanceEr
 def _histories(facts: Sequence[GroupFact], entities: Entities) -> Iterator[UsanceError]:
     del entities
     for each in facts:
-        if each.kind is GroupKind.FEES_HISTORY:
+        if each.kind is GroupFactKind.FEES_HISTORY:
             try:
                 flow_rates(each.detail["entering"], each.detail["never_paid"])
             except UsanceError as error:
@@ -272,14 +272,14 @@ def _histories(facts: Sequence[GroupFact], entities: Entities) -> Iterator[Usanc
 def _dividends(facts: Sequence[GroupFact], entities: Entities) -> Iterator[UsanceError]:
     del entities
     declared = {
-        each.detail["name"]: each for each in facts if each.kind is GroupKind.DIVIDEND_DECLARED
+        each.detail["name"]: each for each in facts if each.kind is GroupFactKind.DIVIDEND_DECLARED
     }
     for each in facts:
-        if each.kind is GroupKind.DIVIDEND_DECLARED:
+        if each.kind is GroupFactKind.DIVIDEND_DECLARED:
             if each.detail["per_share"] is None and each.amount_minor <= 0:
                 fix = "Give an amount, or so much per_share"
                 yield _wrong(each, "what is declared is not clear", fix)
-        elif each.kind in (GroupKind.DIVIDEND_PAID, GroupKind.DIVIDEND_RECORDED):
+        elif each.kind in (GroupFactKind.DIVIDEND_PAID, GroupFactKind.DIVIDEND_RECORDED):
             known = declared.get(each.detail["name"])
             if known is None or known.currency is not each.currency:
                 what = f"no dividend {each.detail['name']!r} is declared in {each.currency.label}"
@@ -288,18 +288,18 @@ def _dividends(facts: Sequence[GroupFact], entities: Entities) -> Iterator[Usanc
 
 def _currencies(facts: Sequence[GroupFact], entities: Entities) -> Iterator[UsanceError]:
     for each in facts:
-        if each.kind is GroupKind.EXCHANGE_RATE:
+        if each.kind is GroupFactKind.EXCHANGE_RATE:
             if each.currency is entities.currency or not each.detail["rate"]:
                 fix = f"Give what one unit is worth in {entities.currency.label}, above zero"
                 yield _wrong(each, f"no rate for {each.currency.label}", fix)
-        elif each.kind is GroupKind.CURRENCY_EXCHANGED:
+        elif each.kind is GroupFactKind.CURRENCY_EXCHANGED:
             if Currency[each.detail["bought"].currency] is each.currency:
                 yield _wrong(each, "it changes a currency for itself", "Correct one of the two")
-        elif each.kind is GroupKind.GROUP_DIVIDEND and each.entity in entities.by_number:
+        elif each.kind is GroupFactKind.GROUP_DIVIDEND and each.entity in entities.by_number:
             owner = entities[each.entity].owner
             if each.detail["to"] != owner:
                 yield _wrong(each, "it is not paid to the owner", f"Give to: {owner}")
-        elif each.kind is GroupKind.ACQUISITION:
+        elif each.kind is GroupFactKind.ACQUISITION:
             lines = each.detail["lines"]
             if any(line.entity or line.currency is not each.currency for line in lines):
                 fix = "Write every line in the fact's currency, without an entity"

@@ -12,7 +12,7 @@ The keys of a fact and of its detail stand side by side. `id`, `kind`, `entity` 
 [('cost_incurred', 50000), ('cost_paid', 50000)]
 >>> parse_facts("facts: [{id: 1, kind: cost_payed, entity: 2, on: 2024-01-31}]")
 Traceback (most recent call last):
-usance.base.errors.CodeError: facts line 1, facts[1].kind: unknown group kind 'cost_payed'.
+usance.base.errors.CodeError: facts line 1, facts[1].kind: unknown group fact kind 'cost_payed'.
 Did you mean 'cost_paid'? ...
 """
 
@@ -37,8 +37,8 @@ from usance.base.fields import (
 )
 from usance.books.group.checks import list_problems
 from usance.books.group.entities import currency
-from usance.books.group.facts import GroupFact, checked
-from usance.books.group.kinds import GroupKind
+from usance.books.group.fact_kinds import GroupFactKind
+from usance.books.group.facts import GroupFact, fact_from_fields
 
 _COMMON = frozenset({
     "id", "kind", "entity", "on", "booked_at", "currency", "amount", "party", "quantity",
@@ -76,7 +76,7 @@ def _fact(
     given: Fields, row: Any, home: Currency, places: Places, number: int
 ) -> GroupFact | None:  # fmt: skip
     fact_id = given.need("id", whole_of(1, 2**63 - 1))
-    kind = given.need("kind", one_of(GroupKind))
+    kind = given.need("kind", one_of(GroupFactKind))
     entity = given.need("entity", whole_of(1, _LAST_NUMBER))
     on = given.need("on", day)
     kept_in = given.take("currency", currency)
@@ -90,6 +90,6 @@ def _fact(
     known_at = booked or datetime.combine(on, time(), UTC)
     detail = {key: value for key, value in row.items() if key not in _COMMON}
     inner = Fields(detail, places, given.problems, ("facts", number))
-    return checked(
+    return fact_from_fields(
         fact_id, entity, kind, on, known_at, own, minor, party, quantity, inner, detail
     )  # fmt: skip

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from usance.base.codes import Currency, IfrsAdjustment
+from usance.books.group.fact_kinds import GroupFactKind
 from usance.books.group.facts import GroupFact
-from usance.books.group.kinds import GroupKind
 from usance.books.group.lines import Line, Poster
 from usance.books.group.readers import EntryLine
 from usance.books.group.rules import GroupRule, group_rules_of
@@ -15,11 +15,11 @@ from usance.books.group.rules import GroupRule, group_rules_of
 def entry_lines(facts: Iterable[GroupFact], poster: Poster) -> Iterator[Line]:
     """The lines of every fact that says its entry itself."""
     for each in facts:
-        if each.kind in (GroupKind.OPENING_BALANCE, GroupKind.MANUAL_ENTRY):
+        if each.kind in (GroupFactKind.OPENING_BALANCE, GroupFactKind.MANUAL_ENTRY):
             yield from _written(each, poster)
-        elif each.kind is GroupKind.ACQUISITION:
+        elif each.kind is GroupFactKind.ACQUISITION:
             yield from _acquisition(each, poster)
-        elif each.kind is GroupKind.CURRENCY_EXCHANGED:
+        elif each.kind is GroupFactKind.CURRENCY_EXCHANGED:
             yield from _exchanged(each, poster)
 
 

@@ -3,12 +3,12 @@
 >>> from datetime import UTC
 >>> known = datetime(2024, 1, 2, tzinfo=UTC)
 >>> raised = fact(
-...     1, 4, GroupKind.FUNDING_RAISED, date(2023, 12, 31), known, 900_000,
+...     1, 4, GroupFactKind.FUNDING_RAISED, date(2023, 12, 31), known, 900_000,
 ...     deal="T1", lender="trust_investors", rate="4.2%",
 ... )
 >>> raised.detail["rate"], raised.detail["day_count"].value
 (42000, 'actual/365')
->>> visible([raised], date(2024, 3, 31), datetime(2024, 1, 1, tzinfo=UTC))
+>>> visible_facts([raised], date(2024, 3, 31), datetime(2024, 1, 1, tzinfo=UTC))
 []
 """  # fmt: skip
 
@@ -29,8 +29,8 @@ from usance.base.documents import parse_json
 from usance.base.errors import InputError, UsanceError, raise_all
 from usance.base.fields import Fields, Places
 from usance.books.errors import GroupFactError
-from usance.books.group.forms import FORMS, Sign
-from usance.books.group.kinds import GroupKind
+from usance.books.group.fact_kinds import GroupFactKind
+from usance.books.group.fact_schemas import FACT_SCHEMAS, AmountSign
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class GroupFact:
 
     fact_id: int
     entity: int
-    kind: GroupKind
+    kind: GroupFactKind
     effective_on: date
     booked_at: datetime
     currency: Currency
@@ -47,8 +47,8 @@ class GroupFact:
     party: int
     quantity: int
     detail: Mapping[str, Any] = field(compare=False)
-    written: str
-    """The detail as it was written, in JSON."""
+    detail_json: str
+    """The detail as it was written."""
 
     @property
     def where(self) -> str:
@@ -57,14 +57,14 @@ class GroupFact:
 
 
 def fact(
-    fact_id: int, entity: int, kind: GroupKind, effective_on: date, booked_at: datetime,
+    fact_id: int, entity: int, kind: GroupFactKind, effective_on: date, booked_at: datetime,
     amount_minor: int = 0, *, currency: Currency = Currency.CNY, party: int = 0,
     quantity: int = 0, **detail: Any,
 ) -> GroupFact:  # fmt: skip
     """A fact from plain values, or everything that is wrong with it."""
     problems: list[UsanceError] = []
     where = f"group fact {fact_id}"
-    found = checked(
+    found = fact_from_fields(
         fact_id, entity, kind, effective_on, booked_at, currency, amount_minor, party, quantity,
         Fields(detail, _places(where), problems), detail,
     )  # fmt: skip
@@ -72,13 +72,13 @@ def fact(
     return found
 
 
-def checked(
-    fact_id: int, entity: int, kind: GroupKind, effective_on: date, booked_at: datetime,
+def fact_from_fields(
+    fact_id: int, entity: int, kind: GroupFactKind, effective_on: date, booked_at: datetime,
     currency: Currency, amount_minor: int, party: int, quantity: int, given: Fields,
     raw: Mapping[str, Any],
 ) -> GroupFact:  # fmt: skip
     """A fact whose detail is read from fields; what is wrong is kept there."""
-    form = FORMS[kind]
+    form = FACT_SCHEMAS[kind]
     detail = {}
     for name, key in form.keys.items():
         read = given.need if key.needed else given.take
@@ -89,27 +89,27 @@ def checked(
     def wrong(what: str, fix: str) -> None:
         given.problems.append(GroupFactError(f"{kind.label}: {what}", where=given.where(), fix=fix))
 
-    if form.amount is Sign.ABOVE and amount_minor <= 0:
+    if form.amount is AmountSign.ABOVE and amount_minor <= 0:
         wrong(f"the amount is {amount_minor}", "Give an amount above zero")
-    if form.amount is Sign.ANY and amount_minor == 0:
+    if form.amount is AmountSign.ANY and amount_minor == 0:
         wrong("the amount is zero", "Give an amount, or leave the fact out")
-    if form.amount is Sign.NONE and amount_minor != 0:
+    if form.amount is AmountSign.NONE and amount_minor != 0:
         wrong("it has no amount of its own", "Leave the amount out")
     if form.has_quantity and quantity <= 0:
         wrong(f"the quantity is {quantity}", "Give a number above zero")
     if form.needs_party and party <= 0:
         wrong("with whom?", "Give the party's number")
     # Keys are sorted so that the same fact is always the same bytes.
-    written = json.dumps(raw, default=str, sort_keys=True, ensure_ascii=False)
+    detail_json = json.dumps(raw, default=str, sort_keys=True, ensure_ascii=False)
     return GroupFact(fact_id, entity, kind, effective_on, booked_at, currency, amount_minor,
-                     party, quantity, detail, written)  # fmt: skip
+                     party, quantity, detail, detail_json)  # fmt: skip
 
 
-def visible(facts: Iterable[GroupFact], day: date, known_at: datetime) -> list[GroupFact]:
+def visible_facts(facts: Iterable[GroupFact], day: date, known_at: datetime) -> list[GroupFact]:
     """The facts true by a day and known at a moment, by number, without those reversed."""
     seen = [each for each in facts if each.effective_on <= day and each.booked_at <= known_at]
-    gone = {each.detail["fact"] for each in seen if each.kind is GroupKind.REVERSED}
-    kept = [each for each in seen if each.kind is not GroupKind.REVERSED]
+    gone = {each.detail["fact"] for each in seen if each.kind is GroupFactKind.REVERSED}
+    kept = [each for each in seen if each.kind is not GroupFactKind.REVERSED]
     return sorted((each for each in kept if each.fact_id not in gone), key=lambda f: f.fact_id)
 
 
@@ -124,7 +124,7 @@ def facts_of_table(table: pa.Table) -> list[GroupFact]:
 def _of_row(row: dict[str, Any], problems: list[UsanceError]) -> GroupFact | None:
     where = f"group fact {row['fact_id']}"
     try:
-        kind, currency = GroupKind(row["kind"]), Currency(row["currency"])
+        kind, currency = GroupFactKind(row["kind"]), Currency(row["currency"])
     except ValueError as error:
         fix = "Give a number of the list"
         problems.append(GroupFactError(str(error), where=where, fix=fix))
@@ -135,7 +135,7 @@ def _of_row(row: dict[str, Any], problems: list[UsanceError]) -> GroupFact | Non
         problems.append(error)
         return None
     given = Fields(raw, _places(where), problems)
-    return checked(
+    return fact_from_fields(
         row["fact_id"], row["entity"], kind, row["effective_on"], row["booked_at"], currency,
         row["amount_minor"], row["party"], row["quantity"], given, raw,
     )  # fmt: skip
@@ -157,7 +157,7 @@ def table_of_facts(facts: Sequence[GroupFact]) -> pa.Table:
         amount_minor=[each.amount_minor for each in rows],
         party=[each.party for each in rows],
         quantity=[each.quantity for each in rows],
-        detail=[each.written for each in rows],
+        detail=[each.detail_json for each in rows],
     )
 
 

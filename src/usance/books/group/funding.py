@@ -16,8 +16,8 @@ from usance.base.dates import last_of_month, to_month
 from usance.base.daycount import year_fraction
 from usance.base.money import MILLION, half_up
 from usance.books.group.entities import Entities
+from usance.books.group.fact_kinds import GroupFactKind
 from usance.books.group.facts import GroupFact
-from usance.books.group.kinds import GroupKind
 from usance.books.group.lines import Amount
 
 
@@ -57,7 +57,7 @@ def deals(facts: Iterable[GroupFact]) -> dict[str, Deal]:
         if sign is None:
             continue
         name = each.detail["deal"]
-        first = each.kind is GroupKind.FUNDING_RAISED
+        first = each.kind is GroupFactKind.FUNDING_RAISED
         if first and (name not in raised or each.fact_id < raised[name].fact_id):
             raised[name] = each
         on = each.detail["value_on"] or each.effective_on
@@ -65,7 +65,7 @@ def deals(facts: Iterable[GroupFact]) -> dict[str, Deal]:
     return {name: Deal(each, tuple(sorted(changes[name]))) for name, each in raised.items()}
 
 
-_SIGNS = {GroupKind.FUNDING_RAISED: 1, GroupKind.FUNDING_REPAID: -1}
+_SIGNS = {GroupFactKind.FUNDING_RAISED: 1, GroupFactKind.FUNDING_REPAID: -1}
 
 
 def cash_of(raised: GroupFact) -> str:
@@ -79,17 +79,17 @@ def funding_amounts(facts: Iterable[GroupFact], entities: Entities, day: date) -
     given = list(facts)
     known = deals(given)
     for each in given:
-        if each.kind in (*_SIGNS, GroupKind.FUNDING_INTEREST_PAID):
+        if each.kind in (*_SIGNS, GroupFactKind.FUNDING_INTEREST_PAID):
             raised = known[each.detail["deal"]].raised
             accounts = {"lender": raised.detail["lender"], "cash": cash_of(raised)}
             yield Amount(each.kind.label, each, each.amount_minor, each.effective_on, accounts)
     for deal in known.values():
         foreign = deal.raised.currency is not entities[deal.raised.entity].currency
-        for end, minor in over_time(deal.first, deal.interest, day, foreign=foreign):
+        for end, minor in accruals(deal.first, deal.interest, day, foreign=foreign):
             yield Amount("funding_interest", deal.raised, minor, end)
 
 
-def over_time(
+def accruals(
     first: date, so_far: Callable[[date], int], day: date, *, foreign: bool
 ) -> Iterator[tuple[date, int]]:
     """What has come about by a day; in a foreign currency by month, since each has its own rate."""

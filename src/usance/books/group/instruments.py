@@ -9,7 +9,7 @@ interest grows by the day. It is cumulative and rounded once (ASC 835-30-35, IFR
 >>> from usance.books.group.facts import fact
 >>> known = datetime(2024, 1, 1, tzinfo=UTC)
 >>> notes = fact(
-...     1, 4, GroupKind.NOTES_ISSUED, date(2023, 12, 31), known, 980_000, name="ABS 1",
+...     1, 4, GroupFactKind.NOTES_ISSUED, date(2023, 12, 31), known, 980_000, name="ABS 1",
 ...     lender="trust_investors", face="10000.00", rate="5%", costs="50.00",
 ...     days=["2024-12-31", "2025-12-31"],
 ... )
@@ -37,18 +37,18 @@ from usance.books.effective_interest.instruments import (
     discount_at_issue,
 )
 from usance.books.group.entities import Entities
+from usance.books.group.fact_kinds import GroupFactKind
 from usance.books.group.facts import GroupFact
-from usance.books.group.funding import cash_of, over_time
-from usance.books.group.kinds import GroupKind
+from usance.books.group.funding import accruals, cash_of
 from usance.books.group.lines import Amount
-from usance.books.group.readers import Settled
+from usance.books.group.readers import PaymentPurpose
 
-PAYMENTS: Mapping[GroupKind, GroupKind] = {
-    GroupKind.NOTES_PAID: GroupKind.NOTES_ISSUED,
-    GroupKind.BOND_PAID: GroupKind.BOND_BOUGHT,
+PAYMENTS: Mapping[GroupFactKind, GroupFactKind] = {
+    GroupFactKind.NOTES_PAID: GroupFactKind.NOTES_ISSUED,
+    GroupFactKind.BOND_PAID: GroupFactKind.BOND_BOUGHT,
 }
 """Money that changed hands later, and the kind of what it belongs to."""
-_NAMES = {GroupKind.NOTES_ISSUED: "notes", GroupKind.BOND_BOUGHT: "bond"}
+_NAMES = {GroupFactKind.NOTES_ISSUED: "notes", GroupFactKind.BOND_BOUGHT: "bond"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class Instrument:
     def of(cls, began: GroupFact, paid: Sequence[GroupFact] = ()) -> Instrument:
         """The instrument of a fact; an issuer's costs lower what it was carried at."""
         said = began.detail
-        costs = -said["costs"] if began.kind is GroupKind.NOTES_ISSUED else said["costs"]
+        costs = -said["costs"] if began.kind is GroupFactKind.NOTES_ISSUED else said["costs"]
         cost = acquisition_cost(began.amount_minor, costs)
         coupon = _whole(coupon_of(said["face"], Fraction(said["rate"], MILLION), said["a_year"]))
         held = _held(cost, began.effective_on, said["days"], coupon, said["face"])
@@ -73,7 +73,7 @@ class Instrument:
     @property
     def ended(self) -> GroupFact | None:
         """The payment that ended it before its time, if one did."""
-        early = (each for each in self.paid if each.detail["as"] is Settled.WHOLE)
+        early = (each for each in self.paid if each.detail["as"] is PaymentPurpose.WHOLE)
         return next(early, None)
 
     def coupons(self, day: date) -> int:
@@ -85,14 +85,14 @@ class Instrument:
         at_start = discount_at_issue(self.began.detail["face"], self.held.cost)
         return _whole(at_start - self._discount(day))
 
-    def met(self, day: date, what: Settled = Settled.COUPON) -> int:
+    def met(self, day: date, what: PaymentPurpose = PaymentPurpose.COUPON) -> int:
         """What was paid by a day for its coupons, or for something else."""
         own = [each for each in self.paid if each.detail["as"] is what]
         return sum(each.amount_minor for each in own if each.effective_on <= day)
 
     def owed(self, day: date) -> int:
         """What stands in the books at the end of a day, with the coupon that has accrued."""
-        paid = sum(self.met(day, what) for what in Settled)
+        paid = sum(self.met(day, what) for what in PaymentPurpose)
         return int(self.held.cost) + self.coupons(day) + self.amortised(day) - paid
 
     def _discount(self, day: date) -> Fraction:
@@ -119,10 +119,10 @@ def _held(
     return at_amortised_cost(cost, dated_bond(began, days, coupon, face))
 
 
-def instruments(facts: Iterable[GroupFact]) -> dict[tuple[GroupKind, str], Instrument]:
+def instruments(facts: Iterable[GroupFact]) -> dict[tuple[GroupFactKind, str], Instrument]:
     """Every instrument by its kind and name."""
-    began: dict[tuple[GroupKind, str], GroupFact] = {}
-    paid: dict[tuple[GroupKind, str], list[GroupFact]] = {}
+    began: dict[tuple[GroupFactKind, str], GroupFact] = {}
+    paid: dict[tuple[GroupFactKind, str], list[GroupFact]] = {}
     for each in facts:
         if each.kind in PAYMENTS.values():
             began[each.kind, each.detail["name"]] = each
@@ -143,7 +143,7 @@ def instrument_amounts(
         foreign = began.currency is not entities[began.entity].currency
         growing = {f"{name}_coupon": each.coupons, f"{name}_discount": each.amortised}
         for part, so_far in growing.items():
-            for end, minor in over_time(on, so_far, day, foreign=foreign):
+            for end, minor in accruals(on, so_far, day, foreign=foreign):
                 yield Amount(part, began, minor, end, accounts)
         for payment in each.paid:
             paid_on = payment.effective_on
@@ -157,13 +157,13 @@ def _ended(
 ) -> Iterator[Amount]:
     """An early end leaves nothing: coupons not paid are part of the price, the rest is a result."""
     on = last.effective_on
-    if last.kind is GroupKind.NOTES_PAID:
+    if last.kind is GroupFactKind.NOTES_PAID:
         yield Amount("notes_coupon_left", last, held.coupons(on) - held.met(on), on, accounts)
     yield Amount(f"{name}_left", last, held.owed(on), on, accounts)
 
 
 def _accounts(began: GroupFact) -> dict[str, str]:
-    if began.kind is GroupKind.NOTES_ISSUED:
+    if began.kind is GroupFactKind.NOTES_ISSUED:
         return {"lender": began.detail["lender"], "cash": cash_of(began)}
     return {"asset": began.detail["asset"]}
 

@@ -22,21 +22,21 @@ from usance.base.errors import UsanceError
 from usance.books.chart import Account, AccountKind, Chart, load_chart
 from usance.books.errors import GroupFactError
 from usance.books.group.entities import Entities
-from usance.books.group.exchange import Rates
+from usance.books.group.exchange_rates import Rates
 from usance.books.group.facts import GroupFact
 from usance.books.group.rules import OWN, GroupRule, basis_of, group_rules_of
 
-AT_COST = frozenset({
+AT_HISTORICAL_RATE = frozenset({
     "prepaid", "property", "land_use_rights", "intangibles", "goodwill", "subsidiaries",
     "group_dividends",
 })  # fmt: skip
 """Accounts of the balance sheet that keep the rate of their day; the others are worth today's."""
 
 
-def keeps_rate(account: Account) -> bool:
+def at_historical_rate(account: Account) -> bool:
     """Whether an account keeps the rate of the day of an entry."""
     sheet = account.kind in (AccountKind.ASSET, AccountKind.LIABILITY)
-    return not sheet or account.name in AT_COST
+    return not sheet or account.name in AT_HISTORICAL_RATE
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +163,7 @@ class Poster:
         own = self.entities[entity].currency
         sums = {own: 0, given: 0}
         for account, minor in legs:
-            stays = account.within_group or not keeps_rate(account)
+            stays = account.within_group or not at_historical_rate(account)
             currency = given if stays else own
             signed = minor if stays else self.converted(minor, given, own, day, fact)
             sums[currency] += signed

@@ -37,7 +37,7 @@ MAX_DAYS = 120
 _RATIO = re.compile(r"[0-9]{1,9}/[1-9][0-9]{0,8}")
 
 
-class Driver(Enum):
+class CostDriver(Enum):
     """What a cost is counted by."""
 
     PROVIDER_FEE = "provider_fee"
@@ -46,7 +46,7 @@ class Driver(Enum):
     CHANNEL_COST = "channel_cost"
 
 
-class Settled(Enum):
+class PaymentPurpose(Enum):
     """What a payment on notes or a bond is for."""
 
     COUPON = "coupon"
@@ -55,7 +55,7 @@ class Settled(Enum):
     """It ends before its time: everything that stands in the books leaves for this amount."""
 
 
-driver = one_of(Driver)
+cost_driver = one_of(CostDriver)
 tag = one_of(IfrsAdjustment)
 
 
@@ -196,7 +196,7 @@ def _ratio(given: Any, where: str) -> Fraction:
     return Fraction(_share(given, where), MILLION)
 
 
-def anything(given: Any, where: str) -> Any:
+def passed_through(given: Any, where: str) -> Any:
     """What another room has already read; kept as it is."""
     del where
     return given

@@ -17,14 +17,14 @@ from usance.base.codes import Currency
 from usance.base.money import half_up, vat_in
 from usance.base.parameters import Parameters
 from usance.base.rates import Rate
+from usance.books.group.fact_kinds import GroupFactKind
 from usance.books.group.facts import GroupFact
-from usance.books.group.kinds import GroupKind
 from usance.books.group.lines import Amount
-from usance.books.losses.matrix import receivable_allowance
+from usance.books.losses.provision_matrices import receivable_allowance
 from usance.loan.facts import END_OF_TIME
 
-_INVOICES = (GroupKind.REFERRAL_INVOICED, GroupKind.USAGE_DELIVERED)
-_SETTLED = (GroupKind.FEES_RECEIVED, GroupKind.FEES_WRITTEN_OFF)
+_INVOICES = (GroupFactKind.REFERRAL_INVOICED, GroupFactKind.USAGE_DELIVERED)
+_SETTLED = (GroupFactKind.FEES_RECEIVED, GroupFactKind.FEES_WRITTEN_OFF)
 _BUCKET_DAYS = 30
 
 Debtor = tuple[int, int, Currency]
@@ -77,7 +77,9 @@ def unpaid_of_loans(
         met = min(settled, max(0, fees.usage_minor))
         settled -= met
         open_.append((max(0, fees.usage_minor) - met, (day - fees.on).days))
-    invoiced = sum(each.amount_minor for each in given if each.kind is GroupKind.REFERRAL_INVOICED)
+    invoiced = sum(
+        each.amount_minor for each in given if each.kind is GroupFactKind.REFERRAL_INVOICED
+    )
     to_come = sum(each.referral_minor for each in seen) - invoiced
     return [*open_, (max(0, to_come), 0)]
 
@@ -108,7 +110,7 @@ def receivable_amounts(
     """Tax in fees for use, and the provision: the allowance and what was written off against it."""
     given = list(facts)
     for each in given:
-        if each.kind is GroupKind.USAGE_DELIVERED:
+        if each.kind is GroupFactKind.USAGE_DELIVERED:
             vat_ppm = parameters.at("tax.vat", each.effective_on).integer
             tax = vat_in(each.amount_minor, vat_ppm)
             yield Amount("usage_delivered_vat", each, tax, each.effective_on)
@@ -116,12 +118,12 @@ def receivable_amounts(
     histories = {
         (each.entity, each.currency): each
         for each in sorted(given, key=lambda fact: (fact.effective_on, fact.fact_id))
-        if each.kind is GroupKind.FEES_HISTORY
+        if each.kind is GroupFactKind.FEES_HISTORY
     }
     first = {_debtor(each): each for each in reversed(given) if each.kind in _INVOICES}
     gone: dict[Debtor, int] = {}
     for each in given:
-        if each.kind is GroupKind.FEES_WRITTEN_OFF:
+        if each.kind is GroupFactKind.FEES_WRITTEN_OFF:
             gone[_debtor(each)] = gone.get(_debtor(each), 0) + each.amount_minor
     for debtor, invoices in unpaid(given, day).items():
         entity, _, currency = debtor
@@ -139,7 +141,7 @@ def receivable_amounts(
             if debtor not in first and (debtor[0], debtor[2]) == (entity, currency)
         )
         # No fact states them: they are owed by all institutions together.
-        kind = GroupKind.USAGE_DELIVERED
+        kind = GroupFactKind.USAGE_DELIVERED
         stated = GroupFact(0, entity, kind, day, END_OF_TIME, currency, lost, 0, 0, {}, "")
         yield Amount("fees_provision", stated, lost, day)
 

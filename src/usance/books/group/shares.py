@@ -12,8 +12,8 @@ from fractions import Fraction
 
 from usance.base.codes import Currency, parse
 from usance.base.money import MILLION, split
+from usance.books.group.fact_kinds import GroupFactKind
 from usance.books.group.facts import GroupFact, fact
-from usance.books.group.kinds import GroupKind
 from usance.books.group.lines import Amount, Poster
 from usance.capital.attribution import staying
 from usance.capital.awards import (
@@ -36,11 +36,11 @@ _ACCOUNTS = {
     CostFunction.ADMINISTRATION: "administration",
 }
 _SHARES = {
-    GroupKind.SHARES_ISSUED: ShareKind.ISSUED,
-    GroupKind.SHARES_REPURCHASED: ShareKind.REPURCHASED,
-    GroupKind.SHARES_RETIRED: ShareKind.RETIRED,
-    GroupKind.SHARES_RESERVED: ShareKind.RESERVED,
-    GroupKind.SHARES_REISSUED: ShareKind.REISSUED,
+    GroupFactKind.SHARES_ISSUED: ShareKind.ISSUED,
+    GroupFactKind.SHARES_REPURCHASED: ShareKind.REPURCHASED,
+    GroupFactKind.SHARES_RETIRED: ShareKind.RETIRED,
+    GroupFactKind.SHARES_RESERVED: ShareKind.RESERVED,
+    GroupFactKind.SHARES_REISSUED: ShareKind.REISSUED,
 }
 
 
@@ -58,7 +58,7 @@ def register_of(
                     each.detail.get("programme") or "", where=each.where,
                 )
             )  # fmt: skip
-        elif each.kind is GroupKind.UNITS_CHANGED:
+        elif each.kind is GroupFactKind.UNITS_CHANGED:
             handed = delivery(_unit_change(each), each.currency.label)
             changes += [handed] if handed else []
     return Register(tuple(changes))
@@ -70,9 +70,9 @@ def holdings_of(facts: Iterable[GroupFact]) -> dict[str, tuple[GroupFact, Holdin
     changes: dict[str, list[UnitChange]] = {}
     estimates: dict[str, list[Estimate]] = {}
     for each in given:
-        if each.kind is GroupKind.UNITS_CHANGED:
+        if each.kind is GroupFactKind.UNITS_CHANGED:
             changes.setdefault(each.detail["grant"], []).append(_unit_change(each))
-        elif each.kind is GroupKind.VESTING_ESTIMATE:
+        elif each.kind is GroupFactKind.VESTING_ESTIMATE:
             name = each.detail["grant"]
             expected = Estimate(name, each.effective_on, _expected(each), each.where)
             estimates.setdefault(name, []).append(expected)
@@ -86,7 +86,7 @@ def holdings_of(facts: Iterable[GroupFact]) -> dict[str, tuple[GroupFact, Holdin
             ),
         )
         for each in given
-        if each.kind is GroupKind.GRANT
+        if each.kind is GroupFactKind.GRANT
     }
 
 
@@ -100,7 +100,7 @@ def share_amounts(facts: Iterable[GroupFact], poster: Poster, day: date) -> Iter
         if _leaves_treasury(each):
             own, cost = poster.entities[each.entity].currency, _cost_of(each, given, poster)
             yield Amount("treasury_cost", each, cost, each.effective_on, in_currency=own)
-        elif each.kind is GroupKind.DIVIDEND_DECLARED:
+        elif each.kind is GroupFactKind.DIVIDEND_DECLARED:
             yield Amount(each.kind.label, each, declared_minor(each, register, day),
                          each.effective_on)  # fmt: skip
 
@@ -124,12 +124,18 @@ def facts_of_capital(
     """What `capital` states as facts of the group, numbered from `first_id`."""
     return [
         fact(
-            first_id + n, each.entity, parse(GroupKind, each.kind), each.effective_on, booked_at,
-            each.amount_minor, currency=Currency[each.currency], quantity=each.quantity,
+            first_id + n,
+            each.entity,
+            parse(GroupFactKind, each.kind),
+            each.effective_on,
+            booked_at,
+            each.amount_minor,
+            currency=Currency[each.currency],
+            quantity=each.quantity,
             **each.detail,
         )
         for n, each in enumerate(stated)
-    ]  # fmt: skip
+    ]
 
 
 def _pay(granted: GroupFact, held: Holding, day: date) -> Iterator[Amount]:
@@ -159,10 +165,10 @@ def _cost_of(left: GroupFact, facts: list[GroupFact], poster: Poster) -> int:
 
 def _leaves_treasury(fact: GroupFact) -> bool:
     """Whether shares bought back are cancelled, sold again or handed over for awards."""
-    if fact.kind is GroupKind.UNITS_CHANGED:
+    if fact.kind is GroupFactKind.UNITS_CHANGED:
         handed_over = fact.detail["change"] in (UnitKind.VESTED, UnitKind.EXERCISED)
         return handed_over and fact.detail["source"] is Source.TREASURY
-    return fact.kind in (GroupKind.SHARES_RETIRED, GroupKind.SHARES_REISSUED)
+    return fact.kind in (GroupFactKind.SHARES_RETIRED, GroupFactKind.SHARES_REISSUED)
 
 
 def _expected(fact: GroupFact) -> tuple[Fraction, ...]:

@@ -64,7 +64,7 @@ class Deferred(NamedTuple):
     liability_minor: int
 
 
-def temporary(balances: Balances) -> int:
+def temporary_differences(balances: Balances) -> int:
     """What is taxable later on balance: taxable less deductible differences."""
     listed = load_differences()
     return sum(balances.get(name, 0) for name in (*listed.taxable, *listed.deductible))
@@ -119,9 +119,9 @@ class TaxYear:
         Taking the difference of two cumulative amounts keeps cents from drifting over the years.
         """
         known = self.permanent_before_minor
-        before = profit_before_tax(self.at_start) + known - temporary(self.at_start)
+        before = profit_before_tax(self.at_start) + known - temporary_differences(self.at_start)
         known += self.permanent_minor
-        now = profit_before_tax(self.now) + known - temporary(self.now)
+        now = profit_before_tax(self.now) + known - temporary_differences(self.now)
         return _tax(now, self.entity.tax_ppm) - _tax(before, self.entity.tax_ppm)
 
     @property
@@ -132,8 +132,10 @@ class TaxYear:
         asset = now.asset_minor - then.asset_minor
         liability = now.liability_minor - then.liability_minor
         current = self.current_before_minor + self.current
-        kept = _kept(self.now) - current - (liability - asset)
-        held_back = _held_back(kept, self.entity) - _held_back(_kept(self.opening), self.entity)
+        kept = _undistributed(self.now) - current - (liability - asset)
+        held_back = _withholding_tax(kept, self.entity) - _withholding_tax(
+            _undistributed(self.opening), self.entity
+        )
         return Deferred(asset, liability + held_back)
 
     def amounts(self) -> dict[str, int]:
@@ -145,18 +147,18 @@ class TaxYear:
         }
 
 
-def _kept(balances: Balances) -> int:
+def _undistributed(balances: Balances) -> int:
     """Profits that were not paid out, before the tax that is computed here."""
     paid = ("income_tax", "retained_earnings", "group_dividends")
     return profit_before_tax(balances) - sum(balances.get(name, 0) for name in paid)
 
 
-def _held_back(kept_minor: int, entity: Entity) -> int:
+def _withholding_tax(kept_minor: int, entity: Entity) -> int:
     """Tax on profits that will be paid out to the owner."""
     return _tax(max(kept_minor, 0), entity.withholding_ppm)
 
 
-class Step(NamedTuple):
+class ReconciliationStep(NamedTuple):
     """A step from the tax one would expect to the tax there is."""
 
     name: str
@@ -166,7 +168,7 @@ class Step(NamedTuple):
 def rate_reconciliation(
     years: Iterable[TaxYear], expense_minor: int, standard_ppm: int,
     worth: Callable[[int, Currency], int] = lambda minor, _: minor,
-) -> list[Step]:  # fmt: skip
+) -> list[ReconciliationStep]:  # fmt: skip
     """From profit at the standard rate to the tax expense of the year; the last is the total.
 
     `worth` says what an amount in an entity's own currency is in the group's.
@@ -177,15 +179,15 @@ def rate_reconciliation(
     own_rates = sum(_tax(minor, entity.tax_ppm - standard_ppm) for entity, minor, _ in earned)
     never = sum(_tax(minor, entity.tax_ppm) for entity, _, minor in earned)
     steps = [
-        Step("Tax at the standard rate", _tax(profit, standard_ppm)),
-        Step("Entities with rates of their own", own_rates),
-        Step("Costs and income outside taxation", never),
+        ReconciliationStep("Tax at the standard rate", _tax(profit, standard_ppm)),
+        ReconciliationStep("Entities with rates of their own", own_rates),
+        ReconciliationStep("Costs and income outside taxation", never),
     ]
     rest = expense_minor - sum(step.minor for step in steps)
     return [
         *steps,
-        Step("Tax on payouts, earlier years and rounding", rest),
-        Step("Income taxes expense", expense_minor),
+        ReconciliationStep("Tax on payouts, earlier years and rounding", rest),
+        ReconciliationStep("Income taxes expense", expense_minor),
     ]
 
 

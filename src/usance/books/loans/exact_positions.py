@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from usance.base.codes import FactKind, FundingModel
 from usance.base.dates import to_day, to_month
-from usance.books.effective_interest.columns import effective_rates, fees_earned
 from usance.books.effective_interest.expected_lives import Expected
+from usance.books.effective_interest.loans import effective_rates, fees_earned
 from usance.books.loans import positions as p
 from usance.loan import exact
 from usance.loan.columns import TermColumns, unsupported_term

@@ -18,7 +18,7 @@ from usance.base.codes import FundingModel
 from usance.base.compiled import CHUNK, in_threads
 from usance.base.dates import to_day
 from usance.base.refusals import unpack_refusal
-from usance.books.effective_interest.columns import effective_rates, fees_earned
+from usance.books.effective_interest.loans import effective_rates, fees_earned
 from usance.books.kernel.policy import amount_rows
 from usance.books.kernel.positions import position_rows
 from usance.books.loans.amounts import AMOUNTS

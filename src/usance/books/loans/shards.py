@@ -22,7 +22,7 @@ from usance.base.columns import arrays
 from usance.base.dates import to_day
 from usance.base.segments import segment_codes
 from usance.books.close.carry_forward import CarryForward
-from usance.books.effective_interest.columns import effective_rates
+from usance.books.effective_interest.loans import effective_rates
 from usance.books.loans.cells import CellIndex, Sources
 from usance.books.loans.cohorts import CohortOutcomes, cohort_outcomes
 from usance.books.loans.files import LoanFiles, is_among

@@ -21,7 +21,7 @@ from usance.base.parameters import Parameters, Value
 from usance.base.rates import PPB, Rate, to_ppb
 from usance.books.losses.curves import Curve, curve_problems
 from usance.books.losses.errors import CurveError
-from usance.books.losses.macro import Drivers, Scenario, factors, scenario_problems
+from usance.books.losses.macro import Drivers, Scenario, macro_factors, scenario_problems
 
 
 class Claim(Code):
@@ -39,7 +39,7 @@ class Framework(Code):
 
 
 @dataclass(frozen=True, slots=True)
-class GivenCurve:
+class PolicyCurve:
     """A segment's own curve from a day on."""
 
     framework: Framework
@@ -54,9 +54,9 @@ class GivenCurve:
 class Assumptions:
     """Everything an estimate takes as given."""
 
-    shipped: tuple[Curve, ...]
+    default_curves: tuple[Curve, ...]
     """By claim, the curve of a segment that has none of its own."""
-    given: tuple[GivenCurve, ...]
+    policy_curves: tuple[PolicyCurve, ...]
     recovery: tuple[Fraction, ...]
     """By claim, the share of a defaulted amount that comes back in the end."""
     ifrs_multiple: tuple[Fraction, ...]
@@ -82,7 +82,7 @@ class Assumptions:
         parameters: Parameters,
         as_of: date,
         *,
-        curves: Sequence[GivenCurve] = (),
+        curves: Sequence[PolicyCurve] = (),
         scenarios: Sequence[Scenario] = (),
     ) -> Assumptions:
         """The assumptions in force on a day."""
@@ -99,8 +99,8 @@ class Assumptions:
 
         known = sorted((each for each in curves if each.valid_from <= as_of), key=_age)
         return cls(
-            shipped=(_points(value("payout_curve")), _points(value("charge_off_curve"))),
-            given=tuple(known),
+            default_curves=(_points(value("payout_curve")), _points(value("charge_off_curve"))),
+            policy_curves=tuple(known),
             recovery=(share("recovery_payout"), share("recovery_charge_off")),
             ifrs_multiple=(
                 Fraction(multiple("ifrs_payout_multiple")),
@@ -128,33 +128,39 @@ class Assumptions:
             ),
         )
 
-    def own(self, framework: Framework, claim: Claim, segment: int) -> Curve | None:
+    def policy_curve(self, framework: Framework, claim: Claim, segment: int) -> Curve | None:
         """The latest curve given for just this, if there is one."""
         wanted = (framework, claim, segment)
-        fits = [each for each in self.given if (each.framework, each.claim, each.segment) == wanted]
+        fits = [
+            each
+            for each in self.policy_curves
+            if (each.framework, each.claim, each.segment) == wanted
+        ]
         return self._in_payouts(fits[-1].curve, claim) if fits else None
 
     def prior(self, framework: Framework, claim: Claim, segment: int) -> Curve:
         """The curve expected before any history, a payout with the institution's interest."""
-        return self.own(framework, claim, segment) or self._in_payouts(self.shipped[claim], claim)
+        return self.policy_curve(framework, claim, segment) or self._in_payouts(
+            self.default_curves[claim], claim
+        )
 
-    def highest(self, claim: Claim) -> Fraction:
+    def max_loss_rate(self, claim: Claim) -> Fraction:
         """The most that can be lost of an exposure."""
         return 1 + self.interest if claim is Claim.PAYOUT else Fraction(1)
 
     def macro(self, months: int) -> tuple[int, ...]:
         """The factor on defaults of each month ahead, in parts per billion."""
-        return factors(
+        return macro_factors(
             self.scenarios, self.drivers, horizon=self.horizon, reversion=self.reversion,
             months=months,
         )  # fmt: skip
 
     def _in_payouts(self, curve: Curve, claim: Claim) -> Curve:
-        most = self.highest(claim)
+        most = self.max_loss_rate(claim)
         return tuple(min(PPB, to_ppb(Fraction(value, PPB) * most)) for value in curve)
 
 
-def _age(curve: GivenCurve) -> date:
+def _age(curve: PolicyCurve) -> date:
     return curve.valid_from
 
 

@@ -9,9 +9,9 @@ it that the curve has behind it at the vintage's age, what is still to come is (
 the more of it there is. Unlike link ratios this needs no default to have happened yet.
 
 >>> curve = (0, 0, 10_000_000, 25_000_000, 40_000_000)
->>> [str(scale(curve, Fraction(seen, 1000), age=2)) for seen in (10, 20)]
+>>> [str(development_factor(curve, Fraction(seen, 1000), age=2)) for seen in (10, 20)]
 ['1', '5/4']
->>> complete(curve, [Fraction(0), Fraction(0), Fraction(20, 1000)])
+>>> completed_curve(curve, [Fraction(0), Fraction(0), Fraction(20, 1000)])
 (0, 0, 20000000, 38750000, 57500000)
 """
 
@@ -54,17 +54,17 @@ def increments(curve: Curve) -> list[int]:
     return [curve[0], *(after - before for before, after in pairwise(curve))]
 
 
-def at(curve: Curve, age: int) -> int:
+def rate_at(curve: Curve, age: int) -> int:
     """The curve at an age; flat after its end."""
     return curve[min(age, len(curve) - 1)]
 
 
-def scale(curve: Curve, seen: Fraction, age: int) -> Fraction:
+def development_factor(curve: Curve, seen: Fraction, age: int) -> Fraction:
     """By how much the curve's later months are stretched for what has been seen at an age."""
     lifetime = curve[-1]
     if not lifetime:
         return Fraction(0)
-    return (seen * PPB + lifetime - at(curve, age)) / lifetime
+    return (seen * PPB + lifetime - rate_at(curve, age)) / lifetime
 
 
 def lifetime(curve: Curve, seen: Fraction, age: int) -> Fraction:
@@ -73,10 +73,10 @@ def lifetime(curve: Curve, seen: Fraction, age: int) -> Fraction:
     >>> int(lifetime((0, 0, 10_000_000, 25_000_000, 40_000_000), Fraction(20, 1000), age=2))
     57500000
     """
-    return seen * PPB + scale(curve, seen, age) * (curve[-1] - at(curve, age))
+    return seen * PPB + development_factor(curve, seen, age) * (curve[-1] - rate_at(curve, age))
 
 
-def seen_curve(
+def observed_curve(
     defaulted_minor: NDArray[np.int64],
     originated_minor: NDArray[np.int64],
     limits: NDArray[np.int16],
@@ -103,13 +103,13 @@ def seen_curve(
     return seen
 
 
-def complete(prior: Curve, seen: Sequence[Fraction]) -> Curve:
+def completed_curve(prior: Curve, seen: Sequence[Fraction]) -> Curve:
     """What was seen, and after it the prior curve's months, stretched by what was seen."""
     if not seen:
         return prior
     last = len(seen) - 1
-    stretch = scale(prior, seen[-1], last)
-    base = at(prior, last)
+    stretch = development_factor(prior, seen[-1], last)
+    base = rate_at(prior, last)
     tail = [seen[-1] + Fraction(value - base, PPB) * stretch for value in prior[len(seen) :]]
     return tuple(to_ppb(min(value, Fraction(1))) for value in (*seen, *tail))
 

@@ -3,7 +3,7 @@
 >>> drivers = Drivers(Decimal(1), Decimal("0.02"), Decimal("-6.5"), Decimal("0.86"))
 >>> calm = Scenario("calm", 600_000, cpi_ppm=(20_000,), collection_ppm=(860_000,))
 >>> harsh = Scenario("harsh", 400_000, cpi_ppm=(20_000,), collection_ppm=(840_000, 850_000))
->>> factors((calm, harsh), drivers, horizon=2, reversion=2, months=5)
+>>> macro_factors((calm, harsh), drivers, horizon=2, reversion=2, months=5)
 (1052000000, 1026000000, 1013000000, 1000000000, 1000000000)
 """
 
@@ -76,7 +76,7 @@ def scenario_problems(scenarios: Sequence[Scenario]) -> list[UsanceError]:
 
 
 @lru_cache(maxsize=64)
-def factors(
+def macro_factors(
     scenarios: tuple[Scenario, ...], drivers: Drivers, *, horizon: int, reversion: int, months: int
 ) -> tuple[int, ...]:
     """The weighted factor of each month ahead, in parts per billion.

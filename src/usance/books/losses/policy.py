@@ -24,7 +24,7 @@ from usance.base.errors import DocumentError, UsanceError, raise_all
 from usance.base.fields import Fields, amount_of, day, document_places, one_of, text, whole_of
 from usance.base.parameters import Parameters
 from usance.base.rates import PPB, PPM, Rate
-from usance.books.losses.assumptions import Assumptions, Claim, Framework, GivenCurve
+from usance.books.losses.assumptions import Assumptions, Claim, Framework, PolicyCurve
 from usance.books.losses.curves import curve_problems
 from usance.books.losses.errors import CurveError, ScenarioError
 from usance.books.losses.macro import Scenario, scenario_problems
@@ -37,7 +37,7 @@ MAX_SEGMENT = 2**15 - 1
 class LossPolicy:
     """What a platform lays down beside the dated parameters."""
 
-    curves: tuple[GivenCurve, ...] = ()
+    curves: tuple[PolicyCurve, ...] = ()
     scenarios: tuple[Scenario, ...] = ()
     overlays: tuple[Overlay, ...] = ()
 
@@ -72,7 +72,7 @@ def parse_policy(
     )
 
 
-def _curve(given: Fields) -> GivenCurve | None:
+def _curve(given: Fields) -> PolicyCurve | None:
     framework = given.take("framework", one_of(Framework)) or Framework.US_GAAP
     claim = given.need("claim", one_of(Claim))
     segment = given.need("segment", whole_of(0, MAX_SEGMENT))
@@ -88,7 +88,7 @@ def _curve(given: Fields) -> GivenCurve | None:
     if not given.is_sound:
         return None
     points = tuple(ppb for ppb, _ in months)
-    return GivenCurve(framework, claim, segment, valid_from, points, source)
+    return PolicyCurve(framework, claim, segment, valid_from, points, source)
 
 
 def _scenario(given: Fields) -> Scenario | None:

@@ -8,7 +8,7 @@
 ...     recovered_minor=0,
 ...     exposure_minor=(90_000, 0, 0),
 ... )
->>> pool = expect(young, outlook, recovery=Fraction(1, 4), highest=Fraction(1))
+>>> pool = expected_pool(young, outlook, recovery=Fraction(1, 4), max_rate=Fraction(1))
 >>> int(pool.gross), int(pool.recoveries), int(pool.net), str(pool.ultimate)
 (4000, 1000, 3000, '1/25')
 """
@@ -21,7 +21,7 @@ from fractions import Fraction
 from functools import lru_cache
 
 from usance.base.rates import PPB
-from usance.books.losses.curves import Curve, at, increments, scale
+from usance.books.losses.curves import Curve, development_factor, increments, rate_at
 from usance.books.losses.expectation import (
     discounted_shortfalls,
     expected_loss,
@@ -112,27 +112,27 @@ class Pool:
         return self.gross - self.recoveries
 
 
-def expect(
+def expected_pool(
     vintage: Vintage,
     outlook: Outlook,
     *,
     recovery: Fraction,
-    highest: Fraction,
+    max_rate: Fraction,
     shift: Fraction = NONE,
 ) -> Pool:
     """What is still expected of a vintage: originated × (lifetime − to date), less recoveries.
 
-    `highest` is the most that can be lost of an exposure; where none is left nothing more can
+    `max_rate` is the most that can be lost of an exposure; where none is left nothing more can
     default. `shift` moves the lifetime rate by as much of itself as is still to come.
     """
     if vintage.is_empty:
         return Pool(NONE, NONE, NONE, NONE, outlook.next_year[vintage.age], is_capped=False)
     to_date = loss_rate(vintage.defaulted_minor, vintage.originated_minor)
-    stretch = scale(outlook.curve, to_date, vintage.age)
+    stretch = development_factor(outlook.curve, to_date, vintage.age)
     end = outlook.curve[-1]
-    left = loss_rate(end - at(outlook.curve, vintage.age), end)
+    left = loss_rate(end - rate_at(outlook.curve, vintage.age), end)
     ultimate = to_date + max(NONE, outlook.to_come[vintage.age] * stretch + shift * left)
-    possible = expected_loss(vintage.exposed_minor, 1, highest)
+    possible = expected_loss(vintage.exposed_minor, 1, max_rate)
     wanted = shortfall(vintage.originated_minor, ultimate, to_date)
     gross = min(wanted, possible)
     defaulted = vintage.defaulted_minor + gross
@@ -143,7 +143,7 @@ def expect(
     )
 
 
-def attributed(pools: Sequence[Pool]) -> list[Fraction]:
+def allocated_targets(pools: Sequence[Pool]) -> list[Fraction]:
     """The segment's target, floored at zero, on the pools that have something to lose.
 
     A pool with nothing left but recoveries lowers the others in proportion.

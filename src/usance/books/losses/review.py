@@ -1,34 +1,36 @@
-"""Looking back and around: new volume against true-up, the standing sensitivity, the back-test.
-
->>> provision = provisions(
-...     opening=[[500, 0]], closing=[[300, 400]], charged=[[150, 10]], recovered=[[20, 0]]
-... )
->>> split(provision, np.array([651, 653]), first_month=651 + 1)
-Split(new_volume_minor=410, true_up_minor=-70)
-"""
+"""Review of the loss estimates of a close: new volume and true-up, sensitivity, back-test."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import date
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
+from usance.base.arrays import I64
+from usance.base.codes import FundingModel
 from usance.base.columns import arrays
+from usance.base.dates import format_month
 from usance.base.rates import to_ppb
+from usance.base.segments import segment_model
+from usance.books.close.closes import CloseRef
+from usance.books.loans.amounts import AMOUNTS
 from usance.books.losses.assumptions import Assumptions, Claim
-from usance.books.losses.curves import at
-from usance.books.losses.estimate import estimate
+from usance.books.losses.curves import rate_at
 from usance.books.losses.estimates import Estimates
+from usance.books.losses.estimation import estimate
 from usance.books.losses.expectation import loss_rate
 from usance.books.losses.exposures import Exposures
 from usance.books.losses.overlays import Overlay
 from usance.measure.triangles import Triangle
+
+PROVISIONS = ("loan_provision", "receivable_provision", "contract_provision",
+              "contingent_provision")  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,20 +39,6 @@ class Split:
 
     new_volume_minor: int
     true_up_minor: int
-
-
-def provisions(
-    opening: ArrayLike, closing: ArrayLike, charged: ArrayLike, recovered: ArrayLike
-) -> NDArray[np.int64]:
-    """The provision of each pool [segment, cohort]: what leads from one balance to the other."""
-    parts = [np.asarray(each, np.int64) for each in (opening, closing, charged, recovered)]
-    return parts[1] - parts[0] + parts[2] - parts[3]
-
-
-def split(provisions_minor: NDArray[np.int64], cohorts: NDArray[Any], *, first_month: int) -> Split:
-    """New volume is every vintage from the period's first month on; all else is true-up."""
-    new = np.asarray(cohorts) >= first_month
-    return Split(int(provisions_minor[:, new].sum()), int(provisions_minor[:, ~new].sum()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,10 +137,59 @@ def _vintages(triangle: Triangle, place: int, claim: Claim) -> Iterator[tuple[in
 def _expected(named: Mapping[str, Mapping[int, int]], then: int, now: int) -> Fraction:
     curve = tuple(named["curve"][age] for age in sorted(named["curve"]))
     start, end = named["to_date"][then], named["ultimate"][then]
-    part = loss_rate(at(curve, now) - at(curve, then), curve[-1] - at(curve, then))
+    part = loss_rate(rate_at(curve, now) - rate_at(curve, then), curve[-1] - rate_at(curve, then))
     return start + (end - start) * part
 
 
 def _values(given: Mapping[str, NDArray[Any]], chosen: NDArray[np.bool_]) -> dict[int, int]:
     ages, values = given["age"][chosen], given["value"][chosen]
     return dict(zip(map(int, ages), map(int, values), strict=True))
+
+
+def provision_splits(cells: I64, before: I64) -> dict[str, Split]:
+    """Each provision of a period, for loans made in it and for a changed view of those before.
+
+    `cells` has the rows of old and new loans of each cell in turn, `before` what cells held.
+    """
+    found = {}
+    for name in PROVISIONS:
+        place = AMOUNTS.index(name)
+        moved = int(cells[:, place].sum() - before[:, place].sum())
+        new = int(cells[1::2, place].sum())
+        found[name] = Split(new, moved - new)
+    return found
+
+
+def loss_review(
+    made: Estimates, found: Triangle, exposures: Exposures, assumptions: Assumptions,
+    overlays: Sequence[Overlay], ref: CloseRef,
+    earlier: Sequence[tuple[CloseRef, pa.Table]],
+) -> dict[str, Any]:  # fmt: skip
+    """Sensitivity of the estimates of a close, and earlier ones against what has become of them."""
+    shifts = sensitivity(
+        found, exposures, assumptions, overlays, as_of=ref.day, close_no=ref.close_no, base=made
+    )
+    claims = {
+        int(number): Claim.PAYOUT
+        if segment_model(int(number)) == FundingModel.CAPITAL_HEAVY
+        else Claim.CHARGE_OFF
+        for number in found.segments
+    }
+    outcomes = [
+        outcome
+        for close, rows in earlier
+        for outcome in back_test(rows, {close.close_no: close.month}, found, claims)
+    ]
+    return {
+        "sensitivity": [asdict(each) for each in shifts],
+        "back_test": [
+            {**asdict(each), "claim": each.claim.label, "cohort": format_month(each.cohort),
+             "missed_ppb": each.missed_ppb}
+            for each in outcomes
+        ],
+    }  # fmt: skip
+
+
+def splits_as_dict(splits: Mapping[str, Split]) -> dict[str, dict[str, int]]:
+    """For the file of controls."""
+    return {name: asdict(split) for name, split in splits.items()}

@@ -40,11 +40,11 @@ def has_sicr(lifetime_rate: Fraction, initial_rate: int | Fraction, factor: Deci
 
 
 def stage_rates(
-    target: Fraction, exposure: Sequence[int], weights: Sequence[Decimal], highest: Fraction
+    target: Fraction, exposure: Sequence[int], weights: Sequence[Decimal], max_rate: Fraction
 ) -> list[Fraction]:
     """A pool's lifetime target as a rate for each stage, in proportion to the stages' weights.
 
-    The rates times the exposures give the target again. No stage takes more than `highest`; what
+    The rates times the exposures give the target again. No stage takes more than `max_rate`; what
     it cannot take falls to the stages of lower weight.
 
     >>> one, ten = Decimal(1), Decimal(10)
@@ -57,6 +57,6 @@ def stage_rates(
         base = sum(Fraction(weights[stage]) * exposure[stage] for stage in order)
         stage = order.pop()
         if base:
-            rates[stage] = min(rest * Fraction(weights[stage]) / base, highest)
+            rates[stage] = min(rest * Fraction(weights[stage]) / base, max_rate)
         rest -= rates[stage] * exposure[stage]
     return rates

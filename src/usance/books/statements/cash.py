@@ -16,7 +16,7 @@ from usance.base.codes import Currency, IfrsAdjustment
 from usance.base.dates import to_month
 from usance.books.chart import load_chart
 from usance.books.errors import RuleError
-from usance.books.group.exchange import times
+from usance.books.group.exchange_rates import converted_at
 from usance.books.group.rules import activities, group_rules_of
 from usance.books.rules import Activity
 from usance.books.statements.consolidation import GroupBooks
@@ -76,7 +76,7 @@ def cash_flows(books: GroupBooks, start: date, end: date) -> CashFlows:
         if rule not in named:
             what, fix = f"there is no rule {rule}", "Use the rules the books were closed with"
             raise RuleError(what, where="cash flows", fix=fix)
-        flows[named[rule]] += times(minor, rate)
+        flows[named[rule]] += converted_at(minor, rate)
     opening, closing = _held(books, start), _held(books, end)
     operating, investing = flows[Activity.OPERATING], flows[Activity.INVESTING]
     financing = flows[Activity.FINANCING]
@@ -84,7 +84,7 @@ def cash_flows(books: GroupBooks, start: date, end: date) -> CashFlows:
     return CashFlows(operating, investing, financing, effect, opening, closing)
 
 
-def strays(ledger: Ledger) -> dict[Currency, int]:
+def cash_without_activity(ledger: Ledger) -> dict[Currency, int]:
     """By currency, cash that moved under no activity and did not come back; there is none."""
     chart, named = load_chart(), activities()
     silent = [rule for rule, activity in named.items() if activity is Activity.NONE]

@@ -1,9 +1,9 @@
-"""One set of books from those of every entity: translated, added up, freed of what is inside.
+"""Consolidation: the books of every entity translated, added up, and intercompany balances out.
 
-Balances of a foreign entity take the rate of the day, what it earned the average of the period of
-its close, equity the rate of its own day; the difference is other comprehensive income. Balances
-within the group cancel in every currency before they are translated (`inside` names those that do
-not), so eliminating them loses nothing.
+Assets and liabilities of a foreign entity take the closing rate, its income the average of the
+period of its close, its equity the rate of its own day; the difference is other comprehensive
+income. Intercompany balances cancel in every currency before translation
+(`intercompany_differences` names those that do not), so their elimination loses nothing.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from usance.base.codes import Currency, IfrsAdjustment
 from usance.base.dates import first_of_month, from_day, last_of_month, to_month
 from usance.books.chart import Account, AccountKind, Chart, load_chart
 from usance.books.group.entities import Entities
-from usance.books.group.exchange import Rates, times
+from usance.books.group.exchange_rates import Rates, converted_at
 from usance.books.statements.ledger import BEGINNING, Ledger
 
 Column = dict[str, int]
 """Amounts by account, debit positive, in the group's currency."""
 
 
-class Inside(NamedTuple):
+class IntercompanyDifference(NamedTuple):
     """A balance within the group that does not cancel."""
 
     account: str
@@ -114,11 +114,15 @@ class GroupBooks:
             if account.name == "exchange_position":
                 continue  # what it stands for is translated itself
             rate = self._rate(account, key, day)
-            yield (key.entity, IfrsAdjustment(key.tag), key.rule), account.name, times(minor, rate)
+            yield (
+                (key.entity, IfrsAdjustment(key.tag), key.rule),
+                account.name,
+                converted_at(minor, rate),
+            )
 
     def _rate(self, account: Account, key: _Part, day: date) -> Fraction:
         currency = Currency(key.currency)
-        if not _keeps_day(account):
+        if not _at_historical_rate(account):
             # What an entity opened with is worth that, also in a year that began before it did.
             return self.rates.at(currency, max(day, self._opened.get(key.entity, day)))
         if account.kind is AccountKind.EQUITY or key.period == BEGINNING or account.within_group:
@@ -161,7 +165,7 @@ class _Part(NamedTuple):
     day: int
 
 
-def _keeps_day(account: Account) -> bool:
+def _at_historical_rate(account: Account) -> bool:
     """Whether translation looks at when a line was posted."""
     lasting = account.kind not in (AccountKind.ASSET, AccountKind.LIABILITY)
     return lasting or account.name == "subsidiaries"
@@ -169,7 +173,7 @@ def _keeps_day(account: Account) -> bool:
 
 def _summed(ledger: Ledger) -> dict[_Part, int]:
     """Sums by what decides the rate; only lines that keep their day are told apart by it."""
-    kept = [account.number for account in load_chart() if _keeps_day(account)]
+    kept = [account.number for account in load_chart() if _at_historical_rate(account)]
     own = np.isin(ledger.account, kept)
     profit = [a.number for a in load_chart() if a.kind in (AccountKind.INCOME, AccountKind.EXPENSE)]
     dated = own & ~(np.isin(ledger.account, profit) & (ledger.period != BEGINNING))
@@ -182,7 +186,7 @@ def _summed(ledger: Ledger) -> dict[_Part, int]:
     return {_Part(*key): minor for key, minor in summed.items()}
 
 
-def inside(ledger: Ledger) -> list[Inside]:
+def intercompany_differences(ledger: Ledger) -> list[IntercompanyDifference]:
     """Balances within the group that do not cancel over its entities; there should be none."""
     chart = load_chart()
     found: dict[tuple[str, IfrsAdjustment, Currency], int] = {}
@@ -191,7 +195,9 @@ def inside(ledger: Ledger) -> list[Inside]:
         if account.within_group and account.name != "exchange_position":
             place = account.name, IfrsAdjustment(key.tag), Currency(key.currency)
             found[place] = found.get(place, 0) + minor
-    return [Inside(*place, minor) for place, minor in sorted(found.items()) if minor]
+    return [
+        IntercompanyDifference(*place, minor) for place, minor in sorted(found.items()) if minor
+    ]
 
 
 def trial_balance(ledger: Ledger) -> dict[tuple[int, int, int], int]:

@@ -13,20 +13,24 @@ from usance.base.errors import UsanceError
 from usance.base.money import Money
 from usance.books.chart import load_chart
 from usance.books.errors import ControlFailed
+from usance.books.group.fact_kinds import GroupFactKind
 from usance.books.group.facts import GroupFact
-from usance.books.group.kinds import GroupKind
-from usance.books.statements.cash import cash_flows, strays
-from usance.books.statements.consolidation import GroupBooks, inside, trial_balance
-from usance.books.statements.matrix import matrix_problems
+from usance.books.statements.cash import cash_flows, cash_without_activity
+from usance.books.statements.consolidation import (
+    GroupBooks,
+    intercompany_differences,
+    trial_balance,
+)
+from usance.books.statements.ifrs_reconciliation import matrix_problems
 from usance.books.statements.notes import note_controls
 from usance.books.statements.primary import Row, balance_sheet
 
 SETTLEMENTS = {
-    GroupKind.PROVIDER_SETTLEMENT: (
+    GroupFactKind.PROVIDER_SETTLEMENT: (
         "providers_institution", "providers_principal", "providers_interest", "providers_fees",
         "providers_recovery",
     ),
-    GroupKind.INSTITUTION_SETTLEMENT: ("payable_institutions",),
+    GroupFactKind.INSTITUTION_SETTLEMENT: ("payable_institutions",),
 }  # fmt: skip
 """Facts that say what changed hands, and the accounts that cash came from or went to."""
 
@@ -59,7 +63,7 @@ def bank_problems(
     held = seen.sums(lambda own: [own.entity, own.account, own.currency])
     said: dict[tuple[int, int, int], int] = {}
     for each in facts:
-        if each.kind is GroupKind.BANK_BALANCE and each.effective_on == day:
+        if each.kind is GroupFactKind.BANK_BALANCE and each.effective_on == day:
             key = each.entity, chart[each.detail["account"]].number, int(each.currency)
             said[key] = said.get(key, 0) + each.amount_minor
     for (entity, number, currency), minor in sorted(said.items()):
@@ -113,7 +117,7 @@ def _trial(books: GroupBooks) -> Iterator[UsanceError]:
 
 
 def _inside(books: GroupBooks) -> Iterator[UsanceError]:
-    for each in inside(books.ledger):
+    for each in intercompany_differences(books.ledger):
         what = f"{Money(each.minor, each.currency.label)} does not cancel"
         where = f"{each.account}, {each.tag.label}"
         yield ControlFailed(what, where=where, fix="Find the entry that has one side alone")
@@ -144,7 +148,7 @@ def _totals(rows: Iterable[Row]) -> list[Row]:
 
 
 def _flows(books: GroupBooks, start: date, end: date) -> Iterator[UsanceError]:
-    for currency, minor in strays(books.ledger).items():
+    for currency, minor in cash_without_activity(books.ledger).items():
         what = f"{Money(minor, currency.label)} of cash moved under no activity"
         yield ControlFailed(what, where="cash flows", fix="Give the entry an activity")
     flows = cash_flows(books, start, end)

@@ -12,7 +12,7 @@ from usance.books.group.rules import load_group_rules
 from usance.books.statements.consolidation import Consolidated, GroupBooks
 from usance.books.statements.layout import is_profit
 from usance.books.statements.primary import Row, balance, equity, movement
-from usance.books.statements.roll_forward import Movement, RollForward
+from usance.books.statements.roll_forwards import Movement, RollForward
 
 INCOME = "Net income"
 TRANSLATION = "Other comprehensive income"

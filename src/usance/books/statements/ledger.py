@@ -17,8 +17,8 @@ from usance.base.columns import arrays, order_of
 from usance.base.dates import from_day, to_day, to_month
 from usance.books.chart import Chart, load_chart
 from usance.books.group.entities import Entities
-from usance.books.group.exchange import Rates
-from usance.books.group.lines import GroupLines, keeps_rate
+from usance.books.group.exchange_rates import Rates
+from usance.books.group.lines import GroupLines, at_historical_rate
 from usance.books.group.rules import OPENING
 
 _COLUMNS = [
@@ -144,5 +144,5 @@ def own_balances(
 
 def _rate_days(ledger: Ledger, day: date) -> I64:
     """For each line the day whose rate it takes: its own where its account keeps it."""
-    kept = [account.number for account in load_chart() if keeps_rate(account)]
+    kept = [account.number for account in load_chart() if at_historical_rate(account)]
     return np.where(np.isin(ledger.account, kept), ledger.day, to_day(day))

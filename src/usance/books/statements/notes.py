@@ -15,12 +15,12 @@ from usance.base.dates import to_month
 from usance.base.errors import UsanceError
 from usance.base.parameters import Parameters
 from usance.books.errors import ControlFailed
-from usance.books.group.exchange import times
+from usance.books.group.exchange_rates import converted_at
+from usance.books.group.fact_kinds import GroupFactKind
 from usance.books.group.facts import GroupFact
-from usance.books.group.kinds import GroupKind
 from usance.books.group.shares import holdings_of, register_of
-from usance.books.group.tax import Step, rate_reconciliation
-from usance.books.statements.closing import tax_years
+from usance.books.group.tax import ReconciliationStep, rate_reconciliation
+from usance.books.statements.closing_entries import tax_years
 from usance.books.statements.consolidation import GroupBooks
 from usance.books.statements.equity import equity_roll_forwards, equity_rows
 from usance.books.statements.per_share import ShareRow, per_share, per_share_rows
@@ -35,7 +35,7 @@ TAX = "Income taxes expense"
 TO_COME = "Share-based compensation still to be recognised"
 
 
-def more_rows(
+def note_rows(
     books: GroupBooks, facts: Iterable[GroupFact], before: date, day: date, period: str,
     *, parameters: Parameters | None = None,
 ) -> list[Row | ShareRow]:  # fmt: skip
@@ -55,7 +55,7 @@ def more_rows(
 
 def tax_steps(
     books: GroupBooks, facts: Sequence[GroupFact], day: date, standard_ppm: int
-) -> list[Step]:
+) -> list[ReconciliationStep]:
     """Why the tax of the year so far is not the standard rate."""
     ledger, first = books.ledger.through(to_month(day)), date(day.year, 1, 1)
     years = tax_years(ledger, facts, books.entities, books.rates, day)
@@ -65,12 +65,12 @@ def tax_steps(
     begun = books.span(closes[0])[0] if closes else first
 
     def worth(minor: int, currency: Currency) -> int:
-        return times(minor, books.rates.average(currency, begun, day)) if minor else 0
+        return converted_at(minor, books.rates.average(currency, begun, day)) if minor else 0
 
     return rate_reconciliation(years, expense, standard_ppm, worth)
 
 
-def cost_to_come(held: Holding, day: date) -> dict[int, Fraction]:
+def unrecognised_by_year(held: Holding, day: date) -> dict[int, Fraction]:
     """By calendar year, the cost of an award still to be recognised if nobody else leaves."""
     grant = held.grant
     found: dict[int, Fraction] = {}
@@ -93,10 +93,10 @@ def income_per_share(
     prices = [
         each.detail["price"]
         for each in sorted(facts, key=lambda fact: fact.fact_id)
-        if each.kind is GroupKind.SHARE_PRICE
+        if each.kind is GroupFactKind.SHARE_PRICE
         and (each.detail["first"], each.detail["last"]) == (first, day)
     ]
-    issued = any(each.kind is GroupKind.SHARES_ISSUED for each in facts)
+    issued = any(each.kind is GroupFactKind.SHARES_ISSUED for each in facts)
     if not issued or not register_of(facts).average(first, day):
         return None
     if holdings_of(facts) and not prices:
@@ -137,7 +137,7 @@ def _tax_problems(
 def _award_problems(facts: Sequence[GroupFact], day: date) -> Iterator[UsanceError]:
     for name, (_, held) in holdings_of(facts).items():
         left = unrecognised(held, US_GAAP, day)
-        if left != sum(cost_to_come(held, day).values()):
+        if left != sum(unrecognised_by_year(held, day).values()):
             what = f"{left} of its cost is open, and its days to come have another sum"
             yield ControlFailed(what, where=f"grant {name!r}", fix="See its tranches and leavers")
 
@@ -172,7 +172,7 @@ def _to_come_rows(books: GroupBooks, facts: Sequence[GroupFact], day: date) -> l
     own = books.entities.currency
     by_year: dict[int, int] = {}
     for granted, held in holdings_of(facts).values():
-        for year, cost in cost_to_come(held, day).items():
+        for year, cost in unrecognised_by_year(held, day).items():
             minor = to_minor(cost, granted.currency.label)
             worth = books.rates.convert(minor, granted.currency, own, day)
             by_year[year] = by_year.get(year, 0) + worth

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from usance.base.arrays import I64
 from usance.base.codes import FundingModel, Status
-from usance.books.effective_interest.columns import effective_rates, fees_earned
+from usance.books.effective_interest.loans import effective_rates, fees_earned
 from usance.books.loans import positions as p
 from usance.books.tape.checks import last_days, months_of, same_loan
 from usance.books.tape.columns import NOT_GIVEN, TERMS

@@ -18,7 +18,7 @@ from usance.books.losses.expectation import (
     remaining_losses,
     shortfall,
 )
-from usance.books.losses.matrix import flow_rates, provision_matrix
+from usance.books.losses.provision_matrices import flow_rates, provision_matrix
 
 Given = dict[str, Any]
 

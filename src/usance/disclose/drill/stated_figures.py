@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from usance.books.group.fact_kinds import GroupFactKind
 from usance.books.group.facts import GroupFact
-from usance.books.group.kinds import GroupKind
 from usance.capital.dividends import Dividend
 from usance.disclose.facts import Fact
 from usance.disclose.release.corporate_actions import DIVIDEND, REPURCHASE, dividend_period
@@ -15,9 +15,9 @@ from usance.disclose.release.release import Release
 Source = tuple[str, tuple[int, ...]]
 """Where it is stated, in words, and the facts of the group that state it."""
 _SHARES = (
-    GroupKind.SHARES_ISSUED, GroupKind.SHARES_REPURCHASED, GroupKind.SHARES_RETIRED,
-    GroupKind.SHARES_RESERVED, GroupKind.SHARES_REISSUED, GroupKind.UNITS_CHANGED,
-    GroupKind.GRANT, GroupKind.VESTING_ESTIMATE, GroupKind.SHARE_PRICE,
+    GroupFactKind.SHARES_ISSUED, GroupFactKind.SHARES_REPURCHASED, GroupFactKind.SHARES_RETIRED,
+    GroupFactKind.SHARES_RESERVED, GroupFactKind.SHARES_REISSUED, GroupFactKind.UNITS_CHANGED,
+    GroupFactKind.GRANT, GroupFactKind.VESTING_ESTIMATE, GroupFactKind.SHARE_PRICE,
 )  # fmt: skip
 
 
@@ -38,7 +38,7 @@ def source_of(release: Release, fact: Fact) -> Source:
         return "the share register", _ids(release.closed.facts, _SHARES)
     if fact.statement == "convenience_translation":
         given = release.filer.rate is not None
-        known = () if given else _ids(release.closed.facts, (GroupKind.EXCHANGE_RATE,))
+        known = () if given else _ids(release.closed.facts, (GroupFactKind.EXCHANGE_RATE,))
         return "the filer's rate" if given else "rates of the books", known
     return "", ()
 
@@ -55,7 +55,7 @@ def _actions(release: Release, named: Iterable[tuple[str, str]]) -> Source:
     return ", ".join(where for _, where in listed if where), tuple(ids)
 
 
-def _ids(facts: Iterable[GroupFact], kinds: tuple[GroupKind, ...]) -> tuple[int, ...]:
+def _ids(facts: Iterable[GroupFact], kinds: tuple[GroupFactKind, ...]) -> tuple[int, ...]:
     return tuple(each.fact_id for each in facts if each.kind in kinds)
 
 

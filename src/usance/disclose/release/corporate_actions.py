@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 from usance.base.book import Book
 from usance.base.codes import Currency
 from usance.base.parameters import Parameters
-from usance.books.group.facts import GroupFact, facts_of_table, visible
-from usance.books.group.kinds import GroupKind
+from usance.books.group.fact_kinds import GroupFactKind
+from usance.books.group.facts import GroupFact, facts_of_table, visible_facts
 from usance.books.group.shares import register_of
 from usance.capital.dividends import Dividend, Market
 from usance.capital.facts import CapitalFact, records_of
@@ -55,7 +55,7 @@ class CorporateActions:
     def of_book(cls, book: Book) -> CorporateActions:
         """Those of all facts of the group in a book."""
         facts = facts_of_table(book.read("group_facts"))
-        return cls.of_facts(visible(facts, date.max, datetime.max.replace(tzinfo=UTC)))
+        return cls.of_facts(visible_facts(facts, date.max, datetime.max.replace(tzinfo=UTC)))
 
     @classmethod
     def of_facts(cls, facts: Sequence[GroupFact]) -> CorporateActions:
@@ -70,9 +70,9 @@ class CorporateActions:
 
 
 _NAMED = {
-    GroupKind.DIVIDEND_DECLARED: "name",
-    GroupKind.PROGRAMME_OPENED: "name",
-    GroupKind.SHARES_REPURCHASED: "programme",
+    GroupFactKind.DIVIDEND_DECLARED: "name",
+    GroupFactKind.PROGRAMME_OPENED: "name",
+    GroupFactKind.SHARES_REPURCHASED: "programme",
 }
 
 
@@ -80,17 +80,17 @@ def _dividends(facts: Iterable[GroupFact]) -> Iterator[Dividend]:
     for each in facts:
         detail = each.detail
         told = detail.get("per_share") and (detail.get("ordinary") or detail.get("ads"))
-        if each.kind is GroupKind.DIVIDEND_DECLARED and told:
+        if each.kind is GroupFactKind.DIVIDEND_DECLARED and told:
             stated = CapitalFact(
                 each.kind.label, each.entity, each.effective_on, each.currency.label,
-                each.amount_minor, each.quantity, json.loads(each.written),
+                each.amount_minor, each.quantity, json.loads(each.detail_json),
             )  # fmt: skip
             yield from records_of([stated]).of(Dividend)
 
 
 def _programmes(facts: Iterable[GroupFact]) -> Iterator[Programme]:
     for each in facts:
-        if each.kind is GroupKind.PROGRAMME_OPENED:
+        if each.kind is GroupFactKind.PROGRAMME_OPENED:
             yield Programme(
                 each.detail["name"], each.currency.label, each.amount_minor, each.effective_on,
                 each.detail["until"], each.where,

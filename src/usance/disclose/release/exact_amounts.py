@@ -15,8 +15,8 @@ from usance.books.group.rules import activities, group_rules_of
 from usance.books.rules import Activity
 from usance.books.statements import cash, layout
 from usance.books.statements.consolidation import Consolidated, GroupBooks
+from usance.books.statements.ifrs_reconciliation import COLUMNS
 from usance.books.statements.layout import Side, StatementLine, is_profit, load_layout
-from usance.books.statements.matrix import COLUMNS
 
 Key = tuple[str, str]
 """Line and parent."""

@@ -13,7 +13,7 @@ from usance.base.codes import Currency
 from usance.base.errors import UsanceError
 from usance.books.close.closes import known_at_of
 from usance.books.closed_books import ClosedBooks
-from usance.books.group.facts import GroupFact, facts_of_table, visible
+from usance.books.group.facts import GroupFact, facts_of_table, visible_facts
 from usance.books.periods import ClosePeriod
 from usance.disclose.errors import FilerError
 from usance.disclose.facts import NO_CURRENCY, UNITS
@@ -66,7 +66,7 @@ class Release:
     def group_facts(self) -> list[GroupFact]:
         """The facts of the group by the day it speaks."""
         facts = facts_of_table(self.closed.book.read("group_facts"))
-        return visible(facts, self.as_of, self.known_at)
+        return visible_facts(facts, self.as_of, self.known_at)
 
     @cached_property
     def corporate_actions(self) -> CorporateActions:

@@ -18,8 +18,8 @@ from functools import cached_property
 from typing import NamedTuple
 
 from usance.books.statements import cash
+from usance.books.statements.ifrs_reconciliation import COLUMNS
 from usance.books.statements.layout import CLAIMS, NON_CONTROLLING
-from usance.books.statements.matrix import COLUMNS
 from usance.books.statements.primary import ATTRIBUTABLE
 from usance.disclose.profile import Profile
 from usance.disclose.release.exact_amounts import (

@@ -8,7 +8,7 @@ from datetime import date
 from decimal import Decimal
 
 from usance.books.statements import cash
-from usance.books.statements.matrix import COLUMNS
+from usance.books.statements.ifrs_reconciliation import COLUMNS
 from usance.disclose.facts import UNITS
 from usance.disclose.periods import Period
 from usance.disclose.release.exact_amounts import (

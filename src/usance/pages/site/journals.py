@@ -17,7 +17,7 @@ from usance.books.close.closes import CloseRef
 from usance.books.group.facts import GroupFact
 from usance.books.group.rules import OPENING
 from usance.books.journal import JournalKind
-from usance.books.statements.matrix import COLUMNS
+from usance.books.statements.ifrs_reconciliation import COLUMNS
 from usance.pages.markup import Html, joined, link, tag
 from usance.pages.numbers import grouped, money, words
 from usance.pages.site.page import Page, missing
@@ -257,7 +257,7 @@ def _facts(view: BookView, wanted: set[int]) -> Html:
             cell(entity.name if entity else str(fact.entity)),
             number(money(fact.amount_minor, fact.currency.exponent), minor=fact.amount_minor),
             cell(fact.currency.label, class_="quiet"),
-            cell(tag("code", fact.written) if fact.written not in ("", "{}") else ""),
+            cell(tag("code", fact.detail_json) if fact.detail_json not in ("", "{}") else ""),
         ]))  # fmt: skip
     rest = len(wanted) - len(rows)
     note = tag("p", f"{grouped(rest)} more.", class_="note") if rest > 0 else None

@@ -8,7 +8,7 @@ from html import unescape
 from pathlib import Path
 
 from usance.books.statements import cash
-from usance.books.statements.matrix import COLUMNS
+from usance.books.statements.ifrs_reconciliation import COLUMNS
 from usance.books.statements.primary import ATTRIBUTABLE
 from usance.disclose.release import exact_amounts as e
 from usance.disclose.release.business_highlights import (

@@ -9,7 +9,7 @@ import numpy as np
 
 from usance.base.codes import IfrsAdjustment
 from usance.books.statements import cash
-from usance.books.statements.matrix import COLUMNS
+from usance.books.statements.ifrs_reconciliation import COLUMNS
 from usance.disclose.release import exact_amounts as e
 from usance.disclose.release.exact_amounts import Term, cash_rules, statement_lines
 from usance.pages.charts import columns

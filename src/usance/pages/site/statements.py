@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from usance.books.statements import cash
-from usance.books.statements.matrix import COLUMNS
+from usance.books.statements.ifrs_reconciliation import COLUMNS
 from usance.disclose.release import exact_amounts as e
 from usance.disclose.release.exact_amounts import Key, statement_lines
 from usance.disclose.release.figure import slug

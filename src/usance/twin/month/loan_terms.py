@@ -13,7 +13,7 @@ from usance.base.codes import Currency, FundingModel, Product, parse
 from usance.base.columns import make
 from usance.base.dates import month_starts
 from usance.base.rates import PPM
-from usance.books.effective_interest.columns import effective_rates
+from usance.books.effective_interest.loans import effective_rates
 from usance.loan.batch import schedule_columns
 from usance.loan.columns import TermColumns
 from usance.twin.run.group_facts import own_funds_account

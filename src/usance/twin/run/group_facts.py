@@ -47,13 +47,13 @@ from usance.base.money import Money, half_up
 from usance.base.rates import PPB, PPM
 from usance.books.chart import load_chart
 from usance.books.close.closes import effective_closes, postings_of
+from usance.books.group.costs import driver_cost_minor
 from usance.books.group.documents import parse_facts
 from usance.books.group.entities import parse_entities
+from usance.books.group.fact_kinds import GroupFactKind
 from usance.books.group.facts import GroupFact, fact, facts_of_table, table_of_facts
 from usance.books.group.funding import deals
-from usance.books.group.kinds import GroupKind
-from usance.books.group.readers import Driver
-from usance.books.group.spending import driven_minor
+from usance.books.group.readers import CostDriver
 from usance.books.statements.ledger import Ledger
 from usance.twin.run.group_scale import scaled_facts
 from usance.world.scenario.scenario import Funding, Scenario
@@ -85,7 +85,7 @@ class _Statement:
         return datetime.combine(self.day, time(23, 59, 59), zone).astimezone(UTC)
 
     def say(
-        self, entity: int, kind: GroupKind, minor: int, *, party: int = 0, quantity: int = 0,
+        self, entity: int, kind: GroupFactKind, minor: int, *, party: int = 0, quantity: int = 0,
         **detail: Any,
     ) -> GroupFact | None:  # fmt: skip
         """State one more; an amount of zero is not worth a fact."""
@@ -102,7 +102,7 @@ class _Statement:
     def keep(self, stated: GroupFact) -> None:
         """A fact of the scenario under the next number."""
         values = {name: getattr(stated, name) for name in _COLUMNS}
-        detail = json.loads(stated.written)
+        detail = json.loads(stated.detail_json)
         self.facts.append(fact(self.next_id, **values, **detail))
         self.next_id += 1
 
@@ -154,7 +154,7 @@ def month_facts(
     _fees(said, volumes, earlier)
     _funding(said, balances.get(FundingModel.ON_BALANCE_SHEET, 0), earlier)
     for entity, minor in sorted((tax_owed or {}).items()):
-        said.say(entity, GroupKind.TAX_PAID, minor)
+        said.say(entity, GroupFactKind.TAX_PAID, minor)
     for each in _stated(scenario, scale_ppb):
         if to_month(each.effective_on) == month:
             said.keep(each)
@@ -199,33 +199,33 @@ def _costs(
     for function in sorted({*group.cost_of_volume_ppm, *group.cost_minor}, key=_place):
         by_volume = half_up(volume_minor * group.cost_of_volume_ppm.get(function, 0), PPM)
         minor = by_volume + half_up(group.cost_minor.get(function, 0) * scale_ppb, PPB)
-        said.say(platform, GroupKind.COST_INCURRED, minor, function=function)
+        said.say(platform, GroupFactKind.COST_INCURRED, minor, function=function)
         total += minor
     for channel in said.scenario.users.channels:
         lines, price = approved.get(channel.number, 0), Money(channel.cost_minor, code)
         if lines and channel.cost_minor:
             made = said.say(
-                platform, GroupKind.COST_DRIVER, 0, party=channel.number, quantity=lines,
-                driver=Driver.CHANNEL_COST.value, price=price.number,
+                platform, GroupFactKind.COST_DRIVER, 0, party=channel.number, quantity=lines,
+                driver=CostDriver.CHANNEL_COST.value, price=price.number,
             )  # fmt: skip
-            total += driven_minor(made) if made is not None else 0
-    said.say(platform, GroupKind.COST_PAID, total)
+            total += driver_cost_minor(made) if made is not None else 0
+    said.say(platform, GroupFactKind.COST_PAID, total)
 
 
 def _fees(said: _Statement, volumes: Mapping[FundingModel, int], earlier: list[GroupFact]) -> None:
     """Institutions are invoiced for referrals and pay in the next month; use is paid at once."""
     platform = _platform(said.scenario)
     for each in earlier:
-        if each.kind is GroupKind.REFERRAL_INVOICED:
-            said.say(platform, GroupKind.FEES_RECEIVED, each.amount_minor, party=each.party)
+        if each.kind is GroupFactKind.REFERRAL_INVOICED:
+            said.say(platform, GroupFactKind.FEES_RECEIVED, each.amount_minor, party=each.party)
     for funding in said.scenario.funding:
         fee_ppm = said.scenario.terms(funding.model, said.month).fee_ppm
         minor = volumes.get(funding.model, 0) * fee_ppm // PPM
         party = int(funding.model) + 1
         if funding.model is FundingModel.ICE:
-            said.say(platform, GroupKind.REFERRAL_INVOICED, minor, party=party)
+            said.say(platform, GroupFactKind.REFERRAL_INVOICED, minor, party=party)
         elif funding.model is FundingModel.TECH_SOLUTIONS:
-            said.say(platform, GroupKind.FEES_RECEIVED, minor, party=party)
+            said.say(platform, GroupFactKind.FEES_RECEIVED, minor, party=party)
 
 
 def _funding(said: _Statement, balance_minor: int, earlier: list[GroupFact]) -> None:
@@ -234,11 +234,11 @@ def _funding(said: _Statement, balance_minor: int, earlier: list[GroupFact]) -> 
     paid = 0
     for deal in deals(each for each in earlier if each.detail.get("deal")).values():
         entity, name = deal.raised.entity, deal.raised.detail["deal"]
-        if deal.raised.kind is not GroupKind.FUNDING_RAISED or deal.owed(said.day) <= 0:
+        if deal.raised.kind is not GroupFactKind.FUNDING_RAISED or deal.owed(said.day) <= 0:
             continue
         owed, interest = deal.owed(said.day), deal.interest(said.day)
-        said.say(entity, GroupKind.FUNDING_REPAID, owed, deal=name)
-        said.say(entity, GroupKind.FUNDING_INTEREST_PAID, interest, deal=name)
+        said.say(entity, GroupFactKind.FUNDING_REPAID, owed, deal=name)
+        said.say(entity, GroupFactKind.FUNDING_INTEREST_PAID, interest, deal=name)
         funded, paid = funded + owed, paid + interest
     _raise(said, balance_minor)
     own_now = balance_minor - _borrowed(said.scenario, balance_minor)
@@ -252,7 +252,7 @@ def _raise(said: _Statement, balance_minor: int) -> None:
     funding, cost = _own(said.scenario), said.scenario.group.funding_cost_ppm
     if funding is not None:
         said.say(
-            funding.entity, GroupKind.FUNDING_RAISED, _borrowed(said.scenario, balance_minor),
+            funding.entity, GroupFactKind.FUNDING_RAISED, _borrowed(said.scenario, balance_minor),
             deal=f"investors {format_month(said.month)}", lender="trust_investors",
             rate=_percent(cost[max(said.month, said.scenario.first_month)]),
             cash=_cash(said.scenario),
@@ -264,10 +264,10 @@ def _contribute(said: _Statement, minor: int) -> None:
     funding, platform = _own(said.scenario), _platform(said.scenario)
     if funding is None or funding.entity == platform:
         return
-    said.say(platform, GroupKind.CAPITAL_CONTRIBUTED, minor, to=funding.entity)
+    said.say(platform, GroupFactKind.CAPITAL_CONTRIBUTED, minor, to=funding.entity)
     placed: dict[str, Any] = {"as": "restricted_cash"}
-    said.say(funding.entity, GroupKind.DEPOSIT_PLACED, minor, **placed)
-    said.say(funding.entity, GroupKind.RESIDUAL_DISTRIBUTED, -minor, to=platform)
+    said.say(funding.entity, GroupFactKind.DEPOSIT_PLACED, minor, **placed)
+    said.say(funding.entity, GroupFactKind.RESIDUAL_DISTRIBUTED, -minor, to=platform)
 
 
 def _distribute(said: _Statement, balance_minor: int, interest_minor: int) -> None:
@@ -278,7 +278,9 @@ def _distribute(said: _Statement, balance_minor: int, interest_minor: int) -> No
     pricing = said.scenario.pricing
     mean = sum(r * s for r, s in zip(pricing.rate_ppm, pricing.grade_share_ppm, strict=True)) // PPM
     earned = balance_minor * mean * (PPM - KEPT_PPM) // (MONTHS_A_YEAR * PPM * PPM)
-    said.say(funding.entity, GroupKind.RESIDUAL_DISTRIBUTED, earned - interest_minor, to=platform)
+    said.say(
+        funding.entity, GroupFactKind.RESIDUAL_DISTRIBUTED, earned - interest_minor, to=platform
+    )
 
 
 def _own(scenario: Scenario) -> Funding | None:

@@ -1,8 +1,8 @@
 """What a fact of the group can state: a closed list whose numbers never change once given.
 
 >>> from usance.base.codes import parse
->>> parse(GroupKind, "funding_raised"), int(GroupKind.FUNDING_RAISED)
-(<GroupKind.FUNDING_RAISED: 10>, 10)
+>>> parse(GroupFactKind, "funding_raised"), int(GroupFactKind.FUNDING_RAISED)
+(<GroupFactKind.FUNDING_RAISED: 10>, 10)
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from usance.base.codes import Code
 
 
-class GroupKind(Code):
+class GroupFactKind(Code):
     """Everything that is not about one loan."""
 
     # Where the books begin, and what people write themselves.

@@ -22,7 +22,7 @@ from usance.books.losses.expectation import Number, expected_loss, loss_rate
 
 
 @dataclass(frozen=True, slots=True)
-class Matrix:
+class ProvisionMatrix:
     """The allowance of each age, exact."""
 
     gross: Fraction
@@ -39,7 +39,7 @@ class Matrix:
         return tuple(half_even(each.numerator, each.denominator) for each in self.allowances)
 
 
-def provision_matrix(buckets: Iterable[tuple[Number, Number]]) -> Matrix:
+def provision_matrix(buckets: Iterable[tuple[Number, Number]]) -> ProvisionMatrix:
     """The matrix of (gross amount, loss rate) by age."""
     rows = [(Fraction(gross), Fraction(rate)) for gross, rate in buckets]
     problems: list[UsanceError] = [
@@ -51,7 +51,7 @@ def provision_matrix(buckets: Iterable[tuple[Number, Number]]) -> Matrix:
     ]
     raise_all(problems, where="provision matrix")
     allowances = tuple(expected_loss(gross, rate) for gross, rate in rows)
-    return Matrix(sum((gross for gross, _ in rows), Fraction(0)), allowances)
+    return ProvisionMatrix(sum((gross for gross, _ in rows), Fraction(0)), allowances)
 
 
 def flow_rates(entering: Sequence[Number], never_paid: Number) -> tuple[Fraction, ...]:
@@ -74,7 +74,7 @@ def receivable_allowance(
     given_ppb: Sequence[int],
     entering_minor: Sequence[int] = (),
     never_paid_minor: int = 0,
-) -> Matrix:
+) -> ProvisionMatrix:
     """The allowance of receivables by age: at rates of a roll-forward, else at those given.
 
     A roll-forward has what entered each age of sales that have run their course, and what of them

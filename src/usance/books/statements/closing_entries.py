@@ -16,9 +16,9 @@ from usance.base.dates import first_of_month, from_day, last_of_month, to_day, t
 from usance.base.money import MILLION, half_up
 from usance.books.chart import load_chart
 from usance.books.group.entities import Entities
-from usance.books.group.exchange import Rates
+from usance.books.group.exchange_rates import Rates
+from usance.books.group.fact_kinds import GroupFactKind
 from usance.books.group.facts import GroupFact
-from usance.books.group.kinds import GroupKind
 from usance.books.group.lines import GroupLines, Line
 from usance.books.group.rules import basis_of, group_rules_of
 from usance.books.group.tax import TaxYear
@@ -85,7 +85,7 @@ def permanent_minor(facts: Iterable[GroupFact], entity: int, first: date, last: 
     return sum(
         each.amount_minor
         for each in facts
-        if each.kind is GroupKind.PERMANENT_DIFFERENCE
+        if each.kind is GroupFactKind.PERMANENT_DIFFERENCE
         and each.entity == entity
         and first <= each.effective_on <= last
     )

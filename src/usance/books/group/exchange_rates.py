@@ -6,7 +6,7 @@ until the next one.
 >>> from datetime import UTC, datetime
 >>> from usance.books.group.facts import fact
 >>> known = datetime(2024, 1, 1, tzinfo=UTC)
->>> kind = GroupKind.EXCHANGE_RATE
+>>> kind = GroupFactKind.EXCHANGE_RATE
 >>> usd = {"currency": Currency.USD}
 >>> rates = Rates.of(
 ...     [
@@ -32,8 +32,8 @@ from fractions import Fraction
 from usance.base.codes import Currency
 from usance.base.money import half_up
 from usance.books.errors import GroupFactError
+from usance.books.group.fact_kinds import GroupFactKind
 from usance.books.group.facts import GroupFact
-from usance.books.group.kinds import GroupKind
 from usance.capital.averages import daily_average
 
 
@@ -50,7 +50,7 @@ class Rates:
         """The rates that facts state; of two on one day the later number counts."""
         found: dict[Currency, dict[date, Fraction]] = {}
         for each in sorted(facts, key=lambda fact: fact.fact_id):
-            if each.kind is GroupKind.EXCHANGE_RATE:
+            if each.kind is GroupFactKind.EXCHANGE_RATE:
                 scale = Fraction(10) ** (reporting.exponent - each.currency.exponent)
                 rate = Fraction(each.detail["rate"]) * scale
                 found.setdefault(each.currency, {})[each.effective_on] = rate
@@ -83,9 +83,9 @@ class Rates:
         """An amount in another currency on a day, half-up."""
         if given is wanted:
             return minor
-        return times(minor, self.at(given, day) / self.at(wanted, day))
+        return converted_at(minor, self.at(given, day) / self.at(wanted, day))
 
 
-def times(minor: int, rate: Fraction) -> int:
+def converted_at(minor: int, rate: Fraction) -> int:
     """An amount times an exact rate, half-up."""
     return half_up(minor * rate.numerator, rate.denominator)

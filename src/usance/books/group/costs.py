@@ -3,7 +3,7 @@
 Everything is cumulative and rounded once: a price times a count, or a share of a cost by the days
 or months that have passed.
 
->>> used(12_000, date(2024, 1, 1), date(2024, 12, 31), date(2024, 6, 30))
+>>> prepaid_used(12_000, date(2024, 1, 1), date(2024, 12, 31), date(2024, 6, 30))
 5967
 """
 
@@ -14,52 +14,52 @@ from datetime import date
 
 from usance.base.dates import to_month
 from usance.base.money import MILLION, half_up, spread
+from usance.books.group.fact_kinds import GroupFactKind
 from usance.books.group.facts import GroupFact
-from usance.books.group.kinds import GroupKind
 from usance.books.group.lines import Amount, Poster
-from usance.books.group.readers import Driver
+from usance.books.group.readers import CostDriver
 from usance.capital.prices import amount_minor
 
-_FUNCTIONS: Mapping[Driver, str] = {
-    Driver.PROVIDER_FEE: "servicing_cost",
-    Driver.BUREAU_FEE: "servicing_cost",
-    Driver.COLLECTION_COMMISSION: "servicing_cost",
-    Driver.CHANNEL_COST: "marketing",
+_FUNCTIONS: Mapping[CostDriver, str] = {
+    CostDriver.PROVIDER_FEE: "servicing_cost",
+    CostDriver.BUREAU_FEE: "servicing_cost",
+    CostDriver.COLLECTION_COMMISSION: "servicing_cost",
+    CostDriver.CHANNEL_COST: "marketing",
 }
 
 
-def driven_minor(fact: GroupFact) -> int:
+def driver_cost_minor(fact: GroupFact) -> int:
     """A price for each event, or a share of an amount, or both."""
     price, rate = fact.detail["price"], fact.detail["rate"]
     by_count = amount_minor(fact.quantity, price, fact.currency.label) if price is not None else 0
     return by_count + (half_up(fact.amount_minor * rate, MILLION) if rate is not None else 0)
 
 
-def used(cost: int, first: date, last: date, day: date) -> int:
+def prepaid_used(cost: int, first: date, last: date, day: date) -> int:
     """What is used by a day of a cost paid for a span of days, both included."""
     length = (last - first).days + 1
     return spread(cost, min(max((day - first).days + 1, 0), length), length)
 
 
-def worn(cost: int, bought_on: date, months: int, day: date) -> int:
+def depreciation(cost: int, bought_on: date, months: int, day: date) -> int:
     """What is written off by a day, in equal parts from the month after it was bought."""
     return spread(cost, min(max(to_month(day) - to_month(bought_on), 0), months), months)
 
 
-def spending_amounts(facts: Iterable[GroupFact], poster: Poster, day: date) -> Iterator[Amount]:
+def cost_amounts(facts: Iterable[GroupFact], poster: Poster, day: date) -> Iterator[Amount]:
     """Driven costs, prepaid costs as they are used, and things as they wear and are sold."""
     given = list(facts)
-    sales = {each.detail["name"]: each for each in given if each.kind is GroupKind.ASSET_SOLD}
+    sales = {each.detail["name"]: each for each in given if each.kind is GroupFactKind.ASSET_SOLD}
     for each in given:
-        if each.kind is GroupKind.COST_DRIVER:
+        if each.kind is GroupFactKind.COST_DRIVER:
             accounts = {"function": _FUNCTIONS[each.detail["driver"]]}
-            yield Amount("cost_driver", each, driven_minor(each), each.effective_on, accounts)
-        elif each.kind is GroupKind.COST_PREPAID:
+            yield Amount("cost_driver", each, driver_cost_minor(each), each.effective_on, accounts)
+        elif each.kind is GroupFactKind.COST_PREPAID:
             said, own = each.detail, poster.entities[each.entity].currency
-            minor = used(poster.worth(each), said["first"], said["last"], day)
+            minor = prepaid_used(poster.worth(each), said["first"], said["last"], day)
             accounts = {"function": said["function"]}
             yield Amount("prepaid_used", each, minor, day, accounts, in_currency=own)
-        elif each.kind is GroupKind.ASSET_BOUGHT:
+        elif each.kind is GroupFactKind.ASSET_BOUGHT:
             yield from _asset(each, sales.get(each.detail["name"]), poster, day)
 
 
@@ -71,7 +71,7 @@ def _asset(
     cost = poster.worth(bought)
     accounts = {"asset": detail["asset"], "function": detail["function"]}
     until = min(day, sold.effective_on) if sold else day
-    minor = worn(cost, bought.effective_on, detail["months"], until)
+    minor = depreciation(cost, bought.effective_on, detail["months"], until)
     yield Amount("depreciation", bought, minor, day, accounts, in_currency=own)
     if sold:
         gain, on = poster.worth(sold) - (cost - minor), sold.effective_on

@@ -11,7 +11,9 @@
 ...   - {number: 2, name: Example Platform, role: platform, owner: 1, tax: 15%}
 ... ''')
 >>> known = datetime(2024, 1, 1, tzinfo=UTC)
->>> paid = fact(1, 2, GroupKind.COST_INCURRED, date(2024, 1, 31), known, 5_00, function="marketing")
+>>> paid = fact(
+...     1, 2, GroupFactKind.COST_INCURRED, date(2024, 1, 31), known, 5_00, function="marketing"
+... )
 >>> lines = group_lines([paid], group, date(2024, 1, 31), known)
 >>> [(load_chart().by_number[line.account].name, line.amount) for line in lines]
 [('accrued', -500), ('marketing', 500)]
@@ -28,25 +30,34 @@ from usance.base.dates import from_day, to_day
 from usance.base.errors import raise_all
 from usance.base.parameters import Parameters
 from usance.books.group.checks import fact_problems
+from usance.books.group.costs import cost_amounts
 from usance.books.group.entities import Entities
 from usance.books.group.entries import entry_lines
-from usance.books.group.exchange import Rates
-from usance.books.group.facts import GroupFact, visible
-from usance.books.group.forms import FORMS, Sign
+from usance.books.group.exchange_rates import Rates
+from usance.books.group.fact_kinds import GroupFactKind
+from usance.books.group.fact_schemas import FACT_SCHEMAS, AmountSign
+from usance.books.group.facts import GroupFact, visible_facts
 from usance.books.group.funding import funding_amounts
 from usance.books.group.instruments import instrument_amounts
-from usance.books.group.kinds import GroupKind
-from usance.books.group.lines import Amount, GroupLines, Line, Poster, keeps_rate
+from usance.books.group.lines import Amount, GroupLines, Line, Poster, at_historical_rate
 from usance.books.group.receivables import LoanFees, receivable_amounts
 from usance.books.group.rules import group_rules_of
 from usance.books.group.shares import share_amounts
-from usance.books.group.spending import spending_amounts
 
-_COMPUTED = frozenset({
-    GroupKind.FUNDING_RAISED, GroupKind.FUNDING_REPAID, GroupKind.FUNDING_INTEREST_PAID,
-    GroupKind.NOTES_ISSUED, GroupKind.NOTES_PAID, GroupKind.BOND_BOUGHT, GroupKind.BOND_PAID,
-    GroupKind.COST_DRIVER, GroupKind.ASSET_SOLD, GroupKind.DIVIDEND_DECLARED,
-})  # fmt: skip
+_COMPUTED = frozenset(
+    {
+        GroupFactKind.FUNDING_RAISED,
+        GroupFactKind.FUNDING_REPAID,
+        GroupFactKind.FUNDING_INTEREST_PAID,
+        GroupFactKind.NOTES_ISSUED,
+        GroupFactKind.NOTES_PAID,
+        GroupFactKind.BOND_BOUGHT,
+        GroupFactKind.BOND_PAID,
+        GroupFactKind.COST_DRIVER,
+        GroupFactKind.ASSET_SOLD,
+        GroupFactKind.DIVIDEND_DECLARED,
+    }
+)
 """Kinds whose own amount is not simply what the fact says."""
 
 
@@ -58,7 +69,7 @@ def group_lines(
 
     `of_loans` are fees of institutions that loans tell: posted with them, provided for here.
     """
-    seen = visible(facts, day, known_at)
+    seen = visible_facts(facts, day, known_at)
     raise_all(fact_problems(seen, entities), where="group facts")
     poster = Poster(entities, Rates.of(seen, entities.currency))
     lines = list(entry_lines(seen, poster))
@@ -79,13 +90,13 @@ def _amounts(
     yield from (_plain(each) for each in facts if _is_plain(each))
     yield from funding_amounts(facts, poster.entities, day)
     yield from instrument_amounts(facts, poster.entities, day)
-    yield from spending_amounts(facts, poster, day)
+    yield from cost_amounts(facts, poster, day)
     yield from receivable_amounts(facts, parameters, day, of_loans)
     yield from share_amounts(facts, poster, day)
 
 
 def _is_plain(fact: GroupFact) -> bool:
-    return fact.kind not in _COMPUTED and FORMS[fact.kind].amount is not Sign.NONE
+    return fact.kind not in _COMPUTED and FACT_SCHEMAS[fact.kind].amount is not AmountSign.NONE
 
 
 def _plain(fact: GroupFact) -> Amount:
@@ -118,7 +129,7 @@ def _exchange_results(lines: Sequence[Line], poster: Poster, day: date) -> Itera
             booked[owner] = booked.get(owner, 0) + line.amount
         elif line.currency != own and line.account != position.number:
             account = chart.by_number[line.account]
-            on = line.day if keeps_rate(account) else to_day(day)
+            on = line.day if at_historical_rate(account) else to_day(day)
             key = (*owner, line.account, line.currency, on)
             foreign[key] = foreign.get(key, 0) + line.amount
     worth = dict.fromkeys(booked, 0)

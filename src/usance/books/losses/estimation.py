@@ -29,13 +29,20 @@ from usance.books.kernel.policy_layout import (
     RECEIVABLE,
 )
 from usance.books.losses.assumptions import Assumptions, Claim, Framework
-from usance.books.losses.curves import Curve, complete, lifetime, seen_curve
+from usance.books.losses.curves import Curve, completed_curve, lifetime, observed_curve
 from usance.books.losses.errors import ExposureError, OverlayError
 from usance.books.losses.estimates import ALL, Estimates, Row
 from usance.books.losses.expectation import expected_loss, loss_rate
 from usance.books.losses.exposures import Exposures, pool_name
 from usance.books.losses.overlays import Overlay, overlay_problems
-from usance.books.losses.pools import Outlook, Pool, Vintage, attributed, expect, recovery_rate
+from usance.books.losses.pools import (
+    Outlook,
+    Pool,
+    Vintage,
+    allocated_targets,
+    expected_pool,
+    recovery_rate,
+)
 from usance.books.losses.stages import STAGES, has_sicr, stage_rates
 from usance.measure.triangles import Triangle
 
@@ -87,7 +94,7 @@ def estimate(
     shift: Fraction = Fraction(0),
 ) -> Estimates:
     """Loss rates of every pool; `shift` moves lifetime default rates, for a sensitivity."""
-    _refuse(triangle, exposures, overlays, as_of)
+    _check(triangle, exposures, overlays, as_of)
     chosen = {(each.estimate, each.segment): each for each in overlays}
     work = _Work(triangle, exposures, assumptions, chosen, shift)
     shape = len(triangle.segments), len(triangle.cohorts)
@@ -109,7 +116,7 @@ def estimate(
     )  # fmt: skip
 
 
-def _refuse(
+def _check(
     triangle: Triangle, exposures: Exposures, overlays: Sequence[Overlay], as_of: date
 ) -> None:
     if len(triangle.cohorts) and int(triangle.cohorts[-1]) != to_month(as_of):
@@ -152,7 +159,7 @@ def _segment(work: _Work, place: int) -> _Segment:
         )
         for cohort, limit in enumerate(triangle.limits)
     ]
-    seen = seen_curve(
+    seen = observed_curve(
         defaulted,
         np.array([each.originated_minor for each in vintages]),
         triangle.limits,
@@ -162,7 +169,7 @@ def _segment(work: _Work, place: int) -> _Segment:
     if not seen:
         work.notes.append(f"segment {number} has no history: its curve is the given one")
     prior = given.prior(Framework.US_GAAP, claim, number)
-    curve = complete(prior, seen)
+    curve = completed_curve(prior, seen)
     recovery = recovery_rate(
         vintages, end=len(curve) - 1, minimum=given.history_cohorts, given=given.recovery[claim]
     )
@@ -176,7 +183,7 @@ def _outlook(work: _Work, segment: _Segment, framework: Framework) -> Outlook:
     given, curve, multiple = work.assumptions, segment.curve, Fraction(1)
     discount = Fraction(0)
     if framework is Framework.IFRS:
-        own = given.own(framework, segment.claim, segment.number)
+        own = given.policy_curve(framework, segment.claim, segment.number)
         curve, multiple = (own, multiple) if own else (curve, given.ifrs_multiple[segment.claim])
         discount = given.monthly_discount
         name = f"ifrs_{segment.claim.label}_curve"
@@ -193,17 +200,19 @@ def _outlook(work: _Work, segment: _Segment, framework: Framework) -> Outlook:
 def _fill(work: _Work, segment: _Segment, rates: np.ndarray) -> dict[str, list[Fraction]]:
     """Every rate of a segment's pools, and the targets behind them."""
     pools = _pools(work, segment, Framework.US_GAAP)
-    _tell(work, segment, pools)
+    _note_pools(work, segment, pools)
     targets: dict[str, list[Fraction]] = {}
     for (name, place), framework in zip(_TARGETS.get(segment.model, ()), Framework, strict=False):
         seen = pools if framework is Framework.US_GAAP else _pools(work, segment, framework)
-        target = _overlaid(work, segment, name, attributed(seen))
+        target = _overlaid(work, segment, name, allocated_targets(seen))
         if framework is Framework.US_GAAP:
             targets[name] = target
             for cohort, vintage in enumerate(segment.vintages):
                 rates[cohort, place] = to_ppb(loss_rate(target[cohort], vintage.exposed_minor))
         else:
-            targets[name] = _staged(work, segment, seen, target, rates[:, place : place + STAGES])
+            targets[name] = _staged_targets(
+                work, segment, seen, target, rates[:, place : place + STAGES]
+            )
     for name, place in _FEES.get(segment.model, ()):
         for cohort, rate in enumerate(_fee_losses(work, segment, name, pools)):
             rates[cohort, place] = to_ppb(rate)
@@ -212,14 +221,14 @@ def _fill(work: _Work, segment: _Segment, rates: np.ndarray) -> dict[str, list[F
 
 def _pools(work: _Work, segment: _Segment, framework: Framework) -> list[Pool]:
     outlook = _outlook(work, segment, framework)
-    highest = work.assumptions.highest(segment.claim)
+    max_rate = work.assumptions.max_loss_rate(segment.claim)
     return [
-        expect(each, outlook, recovery=segment.recovery, highest=highest, shift=work.shift)
+        expected_pool(each, outlook, recovery=segment.recovery, max_rate=max_rate, shift=work.shift)
         for each in segment.vintages
     ]
 
 
-def _tell(work: _Work, segment: _Segment, pools: Sequence[Pool]) -> None:
+def _note_pools(work: _Work, segment: _Segment, pools: Sequence[Pool]) -> None:
     """Rows and notes about the pools as they are before floor and overlay."""
     for cohort, (vintage, pool) in enumerate(zip(segment.vintages, pools, strict=True)):
         if not vintage.originated_minor:
@@ -251,9 +260,9 @@ def _overlaid(work: _Work, segment: _Segment, name: str, targets: list[Fraction]
     weights = targets if whole else [Fraction(each.exposed_minor) for each in segment.vintages]
     base = whole or Fraction(exposed)
     found = [moved * weight / base if base else Fraction(0) for weight in weights]
-    highest = work.assumptions.highest(segment.claim)
+    max_rate = work.assumptions.max_loss_rate(segment.claim)
     for cohort, (target, vintage) in enumerate(zip(found, segment.vintages, strict=True)):
-        if target > expected_loss(vintage.exposed_minor, highest):
+        if target > expected_loss(vintage.exposed_minor, max_rate):
             where = overlay.where or pool_name(work.triangle, segment.place, cohort)
             what = f"the overlay takes {name} of segment {segment.number} above what is exposed"
             raise OverlayError(what, where=where, fix="Lower it")
@@ -265,7 +274,7 @@ def _overlaid(work: _Work, segment: _Segment, name: str, targets: list[Fraction]
     return found
 
 
-def _staged(
+def _staged_targets(
     work: _Work,
     segment: _Segment,
     pools: Sequence[Pool],
@@ -274,18 +283,18 @@ def _staged(
 ) -> list[Fraction]:
     """Fill the rates by stage: twelve months of stage 1, the lifetime of the others."""
     given = work.assumptions
-    highest = given.highest(segment.claim)
+    max_rate = given.max_loss_rate(segment.claim)
     found = []
     for cohort, (pool, vintage) in enumerate(zip(pools, segment.vintages, strict=True)):
         first, *others = vintage.exposure_minor
         if _has_sicr(work, segment, cohort):
             # Every performing loan of the pool counts, and is provided for, as one of stage 2.
             moved = (0, first + others[0], others[1])
-            by_stage = stage_rates(targets[cohort], moved, given.stage_weights, highest)
+            by_stage = stage_rates(targets[cohort], moved, given.stage_weights, max_rate)
             by_stage[0] = by_stage[1]
         else:
             by_stage = stage_rates(
-                targets[cohort], vintage.exposure_minor, given.stage_weights, highest
+                targets[cohort], vintage.exposure_minor, given.stage_weights, max_rate
             )
             by_stage[0] *= pool.next_year
         rates[cohort] = [to_ppb(rate) for rate in by_stage]
@@ -314,7 +323,7 @@ def _fee_losses(work: _Work, segment: _Segment, name: str, pools: Sequence[Pool]
     """
     given = work.assumptions
     overlay = work.overlays.get((name, segment.number))
-    severity = given.fee_severity / given.highest(segment.claim)
+    severity = given.fee_severity / given.max_loss_rate(segment.claim)
     found = []
     for pool, vintage in zip(pools, segment.vintages, strict=True):
         rate = loss_rate(pool.gross * severity, vintage.exposed_minor)
