@@ -7,18 +7,18 @@ from xml.etree import ElementTree
 from hypothesis import given
 from hypothesis import strategies as st
 
-from usance.pages.charts import HEIGHT, LETTER, WIDTH, columns, lines
-from usance.pages.markup import Html
+from usance.pages.charts import HEIGHT, LETTER, WIDTH, Figure, columns, lines
 from usance.pages.numbers import grouped
 
 MONTHS = [f"20{year}-{month:02}" for year in (22, 23, 24) for month in range(1, 13)]
 AMOUNTS = st.lists(st.integers(-(10**13), 10**13), min_size=1, max_size=len(MONTHS))
 
 
-def outside(drawn: Html) -> list[str]:
+def outside(drawn: Figure | None) -> list[str]:
     """The words that reach over an edge."""
+    assert drawn
     found = []
-    for text in ElementTree.fromstring(str(drawn)).iter("text"):
+    for text in ElementTree.fromstring(drawn.__html__()).iter("text"):
         wide, x, y = LETTER * len(text.text or ""), float(text.attrib["x"]), text.attrib["y"]
         is_end = text.attrib["text-anchor"] == "end"
         first, last = (x - wide, x) if is_end else (x - wide / 2, x + wide / 2)

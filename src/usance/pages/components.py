@@ -1,63 +1,111 @@
-"""Tables of the pages: words to the left, numbers to the right, every number a link where it can.
+r"""Components of the pages: tables, definition lists, time lines.
 
->>> row = [cell("interest_earned"), number("675", to="/journals/x.html", minor=67500)]
->>> table(["amount", "2024Q1"], [tr(row)], numbers=1).count("<td")
+Rows and cells are values; the macros of `components.html.j2` write and escape them.
+
+>>> cells = [cell("interest_earned"), number("675", to="/journals/x.html", minor=67500)]
+>>> table(["amount", "2024Q1"], [table_row(cells)], numbers=1).count("<td")
 2
+>>> definitions([("from", "A & B")])
+Markup('<dl class="facts"><dt>from</dt><dd>A &amp; B</dd></dl>\n')
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
-from usance.pages.markup import Html, joined, link, tag
+from markupsafe import Markup
+
+from usance.pages.rendering import macro
+
+_COMPONENTS = "components.html.j2"
+Text = str | int
 
 
-def cell(text: str | int, depth: int = 0, class_: str | None = None) -> Html:
-    """A cell of words."""
-    return tag("td", text, class_=f"in{depth}" if depth else class_)
+class Cell(NamedTuple):
+    """A cell of a table: its text, its style class, and the page it leads to."""
+
+    text: Text
+    kind: str = ""
+    to: str | None = None
+    minor: int | None = None
+    """The exact amount, where the text is a rounded one."""
+    title: str | None = None
+
+
+class Row(NamedTuple):
+    """A row of a table; one with a heading heads those after it."""
+
+    cells: Iterable[Cell]
+    kind: str = ""
+    anchor: str | None = None
+    heading: str = ""
+
+
+def cell(text: Text, *, to: str | None = None, depth: int = 0, kind: str = "") -> Cell:
+    """A cell of words, set in by its depth."""
+    return Cell(text, f"in{depth}" if depth else kind, to)
 
 
 def number(
     text: str, *, to: str | None = None, minor: int | None = None, title: str | None = None
-) -> Html:
-    """A cell with a number; `minor` keeps the exact amount beside what is shown."""
-    shown = link(text, to, title=title) if to else text
-    return tag(
-        "td", shown, class_="n", data_minor=minor, title=None if to else title,
-    )  # fmt: skip
+) -> Cell:
+    """A cell with a number; `minor` keeps the exact amount."""
+    return Cell(text, "n", to, minor, title)
 
 
-def tr(cells: Iterable[Html], *, total: bool = False, name: str | None = None) -> Html:
-    """A row; `name` is its anchor."""
-    return tag("tr", joined(cells), class_="total" if total else None, id=name)
+def table_row(cells: Iterable[Cell], *, total: bool = False, anchor: str | None = None) -> Row:
+    """A row of cells."""
+    return Row(cells, "total" if total else "", anchor)
 
 
-def section(text: str | Html, width: int) -> Html:
+def section(heading: str) -> Row:
     """A row that heads those after it."""
-    return tag("tr", tag("th", text, colspan=width), class_="section")
+    return Row((), "section", None, heading)
 
 
 def table(
-    headings: Sequence[str | Html], rows: Iterable[Html], *, numbers: int | Sequence[int] = (),
-    caption: str | Html | None = None, class_: str | None = None,
-) -> Html:  # fmt: skip
-    """A table; `numbers` names the columns of numbers, or from which on all are."""
+    headings: Sequence[str], rows: Iterable[Row], *, numbers: int | Sequence[int] = (),
+    caption: str = "", kind: str = "",
+) -> Markup:  # fmt: skip
+    """A table; `numbers` names the columns of numbers, or the first from which on all are."""
     right = range(numbers, len(headings)) if isinstance(numbers, int) else numbers
-    heads = (
-        tag("th", text, class_="n" if place in right else None, scope="col")
-        for place, text in enumerate(headings)
-    )
-    made = tag(
-        "table",
-        tag("caption", caption) if caption else None,
-        tag("thead", tag("tr", joined(heads))),
-        tag("tbody", joined(rows, "\n")),
-        class_=class_,
-    )
-    return tag("div", made, class_="wide across" if len(headings) > 7 else "wide")
+    made: Markup = macro(_COMPONENTS, "table")(headings, rows, right, caption, kind)
+    return made
 
 
-def pairs(given: Iterable[tuple[str, str | Html]]) -> Html:
-    """Names and values."""
-    listed = joined(joined((tag("dt", name), tag("dd", value))) for name, value in given)
-    return tag("dl", listed, class_="facts")
+def definitions(pairs: Iterable[tuple[str, Text]]) -> Markup:
+    """Names and their values."""
+    made: Markup = macro(_COMPONENTS, "definitions")(pairs)
+    return made
+
+
+def missing(text: str) -> Markup:
+    """The plain statement that a book lacks a part."""
+    made: Markup = macro(_COMPONENTS, "missing")(text)
+    return made
+
+
+def code(text: str) -> Markup:
+    """Text as it is typed or computed, such as a digest."""
+    return Markup("<code>{}</code>").format(text)
+
+
+class Event(NamedTuple):
+    """An event of a time line."""
+
+    day: str
+    title: str
+    text: str
+    kind: str = ""
+
+
+def time_line(events: Iterable[Event]) -> Markup:
+    """Events in order, each with its day."""
+    made: Markup = macro(_COMPONENTS, "time_line")(events)
+    return made
+
+
+def paragraph(text: str) -> Markup:
+    """A sentence or more between other components."""
+    return Markup("<p>{}</p>").format(text)

@@ -6,6 +6,8 @@ so every column adds up to what the journals posted.
 """
 
 from __future__ import annotations
+from usance.pages.components import cell, code, missing, number, section, table, table_row, Row
+from markupsafe import Markup
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -18,12 +20,10 @@ from usance.books.group.facts import GroupFact
 from usance.books.group.rules import OPENING
 from usance.books.journal import JournalKind
 from usance.books.statements.ifrs_reconciliation import COLUMNS
-from usance.pages.markup import Html, joined, link, tag
 from usance.pages.numbers import grouped, money, words
-from usance.pages.site.page import Page, missing
+from usance.pages.site.page import Page, Part
 from usance.pages.site.book_view import I64, BookView
 from usance.pages.site.statements import COLUMN_NAMES, NO_BOOKS
-from usance.pages.components import cell, number, section, table, tr
 
 _MAX_FACTS = 40
 """Facts of the group listed on one page; of more the number is told."""
@@ -38,7 +38,7 @@ def journal_path(close: CloseRef, rule: int) -> str:
 def account_pages(view: BookView) -> Iterator[Page]:
     """The list of accounts, every account, and every rule at every close."""
     if view.closed is None:
-        yield Page("accounts.html", "Accounts", missing(NO_BOOKS))
+        yield Page.without("accounts.html", "Accounts", NO_BOOKS)
         return
     yield _accounts(view)
     for account in view.chart:
@@ -74,16 +74,16 @@ def _accounts(view: BookView) -> Page:
         if not of_account.any():
             continue
         if account.kind is not kind:
-            rows.append(section(account.kind.value.capitalize(), 3 + len(tags)))
+            rows.append(section(account.kind.value.capitalize()))
             kind = account.kind
         to = f"/accounts/{account.name}.html"
         cells = [number(view.money(value) if value else "\N{EN DASH}", minor=value, to=to)
                  for value in values]  # fmt: skip
-        rows.append(tr([cell(account.number), cell(link(words(account.name), to)),
-                        cell(account.line, class_="quiet"), *cells]))  # fmt: skip
-    body = table(["no.", "account", "line", *_TAGS.values()], rows, numbers=3)
+        rows.append(table_row([cell(account.number), cell(words(account.name), to=to),
+                        cell(account.line, kind="quiet"), *cells]))  # fmt: skip
+    made = table(["no.", "account", "line", *_TAGS.values()], rows, numbers=3)
     lead = f"All entries up to {view.periods[-1].day}, debit positive, in {view.currency.label}."
-    return Page("accounts.html", "Accounts", body, lead=lead)
+    return Page("accounts.html", "Accounts", "sections", {"parts": [Part("", made)]}, lead=lead)
 
 
 def _account(view: BookView, number_: int) -> Page:
@@ -93,23 +93,25 @@ def _account(view: BookView, number_: int) -> Page:
     for which in IfrsAdjustment:
         rows = of_account & (columns["tag"] == int(which))
         if rows.any():
-            title = tag("h2", _TAGS[which], id=f"tag-{which.label}")
-            parts += [title, _movements(view, _sums(view, rows))]
+            made = _movements(view, _sums(view, rows))
+            parts.append(Part(_TAGS[which], made, f"tag-{which.label}"))
     # Links from statements lead to every tag, also where nothing is posted.
-    empty = [tag("span", "", id=f"tag-{each.label}") for each in IfrsAdjustment
+    empty = [f"tag-{each.label}" for each in IfrsAdjustment
              if not (of_account & (columns["tag"] == int(each))).any()]  # fmt: skip
     foreign = of_account & (columns["currency"] != int(view.currency))
-    note = missing("No close has posted anything to this account.") if not parts else None
-    other = _foreign(view, foreign) if foreign.any() else None
+    if not parts:
+        parts.append(Part("", missing("No close has posted anything to this account.")))
+    if foreign.any():
+        parts.append(Part("In other currencies", _foreign(view, foreign)))
     inside = " It sums to zero over the group." if account.within_group else ""
     lead = f"Account {account.number}, {account.kind.value}: {account.line}.{inside}"
-    body = joined([note, *parts, other, *empty])
+    values = {"parts": parts, "anchors": empty}
     crumbs = (("Accounts", "/accounts.html"),)
     name = words(account.name).capitalize()
-    return Page(f"accounts/{account.name}.html", name, body, crumbs, lead=lead)
+    return Page(f"accounts/{account.name}.html", name, "account", values, crumbs, lead=lead)
 
 
-def _movements(view: BookView, sums: Mapping[tuple[int, int], int]) -> Html:
+def _movements(view: BookView, sums: Mapping[tuple[int, int], int]) -> Markup:
     """An account from its opening to its end by rule and period."""
     periods = view.periods
     closes = {each.close.month: each.close for each in view.all_periods}
@@ -131,17 +133,17 @@ def _movements(view: BookView, sums: Mapping[tuple[int, int], int]) -> Html:
             cells.append(number("\N{EN DASH}") if minor is None
                          else number(view.money(minor), to=to, minor=minor))  # fmt: skip
         name = words(view.amount_of_rule.get(rule, ""))
-        rows.append(tr([cell(f"rule {rule}", class_="quiet"), cell(name), *cells]))
+        rows.append(table_row([cell(f"rule {rule}", kind="quiet"), cell(name), *cells]))
     rows.append(_balance(view, "closing", [*opening[1:], running]))
     return table(["", "what moved", *(each.label for each in periods)], rows, numbers=2)
 
 
-def _balance(view: BookView, name: str, values: Sequence[int], to: str | None = None) -> Html:
+def _balance(view: BookView, name: str, values: Sequence[int], to: str | None = None) -> Row:
     cells = [
         number(view.money(value), minor=value, to=None if place else to)
         for place, value in enumerate(values)
     ]
-    return tr([cell(name), cell(""), *cells], total=True)
+    return table_row([cell(name), cell(""), *cells], total=True)
 
 
 def _opened(view: BookView, sums: Mapping[tuple[int, int], int]) -> str | None:
@@ -151,16 +153,15 @@ def _opened(view: BookView, sums: Mapping[tuple[int, int], int]) -> str | None:
     return journal_path(closes[months[0]], OPENING) if months else None
 
 
-def _foreign(view: BookView, rows: I64) -> Html:
+def _foreign(view: BookView, rows: I64) -> Markup:
     """What is held in other currencies, each by itself."""
     columns = view.postings
     listed = []
     for code in np.unique(columns["currency"][rows]).tolist():
         own = Currency(code)
         minor = int(columns["amount_minor"][rows & (columns["currency"] == code)].sum())
-        listed.append(tr([cell(own.label), number(money(minor, own.exponent), minor=minor)]))
-    made = table(["currency", "held"], listed, numbers=1, class_="narrow")
-    return joined([tag("h2", "In other currencies"), made])
+        listed.append(table_row([cell(own.label), number(money(minor, own.exponent), minor=minor)]))
+    return table(["currency", "held"], listed, numbers=1, kind="narrow")
 
 
 # Journals
@@ -179,19 +180,19 @@ def _rule(view: BookView, close: CloseRef, rule: int, rows: I64) -> Page:
     columns = view.postings
     kinds = {JournalKind(int(each) >> 24 & 15) for each in columns["journal_id"][rows].tolist()}
     name = words(view.amount_of_rule.get(rule, "")).capitalize() or "Entries"
-    parts = [tag("h2", "Journals"), _lines(view, rows)]
+    parts = [Part("Journals", _lines(view, rows))]
     if JournalKind.LOANS in kinds:
-        parts += [tag("h2", "Loans behind them", id="loans"), _loans(view, close, rule, rows)]
+        parts.append(Part("Loans behind them", _loans(view, close, rule, rows), "loans"))
     facts = set(columns["fact_id"][rows].tolist()) - {0}
     if facts:
-        parts += [tag("h2", "Facts of the group behind them"), _facts(view, facts)]
+        parts.append(_facts(view, facts))
     lead = f"What rule {rule} posted at close {close.name}, debit positive."
     crumbs = (("Accounts", "/accounts.html"),)
     path = journal_path(close, rule).lstrip("/")
-    return Page(path, f"{name}, {close.name}", joined(parts), crumbs, lead=lead)
+    return Page(path, f"{name}, {close.name}", "sections", {"parts": parts}, crumbs, lead=lead)
 
 
-def _lines(view: BookView, rows: I64) -> Html:
+def _lines(view: BookView, rows: I64) -> Markup:
     columns, entities = view.postings, view.need_closed.books.entities
     made, last = [], None
     for row in rows.tolist():
@@ -201,21 +202,21 @@ def _lines(view: BookView, rows: I64) -> Html:
         account = view.chart.by_number[int(columns["account"][row])]
         entity = entities.by_number.get(int(columns["entity"][row]))
         of_cell = view.cells.get(int(columns["cell"][row]), "")
-        made.append(tr([
-            cell(print_id("jr", journal) if journal != last else "", class_="quiet"),
+        made.append(table_row([
+            cell(print_id("jr", journal) if journal != last else "", kind="quiet"),
             cell(entity.name if entity else str(columns["entity"][row])),
             cell(of_cell if journal != last else ""),
-            cell(_TAGS[IfrsAdjustment(int(columns["tag"][row]))], class_="quiet"),
-            cell(link(words(account.name), f"/accounts/{account.name}.html")),
+            cell(_TAGS[IfrsAdjustment(int(columns["tag"][row]))], kind="quiet"),
+            cell(words(account.name), to=f"/accounts/{account.name}.html"),
             number(money(minor, currency.exponent), minor=minor),
-            cell(currency.label, class_="quiet"),
-        ], name=f"j{journal}" if journal != last else None))  # fmt: skip
+            cell(currency.label, kind="quiet"),
+        ], anchor=f"j{journal}" if journal != last else None))  # fmt: skip
         last = journal
     heads = ["journal", "entity", "cell", "framework", "account", "amount", ""]
     return table(heads, made, numbers=[5])
 
 
-def _loans(view: BookView, close: CloseRef, rule: int, rows: I64) -> Html:
+def _loans(view: BookView, close: CloseRef, rule: int, rows: I64) -> Markup:
     """Loans of the sample by account, the others as one, and the sum of all."""
     lines, ids = view.shares.lines(close.close_no, rule)
     accounts = np.unique(view.postings["account"][rows]).tolist()
@@ -227,7 +228,7 @@ def _loans(view: BookView, close: CloseRef, rule: int, rows: I64) -> Html:
             amounts = [int(lines.amount[own & (lines.account == each)].sum()) for each in accounts]
             told += np.array(amounts, np.int64)
             name = print_id("ln", loan)
-            listed.append(_amounts(view, link(name, f"/loans/{name}.html"), amounts))
+            listed.append(_amounts(view, name, amounts, to=f"/loans/{name}.html"))
     totals = [int(lines.amount[lines.account == each].sum()) for each in accounts]
     others = len(np.unique(owner)) - len(listed)
     if others:
@@ -239,27 +240,29 @@ def _loans(view: BookView, close: CloseRef, rule: int, rows: I64) -> Html:
 
 
 def _amounts(
-    view: BookView, name: str | Html, amounts: Sequence[int], *, total: bool = False
-) -> Html:
+    view: BookView, name: str, amounts: Sequence[int], *, total: bool = False,
+    to: str | None = None,
+) -> Row:  # fmt: skip
     cells = [number(view.money(each), minor=each) for each in amounts]
-    return tr([cell(name), *cells], total=total)
+    return table_row([cell(name, to=to), *cells], total=total)
 
 
-def _facts(view: BookView, wanted: set[int]) -> Html:
+def _facts(view: BookView, wanted: set[int]) -> Part:
     known: dict[int, GroupFact] = {each.fact_id: each for each in view.need_closed.facts}
     entities = view.need_closed.books.entities
     rows = []
     for fact_id in sorted(wanted & set(known))[:_MAX_FACTS]:
         fact = known[fact_id]
         entity = entities.by_number.get(fact.entity)
-        rows.append(tr([
+        rows.append(table_row([
             cell(fact_id), cell(fact.effective_on.isoformat()), cell(words(fact.kind.label)),
             cell(entity.name if entity else str(fact.entity)),
             number(money(fact.amount_minor, fact.currency.exponent), minor=fact.amount_minor),
-            cell(fact.currency.label, class_="quiet"),
-            cell(tag("code", fact.detail_json) if fact.detail_json not in ("", "{}") else ""),
+            cell(fact.currency.label, kind="quiet"),
+            cell(code(fact.detail_json) if fact.detail_json not in ("", "{}") else ""),
         ]))  # fmt: skip
     rest = len(wanted) - len(rows)
-    note = tag("p", f"{grouped(rest)} more.", class_="note") if rest > 0 else None
+    note = f"{grouped(rest)} more." if rest > 0 else ""
     heads = ["fact", "on", "what", "entity", "amount", "", "detail"]
-    return joined([table(heads, rows, numbers=[4]), note])
+    made = table(heads, rows, numbers=[4])
+    return Part("Facts of the group behind them", made, note=note)

@@ -1,6 +1,8 @@
 """The sample of loans: a list, and for each the whole history from decision to journal."""
 
 from __future__ import annotations
+from usance.pages.components import Cell, Event, cell, definitions, missing, number, paragraph, table, table_row, time_line
+from markupsafe import Markup
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -19,15 +21,13 @@ from usance.base.codes import (
 from usance.base.dates import format_month
 from usance.base.ids import print_id, user_of
 from usance.books.close.closes import effective_closes
-from usance.pages.charts import lines
+from usance.pages.charts import Figure, lines
 from usance.pages.site.loan_history import LoanHistory, reasons, loan_histories
-from usance.pages.markup import Html, joined, link, tag
 from usance.pages.numbers import grouped, percent, ppm, words
-from usance.pages.site.page import Page, missing
+from usance.pages.site.page import Page, Part
 from usance.pages.site.journals import journal_path
 from usance.pages.site.book_view import BookView
 from usance.pages.site.statements import COLUMN_NAMES
-from usance.pages.components import cell, number, pairs, table, tr
 
 _TAGS = {
     IfrsAdjustment.NONE: "us_gaap",
@@ -49,8 +49,8 @@ def loan_pages(view: BookView) -> Iterator[Page]:
 
 def _list(view: BookView, told: list[LoanHistory]) -> Page:
     if not told:
-        return Page("loans.html", "Loans", missing("This book has no loans."))
-    rows = [tr(_summary(view, history)) for history in told]
+        return Page.without("loans.html", "Loans", "This book has no loans.")
+    rows = [table_row(_summary(view, history)) for history in told]
     heads = ["loan", "model", "product", "drawn", "principal", "rate", "instalments", "status",
              "days past due", "facts"]  # fmt: skip
     count = view.book.rows("loans") or view.book.rows("refs")
@@ -59,12 +59,12 @@ def _list(view: BookView, told: list[LoanHistory]) -> Page:
         "Each leads from its decision to its journal."
     )
     made = table(heads, rows, numbers=[4, 5, 6, 8, 9])
-    return Page("loans.html", "Loans", made, lead=lead)
+    return Page("loans.html", "Loans", "sections", {"parts": [Part("", made)]}, lead=lead)
 
 
-def _summary(view: BookView, history: LoanHistory) -> list[Html]:
+def _summary(view: BookView, history: LoanHistory) -> list[Cell]:
     head, state = history.head, history.loan.view() if history.loan else None
-    name = cell(link(history.ref or history.name, history.path))
+    name = cell(history.ref or history.name, to=history.path)
     last = history.tape[-1] if history.tape else None
     if state:
         status, late = state.status.label, state.days_past_due
@@ -89,22 +89,21 @@ def _summary(view: BookView, history: LoanHistory) -> list[Html]:
 
 
 def _story(view: BookView, history: LoanHistory, known: Reasons) -> Page:
-    parts = {
-        "decision": ("Decision", _decisions(view, history, known)),
-        "match": ("Match and alternatives", _match(view, history)),
-        "schedule": ("Schedule", _schedule(view, history)),
-        "facts": ("Facts", _facts(view, history)),
-        "journal": ("Journal", _journal(view, history)),
-        "tape": ("Tape", _tape(view, history)),
-    }
-    contents = joined((link(title, f"#{name}") for name, (title, _) in parts.items()), " · ")
-    body = joined([
-        tag("p", contents, class_="note"), _head(view, history), _curve(view, history),
-        *(joined([tag("h2", title, id=name), part]) for name, (title, part) in parts.items()),
-    ])  # fmt: skip
+    parts = [
+        Part("Decision", _decisions(view, history, known), "decision"),
+        Part("Match and alternatives", _match(view, history), "match"),
+        Part("Schedule", _schedule(view, history), "schedule"),
+        Part("Facts", _facts(view, history), "facts"),
+        Part("Journal", _journal(view, history), "journal"),
+        Part("Tape", _tape(view, history), "tape"),
+    ]
+    values = {
+        "contents": [(each.title, f"#{each.anchor}") for each in parts],
+        "opening": _head(view, history), "figures": [_curve(view, history)], "parts": parts,
+    }  # fmt: skip
     crumbs = (("Loans", "/loans.html"),)
     title = f"Loan {history.ref or history.name}"
-    return Page(history.path.lstrip("/"), title, body, crumbs, lead=_lead(view, history))
+    return Page(history.path.lstrip("/"), title, "sections", values, crumbs, lead=_lead(view, history))
 
 
 def _lead(view: BookView, history: LoanHistory) -> str:
@@ -119,11 +118,11 @@ def _lead(view: BookView, history: LoanHistory) -> str:
     )
 
 
-def _head(view: BookView, history: LoanHistory) -> Html:
+def _head(view: BookView, history: LoanHistory) -> Markup:
     if history.loan is None:
-        return Html("")
+        return Markup("")
     state, head = history.loan.view(), history.head
-    return pairs([
+    return definitions([
         ("on", str(history.as_of)), ("status", words(state.status.label)),
         ("days past due", grouped(state.days_past_due)),
         ("principal outstanding", view.money(state.principal_outstanding)),
@@ -136,30 +135,29 @@ def _head(view: BookView, history: LoanHistory) -> Html:
     ])  # fmt: skip
 
 
-def _curve(view: BookView, history: LoanHistory) -> Html:
+def _curve(view: BookView, history: LoanHistory) -> Figure | None:
     """Unpaid principal, month by month."""
     if len(history.tape) < 2:  # a line needs two points
-        return Html("")
+        return None
     scale = 10**view.currency.exponent
     points = {
         "unpaid principal": [(row["month"], row["principal_minor"] / scale) for row in history.tape],
         "past due": [(row["month"], row["past_due_minor"] / scale) for row in history.tape],
     }
-    drawn = lines(points, format_y=lambda y: grouped(round(y)), format_x=lambda x: format_month(round(x)),
-                  caption="Month by month", note=view.currency.label)  # fmt: skip
-    return tag("div", drawn, class_="pair")
+    return lines(points, format_y=lambda y: grouped(round(y)),
+                 format_x=lambda x: format_month(round(x)), caption="Month by month",
+                 note=view.currency.label)  # fmt: skip
 
 
-def _decisions(view: BookView, history: LoanHistory, known: Reasons) -> Html:
+def _decisions(view: BookView, history: LoanHistory, known: Reasons) -> Markup:
     if not view.has("decisions"):
         return missing("This book has no decisions.")
     if not history.decisions:
         return missing("The book has no decision about this loan.")
-    return tag("ol", joined(_decision(view, row, known) for row in history.decisions),
-               class_="history")  # fmt: skip
+    return time_line(_decision(view, row, known) for row in history.decisions)
 
 
-def _decision(view: BookView, row: Mapping[str, Any], known: Reasons) -> Html:
+def _decision(view: BookView, row: Mapping[str, Any], known: Reasons) -> Event:
     facts = [
         ("score", grouped(row["score"]) if row["score"] else ""),
         ("probability of default", percent(row["pd_ppm"] / 1e6) if row["pd_ppm"] else ""),
@@ -168,61 +166,63 @@ def _decision(view: BookView, row: Mapping[str, Any], known: Reasons) -> Html:
         ("rate", ppm(row["rate_ppm"]) if row["rate_ppm"] else ""),
     ]
     codes = [row[f"reason_{n}"] for n in range(1, 5) if row[f"reason_{n}"]]
-    told = [f"{known.texts.get(code, 'reason')} ({code})" for code in codes]
+    reasons = [f"{known.texts.get(code, 'reason')} ({code})" for code in codes]
     answer = "approved" if row["approved"] else "declined"
     numbers = ", ".join(f"{name} {value}" for name, value in facts if value)
-    return tag(
-        "li", tag("time", row["booked_at"].date().isoformat()),
-        tag("b", f"{words(DecisionKind(row['kind']).label).capitalize()} {answer}"),
-        f": {numbers}. " if numbers else ". ",
-        f"Flow {row['flow_no']}, model {row['model_no']}. ",
-        tag("span", "Reasons: " + " ".join(told)) if told else "No reasons are stated.",
-        class_=None if row["approved"] else "declined",
-    )  # fmt: skip
+    text = f": {numbers}. " if numbers else ". "
+    text += f"Flow {row['flow_no']}, model {row['model_no']}. "
+    text += "Reasons: " + " ".join(reasons) if reasons else "No reasons are stated."
+    title = f"{words(DecisionKind(row['kind']).label).capitalize()} {answer}"
+    return Event(row["booked_at"].date().isoformat(), title, text, "" if row["approved"] else
+                 "declined")  # fmt: skip
 
 
-def _match(view: BookView, history: LoanHistory) -> Html:
+def _match(view: BookView, history: LoanHistory) -> Markup:
     if not view.has("routing"):
         return missing("This book has no routing: nobody wrote down which sources were asked.")
     if not history.routing:
         return missing("The book does not say how this loan was routed; it was there before.")
-    request, parts = history.request, []
+    request, made = history.request, Markup("")
     if request:
-        parts.append(tag("p", (
+        made += paragraph(
             f"Asked for {view.money(request['amount_minor'])} over {request['months']} months at "
             f"{ppm(request['rate_ppm'])} on {request['requested_at']:%Y-%m-%d at %H:%M} UTC."
-        )))  # fmt: skip
+        )
     rows = [
-        tr([
-            cell(row["attempt"]), cell(_source(row["source"])),
+        table_row([
+            cell(row["attempt"]), _source(row["source"]),
             cell(words(RoutingOutcome(row["outcome"]).label)),
             number(view.money(row["score_minor"]), minor=row["score_minor"]),
-            cell(_source(row["runner_up"])),
+            _source(row["runner_up"]),
             number(view.money(row["runner_up_minor"]) if row["runner_up"] else ""),
-            cell(_limit(row["binding_limit"])), cell(row["plan_no"]),
+            _limit(row["binding_limit"]), cell(row["plan_no"]),
         ])
         for row in history.routing
     ]  # fmt: skip
     heads = ["attempt", "source", "answer", "worth × approval", "next best", "its worth",
              "decided by", "plan"]  # fmt: skip
-    parts.append(table(heads, rows, numbers=[3, 5]))
+    made += table(heads, rows, numbers=[3, 5])
     if history.shares:
-        shares = [tr([cell(_source(row["source"])),
+        shares = [table_row([_source(row["source"]),
                       number(view.money(row["principal_minor"]), minor=row["principal_minor"])])
                   for row in history.shares]  # fmt: skip
-        parts.append(table(["shared with", "principal"], shares, numbers=1, class_="narrow"))
-    return joined(parts)
+        made += table(["shared with", "principal"], shares, numbers=1, kind="narrow")
+    return made
 
 
-def _source(source: int) -> Html:
-    return link(f"source {source}", f"/matching.html#source-{source}") if source else Html("none")
+def _source(source: int) -> Cell:
+    if not source:
+        return cell("none")
+    return cell(f"source {source}", to=f"/matching.html#source-{source}")
 
 
-def _limit(limit: int) -> Html | str:
-    return link(f"limit {limit}", f"/matching.html#limit-{limit}") if limit else "margin alone"
+def _limit(limit: int) -> Cell:
+    if not limit:
+        return cell("margin alone")
+    return cell(f"limit {limit}", to=f"/matching.html#limit-{limit}")
 
 
-def _schedule(view: BookView, history: LoanHistory) -> Html:
+def _schedule(view: BookView, history: LoanHistory) -> Markup:
     if history.loan is None:
         return missing("The book has no terms of this loan, so it has no schedule.")
     rows = []
@@ -231,21 +231,21 @@ def _schedule(view: BookView, history: LoanHistory) -> Html:
         amounts = (due.principal, due.interest, due.guarantee_fee, due.service_fee, due.penalty,
                    due.total, paid.total, left.total)  # fmt: skip
         cells = [number(view.money(minor), minor=minor) for minor in amounts]
-        rows.append(tr([cell(each.number), cell(each.due_on.isoformat()), *cells]))
+        rows.append(table_row([cell(each.number), cell(each.due_on.isoformat()), *cells]))
     heads = ["no.", "due on", "principal", "interest", "guarantee", "service", "penalty", "due",
              "paid", "open"]  # fmt: skip
     return table(heads, rows, numbers=2)
 
 
-def _facts(view: BookView, history: LoanHistory) -> Html:
+def _facts(view: BookView, history: LoanHistory) -> Markup:
     if not history.facts:
         return missing("The book has no facts of this loan.")
     rows = [
-        tr([
+        table_row([
             cell(row["effective_on"].isoformat()), cell(words(FactKind(row["kind"]).label)),
             number(view.money(row["amount_minor"]), minor=row["amount_minor"]),
-            cell(_argument(row), class_="quiet"), cell(str(row["ref"]), class_="quiet"),
-            cell(f"{row['booked_at']:%Y-%m-%d %H:%M}", class_="quiet"),
+            cell(_argument(row), kind="quiet"), cell(str(row["ref"]), kind="quiet"),
+            cell(f"{row['booked_at']:%Y-%m-%d %H:%M}", kind="quiet"),
         ])
         for row in history.facts
     ]  # fmt: skip
@@ -272,7 +272,7 @@ def _argument(row: Mapping[str, Any]) -> str:
     return f"{names.get(kind, '')} {value}".strip()
 
 
-def _journal(view: BookView, history: LoanHistory) -> Html:
+def _journal(view: BookView, history: LoanHistory) -> Markup:
     if not history.journal:
         return missing("No close has posted anything for this loan.")
     closes = {close.name: close for close in effective_closes(view.book)}
@@ -283,25 +283,25 @@ def _journal(view: BookView, history: LoanHistory) -> Html:
         close, name = closes[line.close], f"{line.rule} {words(line.amount)}"
         # What loans of a cell take from one another is no journal of the cell.
         there = (close.month, line.rule) in view.posted
-        rule = link(name, f"{journal_path(close, line.rule)}#loans") if there else name
-        rows.append(tr([
-            cell(line.close if line.close != last[0] else "", class_="quiet"),
-            cell(rule if is_new else ""),
-            cell(COLUMN_NAMES[_TAGS[IfrsAdjustment(line.tag)]] if is_new else "", class_="quiet"),
-            cell(link(words(line.account), f"/accounts/{line.account}.html")),
+        to = f"{journal_path(close, line.rule)}#loans" if there and is_new else None
+        rows.append(table_row([
+            cell(line.close if line.close != last[0] else "", kind="quiet"),
+            cell(name if is_new else "", to=to),
+            cell(COLUMN_NAMES[_TAGS[IfrsAdjustment(line.tag)]] if is_new else "", kind="quiet"),
+            cell(words(line.account), to=f"/accounts/{line.account}.html"),
             number(view.money(line.amount_minor), minor=line.amount_minor),
         ]))  # fmt: skip
         last = place
     return table(["close", "rule", "framework", "account", "amount"], rows, numbers=[4])
 
 
-def _tape(view: BookView, history: LoanHistory) -> Html:
+def _tape(view: BookView, history: LoanHistory) -> Markup:
     if not history.tape:
         return missing("This book has no tape of this loan.")
     amounts = ("principal_minor", "past_due_minor", "net30_minor", "prepaid_minor",
                "recovered_minor")  # fmt: skip
     rows = [
-        tr([
+        table_row([
             cell(format_month(row["month"])), number(grouped(row["mob"])),
             number(grouped(row["dpd"])), number(grouped(row["bucket"])),
             cell(words(Status(row["status"]).label)),

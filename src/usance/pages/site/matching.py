@@ -1,6 +1,8 @@
-"""How loans met their sources: who was asked, who took them, what decided, and the plan."""
+"""Matching of loans with sources: offers, answers, binding limits, and the last plan."""
 
 from __future__ import annotations
+from usance.pages.components import cell, missing, number, table, table_row
+from markupsafe import Markup
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -15,12 +17,10 @@ from usance.base.codes import FundingModel, RoutingOutcome, Scope
 from usance.base.columns import arrays
 from usance.base.dates import format_month
 from usance.match.plan.planner import Plan
-from usance.pages.charts import columns
-from usance.pages.markup import Html, joined, tag
+from usance.pages.charts import Figure, columns
 from usance.pages.numbers import grouped, percent, ppm, words
-from usance.pages.site.page import Page, missing
+from usance.pages.site.page import Page
 from usance.pages.site.book_view import BookView
-from usance.pages.components import cell, number, table, tr
 
 I64 = NDArray[np.int64]
 NO_ROUTING = "This book has no routing, so it does not say who was asked for its loans."
@@ -89,44 +89,42 @@ def matching_page(view: BookView, last: LastPlan) -> Page:
     """The page of the matching."""
     matched = Matched(view)
     if not matched.numbers:
-        return Page("matching.html", "Matching", missing(NO_SOURCES))
-    body = joined([
-        _headline(matched), _chart(matched),
-        tag("h2", "Sources"), _sources(matched),
-        tag("h2", "Why a source got loans"), _why(matched),
-        tag("h2", "Limits and their prices", id="limits"), _limits(matched, last),
-        tag("h2", "The plan"), _plan(view, last),
-    ])  # fmt: skip
+        return Page.without("matching.html", "Matching", NO_SOURCES)
+    values = {
+        "headline": _headline(matched), "figures": [_chart(matched)], "sources": _sources(matched),
+        "reasons": _why(matched), "limits": _limits(matched, last), "last": last,
+        "plan": _plan(view, last) if last.plan else {},
+    }  # fmt: skip
     lead = (
         "Each request is offered where its margin, less the price of the limits it would use, "
         "times the chance of approval is highest."
     )
-    return Page("matching.html", "Matching", body, lead=lead)
+    return Page("matching.html", "Matching", "matching", values, lead=lead)
 
 
-def _headline(matched: Matched) -> Html:
+def _headline(matched: Matched) -> str:
     routing = matched.routing
     if not len(routing["loan_id"]):
-        return missing(NO_ROUTING)
+        return ""
     requests = len(np.unique(routing["loan_id"]))
     outcomes = {each: int((routing["outcome"] == int(each)).sum()) for each in RoutingOutcome}
     taken, none = outcomes[RoutingOutcome.APPROVED], outcomes[RoutingOutcome.NO_SOURCE]
     again = len(np.unique(routing["loan_id"][routing["attempt"] > 1]))
-    return tag("p", (
+    return (
         f"{grouped(requests)} requests were routed in {grouped(len(routing['loan_id']))} attempts: "
         f"{grouped(taken)} found a source, {grouped(none)} found none, "
         f"{grouped(outcomes[RoutingOutcome.DECLINED])} times a source declined, and "
         f"{grouped(again)} requests asked more than one."
-    ))  # fmt: skip
+    )
 
 
-def _chart(matched: Matched) -> Html:
-    """What was lent by month and model."""
+def _chart(matched: Matched) -> Figure | None:
+    """Principal lent by month and model."""
     view, loans = matched.view, matched.loans
     months = (loans["disbursed_on"].astype("datetime64[D]").astype("datetime64[M]")
               .astype(np.int64))  # fmt: skip
     if not len(months):
-        return Html("")
+        return None
     last = int(months.max())
     span = range(max(int(months.min()), last - 23), last + 1)
     scale = view.unit.minor
@@ -137,13 +135,12 @@ def _chart(matched: Matched) -> Html:
         ]
         for model in FundingModel if (loans["model"] == int(model)).any()
     }  # fmt: skip
-    drawn = columns([format_month(each) for each in span], series,
-                    format_y=lambda y: grouped(round(y)), caption="Lent by funding model",
-                    note=view.unit_name)  # fmt: skip
-    return tag("div", drawn, class_="pair")
+    return columns([format_month(each) for each in span], series,
+                   format_y=lambda y: grouped(round(y)), caption="Lent by funding model",
+                   note=view.unit_name)  # fmt: skip
 
 
-def _sources(matched: Matched) -> Html:
+def _sources(matched: Matched) -> Markup:
     view, rows = matched.view, []
     whole = int(matched.loans["principal_minor"].sum()) or 1
     for source in matched.numbers:
@@ -154,15 +151,15 @@ def _sources(matched: Matched) -> Html:
             [number(ppm(terms["coupon_ppm"])), number(ppm(terms["fee_ppm"])),
              number(grouped(terms["trigger_days"]))] if terms else [number("")] * 3
         )  # fmt: skip
-        rows.append(tr([
+        rows.append(table_row([
             cell(f"source {source}"), cell(words(model)), *stated, number(grouped(len(got))),
             number(view.money(lent), minor=lent), number(percent(lent / whole, 1)),
-        ], name=f"source-{source}"))  # fmt: skip
+        ], anchor=f"source-{source}"))  # fmt: skip
     heads = ["source", "model", "coupon", "fee", "trigger, days", "loans", "lent", "share"]
     return table(heads, rows, numbers=2)
 
 
-def _why(matched: Matched) -> Html:
+def _why(matched: Matched) -> Markup:
     routing, rows = matched.routing, []
     if not len(routing["loan_id"]):
         return missing(NO_ROUTING)
@@ -175,7 +172,7 @@ def _why(matched: Matched) -> Html:
         worth = int(routing["score_minor"][took].sum())
         free = int((took & (routing["binding_limit"] == 0)).sum())
         count, answered = int(asked.sum()), int(took.sum())
-        rows.append(tr([
+        rows.append(table_row([
             cell(f"source {source}"), number(grouped(count)), number(grouped(first)),
             number(percent(answered / count, 1) if count else ""), number(grouped(answered)),
             number(grouped(next_best)), number(matched.view.money(worth), minor=worth),
@@ -183,12 +180,10 @@ def _why(matched: Matched) -> Html:
         ]))  # fmt: skip
     heads = ["source", "asked", "as first choice", "approved", "took", "was next best",
              "worth of what it took", "by margin alone"]  # fmt: skip
-    note = "A source that was often next best lost by little: a lower coupon or a wider mandate "
-    note += "would bring it loans."
-    return joined([table(heads, rows, numbers=1), tag("p", note, class_="note")])
+    return table(heads, rows, numbers=1)
 
 
-def _limits(matched: Matched, last: LastPlan) -> Html:
+def _limits(matched: Matched, last: LastPlan) -> Markup | None:
     binding = matched.routing["binding_limit"]
     numbers, counts = np.unique(binding[binding > 0], return_counts=True)
     decided = dict(zip(numbers.tolist(), counts.tolist(), strict=True))
@@ -199,21 +194,16 @@ def _limits(matched: Matched, last: LastPlan) -> Html:
         known |= {each.number: each.text for each in last.plan.limits}
         prices = {each.number: last.plan.price_ppb(each.number) for each in last.plan.limits}
     if not known and not decided:
-        return missing("This book has no limits.")
+        return None
     listed = sorted({*known, *decided})[: max(_MAX_LIMITS, len(decided))]
     rows = [
-        tr([cell(f"limit {each}"), cell(known.get(each, "not stated in the book")),
+        table_row([cell(f"limit {each}"), cell(known.get(each, "not stated in the book")),
             number(grouped(decided.get(each, 0))),
             number(percent(prices[each] / _PPB, 3) if each in prices else "")],
-           name=f"limit-{each}")
+           anchor=f"limit-{each}")
         for each in sorted({*listed, *decided})
     ]  # fmt: skip
-    note = (
-        "The price of a limit is what one more unit of it would earn. A limit decided where its "
-        "price was the highest of those a request met."
-    )
-    return joined([table(["limit", "what", "decided", "price"], rows, numbers=2),
-                   tag("p", note, class_="note")])  # fmt: skip
+    return table(["limit", "what", "decided", "price"], rows, numbers=2)
 
 
 def _scope(view: BookView, row: dict[str, Any]) -> str:
@@ -221,33 +211,27 @@ def _scope(view: BookView, row: dict[str, Any]) -> str:
     return f"source {row['source']}: {Scope(row['scope']).label} at most {most}"
 
 
-def _plan(view: BookView, last: LastPlan) -> Html:
-    if last.plan is None:
-        return missing(last.why_not)
-    told = last.plan.as_dict()
+def _plan(view: BookView, last: LastPlan) -> dict[str, Any]:
+    """The plan of the last month beside what each source lent in it."""
+    assert last.plan is not None
+    stated = last.plan.as_dict()
     text = (
         f"{format_month(last.month)}, planned again from its requests and mandates: "
-        f"{view.money(told['placed_minor'])} of {view.money(told['demand_minor'])} "
-        f"{view.currency.label} placed in {grouped(told['segments'])} segments, margin "
-        f"{view.money(told['margin_minor'])}."
+        f"{view.money(stated['placed_minor'])} of {view.money(stated['demand_minor'])} "
+        f"{view.currency.label} placed in {grouped(stated['segments'])} segments, margin "
+        f"{view.money(stated['margin_minor'])}."
     )
     lent = dict(_lent(view, last.month))
     rows = [
-        tr([cell(f"source {each['source']}"),
+        table_row([cell(f"source {each['source']}"),
             number(view.money(each["planned_minor"]), minor=each["planned_minor"]),
             number(percent(each["total_budget_used_ppm"] / 1e6, 1)
                    if each["total_budget_used_ppm"] is not None else ""),
             number(view.money(lent.get(each["source"], 0)), minor=lent.get(each["source"], 0))])
-        for each in told["sources"]
+        for each in stated["sources"]
     ]  # fmt: skip
-    made = table(["source", "planned", "of its budget", "lent"], rows, numbers=1, class_="narrow")
-    note = (
-        "A plan counts what a source may lend on the first day; principal that comes back during "
-        "the month is lent again."
-    )
-    return joined([tag("p", text), made, tag("p", note, class_="note"), *(
-        tag("p", f"Conflict: {each['what']}", class_="note") for each in told["conflicts"]
-    )])  # fmt: skip
+    made = table(["source", "planned", "of its budget", "lent"], rows, numbers=1, kind="narrow")
+    return {"text": text, "table": made, "conflicts": stated["conflicts"]}
 
 
 def _lent(view: BookView, month: int) -> Iterator[tuple[int, int]]:

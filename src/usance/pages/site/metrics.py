@@ -1,6 +1,8 @@
 """The metric pack: every metric with its definition, its figures over time and its curves."""
 
 from __future__ import annotations
+from usance.pages.components import Cell, cell, code, definitions, number, section, table, table_row, Row as TableRow
+from markupsafe import Markup
 
 import math
 from collections.abc import Iterator, Sequence
@@ -16,12 +18,10 @@ from usance.measure.inputs import Inputs
 from usance.measure.metrics import RESTATED, measure, metrics_table
 from usance.measure.metrics import shown_value as cohort_name
 from usance.measure.periods import MetricPeriod
-from usance.pages.charts import columns, lines, spark
-from usance.pages.markup import Html, joined, link, tag
+from usance.pages.charts import Figure, columns, heat, lines, spark
 from usance.pages.numbers import MINUS, grouped, money, percent, words
-from usance.pages.site.page import Page, missing
+from usance.pages.site.page import Page, Part
 from usance.pages.site.book_view import BookView
-from usance.pages.components import cell, number, pairs, section, table, tr
 
 Row = dict[str, Any]
 TABLES = {
@@ -106,7 +106,7 @@ def metric_pages(view: BookView, measured: Measured) -> Iterator[Page]:
     """The list of the pack and a page for every metric."""
     if not measured.rows:
         text = "This book has no metrics. Close a period, or measure it: usance measure."
-        yield Page("metrics.html", "Metrics", missing(text))
+        yield Page.without("metrics.html", "Metrics", text)
         return
     yield _pack(view, measured)
     for name in measured.names:
@@ -114,39 +114,37 @@ def metric_pages(view: BookView, measured: Measured) -> Iterator[Page]:
 
 
 def _pack(view: BookView, measured: Measured) -> Page:
-    definitions = load_definitions()
+    known = load_definitions()
     groups: dict[str, list[str]] = {}
     for name in measured.names:
-        groups.setdefault(definitions[name][-1].numerator.table, []).append(name)
+        groups.setdefault(known[name][-1].numerator.table, []).append(name)
     rows = []
     for group, names in groups.items():
-        rows.append(section(TABLES.get(group, words(group).capitalize()), 4))
-        rows += [_entry(view, measured, name, definitions[name][-1]) for name in names]
+        rows.append(section(TABLES.get(group, words(group).capitalize())))
+        rows += [_entry(view, measured, name, known[name][-1]) for name in names]
     lead = "Every metric is a definition with a version, two whole sums, and a way to the rows."
-    body = joined([vintage_charts(measured), table(["metric", "", "", "what it is"], rows,
-                                                   numbers=[1])])  # fmt: skip
-    return Page("metrics.html", "Metrics", body, lead=lead)
+    parts = [Part("", table(["metric", "", "", "what it is"], rows, numbers=[1]))]
+    values = {"figures": vintage_charts(measured), "parts": parts}
+    return Page("metrics.html", "Metrics", "sections", values, lead=lead)
 
 
-def _entry(view: BookView, measured: Measured, name: str, one: Definition) -> Html:
+def _entry(view: BookView, measured: Measured, name: str, one: Definition) -> TableRow:
     row, history = measured.latest(name), measured.history(name)
     to = f"/metrics/{name}.html"
     divided = "divided" if one.along else "no data"
     value = number(format_value(view, row) if row else divided, to=to,
                    title=f"{row['numerator']} / {row['denominator']}" if row else None)  # fmt: skip
-    drawn = spark([each["value"] for each in history]) if len(history) > 1 else ""
-    return tr([cell(link(words(name), to)), value, tag("td", drawn),
-               cell(one.sentence, class_="quiet")])  # fmt: skip
+    drawn = spark([each["value"] for each in history])
+    return table_row([cell(words(name), to=to), value, cell(drawn),
+               cell(one.sentence, kind="quiet")])  # fmt: skip
 
 
-def vintage_charts(measured: Measured) -> Html:
-    """Both vintage curves, side by side."""
-    drawn = [_vintage(measured, name) for name in ("vintage_30", "vintage_180")]
-    there = [each for each in drawn if each]
-    return tag("div", joined(there), class_="pair") if there else Html("")
+def vintage_charts(measured: Measured) -> list[Figure | None]:
+    """Both vintage curves, as far as there are any."""
+    return [_vintage(measured, name) for name in ("vintage_30", "vintage_180")]
 
 
-def _vintage(measured: Measured, name: str) -> Html:
+def _vintage(measured: Measured, name: str) -> Figure | None:
     curves: dict[str, list[tuple[float, float]]] = {}
     months = [file.month for file in measured.view.book.files("tape") if file.month is not None]
     first = cohort_name("cohort", min(months, default=0) + 2)
@@ -180,37 +178,40 @@ def _metric(view: BookView, measured: Measured, name: str) -> Page:
     one = load_definitions()[name][-1]
     rows = measured.of(name)
     plain = [row for row in rows if not row["dimensions"]]
-    parts = [_trend(view, measured, name)]
+    parts = []
     if plain:
         listed = [
-            tr([cell(row["period"]), number(format_value(view, row)),
+            table_row([cell(row["period"]), number(format_value(view, row)),
                 number(grouped(row["numerator"]), minor=row["numerator"]),
                 number(grouped(row["denominator"]))])
             for row in plain
         ]  # fmt: skip
-        parts.append(table(["period", "value", "numerator", "denominator"], listed, numbers=1,
-                           class_="narrow"))  # fmt: skip
+        heads = ["period", "value", "numerator", "denominator"]
+        parts.append(Part("", table(heads, listed, numbers=1, kind="narrow")))
     divided = _last([row for row in rows if row["dimensions"]])
-    if one.along == ("cohort", "mob"):
-        parts.append(_vintage(measured, name))
+    curves = _vintage(measured, name) if one.along == ("cohort", "mob") else None
+    if curves:
+        parts.append(Part("", curves))
     if divided:
-        parts += [tag("h2", f"By {' and '.join(_keys(divided[0]))}, {divided[0]['period']}"),
-                  _divided(view, divided)]  # fmt: skip
+        by = " and ".join(_keys(divided[0]))
+        parts.append(Part(f"By {by}, {divided[0]['period']}", _divided(view, divided)))
     models = [row for row in measured.by_model if row["metric"] == name and row["denominator"]]
     if models:
-        parts += [tag("h2", f"By funding model, {models[0]['period']}"), _divided(view, models)]
-    parts += [tag("h2", "Definition"), _definition(one, rows[-1])]
+        title = f"By funding model, {models[0]['period']}"
+        parts.append(Part(title, _divided(view, models)))
+    parts.append(Part("Definition", _definition(one, rows[-1])))
     if one.numerator.table in ("tape", "loans") and view.has("tape") and view.periods:
-        parts += [tag("h2", "Loans of the sample"), _sample(view)]
+        parts.append(_sample(view))
     crumbs = (("Metrics", "/metrics.html"),)
-    title = words(name).capitalize()
-    return Page(f"metrics/{name}.html", title, joined(parts), crumbs, lead=one.sentence)
+    values = {"figures": [_trend(view, measured, name)], "parts": parts}
+    path, title = f"metrics/{name}.html", words(name).capitalize()
+    return Page(path, title, "sections", values, crumbs, lead=one.sentence)
 
 
-def _trend(view: BookView, measured: Measured, name: str) -> Html:
+def _trend(view: BookView, measured: Measured, name: str) -> Figure | None:
     history = measured.history(name)
     if len(history) < 2:  # one column says nothing
-        return Html("")
+        return None
     unit = history[-1]["unit"]
     scale = 10**view.currency.exponent if unit == "money" else 1
     values = [row["value"] / scale for row in history]
@@ -218,41 +219,39 @@ def _trend(view: BookView, measured: Measured, name: str) -> Html:
     labels, note = [row["period"] for row in history], ""
     if unit == "money":
         note = view.currency.label
-    drawn = columns(labels, {words(name): values}, format_y=form, caption="Over time", note=note)
-    return tag("div", drawn, class_="pair")
+    return columns(labels, {words(name): values}, format_y=form, caption="Over time", note=note)
 
 
 def _plain(value: float) -> str:
     return grouped(round(value)) if abs(value) >= 10 else f"{value:.2f}"
 
 
-def _divided(view: BookView, rows: Sequence[Row]) -> Html:
+def _divided(view: BookView, rows: Sequence[Row]) -> Markup:
     """One dimension as a list, two as a grid."""
     keys = list(_keys(rows[0]))
     if len(keys) == 1:
         listed = [
-            tr([cell(words(_keys(row)[keys[0]])), number(format_value(view, row)),
+            table_row([cell(words(_keys(row)[keys[0]])), number(format_value(view, row)),
                 number(grouped(row["numerator"])), number(grouped(row["denominator"]))])
             for row in sorted(rows, key=lambda row: _order(_keys(row)[keys[0]]))
         ]  # fmt: skip
         return table([words(keys[0]), "value", "numerator", "denominator"], listed, numbers=1,
-                     class_="narrow")  # fmt: skip
+                     kind="narrow")  # fmt: skip
     down, across = keys[:2]
     grid = {(_keys(row)[down], _keys(row)[across]): row for row in rows}
     over = sorted({place[1] for place in grid}, key=_order)
     highest = max((row["value"] for row in rows if row["denominator"]), default=0) or 1
     listed = [
-        tr([cell(each), *(_heat(view, grid.get((each, other)), highest) for other in over)])
+        table_row([cell(each), *(_heat(view, grid.get((each, other)), highest) for other in over)])
         for each in sorted({place[0] for place in grid}, key=_order)
     ]
     return table([f"{words(down)} \\ {words(across)}", *over], listed, numbers=1)
 
 
-def _heat(view: BookView, row: Row | None, highest: float) -> Html:
+def _heat(view: BookView, row: Row | None, highest: float) -> Cell:
     if row is None or not row["denominator"] or math.isnan(row["value"]):
         return number("")
-    depth = round(55 * max(row["value"], 0) / highest)
-    return tag("td", format_value(view, row), class_="n heat", style=f"--h:{depth}")
+    return Cell(format_value(view, row), f"n {heat(row['value'] / highest)}")
 
 
 def _order(text: str) -> tuple[int, float, str]:
@@ -263,36 +262,37 @@ def _order(text: str) -> tuple[int, float, str]:
         return 1, 0.0, text
 
 
-def _definition(one: Definition, row: Row) -> Html:
+def _definition(one: Definition, row: Row) -> Markup:
     over = one.denominator
     command = f"usance measure rows BOOK --metric {one.name}"
-    return pairs([
+    return definitions([
         ("version", f"{one.version}, valid from {one.valid_from}"), ("unit", one.unit),
         ("numerator", f"{_part(one.numerator)}"),
         ("denominator", _part(over) if over else "none"),
         ("complete", f"{one.complete_after_days} days after its period"
          if one.complete_after_days else "at the end of its period"),
-        ("snapshot", tag("code", row["snapshot"])),
-        ("rows behind it", tag("code", command)),
+        ("snapshot", code(row["snapshot"])),
+        ("rows behind it", code(command)),
     ])  # fmt: skip
 
 
-def _sample(view: BookView) -> Html:
-    """Where the loans that are told in full stood at the last month end."""
+def _sample(view: BookView) -> Part:
+    """State of the loans of the sample at the last month end."""
     month = to_month(view.periods[-1].day)
     rows = [row for each in view.tape.values() for row in each if row["month"] == month]
     listed = []
     for row in rows:
         name = print_id("ln", row["loan_id"])
-        listed.append(tr([
-            cell(link(name, f"/loans/{name}.html#tape")), number(grouped(row["dpd"])),
+        listed.append(table_row([
+            cell(name, to=f"/loans/{name}.html#tape"), number(grouped(row["dpd"])),
             number(grouped(row["bucket"])), cell(words(Status(row["status"]).label)),
             *(number(view.money(row[each]), minor=row[each])
               for each in ("principal_minor", "past_due_minor", "net30_minor")),
         ]))  # fmt: skip
     heads = ["loan", "days past due", "bucket", "status", "principal", "past due", "over 30 days"]
     note = f"Their rows of the tape at the end of {format_month(month)}."
-    return joined([tag("p", note, class_="note"), table(heads, listed, numbers=[1, 2, 4, 5, 6])])
+    made = table(heads, listed, numbers=[1, 2, 4, 5, 6])
+    return Part("Loans of the sample", made, note=note)
 
 
 def _part(part: Any) -> str:

@@ -1,20 +1,21 @@
-"""The first page: who lends, how much of it there is, and how it went."""
+"""First page of the site: the lender, its headline figures and its charts."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
+from markupsafe import Markup
 
 from usance.base.codes import FundingModel
 from usance.base.columns import arrays
 from usance.base.dates import format_month
 from usance.disclose.release import exact_amounts as e
-from usance.pages.charts import columns, spark
-from usance.pages.markup import Html, joined, link, tag
+from usance.pages.charts import Figure, columns, spark
 from usance.pages.site.metrics import Measured, format_value, vintage_charts
 from usance.pages.numbers import grouped, percent, words
-from usance.pages.site.page import Page, missing
+from usance.pages.site.page import Page
 from usance.pages.site.book_view import BookView
 from usance.pages.site.statements import (
     NO_BOOKS,
@@ -37,16 +38,25 @@ _LATE = (
 )
 
 
+class Card(NamedTuple):
+    """A headline figure with its latest history."""
+
+    what: str
+    value: str
+    unit: str
+    to: str
+    minor: int
+    spark: Markup
+
+
 def overview_page(view: BookView, measured: Measured) -> Page:
     """The first page of the site."""
-    body = joined([
-        tag("div", joined(_cards(view, measured)), class_="cards"),
-        None if view.closed else missing(NO_BOOKS),
-        tag("div", joined(_charts(view)), class_="pair"),
-        vintage_charts(measured),
-        _ways(view),
-    ])  # fmt: skip
-    return Page("index.html", view.name, body, lead=_lead(view))
+    values = {
+        "cards": list(_cards(view, measured)), "no_books": "" if view.closed else NO_BOOKS,
+        "figures": list(_charts(view)), "vintages": vintage_charts(measured),
+        "loans": len(view.loans),
+    }  # fmt: skip
+    return Page("index.html", view.name, "overview", values, lead=_lead(view))
 
 
 def _lead(view: BookView) -> str:
@@ -56,14 +66,14 @@ def _lead(view: BookView) -> str:
         (book.rows("loans") or book.rows("refs"), "loans"),
         (book.rows("facts") or book.rows("tape"), "facts" if book.rows("facts") else "tape rows"),
     ]
-    told = ", ".join(f"{grouped(count)} {name}" for count, name in counts if count)
+    counted = ", ".join(f"{grouped(count)} {name}" for count, name in counts if count)
     until = f" Closed up to {view.periods[-1].day}." if view.periods else ""
     run = view.run
     made = f" A run of the scenario {run['scenario']}, seed {run['seed']}." if run else ""
-    return f"{told or 'An empty book'}.{until}{made}"
+    return f"{counted or 'An empty book'}.{until}{made}"
 
 
-def _cards(view: BookView, measured: Measured) -> Iterator[Html]:
+def _cards(view: BookView, measured: Measured) -> Iterator[Card]:
     if view.closed and view.flow_periods:
         periods, unit = view.flow_periods, view.unit
         found = [amounts_of(view, e.OPERATIONS, each) for each in periods]
@@ -76,8 +86,8 @@ def _cards(view: BookView, measured: Measured) -> Iterator[Html]:
             values = [each.get(line.key, 0) for each in amounts]
             when = periods[-1].label if statement == e.OPERATIONS else str(periods[-1].day)
             title = f"{name.capitalize() if name.isupper() else name}, {when}"
-            yield _card(title, unit.format(values[-1]), view.unit_name, line.path,
-                        [value / unit.minor for value in values], values[-1])  # fmt: skip
+            yield Card(title, unit.format(values[-1]), view.unit_name, line.path, values[-1],
+                       spark([value / unit.minor for value in values]))  # fmt: skip
     for name in METRICS:
         row = measured.latest(name)
         if row is not None:
@@ -85,22 +95,11 @@ def _cards(view: BookView, measured: Measured) -> Iterator[Html]:
             unit_name = view.currency.label if row["unit"] == "money" else ""
             value = format_value(view, row)
             short = value.rpartition(".")[0] if row["unit"] == "money" else value
-            yield _card(f"{words(name).capitalize()}, {row['period']}", short or value, unit_name,
-                        f"/metrics/{name}.html", history, row["numerator"])  # fmt: skip
+            yield Card(f"{words(name).capitalize()}, {row['period']}", short or value, unit_name,
+                       f"/metrics/{name}.html", row["numerator"], spark(history))  # fmt: skip
 
 
-def _card(
-    what: str, value: str, unit: str, to: str, history: list[float], minor: int
-) -> Html:  # fmt: skip
-    return tag(
-        "a", tag("span", what, class_="what"),
-        tag("span", value, tag("span", unit, class_="unit") if unit else None, class_="value",
-            data_minor=minor),
-        spark(history) if len(history) > 1 else None, class_="card", href=to,
-    )  # fmt: skip
-
-
-def _charts(view: BookView) -> Iterator[Html]:
+def _charts(view: BookView) -> Iterator[Figure | None]:
     if view.has("tape"):
         yield from _of_tape(view)
     if view.closed and view.flow_periods:
@@ -108,7 +107,7 @@ def _charts(view: BookView) -> Iterator[Html]:
         yield profit_chart(view)
 
 
-def _of_tape(view: BookView) -> Iterator[Html]:
+def _of_tape(view: BookView) -> Iterator[Figure | None]:
     """Unpaid principal by model, and the part of it that is late, month by month."""
     months = sorted({file.month for file in view.book.files("tape") if file.month is not None})
     models = view.model_of_cell()
@@ -139,17 +138,3 @@ def _of_tape(view: BookView) -> Iterator[Html]:
     yield columns(labels, shares, format_y=lambda y: percent(y, 1),
                   caption="Past due, by days", note="share of unpaid principal")  # fmt: skip
 
-
-def _ways(view: BookView) -> Html:
-    """Where to go from here."""
-    ways = (
-        ("/release.html", "Release", "what the company publishes"),
-        ("/statements.html", "Statements", "under US GAAP, each line down to its journals"),
-        ("/ifrs.html", "IFRS", "the same journals under the other framework, reconciled"),
-        ("/metrics.html", "Metrics", "definitions, sums and curves"),
-        ("/matching.html", "Matching", "who funds which loan, and why"),
-        ("/loans.html", "Loans", f"{len(view.loans)} of them, from decision to journal"),
-        ("/book.html", "Book", "tables, digests, closes and their controls"),
-    )
-    rows = joined(tag("li", link(name, to), f": {what}.") for to, name, what in ways)
-    return joined([tag("h2", "From here"), tag("ul", rows)])

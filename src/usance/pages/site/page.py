@@ -1,4 +1,4 @@
-"""One page of the site: its head, its way back, its content; links are named from the root.
+"""One page of the site: its template, its place in the navigation; links are named from the root.
 
 Inside a page a link is written `/loans.html`. When the page is written it becomes relative, so
 that the site works from any folder, with or without a server.
@@ -6,13 +6,16 @@ that the site works from any folder, with or without a server.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
-from usance.pages.markup import Html, joined, link, tag
+from markupsafe import Markup
 
-STYLE = Path(__file__).parents[1] / "style.css"
-NAV = (
+from usance.pages.charts import Figure
+from usance.pages.rendering import render
+
+NAVIGATION = (
     ("Overview", "/index.html"),
     ("Release", "/release.html"),
     ("Statements", "/statements.html"),
@@ -25,16 +28,33 @@ NAV = (
 )
 
 
+class Part(NamedTuple):
+    """A part of a page of sections: a table, a chart or text under its title."""
+
+    title: str
+    content: Markup | Figure | str
+    anchor: str = ""
+    note: str = ""
+
+
 @dataclass(frozen=True)
 class Page:
     """A page under its path from the root, such as `loans/ln_00000000G01.html`."""
 
     path: str
     title: str
-    body: Html
+    template: str
+    """Its file in `templates/site`, without the ending."""
+    values: Mapping[str, Any] = field(default_factory=dict)
+    """The values its template takes."""
     crumbs: tuple[tuple[str, str], ...] = ()
     """The pages above it: text and path from the root."""
     lead: str = ""
+
+    @classmethod
+    def without(cls, path: str, title: str, text: str) -> Page:
+        """A page of something the book does not have."""
+        return cls(path, title, "page", {"text": text})
 
     @property
     def section(self) -> str:
@@ -43,39 +63,10 @@ class Page:
 
     def text(self, site: str) -> str:
         """The whole file; `site` is the name of the lender."""
-        nav = joined(
-            (link(name, to, aria_current="page" if to == self.section else None)
-             for name, to in NAV), "\n",
+        page = render(
+            f"site/{self.template}.html.j2", site=site, navigation=NAVIGATION, title=self.title,
+            section=self.section, crumbs=self.crumbs, lead=self.lead, **self.values,
         )  # fmt: skip
-        head = tag(
-            "head",
-            tag("meta", charset="utf-8"),
-            tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
-            tag("title", f"{self.title} · {site}"),
-            tag("link", rel="stylesheet", href="/style.css"),
-        )
-        body = tag(
-            "body",
-            tag("header", link(site, "/index.html", class_="name"), tag("nav", nav), class_="site"),
-            self._crumbs(),
-            tag("main", tag("h1", self.title), self._lead(), self.body),
-            tag("footer", f"{site}. Every figure on these pages comes from one book."),
-        )
-        page = f'<!DOCTYPE html>\n<html lang="en">{head}{body}</html>\n'
         up = "../" * self.path.count("/")
         # Text never holds this: quotation marks in it are escaped.
         return page.replace('href="/', f'href="{up}')
-
-    def _crumbs(self) -> Html | None:
-        if not self.crumbs:
-            return None
-        links = joined(link(text, to) for text, to in self.crumbs)
-        return tag("p", links, class_="crumbs")
-
-    def _lead(self) -> Html | None:
-        return tag("p", self.lead, class_="lead") if self.lead else None
-
-
-def missing(text: str) -> Html:
-    """A part that a book does not have, said plainly."""
-    return tag("p", text, class_="missing")

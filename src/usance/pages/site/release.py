@@ -1,11 +1,14 @@
-"""What was published, copied beside the pages, with every figure a link down."""
+"""Releases of the book, copied into the site with every figure a link down."""
 
 from __future__ import annotations
+from usance.pages.components import cell, number, table, table_row
 
 import re
 from collections.abc import Callable, Iterator, Mapping
 from html import unescape
 from pathlib import Path
+
+from markupsafe import escape
 
 from usance.books.statements import cash
 from usance.books.statements.ifrs_reconciliation import COLUMNS
@@ -17,12 +20,10 @@ from usance.disclose.release.business_highlights import (
     load_vintages,
 )
 from usance.disclose.release.figure import slug
-from usance.pages.markup import Html, joined, link, tag
 from usance.pages.site.metrics import Measured
-from usance.pages.site.page import Page, missing
+from usance.pages.site.page import Page
 from usance.pages.site.book_view import BookView
 from usance.pages.site.statements import lines_in, covered_statements
-from usance.pages.components import cell, number, table, tr
 
 FOLDER = "release"
 KINDS = {
@@ -32,7 +33,7 @@ KINDS = {
     ".csv": "the fact table: one row a figure, with its address",
 }
 _FIGURE = re.compile(r'(<(td|b)(?: id="[^"]*")? title="([^"]*)"[^>]*>)([^<]*)(</\2>)')
-TOLD = ("release_highlights", "release_results")
+NARRATIVE = ("release_highlights", "release_results")
 """Statements of a release that tell lines of others in words."""
 _SAME = {
     "net-income-attributed-to-the-company": (e.OPERATIONS, slug(ATTRIBUTABLE)),
@@ -55,21 +56,20 @@ def release_files(view: BookView) -> list[Path]:
 
 
 def release_page(view: BookView) -> Page:
-    """The list of what was published."""
+    """List of the published files."""
     files = release_files(view)
     if not files:
-        return Page("release.html", "Release", missing(NONE))
+        return Page.without("release.html", "Release", NONE)
     rows = [
-        tr([cell(file.stem), cell(link(file.name, f"/release/{file.name}")),
-            cell(KINDS[file.suffix], class_="quiet"),
+        table_row([cell(file.stem), cell(file.name, to=f"/release/{file.name}"),
+            cell(KINDS[file.suffix], kind="quiet"),
             number(f"{file.stat().st_size / 1024:,.0f} KiB")])
         for file in files
     ]  # fmt: skip
     read = next((file for file in files if file.suffix == ".html"), None)
     lead = "Made from the closed books alone. On the page, figures lead down to accounts."
-    main = tag("p", link(f"Read {read.stem}", f"/release/{read.name}")) if read else None
-    body = joined([main, table(["document", "file", "", "size"], rows, numbers=[3])])
-    return Page("release.html", "Release", body, lead=lead)
+    values = {"read": read, "files": table(["document", "file", "", "size"], rows, numbers=[3])}
+    return Page("release.html", "Release", "release", values, lead=lead)
 
 
 def copied(view: BookView, measured: Measured) -> Iterator[tuple[str, bytes]]:
@@ -83,7 +83,7 @@ def copied(view: BookView, measured: Measured) -> Iterator[tuple[str, bytes]]:
 
 
 class Targets:
-    """Where figures lead, by the statement and line of their address.
+    """Pages that figures lead to, by the statement and line of their address.
 
     >>> places = {"operations/net-income": "/lines/net.html"}
     >>> targets = Targets(places, {"c-m2": "/metrics/c_m2.html"})
@@ -103,7 +103,7 @@ class Targets:
             # A line is followed by what is told of it: that it is incomplete, its change.
             known = [each for each in self.business if line.startswith(each)]
             return self.business[max(known, key=len)] if known else None
-        if statement in (*TOLD, e.ADJUSTED):
+        if statement in (*NARRATIVE, e.ADJUSTED):
             statement, line = _SAME.get(line, (e.OPERATIONS, line))
         return self.places.get(f"{statement}/{line}")
 
@@ -112,8 +112,7 @@ def linked(page: str, to: Callable[[str, str], str | None]) -> str:
     """A published page whose figures lead to the pages of their lines.
 
     >>> linked('<td title="2024Q1/operations/net-income/2024Q1">7</td>', lambda *_: "/a.html")
-    '<td title="2024Q1/operations/net-income/2024Q1"><a href="../a.html" \
-style="color:inherit">7</a></td>'
+    '<td title="2024Q1/operations/net-income/2024Q1"><a href="../a.html">7</a></td>'
     """
 
     def follow(found: re.Match[str]) -> str:
@@ -121,8 +120,7 @@ style="color:inherit">7</a></td>'
         target = to(statement, line)
         if target is None or not found[4].strip():
             return found[0]
-        inner = tag("a", Html(found[4]), href=f"..{target}", style="color:inherit")
-        return f"{found[1]}{inner}{found[5]}"
+        return f'{found[1]}<a href="..{escape(target)}">{found[4]}</a>{found[5]}'
 
     return _FIGURE.sub(follow, page)
 

@@ -1,6 +1,9 @@
-"""A page for every line of a statement: what it is part of, and the accounts it is the sum of."""
+"""A page for every line of a statement: its total, its parts, and the accounts it is the sum of."""
 
 from __future__ import annotations
+from usance.pages.components import cell, number, table, table_row, Row
+from markupsafe import Markup
+from typing import Any
 
 from collections.abc import Callable, Iterator, Sequence
 from datetime import date
@@ -12,8 +15,7 @@ from usance.books.statements import cash
 from usance.books.statements.ifrs_reconciliation import COLUMNS
 from usance.disclose.release import exact_amounts as e
 from usance.disclose.release.exact_amounts import Term, cash_rules, statement_lines
-from usance.pages.charts import columns
-from usance.pages.markup import Html, joined, link, tag
+from usance.pages.charts import Figure, columns
 from usance.pages.numbers import grouped, words
 from usance.pages.site.page import Page
 from usance.pages.site.journals import journal_path
@@ -29,7 +31,6 @@ from usance.pages.site.statements import (
     periods_of,
     covered_statements,
 )
-from usance.pages.components import cell, number, table, tr
 
 Amount = Callable[[str, IfrsAdjustment, Period], int]
 
@@ -45,43 +46,37 @@ def statement_line_pages(view: BookView) -> Iterator[Page]:
 
 def _line(view: BookView, line: Line, everything: Sequence[Line]) -> Page:
     periods = periods_of(view, line.statement)
-    values = [amounts_of(view, line.statement, each).get(line.key, 0) for each in periods]
+    amounts = [amounts_of(view, line.statement, each).get(line.key, 0) for each in periods]
     title = f"{TITLES[line.statement]}, US GAAP, in {view.currency.label}."
-    body = joined([
-        _chart(view, line, periods, values),
-        _family(line, everything),
-        tag("h2", "Accounts"),
-        _accounts(view, line, periods, values),
-    ])  # fmt: skip
+    values = {
+        "figures": [_chart(view, line, periods, amounts)],
+        **_family(line, everything), "accounts": _accounts(view, line, periods, amounts),
+    }  # fmt: skip
     crumbs = (("Statements", "/statements.html"),
               (TITLES[line.statement], f"/statements.html#{line.statement}"))  # fmt: skip
-    return Page(line.path.lstrip("/"), line.line, body, crumbs, lead=title)
+    return Page(line.path.lstrip("/"), line.line, "statement_line", values, crumbs, lead=title)
 
 
-def _chart(view: BookView, line: Line, periods: Sequence[Period], values: Sequence[int]) -> Html:
+def _chart(
+    view: BookView, line: Line, periods: Sequence[Period], values: Sequence[int]
+) -> Figure | None:
+    if not any(values) or len(values) < 2:  # one column says nothing
+        return None
     labels = [heading(line.statement, each) for each in periods]
     series = {line.line: [value / view.unit.minor for value in values]}
-    if not any(values) or len(values) < 2:  # one column says nothing
-        return Html("")
-    drawn = columns(labels, series, format_y=lambda y: grouped(round(y)), caption="Over time",
-                    note=view.unit_name)  # fmt: skip
-    return tag("div", drawn, class_="pair")
+    return columns(labels, series, format_y=lambda y: grouped(round(y)), caption="Over time",
+                   note=view.unit_name)  # fmt: skip
 
 
-def _family(line: Line, everything: Sequence[Line]) -> Html:
+def _family(line: Line, everything: Sequence[Line]) -> dict[str, list[tuple[str, str]]]:
     """The total it belongs to, and the lines it totals."""
     above = [each for each in everything if each.line == line.parent]
     parts = [each for each in everything if each.parent == line.line and line.is_total]
-    told = [
-        tag("p", "Part of ", joined((link(each.line, each.path) for each in above), ", "), ".")
-        if above else None,
-        tag("p", "Made of ", joined((link(each.line, each.path) for each in parts), " · "), ".")
-        if parts else None,
-    ]  # fmt: skip
-    return joined(told)
+    return {"part_of": [(each.line, each.path) for each in above],
+            "made_of": [(each.line, each.path) for each in parts]}  # fmt: skip
 
 
-def _accounts(view: BookView, line: Line, periods: Sequence[Period], values: Sequence[int]) -> Html:
+def _accounts(view: BookView, line: Line, periods: Sequence[Period], values: Sequence[int]) -> Markup:
     if line.statement == e.CASH_FLOWS:
         return _cash(view, line, periods, values)
     is_sheet = line.statement == e.SHEET
@@ -95,7 +90,7 @@ def _accounts(view: BookView, line: Line, periods: Sequence[Period], values: Seq
 
 def _term_rows(
     view: BookView, terms: Sequence[Term], periods: Sequence[Period], amount: Amount
-) -> Iterator[Html]:
+) -> Iterator[Row]:
     for name, which, sign in terms:
         values = [sign * amount(name, which, each) for each in periods]
         if any(values):
@@ -106,13 +101,13 @@ def _term_rows(
                 for value in values
             ]  # fmt: skip
             to = f"/accounts/{name}.html"
-            yield tr([cell(link(f"{account.number} {words(name)}", to)),
-                      cell(tag_words(which), class_="quiet"), *cells])  # fmt: skip
+            yield table_row([cell(f"{account.number} {words(name)}", to=to),
+                      cell(tag_words(which), kind="quiet"), *cells])  # fmt: skip
 
 
-def _total(view: BookView, name: str, values: Sequence[int], blank: int = 1) -> Html:
+def _total(view: BookView, name: str, values: Sequence[int], blank: int = 1) -> Row:
     cells = [number(view.money(value), minor=value) for value in values]
-    return tr([cell(name), *[cell("")] * blank, *cells], total=True)
+    return table_row([cell(name), *[cell("")] * blank, *cells], total=True)
 
 
 def _at(view: BookView, name: str, which: IfrsAdjustment, day: date) -> int:
@@ -129,7 +124,7 @@ def _moved(view: BookView) -> Amount:
     )
 
 
-def _cash(view: BookView, line: Line, periods: Sequence[Period], values: Sequence[int]) -> Html:
+def _cash(view: BookView, line: Line, periods: Sequence[Period], values: Sequence[int]) -> Markup:
     """Cash by the rules that moved it; opening and closing cash by account."""
     if line.line in (cash.OPENING_CASH, cash.CLOSING_CASH, cash.CHANGE, cash.EFFECT):
         return _cash_accounts(view, line, periods, values)
@@ -147,18 +142,18 @@ def _cash(view: BookView, line: Line, periods: Sequence[Period], values: Sequenc
             to = journal_path(period.close, rule) if own.any() else None
             cells.append(number(view.money(minor), to=to, minor=minor))
         name = words(view.amount_of_rule.get(rule, ""))
-        rows.append(tr([cell(f"rule {rule}"), cell(name), *cells]))
-    rest = [value - told for value, told in zip(values, explained, strict=True)]
+        rows.append(table_row([cell(f"rule {rule}"), cell(name), *cells]))
+    rest = [value - known for value, known in zip(values, explained, strict=True)]
     if any(rest):
         cells = [number(view.money(each), minor=each) for each in rest]
-        rows.append(tr([cell("translation"), cell("what rates of exchange add"), *cells]))
+        rows.append(table_row([cell("translation"), cell("what rates of exchange add"), *cells]))
     heads = ["", "what moved", *(each.label for each in periods)]
     return table(heads, [*rows, _total(view, line.line, values)], numbers=2)
 
 
 def _cash_accounts(
     view: BookView, line: Line, periods: Sequence[Period], values: Sequence[int]
-) -> Html:
+) -> Markup:
     amounts: dict[str, Amount] = {
         cash.OPENING_CASH: lambda name, which, each: _at(view, name, which, each.before),
         cash.CLOSING_CASH: _held(view),
@@ -187,7 +182,7 @@ def _matrix_line(view: BookView, line: Line, everything: Sequence[Line]) -> Page
     totals = [amounts_of(view, f"{line.statement}:{column}", period).get(line.key, 0)
               for column in COLUMNS]  # fmt: skip
     rows = [
-        tr([cell(link(f"{view.chart[name].number} {words(name)}", f"/accounts/{name}.html")),
+        table_row([cell(f"{view.chart[name].number} {words(name)}", to=f"/accounts/{name}.html"),
             *(number(view.money(value), minor=value, to=_account_at(name, column))
               for value, column in zip(values, COLUMNS, strict=True))])
         for name, values in found.items()
@@ -197,8 +192,9 @@ def _matrix_line(view: BookView, line: Line, everything: Sequence[Line]) -> Page
     made = table(["account", *(COLUMN_NAMES[each] for each in COLUMNS)],
                  [*rows, _total(view, line.line, totals, blank=0)], numbers=1)  # fmt: skip
     lead = f"{MATRICES[line.statement]} under both frameworks, {at}, in {view.currency.label}."
-    body = joined([_family(line, everything), tag("h2", "Accounts"), made])
-    return Page(line.path.lstrip("/"), line.line, body, (("IFRS", "/ifrs.html"),), lead=lead)
+    family: dict[str, Any] = {"figures": [], **_family(line, everything), "accounts": made}
+    crumbs = (("IFRS", "/ifrs.html"),)
+    return Page(line.path.lstrip("/"), line.line, "statement_line", family, crumbs, lead=lead)
 
 
 def _account_at(name: str, column: str) -> str:

@@ -1,6 +1,7 @@
 """The statements of the group over its latest periods, and their reconciliation to IFRS."""
 
 from __future__ import annotations
+from usance.pages.components import cell, missing, number, table, table_row, Row
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,12 +11,10 @@ from usance.books.statements.ifrs_reconciliation import COLUMNS
 from usance.disclose.release import exact_amounts as e
 from usance.disclose.release.exact_amounts import Key, statement_lines
 from usance.disclose.release.figure import slug
-from usance.pages.charts import columns, lines
-from usance.pages.markup import Html, joined, link, tag
+from usance.pages.charts import Figure, columns, lines
 from usance.pages.numbers import grouped
-from usance.pages.site.page import Page, missing
+from usance.pages.site.page import Page, Part
 from usance.pages.site.book_view import Period, BookView
-from usance.pages.components import cell, number, table, tr
 
 TITLES = {
     e.OPERATIONS: "Statement of operations",
@@ -106,42 +105,37 @@ def covered_statements(view: BookView) -> list[str]:
 
 
 def heading(statement: str, period: Period) -> str:
-    """What stands above a column."""
+    """The heading of a column: a day for balances, else a period."""
     return period.day.isoformat() if statement == e.SHEET else period.label
 
 
 def statement_pages(view: BookView) -> Iterator[Page]:
     """The page of each framework."""
     if view.closed is None:
-        yield Page("statements.html", "Statements", missing(NO_BOOKS))
-        yield Page("ifrs.html", "From US GAAP to IFRS", missing(NO_BOOKS))
+        yield Page.without("statements.html", "Statements", NO_BOOKS)
+        yield Page.without("ifrs.html", "From US GAAP to IFRS", NO_BOOKS)
         return
-    told = f"US GAAP, in {view.unit_name}. Every figure leads to its accounts and journals."
-    parts = joined(_statement(view, each) for each in TITLES)
-    yield Page("statements.html", "Statements", joined([_contents(), parts]), lead=told)
+    lead = f"US GAAP, in {view.unit_name}. Every figure leads to its accounts and journals."
+    contents = [(title, f"/statements.html#{each}") for each, title in TITLES.items()]
+    values = {"contents": contents, "parts": [_statement(view, each) for each in TITLES]}
+    yield Page("statements.html", "Statements", "sections", values, lead=lead)
     yield _ifrs(view)
 
 
-def _contents() -> Html:
-    links = joined((link(title, f"/statements.html#{each}") for each, title in TITLES.items()),
-                   " · ")  # fmt: skip
-    return tag("p", links, class_="note")
-
-
-def _statement(view: BookView, statement: str) -> Html:
+def _statement(view: BookView, statement: str) -> Part:
     periods = periods_of(view, statement)
-    title = tag("h2", TITLES[statement], id=statement)
     if not periods:
-        return joined([title, missing("The book has no period in which anything moved.")])
+        text = "The book has no period in which anything moved."
+        return Part(TITLES[statement], missing(text), statement)
     amounts = [amounts_of(view, statement, each) for each in periods]
     rows = _rows(view, statement, amounts)
     heads = ["", *(heading(statement, each) for each in periods)]
-    return joined([title, table(heads, rows, numbers=1)])
+    return Part(TITLES[statement], table(heads, rows, numbers=1), statement)
 
 
 def _rows(
     view: BookView, statement: str, amounts: Sequence[Mapping[Key, int]]
-) -> Iterator[Html]:  # fmt: skip
+) -> Iterator[Row]:  # fmt: skip
     """The lines that hold anything, and every total."""
     for line in lines_in(view, statement):
         values = [each.get(line.key, 0) for each in amounts]
@@ -149,32 +143,32 @@ def _rows(
             yield _row(view, line, values)
 
 
-def _row(view: BookView, line: Line, values: Sequence[int]) -> Html:
+def _row(view: BookView, line: Line, values: Sequence[int]) -> Row:
     cells = [
         number(view.unit.format(value), to=line.path, minor=value, title=view.money(value))
         for value in values
     ]
-    name = cell(link(line.line, line.path), depth=0 if line.is_total else 1)
-    return tr([name, *cells], total=line.is_total)
+    name = cell(line.line, to=line.path, depth=0 if line.is_total else 1)
+    return table_row([name, *cells], total=line.is_total)
 
 
 def _ifrs(view: BookView) -> Page:
     periods = view.flow_periods
     if not periods:
-        return Page("ifrs.html", "From US GAAP to IFRS", missing("Nothing has moved yet."))
+        return Page.without("ifrs.html", "From US GAAP to IFRS", "Nothing has moved yet.")
     period = periods[-1]
-    told = (
+    lead = (
         f"{period.label}, in {view.unit_name}. Both frameworks are the same journals; an "
         "adjustment is what its tag posted."
     )
-    body = joined([
-        tag("div", profit_chart(view), class_="pair"),
-        *(_matrix(view, each, period) for each in MATRICES),
-    ])  # fmt: skip
-    return Page("ifrs.html", "From US GAAP to IFRS", body, lead=told)
+    values = {
+        "figures": [profit_chart(view)],
+        "parts": [_matrix(view, each, period) for each in MATRICES],
+    }
+    return Page("ifrs.html", "From US GAAP to IFRS", "sections", values, lead=lead)
 
 
-def profit_chart(view: BookView) -> Html:
+def profit_chart(view: BookView) -> Figure | None:
     """Net income under both frameworks, period by period."""
     periods = view.flow_periods
     curves: dict[str, list[tuple[float, float]]] = {"US GAAP": [], "IFRS": []}
@@ -185,20 +179,20 @@ def profit_chart(view: BookView) -> Html:
             curves[name].append((at, minor / view.unit.minor))
     labels = [each.label for each in periods]
     if len(periods) < 2:  # a line needs two points
-        return Html("")
+        return None
     return lines(curves, format_y=lambda y: grouped(round(y)), format_x=lambda x: labels[round(x)],
                  caption="Net income under both frameworks", note=view.unit_name)  # fmt: skip
 
 
-def _matrix(view: BookView, statement: str, period: Period) -> Html:
+def _matrix(view: BookView, statement: str, period: Period) -> Part:
     amounts = [amounts_of(view, f"{statement}:{column}", period) for column in COLUMNS]
     rows = _rows(view, statement, amounts)
     at = period.day.isoformat() if statement == e.SHEET_MATRIX else period.label
-    title = tag("h2", f"{MATRICES[statement]}, {at}", id=statement)
-    return joined([title, table(["", *(COLUMN_NAMES[each] for each in COLUMNS)], rows, numbers=1)])
+    made = table(["", *(COLUMN_NAMES[each] for each in COLUMNS)], rows, numbers=1)
+    return Part(f"{MATRICES[statement]}, {at}", made, statement)
 
 
-def revenue_chart(view: BookView) -> Html:
+def revenue_chart(view: BookView) -> Figure | None:
     """Revenue by line over the latest periods."""
     periods = view.flow_periods
     parts = ("Credit driven services", "Platform services")

@@ -14,7 +14,8 @@ from usance.pages.site.matching import LastPlan, LastPlanOf, matching_page, no_p
 from usance.pages.site.metrics import Measured, metric_pages
 from usance.pages.site.overview import overview_page
 from usance.pages.errors import SiteError
-from usance.pages.site.page import STYLE, Page
+from usance.pages.site.page import Page
+from usance.pages.rendering import stylesheet
 from usance.pages.site.journals import account_pages
 from usance.pages.site.release import copied, release_page
 from usance.pages.site.book_view import BookView
@@ -60,7 +61,7 @@ def files(view: BookView, measured: Measured, last: LastPlan) -> Iterator[tuple[
     for page in pages(view, measured, last):
         yield page.path, page.text(view.name).encode()
     yield from copied(view, measured)
-    yield STYLES, STYLE.read_bytes()
+    yield STYLES, stylesheet("style.css", "charts.css").encode()
 
 
 def pages(view: BookView, measured: Measured, last: LastPlan) -> Iterator[Page]:

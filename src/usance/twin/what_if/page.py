@@ -9,13 +9,14 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
+from markupsafe import Markup
+
 from usance.base.dates import format_month
 from usance.base.publish import replace
-from usance.pages.charts import lines
-from usance.pages.components import cell, number, table, tr
-from usance.pages.markup import Html, joined, link, tag
+from usance.pages.charts import Figure, lines
+from usance.pages.components import Row, cell, number, table, table_row
 from usance.pages.numbers import words
-from usance.pages.site.page import STYLE
+from usance.pages.rendering import render
 from usance.pages.site.statements import MATRICES, TITLES
 from usance.twin.what_if.figures import IFRS, METRICS, PARTS, Place
 from usance.twin.what_if.noise import CONFIDENCE, Difference
@@ -52,44 +53,17 @@ def write_files(answer: Answer, folder: Path) -> dict[str, Path]:
 def page_of(answer: Answer, table_name: str) -> str:
     """The whole file; `table_name` is the table beside it that holds everything."""
     asked = answer.asked
-    title = f"{asked.other.name} instead of {asked.base.name}"
-    head = tag(
-        "head",
-        tag("meta", charset="utf-8"),
-        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        tag("title", title),
-        tag("style", Html(STYLE.read_text(encoding="utf-8"))),
-    )
-    body = tag(
-        "body",
-        tag("header", tag("span", "What if", class_="name"), class_="site"),
-        tag("main", tag("h1", title), *_opening(answer, table_name), _curves(answer),
-            *_tables(answer)),
-        tag("footer", f"{asked.base.name}: {asked.base.text} {asked.other.name}: "
-            f"{asked.other.text}"),
-    )  # fmt: skip
-    return f'<!DOCTYPE html>\n<html lang="en">{head}{body}</html>\n'
-
-
-def _opening(answer: Answer, table_name: str) -> Iterator[Html]:
-    asked = answer.asked
-    moved = sum(each.is_beyond is True for _, each in answer.rows)
-    months = f"{format_month(asked.first)} to {format_month(asked.last)}"
-    lead = (
-        f"{asked.pairs} pairs of runs at scale {float(asked.scale):g}, {months}. {moved:,} of "
-        f"{len(answer.rows):,} figures differ beyond noise."
-    )
-    yield tag("p", lead, class_="lead")
-    yield tag(
-        "p", "Both runs of a pair share their random numbers. The standard error is that of the "
-        "mean difference, from what differs between pairs; a difference is beyond noise where "
-        f"the {CONFIDENCE:.0%} interval around it leaves out zero. Of figures that nothing moves, "
-        f"{1 - CONFIDENCE:.0%} look moved. Differences of rates are in points. ",
-        link("Every figure of every quarter", table_name), " is in the table.", class_="note",
+    return render(
+        "reports/what_if.html.j2", title=f"{asked.other.name} instead of {asked.base.name}",
+        asked=asked, months=f"{format_month(asked.first)} to {format_month(asked.last)}",
+        scale=f"{float(asked.scale):g}", count=f"{len(answer.rows):,}",
+        moved=f"{sum(each.is_beyond is True for _, each in answer.rows):,}",
+        confidence=CONFIDENCE, table_name=table_name, figures=_curves(answer),
+        parts=list(_tables(answer)),
     )  # fmt: skip
 
 
-def _curves(answer: Answer) -> Html:
+def _curves(answer: Answer) -> list[Figure | None]:
     """Both sides of some metrics over the quarters."""
     made = []
     for name in CURVES:
@@ -97,10 +71,10 @@ def _curves(answer: Answer) -> Html:
                 if (place.part, place.line, place.within) == (METRICS, name, "")]  # fmt: skip
         if len(rows) > 1:
             made.append(_curve(answer, name, rows))
-    return tag("div", joined(made), class_="pair")
+    return made
 
 
-def _curve(answer: Answer, name: str, rows: list[tuple[Place, Difference]]) -> Html:
+def _curve(answer: Answer, name: str, rows: list[tuple[Place, Difference]]) -> Figure | None:
     labels = [place.period for place, _ in rows]
     unit = rows[0][0].unit
     series = {
@@ -113,20 +87,20 @@ def _curve(answer: Answer, name: str, rows: list[tuple[Place, Difference]]) -> H
     )  # fmt: skip
 
 
-def _tables(answer: Answer) -> Iterator[Html]:
+def _tables(answer: Answer) -> Iterator[tuple[str, str, Markup]]:
     """The last quarter, part by part."""
     for part in PARTS:
         rows = main_rows(answer, part)
         if rows:
             name = f"{_TITLES[part]}, {rows[-1][0].period}"
-            yield tag("h2", name, id=part.replace(":", "-"))
             heads = ["", answer.asked.base.name, answer.asked.other.name, *HEADS]
-            yield table(heads, (_row(*row) for row in rows), numbers=range(1, 6))
+            made = table(heads, [_row(*row) for row in rows], numbers=range(1, 6))
+            yield name, part.replace(":", "-"), made
 
 
-def _row(place: Place, each: Difference) -> Html:
+def _row(place: Place, each: Difference) -> Row:
     *figures, mark = cells(place, each)
     name = words(place.line).capitalize() if place.part == METRICS else place.line
-    quiet = None if each.is_beyond else "quiet"
-    return tr([cell(name), *(number(text) for text in figures), cell(mark, class_=quiet)],
-              total=each.is_beyond is True)  # fmt: skip
+    quiet = "" if each.is_beyond else "quiet"
+    row = [cell(name), *(number(text) for text in figures), cell(mark, kind=quiet)]
+    return table_row(row, total=each.is_beyond is True)
