@@ -31,7 +31,7 @@ from usance.books.group.posting import group_lines
 from usance.books.group.rules import activities, load_group_rules
 from usance.books.group.shares import facts_of_capital
 from usance.books.rules import Activity, load_rules
-from usance.capital.documents.capital import read_capital
+from usance.capital.documents.record import read_capital
 from usance.capital.facts import facts_of
 
 MARCH, JUNE = ENDS[0], ENDS[1]

@@ -36,7 +36,7 @@ from usance.books.statements.notes import note_controls, note_rows, unrecognised
 from usance.books.statements.per_share import ShareRow
 from usance.books.statements.primary import Row
 from usance.capital.awards import Award, Grant, Holding, Tranche, UnitChange, UnitKind
-from usance.capital.pay import US_GAAP, unrecognised
+from usance.capital.share_based_compensation import US_GAAP, unrecognised
 
 MARCH, JUNE = ENDS[0], ENDS[1]
 USD = {"currency": Currency.USD}
@@ -93,7 +93,7 @@ def test_the_changes_in_equity_add_up() -> None:
 
 def test_tax_is_explained_in_the_currency_of_the_group() -> None:
     rows = statement(rows_of(company()), "tax_reconciliation")
-    pay = 3_66 * 100 * 90 // 366  # dollars of pay in shares: 90 of 366 days
+    pay = 3_66 * 100 * 90 // 366  # dollars of share-based compensation: 90 of 366 days
     average = Fraction(7 * 40 + Fraction("7.1") * 51, 91)
     # What the parent costs is worth what a dollar was on average, and is taxed nowhere.
     parent = round(pay * average)

@@ -13,11 +13,11 @@ from usance.capital.attribution import (
     costs,
     cumulative,
     differences,
-    expecting,
+    expected_to_vest,
     graded,
     parts,
+    retained_share,
     share_of,
-    staying,
     straight_line,
     straight_line_with_floor,
     units_granted,
@@ -56,13 +56,15 @@ def test_the_floor_of_asc_718_is_what_has_vested() -> None:
 
 def test_ifrs_2_example_1_with_a_constant_estimate() -> None:
     award = parts([(units_granted(500, 100), 3)], 15)
-    assert costs(expecting(award, [staying(20)]), graded) == [200_000] * 3
+    assert costs(expected_to_vest(award, [retained_share(20)]), graded) == [200_000] * 3
 
 
 def test_ifrs_2_example_1a_with_changing_estimates() -> None:
     award = parts([(50_000, 3)], 15)
     shares = [Fraction(85, 100), Fraction(88, 100), share_of(44_300, 50_000)]
-    due = [graded(expecting(award, [share]), year) for year, share in enumerate(shares, start=1)]
+    due = [
+        graded(expected_to_vest(award, [share]), year) for year, share in enumerate(shares, start=1)
+    ]
     assert differences(due) == [212_500, 227_500, 224_500]
 
 
@@ -102,7 +104,7 @@ def test_costs_are_the_steps_of_what_is_due(award: list[Part]) -> None:
 @given(awards, ratios(50, 50), st.integers(0, 45))
 def test_an_expectation_scales_the_cost(award: list[Part], share: Fraction, at: int) -> None:
     for spread in SPREADS:
-        assert spread(expecting(award, [share]), at) == share * spread(award, at)
+        assert spread(expected_to_vest(award, [share]), at) == share * spread(award, at)
 
 
 def test_a_part_cannot_vest_before_the_grant() -> None:
@@ -112,4 +114,4 @@ def test_a_part_cannot_vest_before_the_grant() -> None:
 
 def test_expectations_are_one_or_one_for_each_part() -> None:
     with pytest.raises(AwardError, match="2 expectations for 3 parts"):
-        expecting(parts([(1, 1), (1, 2), (1, 3)], 10), [1, 1])
+        expected_to_vest(parts([(1, 1), (1, 2), (1, 3)], 10), [1, 1])

@@ -13,16 +13,15 @@ import pytest
 
 from usance.base.errors import Problems, UsanceError
 from usance.capital.awards import CostFunction, Source, UnitKind
+from usance.capital.dilution import income_per_share
 from usance.capital.dividend_form import DividendType
 from usance.capital.dividends import Dividend, Market
-from usance.capital.documents.capital import read_capital
-from usance.capital.documents.record import KINDS
+from usance.capital.documents.record import KINDS, read_capital
 from usance.capital.errors import CapitalError
 from usance.capital.facts import RECORDED, UNITS, CapitalFact, facts_of, records_of
-from usance.capital.pay import IFRS, US_GAAP
-from usance.capital.period import income_per_share, pay_by_function
 from usance.capital.records import Capital
 from usance.capital.register import Balances
+from usance.capital.share_based_compensation import IFRS, US_GAAP, compensation_by_function
 
 WHOLE = """
 entity: 7
@@ -181,7 +180,9 @@ def test_what_a_dividend_came_to_is_the_sum_of_its_facts(whole: Capital) -> None
 
 def test_a_period_takes_its_pay_and_its_shares(whole: Capital) -> None:
     first, last = date(2024, 4, 1), date(2024, 6, 30)
-    us, ifrs = (pay_by_function(whole, policy, first, last, "USD") for policy in (US_GAAP, IFRS))
+    us, ifrs = (
+        compensation_by_function(whole, policy, first, last, "USD") for policy in (US_GAAP, IFRS)
+    )
     assert us[CostFunction.FACILITATION] == 0
     assert 0 < sum(ifrs.values()) < sum(us.values())  # graded is ahead, so less is left
     found = income_per_share(whole, US_GAAP, first, last, 100_000, Decimal("12.00"))

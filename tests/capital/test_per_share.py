@@ -14,20 +14,20 @@ from hypothesis import strategies as st
 
 from usance.base.documents import read_csv
 from usance.capital.awards import Award, Grant, Holding, Tranche, UnitChange, UnitKind
-from usance.capital.dilution import average_units, potential
+from usance.capital.dilution import average_units, award_potential
 from usance.capital.errors import PerShareError
-from usance.capital.pay import US_GAAP, unrecognised
 from usance.capital.per_share import (
     Dilution,
-    Potential,
+    PotentialShares,
     dilution,
     earnings_per_share,
-    option,
+    option_shares,
     per_ads_printed,
     per_share_printed,
     weighted_ads,
 )
 from usance.capital.prices import rounded
+from usance.capital.share_based_compensation import US_GAAP, unrecognised
 
 FIRST = date(2024, 1, 1)
 
@@ -37,7 +37,7 @@ def after(days: int) -> date:
 
 
 def test_ias_33_example_5() -> None:
-    found = earnings_per_share(1_200_000, 500_000, [option(100_000, 15)], 20)
+    found = earnings_per_share(1_200_000, 500_000, [option_shares(100_000, 15)], 20)
     assert found.dilution == Dilution(Fraction(75_000), Fraction(25_000))
     assert found.basic == Fraction(12, 5)
     assert found.diluted_shares == 525_000
@@ -46,9 +46,11 @@ def test_ias_33_example_5() -> None:
 
 def test_ias_33_example_9_keeps_the_order_from_most_to_least_dilutive() -> None:
     """Options, a convertible bond and convertible preference shares (continuing operations)."""
-    options = option(100_000, 60, name="options")
-    preference = Potential("preference", Fraction(1_600_000), Fraction(0), Fraction(6_400_000))
-    bond = Potential("bond", Fraction(2_000_000), Fraction(0), Fraction(3_000_000))
+    options = option_shares(100_000, 60, name="options")
+    preference = PotentialShares(
+        "preference", Fraction(1_600_000), Fraction(0), Fraction(6_400_000)
+    )
+    bond = PotentialShares("bond", Fraction(2_000_000), Fraction(0), Fraction(3_000_000))
     found = earnings_per_share(10_000_000, 2_000_000, [preference, bond, options], 75)
     assert found.basic == 5
     assert found.antidilutive == ("preference",)
@@ -68,7 +70,7 @@ def test_ias_33_example_9_keeps_the_order_from_most_to_least_dilutive() -> None:
 def test_printed_shares_are_whole_and_add_up_to_the_units(
     options: list[tuple[int, int]], price: int, printed: tuple[int, int]
 ) -> None:
-    found = dilution([option(*each) for each in options], price)
+    found = dilution([option_shares(*each) for each in options], price)
     assert found.printed == printed
     inside = sum(units for units, strike in options if strike < price)
     assert sum(printed) == found.bought_back + found.incremental == inside
@@ -79,7 +81,7 @@ def ratios(highest: int) -> st.SearchStrategy[Fraction]:
 
 
 potentials = st.builds(
-    Potential, st.text(max_size=3), ratios(7_000),
+    PotentialShares, st.text(max_size=3), ratios(7_000),
     ratios(35_000),
     st.one_of(st.just(Fraction(0)), ratios(35_000)),
 )  # fmt: skip
@@ -90,7 +92,7 @@ potentials = st.builds(
     st.integers(1, 60),
 )  # fmt: skip
 def test_diluted_is_the_least_that_any_subset_gives(
-    income: int, shares: int, given_potentials: list[Potential], price: int
+    income: int, shares: int, given_potentials: list[PotentialShares], price: int
 ) -> None:
     found = earnings_per_share(income, shares, given_potentials, price)
     inside = [each for each in given_potentials if each.incremental(price) > 0]
@@ -105,7 +107,7 @@ def test_diluted_is_the_least_that_any_subset_gives(
 
 
 @given(st.lists(potentials, max_size=5), st.integers(1, 60))
-def test_a_loss_is_never_diluted(given_potentials: list[Potential], price: int) -> None:
+def test_a_loss_is_never_diluted(given_potentials: list[PotentialShares], price: int) -> None:
     found = earnings_per_share(-100, 10, given_potentials, price)
     assert found.diluted == found.basic == -10
     assert found.dilution == Dilution(Fraction(0), Fraction(0))
@@ -113,19 +115,21 @@ def test_a_loss_is_never_diluted(given_potentials: list[Potential], price: int) 
 
 
 @given(potentials, st.integers(1, 60))
-def test_bought_back_and_incremental_are_never_negative(each: Potential, price: int) -> None:
+def test_bought_back_and_incremental_are_never_negative(each: PotentialShares, price: int) -> None:
     assert each.bought_back(price) >= 0
     assert 0 <= each.incremental(price) <= each.shares
 
 
 def test_what_changes_nothing_is_left_out() -> None:
-    found = earnings_per_share(0, 10, [option(10, 1, name="a"), option(10, 2, name="b")], 2)
+    found = earnings_per_share(
+        0, 10, [option_shares(10, 1, name="a"), option_shares(10, 2, name="b")], 2
+    )
     assert found.diluted == found.basic == 0
     assert found.antidilutive == ("a", "b")
 
 
 def test_two_equal_awards_are_both_counted() -> None:
-    found = earnings_per_share(100, 10, [option(10, 1), option(10, 1)], 2)
+    found = earnings_per_share(100, 10, [option_shares(10, 1), option_shares(10, 1)], 2)
     assert found.diluted_shares == 20
     assert found.antidilutive == ()
 
@@ -133,7 +137,7 @@ def test_two_equal_awards_are_both_counted() -> None:
 def test_unvested_shares_bring_their_unrecognised_cost() -> None:
     grant = Grant("g", Award.RESTRICTED, FIRST, "USD", Decimal(20), (Tranche(after(100), 1_000),))
     held = Holding(grant)
-    found = potential(held, US_GAAP, after(1), after(50))
+    found = award_potential(held, US_GAAP, after(1), after(50))
     # 20,000 at the beginning, 10,000 at the end of the period.
     assert unrecognised(held, US_GAAP, FIRST) == 20_000
     assert unrecognised(held, US_GAAP, after(50)) == 10_000
@@ -156,9 +160,9 @@ def test_figures_need_something_to_be_divided_by() -> None:
     with pytest.raises(PerShareError, match="0 weighted shares"):
         earnings_per_share(1, 0)
     with pytest.raises(PerShareError, match="average price of 0"):
-        earnings_per_share(1, 1, [option(1, 1)], 0)
+        earnings_per_share(1, 1, [option_shares(1, 1)], 0)
     with pytest.raises(PerShareError, match="below zero"):
-        option(-1, 1)
+        option_shares(-1, 1)
 
 
 def published(shared: Path, heading: str) -> dict[tuple[str, str], Decimal]:

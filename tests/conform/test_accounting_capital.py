@@ -1,4 +1,4 @@
-"""Adapters of the worked examples on pay in shares and per share: every shape, every answer."""
+"""Adapters of the examples on share-based compensation and per share: every shape and answer."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ def graded(award: Sequence[Part], elapsed: int) -> Fraction:
     return sum((straight_line([part], elapsed) for part in award), Fraction(0))
 
 
-def expecting(award: Sequence[Part], shares: Sequence[Number]) -> list[Part]:
+def expected_to_vest(award: Sequence[Part], shares: Sequence[Number]) -> list[Part]:
     """The award as far as it is expected to vest: one share for all parts, or one for each."""
     if len(shares) not in (1, len(award)):
         what = f"{len(shares)} expectations for {len(award)} parts"
@@ -110,7 +110,7 @@ def share_of(units: Number, granted: Number) -> Fraction:
     return exact(units) / exact(granted)
 
 
-def staying(leavers_pct: Number) -> Fraction:
+def retained_share(leavers_pct: Number) -> Fraction:
     """The share of an award that vests when so many per cent are expected to leave before."""
     return 1 - exact(leavers_pct) / 100
 

@@ -16,7 +16,7 @@ from usance.base.errors import InputError
 
 
 class CapitalError(InputError):
-    """A fact about shares, pay in shares, dividends or repurchases cannot be true."""
+    """A fact about shares, share-based compensation, dividends or repurchases cannot be true."""
 
     code = "capital"
     http_status = 422

@@ -62,7 +62,7 @@ def facts_of(capital: Capital, currency: str) -> list[CapitalFact]:
     """Every record as a fact; `currency` is that of facts without money of their own."""
     facts = []
     for record in capital.records:
-        kind, amount, quantity, detail = _told(record, capital)
+        kind, amount, quantity, detail = _fact_values(record, capital)
         unit = getattr(record, "currency", currency)
         facts.append(
             CapitalFact(kind, capital.entity, day_of(record), unit, amount, quantity, detail)
@@ -89,7 +89,7 @@ def records_of(facts: Iterable[CapitalFact]) -> Capital:
     return capital
 
 
-def _told(record: Record, capital: Capital) -> tuple[str, int, int, Detail]:
+def _fact_values(record: Record, capital: Capital) -> tuple[str, int, int, Detail]:
     """The kind, amount, quantity and detail of a record."""
     match record:
         case Grant():

@@ -8,11 +8,11 @@ not dilute is left out, tested from the most to the least dilutive (ASC 260-10-4
 Shares bought back are exact ratios: neither standard rounds them, so nothing is rounded before the
 figure is printed. Printed, shares bought back are whole, and the rest is what remains of the units.
 
->>> dilution([option(999, 10)], 13)
+>>> dilution([option_shares(999, 10)], 13)
 Dilution(bought_back=Fraction(9990, 13), incremental=Fraction(2997, 13))
->>> dilution([option(999, 10)], 13).printed
+>>> dilution([option_shares(999, 10)], 13).printed
 (768, 231)
->>> found = earnings_per_share(600_000, 200_000, [option(12_000, 30)], 36)
+>>> found = earnings_per_share(600_000, 200_000, [option_shares(12_000, 30)], 36)
 >>> str(rounded(found.basic, 2)), str(rounded(found.diluted, 2))
 ('3.00', '2.97')
 """
@@ -32,7 +32,7 @@ DECIMALS = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Potential:
+class PotentialShares:
     """Shares that may come into being, what their holders would bring, and the income they cost.
 
     `shares` is the average number over the period; `income` is what a conversion would add to
@@ -61,12 +61,12 @@ class Potential:
         return max(self.shares - self.bought_back(average_price), Fraction(0))
 
 
-def option(
+def option_shares(
     shares: Number, exercise_price: Number, unrecognised: Number = 0, name: str = ""
-) -> Potential:
+) -> PotentialShares:
     """Options, warrants or (at a price of zero) unvested shares, with their unrecognised cost."""
     proceeds = exact(shares) * exact(exercise_price) + exact(unrecognised)
-    return Potential(name, exact(shares), proceeds)
+    return PotentialShares(name, exact(shares), proceeds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ class Dilution:
         return back, whole(self.bought_back + self.incremental) - back
 
 
-def dilution(potentials: Sequence[Potential], average_price: Number) -> Dilution:
+def dilution(potentials: Sequence[PotentialShares], average_price: Number) -> Dilution:
     """The treasury-stock method over everything that is in the money."""
     inside = [each for each in potentials if each.incremental(average_price) > 0]
     back = sum((each.bought_back(average_price) for each in inside), Fraction(0))
@@ -110,7 +110,7 @@ class PerShare:
 def earnings_per_share(
     income: Number,
     weighted_shares: Number,
-    potentials: Sequence[Potential] = (),
+    potentials: Sequence[PotentialShares] = (),
     average_price: Number = 1,
 ) -> PerShare:
     """Basic and diluted income per share, in the unit of the income; a loss is never diluted."""
@@ -119,7 +119,7 @@ def earnings_per_share(
         fix = "Give the weighted average of the shares outstanding"
         raise PerShareError(f"{weighted_shares} weighted shares", fix=fix)
     basic = exact(income) / shares
-    total, count, included = exact(income), shares, list[Potential]()
+    total, count, included = exact(income), shares, list[PotentialShares]()
     for each in _most_dilutive_first(potentials, average_price):
         added = each.incremental(average_price)
         if each.income / added >= total / count:
@@ -153,6 +153,8 @@ def weighted_ads(shares: Number, ads_ratio: int) -> int:
     return whole(exact(shares) / ads_ratio)
 
 
-def _most_dilutive_first(potentials: Sequence[Potential], average_price: Number) -> list[Potential]:
+def _most_dilutive_first(
+    potentials: Sequence[PotentialShares], average_price: Number
+) -> list[PotentialShares]:
     inside = [each for each in potentials if each.incremental(average_price) > 0]
     return sorted(inside, key=lambda each: each.income / each.incremental(average_price))

@@ -134,7 +134,7 @@ def form(
 ) -> None:
     """Fill in the exchange's form for a cash dividend."""
     from usance.base.book import Book
-    from usance.capital.documents.capital import read_capital
+    from usance.capital.documents.record import read_capital
     from usance.disclose.profile import DEFAULT, load_profile
     from usance.disclose.release.corporate_actions import CorporateActions
     from usance.disclose.release.filer import read_filer

@@ -15,7 +15,7 @@ from usance.base.money import MILLION, split
 from usance.books.group.fact_kinds import GroupFactKind
 from usance.books.group.facts import GroupFact, fact
 from usance.books.group.lines import Amount, Poster
-from usance.capital.attribution import staying
+from usance.capital.attribution import retained_share
 from usance.capital.awards import (
     CostFunction,
     Estimate,
@@ -27,8 +27,8 @@ from usance.capital.awards import (
 )
 from usance.capital.dividends import Dividend, Entitlement, Market
 from usance.capital.facts import CapitalFact
-from usance.capital.pay import IFRS, US_GAAP, cost_minor
 from usance.capital.register import Register, ShareChange, ShareKind, delivery
+from usance.capital.share_based_compensation import IFRS, US_GAAP, cost_minor
 
 _ACCOUNTS = {
     CostFunction.FACILITATION: "servicing_cost",
@@ -174,7 +174,7 @@ def _leaves_treasury(fact: GroupFact) -> bool:
 def _expected(fact: GroupFact) -> tuple[Fraction, ...]:
     """What is expected to vest: as stated, or all but those who will leave."""
     leavers = Fraction(100 * (fact.detail["leavers"] or 0), MILLION)
-    return fact.detail["shares"] or (staying(leavers),)
+    return fact.detail["shares"] or (retained_share(leavers),)
 
 
 def _grant(fact: GroupFact) -> Grant:

@@ -27,9 +27,9 @@ from usance.books.statements.per_share import ShareRow, per_share, per_share_row
 from usance.books.statements.primary import ATTRIBUTABLE, Row, movement, operations
 from usance.capital.attribution import costs, straight_line_with_floor
 from usance.capital.awards import Holding
-from usance.capital.pay import US_GAAP, unrecognised
 from usance.capital.per_share import PerShare
 from usance.capital.prices import to_minor
+from usance.capital.share_based_compensation import US_GAAP, unrecognised
 
 TAX = "Income taxes expense"
 TO_COME = "Share-based compensation still to be recognised"

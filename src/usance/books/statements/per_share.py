@@ -16,7 +16,6 @@ from usance.base.codes import Currency
 from usance.books.group.facts import GroupFact
 from usance.books.group.shares import holdings_of, register_of
 from usance.capital.dilution import potential_shares
-from usance.capital.pay import US_GAAP
 from usance.capital.per_share import (
     PerShare,
     earnings_per_share,
@@ -24,6 +23,7 @@ from usance.capital.per_share import (
     per_share_printed,
 )
 from usance.capital.prices import Number, whole
+from usance.capital.share_based_compensation import US_GAAP
 
 _SHARE = "Net income per ordinary share attributable to ordinary shareholders of {}"
 _ADS = "Net income per ADS attributable to ordinary shareholders of {}"

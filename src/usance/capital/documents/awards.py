@@ -11,7 +11,7 @@ from typing import Any
 from usance.base.errors import DocumentError
 from usance.base.fields import Fields, day, one_of, text
 from usance.base.money import MILLION, split
-from usance.capital.attribution import staying, units_granted
+from usance.capital.attribution import retained_share, units_granted
 from usance.capital.awards import (
     Award,
     CostFunction,
@@ -22,7 +22,7 @@ from usance.capital.awards import (
     UnitChange,
     UnitKind,
 )
-from usance.capital.documents.readers import count, currency_of, made, price, share
+from usance.capital.documents.readers import build_or_none, count, currency_of, price, share
 from usance.capital.options import Pricing, option_value
 
 
@@ -38,7 +38,7 @@ def read_grant(given: Fields, currency: str) -> Grant | None:
     given.close()
     if not given.is_sound or fair_value is None:
         return None
-    return made(given, lambda: Grant(name, award, granted_on, unit, fair_value, tranches,
+    return build_or_none(given, lambda: Grant(name, award, granted_on, unit, fair_value, tranches,
                                      exercise_price, functions, given.where()))  # fmt: skip
 
 
@@ -51,10 +51,10 @@ def read_estimate(given: Fields, currency: str) -> Estimate | None:
     if (shares is None) == (leavers is None) and given.is_sound:
         given.wrong("needs one of shares and leavers", "Give what vests, or who leaves")
     if leavers is not None:
-        shares = (staying(leavers * 100),)
+        shares = (retained_share(leavers * 100),)
     if not given.is_sound or shares is None:
         return None
-    return made(given, partial(Estimate, grant, on, shares, given.where()))
+    return build_or_none(given, partial(Estimate, grant, on, shares, given.where()))
 
 
 def read_change(given: Fields, currency: str, kind: UnitKind) -> UnitChange | None:
@@ -66,7 +66,7 @@ def read_change(given: Fields, currency: str, kind: UnitKind) -> UnitChange | No
     given.close()
     if not given.is_sound:
         return None
-    return made(given, partial(UnitChange, kind, grant, on, units, source, given.where()))
+    return build_or_none(given, partial(UnitChange, kind, grant, on, units, source, given.where()))
 
 
 def _fair_value(given: Fields, exercise_price: Decimal) -> Decimal | None:
@@ -81,7 +81,7 @@ def _fair_value(given: Fields, exercise_price: Decimal) -> Decimal | None:
     inner.close()
     if not inner.has_needed:
         return None
-    return made(inner, lambda: option_value(
+    return build_or_none(inner, lambda: option_value(
         Pricing(spot, exercise_price, volatility, years, rate, dividend_yield)))  # fmt: skip
 
 

@@ -13,7 +13,7 @@ from usance.base.fields import Fields, Reader, day, one_of, text
 from usance.base.money import MILLION
 from usance.capital.dividend_form import DividendForm
 from usance.capital.dividends import Dividend, Entitlement, Market
-from usance.capital.documents.readers import clock, currency_of, made, price, share
+from usance.capital.documents.readers import build_or_none, clock, currency_of, price, share
 
 
 def read_dividend(given: Fields, currency: str) -> Dividend | None:
@@ -28,7 +28,9 @@ def read_dividend(given: Fields, currency: str) -> Dividend | None:
     if not given.is_sound:
         return None
     entitled = tuple(filter(None, terms))
-    return made(given, partial(Dividend, name, on, unit, per_share, entitled, form, given.where()))
+    return build_or_none(
+        given, partial(Dividend, name, on, unit, per_share, entitled, form, given.where())
+    )
 
 
 def _entitlement(given: Fields, market: Market, currency: str) -> Entitlement | None:

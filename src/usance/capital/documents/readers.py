@@ -65,7 +65,7 @@ def currency_of(given: Fields, default: str) -> str:
     return found.label if found is not None else default
 
 
-def made(given: Fields, build: Callable[[], T]) -> T | None:
+def build_or_none(given: Fields, build: Callable[[], T]) -> T | None:
     """The value built, or None with what its own checks found."""
     try:
         return build()

@@ -9,7 +9,7 @@ from usance.base.fields import Fields, amount_of, day, one_of, text
 from usance.base.money import INT64_MAX
 from usance.base.parameters import Parameters
 from usance.capital.dividends import DividendPaid, Market
-from usance.capital.documents.readers import count, currency_of, made
+from usance.capital.documents.readers import build_or_none, count, currency_of
 from usance.capital.register import ShareChange, ShareKind
 from usance.capital.repurchases import Programme
 
@@ -26,7 +26,7 @@ def read_shares(given: Fields, currency: str, kind: ShareKind) -> ShareChange | 
     given.close()
     if not given.is_sound or shares is None:
         return None
-    return made(given, lambda: ShareChange(
+    return build_or_none(given, lambda: ShareChange(
         kind, on, shares, unit, amount or 0, programme or "", where=given.where()))  # fmt: skip
 
 
@@ -38,7 +38,9 @@ def read_programme(given: Fields, currency: str) -> Programme | None:
     given.close()
     if not given.is_sound:
         return None
-    return made(given, partial(Programme, name, unit, limit, opens_on, closes_on, given.where()))
+    return build_or_none(
+        given, partial(Programme, name, unit, limit, opens_on, closes_on, given.where())
+    )
 
 
 def read_payment(given: Fields, currency: str) -> DividendPaid | None:
@@ -67,5 +69,5 @@ def _shares(given: Fields, on: date | None) -> int | None:
     if ("shares" in given) == ("ads" in given):
         given.wrong("needs one of shares and ads", "Give the number in one of the two")
     if ads is not None and on is not None:
-        return made(given, lambda: ads * ads_ratio(on))
+        return build_or_none(given, lambda: ads * ads_ratio(on))
     return shares

@@ -1,4 +1,4 @@
-"""Examples of pay in shares and of earnings per share, by the shape of their inputs.
+"""Examples of share-based compensation and of earnings per share, by the shape of their inputs.
 
 An adapter only renames: it hands an example's inputs to the functions of `capital` and gives back
 their answers under the example's own names.
@@ -17,16 +17,16 @@ from usance.capital.attribution import (
     costs,
     cumulative,
     differences,
-    expecting,
+    expected_to_vest,
     graded,
     parts,
+    retained_share,
     share_of,
-    staying,
     straight_line,
     straight_line_with_floor,
     units_granted,
 )
-from usance.capital.per_share import Potential, dilution, earnings_per_share, option
+from usance.capital.per_share import PotentialShares, dilution, earnings_per_share, option_shares
 
 Values = dict[str, Any]
 
@@ -51,19 +51,25 @@ def _floor(given: Values) -> Values:
 def _cliff(given: Values) -> Values:
     units = units_granted(given["employees"], given["options"])
     award = parts([(units, given["years"])], given["fair_value"])
-    return {"expense": costs(expecting(award, [staying(given["expected_leavers_pct"])]), graded)}
+    return {
+        "expense": costs(
+            expected_to_vest(award, [retained_share(given["expected_leavers_pct"])]), graded
+        )
+    }
 
 
 def _reestimated(given: Values) -> Values:
     shares = [*given["expected_vest"], share_of(given["vested_options"], given["options"])]
     award = parts([(given["options"], len(shares))], given["fair_value"])
-    due = [graded(expecting(award, [share]), year) for year, share in enumerate(shares, start=1)]
+    due = [
+        graded(expected_to_vest(award, [share]), year) for year, share in enumerate(shares, start=1)
+    ]
     return {"expense": differences(due)}
 
 
-def _options(given: Values) -> list[Potential]:
+def _options(given: Values) -> list[PotentialShares]:
     listed = [*given.get("options", ()), *given.get("warrants", ())]
-    return [option(shares, exercise_price) for shares, exercise_price in listed]
+    return [option_shares(shares, exercise_price) for shares, exercise_price in listed]
 
 
 def _dilution(given: Values) -> Values:

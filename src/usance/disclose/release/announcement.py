@@ -20,7 +20,7 @@ from typing import Any
 from usance.base.documents import parse_yaml, read_text
 from usance.base.errors import AmountError, UsanceError, raise_all, unknown
 from usance.base.fields import Fields, Reader, day, document_places, text
-from usance.capital.documents.capital import read_capital
+from usance.capital.documents.record import read_capital
 from usance.capital.records import Capital
 from usance.disclose.errors import FilerError
 from usance.disclose.periods import Period, parse_period

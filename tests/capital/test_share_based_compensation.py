@@ -24,12 +24,12 @@ from usance.capital.awards import (
     UnitKind,
 )
 from usance.capital.errors import AwardError
-from usance.capital.pay import (
+from usance.capital.share_based_compensation import (
     IFRS,
     US_GAAP,
     Attribution,
     Forfeitures,
-    Policy,
+    RecognitionPolicy,
     cost,
     cost_by_function,
     cost_minor,
@@ -104,7 +104,7 @@ def test_over_a_whole_life_every_policy_costs_what_vested(case: Case) -> None:
     vested_value = case.held.vested(end) * Fraction(case.grant.fair_value)
     for attribution in Attribution:
         for forfeitures in Forfeitures:
-            assert cost(case.held, Policy(attribution, forfeitures), end) == vested_value
+            assert cost(case.held, RecognitionPolicy(attribution, forfeitures), end) == vested_value
 
 
 @given(cases(), st.lists(st.integers(0, 1600), min_size=1, max_size=6))

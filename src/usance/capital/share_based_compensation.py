@@ -35,13 +35,14 @@ from usance.base.errors import CurrencyMismatch
 from usance.base.money import split
 from usance.capital.attribution import (
     differences,
-    expecting,
+    expected_to_vest,
     graded,
     straight_line_with_floor,
     vested,
 )
 from usance.capital.awards import CostFunction, Holding
 from usance.capital.prices import to_minor
+from usance.capital.records import Capital
 
 
 class Attribution(Enum):
@@ -59,15 +60,15 @@ class Forfeitures(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Policy:
+class RecognitionPolicy:
     """The policy for recognising share-based compensation."""
 
     attribution: Attribution
     forfeitures: Forfeitures
 
 
-US_GAAP = Policy(Attribution.STRAIGHT_LINE, Forfeitures.AS_THEY_OCCUR)
-IFRS = Policy(Attribution.GRADED, Forfeitures.ESTIMATED)
+US_GAAP = RecognitionPolicy(Attribution.STRAIGHT_LINE, Forfeitures.AS_THEY_OCCUR)
+IFRS = RecognitionPolicy(Attribution.GRADED, Forfeitures.ESTIMATED)
 
 _SPREAD = {
     Attribution.STRAIGHT_LINE: straight_line_with_floor,
@@ -75,30 +76,30 @@ _SPREAD = {
 }
 
 
-def cost(held: Holding, policy: Policy, day: date) -> Fraction:
+def cost(held: Holding, policy: RecognitionPolicy, day: date) -> Fraction:
     """The cost due by a day, in major units, exact."""
     grant, spread = held.grant, _SPREAD[policy.attribution]
     elapsed = grant.elapsed(day)
     if policy.forfeitures is Forfeitures.ESTIMATED:
-        return spread(expecting(grant.parts, held.expected(day)), elapsed)
+        return spread(expected_to_vest(grant.parts, held.expected(day)), elapsed)
     stayers = held.remaining(day) * spread(grant.parts, elapsed)
     # Of those who left, what had vested stays; everything else is as if never promised.
     left = (share * vested(grant.parts, grant.elapsed(on)) for on, share in held.leavers(day))
     return stayers + sum(left, Fraction(0))
 
 
-def cost_minor(held: Holding, policy: Policy, day: date) -> int:
+def cost_minor(held: Holding, policy: RecognitionPolicy, day: date) -> int:
     """The cost due by a day in minor units, rounded half-up once."""
     return to_minor(cost(held, policy, day), held.grant.currency)
 
 
-def period_cost_minor(held: Holding, policy: Policy, first: date, last: date) -> int:
+def period_cost_minor(held: Holding, policy: RecognitionPolicy, first: date, last: date) -> int:
     """The cost of a period: what is due at its end less what was due the evening before it."""
     ends = (first - timedelta(days=1), last)
     return int(differences([Fraction(cost_minor(held, policy, day)) for day in ends])[1])
 
 
-def unrecognised(held: Holding, policy: Policy, day: date) -> Fraction:
+def unrecognised(held: Holding, policy: RecognitionPolicy, day: date) -> Fraction:
     """The cost still to come of units not given up, in major units."""
     if day < held.grant.granted_on:
         return Fraction(0)
@@ -109,7 +110,7 @@ def unrecognised(held: Holding, policy: Policy, day: date) -> Fraction:
 
 
 def cost_by_function(
-    holdings: Iterable[Holding], policy: Policy, day: date, currency: str
+    holdings: Iterable[Holding], policy: RecognitionPolicy, day: date, currency: str
 ) -> dict[CostFunction, int]:
     """The cost due by a day for each function, all awards together, in minor units."""
     total = dict.fromkeys(CostFunction, 0)
@@ -123,3 +124,13 @@ def cost_by_function(
         for (function, _), share in zip(grant.functions_ppm, shares, strict=True):
             total[function] += share
     return total
+
+
+def compensation_by_function(
+    capital: Capital, policy: RecognitionPolicy, first: date, last: date, currency: str
+) -> dict[CostFunction, int]:
+    """The cost of awards in one currency over a period, both days included, in minor units."""
+    awards = [held for held in capital.holdings if held.grant.currency == currency]
+    before = cost_by_function(awards, policy, first - timedelta(days=1), currency)
+    after = cost_by_function(awards, policy, last, currency)
+    return {function: after[function] - before[function] for function in CostFunction}
