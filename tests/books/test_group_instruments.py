@@ -98,7 +98,7 @@ def test_notes_paid_to_the_end_leave_their_cost_and_nothing_else() -> None:
 def test_notes_bought_back_early_leave_a_gain() -> None:
     facts = issued()
     facts.say(TRUST, K.NOTES_PAID, date(2024, 3, 31), 9_600_00, **paid("whole"))
-    before = Instrument.of(facts.facts[0]).owed(date(2024, 3, 31))
+    before = Instrument.of(facts.facts[0]).carrying_amount(date(2024, 3, 31))
     found = amounts(books_by(facts.facts, date(2024, 12, 31)))
     assert found["other_income"] == -(before - 9_600_00)
     assert found["restricted_cash"] == 50_00
@@ -186,7 +186,11 @@ def test_interest_rises_to_coupons_and_discount(
     facts.say(PLATFORM, K.BOND_BOUGHT, BEGUN, price, name="B", rate=f"{rate_pct}%",
               face=f"{face // 100}.{face % 100:02}", days=[str(day) for day in days])  # fmt: skip
     bond = Instrument.of(facts.facts[0])
-    assert (bond.coupons(BEGUN), bond.amortised(BEGUN), bond.owed(BEGUN)) == (0, 0, price)
+    assert (bond.coupons(BEGUN), bond.amortised(BEGUN), bond.carrying_amount(BEGUN)) == (
+        0,
+        0,
+        price,
+    )
     assert bond.coupons(days[-1]) == bond.coupon_minor * len(days)
     assert bond.amortised(days[-1]) == face - price
     spread = [bond.amortised(BEGUN + timedelta(days=n)) for n in range(0, span * count + 1, 7)]

@@ -26,20 +26,20 @@ from usance.base.rates import PPB
 
 Number: TypeAlias = int | Decimal | Fraction
 Growth: TypeAlias = Callable[[Fraction, Fraction], Fraction]
-"""What one unit becomes at a rate over a length of time."""
+"""The value of one unit at a rate after a length of time."""
 
 DAYS_A_YEAR = 365
 MAX_PERIODS = 1_200
 """A hundred years of months."""
 LOWEST_PPB, HIGHEST_PPB = 1 - PPB, 10**13
-"""Where a rate is looked for: from next to -100 % to a million per cent a period."""
+"""The bounds of a rate: from next to -100 % to a million per cent a period."""
 
 # A power with a broken exponent is no fraction; sixty digits are far beyond a ppb.
 _DIGITS = Context(prec=60)
 
 
 class NoEffectiveRate(InputError):
-    """No rate makes these flows worth what was advanced."""
+    """No rate makes these flows worth the advance."""
 
     code = "books.effective_rate"
     http_status = 422
@@ -62,14 +62,14 @@ class CostPeriod(NamedTuple):
 
 
 class FeeAmortisation(NamedTuple):
-    """What of a fee each period earns, and all of them."""
+    """The part of a fee earned in each period, and their total."""
 
     periods: list[Fraction]
     total: Fraction
 
 
 class Revision(NamedTuple):
-    """A carrying amount after its flows were estimated anew, and what that brings."""
+    """A carrying amount after a revision of estimated flows, and its gain."""
 
     carrying: Fraction
     gain: Fraction
@@ -112,7 +112,7 @@ def by_numbers(flows: Mapping[str, Number]) -> list[Step]:
 
 
 def bullet(interest: Number, repaid: Number, periods: int) -> list[Step]:
-    """Interest with every period, and what is repaid with the last.
+    """Interest with every period, and principal with the last.
 
     >>> [int(step.cash) for step in bullet(50, 1_000, 3)]
     [50, 50, 1050]
@@ -152,12 +152,12 @@ def by_dates(start: date, flows: Sequence[tuple[date, Number]]) -> list[Step]:
 
 
 def as_fraction(rate_ppb: int) -> Fraction:
-    """A stored rate as the number it is."""
+    """A stored rate as a fraction."""
     return Fraction(rate_ppb, PPB)
 
 
 def present_value(steps: Sequence[Step], rate: Fraction, growth: Growth = compound) -> Fraction:
-    """What flows are worth now at a rate.
+    """The present value of flows at a rate.
 
     >>> round(present_value(by_periods([684, 30, 655]), Fraction(1, 10)), 2)
     Fraction(28468, 25)
@@ -171,7 +171,7 @@ def present_value(steps: Sequence[Step], rate: Fraction, growth: Growth = compou
 def effective_rate_ppb(
     advance: Number, steps: Sequence[Step], growth: Growth = compound, near_ppb: int | None = None
 ) -> int:
-    """The rate a unit of time at which the flows are worth what was advanced, half-up to a ppb.
+    """The rate per unit of time at which the flows are worth the advance, half-up to a ppb.
 
     A rate that is `near` saves the search where it, or one beside it, is right.
     """
@@ -183,7 +183,7 @@ def effective_rate_ppb(
         )
 
     def is_above(rate_ppb: int) -> bool:
-        """Whether a rate half a ppb below this one is already more than the flows earn."""
+        """True if a rate half a ppb below this one is above the effective rate."""
         return present_value(steps, Fraction(2 * rate_ppb - 1, 2 * PPB), growth) < advanced
 
     candidates = range(LOWEST_PPB, HIGHEST_PPB + 2)
@@ -201,7 +201,7 @@ def effective_rate_ppb(
 def interest_on(
     carrying: Number, rate: Number, length: Fraction = Fraction(1), growth: Growth = compound
 ) -> Fraction:
-    """What an amount earns over a length of time.
+    """Interest on an amount over a length of time.
 
     >>> interest_on(330, Decimal("0.1"))
     Fraction(33, 1)
@@ -242,7 +242,7 @@ def revised(
 def fee_amortisation(
     principal: Number, stated_rate: Number, effective: Sequence[CostPeriod]
 ) -> FeeAmortisation:
-    """What each period's effective interest is above the stated one, until all is repaid.
+    """Effective less stated interest of each period, until all is repaid.
 
     >>> loan = level(55, 2)
     >>> table = amortised_cost(98, loan, as_fraction(effective_rate_ppb(98, loan)))

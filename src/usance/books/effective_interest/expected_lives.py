@@ -1,8 +1,8 @@
-"""How long our own loans are expected to live: by each close, and by the one they were made in.
+"""Expected lives of our own loans: survival curves of each close, and of each origination month.
 
-IFRS solves a loan's effective rate once, on what was expected when it was made, and values it at
-that rate on what is expected now. So a close keeps its curves among its estimates, and a later one
-finds there those of each loan's month.
+IFRS solves a loan's effective rate once, on the flows expected at origination, and values it at
+that rate on the flows expected now. So a close keeps its curves among its estimates, and a later
+one finds there those of each loan's month.
 
 >>> from datetime import date
 >>> from usance.base.dates import to_day
@@ -32,13 +32,13 @@ from usance.books.close.closes import CloseRef
 from usance.books.effective_interest.loans import Survival
 
 Curves = Mapping[int, tuple[int, ...]]
-"""By segment, the share of loans (ppm) there after each instalment; all where none is given."""
+"""By segment, the share of loans (ppm) outstanding after each instalment; all if none is given."""
 
 NAME = "expected_life"
 
 
 class Expected(NamedTuple):
-    """What was expected of some loans when they were made, and what is now."""
+    """Survival of some loans as expected at origination, and as expected now."""
 
     made: Survival
     now: Survival
@@ -56,7 +56,7 @@ class ExpectedLives:
 
     @classmethod
     def always(cls, ppm: I64) -> ExpectedLives:
-        """Curves by segment that have never been others."""
+        """Curves by segment that have never changed."""
         rows = np.arange(len(ppm), dtype=np.int64)[:, None]
         return cls(Survival(ppm), Survival(ppm), rows, 0)
 

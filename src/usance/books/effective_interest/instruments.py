@@ -1,4 +1,4 @@
-"""An instrument at amortised cost: what it was acquired for, its flows, its rate and its table.
+"""An instrument at amortised cost: acquisition cost, flows, effective rate and table.
 
 >>> from usance.books.effective_interest.contract import bullet
 >>> bond = at_amortised_cost(acquisition_cost(995, 5), bullet(59, 1_250, 5))
@@ -44,7 +44,7 @@ class AtAmortisedCost(NamedTuple):
 
     @property
     def first_interest(self) -> Fraction:
-        """What the first period earns."""
+        """Interest of the first period."""
         return self.table[0].interest
 
 
@@ -58,25 +58,25 @@ def at_amortised_cost(
 
 
 def acquisition_cost(price: Number, costs: Number) -> Fraction:
-    """What an instrument is first carried at: its price and the costs of the transaction.
+    """The initial carrying amount of an instrument: price plus transaction costs.
 
-    An issuer's costs lower what it received, so they are below zero.
+    An issuer's costs lower its proceeds, so they are below zero.
     """
     return Fraction(price) + Fraction(costs)
 
 
 def net_investment(principal: Number, fee: Number, direct_costs: Number) -> Fraction:
-    """What a loan is first carried at: principal, less the fee, with the costs of making it."""
+    """The initial carrying amount of a loan: principal less fee plus direct origination costs."""
     return Fraction(principal) - Fraction(fee) + Fraction(direct_costs)
 
 
 def discount_at_issue(par: Number, price: Number) -> Fraction:
-    """What is repaid above the price; below zero it is a premium."""
+    """Par less price; a premium is below zero."""
     return Fraction(par) - Fraction(price)
 
 
 def coupon_of(par: Number, coupon_rate: Number, a_year: int = 1) -> Fraction:
-    """What a bond pays on each of its days: a rate a year on its par."""
+    """The coupon of a bond on each payment day: an annual rate on its par."""
     return Fraction(par) * Fraction(coupon_rate) / a_year
 
 

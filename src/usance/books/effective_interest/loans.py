@@ -1,9 +1,8 @@
-"""Effective interest of a column of our own loans: the rate, and what of the fee is earned.
+"""Effective interest of our own loans, as columns: the monthly rate, and the fee earned to date.
 
 A fee that is withheld or spread evenly makes a loan earn more than its interest. The effective
-rate a month is solved once, in ppb; what the fee has earned by a day is a cumulative amount,
-rounded once. IFRS expects some borrowers to repay early: with `Survival`, both follow what is
-expected.
+rate a month is solved once, in ppb; the fee earned to date is a cumulative amount, rounded once.
+IFRS expects some borrowers to repay early: with `Survival`, both follow the expected cash flows.
 
 >>> from datetime import date
 >>> from usance.loan.convention import CONVENTIONS
@@ -68,7 +67,7 @@ _NOBODY_LEAVES = np.empty(0, np.int64)
 
 
 class SurvivalError(InputError):
-    """A curve of loans still there rises, or leaves 0 to 1."""
+    """A survival curve rises, or leaves 0 to 1."""
 
     code = "books.survival"
     http_status = 422
@@ -83,10 +82,10 @@ class FeeColumnError(InputError):
 
 @dataclass(frozen=True, slots=True)
 class Survival:
-    """By segment, the share of loans (ppm) expected to be there after each instalment.
+    """By segment, the share of loans (ppm) expected to be outstanding after each instalment.
 
-    Beyond the end of its curve nobody leaves. A loan that is there where none was expected is
-    expected to keep its contract from then on.
+    Beyond the end of its curve nobody prepays. A loan that outlives its curve is expected to keep
+    its contract from then on.
     """
 
     ppm: I64
@@ -98,7 +97,7 @@ class Survival:
 
     @classmethod
     def of(cls, curves_ppm: Sequence[Sequence[int]], segments: Sequence[int] = ()) -> Survival:
-        """Curves of any lengths; a shorter one goes on as it ends."""
+        """Curves of any lengths; a shorter one is continued by its last value."""
         width = max((len(curve) for curve in curves_ppm), default=0)
         rows = [
             [*curve, *[curve[-1] if curve else PPM] * (width - len(curve))] for curve in curves_ppm
@@ -107,7 +106,7 @@ class Survival:
 
     @property
     def stays(self) -> U64:
-        """The chance to stay at each instalment, as the kernel reads it."""
+        """The conditional survival at each instalment, as the kernel reads it."""
         return _stays(self.ppm.tobytes(), self.ppm.shape)
 
 
@@ -143,9 +142,9 @@ def fees_earned(
     terms: TermColumns, upfront_minor: I64, rates_ppb: I64, as_of: date | int | I32,
     survival: Survival | None = None, *, out: I64 | None = None, workers: int | None = None,
 ) -> I64:  # fmt: skip
-    """What every loan has earned of its fee by a day, cumulative: effective less agreed income.
+    """The fee earned by every loan to date: cumulative effective less contractual interest.
 
-    The rates are those found when the loans were made; `survival` is what is expected now.
+    The rates are those solved at origination; `survival` is the current expectation.
     """
     stays, segments = _curves(terms, survival)
     _check_fees(terms, upfront_minor)
@@ -167,7 +166,7 @@ def fees_earned(
 
 @lru_cache(maxsize=32)
 def _stays(curves: bytes, shape: tuple[int, int]) -> U64:
-    """Made once for all pieces of a close."""
+    """Conditional survival by curve, computed once for all pieces of a close."""
     rows = np.frombuffer(curves, np.int64).reshape(shape).tolist()
     return np.array([_chances(curve) for curve in rows], np.uint64).reshape(shape)
 
@@ -239,7 +238,7 @@ def _days(as_of: date | int | I32, terms: TermColumns) -> tuple[I32, int]:
 
 
 def steps_of(terms: TermColumns, row: int, survival_ppm: Sequence[int] = ()) -> list[Step]:
-    """The instalments of a loan as steps in months; who leaves repays the balance with one."""
+    """The expected cash flows of a loan as steps in months; prepayments repay the balance."""
     plan = plan_at(terms.arrays, row)
     level, balance, there = level_of(plan), int(terms.principal_minor[row]), PPM
     steps = []
@@ -256,7 +255,7 @@ def steps_of(terms: TermColumns, row: int, survival_ppm: Sequence[int] = ()) -> 
 def exact_rate_ppb(
     terms: TermColumns, row: int, upfront_minor: int, survival_ppm: Sequence[int], near_ppb: int
 ) -> int:
-    """The effective rate a month of a loan, where floats could not tell its last digit."""
+    """The exact monthly effective rate of a loan, for rates that floats cannot round safely."""
     advance = int(terms.principal_minor[row]) - upfront_minor
     return effective_rate_ppb(advance, steps_of(terms, row, survival_ppm), simple, near_ppb)
 
@@ -264,6 +263,6 @@ def exact_rate_ppb(
 def loan_at_amortised_cost(
     terms: TermColumns, row: int, upfront_minor: int, survival_ppm: Sequence[int] = ()
 ) -> AtAmortisedCost:
-    """The rate of a loan, and what it is carried at after every instalment."""
+    """The effective rate of a loan and its table of amortised cost."""
     advance = int(terms.principal_minor[row]) - upfront_minor
     return at_amortised_cost(advance, steps_of(terms, row, survival_ppm), simple)

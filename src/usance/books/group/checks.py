@@ -1,8 +1,8 @@
-"""Everything that is wrong between facts of the group, each problem with the number of its fact.
+"""Checks between facts of the group: every problem, with the number of its fact.
 
-What is wrong inside one fact is found when it is read. Here facts meet each other and the group:
-deals, things and awards that nobody stated before, entries that do not balance, entities that do
-not exist, periods that are locked.
+Problems inside one fact are found when it is read. Here facts are compared with each other and the
+group: payments on deals, assets and awards that no fact states, entries that do not balance,
+unknown entities, locked periods.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ Check = Callable[[Sequence[GroupFact], Entities], Iterator[UsanceError]]
 
 
 def fact_problems(facts: Iterable[GroupFact], entities: Entities) -> list[UsanceError]:
-    """Everything wrong between facts that are all visible."""
+    """Every problem between visible facts."""
     given = list(facts)
     return [problem for check in _CHECKS for problem in check(given, entities)]
 
 
 def list_problems(facts: Iterable[GroupFact]) -> Iterator[UsanceError]:
-    """Numbers used twice, and reversals of what is not there, in a list that may hold reversals."""
+    """Numbers used twice, and reversals of unknown facts, in a list that may hold reversals."""
     given = list(facts)
     targets = {each.fact_id: each for each in given}
     counts = Counter(each.fact_id for each in given)
@@ -82,10 +82,10 @@ def group_fact_problems(
     facts: Iterable[GroupFact], locked_through: int | None, locked_at: datetime | None,
     posted: Collection[int] | None = None,
 ) -> list[UsanceError]:  # fmt: skip
-    """What a close refuses before it looks at the group: numbers, balance, and closed periods.
+    """Problems for which a close refuses the group's facts: numbers, balance, closed periods.
 
     `locked_through` is the last month that is closed, `locked_at` the moment up to which its close
-    knew facts. What was reversed is not looked at: that is how a refused entry is put right.
+    knew facts. Reversed facts are not checked: a reversal is how a refused entry is put right.
     Accounts that are not in the chart are refused when a fact is read.
     """
     given = list(facts)
@@ -175,7 +175,7 @@ def _instruments(facts: Sequence[GroupFact], entities: Entities) -> Iterator[Usa
 
 
 def _contract(began: GroupFact, times: int) -> Iterator[UsanceError]:
-    """What is wrong with notes or a bond by themselves."""
+    """Problems of notes or a bond by themselves."""
     if times > 1:
         yield _wrong(began, f"{began.detail['name']!r} begins twice", "Give each its own name")
     if began.detail["days"][0] <= began.effective_on:
@@ -188,7 +188,7 @@ def _contract(began: GroupFact, times: int) -> Iterator[UsanceError]:
 
 
 def _payments(began: GroupFact, paid: Sequence[GroupFact]) -> Iterator[UsanceError]:
-    """What does not fit between an instrument and the payments on it."""
+    """Payments that do not fit their instrument."""
     held, last = Instrument.of(began, paid), began.detail["days"][-1]
     for each in paid:
         if (each.entity, each.currency) != (began.entity, began.currency):
@@ -196,11 +196,17 @@ def _payments(began: GroupFact, paid: Sequence[GroupFact]) -> Iterator[UsanceErr
             yield _wrong(each, f"{began.detail['name']!r} is another's", fix)
         if each.detail["as"] is PaymentPurpose.FACE and each.effective_on < last:
             yield _wrong(each, f"its face is due on {last}", "Say `as: whole` if it ends early")
-        if held.ended and each is not held.ended and each.effective_on >= held.ended.effective_on:
-            yield _wrong(each, f"it had ended by {held.ended.where}", "Leave one of them out")
+        if (
+            held.early_redemption
+            and each is not held.early_redemption
+            and each.effective_on >= held.early_redemption.effective_on
+        ):
+            yield _wrong(
+                each, f"it had ended by {held.early_redemption.where}", "Leave one of them out"
+            )
     most = held.coupon_minor * len(began.detail["days"])
     for what, owed in ((PaymentPurpose.COUPON, most), (PaymentPurpose.FACE, began.detail["face"])):
-        beyond = held.met(date.max, what) - owed
+        beyond = held.paid_by(date.max, what) - owed
         if beyond > 0:
             shown = Money(beyond, began.currency.label)
             yield _wrong(began, f"{shown} more than its {what.value} is paid", "Correct a payment")
@@ -244,7 +250,7 @@ def _shares(facts: Sequence[GroupFact], entities: Entities) -> Iterator[UsanceEr
 
 
 def _prices(facts: Sequence[GroupFact], entities: Entities) -> Iterator[UsanceError]:
-    """Share prices that cannot be met with what holders of awards would pay."""
+    """Share prices in another currency than the awards, or without a price or a period."""
     del entities
     grants = {each.currency for each in facts if each.kind is GroupFactKind.GRANT}
     for each in facts:

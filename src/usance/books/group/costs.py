@@ -1,7 +1,7 @@
-"""Spending over time: costs by what drives them, prepaid costs, and things that last.
+"""Costs over time: by cost driver, prepaid expenses, depreciation and disposals of assets.
 
-Everything is cumulative and rounded once: a price times a count, or a share of a cost by the days
-or months that have passed.
+Amounts are cumulative and rounded once: a price times a count, or a share of a cost by elapsed days
+or months.
 
 >>> prepaid_used(12_000, date(2024, 1, 1), date(2024, 12, 31), date(2024, 6, 30))
 5967
@@ -36,18 +36,18 @@ def driver_cost_minor(fact: GroupFact) -> int:
 
 
 def prepaid_used(cost: int, first: date, last: date, day: date) -> int:
-    """What is used by a day of a cost paid for a span of days, both included."""
+    """The part of a prepaid cost used by a day; its first and last day are included."""
     length = (last - first).days + 1
     return spread(cost, min(max((day - first).days + 1, 0), length), length)
 
 
 def depreciation(cost: int, bought_on: date, months: int, day: date) -> int:
-    """What is written off by a day, in equal parts from the month after it was bought."""
+    """Straight-line depreciation to date, from the month after the purchase."""
     return spread(cost, min(max(to_month(day) - to_month(bought_on), 0), months), months)
 
 
 def cost_amounts(facts: Iterable[GroupFact], poster: Poster, day: date) -> Iterator[Amount]:
-    """Driven costs, prepaid costs as they are used, and things as they wear and are sold."""
+    """Costs by driver, prepaid costs as used, depreciation and disposals."""
     given = list(facts)
     sales = {each.detail["name"]: each for each in given if each.kind is GroupFactKind.ASSET_SOLD}
     for each in given:
@@ -66,7 +66,7 @@ def cost_amounts(facts: Iterable[GroupFact], poster: Poster, day: date) -> Itera
 def _asset(
     bought: GroupFact, sold: GroupFact | None, poster: Poster, day: date
 ) -> Iterator[Amount]:
-    """A thing is kept at what it was worth in the entity's own currency when it was bought."""
+    """An asset stays at its cost in the entity's own currency on the day of purchase."""
     detail, own = bought.detail, poster.entities[bought.entity].currency
     cost = poster.worth(bought)
     accounts = {"asset": detail["asset"], "function": detail["function"]}

@@ -1,4 +1,4 @@
-r"""Facts of the group as people write them: a YAML list, read with line numbers.
+r"""Documents of group facts: a YAML list, read with line numbers.
 
 The keys of a fact and of its detail stand side by side. `id`, `kind`, `entity` and `on` are needed;
 `booked_at` is the start of the day in UTC unless it is given.
@@ -47,7 +47,7 @@ _LAST_NUMBER = 2**15 - 1
 
 
 def read_facts(path: Path | str, home: Currency = Currency.CNY) -> list[GroupFact]:
-    """The facts of a YAML file, or everything that is wrong with them."""
+    """The facts of a YAML file; raises every problem with them."""
     return parse_facts(read_text(path), home, where=str(path))
 
 

@@ -1,4 +1,4 @@
-r"""The companies of the group as data: who owns whom, in which currency each keeps its books.
+r"""The companies of the group as data: owners, functional currencies, tax rates.
 
 >>> group = parse_entities('''
 ... currency: CNY
@@ -34,7 +34,7 @@ _share = rate_of(0, PPM)
 
 
 class Role(Enum):
-    """What a company does in the group."""
+    """The role of a company in the group."""
 
     PARENT = "parent"
     PLATFORM = "platform"
@@ -52,7 +52,7 @@ class Entity:
     name: str
     role: Role
     currency: Currency
-    """The currency it works in; its books are kept in it."""
+    """Its functional currency; its books are kept in it."""
     owner: int = 0
     share_ppm: int = PPM
     """Held by its owner in the group; the rest is non-controlling interests."""

@@ -1,4 +1,4 @@
-"""Entries written as lines: opening balances, people's own entries, acquisitions, money changed."""
+"""Entries that state their lines: opening balances, manual entries, acquisitions, conversions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from usance.books.group.rules import GroupRule, group_rules_of
 
 
 def entry_lines(facts: Iterable[GroupFact], poster: Poster) -> Iterator[Line]:
-    """The lines of every fact that says its entry itself."""
+    """The lines of every fact that states its own entry."""
     for each in facts:
         if each.kind in (GroupFactKind.OPENING_BALANCE, GroupFactKind.MANUAL_ENTRY):
             yield from _written(each, poster)
@@ -24,7 +24,7 @@ def entry_lines(facts: Iterable[GroupFact], poster: Poster) -> Iterator[Line]:
 
 
 def unbalanced(fact: GroupFact) -> dict[tuple[int, Currency], int]:
-    """By entity and currency, what an entry's lines lack to sum to zero."""
+    """The sum of an entry's lines by entity and currency, unless it is zero."""
     sums: dict[tuple[int, Currency], int] = {}
     for line in fact.detail["lines"]:
         key = line.entity or fact.entity, line.currency

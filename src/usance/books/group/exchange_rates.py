@@ -1,7 +1,7 @@
-"""Rates of exchange as facts of the group: on a day, over a period, between any two currencies.
+"""Exchange rates as facts of the group: on a day, over a period, between any two currencies.
 
-A rate is what one unit of a currency is worth in the currency the group reports in, from its day
-until the next one.
+A rate is the price of one unit of a currency in the reporting currency, from its day until the
+next one.
 
 >>> from datetime import UTC, datetime
 >>> from usance.books.group.facts import fact
@@ -62,7 +62,7 @@ class Rates:
         )
 
     def at(self, currency: Currency, day: date) -> Fraction:
-        """What a minor unit is worth on a day."""
+        """The price of a minor unit on a day, in minor units of the reporting currency."""
         if currency is self.reporting:
             return Fraction(1)
         position = bisect_right(self.days.get(currency, ()), day) - 1

@@ -1,4 +1,4 @@
-"""What a fact of the group can state: a closed list whose numbers never change once given.
+"""Kinds of facts of the group: a closed list whose numbers never change once given.
 
 >>> from usance.base.codes import parse
 >>> parse(GroupFactKind, "funding_raised"), int(GroupFactKind.FUNDING_RAISED)
@@ -11,7 +11,7 @@ from usance.base.codes import Code
 
 
 class GroupFactKind(Code):
-    """Everything that is not about one loan."""
+    """Events that are not about one loan."""
 
     # Where the books begin, and what people write themselves.
     OPENING_BALANCE = 1

@@ -1,4 +1,4 @@
-"""What each kind of fact must say: its amount, its quantity, its party, and the keys of its detail.
+"""The schema of each kind of fact: amount, quantity, party, and the keys of its detail.
 
 >>> from usance.books.group.fact_kinds import GroupFactKind
 >>> sorted(FACT_SCHEMAS[GroupFactKind.FUNDING_REPAID].keys)
@@ -24,7 +24,7 @@ from usance.capital.dividends import Market
 
 
 class AmountSign(Enum):
-    """What an amount may be."""
+    """The amounts a kind of fact allows."""
 
     NONE = "none"
     ABOVE = "above zero"
@@ -43,7 +43,7 @@ class DetailKey:
 
 @dataclass(frozen=True, slots=True)
 class FactSchema:
-    """What a kind of fact states."""
+    """The schema of a kind of fact."""
 
     amount: AmountSign = AmountSign.ABOVE
     has_quantity: bool = False

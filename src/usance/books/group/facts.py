@@ -1,4 +1,4 @@
-"""Facts of the group: what was stated, when it is true, when it was known.
+"""Facts of the group: stated events with an effective day and a booking time.
 
 >>> from datetime import UTC
 >>> known = datetime(2024, 1, 2, tzinfo=UTC)
@@ -35,7 +35,7 @@ from usance.books.group.fact_schemas import FACT_SCHEMAS, AmountSign
 
 @dataclass(frozen=True, slots=True)
 class GroupFact:
-    """One fact; `detail` holds what its kind asks for, read and checked."""
+    """One fact; `detail` holds the keys of its kind, read and checked."""
 
     fact_id: int
     entity: int
@@ -52,7 +52,7 @@ class GroupFact:
 
     @property
     def where(self) -> str:
-        """How messages name it."""
+        """Its name in messages."""
         return f"group fact {self.fact_id}"
 
 
@@ -61,7 +61,7 @@ def fact(
     amount_minor: int = 0, *, currency: Currency = Currency.CNY, party: int = 0,
     quantity: int = 0, **detail: Any,
 ) -> GroupFact:  # fmt: skip
-    """A fact from plain values, or everything that is wrong with it."""
+    """A fact from plain values; raises every problem with it."""
     problems: list[UsanceError] = []
     where = f"group fact {fact_id}"
     found = fact_from_fields(
@@ -77,7 +77,7 @@ def fact_from_fields(
     currency: Currency, amount_minor: int, party: int, quantity: int, given: Fields,
     raw: Mapping[str, Any],
 ) -> GroupFact:  # fmt: skip
-    """A fact whose detail is read from fields; what is wrong is kept there."""
+    """A fact whose detail is read from fields, which collect the problems."""
     form = FACT_SCHEMAS[kind]
     detail = {}
     for name, key in form.keys.items():
@@ -106,7 +106,7 @@ def fact_from_fields(
 
 
 def visible_facts(facts: Iterable[GroupFact], day: date, known_at: datetime) -> list[GroupFact]:
-    """The facts true by a day and known at a moment, by number, without those reversed."""
+    """Facts effective by a day and booked by a moment, by number, without reversed ones."""
     seen = [each for each in facts if each.effective_on <= day and each.booked_at <= known_at]
     gone = {each.detail["fact"] for each in seen if each.kind is GroupFactKind.REVERSED}
     kept = [each for each in seen if each.kind is not GroupFactKind.REVERSED]
@@ -114,7 +114,7 @@ def visible_facts(facts: Iterable[GroupFact], day: date, known_at: datetime) -> 
 
 
 def facts_of_table(table: pa.Table) -> list[GroupFact]:
-    """The facts of a `group_facts` table, or everything that is wrong with them."""
+    """Facts of a `group_facts` table; raises every problem with them."""
     problems: list[UsanceError] = []
     facts = [found for row in table.to_pylist() if (found := _of_row(row, problems))]
     raise_all(problems, where="group_facts")

@@ -1,7 +1,7 @@
-"""Money borrowed: what a deal owes on any day, and the interest it has cost by then.
+"""Borrowings: the principal of a deal on any day, and its interest to date.
 
-Interest runs on what is owed from the value date of each raising and repayment; a day's value date
-is the day itself unless the fact says otherwise. It is cumulative and rounded once.
+Interest runs on principal from the value date of each drawing and repayment, which is the day of
+the fact unless it says otherwise. It is cumulative and rounded once.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Deal:
 
     raised: GroupFact
     changes: tuple[tuple[date, int], ...]
-    """Value dates with what is owed more or less."""
+    """Value dates with the change of principal."""
 
     @property
     def first(self) -> date:
@@ -35,11 +35,11 @@ class Deal:
         return min(on for on, _ in self.changes)
 
     def owed(self, day: date) -> int:
-        """What is owed at the end of a day, interest apart."""
+        """The principal at the end of a day."""
         return sum(minor for on, minor in self.changes if on <= day)
 
     def interest(self, day: date) -> int:
-        """The interest it has cost by a day."""
+        """The interest to date."""
         days = sorted({on for on, _ in self.changes if on < day})
         rule, cost = self.raised.detail["day_count"], Fraction(0)
         for start, end in pairwise([*days, day]):
@@ -69,7 +69,7 @@ _SIGNS = {GroupFactKind.FUNDING_RAISED: 1, GroupFactKind.FUNDING_REPAID: -1}
 
 
 def cash_of(raised: GroupFact) -> str:
-    """The account a deal is paid into and out of: a trust's money is restricted."""
+    """The cash account of a deal: the cash of a trust is restricted."""
     by_lender = "cash" if raised.detail["lender"] == "short_term_loans" else "restricted_cash"
     return str(raised.detail["cash"] or by_lender)
 
@@ -92,7 +92,7 @@ def funding_amounts(facts: Iterable[GroupFact], entities: Entities, day: date) -
 def accruals(
     first: date, so_far: Callable[[date], int], day: date, *, foreign: bool
 ) -> Iterator[tuple[date, int]]:
-    """What has come about by a day; in a foreign currency by month, since each has its own rate."""
+    """An accrual to date; in a foreign currency by month, since each has its own rate."""
     if not foreign:
         yield day, so_far(day)
         return

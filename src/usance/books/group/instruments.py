@@ -47,13 +47,13 @@ PAYMENTS: Mapping[GroupFactKind, GroupFactKind] = {
     GroupFactKind.NOTES_PAID: GroupFactKind.NOTES_ISSUED,
     GroupFactKind.BOND_PAID: GroupFactKind.BOND_BOUGHT,
 }
-"""Money that changed hands later, and the kind of what it belongs to."""
+"""Kinds of payments, each with the kind that began its instrument."""
 _NAMES = {GroupFactKind.NOTES_ISSUED: "notes", GroupFactKind.BOND_BOUGHT: "bond"}
 
 
 @dataclass(frozen=True, slots=True)
 class Instrument:
-    """One of them: how it began, its table, and what was paid on it since."""
+    """Notes or a bond: the fact that began it, its amortisation table, its payments."""
 
     began: GroupFact
     coupon_minor: int
@@ -62,7 +62,7 @@ class Instrument:
 
     @classmethod
     def of(cls, began: GroupFact, paid: Sequence[GroupFact] = ()) -> Instrument:
-        """The instrument of a fact; an issuer's costs lower what it was carried at."""
+        """The instrument of a fact; an issuer's costs lower the initial carrying amount."""
         said = began.detail
         costs = -said["costs"] if began.kind is GroupFactKind.NOTES_ISSUED else said["costs"]
         cost = acquisition_cost(began.amount_minor, costs)
@@ -71,38 +71,40 @@ class Instrument:
         return cls(began, coupon, held, tuple(paid))
 
     @property
-    def ended(self) -> GroupFact | None:
-        """The payment that ended it before its time, if one did."""
+    def early_redemption(self) -> GroupFact | None:
+        """The payment that redeemed it early, if one did."""
         early = (each for each in self.paid if each.detail["as"] is PaymentPurpose.WHOLE)
         return next(early, None)
 
     def coupons(self, day: date) -> int:
-        """What its coupons have come to by a day."""
-        return _whole(self._by(day, [Fraction(self.coupon_minor)] * len(self.held.table)))
+        """Coupons accrued to date."""
+        return _whole(self._accrued(day, [Fraction(self.coupon_minor)] * len(self.held.table)))
 
     def amortised(self, day: date) -> int:
-        """What was spread by a day of everything beyond the coupons."""
+        """Discount (or premium, below zero) and costs amortised to date."""
         at_start = discount_at_issue(self.began.detail["face"], self.held.cost)
         return _whole(at_start - self._discount(day))
 
-    def met(self, day: date, what: PaymentPurpose = PaymentPurpose.COUPON) -> int:
-        """What was paid by a day for its coupons, or for something else."""
+    def paid_by(self, day: date, what: PaymentPurpose = PaymentPurpose.COUPON) -> int:
+        """Payments to date for one purpose."""
         own = [each for each in self.paid if each.detail["as"] is what]
         return sum(each.amount_minor for each in own if each.effective_on <= day)
 
-    def owed(self, day: date) -> int:
-        """What stands in the books at the end of a day, with the coupon that has accrued."""
-        paid = sum(self.met(day, what) for what in PaymentPurpose)
+    def carrying_amount(self, day: date) -> int:
+        """The carrying amount at the end of a day, with the accrued coupon."""
+        paid = sum(self.paid_by(day, what) for what in PaymentPurpose)
         return int(self.held.cost) + self.coupons(day) + self.amortised(day) - paid
 
     def _discount(self, day: date) -> Fraction:
-        """What is still to be spread: the face less what the instrument is carried at."""
+        """The discount not yet amortised: face less carrying amount."""
         beyond = [period.interest - self.coupon_minor for period in self.held.table]
-        return discount_at_issue(self.began.detail["face"], self.held.cost + self._by(day, beyond))
+        return discount_at_issue(
+            self.began.detail["face"], self.held.cost + self._accrued(day, beyond)
+        )
 
-    def _by(self, day: date, periods: Sequence[Fraction]) -> Fraction:
-        """What periods have brought by a day, each evenly; nothing comes after an early end."""
-        until = min(day, self.ended.effective_on) if self.ended else day
+    def _accrued(self, day: date, periods: Sequence[Fraction]) -> Fraction:
+        """Amounts of periods accrued to date, by days; nothing accrues after a redemption."""
+        until = min(day, self.early_redemption.effective_on) if self.early_redemption else day
         days = pairwise([self.began.effective_on, *self.began.detail["days"]])
         total = Fraction(0)
         for (start, end), whole in zip(days, periods, strict=True):
@@ -134,7 +136,7 @@ def instruments(facts: Iterable[GroupFact]) -> dict[tuple[GroupFactKind, str], I
 def instrument_amounts(
     facts: Iterable[GroupFact], entities: Entities, day: date
 ) -> Iterator[Amount]:
-    """Issued or bought, costs, coupons, what is spread, payments, and the gain of an early end."""
+    """Issue or purchase, costs, coupons, amortisation, payments, and the gain of a redemption."""
     for (kind, _), each in instruments(facts).items():
         name, began, on = _NAMES[kind], each.began, each.began.effective_on
         accounts = _accounts(began)
@@ -148,18 +150,20 @@ def instrument_amounts(
         for payment in each.paid:
             paid_on = payment.effective_on
             yield Amount(payment.kind.label, payment, payment.amount_minor, paid_on, accounts)
-        if each.ended:
-            yield from _ended(name, each, each.ended, accounts)
+        if each.early_redemption:
+            yield from _redeemed(name, each, each.early_redemption, accounts)
 
 
-def _ended(
+def _redeemed(
     name: str, held: Instrument, last: GroupFact, accounts: Mapping[str, str]
 ) -> Iterator[Amount]:
-    """An early end leaves nothing: coupons not paid are part of the price, the rest is a result."""
+    """Early redemption: unpaid coupons are part of the price, the rest is a gain or loss."""
     on = last.effective_on
     if last.kind is GroupFactKind.NOTES_PAID:
-        yield Amount("notes_coupon_left", last, held.coupons(on) - held.met(on), on, accounts)
-    yield Amount(f"{name}_left", last, held.owed(on), on, accounts)
+        yield Amount(
+            "notes_coupon_redeemed", last, held.coupons(on) - held.paid_by(on), on, accounts
+        )
+    yield Amount(f"{name}_redeemed", last, held.carrying_amount(on), on, accounts)
 
 
 def _accounts(began: GroupFact) -> dict[str, str]:

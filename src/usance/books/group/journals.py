@@ -14,7 +14,7 @@ from usance.books.statements.ledger import Ledger
 
 
 def group_postings(lines: GroupLines, head: CloseHead, activity: I64) -> pa.Table:
-    """The postings of what moved in the group, each dated when it is true.
+    """The postings of movements in the group, each on its effective day.
 
     Opening balances, equity and holdings within the group are translated at the rate of that day.
     """

@@ -1,9 +1,9 @@
 """Lines of the group as columns: cumulative, debit positive, zero for each rule, fact and entity.
 
-What a fact means is an `Amount`; a rule turns it into lines. Where the two sides stand in different
-entities, balances within the group join them. Where a fact's currency is not that of the entity,
-money, claims and debts stay in it, everything else is converted at the rate of the day, and the
-exchange position takes the counter-values, so that each currency sums to zero by itself.
+A fact gives rise to `Amount`s; a rule turns an amount into lines. If its two sides are in different
+entities, intercompany balances join them. If a fact's currency is not that of the entity, monetary
+items stay in it, everything else is converted at the rate of the day, and the exchange position
+takes the counter-values, so that each currency sums to zero by itself.
 """
 
 from __future__ import annotations
@@ -30,28 +30,28 @@ AT_HISTORICAL_RATE = frozenset({
     "prepaid", "property", "land_use_rights", "intangibles", "goodwill", "subsidiaries",
     "group_dividends",
 })  # fmt: skip
-"""Accounts of the balance sheet that keep the rate of their day; the others are worth today's."""
+"""Non-monetary assets, and the dividends they pay: they keep the rate of their day."""
 
 
 def at_historical_rate(account: Account) -> bool:
-    """Whether an account keeps the rate of the day of an entry."""
+    """True for a non-monetary account: it keeps the rate of the day of an entry."""
     sheet = account.kind in (AccountKind.ASSET, AccountKind.LIABILITY)
     return not sheet or account.name in AT_HISTORICAL_RATE
 
 
 @dataclass(frozen=True, slots=True)
 class Amount:
-    """A cumulative amount that a fact gives rise to, and what the fact names for its rules."""
+    """A cumulative amount of a fact, with the accounts and entities it names for the rules."""
 
     name: str
     fact: GroupFact
     minor: int
     day: date
-    """Whose rate of exchange it takes."""
+    """The day of its exchange rate."""
     accounts: Mapping[str, str] = field(default_factory=dict)
     places: Mapping[str, int] = field(default_factory=dict)
     in_currency: Currency | None = None
-    """Where it is not the fact's own."""
+    """Its currency, if not the fact's."""
 
     @property
     def currency(self) -> Currency:
@@ -110,7 +110,7 @@ class GroupLines:
         return GroupLines.of([*self, *other])
 
     def __sub__(self, before: GroupLines) -> GroupLines:
-        """What moved since: amounts that grow with time are dated when they were last counted."""
+        """Movements since an earlier day; accruals are dated when they were last counted."""
         days: dict[Line, int] = {}
         moved = [*self, *(line._replace(amount=-line.amount) for line in before)]
         for line in moved:

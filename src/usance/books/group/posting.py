@@ -1,4 +1,4 @@
-"""What the group's facts make of its books by a day: cumulative lines, in one pass.
+"""Posting of the group's facts: their cumulative lines by a day, in one pass.
 
 >>> from datetime import UTC
 >>> from usance.books.chart import load_chart
@@ -58,7 +58,7 @@ _COMPUTED = frozenset(
         GroupFactKind.DIVIDEND_DECLARED,
     }
 )
-"""Kinds whose own amount is not simply what the fact says."""
+"""Kinds whose amount is computed, not the one the fact states."""
 
 
 def group_lines(
@@ -67,7 +67,7 @@ def group_lines(
 ) -> GroupLines:  # fmt: skip
     """The cumulative lines of every fact true by a day and known at a moment.
 
-    `of_loans` are fees of institutions that loans tell: posted with them, provided for here.
+    `of_loans` are fees of institutions from loans: posted with the loans, provided for here.
     """
     seen = visible_facts(facts, day, known_at)
     raise_all(fact_problems(seen, entities), where="group facts")
@@ -100,7 +100,7 @@ def _is_plain(fact: GroupFact) -> bool:
 
 
 def _plain(fact: GroupFact) -> Amount:
-    """An amount that is what the fact says; the detail's accounts and entities are those named."""
+    """The amount a fact states, with the accounts and entities its detail names."""
     said = {key: value for key, value in fact.detail.items() if value is not None}
     accounts = {key: value for key, value in said.items() if isinstance(value, str)}
     places = {key: value for key, value in said.items() if isinstance(value, int)}
@@ -111,11 +111,11 @@ def _plain(fact: GroupFact) -> Amount:
 
 
 def _exchange_results(lines: Sequence[Line], poster: Poster, day: date) -> Iterator[Line]:
-    """What positions in foreign currencies gained or lost: today's worth less what was booked.
+    """Exchange gains and losses: the value of foreign positions today less their booked value.
 
-    The exchange position of an entity holds, in its own currency, what its foreign balances were
-    worth when they came about. Its difference to what they are worth today is the result; after
-    it the position equals that worth again.
+    The exchange position of an entity holds, in its own currency, the value of its foreign balances
+    when they were booked. Its difference to their value today is the result; after it the position
+    equals that value again.
     """
     chart = poster.chart
     position, result = chart["exchange_position"], chart["exchange_result"]

@@ -1,4 +1,4 @@
-"""Readers of what the details of group facts are made of: accounts, prices, lines, tranches.
+"""Readers of the keys in details of group facts: accounts, prices, entry lines, tranches.
 
 >>> price("8.6525", "fair_value")
 Decimal('8.6525')
@@ -38,7 +38,7 @@ _RATIO = re.compile(r"[0-9]{1,9}/[1-9][0-9]{0,8}")
 
 
 class CostDriver(Enum):
-    """What a cost is counted by."""
+    """The driver of a cost: the event or amount it is charged by."""
 
     PROVIDER_FEE = "provider_fee"
     BUREAU_FEE = "bureau_fee"
@@ -47,12 +47,12 @@ class CostDriver(Enum):
 
 
 class PaymentPurpose(Enum):
-    """What a payment on notes or a bond is for."""
+    """The purpose of a payment on notes or a bond."""
 
     COUPON = "coupon"
     FACE = "face"
     WHOLE = "whole"
-    """It ends before its time: everything that stands in the books leaves for this amount."""
+    """Early redemption: the whole carrying amount is derecognised for this payment."""
 
 
 cost_driver = one_of(CostDriver)
@@ -61,7 +61,7 @@ tag = one_of(IfrsAdjustment)
 
 @dataclass(frozen=True, slots=True)
 class EntryLine:
-    """One line of an entry people write: debit positive."""
+    """One line of a manual entry: debit positive."""
 
     account: str
     minor: int
@@ -174,13 +174,13 @@ def amounts_of(code: str) -> Reader[tuple[int, ...]]:
 
 
 def functions(given: Any, where: str) -> tuple[tuple[CostFunction, int], ...]:
-    """Which share of a cost each function bears."""
+    """The share of a cost by function."""
     if not isinstance(given, dict) or not given:
         fix = "Write general_and_administrative: 100%"
         raise DocumentError("is no list of functions with shares", where=where, fix=fix)
     read = one_of(CostFunction)
     borne = {read(name, where): _share(share, where) for name, share in given.items()}
-    # In the order of the list: who gets the odd cent must not depend on how it was written.
+    # In the order of the list: the odd cent must not depend on the order in the document.
     return tuple((each, borne[each]) for each in CostFunction if each in borne)
 
 
@@ -197,7 +197,7 @@ def _ratio(given: Any, where: str) -> Fraction:
 
 
 def passed_through(given: Any, where: str) -> Any:
-    """What another room has already read; kept as it is."""
+    """A value that another package has already read; kept as it is."""
     del where
     return given
 

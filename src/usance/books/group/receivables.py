@@ -1,10 +1,9 @@
-"""Fees that institutions owe, by age, and what is expected to be lost of them.
+"""Fees receivable from institutions, by age, and their allowance.
 
-Receipts and write-offs meet the oldest invoice first. Fees that loans tell have no invoice among
-the facts: what loans added by a close is as old as that close, and what institutions pay beyond
-the invoices stated meets it. The loss rates by age follow from the fees
-of an entity that have run their course, where it states them (`fees_history`); else they are the
-provision matrix of the day (`losses.receivable_matrix`).
+Receipts and write-offs settle the oldest invoice first. Fees from loans have no invoice among the
+facts: they are as old as the close that added them, and are settled by payments beyond the stated
+invoices. Loss rates by age come from an entity's settled fees, if it states them (`fees_history`);
+otherwise from the provision matrix of the day (`losses.receivable_matrix`).
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ Debtor = tuple[int, int, Currency]
 
 
 class LoanFees(NamedTuple):
-    """What loans added in a close to the fees that institutions owe an entity for them."""
+    """Fees from loans: added in a close to the receivables of an entity."""
 
     entity: int
     currency: Currency
@@ -43,7 +42,7 @@ class LoanFees(NamedTuple):
 
 
 def unpaid(facts: Iterable[GroupFact], day: date) -> dict[Debtor, list[tuple[int, int]]]:
-    """By debtor, what is unpaid of each invoice with its days past due, the oldest first."""
+    """By debtor, the unpaid part of each invoice with its days past due, the oldest first."""
     given = list(facts)
     settled: dict[Debtor, int] = {}
     for each in given:
@@ -63,7 +62,7 @@ def unpaid(facts: Iterable[GroupFact], day: date) -> dict[Debtor, list[tuple[int
 def unpaid_of_loans(
     facts: Iterable[GroupFact], told: Iterable[LoanFees], day: date
 ) -> list[tuple[int, int]]:
-    """What is unpaid of fees that loans tell an entity, with its age; referrals until invoiced."""
+    """Unpaid fees from loans with their age; referral fees until they are invoiced."""
     given, seen = list(facts), [each for each in told if each.on <= day]
     beyond: dict[Debtor, int] = {}
     for each in given:
@@ -107,7 +106,7 @@ def loss_rates_ppb(parameters: Parameters, day: date) -> tuple[int, ...]:
 def receivable_amounts(
     facts: Iterable[GroupFact], parameters: Parameters, day: date, of_loans: Sequence[LoanFees] = ()
 ) -> Iterator[Amount]:
-    """Tax in fees for use, and the provision: the allowance and what was written off against it."""
+    """VAT in usage fees, and the provision: the allowance plus the write-offs against it."""
     given = list(facts)
     for each in given:
         if each.kind is GroupFactKind.USAGE_DELIVERED:

@@ -1,4 +1,4 @@
-"""Posting rules of the group as data: which accounts a cumulative amount of the group moves.
+"""Posting rules of the group as data: the accounts that a cumulative amount moves.
 
 >>> rule = next(rule for rule in load_group_rules() if rule.amount == "funding_interest")
 >>> rule.number, rule.debit, rule.credit
@@ -77,7 +77,7 @@ def group_rules_of(amount: str) -> tuple[GroupRule, ...]:
 
 @cache
 def activities() -> Mapping[int, Activity]:
-    """What the cash-flow statement calls the cash of every rule, of loans and of the group."""
+    """The cash-flow activity of every rule, of loans and of the group."""
     loans = {rule.number: rule.activity for rule in load_rules()}
     return loans | {rule.number: rule.activity for rule in load_group_rules()}
 

@@ -1,7 +1,7 @@
 """The company's own shares from facts of the group: register, awards, dividends, and their cost.
 
-What they cost is computed by `usance.capital`; here facts become its terms, and its answers
-amounts to post.
+Costs are computed by `usance.capital`; here facts become its terms, and its results amounts to
+post.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _SHARES = {
 def register_of(
     facts: Iterable[GroupFact], paid: Callable[[GroupFact], int] | None = None
 ) -> Register:
-    """The share register that facts make; `paid` says what was paid if not the facts' amounts."""
+    """The share register of the facts; `paid` gives the price, by default a fact's amount."""
     changes: list[ShareChange] = []
     for each in facts:
         if each.kind in _SHARES:
@@ -65,7 +65,7 @@ def register_of(
 
 
 def holdings_of(facts: Iterable[GroupFact]) -> dict[str, tuple[GroupFact, Holding]]:
-    """Every award by name, with what became of it and is expected of it."""
+    """Every award by name, with its changes and vesting estimates."""
     given = list(facts)
     changes: dict[str, list[UnitChange]] = {}
     estimates: dict[str, list[Estimate]] = {}
@@ -95,7 +95,7 @@ def share_amounts(facts: Iterable[GroupFact], poster: Poster, day: date) -> Iter
     given = list(facts)
     register = register_of(given)
     for granted, held in holdings_of(given).values():
-        yield from _pay(granted, held, day)
+        yield from _compensation(granted, held, day)
     for each in given:
         if _leaves_treasury(each):
             own, cost = poster.entities[each.entity].currency, _cost_of(each, given, poster)
@@ -106,7 +106,7 @@ def share_amounts(facts: Iterable[GroupFact], poster: Poster, day: date) -> Iter
 
 
 def declared_minor(fact: GroupFact, register: Register, day: date) -> int:
-    """What a dividend comes to: as stated, or else so much for every share outstanding."""
+    """The amount of a dividend: as stated, or per share times shares outstanding."""
     if fact.amount_minor:
         return fact.amount_minor
     recorded = fact.detail["record_on"] or fact.effective_on
@@ -121,7 +121,7 @@ def declared_minor(fact: GroupFact, register: Register, day: date) -> int:
 def facts_of_capital(
     stated: Iterable[CapitalFact], first_id: int, booked_at: datetime
 ) -> list[GroupFact]:
-    """What `capital` states as facts of the group, numbered from `first_id`."""
+    """Facts of `capital` as facts of the group, numbered from `first_id`."""
     return [
         fact(
             first_id + n,
@@ -138,8 +138,8 @@ def facts_of_capital(
     ]
 
 
-def _pay(granted: GroupFact, held: Holding, day: date) -> Iterator[Amount]:
-    """Cost by function; its value was fixed at the grant, and so was its rate of exchange."""
+def _compensation(granted: GroupFact, held: Holding, day: date) -> Iterator[Amount]:
+    """Cost by function; fair value and exchange rate are those of the grant date."""
     weights = [ppm for _, ppm in held.grant.functions_ppm]
     ours = split(cost_minor(held, US_GAAP, day), weights)
     theirs = split(cost_minor(held, IFRS, day), weights)
@@ -150,7 +150,7 @@ def _pay(granted: GroupFact, held: Holding, day: date) -> Iterator[Amount]:
 
 
 def _cost_of(left: GroupFact, facts: list[GroupFact], poster: Poster) -> int:
-    """What the shares had cost: the treasury without this fact, less the treasury with it."""
+    """The cost of shares leaving treasury: treasury without this fact, less treasury with it."""
     on = left.effective_on
     place = on, left.fact_id
     earlier = [
@@ -164,7 +164,7 @@ def _cost_of(left: GroupFact, facts: list[GroupFact], poster: Poster) -> int:
 
 
 def _leaves_treasury(fact: GroupFact) -> bool:
-    """Whether shares bought back are cancelled, sold again or handed over for awards."""
+    """True if treasury shares are retired, reissued or delivered for awards."""
     if fact.kind is GroupFactKind.UNITS_CHANGED:
         handed_over = fact.detail["change"] in (UnitKind.VESTED, UnitKind.EXERCISED)
         return handed_over and fact.detail["source"] is Source.TREASURY
@@ -172,7 +172,7 @@ def _leaves_treasury(fact: GroupFact) -> bool:
 
 
 def _expected(fact: GroupFact) -> tuple[Fraction, ...]:
-    """What is expected to vest: as stated, or all but those who will leave."""
+    """The share expected to vest: as stated, or all but the expected leavers."""
     leavers = Fraction(100 * (fact.detail["leavers"] or 0), MILLION)
     return fact.detail["shares"] or (retained_share(leavers),)
 

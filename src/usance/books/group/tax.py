@@ -1,8 +1,8 @@
-"""Tax on income: what is due now, what is due later, and why the rate is what it is.
+"""Income tax: current, deferred, and the reconciliation of the effective rate.
 
-Deferred tax is the rate times what the books and the tax office count at different times (which
-accounts those are is data). Current tax is the rate times profit, plus what is never deductible,
-less the change of those differences; it is cumulative within the year and rounded once.
+Deferred tax is the rate times temporary differences (their accounts are data, `tax.yaml`). Current
+tax is the rate times profit plus permanent differences, less the change of temporary ones; it is
+cumulative within the year and rounded once.
 
 >>> balances = {"financial_allowance": -38_16, "contract_allowance": -12_02, "contingent": -360_00}
 >>> deferred(balances, 250_000).asset_minor
@@ -28,12 +28,12 @@ from usance.books.group.readers import account_of
 
 SHIPPED = Path(__file__).resolve().parents[1] / "data" / "tax.yaml"
 Balances = Mapping[str, int]
-"""A trial balance: what each account holds, debit positive, in the entity's own currency."""
+"""A trial balance: amounts by account, debit positive, in the entity's own currency."""
 _NOT_BEFORE_TAX = frozenset({"income_tax", "deferred_tax", "non_controlling_income"})
 
 
 class Differences(NamedTuple):
-    """Accounts that the tax office counts at another time."""
+    """Accounts with temporary differences."""
 
     deductible: tuple[str, ...]
     taxable: tuple[str, ...]
@@ -41,7 +41,7 @@ class Differences(NamedTuple):
 
 @cache
 def load_differences(path: Path = SHIPPED) -> Differences:
-    """Read which accounts give rise to deferred tax."""
+    """Read the accounts that give rise to deferred tax."""
     content = read_text(path)
     problems: list[UsanceError] = []
     places = document_places(path.name, lambda: content)
@@ -65,7 +65,7 @@ class Deferred(NamedTuple):
 
 
 def temporary_differences(balances: Balances) -> int:
-    """What is taxable later on balance: taxable less deductible differences."""
+    """Taxable less deductible temporary differences."""
     listed = load_differences()
     return sum(balances.get(name, 0) for name in (*listed.taxable, *listed.deductible))
 
@@ -81,7 +81,7 @@ def deferred(balances: Balances, tax_ppm: int) -> Deferred:
 
 
 def profit_before_tax(balances: Balances) -> int:
-    """What a trial balance shows as earned before tax."""
+    """Profit before tax of a trial balance."""
     chart = load_chart()
     return -sum(
         minor
@@ -101,7 +101,7 @@ class TaxYear:
     opening: Balances = field(default_factory=dict)
     """As the books began; deferred tax that was there then is taken as given."""
     permanent_minor: int = 0
-    """Costs of the year that are never deductible, less income that is never taxed."""
+    """Permanent differences of the year: non-deductible costs less tax-exempt income."""
     permanent_before_minor: int = 0
     """The same of all years before."""
     current_before_minor: int = 0
@@ -114,7 +114,7 @@ class TaxYear:
 
     @property
     def current(self) -> int:
-        """Current tax of the year so far: what is due on all years less what was on those before.
+        """Current tax of the year to date: cumulative tax less that of the years before.
 
         Taking the difference of two cumulative amounts keeps cents from drifting over the years.
         """
@@ -148,18 +148,18 @@ class TaxYear:
 
 
 def _undistributed(balances: Balances) -> int:
-    """Profits that were not paid out, before the tax that is computed here."""
+    """Undistributed profits, before the tax that is computed here."""
     paid = ("income_tax", "retained_earnings", "group_dividends")
     return profit_before_tax(balances) - sum(balances.get(name, 0) for name in paid)
 
 
 def _withholding_tax(kept_minor: int, entity: Entity) -> int:
-    """Tax on profits that will be paid out to the owner."""
+    """Withholding tax on profits to be distributed to the owner."""
     return _tax(max(kept_minor, 0), entity.withholding_ppm)
 
 
 class ReconciliationStep(NamedTuple):
-    """A step from the tax one would expect to the tax there is."""
+    """A step from tax at the standard rate to the tax expense."""
 
     name: str
     minor: int
@@ -171,7 +171,7 @@ def rate_reconciliation(
 ) -> list[ReconciliationStep]:  # fmt: skip
     """From profit at the standard rate to the tax expense of the year; the last is the total.
 
-    `worth` says what an amount in an entity's own currency is in the group's.
+    `worth` converts an amount from an entity's own currency to the group's.
     """
     earned = [(year.entity, worth(year.profit, year.entity.currency),
                worth(year.permanent_minor, year.entity.currency)) for year in years]  # fmt: skip

@@ -1,4 +1,4 @@
-"""What an estimate assumes on a day: dated parameters, and the curves and scenarios of a policy.
+"""Assumptions of an estimate on a day: dated parameters, curves and scenarios of a policy.
 
 >>> from usance.base.parameters import Parameters
 >>> given = Assumptions.at(Parameters.load(), date(2024, 6, 30))
@@ -25,14 +25,14 @@ from usance.books.losses.macro import Drivers, Scenario, macro_factors, scenario
 
 
 class Claim(Code):
-    """What a default is: a payout to the institution, or a charge-off of our own loan."""
+    """The event of default: a payout to the institution, or a charge-off of our own loan."""
 
     PAYOUT = 0
     CHARGE_OFF = 1
 
 
 class Framework(Code):
-    """Whose expectation it is."""
+    """The accounting framework of an estimate."""
 
     US_GAAP = 0
     IFRS = 1
@@ -40,7 +40,7 @@ class Framework(Code):
 
 @dataclass(frozen=True, slots=True)
 class PolicyCurve:
-    """A segment's own curve from a day on."""
+    """A curve that a policy sets for a segment from a day on."""
 
     framework: Framework
     claim: Claim
@@ -52,13 +52,13 @@ class PolicyCurve:
 
 @dataclass(frozen=True, slots=True)
 class Assumptions:
-    """Everything an estimate takes as given."""
+    """All assumptions of an estimate."""
 
     default_curves: tuple[Curve, ...]
     """By claim, the curve of a segment that has none of its own."""
     policy_curves: tuple[PolicyCurve, ...]
     recovery: tuple[Fraction, ...]
-    """By claim, the share of a defaulted amount that comes back in the end."""
+    """By claim, the share of a defaulted amount that is recovered in the end."""
     ifrs_multiple: tuple[Fraction, ...]
     """By claim, IFRS expectations over those of US GAAP."""
     interest: Fraction
@@ -129,7 +129,7 @@ class Assumptions:
         )
 
     def policy_curve(self, framework: Framework, claim: Claim, segment: int) -> Curve | None:
-        """The latest curve given for just this, if there is one."""
+        """The latest curve of the policy for a segment, if there is one."""
         wanted = (framework, claim, segment)
         fits = [
             each

@@ -35,7 +35,7 @@ Curve: TypeAlias = tuple[int, ...]
 
 
 def curve_problems(values: Sequence[tuple[int, str]]) -> list[UsanceError]:
-    """Every point (parts per billion, where it stands) outside 0 to 1 or below the one before."""
+    """Every point (parts per billion, place) outside 0 to 1 or below the one before."""
     problems: list[UsanceError] = []
     for value, where in values:
         if not 0 <= value <= PPB:
@@ -50,7 +50,7 @@ def curve_problems(values: Sequence[tuple[int, str]]) -> list[UsanceError]:
 
 
 def increments(curve: Curve) -> list[int]:
-    """What a curve adds month by month."""
+    """Monthly increments of a cumulative curve."""
     return [curve[0], *(after - before for before, after in pairwise(curve))]
 
 
@@ -60,7 +60,7 @@ def rate_at(curve: Curve, age: int) -> int:
 
 
 def development_factor(curve: Curve, seen: Fraction, age: int) -> Fraction:
-    """By how much the curve's later months are stretched for what has been seen at an age."""
+    """Benktander's factor on the curve's later months, given the rate observed at an age."""
     lifetime = curve[-1]
     if not lifetime:
         return Fraction(0)
@@ -68,7 +68,7 @@ def development_factor(curve: Curve, seen: Fraction, age: int) -> Fraction:
 
 
 def lifetime(curve: Curve, seen: Fraction, age: int) -> Fraction:
-    """A vintage's lifetime rate in parts per billion, by the curve and what has been seen of it.
+    """A vintage's lifetime rate in parts per billion, by the curve and its observed rate.
 
     >>> int(lifetime((0, 0, 10_000_000, 25_000_000, 40_000_000), Fraction(20, 1000), age=2))
     57500000
@@ -87,7 +87,7 @@ def observed_curve(
     """The average cumulative curve of the vintages, as far as enough of them reach.
 
     Each month is the defaults of the latest `window` vintages that have reached it over their
-    originated principal; ages that fewer than `minimum` have reached are not seen.
+    originated principal; ages that fewer than `minimum` have reached are left out.
     """
     seen: list[Fraction] = []
     total = Fraction(0)
@@ -104,7 +104,7 @@ def observed_curve(
 
 
 def completed_curve(prior: Curve, seen: Sequence[Fraction]) -> Curve:
-    """What was seen, and after it the prior curve's months, stretched by what was seen."""
+    """The observed curve, continued by the prior curve's months times the development factor."""
     if not seen:
         return prior
     last = len(seen) - 1

@@ -1,4 +1,4 @@
-"""What can be wrong with an estimate of credit losses.
+"""Errors of estimates of credit losses.
 
 InputError
 ├── CurveError         books.losses.curve         422

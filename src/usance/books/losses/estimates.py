@@ -1,4 +1,4 @@
-"""What an estimate found: rates by pool, the targets behind them, rows for the `estimates` table.
+"""Results of an estimate: rates by pool, their targets, rows of the `estimates` table.
 
 >>> made = Estimates(
 ...     1,
@@ -99,7 +99,7 @@ class Estimates:
     """By estimate, segment and cohort, the exact amount the rate stands for, in minor units."""
     details: tuple[Row, ...]
     notes: tuple[str, ...]
-    """What a reader should know: pools without exposure, caps, floors, segments without history."""
+    """Notes for a reader: pools without exposure, caps, floors, segments without history."""
 
     @property
     def by_pool(self) -> PoolRates:

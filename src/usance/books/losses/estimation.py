@@ -1,6 +1,6 @@
 """The estimate of a close: from a cohort triangle and exposures to a loss rate for every pool.
 
-Curves are drawn from the triangle and completed from given ones (`curves`), moved by the economy
+Curves are observed in the triangle and completed by prior ones (`curves`), adjusted for the economy
 (`macro`), applied to each pool (`pools`), floored per segment, overlaid (`overlays`), staged for
 IFRS (`stages`), and divided by the exposure. Each rate is rounded once, to parts per billion; a
 loan's allowance is that rate times its own exposure.
@@ -58,7 +58,7 @@ _FEES = {
 
 @dataclass(slots=True)
 class _Work:
-    """One close's estimate while it is made."""
+    """The state of an estimate in progress."""
 
     triangle: Triangle
     exposures: Exposures
@@ -198,7 +198,7 @@ def _outlook(work: _Work, segment: _Segment, framework: Framework) -> Outlook:
 
 
 def _fill(work: _Work, segment: _Segment, rates: np.ndarray) -> dict[str, list[Fraction]]:
-    """Every rate of a segment's pools, and the targets behind them."""
+    """Fill the rates of a segment's pools; returns their targets."""
     pools = _pools(work, segment, Framework.US_GAAP)
     _note_pools(work, segment, pools)
     targets: dict[str, list[Fraction]] = {}
@@ -229,7 +229,7 @@ def _pools(work: _Work, segment: _Segment, framework: Framework) -> list[Pool]:
 
 
 def _note_pools(work: _Work, segment: _Segment, pools: Sequence[Pool]) -> None:
-    """Rows and notes about the pools as they are before floor and overlay."""
+    """Add rows and notes about the pools, before floor and overlay."""
     for cohort, (vintage, pool) in enumerate(zip(segment.vintages, pools, strict=True)):
         if not vintage.originated_minor:
             continue

@@ -1,4 +1,4 @@
-"""The arithmetic of an expected loss, exact: each step of an estimate is one of these.
+"""Arithmetic of expected losses in exact fractions: each step of an estimate is one of these.
 
 >>> expected_loss(1_000_000, Decimal("0.005"), Decimal("0.25"))
 Fraction(1250, 1)
@@ -18,7 +18,7 @@ Number: TypeAlias = int | Decimal | Fraction
 
 
 def expected_loss(exposure: Number, pd: Number, lgd: Number = 1) -> Fraction:
-    """What is lost of an exposure: the chance of a default times the part lost then."""
+    """Exposure × probability of default × loss given default."""
     return Fraction(exposure) * Fraction(pd) * Fraction(lgd)
 
 
@@ -33,7 +33,7 @@ def loss_rate(loss: Number, exposure: Number, members: int = 1) -> Fraction:
 
 
 def adjusted_rate(history: Number, *adjustments: Number) -> Fraction:
-    """A rate of the past, moved by what is expected to be different.
+    """A historical rate plus forward-looking adjustments.
 
     >>> adjusted_rate(Decimal("0.015"), Decimal("0.001"), Decimal("0.0005"))
     Fraction(33, 2000)
@@ -42,7 +42,7 @@ def adjusted_rate(history: Number, *adjustments: Number) -> Fraction:
 
 
 def shortfall(base: Number, whole: Number, reached: Number) -> Fraction:
-    """What is still open of a base: a lifetime rate less the one to date, a coupon less a yield.
+    """The open part of a base: a lifetime rate less the one to date, a coupon less a yield.
 
     >>> shortfall(10_000, Decimal("0.10"), Decimal("0.06"))
     Fraction(400, 1)

@@ -1,4 +1,4 @@
-"""What is at risk at a close, by IFRS 9 stage, segment and vintage.
+"""Exposures at a close, by IFRS 9 stage, segment and vintage.
 
 >>> from usance.base.codes import FundingModel
 >>> at_risk = np.zeros((3, 1, 2), np.int64)
@@ -37,12 +37,12 @@ class Exposures:
     minor: NDArray[np.int64]
 
     def claim(self, segment: int) -> Claim:
-        """What a default of a segment (by its position) is."""
+        """The event of default of a segment (by its position)."""
         heavy = self.models[segment] == FundingModel.CAPITAL_HEAVY
         return Claim.PAYOUT if heavy else Claim.CHARGE_OFF
 
     def check(self, triangle: Triangle) -> None:
-        """Raise everything that does not fit the triangle."""
+        """Raise every exposure that does not fit the triangle."""
         wanted = (STAGES, len(triangle.segments), len(triangle.cohorts))
         if self.minor.shape != wanted or len(self.models) != wanted[1]:
             what = f"exposures are {self.minor.shape} and models {len(self.models)}"

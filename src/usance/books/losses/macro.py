@@ -1,4 +1,4 @@
-"""What the economy does to defaults: drivers by scenario, weighted, then back to the long run.
+"""Macroeconomic factors on defaults: weighted scenarios, then reversion to the long run.
 
 >>> drivers = Drivers(Decimal(1), Decimal("0.02"), Decimal("-6.5"), Decimal("0.86"))
 >>> calm = Scenario("calm", 600_000, cpi_ppm=(20_000,), collection_ppm=(860_000,))
@@ -23,7 +23,7 @@ from usance.books.losses.expectation import adjusted_rate
 
 @dataclass(frozen=True, slots=True)
 class Drivers:
-    """How strongly defaults follow a driver, and the driver's long-run mean."""
+    """Elasticities of defaults to the drivers, and the drivers' long-run means."""
 
     cpi_effect: Decimal
     """Relative change of defaults for a change of consumer prices by 1 (100 %)."""
@@ -44,7 +44,7 @@ class Scenario:
     where: str = ""
 
     def factor(self, drivers: Drivers, month: int) -> Fraction:
-        """By how much defaults of a month ahead (1, 2 …) differ from the long run."""
+        """The factor on defaults of a month ahead (1, 2 …), relative to the long run."""
         cpi = Fraction(_at(self.cpi_ppm, month), PPM) - Fraction(drivers.cpi_mean)
         collection = Fraction(_at(self.collection_ppm, month), PPM)
         collection -= Fraction(drivers.collection_mean)

@@ -1,4 +1,4 @@
-"""Overlays: what judgement adds to an estimate, with its reason, its approver and its end.
+"""Management overlays on an estimate, each with a reason, an approver and an end date.
 
 >>> extra = Overlay(
 ...     "contingent",
@@ -33,7 +33,7 @@ ESTIMATES = (
     "ifrs_loan_allowance",
     "ifrs_contingent",
 )
-"""What an overlay can be laid on."""
+"""Estimates that an overlay can adjust."""
 _RATES = ("receivable", "contract")
 """Fees have a loss rate and no target, so their overlays are factors."""
 

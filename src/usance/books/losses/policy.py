@@ -1,4 +1,4 @@
-"""A loss policy as people write it: curves, scenarios and overlays, problems with their lines.
+"""Documents of loss policies: curves, scenarios and overlays, problems with their lines.
 
 >>> text = '''
 ... scenarios:
@@ -35,7 +35,7 @@ MAX_SEGMENT = 2**15 - 1
 
 @dataclass(frozen=True, slots=True)
 class LossPolicy:
-    """What a platform lays down beside the dated parameters."""
+    """A lender's curves, scenarios and overlays, besides the dated parameters."""
 
     curves: tuple[PolicyCurve, ...] = ()
     scenarios: tuple[Scenario, ...] = ()

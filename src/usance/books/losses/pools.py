@@ -1,4 +1,4 @@
-"""Pools (segment × vintage): what each is still expected to lose, and a segment's whole.
+"""Pools (segment × vintage): expected losses of each, and their allocation in a segment.
 
 >>> outlook = Outlook.of((0, 10_000_000, 40_000_000), (1_000_000_000,) * 3, ages=3)
 >>> young = Vintage(
@@ -38,7 +38,7 @@ NONE = Fraction(0)
 
 @dataclass(frozen=True, slots=True)
 class Vintage:
-    """What is known of a pool at a close."""
+    """The data of a pool at a close."""
 
     age: int
     originated_minor: int
@@ -54,14 +54,14 @@ class Vintage:
 
     @property
     def is_empty(self) -> bool:
-        """Whether there never was anything in it."""
+        """True if nothing was ever originated, defaulted, recovered or exposed."""
         return not (self.originated_minor or self.defaulted_minor or self.recovered_minor
                     or self.exposed_minor)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
-    """A curve with the economy ahead of it: what is to come after each age."""
+    """A curve under macroeconomic factors: default rates remaining after each age."""
 
     curve: Curve
     to_come: tuple[Fraction, ...]
@@ -94,7 +94,7 @@ class Outlook:
 
 @dataclass(frozen=True, slots=True)
 class Pool:
-    """What is expected of one vintage; amounts in minor units, exact."""
+    """Expectations of one vintage; amounts in minor units, exact."""
 
     to_date: Fraction
     ultimate: Fraction
@@ -120,9 +120,9 @@ def expected_pool(
     max_rate: Fraction,
     shift: Fraction = NONE,
 ) -> Pool:
-    """What is still expected of a vintage: originated × (lifetime − to date), less recoveries.
+    """Remaining expectations of a vintage: originated × (lifetime − to date), less recoveries.
 
-    `max_rate` is the most that can be lost of an exposure; where none is left nothing more can
+    `max_rate` is the most that can be lost of an exposure; without exposure nothing more can
     default. `shift` moves the lifetime rate by as much of itself as is still to come.
     """
     if vintage.is_empty:

@@ -1,4 +1,4 @@
-"""Provision matrices: what receivables lose by age, and where the rates come from.
+"""Provision matrices: allowances of receivables by age, and their loss rates.
 
 >>> rates = flow_rates([100_000, 50_000, 23_000, 8_000, 2_000], never_paid=2_000)
 >>> [str(rate) for rate in rates]

@@ -35,7 +35,7 @@ PROVISIONS = ("loan_provision", "receivable_provision", "contract_provision",
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """A period's provision: for loans made in it, and for a changed view of those before."""
+    """A period's provision: for loans originated in it, and the true-up of older ones."""
 
     new_volume_minor: int
     true_up_minor: int
@@ -61,9 +61,9 @@ def sensitivity(
     close_no: int,
     base: Estimates | None = None,
 ) -> list[Sensitivity]:
-    """Each target with lifetime default rates lower and higher by the standing shift.
+    """Each target with lifetime default rates lower and higher by the sensitivity parameter.
 
-    `base` is the estimate itself, where it is there already.
+    `base` is the unshifted estimate, if it was made already.
     """
 
     def shifted(sign: int) -> Estimates:
@@ -82,7 +82,7 @@ def sensitivity(
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What an earlier close expected a vintage to have defaulted by now, and what has."""
+    """The default rate of a vintage as an earlier close expected it by now, and the actual one."""
 
     close_no: int
     claim: Claim
@@ -147,7 +147,7 @@ def _values(given: Mapping[str, NDArray[Any]], chosen: NDArray[np.bool_]) -> dic
 
 
 def provision_splits(cells: I64, before: I64) -> dict[str, Split]:
-    """Each provision of a period, for loans made in it and for a changed view of those before.
+    """Each provision of a period, split into new volume and true-up.
 
     `cells` has the rows of old and new loans of each cell in turn, `before` what cells held.
     """
@@ -165,7 +165,7 @@ def loss_review(
     overlays: Sequence[Overlay], ref: CloseRef,
     earlier: Sequence[tuple[CloseRef, pa.Table]],
 ) -> dict[str, Any]:  # fmt: skip
-    """Sensitivity of the estimates of a close, and earlier ones against what has become of them."""
+    """Sensitivity of the estimates of a close, and a back-test of earlier ones."""
     shifts = sensitivity(
         found, exposures, assumptions, overlays, as_of=ref.day, close_no=ref.close_no, base=made
     )

@@ -1,8 +1,8 @@
 """The cash-flow statement: cash lines by the activity of their rule, tied to the balance sheet.
 
-Cash is cash and restricted cash together, so moves between them, and between entities, are no
-flow. Flows in a foreign currency take the average rate of their close; what the rates themselves
-did to the cash is a line of its own, and nothing where all cash is in the group's currency.
+Cash includes restricted cash, so transfers between them, and between entities, are no flow. Flows
+in a foreign currency take the average rate of their close; the effect of exchange rate changes is a
+line of its own, and zero if all cash is in the group's currency.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ CLOSING_CASH = "Cash, cash equivalents, and restricted cash, end of period"
 
 @dataclass(frozen=True, slots=True)
 class CashFlows:
-    """Where the cash of a period came from and went to."""
+    """The cash flows of a period by activity."""
 
     operating: int
     investing: int
@@ -45,7 +45,7 @@ class CashFlows:
 
     @property
     def change(self) -> int:
-        """What cash rose by."""
+        """The net change in cash."""
         return self.closing - self.opening
 
     def rows(self, period: str) -> list[Row]:
@@ -85,7 +85,7 @@ def cash_flows(books: GroupBooks, start: date, end: date) -> CashFlows:
 
 
 def cash_without_activity(ledger: Ledger) -> dict[Currency, int]:
-    """By currency, cash that moved under no activity and did not come back; there is none."""
+    """By currency, net cash moved under rules without an activity; there should be none."""
     chart, named = load_chart(), activities()
     silent = [rule for rule, activity in named.items() if activity is Activity.NONE]
     allowed = [rule.number for rule in group_rules_of("currency_exchanged")]

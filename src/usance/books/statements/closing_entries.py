@@ -30,7 +30,7 @@ _PAID_ON = 15
 
 
 def vat_paid(ledger: Ledger, entities: Entities, rates: Rates, day: date) -> GroupLines:
-    """The VAT handed over by a day: all that was owed at the last period end that fell due."""
+    """VAT paid to date: all that was payable at the last period end that fell due."""
     due = [period for period in (BEGINNING, *ledger.periods()) if _due_on(ledger, period) <= day]
     if not due:
         return GroupLines.of(())
@@ -51,7 +51,7 @@ def vat_paid(ledger: Ledger, entities: Entities, rates: Rates, day: date) -> Gro
 def tax_years(
     ledger: Ledger, facts: Iterable[GroupFact], entities: Entities, rates: Rates, day: date
 ) -> list[TaxYear]:
-    """Every entity's year so far; `ledger` holds everything but this close's tax."""
+    """Every entity's tax year to date; `ledger` holds everything but this close's tax."""
     given = list(facts)
     start = to_month(date(day.year, 1, 1)) - 1
     rules = [
@@ -81,7 +81,7 @@ def tax_years(
 
 
 def permanent_minor(facts: Iterable[GroupFact], entity: int, first: date, last: date) -> int:
-    """What facts of some days say is never deductible, less what is never taxed."""
+    """Permanent differences stated by facts of some days."""
     return sum(
         each.amount_minor
         for each in facts
@@ -120,7 +120,7 @@ def non_controlling_lines(
 
 
 def posted(ledger: Ledger, names: Iterable[str]) -> GroupLines:
-    """What earlier closes have posted of such amounts, to be taken off the cumulative ones."""
+    """Amounts posted by earlier closes, to be subtracted from the cumulative ones."""
     rules = [number for name in names for number in _numbers(name)]
     kept = ledger.take(np.isin(ledger.rule, rules))
     zeros = np.zeros(len(kept), np.int64)
@@ -139,7 +139,7 @@ def posted(ledger: Ledger, names: Iterable[str]) -> GroupLines:
 def closing_ledger(
     ledger: Ledger, facts: Iterable[GroupFact], entities: Entities, rates: Rates, day: date
 ) -> tuple[Ledger, list[TaxYear]]:
-    """What a close still has to post after loans and facts, and the years behind its tax.
+    """Closing entries of a close after loans and facts, and the tax years behind them.
 
     `ledger` holds all earlier closes and this one's lines of loans and of the group.
     """

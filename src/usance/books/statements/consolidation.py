@@ -29,7 +29,7 @@ Column = dict[str, int]
 
 
 class IntercompanyDifference(NamedTuple):
-    """A balance within the group that does not cancel."""
+    """An intercompany balance that does not cancel."""
 
     account: str
     tag: IfrsAdjustment
@@ -48,7 +48,7 @@ class Consolidated:
 
     @cached_property
     def eliminations(self) -> dict[IfrsAdjustment, Column]:
-        """What takes the balances within the group out; cents of translation go to equity."""
+        """Eliminations of intercompany balances; rounding of translation goes to equity."""
         found: dict[IfrsAdjustment, Column] = {}
         for (_, tag), column in self.columns.items():
             taken = found.setdefault(tag, {})
@@ -71,13 +71,13 @@ class Consolidated:
         return found
 
     def amount(self, name: str, *tags: IfrsAdjustment) -> int:
-        """What the group holds on an account, under US GAAP unless tags are given."""
+        """The group's balance of an account, under US GAAP unless tags are given."""
         return sum(self.totals.get(tag, {}).get(name, 0) for tag in tags or (IfrsAdjustment.NONE,))
 
 
 @dataclass(frozen=True)
 class GroupBooks:
-    """All lines of the group, ready to be looked at on any day."""
+    """All lines of the group, consolidated on any day."""
 
     ledger: Ledger
     entities: Entities
@@ -104,7 +104,7 @@ class GroupBooks:
     def translated(
         self, ledger: Ledger, day: date
     ) -> Iterator[tuple[tuple[int, IfrsAdjustment, int], str, int]]:
-        """Lines in the group's currency by entity, tag and rule, without what they lack to zero.
+        """Lines in the group's currency by entity, tag and rule, without translation differences.
 
         Balances that take the rate of a day have rule 0: they are translated as one.
         """
@@ -166,13 +166,13 @@ class _Part(NamedTuple):
 
 
 def _at_historical_rate(account: Account) -> bool:
-    """Whether translation looks at when a line was posted."""
+    """True for accounts translated at the rate of their day or period: equity, income, holdings."""
     lasting = account.kind not in (AccountKind.ASSET, AccountKind.LIABILITY)
     return lasting or account.name == "subsidiaries"
 
 
 def _summed(ledger: Ledger) -> dict[_Part, int]:
-    """Sums by what decides the rate; only lines that keep their day are told apart by it."""
+    """Sums by the columns that decide the rate; only historical rates need rule, period and day."""
     kept = [account.number for account in load_chart() if _at_historical_rate(account)]
     own = np.isin(ledger.account, kept)
     profit = [a.number for a in load_chart() if a.kind in (AccountKind.INCOME, AccountKind.EXPENSE)]
@@ -201,7 +201,7 @@ def intercompany_differences(ledger: Ledger) -> list[IntercompanyDifference]:
 
 
 def trial_balance(ledger: Ledger) -> dict[tuple[int, int, int], int]:
-    """What each entity lacks to zero by tag and currency; nothing, if the books are sound."""
+    """Sums of all balances by entity, tag and currency that are not zero; there should be none."""
     found: dict[tuple[int, int, int], int] = {}
     for key, minor in ledger.balances().items():
         place = key.entity, key.tag, key.currency

@@ -1,4 +1,4 @@
-"""Control totals of the group's books: each returns everything that does not hold."""
+"""Control totals of the group's books: each returns every failure."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ SETTLEMENTS = {
     ),
     GroupFactKind.INSTITUTION_SETTLEMENT: ("payable_institutions",),
 }  # fmt: skip
-"""Facts that say what changed hands, and the accounts that cash came from or went to."""
+"""Settlement facts, each with the accounts its cash comes from or goes to."""
 
 
 def group_controls(
     books: GroupBooks, facts: Iterable[GroupFact], start: date, end: date
 ) -> dict[str, list[UsanceError]]:
-    """Every control by name, with what does not hold; `facts` are those visible at the close."""
+    """Every control by name, with its failures; `facts` are those visible at the close."""
     given = list(facts)
     return {
         "trial balance = 0": list(_trial(books)),
@@ -57,7 +57,7 @@ def group_controls(
 def bank_problems(
     books: GroupBooks, facts: Iterable[GroupFact], day: date
 ) -> Iterator[UsanceError]:
-    """What banks say of a day against what the ledger holds."""
+    """Differences between bank statements of a day and the ledger."""
     chart = load_chart()
     seen = books.ledger.through(to_month(day))
     held = seen.sums(lambda own: [own.entity, own.account, own.currency])
@@ -78,7 +78,7 @@ def bank_problems(
 def settlement_problems(
     books: GroupBooks, facts: Iterable[GroupFact], day: date
 ) -> Iterator[UsanceError]:
-    """What providers handed over and institutions received against the ledger, all together.
+    """Differences between settlements stated by providers and institutions and the ledger.
 
     Facts say what each party settled in the months of the ledger; a book that has no such facts is
     not compared.

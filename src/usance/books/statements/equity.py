@@ -1,4 +1,4 @@
-"""The roll-forward of equity: each line from one day to another, by what moved it."""
+"""The roll-forward of equity: each line from one day to another, by reason."""
 
 from __future__ import annotations
 
@@ -80,5 +80,5 @@ def _movements(
         elif account.kind is AccountKind.EQUITY and not account.within_group:
             yield account.line, reasons.get(rule, OTHER), -minor
             translation -= minor if name == "other_comprehensive" else 0
-    # What no line explains is the difference of translation.
+    # The rest is the difference of translation.
     yield TRANSLATION, TRANSLATION, -translation

@@ -1,4 +1,4 @@
-"""All lines of the books as columns, whether they come from loans or from facts of the group."""
+"""The ledger: all lines of the books as columns, of loans and of facts of the group."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ BEGINNING = -(2**15)
 
 
 class Key(NamedTuple):
-    """What balances are told apart by."""
+    """The key of a balance."""
 
     entity: int
     basis: int
@@ -68,7 +68,7 @@ class Ledger:
 
     @classmethod
     def of_group(cls, moved: GroupLines, day: date) -> Ledger:
-        """What moved in the group, posted by the close of a day."""
+        """Movements in the group, posted by the close of a day."""
         period = np.full(len(moved), to_month(day), np.int64)
         return cls(
             moved.entity, moved.basis, moved.tag, moved.account, moved.currency, moved.rule,
@@ -113,7 +113,7 @@ class Ledger:
         return {tuple(key): total for key, total in rows if total}
 
     def balances(self) -> dict[Key, int]:
-        """What each account holds by entity, basis, tag and currency."""
+        """Balances by entity, basis, tag, account and currency."""
         summed = self.sums(lambda own: [own.entity, own.basis, own.tag, own.account, own.currency])
         return {Key(*key): total for key, total in summed.items()}
 
@@ -143,6 +143,6 @@ def own_balances(
 
 
 def _rate_days(ledger: Ledger, day: date) -> I64:
-    """For each line the day whose rate it takes: its own where its account keeps it."""
+    """The day of each line's exchange rate: its own for non-monetary accounts."""
     kept = [account.number for account in load_chart() if at_historical_rate(account)]
     return np.where(np.isin(ledger.account, kept), ledger.day, to_day(day))

@@ -1,7 +1,6 @@
-"""What stands beside the primary statements: equity, tax, income per share, awards to come.
+"""Notes to the primary statements: equity, tax, income per share, unrecognised awards.
 
-Each note is made on its own way from facts and lines, and `note_controls` ties it to what the
-statements say.
+Each note is computed independently from facts and lines; `note_controls` ties it to the statements.
 """
 
 from __future__ import annotations
@@ -41,8 +40,8 @@ def note_rows(
 ) -> list[Row | ShareRow]:  # fmt: skip
     """The notes of a period whose opening stands at `before`; `facts` are those visible then.
 
-    What the facts do not tell is left out: without shares there is nothing per share, and with
-    awards it takes the average price of the period.
+    A note without facts is left out: figures per share need shares, and with awards the average
+    price of the period.
     """
     given, known = list(facts), parameters or Parameters.load()
     return [
@@ -56,7 +55,7 @@ def note_rows(
 def tax_steps(
     books: GroupBooks, facts: Sequence[GroupFact], day: date, standard_ppm: int
 ) -> list[ReconciliationStep]:
-    """Why the tax of the year so far is not the standard rate."""
+    """The reconciliation of the effective tax rate, for the year to date."""
     ledger, first = books.ledger.through(to_month(day)), date(day.year, 1, 1)
     years = tax_years(ledger, facts, books.entities, books.rates, day)
     moved = movement(books.at(first - timedelta(days=1)), books.at(day))
@@ -88,7 +87,7 @@ def unrecognised_by_year(held: Holding, day: date) -> dict[int, Fraction]:
 def income_per_share(
     books: GroupBooks, facts: Sequence[GroupFact], before: date, day: date
 ) -> tuple[PerShare, int] | None:
-    """Income per share of a period and the income behind it; none where facts do not tell."""
+    """Income per share of a period and its income; None if facts do not suffice."""
     first = before + timedelta(days=1)
     prices = [
         each.detail["price"]
@@ -111,7 +110,7 @@ def income_per_share(
 def note_controls(
     books: GroupBooks, facts: Sequence[GroupFact], start: date, end: date
 ) -> dict[str, list[UsanceError]]:
-    """Every note against what it explains, with what does not hold."""
+    """Every note tied to its statement, with its failures."""
     rolls = equity_roll_forwards(books, start, end).values()
     return {
         "equity: opening + movements = closing": [

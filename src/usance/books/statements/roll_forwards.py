@@ -62,7 +62,7 @@ REASONS = {
     "cleared_institution": "passed on",
     "overpaid": "over-paid",
 }
-"""What a note calls a movement; others go by the name of their amount."""
+"""Names of movements in the notes; others go by the name of their amount."""
 
 ACCOUNTS = {
     "Guarantee liabilities-stand ready": (("stand_ready",), -1),
@@ -87,7 +87,7 @@ ACCOUNTS = {
 
 
 class Movement(NamedTuple):
-    """Why a balance moved, and by how much."""
+    """The reason of a movement, and its amount."""
 
     name: str
     minor: int
@@ -104,7 +104,7 @@ class RollForward:
 
     @property
     def difference(self) -> int:
-        """What the movements leave unexplained; it should be nothing."""
+        """The unexplained difference; it should be zero."""
         return self.closing - self.opening - sum(each.minor for each in self.movements)
 
     def problems(self) -> Iterator[UsanceError]:
@@ -125,7 +125,7 @@ def roll_forward(
     name: str, ledger: Ledger, accounts: Iterable[str], reasons: Mapping[int, str],
     first_month: int, last_month: int, *, sign: int = 1,
 ) -> RollForward:  # fmt: skip
-    """Accounts of one currency over some months, by what `reasons` calls each rule."""
+    """Accounts of one currency over some months, movements named by rule (`reasons`)."""
     chart = load_chart()
     own = ledger.take(np.isin(ledger.account, [chart[each].number for each in accounts]))
     before, until = own.through(first_month - 1), own.through(last_month)

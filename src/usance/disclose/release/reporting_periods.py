@@ -2,7 +2,7 @@
 
 >>> from usance.books.periods import parse_close_period
 >>> periods = reporting_periods(parse_close_period("2024Q2"))
->>> [each.detail_json for each in periods.columns()]
+>>> [each.written for each in periods.columns()]
 ['2023Q2', '2024Q2', '2023H1', '2024H1']
 >>> period_of_months(range(648, 657)).written
 '9M2024'
