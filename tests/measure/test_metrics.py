@@ -25,10 +25,10 @@ from usance.base.parquet import write_parquet
 from usance.base.tables import table
 from usance.measure.definitions import load_definitions
 from usance.measure.engines import spark_session
+from usance.measure.errors import DimensionError
 from usance.measure.inputs import ROLES_FILE, Inputs
 from usance.measure.metrics import AS_REPORTED, RESTATED, Result, measure, metrics_table
 from usance.measure.periods import MetricPeriod
-from usance.measure.queries import CannotDivide
 
 END = date(2024, 6, 30)
 
@@ -106,7 +106,7 @@ def test_an_empty_segment_has_no_data() -> None:
     tables = random_book(3)
     results = measure(Inputs.of_tables(tables), ["delinquency_90", "loans_originated"],
                       as_of=END, by=["model"])  # fmt: skip
-    shown = {(r.definition.name, r.shown_dimensions): r for r in results}
+    shown = {(r.definition.name, r.segment_label): r for r in results}
     nobody = shown["loans_originated", "model=tech_solutions"]
     assert nobody.value is None
     assert nobody.as_dict()["value"] == "no data"
@@ -162,7 +162,7 @@ def test_a_figure_says_what_it_is_and_how_far_it_is_known() -> None:
     assert "30 calendar days" in told["definition"]
     assert "--metric collection_30" in told["rows"]
     vintages = measure(inputs, ["vintage_30"], as_of=END)
-    young = {each.shown_dimensions: each.complete for each in vintages}
+    young = {each.segment_label: each.complete for each in vintages}
     assert young["cohort=2024Q2,mob=0"]
     assert not young["cohort=2024Q2,mob=1"]
 
@@ -178,7 +178,7 @@ def test_another_state_of_the_data_has_another_snapshot() -> None:
         ({"metrics": ["delinquency_9"]}, InputError),
         ({"by": ["modle"]}, InputError),
         ({"engine": "duck"}, InputError),
-        ({"metrics": ["day_1_delinquency"], "by": ["grade"]}, CannotDivide),
+        ({"metrics": ["day_1_delinquency"], "by": ["grade"]}, DimensionError),
         ({"metrics": ["delinquency_90"], "as_of": date(2024, 6, 15)}, InputError),
     ],
 )

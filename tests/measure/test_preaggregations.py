@@ -12,7 +12,7 @@ from tests.measure import metric_oracle as oracle
 from tests.measure.books import MONTHS, random_book
 from usance.base.book import Book
 from usance.base.dates import last_of_month
-from usance.measure.definitions import Aggregate
+from usance.measure.definitions import Aggregate, Window
 from usance.measure.engines import open_engine
 from usance.measure.inputs import Inputs
 from usance.measure.metrics import measure
@@ -53,27 +53,35 @@ def test_a_book_by_months_is_measured_as_its_tables_are(tmp_path: Path) -> None:
 def test_a_month_is_looked_at_once(tmp_path: Path) -> None:
     tables = random_book(6)
     book = Book.create(tmp_path / "book", currency="CNY", time_zone="Asia/Shanghai")
-    cube = PreAggregation("tape", ("month",), ("principal_minor",))
+    preaggregation = PreAggregation("tape", ("month",), ("principal_minor",))
     for month in MONTHS:
         _add(book, tables, month)
     inputs = Inputs.of_book(book)
     with open_engine(inputs) as engine:
-        before = engine.rows(engine.added("tape", cube.of(relation("tape"))))
+        before = engine.rows(engine.summed_by_month("tape", preaggregation.of(relation("tape"))))
     for each in inputs.by_month["tape"][MONTHS[0]]:
         each.unlink()
     rest = Inputs({"users": tables["users"]}, "", by_month=inputs.by_month)
     with open_engine(rest) as engine:
-        again = engine.rows(engine.added("tape", cube.of(relation("tape"))))
-        (last,) = engine.rows(engine.added("tape", cube.of(relation("tape")), (MONTHS[-1],) * 2))
+        again = engine.rows(engine.summed_by_month("tape", preaggregation.of(relation("tape"))))
+        (last,) = engine.rows(
+            engine.summed_by_month("tape", preaggregation.of(relation("tape")), (MONTHS[-1],) * 2)
+        )
     assert sorted(again) == sorted(before)
     assert last == max(before)
 
 
-def test_a_cube_has_only_sums_that_add_up() -> None:
+def test_a_preaggregation_has_only_sums_that_add_up() -> None:
     columns = ("bucket", "cell")
-    money = Aggregate("tape", "end", amount=((1, ("principal_minor",)),))
+    money = Aggregate("tape", Window.END, amount=((1, ("principal_minor",)),))
     assert preaggregation_for("tape", money, columns) == PREAGGREGATIONS[0]
     assert preaggregation_for("tape", money, ("dpd",)) is None
     for amount in (((1, ("principal_minor", "mob")),), ((1, ("principal_minor",)), (1, (7,)))):
-        assert preaggregation_for("tape", Aggregate("tape", "end", amount=amount), columns) is None
-    assert preaggregation_for("tape", Aggregate("tape", "end", distinct="loan_id"), columns) is None
+        assert (
+            preaggregation_for("tape", Aggregate("tape", Window.END, amount=amount), columns)
+            is None
+        )
+    assert (
+        preaggregation_for("tape", Aggregate("tape", Window.END, distinct="loan_id"), columns)
+        is None
+    )

@@ -108,7 +108,7 @@ def test_files_and_shards_give_what_tables_give(tmp_path: Path) -> None:
         write_parquet(loans_table(mine), table("loans"), loans)
         write_parquet(facts_table({loan: facts[loan] for loan in mine}), table("facts"), rows)
         parts.append(triangle(loans, [rows], as_of=day))
-    together = Triangle.together(parts)
+    together = Triangle.sum_of(parts)
     assert cells_of(together) == cells_of(whole)
     assert together.cohorts.tolist() == whole.cohorts.tolist()
     assert together.limits.tolist() == whole.limits.tolist()
@@ -128,7 +128,7 @@ def test_nothing_yet_is_an_empty_triangle() -> None:
     terms, facts = random_book(1)
     made = triangle(loans_table(terms), facts_table(facts), as_of=date(2023, 12, 31))
     assert made.originated_minor.shape == (0, 0, 0)
-    assert Triangle.together([made, made]).cohorts.tolist() == []
+    assert Triangle.sum_of([made, made]).cohorts.tolist() == []
 
 
 @pytest.mark.parametrize(

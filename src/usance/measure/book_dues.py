@@ -1,4 +1,4 @@
-"""Rows of the `dues` table: what fell due on each day of a span and became of it, by cell.
+"""Rows of the `dues` table: amounts due on each day of a period and their collection, by cell.
 
 Day-1: of loans with nothing overdue at the start of the day and not settled before it, the
 principal due that day and what of it is unpaid at its end. What was paid early is due and paid.
@@ -72,7 +72,7 @@ def loans_due(
 def _dues_of_loans(
     portfolio: Portfolio, first: date, last: date, as_of: date
 ) -> tuple[I64, I64, dict[str, I64]]:
-    """Of each due in a span: the loan's place, its day, and its amounts."""
+    """Of each due in a period: the loan's row, its day, and its amounts."""
     plan = portfolio.dues()
     owners = np.repeat(np.arange(len(portfolio)), np.diff(plan.offsets))
     end = min(to_day(last), to_day(as_of))

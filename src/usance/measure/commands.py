@@ -50,7 +50,7 @@ def tape(
         Path, typer.Option("--map", metavar="MAP", help="What its columns and statuses mean.")
     ],
     out: Annotated[
-        Path | None, typer.Option("--out", metavar="DIR", help="Write the whole pack there.")
+        Path | None, typer.Option("--out", metavar="DIR", help="Write the whole report there.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -58,19 +58,19 @@ def tape(
     from usance.measure.tape.output import summary, write_report
     from usance.measure.tape.report import measure_tape
 
-    pack = measure_tape(file, mapping)
-    files = write_report(pack, out) if out else []
-    told = summary(pack)
+    report = measure_tape(file, mapping)
+    files = write_report(report, out) if out else []
+    shown = summary(report)
     if as_json:
-        print_json(told | {"files": files})
+        print_json(shown | {"files": files})
         return
     print_pairs(
         [
-            ("loans", f"{pack.loans:,}"),
-            ("loan-months", f"{pack.rows:,}"),
-            ("gaps", f"{told['gaps']:,}"),
-            ("rows not used", f"{pack.unused:,}"),
-            *((f"ever more than {n} days", f"{count:,}") for n, count in pack.ever.items()),
+            ("loans", f"{report.loans:,}"),
+            ("loan-months", f"{report.rows:,}"),
+            ("gaps", f"{shown['gaps']:,}"),
+            ("rows not used", f"{report.unused:,}"),
+            *((f"ever more than {n} days", f"{count:,}") for n, count in report.ever.items()),
         ]
     )
     if out:
@@ -104,9 +104,9 @@ def book(
     from usance.measure.metrics import measure as measured
     from usance.measure.publication import publish_metrics, write_charts, write_metrics
 
-    day, span = _when(as_of, period)
+    day, over = _when(as_of, period)
     results = measured(
-        Inputs.open(book_folder), metric or (), as_of=day, period=span, by=by or (),
+        Inputs.open(book_folder), metric or (), as_of=day, period=over, by=by or (),
         engine=engine, roles=_roles(roles),
     )  # fmt: skip
     if out:
@@ -122,7 +122,7 @@ def book(
     print_table(
         ["metric", "period", "segment", "value", ""],
         [
-            [each.definition.name, each.period, each.shown_dimensions, each.shown,
+            [each.definition.name, each.period, each.segment_label, each.formatted,
              "" if each.complete else "incomplete"]
             for each in shown
         ],
@@ -148,11 +148,11 @@ def rows(
     from usance.base.command_line import print_csv
     from usance.measure.drill import rows_of_figure
 
-    day, span = _when(as_of, period)
-    names, found = rows_of_figure(
-        book_folder, metric, day, span, where or (), part, limit, _roles(roles), loans=loans
+    day, over = _when(as_of, period)
+    names, listed = rows_of_figure(
+        book_folder, metric, day, over, where or (), part, limit, _roles(roles), loans=loans
     )
-    print_csv(names, found)
+    print_csv(names, listed)
 
 
 @app.command()
@@ -160,24 +160,24 @@ def definitions(as_json: AsJson = False) -> None:
     """List every metric with its definition."""
     from usance.measure.definitions import load_definitions
 
-    known = [one for versions in load_definitions().values() for one in versions]
+    every = [one for versions in load_definitions().values() for one in versions]
     if as_json:
         print_json(
             [
                 {"metric": one.name, "version": one.version, "valid_from": one.valid_from,
                  "unit": one.unit, "sentence": one.sentence}
-                for one in known
+                for one in every
             ]
         )  # fmt: skip
         return
-    print_pairs([(f"{one.name} v{one.version}", one.sentence) for one in known])
+    print_pairs([(f"{one.name} v{one.version}", one.sentence) for one in every])
 
 
 def _when(as_of: str, period: str | None) -> tuple[date, MetricPeriod | None]:
     from usance.measure.periods import MetricPeriod as Named
 
-    span = Named.of(period, where="--period") if period else None
-    return parse_date(as_of, where="--as-of"), span
+    over = Named.of(period, where="--period") if period else None
+    return parse_date(as_of, where="--as-of"), over
 
 
 def _roles(path: Path | None) -> dict[str, Role] | None:

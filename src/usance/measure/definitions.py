@@ -1,4 +1,6 @@
-"""Metric definitions as dated data: what is counted, over what, in which loans, since when.
+"""Metric definitions as dated data: the amount, the table, the loans in scope, the first day.
+
+To add a metric, add it to a file of the folder `definitions`.
 
 >>> book = load_definitions()
 >>> book["delinquency_90"][0].sentence.startswith("Principal of loans 91 to 180")
@@ -12,22 +14,48 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
+from enum import StrEnum
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from usance.base.documents import parse_yaml, read_text
 from usance.base.errors import UsanceError, raise_all, unknown
-from usance.base.fields import Fields, day, document_places, text, whole_of
+from usance.base.fields import Fields, day, document_places, one_of, text, whole_of
 from usance.measure.errors import DefinitionError
-from usance.measure.expressions import Amount, columns_of, parse_amount, resolved
+from usance.measure.expressions import Amount, columns_of, parse_amount, resolve_codes
 from usance.measure.relations import COLUMNS
 
 SHIPPED = Path(__file__).parent / "definitions"
 
-WINDOWS = ("to_date", "period", "end")
-UNITS = ("ratio", "count", "money", "months", "days", "microseconds", "points")
-TRANSFORMS = ("none", "annual_prepayment", "product_of_rolls", "stability")
+
+class Window(StrEnum):
+    """The rows of a relation that count: all up to the end, those of the period, the last month."""
+
+    TO_DATE = "to_date"
+    PERIOD = "period"
+    END = "end"
+
+
+class Unit(StrEnum):
+    """The unit of a metric."""
+
+    RATIO = "ratio"
+    COUNT = "count"
+    MONEY = "money"
+    MONTHS = "months"
+    DAYS = "days"
+    MICROSECONDS = "microseconds"
+    POINTS = "points"
+
+
+class Transform(StrEnum):
+    """The formula that makes a metric of its sums, where that is not their quotient."""
+
+    NONE = "none"
+    ANNUAL_PREPAYMENT = "annual_prepayment"
+    PRODUCT_OF_ROLLS = "product_of_rolls"
+    STABILITY = "stability"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,19 +63,19 @@ class Aggregate:
     """An integer sum: of an amount, of rows or of distinct values, over one table and window."""
 
     table: str
-    window: str
+    window: Window
     amount: Amount = ()
     distinct: str = ""
     where: Mapping[str, Any] = field(default_factory=dict)
     keys: Mapping[str, Amount] | None = None
     role: str = ""
 
-    def along(self, wanted: Sequence[str]) -> dict[str, Amount]:
-        """The keys of a metric that this part has, and what each is in its table."""
+    def keys_along(self, wanted: Sequence[str]) -> dict[str, Amount]:
+        """The keys of a metric that this aggregate has, each as an amount of its relation."""
         if self.keys is not None:
             return dict(self.keys)
-        known = COLUMNS[self.table]
-        return {name: ((1, (name,)),) for name in wanted if name in known}
+        columns = COLUMNS[self.table]
+        return {name: ((1, (name,)),) for name in wanted if name in columns}
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,13 +86,18 @@ class Definition:
     version: int
     valid_from: date
     sentence: str
-    unit: str
+    unit: Unit
     numerator: Aggregate
     denominator: Aggregate | None
     filters: Mapping[str, Any]
     along: tuple[str, ...]
     complete_after_days: int
-    transform: str
+    transform: Transform
+
+    @property
+    def aggregates(self) -> tuple[Aggregate, ...]:
+        """The numerator, and the denominator if it has one."""
+        return (self.numerator, self.denominator) if self.denominator else (self.numerator,)
 
 
 Definitions = Mapping[str, Sequence[Definition]]
@@ -115,14 +148,14 @@ def _definition(fields: Fields) -> Definition | None:
     version = fields.need("version", whole_of(1, 32_000))
     valid_from = fields.need("valid_from", day)
     sentence = fields.need("sentence", text)
-    unit = fields.need("unit", _one_of("unit", UNITS))
+    unit = fields.need("unit", one_of(Unit))
     table = fields.need("table", _one_of("table", COLUMNS))
-    window = fields.need("window", _one_of("window", WINDOWS))
+    window = fields.need("window", one_of(Window))
     along = fields.take("along", lambda value, _: tuple(str(each) for each in value)) or ()
-    later = fields.take("complete_after_days", whole_of(0, 400)) or 0
-    transform = fields.take("transform", _one_of("transform", TRANSFORMS)) or "none"
-    numerator = _part(fields, "numerator", table or "tape", window or "end")
-    denominator = _part(fields, "denominator", table or "tape", window or "end")
+    days = fields.take("complete_after_days", whole_of(0, 400)) or 0
+    transform = fields.take("transform", one_of(Transform)) or Transform.NONE
+    numerator = _aggregate(fields, "numerator", table or "tape", window or Window.END)
+    denominator = _aggregate(fields, "denominator", table or "tape", window or Window.END)
     filters = fields.take("filters", _conditions("loans")) or {}
     fields.close()
     if numerator is None and fields.is_mapping and "numerator" not in fields:
@@ -131,16 +164,16 @@ def _definition(fields: Fields) -> Definition | None:
         return None
     return Definition(
         name, version, valid_from, " ".join(sentence.split()), unit, numerator, denominator,
-        filters, along, later, transform,
+        filters, along, days, transform,
     )  # fmt: skip
 
 
-def _part(fields: Fields, key: str, table: str, window: str) -> Aggregate | None:
+def _aggregate(fields: Fields, key: str, table: str, window: Window) -> Aggregate | None:
     inner = fields.inner(key)
     if inner is None:
         return None
     table = inner.take("table", _one_of("table", COLUMNS)) or table
-    window = inner.take("window", _one_of("window", WINDOWS)) or window
+    window = inner.take("window", one_of(Window)) or window
     amount = inner.take("sum", lambda value, at: parse_amount(str(value), where=at)) or ()
     inner.take("count", _one_of("count", ("rows",)))
     distinct = inner.take("distinct", text) or ""
@@ -167,7 +200,7 @@ def _conditions(table: str) -> Any:
             fix = "Write 'column: value' pairs"
             raise DefinitionError("is no mapping of columns", where=where, fix=fix)
         return {
-            str(column): resolved(table, str(column), value, where=where)
+            str(column): resolve_codes(table, str(column), value, where=where)
             for column, value in given.items()
         }
 

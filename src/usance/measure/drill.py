@@ -1,4 +1,4 @@
-"""From a figure to its rows, by what a person has in hand: its name, its day and its segment."""
+"""Rows and loans behind a metric, by its name, its day and its segment."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from typing import Any
 from usance.base.documents import read_document
 from usance.base.errors import InputError, unknown
 from usance.measure.book_dues import loans_due
+from usance.measure.errors import DimensionError
 from usance.measure.inputs import Inputs, Role, parse_roles
 from usance.measure.metrics import Result, measure, rows_behind
 from usance.measure.periods import MetricPeriod
-from usance.measure.queries import DIMENSIONS, CannotDivide
+from usance.measure.queries import DIMENSIONS
 
 NO_LIMIT = 2**31 - 1
 """More rows than any metric has."""
@@ -31,7 +32,7 @@ def rows_of_figure(
     inputs = Inputs.open(folder)
     try:
         results = measure(inputs, [metric], as_of=as_of, period=period, by=by, roles=roles)
-    except CannotDivide:
+    except DimensionError:
         # A key along which the metric runs by itself is no dimension to divide it by.
         results = measure(inputs, [metric], as_of=as_of, period=period, roles=roles)
     for result in results:
@@ -48,7 +49,7 @@ def rows_of_figure(
 def loans_behind(
     inputs: Inputs, names: Sequence[str], rows: Sequence[Any], as_of: date
 ) -> tuple[list[str], list[Any]]:
-    """Rows by loan: as they are if they name one, else the loans of the days and cells they sum."""
+    """Rows by loan: as they are if they have one, else the loans of the days and cells they sum."""
     if "loan_id" in names:
         return list(names), list(rows)
     missing = [name for name in ("loans", "facts", "cells") if name not in inputs]

@@ -1,4 +1,4 @@
-"""A DuckDB of our own, in memory: what it is asked goes to no one else's output.
+"""Connections to DuckDB databases in memory, without output of their own.
 
 >>> with shared_connection() as engine:
 ...     engine.sql("SELECT 6 * 7").fetchall()
@@ -37,7 +37,7 @@ def connect() -> Any:
 
 @contextmanager
 def shared_connection() -> Iterator[Any]:
-    """A connection to the one DuckDB that lives as long as the process; what is registered is own.
+    """A connection to the process's one database; what is registered in it is its own.
 
     Whenever a DuckDB begins or ends, when its threads are idle, and after large tasks, it makes the
     C library give back all memory that lies free, also that of others, who then pay for every page
@@ -51,9 +51,9 @@ def shared_connection() -> Iterator[Any]:
 
 @contextmanager
 def use_all_cores() -> Iterator[None]:
-    """Inside the block the one DuckDB uses all cores, also where memory is kept.
+    """Let the process's one database use all cores inside the block, also where memory is kept.
 
-    What it makes the process give back must not be needed again soon.
+    The memory it makes the process give back must not be needed again soon.
     """
     with shared_connection() as engine:
         engine.execute("RESET threads")
@@ -79,6 +79,6 @@ def _shared_database() -> Any:
 
 
 def _close_shared() -> None:
-    """Before the interpreter goes: DuckDB complains about what outlives it."""
+    """Close the database before the interpreter ends, or DuckDB complains."""
     _shared_database().close()
     _shared_database.cache_clear()

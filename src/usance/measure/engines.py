@@ -1,6 +1,6 @@
-"""Where metrics are computed: DuckDB in this process, or Spark, by the same expressions.
+"""Engines that compute metrics: DuckDB in this process, or Spark, by the same expressions.
 
-An engine is handed Ibis expressions over unbound tables and gives rows of whole numbers.
+An engine runs Ibis expressions over unbound tables and returns rows of whole numbers.
 """
 
 from __future__ import annotations
@@ -52,14 +52,16 @@ class Engine(Protocol):
     def rows(self, expression: Any) -> list[tuple[Any, ...]]:
         """The rows of an expression, every number whole."""
 
-    def kept(self, name: str, expression: Any) -> Any:
-        """An expression that several others are made of, computed once if the engine can."""
+    def materialised(self, name: str, expression: Any) -> Any:
+        """An expression that others build on, computed once if the engine can."""
 
-    def added(self, name: str, expression: Any, months: tuple[int, int] | None = None) -> Any:
-        """An expression over one table whose rows, month by month, are what it says of all.
+    def summed_by_month(
+        self, name: str, expression: Any, months: tuple[int, int] | None = None
+    ) -> Any:
+        """An expression over one table that can be computed month by month and put together.
 
-        Of a table with the column `month`, the first and the last one can be given. An engine may
-        keep what it found in a month of a book for as long as the process lives.
+        Of a table with the column `month`, the first and the last month can be given. An engine may
+        cache the result of a book's month for as long as the process lives.
         """
 
 
@@ -85,7 +87,7 @@ def open_engine(inputs: Inputs, engine: str = "duckdb") -> AbstractContextManage
 _TABLES_READ = re.compile(r"\b(?:FROM|JOIN)\s+[\"`]?(\w+)")
 """The tables of a query as Ibis writes it."""
 _MONTH_CACHE: dict[tuple[str, tuple[Path, ...]], pa.Table] = {}
-"""What was found in files of books, whose names have their digests: they never change."""
+"""Results by query and files of a book, which never change: their names have their digests."""
 
 
 def _month_sums(inputs: Inputs, name: str, files: tuple[Path, ...], query: str) -> pa.Table:
@@ -96,13 +98,13 @@ def _month_sums(inputs: Inputs, name: str, files: tuple[Path, ...], query: str) 
 
 
 def _check_tables_read(inputs: Inputs, query: str) -> None:
-    """Refuse damaged files of tables that a query reads: an engine adds up what it finds."""
+    """Refuse damaged files of the tables a query reads."""
     inputs.check(sorted(inputs.tables.keys() & set(_TABLES_READ.findall(query))))
 
 
 @contextmanager
 def _naming_damaged_files(inputs: Inputs, name: str) -> Iterator[None]:
-    """What fails inside the block while a table is opened may be a damaged file: say which."""
+    """Name the damaged file if opening a table fails inside the block because of one."""
     try:
         yield
     except Exception:
@@ -112,7 +114,7 @@ def _naming_damaged_files(inputs: Inputs, name: str) -> Iterator[None]:
 
 class _DuckDbEngine:
     def __init__(self, inputs: Inputs) -> None:
-        self._inputs, self._kept, self._stack = inputs, set[str](), ExitStack()
+        self._inputs, self._registered, self._stack = inputs, set[str](), ExitStack()
 
     def _read(self, name: str, given: Sequence[Path], late: dict[str, tuple[str, int]]) -> None:
         import duckdb
@@ -139,16 +141,18 @@ class _DuckDbEngine:
         _check_tables_read(self._inputs, query)
         return self._engine.sql(query).to_arrow_table()
 
-    def kept(self, name: str, expression: Any) -> Any:
+    def materialised(self, name: str, expression: Any) -> Any:
         import ibis
 
-        own = f"kept_{name}"
-        if own not in self._kept:
+        own = f"materialised_{name}"
+        if own not in self._registered:
             self._engine.register(own, self.table(str(ibis.to_sql(expression, dialect="duckdb"))))
-            self._kept.add(own)
+            self._registered.add(own)
         return ibis.table(expression.schema(), name=own)
 
-    def added(self, name: str, expression: Any, months: tuple[int, int] | None = None) -> Any:
+    def summed_by_month(
+        self, name: str, expression: Any, months: tuple[int, int] | None = None
+    ) -> Any:
         import ibis
 
         by_month = self._inputs.by_month.get(name, {})
@@ -160,11 +164,11 @@ class _DuckDbEngine:
         if not wanted:
             return expression
         query = str(ibis.to_sql(expression, dialect="duckdb"))
-        own = f"added_{sha256(f'{query} {months}'.encode()).hexdigest()}"
-        if own not in self._kept:
+        own = f"summed_{sha256(f'{query} {months}'.encode()).hexdigest()}"
+        if own not in self._registered:
             parts = [_month_sums(self._inputs, name, each, query) for each in wanted]
             self._engine.register(own, pa.concat_tables(parts))
-            self._kept.add(own)
+            self._registered.add(own)
         return ibis.table(expression.schema(), name=own)
 
     def __enter__(self) -> _DuckDbEngine:
@@ -229,10 +233,12 @@ class _SparkEngine:
             frame = frame.withColumn(column, value.cast(_SPARK_TYPES[kind]))
         return frame
 
-    def kept(self, _name: str, expression: Any) -> Any:
+    def materialised(self, _name: str, expression: Any) -> Any:
         return expression
 
-    def added(self, _name: str, expression: Any, _months: tuple[int, int] | None = None) -> Any:
+    def summed_by_month(
+        self, _name: str, expression: Any, _months: tuple[int, int] | None = None
+    ) -> Any:
         return expression
 
     def rows(self, expression: Any) -> list[tuple[Any, ...]]:
@@ -244,7 +250,7 @@ class _SparkEngine:
 
 
 def _columns_added_later(name: str, files: Sequence[Path]) -> dict[str, tuple[str, int]]:
-    """Columns added to a table that some file is too old to have: type and default."""
+    """Columns added to a table after one of its files was written: type and default."""
     added = {c.name: (c.type, c.default) for c in table(name).columns if c.default is not None}
     if not added:
         return {}
@@ -264,7 +270,7 @@ def _spark_schema(file: str) -> Any:
 
 
 def check_spark() -> None:
-    """Raise what Spark lacks on this machine, if anything."""
+    """Raise an error if Spark or Java is not installed."""
     if shutil.which("java") is None:
         fix = "Install Java 17 or newer (openjdk-17-jre-headless), or use another --engine"
         raise EngineError("Spark needs Java, which is not here", where="--engine", fix=fix)
@@ -275,7 +281,7 @@ def check_spark() -> None:
 
 @contextmanager
 def without_pandas() -> Iterator[None]:
-    """Inside the block Spark does not warn of a pandas that it does not know yet."""
+    """Silence Spark's warning about newer versions of pandas inside the block."""
     with warnings.catch_warnings():
         # No pandas is used here, but Spark looks for it.
         warnings.simplefilter("ignore", FutureWarning)

@@ -1,9 +1,9 @@
-"""What can be wrong with what is measured.
+"""Errors of the measure room.
 
 InputError
 ├── TapeError          measure.tape          422
-├── MapError           measure.map           400
 ├── DefinitionError    measure.definition    400
+├── DimensionError     measure.dimension     400
 └── EngineError        measure.engine        400
 """
 
@@ -19,19 +19,19 @@ class TapeError(InputError):
     http_status = 422
 
 
-class MapError(InputError):
-    """A mapping names something that does not exist, or lacks something."""
-
-    code = "measure.map"
-
-
 class DefinitionError(InputError):
     """A metric definition is incomplete, or contradicts another."""
 
     code = "measure.definition"
 
 
+class DimensionError(InputError):
+    """A metric has no such dimension."""
+
+    code = "measure.dimension"
+
+
 class EngineError(InputError):
-    """An engine that is asked for is not there."""
+    """An engine is not installed."""
 
     code = "measure.engine"

@@ -1,4 +1,4 @@
-"""Amounts and conditions of a definition: small texts over columns, made Ibis expressions.
+"""Amounts and conditions of a definition: small texts over columns, as Ibis expressions.
 
 An amount is columns and whole numbers joined by `+`, `-` and `*`. A condition is a column with a
 value, a list of values, or bounds `from` and `to`; a value may be the name of a code.
@@ -26,8 +26,8 @@ from usance.measure.errors import DefinitionError
 Amount: TypeAlias = tuple[tuple[int, tuple[str | int, ...]], ...]
 """Signed products of columns and numbers."""
 
-_LONG = 8
-"""Values from which on it is worth to ask for spans of neighbours."""
+_MIN_RUNS = 8
+"""Values from which on it is worth to test for runs of neighbours."""
 _AMOUNT = re.compile(r"-?\s*[a-z0-9_]+(\s*[-+*]\s*[a-z0-9_]+)*")
 _TERM = re.compile(r"([-+]?)\s*([a-z0-9_]+(?:\s*\*\s*[a-z0-9_]+)*)")
 
@@ -71,8 +71,8 @@ def amount_expression(table: Any, amount: Amount) -> Any:
     return total
 
 
-def resolved(name: str, column: str, value: Any, *, where: str = "") -> Any:
-    """A condition with code names made numbers."""
+def resolve_codes(name: str, column: str, value: Any, *, where: str = "") -> Any:
+    """A condition with the names of codes replaced by their numbers."""
     spec = TABLES.get(name)
     known = {each.name: each.codes for each in spec.columns} if spec else {}
     codes = known.get(column, "") or ("model" if column == "model" else "")
@@ -110,13 +110,13 @@ def condition_expression(column: Any, value: Any) -> Any:
 
 
 def _among(column: Any, values: list[int]) -> Any:
-    """Whether a column has one of some values; hundreds of neighbours are asked for as spans."""
-    if len(values) < _LONG:
+    """True where a column has one of some values; many neighbours are tested as runs."""
+    if len(values) < _MIN_RUNS:
         # No value at all is a condition nothing meets.
         return column.isin(values or [-1]) if len(values) != 1 else column == values[0]
     starts = [n for n, each in enumerate(values) if n == 0 or values[n - 1] != each - 1]
-    spans = [
+    runs = [
         (column >= values[first]) & (column <= values[last - 1])
         for first, last in pairwise([*starts, len(values)])
     ]
-    return reduce(or_, spans) if len(spans) < _LONG else column.isin(values)
+    return reduce(or_, runs) if len(runs) < _MIN_RUNS else column.isin(values)

@@ -1,4 +1,4 @@
-"""What is measured: the tables of a book, a folder of Parquet files, or tables in memory."""
+"""Inputs of metrics: the tables of a book, a folder of Parquet files, or tables in memory."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from usance.base.tables import TABLES, table
 
 TableSource: TypeAlias = pa.Table | Sequence[Path]
 ROLES_FILE = "measure/roles.json"
-"""The input of a book that says which accounts have which role."""
+"""The input of a book with the accounts of each role."""
 
 _BY_MONTH = ("tape", "facts")
 _CLOSE = re.compile(r"closes/(\d{4}-\d{2})\.(\d+)/")
@@ -33,7 +33,7 @@ _CLOSE = re.compile(r"closes/(\d{4}-\d{2})\.(\d+)/")
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """Accounts that play a part in a metric, less what some posting rules did to them."""
+    """The accounts of a metric, without the entries of some posting rules."""
 
     accounts: tuple[int, ...]
     without_rules: tuple[int, ...] = ()
@@ -62,7 +62,7 @@ def _no_roles(where: str) -> DocumentError:
 
 
 def _is_effective(book: Book, path: str) -> bool:
-    """Whether a file is no close's, or that of a close which was not reopened."""
+    """False for a file of a close that was reopened."""
     close = _CLOSE.match(path)
     if close is None:
         return True
@@ -72,7 +72,7 @@ def _is_effective(book: Book, path: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """Tables by name, each in memory or as files; `snapshot` tells two states of them apart."""
+    """Tables by name, each in memory or as files; `snapshot` identifies their state."""
 
     tables: Mapping[str, TableSource]
     snapshot: str
@@ -80,15 +80,15 @@ class Inputs:
     currency: int = int(Currency.CNY)
     """The currency of the book; journals in others are not added to those in it."""
     roles: Mapping[str, Role] = field(default_factory=dict)
-    """What the closes of a book said about their accounts."""
+    """The roles of accounts as the closes of a book stated them."""
     by_month: Mapping[str, Mapping[int, tuple[Path, ...]]] = field(default_factory=dict)
-    """Of some tables of a book: the files of each month, which never change."""
+    """The files of each month of some tables of a book, which never change."""
     published: Mapping[Path, str] = field(default_factory=dict)
     """The files of a book with their SHA-256."""
 
     @classmethod
     def of_book(cls, book: Book) -> Inputs:
-        """The tables a book has, as its manifest names them; of closes, those that stand."""
+        """The tables of a book's manifest; of its closes, the effective ones."""
         found: dict[str, TableSource] = {}
         marks: list[str] = []
         published: dict[Path, str] = {}
@@ -156,7 +156,7 @@ class Inputs:
 
 
 def _by_month(book: Book, name: str) -> dict[int, tuple[Path, ...]]:
-    """A table's files by month; nothing where rows of a month could lie in another's."""
+    """A table's files by month; empty where rows of a month could lie in another's file."""
     months: dict[int, tuple[Path, ...]] = {}
     leads = table(name).key[0] == "month"
     for file in book.files(name):
@@ -171,7 +171,7 @@ def _fingerprint(lines: Sequence[str]) -> str:
 
 
 def _footer_digest(file: Path) -> str:
-    """A mark of a Parquet file from its footer, which has the sizes and bounds of every column."""
+    """The digest of a Parquet file's footer, which has the sizes and bounds of every column."""
     try:
         meta = pq.ParquetFile(file).metadata
         with file.open("rb") as content:

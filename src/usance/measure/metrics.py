@@ -1,7 +1,7 @@
-"""Metrics measured: definitions over a book or tables, with what a reader needs to trust them.
+"""Metrics of a book or tables by their definitions, each result with its provenance.
 
-Each result has its definition's version, its as-of day, the snapshot of the data, and a way to
-the rows behind it. What has nothing to be measured on has no value: no data, not zero.
+A result has its definition's version, its as-of day, the snapshot of the data, and a way to the
+rows behind it. A metric with nothing to be measured on has no value: no data, not zero.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
@@ -21,27 +21,30 @@ from usance.base.dates import is_month_end, to_month
 from usance.base.errors import DateError, unknown
 from usance.base.periods import quarter_label
 from usance.base.tables import table
-from usance.measure.definitions import Definition, Definitions, in_force, load_definitions
+from usance.measure.definitions import (
+    Definition,
+    Definitions,
+    Transform,
+    Unit,
+    Window,
+    in_force,
+    load_definitions,
+)
 from usance.measure.engines import open_engine
+from usance.measure.errors import DimensionError
 from usance.measure.inputs import Inputs, Role
 from usance.measure.periods import MetricPeriod
-from usance.measure.queries import (
-    AggregateQuery,
-    CannotDivide,
-    QueryPlanner,
-    Sum,
-    Sums,
-    check_dimensions,
-)
+from usance.measure.queries import AggregateQuery, QueryPlanner, Sum, Sums, check_dimensions
 
 AS_REPORTED, RESTATED = "as_reported", "restated"
 _PPB = 1_000_000_000
 _QUARTER = 3
+_NO_ROWS = Sum(0, 0)
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """One figure with where it comes from; `value` is None where there is no data."""
+    """One figure with its provenance; `value` is None where there is no data."""
 
     definition: Definition
     series: str
@@ -55,22 +58,22 @@ class Result:
     complete: bool = True
     note: str = ""
     by: tuple[tuple[str, int], ...] = field(default=(), repr=False)
-    span: MetricPeriod | None = field(default=None, repr=False)
+    over: MetricPeriod | None = field(default=None, repr=False)
 
     @property
-    def shown_dimensions(self) -> str:
+    def segment_label(self) -> str:
         """The dimensions in one text, such as `model=ice`; empty for all."""
         return ",".join(f"{name}={value}" for name, value in self.dimensions)
 
     @property
-    def shown(self) -> str:
+    def formatted(self) -> str:
         """The value as people read it."""
         if self.value is None:
             return "no data"
-        if self.definition.unit == "ratio":
+        if self.definition.unit is Unit.RATIO:
             return f"{self.value:.2%}"
         number = f"{self.numerator:,}" if self.denominator == 1 else f"{self.value:,.2f}"
-        return f"{number} minor" if self.definition.unit == "money" else number
+        return f"{number} minor" if self.definition.unit is Unit.MONEY else number
 
     def as_dict(self) -> dict[str, Any]:
         """The result for `--json`."""
@@ -89,8 +92,8 @@ class Result:
         """The command that lists the rows behind the figure."""
         words = [f"usance measure rows BOOK --metric {self.definition.name}"]
         words.append(f"--as-of {self.as_of}")
-        if self.span is not None:
-            words.append(f"--period {self.span}" if "/" not in str(self.span) else "")
+        if self.over is not None:
+            words.append(f"--period {self.over}" if "/" not in str(self.over) else "")
         words += [f"--where {name}={value}" for name, value in self.by]
         return " ".join(word for word in words if word)
 
@@ -112,16 +115,16 @@ def measure(
         if name not in book:
             raise unknown("metric", name, book, where="--metric")
     check_dimensions(by)
-    span = period or MetricPeriod.containing(as_of, "quarter")
-    with open_engine(inputs, engine) as engine_there:
-        asker = QueryPlanner(inputs, engine_there, inputs.roles if roles is None else roles)
+    over = period or MetricPeriod.containing(as_of, "quarter")
+    with open_engine(inputs, engine) as opened:
+        planner = QueryPlanner(inputs, opened, inputs.roles if roles is None else roles)
         chosen = [
             (series, one)
             for name in metrics or book
             for series, one in _versions(book[name], as_of)
         ]
-        measured = _Measurement(asker, span, as_of, tuple(by), inputs.snapshot)
-        return measured.all(chosen, whole_pack=not metrics)
+        run = _MetricRun(planner, over, as_of, tuple(by), inputs.snapshot)
+        return run.results(chosen, skip_indivisible=not metrics)
 
 
 def rows_behind(
@@ -131,138 +134,139 @@ def rows_behind(
     """The rows that a figure's numerator or denominator adds up: column names, and values."""
     one = result.definition
     chosen = one.numerator if part == "numerator" else one.denominator
-    if chosen is None or result.span is None:
+    if chosen is None or result.over is None:
         return [], []
-    with open_engine(inputs, engine) as there:
-        asker = QueryPlanner(inputs, there, inputs.roles if roles is None else roles)
+    with open_engine(inputs, engine) as opened:
+        planner = QueryPlanner(inputs, opened, inputs.roles if roles is None else roles)
         keys = dict(result.by)
-        along = chosen.along(one.along)
+        along = chosen.keys_along(one.along)
         by = tuple(name for name in keys if name not in one.along)
-        asked = AggregateQuery.of(chosen, one.filters, by, one.along)
+        query = AggregateQuery.of(chosen, one.filters, by, one.along)
         wanted = {name: value for name, value in keys.items() if name in by or name in along}
-        return asker.rows(asked, result.span, limit, wanted)
+        return planner.rows(query, result.over, limit, wanted)
 
 
 def _versions(versions: Sequence[Definition], as_of: date) -> list[tuple[str, Definition]]:
-    """What was in force on the day, and the newest version for all days."""
+    """The version in force on the day as reported, and the newest for all days as restated."""
     then = in_force(versions, as_of)
     reported = [(AS_REPORTED, then)] if then else []
     return [*reported, (RESTATED, versions[-1])]
 
 
-class _Measurement:
-    """One run: the same asker, period and dimensions for all metrics."""
+class _Sums(NamedTuple):
+    """The sums of a definition, or the reason why there are none."""
+
+    numerator: Sums
+    denominator: Sums | None
+    note: str
+
+
+class _MetricRun:
+    """One run: the same planner, period and dimensions for all metrics."""
 
     def __init__(
-        self,
-        asker: QueryPlanner,
-        span: MetricPeriod,
-        as_of: date,
-        by: tuple[str, ...],
+        self, planner: QueryPlanner, over: MetricPeriod, as_of: date, by: tuple[str, ...],
         snapshot: str,
-    ) -> None:
-        self.asker, self.span, self.as_of, self.by = asker, span, as_of, by
+    ) -> None:  # fmt: skip
+        self.planner, self.over, self.as_of, self.by = planner, over, as_of, by
         self.snapshot = snapshot
 
-    def all(self, chosen: Sequence[tuple[str, Definition]], whole_pack: bool) -> list[Result]:
-        """Every result; metrics that cannot be divided so are left out of a whole pack."""
-        answers = self._answers([one for _, one in chosen], whole_pack)
+    def results(
+        self, chosen: Sequence[tuple[str, Definition]], *, skip_indivisible: bool
+    ) -> list[Result]:
+        """Every result; metrics without the dimensions of the run are refused, or skipped."""
+        sums = self._sums([one for _, one in chosen], skip_indivisible)
         made: dict[int, list[Result]] = {}
         results: list[Result] = []
         for series, one in chosen:
-            if id(one) in answers and id(one) not in made:
-                made[id(one)] = self._results(series, one, *answers[id(one)])
+            if id(one) in sums and id(one) not in made:
+                made[id(one)] = self._results(series, one, *sums[id(one)])
             results += (replace(each, series=series) for each in made.get(id(one), ()))
         return results
 
-    def _answers(
-        self, ones: Sequence[Definition], whole_pack: bool
-    ) -> dict[int, tuple[Sums, Sums | None, str]]:
-        """Numerators and denominators of each definition, with as few queries as there can be."""
-        asked: dict[MetricPeriod, list[tuple[int, int, AggregateQuery]]] = {}
-        answers: dict[int, tuple[Sums, Sums | None, str]] = {}
+    def _sums(self, ones: Sequence[Definition], skip_indivisible: bool) -> dict[int, _Sums]:
+        """The sums of each definition, with as few scans as there can be."""
+        queries: list[tuple[int, str, AggregateQuery]] = []
+        sums: dict[int, _Sums] = {}
         for one in {id(each): each for each in ones}.values():
-            note = self._why_not(one)
-            answers[id(one)] = ({}, {} if one.denominator else None, note)
+            note = self._missing_input(one)
+            sums[id(one)] = _Sums({}, {} if one.denominator else None, note)
             if note:
                 continue
             try:
-                parts = self._asked(one)
-                self._check(parts)
-            except CannotDivide:
-                if not whole_pack:
+                own = self._queries(one)
+                for query in own:
+                    self.planner.check(query)
+            except DimensionError:
+                if not skip_indivisible:
                     raise
-                del answers[id(one)]
+                del sums[id(one)]
                 continue
-            for place, part in enumerate(parts):
-                asked.setdefault(self.span, []).append((id(one), place, part))
-        for span, several in asked.items():
-            found = self.asker.sums([part for _, _, part in several], span)
-            for (key, place, _), sums in zip(several, found, strict=True):
-                numerator, denominator, note = answers[key]
-                answers[key] = (sums, denominator, note) if place == 0 else (numerator, sums, note)
-        return answers
+            parts = zip(("numerator", "denominator"), own, strict=False)
+            queries += ((id(one), part, query) for part, query in parts)
+        found = self.planner.sums([query for _, _, query in queries], self.over)
+        for (key, part, _), each in zip(queries, found, strict=True):
+            old = sums[key]
+            sums[key] = _Sums(each, old.denominator, "") if part == "numerator" else (
+                _Sums(old.numerator, each, "")
+            )  # fmt: skip
+        return sums
 
-    def _check(self, parts: Sequence[AggregateQuery]) -> None:
-        for part in parts:
-            self.asker.check(part)
-
-    def _asked(self, one: Definition) -> list[AggregateQuery]:
+    def _queries(self, one: Definition) -> list[AggregateQuery]:
         if set(self.by) & set(one.along):
             what = f"{one.name} already runs along {', '.join(one.along)}"
-            raise CannotDivide(what, where="--by", fix="Leave that dimension out")
-        parts = [one.numerator, *([one.denominator] if one.denominator else [])]
-        return [AggregateQuery.of(part, one.filters, self.by, one.along) for part in parts]
+            raise DimensionError(what, where="--by", fix="Leave that dimension out")
+        return [AggregateQuery.of(each, one.filters, self.by, one.along) for each in one.aggregates]
 
-    def _why_not(self, one: Definition) -> str:
-        parts = [one.numerator, *([one.denominator] if one.denominator else [])]
-        if any(part.window == "end" for part in parts) and not is_month_end(self.span.end):
+    def _missing_input(self, one: Definition) -> str:
+        at_end = any(each.window is Window.END for each in one.aggregates)
+        if at_end and not is_month_end(self.over.end):
             fix = "Give the last day of a month, or leave these metrics out"
-            what = f"{one.name} is measured at month ends, and {self.span.end} is none"
+            what = f"{one.name} is measured at month ends, and {self.over.end} is none"
             raise DateError(what, where="--as-of", fix=fix)
-        return next(filter(None, map(self.asker.missing, parts)), "")
+        return next(filter(None, map(self.planner.missing_input, one.aggregates)), "")
 
     def _results(
-        self, series: str, one: Definition, up: Sums, down: Sums | None, note: str
+        self, series: str, one: Definition, numerators: Sums, denominators: Sums | None, note: str
     ) -> list[Result]:
-        if one.transform == "product_of_rolls" and not note:
-            return [self._rolls(series, one)]
-        if one.transform == "stability" and not note:
-            return [self._stability(series, one, up)]
+        if one.transform is Transform.PRODUCT_OF_ROLLS and not note:
+            return [self._product_of_rolls(series, one)]
+        if one.transform is Transform.STABILITY and not note:
+            return [self._stability(series, one, numerators)]
         width = len(self.by)
-        up = _by_quarter(up, one.along, width)
-        numerator_keys = tuple(one.numerator.along(one.along))
-        shared = numerator_keys
+        numerators = _by_quarter(numerators, one.along, width)
+        own_keys = tuple(one.numerator.keys_along(one.along))
+        shared = own_keys
         if one.denominator is not None:
-            down = _by_quarter(down or {}, tuple(one.denominator.along(one.along)), width)
-            shared = tuple(one.denominator.along(one.along))
-        places = [numerator_keys.index(key) for key in shared if key in numerator_keys]
+            shared = tuple(one.denominator.keys_along(one.along))
+            denominators = _by_quarter(denominators or {}, shared, width)
+        places = [own_keys.index(key) for key in shared if key in own_keys]
 
-        def beneath(key: tuple[int, ...]) -> tuple[int, ...]:
-            return (*key[:width], *(key[width + place] for place in places))
+        def denominator(key: tuple[int, ...]) -> int:
+            if denominators is None:
+                return 1 if numerators.get(key, _NO_ROWS).rows else 0
+            below = (*key[:width], *(key[width + place] for place in places))
+            return denominators.get(below, _NO_ROWS).value
 
-        keys = {key for key in up if self._in_scope(one, key)}
-        if down is not None and set(shared) == set(numerator_keys):
-            keys |= {key for key in down if self._in_scope(one, key)}
+        keys = {key for key in numerators if self._in_scope(one, key)}
+        if denominators is not None and set(shared) == set(own_keys):
+            keys |= {key for key in denominators if self._in_scope(one, key)}
         if not one.along:
             keys |= self._empty_segments(one, keys)
         if one.along == ("cohort", "mob"):
-            keys |= {key for cohort in down or () for key in self._ages(cohort)}
-        results = []
-        for key in sorted(keys):
-            sums = up.get(key, Sum(0, 0))
-            whole = down.get(beneath(key), Sum(0, 0)).value if down is not None else (
-                1 if sums.rows else 0
-            )  # fmt: skip
-            results.append(self._result(series, one, key, sums.value, whole, note))
-        return results
+            keys |= {key for cohort in denominators or () for key in self._ages(cohort)}
+        return [
+            self._result(series, one, key, numerators.get(key, _NO_ROWS).value, denominator(key),
+                         note)
+            for key in sorted(keys)
+        ]  # fmt: skip
 
     def _ages(self, cohort: tuple[int, ...]) -> set[tuple[int, ...]]:
         """Every month on book a quarter has reached: nothing past due there is 0, not missing."""
-        return {(*cohort, mob) for mob in range(to_month(self.span.end) - cohort[-1] + 1)}
+        return {(*cohort, mob) for mob in range(to_month(self.over.end) - cohort[-1] + 1)}
 
     def _in_scope(self, one: Definition, key: tuple[int, ...]) -> bool:
-        """Whether a segment can have this metric at all."""
+        """True for a segment that can have this metric at all."""
         return all(
             value in one.filters[name]
             for name, value in zip(self.by, key, strict=False)
@@ -281,73 +285,69 @@ class _Measurement:
         return every - keys
 
     def _result(
-        self, series: str, one: Definition, key: tuple[int, ...], up: int, down: int, note: str
-    ) -> Result:
-        names = (*self.by, *one.numerator.along(one.along))
+        self, series: str, one: Definition, key: tuple[int, ...], numerator: int,
+        denominator: int, note: str,
+    ) -> Result:  # fmt: skip
+        names = (*self.by, *one.numerator.keys_along(one.along))
         pairs = tuple(zip(names, key, strict=True))
-        shown = tuple((name, shown_value(name, value)) for name, value in pairs)
-        value = up / down if down else None
-        if value is not None and one.transform == "annual_prepayment":
+        labels = tuple((name, dimension_label(name, value)) for name, value in pairs)
+        value = numerator / denominator if denominator else None
+        if value is not None and one.transform is Transform.ANNUAL_PREPAYMENT:
             value = 1 - (1 - value) ** 12
         return Result(
-            one, series, self._period(one), self.as_of, shown, up, down, value, self.snapshot,
-            self._complete(one, dict(pairs)), note, pairs, self.span,
+            one, series, self._period(one), self.as_of, labels, numerator, denominator, value,
+            self.snapshot, self._is_complete(one, dict(pairs)), note, pairs, self.over,
         )  # fmt: skip
 
     def _period(self, one: Definition) -> str:
-        return str(self.span) if one.numerator.window == "period" else str(self.span.end)
+        is_flow = one.numerator.window is Window.PERIOD
+        return str(self.over) if is_flow else str(self.over.end)
 
-    def _complete(self, one: Definition, key: Mapping[str, int]) -> bool:
+    def _is_complete(self, one: Definition, key: Mapping[str, int]) -> bool:
         if "cohort" in key and "mob" in key:
-            return key["cohort"] + _QUARTER - 1 + key["mob"] <= to_month(self.span.end)
-        return self.as_of >= self.span.end + timedelta(days=one.complete_after_days)
+            return key["cohort"] + _QUARTER - 1 + key["mob"] <= to_month(self.over.end)
+        return self.as_of >= self.over.end + timedelta(days=one.complete_after_days)
 
-    def _rolls(self, series: str, one: Definition) -> Result:
+    def _product_of_rolls(self, series: str, one: Definition) -> Result:
         """The product of rolls into buckets 1, 2, 3 at three successive month ends."""
         product: Fraction | None = Fraction(1)
-        end = to_month(self.span.end)
+        end = to_month(self.over.end)
         for bucket in (1, 2, 3):
-            month = _month_period(end - 3 + bucket)
-            up, down = self.asker.sums(self._asked(one), month)
-            whole = down.get((bucket,), Sum(0, 0)).value
+            month = MetricPeriod.of_months(end - 3 + bucket, 1)
+            rolled, before = self.planner.sums(self._queries(one), month)
+            whole = before.get((bucket,), _NO_ROWS).value
             if not whole or product is None:
                 product = None
             else:
-                product *= Fraction(up.get((bucket,), Sum(0, 0)).value, whole)
+                product *= Fraction(rolled.get((bucket,), _NO_ROWS).value, whole)
         if product is None:
-            return self._plain(series, one, 0, 0, None)
+            return self._single_result(series, one, 0, 0, None)
         parts = math.floor(product * _PPB + Fraction(1, 2))
-        return self._plain(series, one, parts, _PPB, parts / _PPB)
+        return self._single_result(series, one, parts, _PPB, parts / _PPB)
 
     def _stability(self, series: str, one: Definition, now: Sums) -> Result:
-        """Σ (share now − share before) × ln of their quotient, over every band with a score."""
-        (before,) = self.asker.sums(self._asked(one), self.span.previous())
+        """Population stability: Σ (share now − share before) × ln of their quotient, by band."""
+        (before,) = self.planner.sums(self._queries(one), self.over.previous())
         total, old = (sum(each.value for each in sums.values()) for sums in (now, before))
         if not total or not old:
-            return self._plain(series, one, 0, 0, None)
+            return self._single_result(series, one, 0, 0, None)
         index = 0.0
         bands = {band for sums in (now, before) for band, each in sums.items() if each.value}
         for band in sorted(bands):
             # Half a score stands where a band is empty, so that the index stays finite.
-            share = max(now.get(band, Sum(0, 0)).value, 0.5) / total
-            past = max(before.get(band, Sum(0, 0)).value, 0.5) / old
+            share = max(now.get(band, _NO_ROWS).value, 0.5) / total
+            past = max(before.get(band, _NO_ROWS).value, 0.5) / old
             index += (share - past) * math.log(share / past)
         millionths = round(index * 1_000_000)
-        return self._plain(series, one, millionths, 1_000_000, millionths / 1_000_000)
+        return self._single_result(series, one, millionths, 1_000_000, millionths / 1_000_000)
 
-    def _plain(
-        self, series: str, one: Definition, up: int, down: int, value: float | None
+    def _single_result(
+        self, series: str, one: Definition, numerator: int, denominator: int, value: float | None
     ) -> Result:
         return Result(
-            one, series, self._period(one), self.as_of, (), up, down, value, self.snapshot,
-            True, "", (), self.span,
+            one, series, self._period(one), self.as_of, (), numerator, denominator, value,
+            self.snapshot, True, "", (), self.over,
         )  # fmt: skip
-
-
-def _month_period(month: int) -> MetricPeriod:
-    from usance.base.dates import first_of_month, last_of_month
-
-    return MetricPeriod(first_of_month(month), last_of_month(month))
 
 
 def _by_quarter(sums: Sums, along: Sequence[str], width: int) -> Sums:
@@ -359,15 +359,15 @@ def _by_quarter(sums: Sums, along: Sequence[str], width: int) -> Sums:
     for key, found in sums.items():
         quarter = key[place] // _QUARTER * _QUARTER
         new = (*key[:place], quarter, *key[place + 1 :])
-        old = made.get(new, Sum(0, 0))
+        old = made.get(new, _NO_ROWS)
         made[new] = Sum(old.value + found.value, old.rows + found.rows)
     return made
 
 
-def shown_value(name: str, value: int) -> str:
+def dimension_label(name: str, value: int) -> str:
     """A dimension's value as people read it.
 
-    >>> shown_value("model", 3), shown_value("cohort", 648), shown_value("region", 7)
+    >>> dimension_label("model", 3), dimension_label("cohort", 648), dimension_label("region", 7)
     ('ice', '2024Q1', '7')
     """
     if name == "cohort":
@@ -384,7 +384,7 @@ def metrics_table(results: Sequence[Result]) -> pa.Table:
         version=[each.definition.version for each in results],
         series=[each.series for each in results],
         period=[each.period for each in results],
-        dimensions=[each.shown_dimensions for each in results],
+        dimensions=[each.segment_label for each in results],
         numerator=[each.numerator for each in results],
         denominator=[each.denominator for each in results],
         unit=[each.definition.unit for each in results],

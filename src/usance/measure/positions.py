@@ -1,4 +1,4 @@
-"""Where chosen loans stood on chosen days: the loan room's replay, asked many times at once."""
+"""Positions of chosen loans on chosen days: many replays at once."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from usance.loan.terms import Terms
 from usance.loan.views import VIEW_FIELDS
 from usance.loan.visible_facts import fact_columns, term_columns
 
-_BATCH = 1 << 18  # questions answered at a time: some 70 MB of views
+_BATCH = 1 << 18  # pairs of a loan and a day at a time: some 70 MB of views
 
 
 class Dues(NamedTuple):
@@ -40,7 +40,7 @@ class Dues(NamedTuple):
 
 @dataclass(frozen=True)
 class ExactLoan:
-    """A loan with changed terms or paused interest, which only the exact form knows."""
+    """A loan that only the exact form replays: with changed terms or paused interest."""
 
     versions: list[Terms]
     facts: list[Fact]
@@ -76,7 +76,7 @@ class Portfolio:
     terms: TermColumns
     facts: FactColumns
     changed: Mapping[int, ExactLoan] = field(default_factory=dict)
-    """By row, those that the kernel does not know."""
+    """By row, the loans that the kernel does not replay."""
 
     @classmethod
     def of(cls, loans: pa.Table, facts: pa.Table, known_at: datetime = END_OF_TIME) -> Portfolio:
@@ -91,7 +91,7 @@ class Portfolio:
         return len(self.terms)
 
     def at(self, rows: I64, days: NDArray[Any]) -> Views:
-        """A view for each pair of a loan (by its row) and a day; a loan may be asked often."""
+        """A view for each pair of a loan (by its row) and a day; a loan may come often."""
         parts = [
             self._some(rows[start : start + _BATCH], days[start : start + _BATCH]).values
             for start in range(0, len(rows), _BATCH)
@@ -127,7 +127,7 @@ class Portfolio:
         facts = self.facts
         counts = np.diff(facts.offsets)[rows]
         offsets = np.concatenate(([0], np.cumsum(counts, dtype=np.int64)))
-        # Fact i of a question is its loan's first fact plus i less the question's first.
+        # Fact i of a pair is its loan's first fact plus i less the pair's first.
         at = np.arange(offsets[-1]) + np.repeat(facts.offsets[rows] - offsets[:-1], counts)
         chosen = FactColumns(
             offsets, facts.day[at], facts.kind[at], facts.amount_minor[at], facts.arg[at]
@@ -138,7 +138,7 @@ class Portfolio:
 def _exact_loans(
     loans: pa.Table, facts: pa.Table, ids: I64, known_at: datetime
 ) -> Iterator[tuple[int, ExactLoan]]:
-    """Loans with several versions of terms, or with facts that only the exact form knows."""
+    """Loans with several versions of terms, or with facts that only the exact form replays."""
     apart = facts.filter(pc.is_in(facts.column("kind"), pa.array(EXACT_KINDS, pa.int8())))
     later = loans.filter(pc.greater(loans.column("terms_no"), 1))
     wanted = pa.concat_arrays(

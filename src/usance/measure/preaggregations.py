@@ -1,4 +1,4 @@
-"""Sums of a table that many parts share: made in one scan, then asked instead of its rows.
+"""Pre-aggregations: sums of a table that many aggregates share, made in one scan.
 
 >>> from usance.measure.definitions import load_definitions
 >>> late = load_definitions()["vintage_30"][0].numerator
@@ -15,9 +15,9 @@ from usance.measure.definitions import Aggregate
 from usance.measure.expressions import columns_of
 
 ROW_COUNT = "rows"
-"""The column of a cube that says how many rows of the table a sum is over."""
+"""The column with the number of rows of the table that were summed."""
 IN_PERIOD = "inside"
-"""The column of a cube without moments: 1 where a row counts in the period, 0 before it."""
+"""The column that replaces a moment: 1 in the period, 0 before it."""
 
 
 class PreAggregation(NamedTuple):
@@ -28,7 +28,7 @@ class PreAggregation(NamedTuple):
     amounts: tuple[str, ...]
 
     def of(self, rows: Any) -> Any:
-        """The cube of some rows of the table, as an Ibis expression."""
+        """The sums of some rows of the table, as an Ibis expression."""
         sums = {name: rows[name].cast("int64").sum().cast("int64") for name in self.amounts}
         return rows.group_by(list(self.dimensions)).agg(**sums, **{ROW_COUNT: rows.count()})
 
@@ -46,7 +46,7 @@ PREAGGREGATIONS = (
 def preaggregation_for(
     table: str, part: Aggregate, columns: Collection[str]
 ) -> PreAggregation | None:
-    """The first cube that has a part's sums by these columns."""
+    """The first pre-aggregation that has an aggregate's sums by these columns."""
     # A number of its own would count once for each row, a product is no sum of products.
     plain = all(len(each) == 1 and isinstance(each[0], str) for _, each in part.amount)
     if part.distinct or not plain:

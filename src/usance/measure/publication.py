@@ -1,4 +1,4 @@
-"""Measured figures kept as the `metrics` table: in a file, or in the book they were measured on."""
+"""Results written as the `metrics` table: to a file, or to the book they were measured on."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def write_charts(results: Sequence[Result], folder: Path) -> list[str]:
 
 
 def publish_metrics(results: Sequence[Result], folder: Path, as_of: date) -> None:
-    """Publish results in a book, under the month of their day; other figures there stay."""
+    """Publish results in a book under the month of their day, beside the others there."""
     book, spec, month = Book.open(folder), table("metrics"), to_month(as_of)
     new = metrics_table(results)
     with book.writing() as step:
@@ -53,7 +53,7 @@ def publish_metrics(results: Sequence[Result], folder: Path, as_of: date) -> Non
 
 
 def _others(old: pa.Table, new: pa.Table) -> list[bool]:
-    """Which rows of a table have a key that the other has not."""
+    """True for rows of a table whose key the other has not."""
     key = list(table("metrics").key)
     again = {tuple(row.values()) for row in new.select(key).to_pylist()}
     return [tuple(row.values()) not in again for row in old.select(key).to_pylist()]

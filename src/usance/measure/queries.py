@@ -1,4 +1,4 @@
-"""Parts of definitions asked of an engine: all that share a table and a window in one query."""
+"""Queries for the aggregates of definitions: one for all that share a relation and a window."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from zoneinfo import ZoneInfo
 
 from usance.base.columns import arrays
 from usance.base.dates import to_day, to_month
-from usance.base.errors import InputError, unknown
-from usance.measure.definitions import Aggregate
+from usance.base.errors import unknown
+from usance.measure.definitions import Aggregate, Window
 from usance.measure.engines import Engine
+from usance.measure.errors import DimensionError
 from usance.measure.expressions import (
     Amount,
     amount_expression,
@@ -22,7 +23,12 @@ from usance.measure.expressions import (
 )
 from usance.measure.inputs import Inputs, Role
 from usance.measure.periods import MetricPeriod
-from usance.measure.preaggregations import IN_PERIOD, ROW_COUNT, PreAggregation, preaggregation_for
+from usance.measure.preaggregations import (
+    IN_PERIOD,
+    ROW_COUNT,
+    PreAggregation,
+    preaggregation_for,
+)
 from usance.measure.relations import (
     COLUMNS,
     RARE_FACTS,
@@ -37,267 +43,282 @@ from usance.measure.relations import (
 DIMENSIONS = (
     "model", "product", "source", "institution", "channel", "region", "grade", "model_no",
 )  # fmt: skip
-_BY_CELL = ("model", "product", "source", "institution")
-_BY_BORROWER = ("channel", "region", "grade")
+_OF_CELL = ("model", "product", "source", "institution")
+_OF_BORROWER = ("channel", "region", "grade")
 _QUARTER_MONTHS = 3
 _MIN_SHARED = 2
-"""Parts from which on one scan for all of them is less than one for each."""
+"""Queries from which on one scan for all of them is less than one for each."""
+Condition = tuple[str, Any]
+"""A column and the values it must have."""
 
 
 class Sum(NamedTuple):
-    """What an engine found for one key: the sum, and over how many rows."""
+    """The sum of one key, and the number of rows it is over."""
 
     value: int
     rows: int
 
 
 Sums = dict[tuple[int, ...], Sum]
-"""By key: the dimensions asked for, then the keys along which a metric runs."""
+"""By key: the dimensions of the query, then the keys along which a metric runs."""
+
+
+class GroupKey(NamedTuple):
+    """A key to group by: its column, and the value of the key for each value of the column."""
+
+    name: str
+    column: str
+    mapping: Mapping[int, int] | None
 
 
 @dataclass(frozen=True, slots=True)
 class AggregateQuery:
-    """One part with what limits and divides it."""
+    """An aggregate with its filters and dimensions."""
 
-    part: Aggregate
-    filters: tuple[tuple[str, Any], ...]
+    aggregate: Aggregate
+    filters: tuple[Condition, ...]
     by: tuple[str, ...]
     along: tuple[tuple[str, Amount], ...]
 
     @classmethod
     def of(
-        cls, part: Aggregate, filters: Mapping[str, Any], by: Sequence[str], along: Sequence[str]
-    ) -> AggregateQuery:
-        """A part as a definition uses it."""
-        return cls(part, tuple(filters.items()), tuple(by), tuple(part.along(along).items()))
-
-
-class CannotDivide(InputError):
-    """A metric has no such dimension."""
-
-    code = "measure.dimension"
+        cls, aggregate: Aggregate, filters: Mapping[str, Any], by: Sequence[str],
+        along: Sequence[str],
+    ) -> AggregateQuery:  # fmt: skip
+        """An aggregate as a definition uses it."""
+        keys = aggregate.keys_along(along)
+        return cls(aggregate, tuple(filters.items()), tuple(by), tuple(keys.items()))
 
 
 class QueryPlanner:
-    """Asks one engine about one set of tables."""
+    """Runs aggregate queries on one engine over one set of tables."""
 
     def __init__(self, inputs: Inputs, engine: Engine, roles: Mapping[str, Role]) -> None:
         self._inputs, self._engine, self._roles = inputs, engine, roles
-        self._maps = dimension_maps(inputs)
-        self._cubes = set[PreAggregation]()
-        """Cubes that were worth it once: what comes later costs nothing."""
+        self._mappings = dimension_mappings(inputs)
+        self._preaggregations = set[PreAggregation]()
+        """Those in use: once made, later queries cost nothing."""
 
-    def missing(self, part: Aggregate) -> str:
-        """Why a part cannot be asked for; empty if it can."""
-        lacking = [name for name in SOURCE_TABLES[part.table] if name not in self._inputs]
-        if lacking:
-            return f"there is no table {', '.join(lacking)}"
-        if part.role and part.role not in self._roles:
-            return f"no accounts are named for the role {part.role}"
+    def missing_input(self, aggregate: Aggregate) -> str:
+        """The reason why an aggregate cannot be computed; empty if it can."""
+        absent = [name for name in SOURCE_TABLES[aggregate.table] if name not in self._inputs]
+        if absent:
+            return f"there is no table {', '.join(absent)}"
+        if aggregate.role and aggregate.role not in self._roles:
+            return f"no accounts are named for the role {aggregate.role}"
         return ""
 
-    def check(self, asked: AggregateQuery) -> None:
-        """Raise `CannotDivide` if a part has not the dimensions asked for."""
-        self._keys(asked)
+    def check(self, query: AggregateQuery) -> None:
+        """Raise `DimensionError` if a query's relation lacks one of its dimensions."""
+        self._group_keys(query)
 
-    def sums(self, asked: Sequence[AggregateQuery], span: MetricPeriod) -> list[Sums]:
-        """The sums of each part, in order; one query for all of the same table and keys."""
+    def sums(self, queries: Sequence[AggregateQuery], period: MetricPeriod) -> list[Sums]:
+        """The sums of each query, in order; one scan for all of the same relation and keys."""
         groups: dict[tuple[Any, ...], list[int]] = defaultdict(list)
-        cubes = self._cubes_for(asked)
-        for place, each in enumerate(asked):
-            name, keys = self._keys(each)
-            shape = tuple((key, how) for key, how, _ in keys)
-            kind = name, each.part.window, cubes[place]
-            groups[*kind, bool(each.part.distinct), each.by, shape].append(place)
-        found: list[Sums] = [{} for _ in asked]
-        for (name, window, cube, *_), places in groups.items():
-            together = [asked[place] for place in places]
-            answers = self._ask(name, window, cube, together, span)
+        chosen = self._choose_preaggregations(queries)
+        for place, query in enumerate(queries):
+            name, keys = self._group_keys(query)
+            shape = tuple((key.name, key.column) for key in keys)
+            scan = name, query.aggregate.window, chosen[place]
+            groups[*scan, bool(query.aggregate.distinct), query.by, shape].append(place)
+        found: list[Sums] = [{} for _ in queries]
+        for (name, window, preaggregation, *_), places in groups.items():
+            batch = [queries[place] for place in places]
+            answers = self._run(name, window, preaggregation, batch, period)
             for place, answer in zip(places, answers, strict=True):
                 found[place] = answer
         return found
 
     def rows(
-        self, asked: AggregateQuery, span: MetricPeriod, limit: int, wanted: Mapping[str, int]
+        self, query: AggregateQuery, period: MetricPeriod, limit: int, wanted: Mapping[str, int]
     ) -> tuple[list[str], list[Any]]:
-        """The rows behind a part where its keys have the wanted values: names, and values."""
-        name, keys = self._keys(asked)
-        table = self._windowed(name, asked.part.window, span)
-        kept = _where(table, self._conditions(name, asked))
-        along = dict(asked.along)
-        for key, raw, fold in keys:
-            if key not in wanted:
+        """The rows behind an aggregate whose keys have the wanted values: names, and values."""
+        name, keys = self._group_keys(query)
+        table = self._in_window(name, query.aggregate.window, period)
+        rows = _filtered(table, self._conditions(name, query))
+        along = dict(query.along)
+        for key in keys:
+            if key.name not in wanted:
                 continue
-            if key in along:
-                column = amount_expression(kept, along[key])
-                last = wanted[key] + (_QUARTER_MONTHS - 1 if key == "cohort" else 0)
-                kept = kept.filter((column >= wanted[key]) & (column <= last))
-            elif fold is None:
-                kept = kept.filter(kept[raw] == wanted[key])
+            value = wanted[key.name]
+            if key.name in along:
+                column = amount_expression(rows, along[key.name])
+                last = value + (_QUARTER_MONTHS - 1 if key.name == "cohort" else 0)
+                rows = rows.filter((column >= value) & (column <= last))
+            elif key.mapping is None:
+                rows = rows.filter(rows[key.column] == value)
             else:
-                raws = [each for each, value in fold.items() if value == wanted[key]]
-                kept = kept.filter(kept[raw].isin(raws or [-1]))
-        ordered = kept.order_by(list(kept.columns[:2]))
-        return list(kept.columns), self._engine.rows(ordered.limit(limit))
+                values = [each for each, mapped in key.mapping.items() if mapped == value]
+                rows = rows.filter(rows[key.column].isin(values or [-1]))
+        ordered = rows.order_by(list(rows.columns[:2]))
+        return list(rows.columns), self._engine.rows(ordered.limit(limit))
 
-    def _keys(
-        self, asked: AggregateQuery
-    ) -> tuple[str, list[tuple[str, str, Mapping[int, int] | None]]]:
-        """The view to ask, and for each dimension its raw column and how it becomes one."""
-        name = asked.part.table
-        keys: list[tuple[str, str, Mapping[int, int] | None]] = []
-        if name == "tape" and any(each in _BY_BORROWER for each in asked.by):
+    def _group_keys(self, query: AggregateQuery) -> tuple[str, list[GroupKey]]:
+        """The relation to query, and the keys to group it by."""
+        name = query.aggregate.table
+        keys: list[GroupKey] = []
+        if name == "tape" and any(each in _OF_BORROWER for each in query.by):
             name = "tape_by_borrower"
-        if name == "standing_facts" and {*asked.part.where.get("kind", (-1,))} <= {*RARE_FACTS}:
+        kinds = query.aggregate.where.get("kind", (-1,))
+        if name == "unreversed_facts" and {*kinds} <= {*RARE_FACTS}:
             name = "rare_facts"
-        for each in asked.by:
+        for each in query.by:
             columns = COLUMNS[name]
             if each in columns:
-                keys.append((each, each, None))
-            elif each in _BY_CELL and "cell" in columns:
-                keys.append((each, "cell", self._maps["cell", each]))
+                keys.append(GroupKey(each, each, None))
+            elif each in _OF_CELL and "cell" in columns:
+                keys.append(GroupKey(each, "cell", self._mappings["cell", each]))
             elif each == "institution" and "source" in columns:
-                keys.append((each, "source", self._maps["source", each]))
+                keys.append(GroupKey(each, "source", self._mappings["source", each]))
             else:
                 fix = "Leave it out, or ask for other metrics"
-                what = f"{asked.part.table} is not divided by {each}"
-                raise CannotDivide(what, where="--by", fix=fix)
-        return name, [*keys, *((key, repr(amount), None) for key, amount in asked.along)]
+                what = f"{query.aggregate.table} is not divided by {each}"
+                raise DimensionError(what, where="--by", fix=fix)
+        return name, [*keys, *(GroupKey(key, repr(amount), None) for key, amount in query.along)]
 
-    def _cubes_for(self, asked: Sequence[AggregateQuery]) -> list[PreAggregation | None]:
-        """For each part the cube to ask, if it is one that several parts share."""
+    def _choose_preaggregations(
+        self, queries: Sequence[AggregateQuery]
+    ) -> list[PreAggregation | None]:
+        """For each query the pre-aggregation to use, if it is one that several share."""
         found: list[PreAggregation | None] = []
-        for each in asked:
-            name, keys = self._keys(each)
-            along = dict(each.along)
-            columns = {raw for key, raw, _ in keys if key not in along}
+        for query in queries:
+            name, keys = self._group_keys(query)
+            along = dict(query.along)
+            columns = {key.column for key in keys if key.name not in along}
             columns |= {name for amount in along.values() for name in columns_of(amount)}
-            columns |= {column for column, _ in self._conditions(name, each)}
-            found.append(preaggregation_for(name, each.part, columns))
+            columns |= {column for column, _ in self._conditions(name, query)}
+            found.append(preaggregation_for(name, query.aggregate, columns))
         counts = Counter(found)
-        self._cubes |= {each for each in counts if each and counts[each] >= _MIN_SHARED}
-        return [each if each in self._cubes else None for each in found]
+        self._preaggregations |= {each for each in counts if each and counts[each] >= _MIN_SHARED}
+        return [each if each in self._preaggregations else None for each in found]
 
-    def _ask(
-        self,
-        name: str,
-        window: str,
-        cube: PreAggregation | None,
-        together: Sequence[AggregateQuery],
-        span: MetricPeriod,
-    ) -> list[Sums]:
-        first = together[0]
-        _, keys = self._keys(first)
-        each_has = [self._conditions(name, asked) for asked in together]
+    def _run(
+        self, name: str, window: Window, preaggregation: PreAggregation | None,
+        batch: Sequence[AggregateQuery], period: MetricPeriod,
+    ) -> list[Sums]:  # fmt: skip
+        first = batch[0]
+        _, keys = self._group_keys(first)
+        each_has = [self._conditions(name, query) for query in batch]
         shared = [check for check in each_has[0] if all(check in has for has in each_has)]
-        whole = self._windowed(name, window, span, cube)
-        table = _where(whole, [*shared, *_wanted(each_has, keys)])
-        inside = bool(first.part.distinct)  # distinct values cannot be added up afterwards
+        whole = self._in_window(name, window, period, preaggregation)
+        table = _filtered(whole, [*shared, *_all_wanted(each_has, keys)])
+        # Distinct values cannot be added up afterwards: they are counted by the mapped key.
+        map_first = bool(first.aggregate.distinct)
         along = dict(first.along)
         groups: dict[str, Any] = {}
-        for key, raw, fold in keys:
-            column = _key(table, along[key]) if key in along else table[raw]
-            groups[f"key_{key}"] = _folded(column, fold) if inside and fold else column
+        for key in keys:
+            column = (
+                _key_expression(table, along[key.name]) if key.name in along else table[key.column]
+            )
+            mapped = map_first and key.mapping
+            groups[f"key_{key.name}"] = _mapped(column, key.mapping or {}) if mapped else column
         aggregates: dict[str, Any] = {}
-        for place, (asked, has) in enumerate(zip(together, each_has, strict=True)):
-            condition = _all(table, [check for check in has if check not in shared])
-            aggregates[f"sum_{place}"] = _aggregate(table, asked.part, condition, cube)
-            aggregates[f"rows_{place}"] = _count(table, condition, cube)
+        for place, (query, has) in enumerate(zip(batch, each_has, strict=True)):
+            condition = _conjunction(table, [check for check in has if check not in shared])
+            aggregates[f"sum_{place}"] = _aggregate(
+                table, query.aggregate, condition, preaggregation
+            )
+            aggregates[f"rows_{place}"] = _count(table, condition, preaggregation)
         grouped = table.group_by(**groups) if groups else table
         rows = self._engine.rows(grouped.agg(**aggregates))
-        folds = [None if inside else fold for _, _, fold in keys]
-        return [_collected(rows, folds, place) for place in range(len(together))]
+        mappings = [None if map_first else key.mapping for key in keys]
+        return [_sums_by_key(rows, mappings, place) for place in range(len(batch))]
 
-    def _windowed(
-        self, name: str, window: str, span: MetricPeriod, cube: PreAggregation | None = None
-    ) -> Any:
-        """What counts of a view, or of a cube of it."""
+    def _in_window(
+        self, name: str, window: Window, period: MetricPeriod,
+        preaggregation: PreAggregation | None = None,
+    ) -> Any:  # fmt: skip
+        """The rows of a relation, or of a pre-aggregation of it, that count in a window."""
         import ibis
 
-        if cube and IN_PERIOD in cube.dimensions:
-            made = self._since(cube, span)
-            return made if window == "to_date" else made.filter(made[IN_PERIOD] == 1)
-        table = self._whole(name, window, span, cube)
-        before, since = self._bounds(
-            table[TIME_COLUMNS[name]], COLUMNS[name][TIME_COLUMNS[name]], span
-        )
+        if preaggregation and IN_PERIOD in preaggregation.dimensions:
+            sums = self._to_date(preaggregation, period)
+            return sums if window is Window.TO_DATE else sums.filter(sums[IN_PERIOD] == 1)
+        table = self._candidate_rows(name, window, period, preaggregation)
+        time_column = TIME_COLUMNS[name]
+        not_after, not_before = self._bounds(table[time_column], COLUMNS[name][time_column], period)
         if name == "limits":
-            return table.filter(before & (table.valid_to >= ibis.literal(span.end)))
-        if window == "to_date":
-            return table.filter(before)
-        if window == "end":
-            return table.filter(table[TIME_COLUMNS[name]] == to_month(span.end))
-        return table.filter(before & since)
+            return table.filter(not_after & (table.valid_to >= ibis.literal(period.end)))
+        if window is Window.TO_DATE:
+            return table.filter(not_after)
+        if window is Window.END:
+            return table.filter(table[time_column] == to_month(period.end))
+        return table.filter(not_after & not_before)
 
-    def _whole(
-        self, name: str, window: str, span: MetricPeriod, cube: PreAggregation | None
-    ) -> Any:
-        """A view, or a cube of it, with all rows that a window can have."""
-        first, last = to_month(span.start), to_month(span.end)
-        if cube:
-            since = 0 if window == "to_date" else first
-            return self._engine.added(cube.table, cube.of(relation(cube.table)), (since, last))
+    def _candidate_rows(
+        self, name: str, window: Window, period: MetricPeriod,
+        preaggregation: PreAggregation | None,
+    ) -> Any:  # fmt: skip
+        """A relation, or a pre-aggregation of it, with all rows that a window can have."""
+        first, last = to_month(period.start), to_month(period.end)
+        if preaggregation:
+            since = 0 if window is Window.TO_DATE else first
+            table = preaggregation.table
+            sums = preaggregation.of(relation(table))
+            return self._engine.summed_by_month(table, sums, (since, last))
         if name == "rare_facts":
-            return unreversed(self._engine.added("facts", rare_facts()))
-        if name == "outcomes" and window == "period":
+            return unreversed(self._engine.summed_by_month("facts", rare_facts()))
+        if name == "outcomes" and window is Window.PERIOD:
             return outcomes(first)
         return relation(name)
 
-    def _since(self, cube: PreAggregation, span: MetricPeriod) -> Any:
-        """A cube of all up to the end of a span, which tells what is inside it."""
-        table = self._windowed(cube.table, "to_date", span)
-        when = TIME_COLUMNS[cube.table]
-        _, since = self._bounds(table[when], COLUMNS[cube.table][when], span)
-        name = f"{cube.table}_{to_day(span.start)}_{to_day(span.end)}"
-        return self._engine.kept(name, cube.of(table.mutate(**{IN_PERIOD: since.cast("int8")})))
+    def _to_date(self, preaggregation: PreAggregation, period: MetricPeriod) -> Any:
+        """A pre-aggregation of all rows up to the end of a period, those in it told apart."""
+        name = preaggregation.table
+        table = self._in_window(name, Window.TO_DATE, period)
+        time_column = TIME_COLUMNS[name]
+        _, not_before = self._bounds(table[time_column], COLUMNS[name][time_column], period)
+        sums = preaggregation.of(table.mutate(**{IN_PERIOD: not_before.cast("int8")}))
+        own_name = f"{name}_{to_day(period.start)}_{to_day(period.end)}"
+        return self._engine.materialised(own_name, sums)
 
-    def _bounds(self, column: Any, kind: str, span: MetricPeriod) -> tuple[Any, Any]:
-        """Whether a row is not after a span, and not before it."""
+    def _bounds(self, column: Any, kind: str, period: MetricPeriod) -> tuple[Any, Any]:
+        """Two conditions: a row is not after a period, and not before it."""
         import ibis
 
-        first, last = span.start, span.end
+        first, last = period.start, period.end
         if kind == "moment":
             zone, utc = ZoneInfo(self._inputs.time_zone), ZoneInfo("UTC")
-            begun = datetime.combine(first, time(), zone).astimezone(utc)
-            over = datetime.combine(last + timedelta(days=1), time(), zone).astimezone(utc)
-            before = column < ibis.literal(over, "timestamp('UTC')")
-            return before, column >= ibis.literal(begun, "timestamp('UTC')")
+            start = datetime.combine(first, time(), zone).astimezone(utc)
+            end = datetime.combine(last + timedelta(days=1), time(), zone).astimezone(utc)
+            not_after = column < ibis.literal(end, "timestamp('UTC')")
+            return not_after, column >= ibis.literal(start, "timestamp('UTC')")
         if kind == "day":
             return column <= ibis.literal(last), column >= ibis.literal(first)
         return column <= to_month(last), column >= to_month(first)
 
-    def _conditions(self, name: str, asked: AggregateQuery) -> list[tuple[str, Any]]:
-        """What rows must have to count, as columns with values."""
-        checks = list(asked.part.where.items())
-        for dimension, values in asked.filters:
+    def _conditions(self, name: str, query: AggregateQuery) -> list[Condition]:
+        """The conditions rows must meet to count."""
+        checks = list(query.aggregate.where.items())
+        for dimension, values in query.filters:
             if dimension in COLUMNS[name]:
                 checks.append((dimension, values))
             elif "cell" in COLUMNS[name]:
-                fold = self._maps["cell", dimension]
-                checks.append(("cell", tuple(c for c, value in fold.items() if value in values)))
+                mapping = self._mappings["cell", dimension]
+                checks.append(("cell", tuple(c for c, value in mapping.items() if value in values)))
         if "currency" in COLUMNS[name] and name != "loans":
             checks.append(("currency", (self._inputs.currency,)))
-        if asked.part.role:
-            role = self._roles[asked.part.role]
+        if query.aggregate.role:
+            role = self._roles[query.aggregate.role]
             checks.append(("account", role.accounts))
             if role.without_rules:
                 checks.append(("rule", {"not": role.without_rules}))
         return checks
 
 
-def _all(table: Any, checks: Sequence[tuple[str, Any]]) -> Any:
+def _conjunction(table: Any, checks: Sequence[Condition]) -> Any:
     """Conditions joined; None where there are none."""
-    made = None
+    joined = None
     for column, value in checks:
         check = condition_expression(table[column], value)
-        made = check if made is None else made & check
-    return made
+        joined = check if joined is None else joined & check
+    return joined
 
 
-def _wanted(
-    each_has: Sequence[Sequence[tuple[str, Any]]], keys: Sequence[Any]
-) -> Iterator[tuple[str, Any]]:
-    """Of sums without keys: lists of values of which every one of them has its own."""
+def _all_wanted(
+    each_has: Sequence[Sequence[Condition]], keys: Sequence[GroupKey]
+) -> Iterator[Condition]:
+    """The values of a column that any query of a batch without keys wants, if all name some."""
     if keys or len(each_has) < 2:  # a key must be there also where all sums are zero
         return
     lists = [{column: v for column, v in has if isinstance(v, tuple)} for has in each_has]
@@ -306,31 +327,33 @@ def _wanted(
             yield column, tuple({value for each in lists for value in each[column]})
 
 
-def _where(table: Any, checks: Sequence[tuple[str, Any]]) -> Any:
-    condition = _all(table, checks)
+def _filtered(table: Any, checks: Sequence[Condition]) -> Any:
+    condition = _conjunction(table, checks)
     return table if condition is None else table.filter(condition)
 
 
-def _key(table: Any, amount: Amount) -> Any:
+def _key_expression(table: Any, amount: Amount) -> Any:
     """A key; a plain column stays as narrow as it is, which groups much faster."""
     if len(amount) == 1 and amount[0][0] == 1 and len(amount[0][1]) == 1:
-        (part,) = amount[0][1]
-        if isinstance(part, str):
-            return table[part]
+        (factor,) = amount[0][1]
+        if isinstance(factor, str):
+            return table[factor]
     return amount_expression(table, amount)
 
 
-def _aggregate(table: Any, part: Aggregate, condition: Any, cube: PreAggregation | None) -> Any:
-    if part.distinct:
-        return table[part.distinct].nunique(where=condition)
-    if not part.amount:
-        return _count(table, condition, cube)
-    return _sum(amount_expression(table, part.amount), condition)
+def _aggregate(
+    table: Any, aggregate: Aggregate, condition: Any, preaggregation: PreAggregation | None
+) -> Any:
+    if aggregate.distinct:
+        return table[aggregate.distinct].nunique(where=condition)
+    if not aggregate.amount:
+        return _count(table, condition, preaggregation)
+    return _sum(amount_expression(table, aggregate.amount), condition)
 
 
-def _count(table: Any, condition: Any, cube: PreAggregation | None) -> Any:
-    """Rows that meet a condition; those of a cube stand for so many."""
-    return _sum(table[ROW_COUNT], condition) if cube else table.count(where=condition)
+def _count(table: Any, condition: Any, preaggregation: PreAggregation | None) -> Any:
+    """Rows that meet a condition; a row of a pre-aggregation counts for all it sums."""
+    return _sum(table[ROW_COUNT], condition) if preaggregation else table.count(where=condition)
 
 
 def _sum(amount: Any, condition: Any) -> Any:
@@ -341,22 +364,22 @@ def _sum(amount: Any, condition: Any) -> Any:
     return amount.sum().coalesce(0).cast("int64")
 
 
-def _folded(column: Any, fold: Mapping[int, int]) -> Any:
+def _mapped(column: Any, mapping: Mapping[int, int]) -> Any:
     import ibis
 
-    pairs = list(fold.items())
+    pairs = list(mapping.items())
     return column.cases(*pairs, else_=-1) if pairs else ibis.literal(-1)
 
 
-def _collected(
-    rows: Sequence[tuple[Any, ...]], folds: Sequence[Mapping[int, int] | None], place: int
+def _sums_by_key(
+    rows: Sequence[tuple[Any, ...]], mappings: Sequence[Mapping[int, int] | None], place: int
 ) -> Sums:
-    width = len(folds)
+    width = len(mappings)
     found: Sums = {}
     for row in rows:
         key = tuple(
-            int(value) if fold is None else fold.get(int(value), -1)
-            for value, fold in zip(row[:width], folds, strict=True)
+            int(value) if mapping is None else mapping.get(int(value), -1)
+            for value, mapping in zip(row[:width], mappings, strict=True)
         )
         value, count = int(row[width + 2 * place] or 0), int(row[width + 2 * place + 1] or 0)
         old = found.get(key, Sum(0, 0))
@@ -364,29 +387,29 @@ def _collected(
     return found
 
 
-def dimension_maps(inputs: Inputs) -> dict[tuple[str, str], dict[int, int]]:
-    """From cells and sources to the dimensions they stand for."""
+def dimension_mappings(inputs: Inputs) -> dict[tuple[str, str], dict[int, int]]:
+    """The dimensions of each cell and source."""
     owners: dict[int, int] = {}
     if "sources" in inputs:
         columns = arrays(inputs.read("sources", ("source", "institution")))
         owners = dict(zip(*(columns[n].tolist() for n in ("source", "institution")), strict=True))
-    maps: dict[tuple[str, str], dict[int, int]] = {("cell", name): {} for name in _BY_CELL} | {
+    mappings: dict[tuple[str, str], dict[int, int]] = {("cell", name): {} for name in _OF_CELL} | {
         ("source", "institution"): owners
     }
     if "cells" in inputs:
         cells = arrays(inputs.read("cells"))
         for name in ("model", "product", "source"):
-            maps["cell", name] = dict(
+            mappings["cell", name] = dict(
                 zip(cells["cell"].tolist(), cells[name].tolist(), strict=True)
             )
-        maps["cell", "institution"] = {
-            cell: owners.get(source, -1) for cell, source in maps["cell", "source"].items()
+        mappings["cell", "institution"] = {
+            cell: owners.get(source, -1) for cell, source in mappings["cell", "source"].items()
         }
-    return maps
+    return mappings
 
 
 def check_dimensions(by: Sequence[str]) -> None:
-    """Refuse a dimension nobody knows."""
+    """Refuse an unknown dimension."""
     for name in by:
         if name not in DIMENSIONS:
             raise unknown("dimension", name, DIMENSIONS, where="--by")

@@ -1,6 +1,6 @@
-"""The tables metrics are asked of: those of a book, and a few joined from them.
+"""The relations metrics are computed over: tables of a book, and a few joined from them.
 
-`COLUMNS` says of each which columns it has; `relation` makes the Ibis expression.
+`COLUMNS` has the columns of each; `relation` makes the Ibis expression.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ PROVISIONS = (
 )  # fmt: skip
 """The amounts of the `sums` that are provisions."""
 RARE_FACTS = (int(FactKind.CHARGED_OFF), int(FactKind.RECOVERED))
-"""Kinds that few facts have: they are asked apart from the many payments."""
+"""Kinds that few facts have: they are read apart from the many payments."""
 
 _STORED = (
     "users",
@@ -41,12 +41,12 @@ SOURCE_TABLES: Mapping[str, tuple[str, ...]] = {
     "limits": ("limits", "sources"),
     "approvals": ("decisions", "users"),
     "matches": ("routing", "requests"),
-    "standing_facts": ("facts",),
+    "unreversed_facts": ("facts",),
     "outcomes": ("loans", "decisions", "tape"),
     "tape_by_borrower": ("tape", "loans"),
     "provisions": ("sums", "cells"),
 }
-"""The tables of a book each view is made from."""
+"""The tables of a book each relation is made from."""
 
 _DERIVED_COLUMNS = {
     "loans": {"user_id": "", "tenor_thirtieths": "", "cohort": ""},
@@ -67,7 +67,7 @@ COLUMNS: Mapping[str, Mapping[str, str]] = {
     },
     "approvals": {"user_id": "", "booked_at": "moment", "channel": "", "region": ""},
     "matches": {"loan_id": "", "at": "moment", "source": "", "waited_us": ""},
-    "standing_facts": {"effective_on": "day", "kind": "", "amount_minor": ""},
+    "unreversed_facts": {"effective_on": "day", "kind": "", "amount_minor": ""},
     "rare_facts": {"effective_on": "day", "kind": "", "amount_minor": ""},
     "outcomes": {"disbursed_on": "day", "pd_ppm": "", "bad": "", "model_no": "", "model": "",
                  "product": "", "source": "", "channel": "", "region": "", "grade": ""},
@@ -80,14 +80,14 @@ TIME_COLUMNS = {
     "users": "registered_on", "decisions": "booked_at", "sources": "valid_from",
     "limits": "valid_from", "routing": "at", "loans": "disbursed_on", "tape": "month",
     "dues": "due_on", "postings": "period", "approvals": "booked_at", "matches": "at",
-    "standing_facts": "effective_on", "rare_facts": "effective_on",
+    "unreversed_facts": "effective_on", "rare_facts": "effective_on",
     "outcomes": "disbursed_on", "tape_by_borrower": "month", "provisions": "period",
 }  # fmt: skip
-"""The column that says when a row of each view counts."""
+"""The column that dates a row of each relation."""
 
 
 def relation(name: str) -> Any:
-    """A view as an Ibis expression over unbound tables."""
+    """A relation as an Ibis expression over unbound tables."""
     return _RELATIONS[name]() if name in _RELATIONS else unbound(name)
 
 
@@ -185,7 +185,7 @@ def rare_facts() -> Any:
 
 
 def outcomes(since_month: int = 0) -> Any:
-    """Each loan with the probability it was given and whether it went bad since a month."""
+    """Each loan with its probability of default, and 1 if it defaulted since a month."""
     import ibis
 
     loans, decisions, tape = unbound("loans"), unbound("decisions"), unbound("tape")
@@ -198,7 +198,7 @@ def outcomes(since_month: int = 0) -> Any:
 
 
 def _provisions() -> Any:
-    """What each close provided on the loans made in its period."""
+    """Provisions of each close on the loans made in its period."""
     sums = unbound("sums", PROVISIONS)
     new = sums.filter(sums.is_new == 1)
     total = reduce(add, (new[name].cast("int64") for name in PROVISIONS))
@@ -221,7 +221,7 @@ _RELATIONS: Mapping[str, Callable[[], Any]] = {
     "limits": _limits,
     "approvals": _approvals,
     "matches": _matches,
-    "standing_facts": lambda: unreversed(unbound("facts")),
+    "unreversed_facts": lambda: unreversed(unbound("facts")),
     "outcomes": outcomes,
     "provisions": _provisions,
 }

@@ -1,4 +1,4 @@
-"""Cohort triangles: what became of each month's loans, by age, as far as a day and a moment know.
+"""Cohort triangles: cumulative amounts of each month's loans by age, as of a day and a moment.
 
 A cohort is a month of origination; age 0 is that month itself. Amounts are whole minor units,
 cumulative along age. The triangle is regular: every month from the first cohort to the month of
@@ -69,7 +69,7 @@ class Triangle:
     """Cumulative amounts [segment, cohort, age]; a cell beyond its cohort's limit is unknown.
 
     `limits` has the last known age of each cohort. Unknown cells hold 0 and mean nothing; `known`
-    tells the two apart.
+    marks the others.
     """
 
     segments: I16
@@ -82,16 +82,16 @@ class Triangle:
 
     @property
     def known(self) -> NDArray[np.bool_]:
-        """Which cells [cohort, age] are not in the future."""
+        """True for the cells [cohort, age] that are not in the future."""
         known: NDArray[np.bool_] = np.arange(len(self.cohorts)) <= self.limits[:, None]
         return known
 
-    def taken_back(self) -> Triangle:
-        """The same triangle, to be subtracted."""
+    def negated(self) -> Triangle:
+        """The same triangle with all signs turned, to be subtracted."""
         return replace(self, **{name: -getattr(self, name) for name in MEASURES})
 
     @classmethod
-    def together(cls, parts: Sequence[Triangle]) -> Triangle:
+    def sum_of(cls, parts: Sequence[Triangle]) -> Triangle:
         """The sum of triangles as of one day, such as those of a book's shards."""
         parts = [part for part in parts if len(part.cohorts)] or list(parts[:1])
         if len({int(part.cohorts[-1]) for part in parts if len(part.cohorts)}) > 1:
@@ -197,9 +197,9 @@ def _microseconds(moment: datetime) -> int:
 def _refuse_invalid_facts(engine: Any, moment: int, as_of: date) -> None:
     """Raise what a replay would refuse: facts without terms, too early, or reversing nothing."""
     findings: list[UsanceError] = []
-    strangers, first = engine.sql(_ORPHAN_FACTS).fetchall()[0]
-    if strangers:
-        what = f"{strangers} loans have facts and no terms, the first {first}"
+    orphans, first = engine.sql(_ORPHAN_FACTS).fetchall()[0]
+    if orphans:
+        what = f"{orphans} loans have facts and no terms, the first {first}"
         fix = "Give the terms of every loan with facts"
         findings.append(FactError(what, where="loan_id", fix=fix))
     known = {"known_at": moment}
@@ -244,7 +244,7 @@ _SUMS = """
     WITH gone AS (
         SELECT loan_id, arg AS ref FROM facts WHERE kind = 12 AND epoch_us(booked_at) <= $known_at
     ),
-    standing AS (
+    visible AS (
         SELECT loan_id, effective_on, kind, amount_minor
         FROM facts ANTI JOIN gone USING (loan_id, ref)
         WHERE kind IN (0, 8, 10, 11)
@@ -253,6 +253,6 @@ _SUMS = """
     SELECT segment, cohort, kind,
            datediff('month', DATE '1970-01-01', effective_on) - cohort AS age,
            sum(amount_minor)::BIGINT AS amount_minor
-    FROM standing JOIN cohorts USING (loan_id)
+    FROM visible JOIN cohorts USING (loan_id)
     GROUP BY ALL ORDER BY ALL
 """

@@ -33,7 +33,7 @@ class Exposure:
 
     def negated(self) -> Exposure:
         """The same, to be subtracted."""
-        return Exposure(self.triangle.taken_back(), self.pools, -self.minor, -self.fee_instalments)
+        return Exposure(self.triangle.negated(), self.pools, -self.minor, -self.fee_instalments)
 
 
 def exposure_of(scope: Scope, policies: Policies, progress: Progress = no_progress) -> Exposure:
@@ -54,7 +54,7 @@ def exposure_of(scope: Scope, policies: Policies, progress: Progress = no_progre
         scope.keep(numbers[done], shard)
     if scope.carry_forward is not None:
         parts.append(_exposure_of_settled(scope.carry_forward.settled, scope.day))
-    whole = Triangle.together([part.triangle for part in parts]) if parts else _NO_TRIANGLE
+    whole = Triangle.sum_of([part.triangle for part in parts]) if parts else _NO_TRIANGLE
     pools = Pools.of(whole)
     made = _no_exposure(whole, pools)
     for part in parts:

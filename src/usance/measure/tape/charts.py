@@ -27,8 +27,8 @@ MAX_LINES = 12
 def charts(pack: TapeReport) -> dict[str, str]:
     """Every chart there is data for, by name, as SVG text."""
     specs = {
-        **{f"vintage_{days}": _vintage(pack, days) for days in pack.mapped.vintages},
-        **{f"ever_{days}": _ever(pack, days) for days in pack.mapped.ever},
+        **{f"vintage_{days}": _vintage(pack, days) for days in pack.mapping.vintages},
+        **{f"ever_{days}": _ever(pack, days) for days in pack.mapping.ever},
         "roll_rates": _rolls(pack),
         "matrix": _matrix(pack),
         "waterfall": _waterfall(pack),
@@ -111,7 +111,7 @@ def _matrix(pack: TapeReport) -> dict[str, Any] | None:
     ]
     if not rows:
         return None
-    labels = [state.label for state in pack.mapped.states]
+    labels = [state.label for state in pack.mapping.states]
     place = {
         "x": {"field": "to", "type": "nominal", "sort": labels, "title": "at the month end",
               "axis": {"labelAngle": -30, "orient": "top", "grid": False}},
@@ -137,8 +137,8 @@ def _waterfall(pack: TapeReport) -> dict[str, Any] | None:
     if len(rows) < 2:
         return None
     values = list(_bars(rows[1:]))
-    scale = 10**pack.mapped.currency.exponent if pack.has_money else 1
-    unit = f"million {pack.mapped.currency.label}" if pack.has_money else "accounts"
+    scale = 10**pack.mapping.currency.exponent if pack.has_money else 1
+    unit = f"million {pack.mapping.currency.label}" if pack.has_money else "accounts"
     size = scale * 1_000_000 if pack.has_money else 1
     values = [value | {"amount": value["amount"] / size} for value in values]
     shown = [pack.month(row["month"]) for row in rows]

@@ -1,4 +1,4 @@
-"""A file of a tape as text columns under our names, with the number of every row.
+"""Files of a loan tape as text columns under canonical names, with the number of every row.
 
 CSV, `.csv.gz` and Parquet are read alike, and so is text whose header is parted by semicolons,
 tabs or bars. Row 1 is the first row under the header.
@@ -23,7 +23,7 @@ _SEPARATORS = (",", ";", "\t", "|")
 
 
 class FileRows(NamedTuple):
-    """What a file holds: its rows as text, how many could not be read, and why."""
+    """The rows of a file as text, the number that could not be read, and why."""
 
     table: pa.Table
     broken: int
@@ -33,13 +33,13 @@ class FileRows(NamedTuple):
 def read_rows(
     path: Path | str,
     columns: Mapping[str, str],
-    known: Mapping[str, bool],
+    expected: Mapping[str, bool],
     dates: Mapping[str, str],
     places: Mapping[str, str],
 ) -> FileRows:
     """The named columns as text, missing ones all null, and what is wrong with whole rows.
 
-    `dates` says in which format a column that holds real dates is written out as text.
+    `dates` has the format in which a column of real dates is written out as text.
     """
     file = Path(path)
     if file.suffix == ".parquet":
@@ -64,7 +64,7 @@ def read_rows(
     )
     numbers = data.column("") if "" in data.column_names else pa.array(range(1, len(data) + 1))
     made: dict[str, Any] = {"row": numbers.cast(pa.int64())}
-    for key in known:
+    for key in expected:
         if key in columns:
             made[key] = _text(data.column(columns[key]), dates.get(key, "%Y-%m-%d"))
         else:
@@ -115,7 +115,7 @@ def _csv(file: Path, wanted: Collection[str]) -> FileRows:
 
 
 def _separator(file: Path, wanted: Collection[str]) -> str:
-    """The sign that parts the header into the most of the columns that are asked for."""
+    """The separator that divides the header into most of the wanted columns."""
     with gzip.open(file) if file.suffix == ".gz" else file.open("rb") as opened:
         head = opened.read(_HEAD)
     # The last character may be cut in two.

@@ -1,7 +1,7 @@
-"""The queries that turn a tape's text into rows, constant text with parameters.
+"""Queries that turn a tape's text into loan-months, constant text with parameters.
 
-Amounts become whole minor units; a cell that is not what it should be becomes null here and a
-finding with its row there.
+Amounts become whole minor units; an invalid cell becomes null in the cells and a finding with its
+row in the problems.
 """
 
 from __future__ import annotations
@@ -171,7 +171,7 @@ LOAN_ROWS = """
     ),
     loans AS (SELECT * EXCLUDE copy, row_number() OVER (ORDER BY row) AS loan_id FROM fine
               WHERE copy = 1),
-    seen AS (
+    observed AS (
         SELECT l.*, d.month, d.seen_on, d.month - l.cohort AS mob,
             coalesce(l.closed_on <= d.seen_on, false) AS is_closed,
             coalesce(l.charged_off_on <= d.seen_on, false) AS is_charged_off
@@ -179,17 +179,17 @@ LOAN_ROWS = """
     ),
     money AS (
         SELECT s.loan_id, s.month, sum(p.amount)::BIGINT AS paid
-        FROM seen s JOIN payments p ON p.loan = s.loan AND p.paid_on <= s.seen_on
+        FROM observed s JOIN payments p ON p.loan = s.loan AND p.paid_on <= s.seen_on
         WHERE p.amount = trunc(p.amount) GROUP BY ALL
     ),
-    stood AS (
+    covered_dues AS (
         SELECT s.*, CASE WHEN is_closed AND NOT is_charged_off THEN total
             WHEN NOT $scheduled THEN least(total, coalesce(paid, 0))
             -- What is charged off one day was never paid in full before.
             ELSE least(total * least(instalments, CASE WHEN instalments > 1 THEN mob
                     WHEN first_due_on <= seen_on THEN 1 ELSE 0 END) // instalments,
                 CASE WHEN charged_off_on IS NULL THEN total ELSE total - 1 END) END AS covered
-        FROM seen s LEFT JOIN money USING (loan_id, month)
+        FROM observed s LEFT JOIN money USING (loan_id, month)
     ),
     dues AS (
         SELECT loan_id, total * n // instalments AS asked,
@@ -198,7 +198,7 @@ LOAN_ROWS = """
     ),
     late AS (
         SELECT s.loan_id, s.month, max(datediff('day', d.due_on, s.seen_on)) AS days
-        FROM stood s JOIN dues d USING (loan_id)
+        FROM covered_dues s JOIN dues d USING (loan_id)
         WHERE d.due_on < s.seen_on AND d.asked > s.covered GROUP BY ALL
     ),
     ended AS (
@@ -207,7 +207,7 @@ LOAN_ROWS = """
                  ELSE principal - (principal::HUGEINT * covered // total)::BIGINT END AS balance,
             lag(covered >= total AND NOT is_charged_off, 1, false)
                 OVER (PARTITION BY loan_id ORDER BY month) AS was_closed
-        FROM stood s LEFT JOIN late USING (loan_id, month)
+        FROM covered_dues s LEFT JOIN late USING (loan_id, month)
     )
     SELECT row, loan_id, loan AS loan_ref, segment, month::INT AS month,
         CASE WHEN is_charged_off THEN 9 WHEN covered >= total THEN 8
@@ -217,13 +217,14 @@ LOAN_ROWS = """
 """
 
 REFS = """
-    SELECT loan_id, any_value(loan_ref) AS loan_ref FROM made GROUP BY loan_id ORDER BY loan_id
+    SELECT loan_id, any_value(loan_ref) AS loan_ref FROM loan_months
+    GROUP BY loan_id ORDER BY loan_id
 """
 
 SUMS = """
-    SELECT greatest(sum(abs(balance)), sum(principal)) FROM made
+    SELECT greatest(sum(abs(balance)), sum(principal)) FROM loan_months
 """
 
 UNUSED = """
-    SELECT count(*) FROM given ANTI JOIN made USING (row)
+    SELECT count(*) FROM given ANTI JOIN loan_months USING (row)
 """

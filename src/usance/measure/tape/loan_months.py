@@ -1,7 +1,7 @@
-"""A tape's text made numbers, loan by loan and month by month; every wrong cell with its row.
+"""Loan-months of a tape: its text as numbers by loan and month; every wrong cell with its row.
 
-Loan-month files are taken as they are. Loan files are played forward, month end by month end,
-from their dates and payments: money covers the oldest due first, and days past due run from the
+Loan-month files are taken as they are. Loan files are projected, month end by month end, from
+their dates and payments: payments cover the oldest due first, and days past due run from the
 oldest due that is not covered.
 """
 
@@ -41,7 +41,7 @@ _MAX_PROBLEMS = 1_000  # a file with more is of another kind; the rest would not
 
 @dataclass(frozen=True, slots=True)
 class LoanMonths:
-    """Clean rows (loan, month, state, balance, principal, cohort), loan names, what was wrong."""
+    """Clean rows (loan, month, state, balance, principal, cohort), loan names, and problems."""
 
     table: pa.Table
     refs: pa.Table
@@ -49,18 +49,18 @@ class LoanMonths:
     left_out: tuple[UsanceError, ...]
 
 
-def read_loan_months(path: Path | str, mapped: TapeMapping) -> LoanMonths:
-    """The rows of a file by its mapping; problems are raised, or kept where rows are left out."""
+def read_loan_months(path: Path | str, mapping: TapeMapping) -> LoanMonths:
+    """The loan-months of a file by its mapping; problems are raised, or kept with `leave_out`."""
     with connect() as engine:
-        states = [(place, each.label, each.kind) for place, each in enumerate(mapped.states)]
+        states = [(place, each.label, each.kind) for place, each in enumerate(mapping.states)]
         engine.register("states", _table(states, ("state", "label", "kind")))
-        if mapped.rows == "loan_month":
-            problems, broken, made = _loan_months(engine, path, mapped)
+        if mapping.rows == "loan_month":
+            problems, broken, made = _loan_months(engine, path, mapping)
         else:
-            problems, broken, made = _loans(engine, path, mapped)
-        if not mapped.leave_out:
+            problems, broken, made = _loans(engine, path, mapping)
+        if not mapping.leave_out:
             raise_all(problems, where=str(path))
-        engine.register("made", made)
+        engine.register("loan_months", made)
         if not made.num_rows:
             fix = "Correct the mapping or the file"
             raise_all([*problems, TapeError("has no row to measure", where=str(path), fix=fix)])
@@ -73,53 +73,53 @@ def read_loan_months(path: Path | str, mapped: TapeMapping) -> LoanMonths:
 
 
 _Parsed: TypeAlias = tuple[list[UsanceError], int, pa.Table]
-"""What is wrong, how many rows could not be read at all, and the rows made."""
+"""The problems, the number of rows that could not be read, and the valid rows."""
 
 
-def _loan_months(engine: Any, path: Path | str, mapped: TapeMapping) -> _Parsed:
-    formats = {"month": mapped.months, "cohort": mapped.months}
-    given, broken, problems = read_rows(path, mapped.columns, LOAN_MONTH, formats, mapped.places)
-    engine.register("given", _amounts(given, mapped))
-    engine.sql(LOAN_MONTH_CELLS, params=_parameters(mapped)).create("cells")
-    problems += _problems(engine.sql(MONTH_PROBLEMS, params=_named_columns(mapped)), path)
-    rows = engine.sql(LOAN_MONTH_ROWS, params={"by_status": mapped.by_status}).to_arrow_table()
+def _loan_months(engine: Any, path: Path | str, mapping: TapeMapping) -> _Parsed:
+    formats = {"month": mapping.months, "cohort": mapping.months}
+    given, broken, problems = read_rows(path, mapping.columns, LOAN_MONTH, formats, mapping.places)
+    engine.register("given", _amounts(given, mapping))
+    engine.sql(LOAN_MONTH_CELLS, params=_parameters(mapping)).create("cells")
+    problems += _problems(engine.sql(MONTH_PROBLEMS, params=_named_columns(mapping)), path)
+    rows = engine.sql(LOAN_MONTH_ROWS, params={"by_status": mapping.by_status}).to_arrow_table()
     return problems, broken, rows
 
 
-def _loans(engine: Any, path: Path | str, mapped: TapeMapping) -> _Parsed:
-    formats = dict.fromkeys(LOAN, mapped.dates[0])
-    given, broken, problems = read_rows(path, mapped.columns, LOAN, formats, mapped.places)
-    engine.register("given", _amounts(given, mapped))
-    units = 10**mapped.currency.exponent
-    engine.sql(LOAN_CELLS, params={"dates": list(mapped.dates), "units": units}).create("cells")
-    problems += _problems(engine.sql(LOAN_PROBLEMS, params=_named_columns(mapped)), path)
+def _loans(engine: Any, path: Path | str, mapping: TapeMapping) -> _Parsed:
+    formats = dict.fromkeys(LOAN, mapping.dates[0])
+    given, broken, problems = read_rows(path, mapping.columns, LOAN, formats, mapping.places)
+    engine.register("given", _amounts(given, mapping))
+    units = 10**mapping.currency.exponent
+    engine.sql(LOAN_CELLS, params={"dates": list(mapping.dates), "units": units}).create("cells")
+    problems += _problems(engine.sql(LOAN_PROBLEMS, params=_named_columns(mapping)), path)
     paid = pa.table({name: pa.nulls(0, pa.string()) for name in PAYMENTS} | _NO_ROWS)
-    if mapped.payments is not None:
-        file = Path(path).parent / mapped.payments.file
-        formats = {"paid_on": mapped.dates[0]}
-        paid, _, found = read_rows(file, mapped.payments.columns, PAYMENTS, formats, {})
+    if mapping.payments is not None:
+        file = Path(path).parent / mapping.payments.file
+        formats = {"paid_on": mapping.dates[0]}
+        paid, _, found = read_rows(file, mapping.payments.columns, PAYMENTS, formats, {})
         problems += found
-    engine.register("paid", _amounts(paid, mapped))
-    engine.sql(PAYMENT_CELLS, params={"dates": list(mapped.dates), "units": units}).create(
+    engine.register("paid", _amounts(paid, mapping))
+    engine.sql(PAYMENT_CELLS, params={"dates": list(mapping.dates), "units": units}).create(
         "payments"
     )
-    if mapped.payments is not None:
+    if mapping.payments is not None:
         problems += _problems(engine.sql(PAYMENT_PROBLEMS), file)
-    assert mapped.as_of is not None
-    scheduled = mapped.payments is None and "closed_on" not in mapped.columns
-    engine.register("days", _month_ends(engine, mapped))
-    rows = engine.sql(LOAN_ROWS, params={"as_of": mapped.as_of, "scheduled": scheduled})
+    assert mapping.as_of is not None
+    scheduled = mapping.payments is None and "closed_on" not in mapping.columns
+    engine.register("days", _month_ends(engine, mapping))
+    rows = engine.sql(LOAN_ROWS, params={"as_of": mapping.as_of, "scheduled": scheduled})
     return problems, broken, rows.to_arrow_table()
 
 
 _MONEY = ("balance", "principal", "total_due", "charged_off", "amount")
 
 
-def _amounts(given: pa.Table, mapped: TapeMapping) -> pa.Table:
-    """Amounts with a point and no groups; what the mapping does not describe stays as it is."""
+def _amounts(given: pa.Table, mapping: TapeMapping) -> pa.Table:
+    """Amounts with a point and no groups; one in another format stays as it is."""
     import pyarrow.compute as pc
 
-    group, point = AMOUNTS[mapped.amounts]
+    group, point = AMOUNTS[mapping.amounts]
     if (group, point) == ("", "."):
         return given
     groups = rf"\d+|\d{{1,3}}({re.escape(group)}\d{{3}})*" if group else r"\d+"
@@ -137,41 +137,41 @@ def _amounts(given: pa.Table, mapped: TapeMapping) -> pa.Table:
 _NO_ROWS = {"row": pa.nulls(0, pa.int64())}
 
 
-def _month_ends(engine: Any, mapped: TapeMapping) -> pa.Table:
-    """Every month from the first disbursement to `as_of`, with the day it is seen on."""
+def _month_ends(engine: Any, mapping: TapeMapping) -> pa.Table:
+    """Every month from the first disbursement to `as_of`, with its last day or `as_of`."""
     from usance.base.dates import last_of_month
 
-    assert mapped.as_of is not None
+    assert mapping.as_of is not None
     first = engine.sql(
         "SELECT min(datediff('day', DATE '1970-01-01', disbursed_on)) FROM cells"
     ).fetchall()[0][0]
-    last = to_month(mapped.as_of)
+    last = to_month(mapping.as_of)
     start = last + 1 if first is None else to_month(from_day(first))
-    days = [(month, min(last_of_month(month), mapped.as_of)) for month in range(start, last + 1)]
+    days = [(month, min(last_of_month(month), mapping.as_of)) for month in range(start, last + 1)]
     return _table(days, ("month", "seen_on"), (pa.int32(), pa.date32()))
 
 
-def _parameters(mapped: TapeMapping) -> dict[str, Any]:
+def _parameters(mapping: TapeMapping) -> dict[str, Any]:
     return {
-        "months": "%Y-%m" if mapped.relative else mapped.months,
-        "relative": mapped.relative,
-        "month": mapped.month,
-        "units": 10**mapped.currency.exponent,
-        "by_status": mapped.by_status,
-        "has_balance": "balance" in mapped.columns,
-        "closed": next((n for n, s in enumerate(mapped.states) if s is BY_DAYS[8]), None),
+        "months": "%Y-%m" if mapping.relative else mapping.months,
+        "relative": mapping.relative,
+        "month": mapping.month,
+        "units": 10**mapping.currency.exponent,
+        "by_status": mapping.by_status,
+        "has_balance": "balance" in mapping.columns,
+        "closed": next((n for n, s in enumerate(mapping.states) if s is BY_DAYS[8]), None),
     }
 
 
-def _named_columns(mapped: TapeMapping) -> dict[str, Any]:
-    """Which optional columns the mapping names: only their cells can be wrong."""
-    known = LOAN_MONTH if mapped.rows == "loan_month" else LOAN
-    wanted = ("cohort", "balance", "principal") if mapped.rows == "loan_month" else (
+def _named_columns(mapping: TapeMapping) -> dict[str, Any]:
+    """Parameters that tell the optional columns of the mapping: only their cells can be wrong."""
+    known = LOAN_MONTH if mapping.rows == "loan_month" else LOAN
+    wanted = ("cohort", "balance", "principal") if mapping.rows == "loan_month" else (
         "total_due", "due_on", "first_due_on", "instalments",
     )  # fmt: skip
     assert set(wanted) <= known.keys()
-    named = {f"has_{name}": name in mapped.columns for name in wanted}
-    return named | ({"by_status": mapped.by_status} if mapped.rows == "loan_month" else {})
+    named = {f"has_{name}": name in mapping.columns for name in wanted}
+    return named | ({"by_status": mapping.by_status} if mapping.rows == "loan_month" else {})
 
 
 def _problems(found: Any, path: Path | str) -> list[UsanceError]:

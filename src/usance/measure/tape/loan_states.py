@@ -1,6 +1,6 @@
-"""The states a loan of a tape can be in at a month end, from codes or from days past due.
+"""The states of a loan of a tape at a month end, from codes or from days past due.
 
-A status is written as what it stands for: `current`, a range of days past due (`30-59`, `150+`),
+A status is written as its meaning: `current`, a range of days past due (`30-59`, `150+`),
 `closed`, `charged_off`, or `absent` for a row that says there is no loan.
 
 >>> late = State.parse("Late (31-120 days)", "31-120")
@@ -21,13 +21,13 @@ from usance.base.codes import Code
 from usance.base.errors import DocumentError
 
 MAX_DAYS = 32_767
-"""The last day of an open range, and of a charge-off: later than any day past due counted."""
+"""The last day of an open range, and of a charge-off: more than any days past due."""
 
 _RANGE = re.compile(r"(?P<first>[0-9]{1,4})(?:-(?P<last>[0-9]{1,4})|(?P<open>\+))")
 
 
 class StateKind(Code):
-    """What a state means for a balance."""
+    """The kinds of states."""
 
     CURRENT = 0
     PAST_DUE = 1
@@ -38,7 +38,7 @@ class StateKind(Code):
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """One state: its name in the tape, what it means and the days past due it stands for."""
+    """One state: its name in the tape, its kind, and its range of days past due."""
 
     label: str
     kind: StateKind
@@ -47,7 +47,7 @@ class State:
 
     @classmethod
     def parse(cls, label: str, meaning: str, *, where: str = "") -> State:
-        """A state from what a mapping says it stands for."""
+        """A state from its meaning in a mapping."""
         found = _RANGE.fullmatch(meaning)
         if found:
             first = int(found["first"])
@@ -66,7 +66,7 @@ class State:
 
     @property
     def may_owe(self) -> bool:
-        """Whether a loan in this state can have a balance."""
+        """True if a loan in this state can have a balance."""
         return self.kind not in (StateKind.CLOSED, StateKind.ABSENT)
 
 

@@ -1,4 +1,4 @@
-r"""How a tape's columns are called and what its statuses mean: the mapping file.
+r"""The mapping file of a loan tape: the names of its columns and the meaning of its statuses.
 
 ```yaml
 rows: loan_month
@@ -49,14 +49,14 @@ LOAN = {
 """Columns of a tape with a row for each loan."""
 
 PAYMENTS = {"loan": True, "paid_on": True, "amount": True}
-"""Columns of the payments beside it."""
+"""Columns of a file of payments."""
 
 COHORTS = {"month": 1, "quarter": 3, "half_year": 6, "year": 12}
 ROWS = {"loan_month": LOAN_MONTH, "loan": LOAN}
 RELATIVE = "relative"
 AMOUNTS = {"1234.56": ("", "."), "1,234.56": (",", "."), "1234,56": ("", ","),
            "1.234,56": (".", ","), "1 234,56": (" ", ",")}  # fmt: skip
-"""How amounts are written: what groups their digits, and what stands before the decimals."""
+"""Formats of amounts: the separators of thousands and of decimals."""
 _PART = re.compile(r"%(-?[dmyHIMSj]|[aAbBwYpgfzZUWcxXn%])")
 
 
@@ -70,7 +70,7 @@ class Payments:
 
 @dataclass(frozen=True, slots=True)
 class TapeMapping:
-    """A mapping that can be used."""
+    """A valid mapping."""
 
     rows: str
     columns: Mapping[str, str]
@@ -92,17 +92,17 @@ class TapeMapping:
 
     @property
     def by_status(self) -> bool:
-        """Whether states come from codes, not from days past due."""
+        """True if states come from codes, not from days past due."""
         return "status" in self.columns
 
     @property
     def relative(self) -> bool:
-        """Whether months are plain numbers, 0 the latest."""
+        """True if months are plain numbers, 0 the latest."""
         return self.months == RELATIVE and self.rows == "loan_month"
 
     @property
     def has_balance(self) -> bool:
-        """Whether rows come with amounts."""
+        """True if rows have amounts."""
         return self.rows == "loan" or "balance" in self.columns
 
     @property
@@ -140,7 +140,7 @@ def parse_mapping(given: str, where: str = "map") -> TapeMapping:
     payments = _payments(fields)
     fields.close()
     if fields.is_mapping:
-        _fits(fields, parts, columns, statuses)
+        _check_together(fields, parts, columns, statuses)
     raise_all(problems, where=where)
     parts |= {"states": statuses} if statuses else {}
     parts["closed_stay"] = rows == "loan" if closed is None else closed == "stay"
@@ -180,7 +180,7 @@ def _months(given: Any, where: str) -> str:
 
 
 def _format(given: Any, where: str) -> str:
-    """A way to write dates, such as `%d.%m.%Y`."""
+    """A format of dates, such as `%d.%m.%Y`."""
     form = text(given, where)
     if not _PART.search(form) or "%" in _PART.sub("", form):
         fix = "Write %Y, %m, %d for year, month, day (%y, %b for 24, Jan), as in %d.%m.%Y"
@@ -229,10 +229,10 @@ def _payments(fields: Fields) -> Payments | None:
     return Payments(file or "", columns)
 
 
-def _fits(
+def _check_together(
     fields: Fields, parts: Mapping[str, Any], columns: Mapping[str, str], states: tuple[State, ...]
 ) -> None:
-    """What each key by itself cannot say."""
+    """Check the keys against each other."""
     if parts["rows"] == "loan":
         if "as_of" not in parts:
             fields.wrong("as_of is missing", "Give the day up to which the file knows", "as_of")

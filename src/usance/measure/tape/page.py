@@ -21,8 +21,8 @@ _MAX_MONTHS = (0, 3, 6, 9, 12, 18, 24, 36, 48, 60)
 def page(pack: TapeReport, charts: Mapping[str, str]) -> str:
     """The whole page."""
     sections = [
-        *(_vintages(pack, days, charts) for days in pack.mapped.vintages),
-        *(_ever(pack, days, charts) for days in pack.mapped.ever),
+        *(_vintages(pack, days, charts) for days in pack.mapping.vintages),
+        *(_ever(pack, days, charts) for days in pack.mapping.ever),
         *(_charted(name, charts) for name in _CHARTS if name in charts),
         _matrix(pack),
         _cohorts(pack),
@@ -30,7 +30,7 @@ def page(pack: TapeReport, charts: Mapping[str, str]) -> str:
         _findings(pack),
     ]
     return _PAGE.substitute(
-        title=escape(pack.mapped.title), facts=_facts(pack), sections="\n".join(sections)
+        title=escape(pack.mapping.title), facts=_facts(pack), sections="\n".join(sections)
     )
 
 
@@ -106,7 +106,7 @@ def _by_age(
 
 def _matrix(pack: TapeReport) -> str:
     rows = [row for row in pack.records("matrix") if not row["segment"]]
-    labels = [state.label for state in pack.mapped.states]
+    labels = [state.label for state in pack.mapping.states]
     shares = {(row["from"], row["to"]): row for row in rows}
     lines = [
         [one, *(percent(shares[one, other]["share_of_balance"]) for other in labels)]

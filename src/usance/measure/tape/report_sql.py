@@ -1,22 +1,22 @@
-"""The queries behind a tape's pack, constant text over the tables `made`, `states` and others.
+"""Queries of a tape's report, constant text over the tables `loan_months`, `states` and others.
 
-The engine is asked for whole numbers only; rates are divided once, outside. `kind` of a state:
+They return whole numbers only; rates are divided once, outside. `kind` of a state:
 0 current, 1 past due, 2 closed, 3 charged off, 4 absent.
 """
 
 from __future__ import annotations
 
 PANEL = """
-    WITH ends AS (SELECT max(month) AS last_month FROM made),
+    WITH ends AS (SELECT max(month) AS last_month FROM loan_months),
     lives AS (
         SELECT loan_id, min(month) AS first_month, min(cohort) AS given_cohort,
             arg_min(principal, month) AS given_principal,
             arg_min(coalesce(balance, 0), month) AS first_balance,
             arg_min(segment, month) AS first_segment, max(month) AS final_month,
             arg_max(state, month) AS final_state
-        FROM made GROUP BY loan_id
+        FROM loan_months GROUP BY loan_id
     ),
-    weighed AS (
+    weighted AS (
         SELECT m.row, m.loan_id, l.first_segment AS segment, m.month, first_month,
             CASE WHEN $closed_stay AND f.kind IN (2, 3) THEN last_month ELSE final_month
             END AS seen_until,
@@ -25,20 +25,20 @@ PANEL = """
             END::BIGINT AS balance,
             CASE WHEN given_principal IS NOT NULL AND $has_balance THEN given_principal
                  WHEN $has_balance THEN first_balance ELSE 1 END::BIGINT AS principal
-        FROM made m JOIN lives l USING (loan_id) JOIN states s USING (state)
+        FROM loan_months m JOIN lives l USING (loan_id) JOIN states s USING (state)
         JOIN states f ON f.state = l.final_state CROSS JOIN ends
     ),
-    looked_back AS (
+    with_previous AS (
         SELECT *, lag(month) OVER w AS month_before, lag(state) OVER w AS state_before,
             lag(kind) OVER w AS kind_before, lag(balance) OVER w AS balance_before,
             lead(month) OVER w AS month_after,
             max(CASE WHEN kind IN (1, 3) THEN last_day ELSE 0 END) OVER (
                 PARTITION BY loan_id ORDER BY month ROWS UNBOUNDED PRECEDING) AS worst
-        FROM weighed WINDOW w AS (PARTITION BY loan_id ORDER BY month)
+        FROM weighted WINDOW w AS (PARTITION BY loan_id ORDER BY month)
     ),
     divided AS (
-        SELECT '' AS part, * FROM looked_back
-        UNION ALL SELECT segment, * FROM looked_back WHERE $by_segment
+        SELECT '' AS part, * FROM with_previous
+        UNION ALL SELECT segment, * FROM with_previous WHERE $by_segment
     )
     SELECT row, loan_id, part AS segment, month, cohort, month - cohort AS mob,
         first_month - cohort AS mob_from, seen_until - cohort AS mob_until,
