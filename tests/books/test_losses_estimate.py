@@ -20,7 +20,7 @@ from usance.base.rates import PPB, to_ppb
 from usance.base.tables import table
 from usance.books.losses.assumptions import Assumptions, Claim, Framework, PolicyCurve
 from usance.books.losses.errors import ExposureError, OverlayError
-from usance.books.losses.estimates import NAMES, Estimates, pool_rates
+from usance.books.losses.estimates import NAMES, Estimates
 from usance.books.losses.estimation import estimate
 from usance.books.losses.exposures import Exposures
 from usance.books.losses.macro import Scenario
@@ -138,12 +138,15 @@ def test_rates_come_back_from_the_stored_rows(book: LossBook) -> None:
     rows = found.rows()
     check_keys(rows, table("estimates"))
     assert rows.equals(run(book, assumptions()).rows())
-    again = pool_rates(rows, close_no=7, month=LAST)
-    assert (again.rates_ppb == found.rates_ppb).all()
-    assert again.cohorts.tolist() == found.cohorts.tolist()
+    stored = {
+        (row["name"], row["segment"], LAST - row["age"]): row["value"] for row in rows.to_pylist()
+    }
     segment = np.repeat(book.triangle.segments, len(book.triangle.cohorts))
     cohort = np.tile(book.triangle.cohorts, len(book.triangle.segments))
-    assert (found.rates(segment, cohort) == found.rates_ppb).all()
+    rates = found.rates(segment, cohort)
+    assert (rates == found.rates_ppb).all()
+    for pool, own in zip(zip(segment.tolist(), cohort.tolist(), strict=True), rates, strict=True):
+        assert [stored[name, *pool] for name in NAMES] == own.tolist()
 
 
 @settings(max_examples=40)

@@ -18,41 +18,33 @@ def group_postings(lines: GroupLines, head: CloseHead, activity: I64) -> pa.Tabl
 
     Opening balances, equity and holdings within the group are translated at the rate of that day.
     """
-    order = np.lexsort((lines.account, lines.currency, lines.entity, lines.fact_id, lines.rule))
-    rule, fact, entity = (column[order] for column in (lines.rule, lines.fact_id, lines.entity))
-    starts = np.ones(len(order), np.bool_)
-    starts[1:] = (np.diff(rule) != 0) | (np.diff(fact) != 0) | (np.diff(entity) != 0)
-    journal = np.cumsum(starts).astype(np.int64)
-    size = len(order)
-    return make(
-        "postings",
-        journal_id=head.first_id(JournalKind.GROUP) + journal,
-        line=line_numbers(journal),
-        entity=entity, basis=lines.basis[order], tag=lines.tag[order],
-        account=lines.account[order], period=np.full(size, head.month),
-        effective_on=lines.day[order], rule=rule,
-        cell=np.zeros(size, np.int64), loan_id=np.zeros(size, np.int64),
-        amount_minor=lines.amount[order], currency=lines.currency[order], fact_id=fact,
-        activity=activity[order],
-    )  # fmt: skip
+    return _postings(lines, head, JournalKind.GROUP, activity, lines.fact_id, lines.day)
 
 
 def ledger_postings(lines: Ledger, head: CloseHead, activity: I64) -> pa.Table:
     """The postings of amounts made from balances: one journal per rule and entity."""
-    order = np.lexsort((lines.account, lines.currency, lines.entity, lines.rule))
-    rule, entity = lines.rule[order], lines.entity[order]
+    size = len(lines)
+    day = np.full(size, to_day(head.day))
+    return _postings(lines, head, JournalKind.TAX, activity, np.zeros(size, np.int64), day)
+
+
+def _postings(
+    lines: GroupLines | Ledger, head: CloseHead, kind: JournalKind, activity: I64, fact_id: I64,
+    day: I64,
+) -> pa.Table:  # fmt: skip
+    order = np.lexsort((lines.account, lines.currency, lines.entity, fact_id, lines.rule))
+    keys = [column[order] for column in (lines.rule, fact_id, lines.entity)]
     starts = np.ones(len(order), np.bool_)
-    starts[1:] = (np.diff(rule) != 0) | (np.diff(entity) != 0)
+    starts[1:] = np.any([np.diff(key) != 0 for key in keys], axis=0)
     journal = np.cumsum(starts).astype(np.int64)
-    size = len(order)
+    none = np.zeros(len(order), np.int64)
     return make(
         "postings",
-        journal_id=head.first_id(JournalKind.TAX) + journal,
+        journal_id=head.first_id(kind) + journal,
         line=line_numbers(journal),
-        entity=entity, basis=lines.basis[order], tag=lines.tag[order],
-        account=lines.account[order], period=np.full(size, head.month),
-        effective_on=np.full(size, to_day(head.day)), rule=rule,
-        cell=np.zeros(size, np.int64), loan_id=np.zeros(size, np.int64),
+        entity=lines.entity[order], basis=lines.basis[order], tag=lines.tag[order],
+        account=lines.account[order], period=np.full(len(order), head.month),
+        effective_on=day[order], rule=lines.rule[order], cell=none, loan_id=none,
         amount_minor=lines.amount[order], currency=lines.currency[order],
-        activity=activity[order],
+        fact_id=fact_id[order], activity=activity[order],
     )  # fmt: skip

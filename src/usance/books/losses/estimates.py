@@ -12,9 +12,6 @@
 ... )
 >>> made.rates(np.array([1, 1]), np.array([653, 652])).tolist()[0]
 [10, 11, 12, 13, 14, 15, 16, 17, 18, 19]
->>> again = pool_rates(made.rows(), close_no=1, month=653)
->>> bool((again.rates_ppb == made.rates_ppb).all())
-True
 """
 
 from __future__ import annotations
@@ -28,7 +25,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from usance.base.columns import arrays, make, sort
+from usance.base.columns import make, sort
 from usance.base.dates import format_month
 from usance.base.money import half_up
 from usance.base.tables import table
@@ -58,14 +55,26 @@ class Row(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class PoolRates:
-    """The loss rates of every pool [pool, place], in parts per billion of exposure."""
+class Estimates:
+    """The estimate of one close."""
 
+    close_no: int
+    month: int
     segments: NDArray[Any]
     cohorts: NDArray[Any]
     rates_ppb: NDArray[np.int64]
+    """Loss rates [pool, place] in the order of `NAMES`, in parts per billion of exposure."""
+    targets: Mapping[str, list[list[Fraction]]]
+    """By estimate, segment and cohort, the exact amount the rate stands for, in minor units."""
+    details: tuple[Row, ...]
+    notes: tuple[str, ...]
+    """Notes for a reader: pools without exposure, caps, floors, segments without history."""
 
-    def pools(self, segment: NDArray[Any], cohort: NDArray[Any]) -> NDArray[np.int64]:
+    def rates(self, segment: NDArray[Any], cohort: NDArray[Any]) -> NDArray[np.int64]:
+        """The rates of each loan's pool [loan, place], by segment and month of origination."""
+        return self.rates_ppb[self._pools(segment, cohort)]
+
+    def _pools(self, segment: NDArray[Any], cohort: NDArray[Any]) -> NDArray[np.int64]:
         """The row of `rates_ppb` for each loan, by its segment and month of origination."""
         row = np.searchsorted(self.segments, segment).clip(0, max(len(self.segments) - 1, 0))
         column = np.asarray(cohort, np.int64) - int(self.cohorts[0]) if len(self.cohorts) else 0
@@ -80,35 +89,6 @@ class PoolRates:
             fix = "Make the triangle from the same loans"
             raise ExposureError(what, where=where, fix=fix)
         return np.asarray(row * len(self.cohorts) + column, np.int64)
-
-    def rates(self, segment: NDArray[Any], cohort: NDArray[Any]) -> NDArray[np.int64]:
-        """The rates of each loan's pool [loan, place]."""
-        return self.rates_ppb[self.pools(segment, cohort)]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Estimates:
-    """The estimate of one close."""
-
-    close_no: int
-    month: int
-    segments: NDArray[Any]
-    cohorts: NDArray[Any]
-    rates_ppb: NDArray[np.int64]
-    targets: Mapping[str, list[list[Fraction]]]
-    """By estimate, segment and cohort, the exact amount the rate stands for, in minor units."""
-    details: tuple[Row, ...]
-    notes: tuple[str, ...]
-    """Notes for a reader: pools without exposure, caps, floors, segments without history."""
-
-    @property
-    def by_pool(self) -> PoolRates:
-        """The rates alone, as a kernel takes them."""
-        return PoolRates(self.segments, self.cohorts, self.rates_ppb)
-
-    def rates(self, segment: NDArray[Any], cohort: NDArray[Any]) -> NDArray[np.int64]:
-        """The rates of each loan's pool [loan, place], by segment and month of origination."""
-        return self.by_pool.rates(segment, cohort)
 
     def target_minor(self, name: str) -> NDArray[np.int64]:
         """The targets of an estimate [segment, cohort], in whole minor units."""
@@ -135,18 +115,3 @@ class Estimates:
             shown[key] = np.concatenate([first, values])
         closes = np.full(len(names), self.close_no)
         return sort(make("estimates", close_no=closes, name=names, **shown), table("estimates"))
-
-
-def pool_rates(rows: pa.Table, *, close_no: int, month: int) -> PoolRates:
-    """The rates of an earlier close, read back from its rows of the `estimates` table."""
-    given = arrays(rows)
-    mine = given["close_no"] == close_no
-    chosen = [mine & (given["name"] == name) for name in NAMES]
-    segments = np.unique(given["segment"][chosen[0]])
-    ages = np.unique(given["age"][chosen[0]])[::-1]
-    rates = np.zeros((len(segments), len(ages), RATE_COUNT), np.int64)
-    for place, rows_of in enumerate(chosen):
-        row = np.searchsorted(segments, given["segment"][rows_of])
-        column = (int(ages[0]) if len(ages) else 0) - given["age"][rows_of].astype(np.int64)
-        rates[row, column, place] = given["value"][rows_of]
-    return PoolRates(segments, month - ages.astype(np.int64), rates.reshape(-1, RATE_COUNT))

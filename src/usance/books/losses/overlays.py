@@ -20,21 +20,25 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
+from enum import StrEnum, auto
 from fractions import Fraction
 
 from usance.base.errors import UsanceError, unknown
 from usance.books.losses.errors import OverlayError
 
-ESTIMATES = (
-    "loan_allowance",
-    "contingent",
-    "receivable",
-    "contract",
-    "ifrs_loan_allowance",
-    "ifrs_contingent",
-)
-"""Estimates that an overlay can adjust."""
-_RATES = ("receivable", "contract")
+
+class Estimate(StrEnum):
+    """Estimates that an overlay can adjust."""
+
+    LOAN_ALLOWANCE = auto()
+    CONTINGENT = auto()
+    RECEIVABLE = auto()
+    CONTRACT = auto()
+    IFRS_LOAN_ALLOWANCE = auto()
+    IFRS_CONTINGENT = auto()
+
+
+_RATES = (Estimate.RECEIVABLE, Estimate.CONTRACT)
 """Fees have a loss rate and no target, so their overlays are factors."""
 
 
@@ -63,8 +67,8 @@ def overlay_problems(overlays: Sequence[Overlay], *, as_of: date) -> list[Usance
     seen: dict[tuple[str, int], str] = {}
     for number, each in enumerate(overlays, start=1):
         where = each.where or f"overlay {number}"
-        if each.estimate not in ESTIMATES:
-            problems.append(unknown("estimate", each.estimate, ESTIMATES, where=where))
+        if each.estimate not in set(Estimate):
+            problems.append(unknown("estimate", each.estimate, list(Estimate), where=where))
         problems += [OverlayError(what, where=where, fix=fix) for what, fix in _faults(each, as_of)]
         first = seen.setdefault((each.estimate, each.segment), where)
         if first != where:

@@ -175,7 +175,7 @@ def _summed(ledger: Ledger) -> dict[_Part, int]:
     """Sums by the columns that decide the rate; only historical rates need rule, period and day."""
     kept = [account.number for account in load_chart() if _at_historical_rate(account)]
     own = np.isin(ledger.account, kept)
-    profit = [a.number for a in load_chart() if a.kind in (AccountKind.INCOME, AccountKind.EXPENSE)]
+    profit = [each.number for each in load_chart() if not each.kind.on_balance_sheet]
     dated = own & ~(np.isin(ledger.account, profit) & (ledger.period != BEGINNING))
     summed = ledger.sums(
         lambda book: [

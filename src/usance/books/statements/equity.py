@@ -10,7 +10,6 @@ from usance.base.dates import to_month
 from usance.books.chart import AccountKind, load_chart
 from usance.books.group.rules import load_group_rules
 from usance.books.statements.consolidation import Consolidated, GroupBooks
-from usance.books.statements.layout import is_profit
 from usance.books.statements.primary import Row, balance, equity, movement
 from usance.books.statements.roll_forwards import Movement, RollForward
 
@@ -75,7 +74,7 @@ def _movements(
         account = chart[name]
         if tag not in tags:
             continue
-        if is_profit(account):
+        if not account.kind.on_balance_sheet:
             yield "Retained earnings", INCOME, -minor
         elif account.kind is AccountKind.EQUITY and not account.within_group:
             yield account.line, reasons.get(rule, OTHER), -minor

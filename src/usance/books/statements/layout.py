@@ -20,7 +20,7 @@ from usance.base.codes import Code
 from usance.base.documents import parse_yaml, read_text
 from usance.base.errors import DocumentError, UsanceError, raise_all
 from usance.base.fields import Fields, document_places, one_of, text, truth
-from usance.books.chart import Account, AccountKind, Chart, load_chart
+from usance.books.chart import Chart, load_chart
 from usance.books.errors import ChartError
 
 SHIPPED = Path(__file__).resolve().parents[1] / "data" / "statements.yaml"
@@ -97,11 +97,6 @@ def load_layout(path: Path = SHIPPED) -> Layout:
     problems += reader.missing()
     raise_all(problems, where=path.name)
     return Layout({name: tuple(lines) for name, lines in reader.statements.items()})
-
-
-def is_profit(account: Account) -> bool:
-    """True for an account of the statement of operations."""
-    return account.kind in (AccountKind.INCOME, AccountKind.EXPENSE)
 
 
 @dataclass

@@ -9,7 +9,6 @@ from datetime import date
 from usance.base.codes import IfrsAdjustment
 from usance.books.chart import load_chart
 from usance.books.statements import cash
-from usance.books.statements.layout import is_profit
 from usance.books.statements.primary import ATTRIBUTABLE
 from usance.disclose.release import exact_amounts as e
 from usance.disclose.release.exact_amounts import ExactAmounts, Key, statement_lines
@@ -138,7 +137,7 @@ _SOURCES = {
 
 def _pay_parts(before: date, day: date) -> Iterator[AccountEntries]:
     for account in load_chart():
-        if is_profit(account):
+        if not account.kind.on_balance_sheet:
             yield AccountEntries(
                 account.name,
                 IfrsAdjustment.NONE,

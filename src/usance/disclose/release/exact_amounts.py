@@ -16,7 +16,7 @@ from usance.books.rules import Activity
 from usance.books.statements import cash, layout
 from usance.books.statements.consolidation import Consolidated, GroupBooks
 from usance.books.statements.ifrs_reconciliation import COLUMNS
-from usance.books.statements.layout import Side, StatementLine, is_profit, load_layout
+from usance.books.statements.layout import Side, StatementLine, load_layout
 
 Key = tuple[str, str]
 """Line and parent."""
@@ -129,7 +129,9 @@ class ExactAmounts:
         return sum(
             minor
             for (_, tag, rule), name, minor in self.books.translated(ledger, day)
-            if rule in rules and tag is IfrsAdjustment.NONE and is_profit(chart[name])
+            if rule in rules
+            and tag is IfrsAdjustment.NONE
+            and not chart[name].kind.on_balance_sheet
         )
 
     @cached_property
