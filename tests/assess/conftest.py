@@ -10,6 +10,7 @@ from tests.assess.applicants import rows, write
 from usance.assess.scoring.model import Model, load_model
 from usance.assess.training.recipe import Recipe
 from usance.assess.training.train import train
+from usance.pages.reports.model_card import model_card
 
 RECIPE = Recipe("target", "ref", "applied", groups=("town",), trends={"use": 1})
 
@@ -24,7 +25,7 @@ def applicants_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def model_folder(applicants_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A model trained on them."""
     folder = tmp_path_factory.mktemp("model") / "first"
-    train(applicants_file, RECIPE, folder, threads=1)
+    train(applicants_file, RECIPE, folder, threads=1, card=model_card)
     return folder
 
 

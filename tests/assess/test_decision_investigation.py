@@ -13,8 +13,8 @@ import pytest
 from tests.assess.requests import document
 from usance import cli
 from usance.assess.decision.investigation import SECTIONS, investigate, section_of, write_report
-from usance.assess.decision.investigation_page import page
 from usance.base.errors import UsanceError
+from usance.pages.reports.pre_loan_report import pre_loan_report
 
 PURPOSES = ("credit_decision", "bureau_inquiry", "share_with_institution")
 
@@ -72,7 +72,7 @@ def test_what_was_not_assessed_is_not_a_zero() -> None:
     assert report["suggested"] == {"line_minor": None, "rate_ppm": None, "months": 12}
     assert report["capacity"]["debt_with_line_minor"] is None
     assert report["reasons"]
-    assert "not known" in page(report)
+    assert "not known" in pre_loan_report(report)
 
 
 def test_capacity_says_what_the_whole_line_costs_a_month() -> None:
@@ -123,7 +123,10 @@ def test_the_page_shows_it_and_escapes_everything(tmp_path: Path) -> None:
     for each in made["consents"]:
         each["channel"] = "<script>alert(1)</script>"
     report = investigate(made, "request.json", "consumer")
-    assert write_report(report, tmp_path) == ["investigation.json", "investigation.html"]
+    assert write_report(report, tmp_path, pre_loan_report) == [
+        "investigation.json",
+        "investigation.html",
+    ]
     reader = Text()
     reader.feed((tmp_path / "investigation.html").read_text())
     assert "script" not in reader.tags

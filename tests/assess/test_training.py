@@ -76,7 +76,7 @@ def test_held_out_figures_hold_on_new_applicants(model: Model) -> None:
 
 def test_the_card_is_one_page_without_a_network(model_folder: Path) -> None:
     page = (model_folder / "card.html").read_text(encoding="utf-8")
-    assert page.startswith("<!doctype html>")
+    assert page.startswith("<!DOCTYPE html>")
     assert not re.search(r"https?://|<script|@import|url\(", page)
     for told in (
         "AUC", "Gini", "KS", "Brier", "Calibration", "PSI", "Groups by town", "points",

@@ -20,6 +20,7 @@ from usance.measure.tape.loan_states import roll_steps
 from usance.measure.tape.mapping import TapeMapping, parse_mapping
 from usance.measure.tape.output import write_report
 from usance.measure.tape.report import TapeReport, measure_tape
+from usance.pages.reports.tape_report import tape_files
 
 MAPS = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "maps"
 
@@ -285,7 +286,7 @@ def test_the_pack_is_files_and_one_page_that_asks_nobody(tmp_path: Path) -> None
     (tmp_path / "loans.csv").write_text(LOANS)
     (tmp_path / "paid.csv").write_text(PAID)
     pack = measure_tape(tmp_path / "loans.csv", parse_mapping(LOAN_MAP + "title: A <b> & c\n"))
-    names = write_report(pack, tmp_path / "out")
+    names = write_report(pack, tmp_path / "out", tape_files)
     assert sorted(names) == sorted(path.name for path in (tmp_path / "out").iterdir())
     page = (tmp_path / "out" / "index.html").read_text()
     assert "A &lt;b&gt; &amp; c" in page

@@ -15,8 +15,8 @@ from usance.base.errors import Problems, UsanceError
 from usance.loan.convention import Amortisation, Rounding
 from usance.migration import ForeignTerms, schedule
 from usance.migration.portfolio import PortfolioReport, check
-from usance.migration.portfolio_page import page
 from usance.migration.terms import DaysInMonth, DaysInYear, InterestMethod
+from usance.pages.reports.portfolio_check import portfolio_check
 
 MAP = """\
 terms: {loan: id, principal: amount, rate: rate, instalments: n, disbursed_on: start}
@@ -130,7 +130,7 @@ def test_other_ways_of_writing_dates_and_rates(tmp_path: Path) -> None:
 
 def test_the_page_stands_alone(tmp_path: Path) -> None:
     report = checked(tmp_path, [{}, {"method": InterestMethod.FLAT}])
-    text = page(report, sources=["terms <1>.csv"])
+    text = portfolio_check(report, sources=["terms <1>.csv"])
     assert "terms &lt;1&gt;.csv" in text
     assert "method: flat" in text
     assert not re.search(r"<script|<link|src=|https?:", text)

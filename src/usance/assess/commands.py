@@ -62,12 +62,13 @@ def train(
     """Fit a scorecard and trees, blend them, and write a model with its card."""
     from usance.assess.training.recipe import Recipe, read_trends
     from usance.assess.training.train import train as trained
+    from usance.pages.reports.model_card import model_card
 
     recipe = Recipe(
         target, identity, time, _names(exclude), _names(keep), _names(groups),
         read_trends(monotone), split, pdo, seed,
     )  # fmt: skip
-    _tell(trained(data, recipe, out, threads=threads), out, as_json)
+    _tell(trained(data, recipe, out, threads=threads, card=model_card), out, as_json)
 
 
 @app.command()
@@ -78,9 +79,10 @@ def retrain(
     from usance.assess.scoring.model import load_model
     from usance.assess.training.recipe import Recipe
     from usance.assess.training.train import train as trained
+    from usance.pages.reports.model_card import model_card
 
     recipe = Recipe.from_dict(load_model(folder).info["recipe"])
-    _tell(trained(data, recipe, out, threads=threads), out, as_json)
+    _tell(trained(data, recipe, out, threads=threads, card=model_card), out, as_json)
 
 
 def _tell(model: object, out: Path, as_json: bool) -> None:

@@ -79,11 +79,11 @@ def portfolio(
 
     report = check(terms, instalments, mapping)
     if out:
-        from usance.migration.portfolio_page import page
+        from usance.pages.reports.portfolio_check import portfolio_check
 
         sources = [terms.name, instalments.name, mapping.name]
         try:
-            out.write_text(page(report, sources=sources), encoding="utf-8")
+            out.write_text(portfolio_check(report, sources=sources), encoding="utf-8")
         except OSError as error:
             what, fix = f"cannot be written: {error.strerror}", "Name a file that can be"
             raise InputError(what, where=str(out), fix=fix) from None

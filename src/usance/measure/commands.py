@@ -57,9 +57,10 @@ def tape(
     """Measure a loan tape: roll rates, transitions, vintages, cohorts, waterfall."""
     from usance.measure.tape.output import summary, write_report
     from usance.measure.tape.report import measure_tape
+    from usance.pages.reports.tape_report import tape_files
 
     report = measure_tape(file, mapping)
-    files = write_report(report, out) if out else []
+    files = write_report(report, out, tape_files) if out else []
     shown = summary(report)
     if as_json:
         print_json(shown | {"files": files})
@@ -102,7 +103,7 @@ def book(
     """Measure a book: every metric, or those named, by any dimension."""
     from usance.measure.inputs import Inputs
     from usance.measure.metrics import measure as measured
-    from usance.measure.publication import publish_metrics, write_charts, write_metrics
+    from usance.measure.publication import publish_metrics, write_metrics
 
     day, over = _when(as_of, period)
     results = measured(
@@ -112,7 +113,9 @@ def book(
     if out:
         write_metrics(results, out)
     if charts:
-        write_charts(results, charts)
+        from usance.pages.reports.metric_charts import write_metric_charts
+
+        write_metric_charts(results, charts)
     if keep:
         publish_metrics(results, book_folder, day)
     if as_json:

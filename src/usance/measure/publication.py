@@ -13,33 +13,13 @@ from usance.base.columns import sort
 from usance.base.dates import to_month
 from usance.base.parquet import write_parquet
 from usance.base.tables import table
-from usance.measure.metrics import AS_REPORTED, Result, metrics_table
+from usance.measure.metrics import Result, metrics_table
 
 
 def write_metrics(results: Sequence[Result], path: Path) -> None:
     """Write results as a Parquet file of the `metrics` table."""
     path.parent.mkdir(parents=True, exist_ok=True)
     write_parquet(metrics_table(results), table("metrics"), path)
-
-
-def write_charts(results: Sequence[Result], folder: Path) -> list[str]:
-    """Draw every metric that runs along months on book, a file for each segment; their names."""
-    from usance.measure.tape.charts import lines, svg
-
-    drawn: dict[str, list[dict[str, object]]] = {}
-    for each in results:
-        keys = dict(each.dimensions)
-        if each.series == AS_REPORTED and "mob" in keys and each.complete:
-            rest = [f"-{keys[name]}" for name in keys if name not in ("cohort", "mob")]
-            row = {"cohort": keys["cohort"], "month": int(keys["mob"]), "rate": each.value}
-            drawn.setdefault(each.definition.name + "".join(rest), []).append(row)
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, rows in drawn.items():
-        known = [row for row in rows if row["rate"] is not None]
-        spec = lines(known, "cohort", "month", "month on book", f"{name}, of principal")
-        if spec is not None:
-            (folder / f"{name}.svg").write_text(svg(spec), encoding="utf-8")
-    return [f"{name}.svg" for name in drawn]
 
 
 def publish_metrics(results: Sequence[Result], folder: Path, as_of: date) -> None:

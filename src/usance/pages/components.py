@@ -74,6 +74,18 @@ def table(
     return made
 
 
+def text_table(
+    headings: Sequence[str], rows: Iterable[Sequence[str]], *, numbers: int | Sequence[int] = 1
+) -> Markup:
+    """A table of texts; its columns of numbers stand to the right."""
+    right = range(numbers, len(headings)) if isinstance(numbers, int) else numbers
+    made = [
+        Row([number(text) if at in right else cell(text) for at, text in enumerate(texts)])
+        for texts in rows
+    ]
+    return table(headings, made, numbers=right)
+
+
 def definitions(pairs: Iterable[tuple[str, Text]]) -> Markup:
     """Names and their values."""
     made: Markup = macro(_COMPONENTS, "definitions")(pairs)

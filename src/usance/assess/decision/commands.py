@@ -113,9 +113,10 @@ def report(
 ) -> None:
     """Write the pre-loan investigation report of a request: HTML and JSON."""
     from usance.assess.decision.investigation import investigate, write_report
+    from usance.pages.reports.pre_loan_report import pre_loan_report
 
     found = investigate(_document(file), str(file), flow)
-    files = write_report(found, out)
+    files = write_report(found, out, pre_loan_report)
     if as_json:
         print_json(found)
         return

@@ -9,7 +9,7 @@ that moment there is no report.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import date
 from functools import partial
 from pathlib import Path
@@ -17,7 +17,6 @@ from typing import Any
 
 from usance.acquire.consent import Consent, Purpose, in_force, read_consents
 from usance.assess.decision.decide import Decider, Decision
-from usance.assess.decision.investigation_page import page
 from usance.assess.decision.request import Request, read_request
 from usance.assess.features.definition import Feature
 from usance.assess.flow.errors import WrongInput
@@ -68,8 +67,10 @@ def investigate(
     return {"currency": currency, **_report(read, request, decision, shown, months)}
 
 
-def write_report(report: Mapping[str, Any], folder: Path) -> list[str]:
-    """Write `investigation.json` and `investigation.html`; gives their names."""
+def write_report(
+    report: Mapping[str, Any], folder: Path, page: Callable[[Mapping[str, Any]], str]
+) -> list[str]:
+    """Write `investigation.json`, and `investigation.html` by `page`; gives their names."""
     folder.mkdir(parents=True, exist_ok=True)
     text = json.dumps(report, indent=1, ensure_ascii=False, sort_keys=True)
     files = {"investigation.json": text + "\n", "investigation.html": page(report)}

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,6 @@ from usance import __version__
 from usance.assess.errors import ModelError
 from usance.assess.metrics import measures
 from usance.assess.months import months_of
-from usance.assess.report.page import model_card
 from usance.assess.scoring.model import Model
 from usance.assess.scoring.paper import scorecard_csv
 from usance.assess.scoring.scorecard import Scale
@@ -45,9 +45,14 @@ from usance.base.arrays import F64
 from usance.base.compiled import available_cores
 from usance.base.publish import replace
 
+Card = Callable[[Model], str]
+"""Writes the model card, such as `usance.pages.reports.model_card.model_card`."""
 
-def train(data: Path | str, recipe: Recipe, out: Path | str, *, threads: int = 0) -> Model:
-    """Train on a file and write the model folder."""
+
+def train(
+    data: Path | str, recipe: Recipe, out: Path | str, *, threads: int = 0, card: Card | None = None
+) -> Model:
+    """Train on a file and write the model folder, with the page of `card` if there is one."""
     folder = Path(out)
     if folder.exists() and not folder.is_dir():
         raise ModelError("is a file", where=str(out), fix="Name a folder for the model")
@@ -56,7 +61,7 @@ def train(data: Path | str, recipe: Recipe, out: Path | str, *, threads: int = 0
         raise ModelError("holds a model with an approval", where=str(out), fix=fix)
     table = read_table(data)
     model = fit_table(table, recipe, threads=threads, digest=_digest(Path(data)))
-    write_model(model, folder)
+    write_model(model, folder, card)
     return model
 
 
@@ -132,14 +137,14 @@ def _why(chosen: str, losses: dict[str, float]) -> str:
     return f"The {named} is used: its held-out log loss is {reason} ({told})."
 
 
-def write_model(model: Model, folder: Path) -> None:
+def write_model(model: Model, folder: Path, card: Card | None = None) -> None:
     """Write the folder; `model.json` comes last, so a folder that has one is whole."""
     folder.mkdir(parents=True, exist_ok=True)
     files = {
         "trees.txt": model.trees,
         "scorecard.csv": scorecard_csv(model.scorecard),
         "scorecard.sql": scorecard_sql(model.columns, model.scorecard),
-        "card.html": model_card(model),
+        **({"card.html": card(model)} if card else {}),
         "model.json": json.dumps(model.as_dict(), indent=1, ensure_ascii=False) + "\n",
     }
     for name, text in files.items():

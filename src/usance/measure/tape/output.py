@@ -1,18 +1,16 @@
-"""A tape's report as files: each table as CSV, Parquet and JSON, each chart as SVG, and a page."""
+"""Report of a tape as files: every table as CSV, Parquet and JSON, beside its pages and charts."""
 
 from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
 from usance.measure.errors import TapeError
-from usance.measure.tape.charts import charts
-from usance.measure.tape.page import page
 from usance.measure.tape.report import TapeReport
 
 _MONTHS = ("month", "after_month", "before_month")
@@ -35,22 +33,24 @@ def summary(report: TapeReport) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def write_report(report: TapeReport, folder: Path) -> list[str]:
-    """Write every file and return their names."""
+def write_report(
+    report: TapeReport, folder: Path, drawn: Callable[[TapeReport], Mapping[str, str]]
+) -> list[str]:
+    """Write every table, and the pages and charts that `drawn` gives; their names."""
+    texts = {
+        "findings.csv": _findings(report), "summary.json": json.dumps(summary(report), indent=2) + "\n",
+        **drawn(report),
+    }  # fmt: skip
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        drawn = charts(report)
         names = [name for each in report.tables for name in _write_table(report, each, folder)]
-        _write_text(folder / "findings.csv", _findings(report))
-        _write_text(folder / "summary.json", json.dumps(summary(report), indent=2) + "\n")
-        for name, svg in drawn.items():
-            _write_text(folder / f"{name}.svg", svg)
-        _write_text(folder / "index.html", page(report, drawn))
+        for name, text in texts.items():
+            _write_text(folder / name, text)
     except OSError as error:
         what = f"cannot be written: {error.strerror}"
         fix = "Name another folder with --out"
         raise TapeError(what, where=str(folder), fix=fix) from None
-    return [*names, "findings.csv", "summary.json", *(f"{n}.svg" for n in drawn), "index.html"]
+    return [*names, *texts]
 
 
 def _write_table(report: TapeReport, name: str, folder: Path) -> list[str]:

@@ -1,1 +1,0 @@
-"""The model card, to read and to print."""
