@@ -20,9 +20,10 @@ from usance.books.periods import parse_close_period
 from usance.disclose import check, load_profile, rebuild
 from usance.disclose.drill.drill import drill
 from usance.disclose.release.filer import Filer
-from usance.disclose.release.publication import publish, release_of
+from usance.disclose.release.publication import FORMATS, publish, release_of
 from usance.disclose.release.release import Release
 from usance.measure import Portfolio, cells_table, tape_month
+from usance.pages.reports.release import RELEASE_WRITERS
 
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "filings"
 LOANS = 200_000
@@ -66,8 +67,12 @@ def _release(report: Report) -> None:
             filer = Filer(rate=Decimal("7.2672"))
             return release_of(Book.open(path), parse_close_period(PERIOD), load_profile(), filer)
 
-        publish(made(), Path(folder) / "warm")  # what is loaded once
-        seconds = best_seconds(lambda: publish(made(), Path(folder) / "out"), 3)
+        publish(
+            made(), Path(folder) / "warm", FORMATS, writers=RELEASE_WRITERS
+        )  # what is loaded once
+        seconds = best_seconds(
+            lambda: publish(made(), Path(folder) / "out", FORMATS, writers=RELEASE_WRITERS), 3
+        )
         report.at_most("release as CSV, HTML, XLSX and PDF", seconds, 10, "s")
         address = f"{PERIOD}/operations/total-net-revenue/{PERIOD}"
         follow = best_seconds(lambda: drill(made(), address).as_dict(), 1)

@@ -20,6 +20,7 @@ from usance.disclose.release.figure import Figure
 from usance.disclose.release.filer import Filer
 from usance.disclose.release.publication import publish, release_of
 from usance.disclose.release.release import Release
+from usance.pages.reports.release import RELEASE_WRITERS
 
 FILER = Filer(rate=Decimal("7.2672"))
 VOLUME = "Total facilitation and origination loan volume"
@@ -98,9 +99,11 @@ def test_a_curve_is_what_its_loans_were(closed_book: Path) -> None:
 
 def test_the_page_defines_and_draws_what_it_prints(closed_book: Path, tmp_path: Path) -> None:
     release = made(closed_book, "2024Q2")
-    page = publish(release, tmp_path, ["html"])["html"].read_text(encoding="utf-8")
+    page = publish(release, tmp_path, ["html"], writers=RELEASE_WRITERS)["html"].read_text(
+        encoding="utf-8"
+    )
     assert "90 day+ delinquency rate: Principal of loans 91 to 180 calendar days" in page
-    assert page.count("<figure><svg") == 2
+    assert page.count("<figure>") == page.count("<svg") == 2
     assert "<script" not in page
     rows = (tmp_path / "2024Q2.csv").read_text(encoding="utf-8").splitlines()[1:]
     for row in rows:
@@ -119,5 +122,5 @@ def test_a_book_without_the_tables_has_no_data(
                  "Cumulative consumers with potential credit needs"):  # fmt: skip
         assert found[line, "2023-12-31"].text == "no data"
     assert found["Number of loans originated", "2023Q4"].text == "5"
-    path = publish(release, tmp_path, ["csv", "html", "xlsx"])["csv"]
+    path = publish(release, tmp_path, ["csv", "html", "xlsx"], writers=RELEASE_WRITERS)["csv"]
     assert check([path]).counts.get(Kind.BROKEN, 0) == 0

@@ -21,9 +21,10 @@ from usance.books.periods import parse_close_period
 from usance.cli import main
 from usance.disclose import Kind, check, check_facts, load_profile, read_facts, rebuild
 from usance.disclose.release.filer import Filer, parse_filer
-from usance.disclose.release.publication import publish, publish_table, release_of
+from usance.disclose.release.publication import FORMATS, publish, publish_table, release_of
 from usance.disclose.release.release import Release
 from usance.disclose.release.wording import load_wording
+from usance.pages.reports.release import RELEASE_WRITERS
 
 RATE = Decimal("7.2672")
 THOUSANDS = Filer(rate=RATE)
@@ -160,7 +161,8 @@ def test_per_share_figures_come_from_the_register(closed_book: Path) -> None:
 def test_the_page_needs_no_network_and_every_table_figure_has_its_address(
     closed_book: Path, tmp_path: Path
 ) -> None:
-    files = publish(made(closed_book, "2024Q2"), tmp_path, ["csv", "html", "pdf"])
+    files = publish(made(closed_book, "2024Q2"), tmp_path, ["csv", "html", "pdf"],
+                    writers=RELEASE_WRITERS)  # fmt: skip
     page = files["html"].read_text(encoding="utf-8")
     assert "http" not in page
     assert "<script" not in page
@@ -173,8 +175,10 @@ def test_the_page_needs_no_network_and_every_table_figure_has_its_address(
 
 
 def test_the_same_books_give_the_same_bytes(closed_book: Path, tmp_path: Path) -> None:
-    first = publish(made(closed_book, "2024Q1"), tmp_path / "one")
-    second = publish(made(closed_book, "2024Q1"), tmp_path / "two")
+    first = publish(made(closed_book, "2024Q1"), tmp_path / "one", FORMATS, writers=RELEASE_WRITERS)
+    second = publish(
+        made(closed_book, "2024Q1"), tmp_path / "two", FORMATS, writers=RELEASE_WRITERS
+    )
     assert set(first) == {"csv", "html", "xlsx", "pdf"}
     for name, path in first.items():
         assert path.read_bytes() == second[name].read_bytes(), name
@@ -213,7 +217,8 @@ def assert_recomputes(xlsx: Path, table_: Path) -> None:
 
 def test_a_fact_table_is_printed_as_it_is(shared: Path, tmp_path: Path) -> None:
     source = shared / "filings" / "000.csv"
-    files = publish_table(source, load_profile(), Filer(name="Example"), tmp_path)
+    files = publish_table(source, load_profile(), Filer(name="Example"), tmp_path, FORMATS,
+                          writers=RELEASE_WRITERS)  # fmt: skip
     again = read_facts([files["csv"]], load_profile())
     given = read_facts([source], load_profile())
     assert [fact.text for fact in again] == [fact.text for fact in given]
@@ -231,7 +236,8 @@ texts:
   headline: "{company}: {period} at a glance"
   definitions: {Total net revenue: What came in.}
 """)
-    page = publish(made(closed_book, "2024Q1", filer), tmp_path, ["html"])["html"].read_text()
+    page = publish(made(closed_book, "2024Q1", filer), tmp_path, ["html"],
+                   writers=RELEASE_WRITERS)["html"].read_text()  # fmt: skip
     assert "Lender &amp; Sons &lt;Ltd&gt;: Q1 2024 at a glance" in page
     assert "Total net revenue: What came in." in page
 

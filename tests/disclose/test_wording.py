@@ -16,8 +16,9 @@ from usance.base.book import Book
 from usance.books.periods import parse_close_period
 from usance.disclose import load_profile
 from usance.disclose.release.filer import Filer, parse_filer
-from usance.disclose.release.publication import publish, publish_table, release_of
+from usance.disclose.release.publication import FORMATS, publish, publish_table, release_of
 from usance.disclose.release.wording import LineLabels, languages, load_wording
+from usance.pages.reports.release import RELEASE_WRITERS
 
 TOLD_IN_SENTENCES = re.compile(r".* - (change vs|share of|low|high).*|.* plan .*|C-M2.*|Status")
 
@@ -84,7 +85,7 @@ def test_a_german_page_has_the_same_figures(closed_book: Path, tmp_path: Path) -
     for who, name in ((filer, "de"), (english, "en")):
         release = release_of(Book.open(closed_book), parse_close_period("2024Q4"), load_profile(),
                              who)  # fmt: skip
-        files = publish(release, tmp_path / name)
+        files = publish(release, tmp_path / name, FORMATS, writers=RELEASE_WRITERS)
         pages.append(files["html"].read_text(encoding="utf-8"))
         rows = table_rows(files["csv"])
         tables.append([(row["statement"], row["period_or_date"], row["value"]) for row in rows])
@@ -101,11 +102,11 @@ def test_real_filings_are_told_whole(shared: Path, tmp_path: Path, document: str
     """Every figure of a filing stands on its page, once, under its address."""
     source = shared / "filings" / f"{document}.csv"
     files = publish_table(source, load_profile(), Filer(name="Example"), tmp_path,
-                          ["html", "pdf"])  # fmt: skip
+                          ["html", "pdf"], writers=RELEASE_WRITERS)  # fmt: skip
     page = files["html"].read_text(encoding="utf-8")
     rows = table_rows(files["csv"])
     for row in rows:
-        address = row["address"].replace("&", "&amp;").replace("'", "&#x27;")
+        address = row["address"].replace("&", "&amp;").replace("'", "&#39;")
         assert page.count(f'id="{address}"') == 1, address
     if document == "002":
         plain = re.sub(r"<[^>]+>", "", page)

@@ -30,6 +30,7 @@ from usance.disclose.profile import DEFAULT, load_profile
 from usance.disclose.release.filer import read_filer
 from usance.disclose.release.publication import publish, release_of
 from usance.pages.errors import SiteError
+from usance.pages.reports.release import RELEASE_WRITERS
 from usance.pages.server import site_server
 from usance.pages.site.write import write_site
 from usance.twin.run.last_plan import last_plan
@@ -103,7 +104,7 @@ def book(tmp_path_factory: pytest.TempPathFactory) -> Book:
             step.add("tape", _tape(ids, month), month=month)
     filer = replace(read_filer(None), translated=False)
     release = release_of(made, parse_close_period("2024Q1"), load_profile(DEFAULT), filer)
-    publish(release, folder / "release", ("csv", "html"))
+    publish(release, folder / "release", ("csv", "html"), writers=RELEASE_WRITERS)
     return made
 
 

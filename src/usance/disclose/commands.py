@@ -100,6 +100,7 @@ def release(
     from usance.disclose.profile import DEFAULT, load_profile
     from usance.disclose.release.filer import read_filer
     from usance.disclose.release.publication import publish, publish_table, read_formats
+    from usance.pages.reports.release import RELEASE_WRITERS
 
     wanted = read_formats(formats)
     rules, who = load_profile(profile or DEFAULT), read_filer(filer).at(rate)
@@ -108,12 +109,13 @@ def release(
         raise InputError("a release is made of one period or of one table", fix=fix)
     if table is None:
         closed = parse_close_period((period or "").removeprefix("FY"))
-        files = publish(_release(book, closed, announcement, rules, who), out, wanted)
+        files = publish(_release(book, closed, announcement, rules, who), out, wanted,
+                        writers=RELEASE_WRITERS)  # fmt: skip
     elif announcement is not None:
         fix = "Leave it out: a table says its dividends and outlook itself"
         raise InputError("goes with a book", where="--announcement", fix=fix)
     else:
-        files = publish_table(table, rules, who, out, wanted)
+        files = publish_table(table, rules, who, out, wanted, writers=RELEASE_WRITERS)
     _print_files(files, rules, "figures", as_json)
 
 
@@ -139,13 +141,15 @@ def form(
     from usance.disclose.release.corporate_actions import CorporateActions
     from usance.disclose.release.filer import read_filer
     from usance.disclose.release.publication import publish_dividend_form, read_formats
+    from usance.pages.reports.release import RELEASE_WRITERS
 
     wanted, rules = read_formats(formats), load_profile(DEFAULT)
     if capital is not None:
         actions = CorporateActions.of_capital(read_capital(capital))
     else:
         actions = CorporateActions.of_book(Book.open(book))
-    files = publish_dividend_form(actions, dividend, rules, read_filer(filer), out, wanted)
+    files = publish_dividend_form(actions, dividend, rules, read_filer(filer), out, wanted,
+                                  writers=RELEASE_WRITERS)  # fmt: skip
     _print_files(files, rules, "fields", as_json)
 
 

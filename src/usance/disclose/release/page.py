@@ -1,19 +1,20 @@
-"""Facts laid out as people read them: sentences, tables, charts, notes; whoever made the facts."""
+"""Facts laid out as people read them: sentences, tables, curves, notes; whoever made the facts."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from usance.disclose.facts import NO_CURRENCY, Fact
 from usance.disclose.periods import Period
 from usance.disclose.profile import Profile
-from usance.disclose.release.charts import chart_of
 from usance.disclose.release.figure import Addresses
 from usance.disclose.release.sentences import Sentence, SentenceWriter
 from usance.disclose.release.wording import LineLabels, fill_template, group_digits, period_in_words
 
+_NUMBER = re.compile(r"\d+")
 COLUMN = tuple[str, str, str]
 """Column of a matrix (or nothing), period, currency."""
 NARRATIVE_STATEMENTS = (
@@ -40,24 +41,28 @@ class Row:
 
 @dataclass(frozen=True)
 class Sheet:
-    """One table, and its drawing if it has one."""
+    """One table, and its curves if it is drawn too."""
 
     name: str
     title: str
     columns: tuple[COLUMN, ...]
     headings: tuple[tuple[str, ...], ...]
     rows: tuple[Row, ...]
-    chart: str = ""
+    curves: Mapping[str, Sequence[tuple[float, float]]] = field(default_factory=dict)
+    """Points by column: month on book and share."""
 
     @property
     def is_form(self) -> bool:
         """Whether its cells are words, not figures under each other."""
         return self.name == FORM
 
-    @property
-    def labels(self) -> set[str]:
-        """The lines it has; a parent that is none of them is a heading."""
-        return {row.line for row in self.rows}
+    def headed_rows(self) -> Iterator[tuple[str, Row]]:
+        """Rows, each with the heading above it, if any: a parent that is no line of the table."""
+        above, lines = "", {row.line for row in self.rows}
+        for row in self.rows:
+            is_new = row.parent not in lines and row.parent != above
+            yield row.parent if is_new else "", row
+            above = row.parent
 
 
 @dataclass(frozen=True)
@@ -165,8 +170,18 @@ def _sheet(
     periods = {fact.period.name: fact.period for fact in facts}
     headings = tuple(_heading(name, column, periods[column[1]], texts, facts) for column in columns)
     title = texts["statements"].get(name, name)
-    chart = chart_of(facts, texts) if name in CURVES else ""
-    return Sheet(name, title, columns, headings, rows, chart)
+    curves = _curves(facts) if name in CURVES else {}
+    return Sheet(name, title, columns, headings, rows, curves)
+
+
+def _curves(facts: Sequence[Fact]) -> dict[str, list[tuple[float, float]]]:
+    """A curve for each column of a table whose lines end in a month on book."""
+    found: dict[str, list[tuple[float, float]]] = {}
+    for fact in facts:
+        if fact.is_number and (month := _NUMBER.search(fact.line)):
+            curve = found.setdefault(fact.statement.partition(":")[2], [])
+            curve.append((float(month[0]), float(fact.value) / 100))
+    return found
 
 
 def _footed(keys: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:

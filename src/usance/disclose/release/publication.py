@@ -1,8 +1,8 @@
-"""A release as files: the fact table, and the page as HTML, XLSX and PDF."""
+"""A release as files: the fact table, a workbook, and the pages that its callers know to write."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from usance.base.book import Book
@@ -19,15 +19,18 @@ from usance.disclose.release.corporate_actions import CorporateActions
 from usance.disclose.release.dividend_form import dividend_form_figures
 from usance.disclose.release.figure import Figure, as_csv
 from usance.disclose.release.filer import Filer
-from usance.disclose.release.html import html_of
-from usance.disclose.release.page import page_of
-from usance.disclose.release.pdf import pdf_of
+from usance.disclose.release.page import Page, page_of
 from usance.disclose.release.release import Release
 from usance.disclose.release.wording import load_wording
 from usance.disclose.release.xlsx import xlsx_of
 from usance.disclose.tie_out.completion import completed
 
 FORMATS = ("csv", "html", "xlsx", "pdf")
+OWN_FORMATS = ("csv", "xlsx")
+"""Formats that need no writer of pages."""
+Writer = Callable[[Page], bytes]
+Writers = Mapping[str, Writer]
+"""Writers of pages by format: `usance.pages.reports.release` has those of HTML and PDF."""
 
 
 def read_formats(given: str) -> list[str]:
@@ -48,17 +51,21 @@ def release_of(
     return Release(ClosedBooks.covering(book, period), period, profile, filer, said)
 
 
-def publish(release: Release, out: Path, formats: Sequence[str] = FORMATS) -> dict[str, Path]:
+def publish(
+    release: Release, out: Path, formats: Sequence[str] = OWN_FORMATS, *,
+    writers: Writers | None = None,
+) -> dict[str, Path]:  # fmt: skip
     """Write a release made from books."""
     return publish_figures(
         release.document, release.figures, release.profile, release.filer, release.company, out,
-        formats, release.business_highlights.definitions(),
+        formats, release.business_highlights.definitions(), writers=writers,
     )  # fmt: skip
 
 
 def publish_table(
-    table: Path, profile: Profile, filer: Filer, out: Path, formats: Sequence[str] = FORMATS
-) -> dict[str, Path]:
+    table: Path, profile: Profile, filer: Filer, out: Path,
+    formats: Sequence[str] = OWN_FORMATS, *, writers: Writers | None = None,
+) -> dict[str, Path]:  # fmt: skip
     """Write the release of a table someone brings; it holds one document."""
     facts = read_facts([table], profile)
     named = documents(facts)
@@ -73,22 +80,25 @@ def publish_table(
                fact.unit, fact.text, fact.is_total)
         for fact in completed(facts, profile, filer.name or "the Company")
     ]  # fmt: skip
-    return publish_figures(document, figures, profile, filer, company, out, formats)
+    return publish_figures(document, figures, profile, filer, company, out, formats,
+                           writers=writers)  # fmt: skip
 
 
 def publish_dividend_form(
     actions: CorporateActions, name: str, profile: Profile, filer: Filer, out: Path,
-    formats: Sequence[str] = FORMATS,
+    formats: Sequence[str] = OWN_FORMATS, *, writers: Writers | None = None,
 ) -> dict[str, Path]:  # fmt: skip
     """Write the exchange's form of a dividend."""
     figures = dividend_form_figures(actions, name)
     issuer = next(each.text for each in figures if each.line == "Issuer name")
-    return publish_figures(f"{name}-form", figures, profile, filer, issuer, out, formats)
+    return publish_figures(f"{name}-form", figures, profile, filer, issuer, out, formats,
+                           writers=writers)  # fmt: skip
 
 
 def publish_figures(
     document: str, figures: Sequence[Figure], profile: Profile, filer: Filer, company: str,
-    out: Path, formats: Sequence[str] = FORMATS, definitions: Mapping[str, str] | None = None,
+    out: Path, formats: Sequence[str] = OWN_FORMATS, definitions: Mapping[str, str] | None = None,
+    *, writers: Writers | None = None,
 ) -> dict[str, Path]:  # fmt: skip
     """Write a document; its table is read back as anyone else would read it."""
     table = as_csv(document, figures, profile.reporting)
@@ -96,12 +106,12 @@ def publish_figures(
     files = {"csv": table.encode()}
     texts = load_wording(filer.language, filer.texts)
     page = page_of(facts, profile, texts, company, filer.language, definitions)
-    if "html" in formats:
-        files["html"] = html_of(page).encode()
-    if "xlsx" in formats:
-        files["xlsx"] = xlsx_of(page, facts, profile)
-    if "pdf" in formats:
-        files["pdf"] = pdf_of(page)
+    known = {"xlsx": lambda each: xlsx_of(each, facts, profile), **(writers or {})}
+    for each in formats:
+        if each not in files:
+            if each not in known:
+                raise unknown("format", each, [*files, *known], where="formats")
+            files[each] = known[each](page)
     # All of it is made before any of it is written: what fails leaves nothing behind.
     return {kind: _write(out, f"{document}.{kind}", content) for kind, content in files.items()}
 

@@ -38,9 +38,10 @@ def write_report(
 ) -> list[str]:
     """Write every table, and the pages and charts that `drawn` gives; their names."""
     texts = {
-        "findings.csv": _findings(report), "summary.json": json.dumps(summary(report), indent=2) + "\n",
+        "findings.csv": _findings(report),
+        "summary.json": json.dumps(summary(report), indent=2) + "\n",
         **drawn(report),
-    }  # fmt: skip
+    }
     try:
         folder.mkdir(parents=True, exist_ok=True)
         names = [name for each in report.tables for name in _write_table(report, each, folder)]

@@ -125,7 +125,8 @@ def _waterfall(report: TapeReport) -> Figure | None:
 
 def _page(report: TapeReport, drawn: Mapping[str, Figure]) -> str:
     return render(
-        "reports/tape_report.html.j2", title=report.mapping.title, tiles=_tiles(report), drawn=drawn,
+        "reports/tape_report.html.j2", title=report.mapping.title, tiles=_tiles(report),
+        drawn=drawn,
         vintages=[(days, _by_age(report, "vintages", days)) for days in report.mapping.vintages],
         ever=[(days, _by_age(report, "ever", days)) for days in report.mapping.ever],
         matrix=_by_balance(report), cohorts=_cohorts(report), waterfall=_months(report),

@@ -25,6 +25,7 @@ from usance.disclose.release.publication import publish, release_of
 from usance.measure.inputs import Inputs
 from usance.measure.metrics import measure, metrics_table
 from usance.measure.periods import MetricPeriod
+from usance.pages.reports.release import RELEASE_WRITERS
 from usance.twin.errors import RunError
 from usance.twin.month.moments import end_of_month
 from usance.world.scenario.file import write_policies
@@ -87,7 +88,10 @@ def publish_release(
     filer = parse_filer(written) if written else replace(read_filer(None), translated=False)
     try:
         files = publish(
-            release_of(book, period, load_profile(DEFAULT), filer), folder, RELEASE_FORMATS
+            release_of(book, period, load_profile(DEFAULT), filer),
+            folder,
+            RELEASE_FORMATS,
+            writers=RELEASE_WRITERS,
         )
     except (WrongSign, Problems) as error:
         if not all(isinstance(each, WrongSign) for each in getattr(error, "errors", [error])):

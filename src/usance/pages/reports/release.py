@@ -1,11 +1,23 @@
-"""The page as PDF, set by typst from the same layout; the file carries no clock."""
+"""Release to be read: one HTML file with an address on every figure, and a PDF.
+
+Neither needs a network or carries a clock; typst sets the PDF from the same layout.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
+from markupsafe import Markup, escape
+
+from usance.disclose.facts import Fact
 from usance.disclose.release.page import Page, Row, Sheet
+from usance.disclose.release.publication import Writer
+from usance.disclose.release.sentences import MARKED, Sentence
 from usance.disclose.release.wording import fill_template
+from usance.pages.charts import Figure, lines
+from usance.pages.rendering import render
 
 WIDE = 6
 """Columns from which on a table is set across the page."""
@@ -30,7 +42,50 @@ _HEAD = """\
 """
 
 
-def pdf_of(page: Page) -> bytes:
+def release_html(page: Page) -> bytes:
+    """The whole file."""
+    parts = [(each.name, each.title) for each in page.sections]
+    parts += [(each.name, each.title) for each in page.sheets]
+    anchors = _Anchors(page)
+    return render(
+        "reports/release.html.j2", title=page.headline, page=page, parts=parts,
+        anchor=anchors.attributes, marked=anchors.marked, chart=vintage_chart,
+    ).encode()  # fmt: skip
+
+
+def vintage_chart(sheet: Sheet, texts: Mapping[str, Any]) -> Figure | None:
+    """The curves of a table by month on book, in the words and digits of its language."""
+    words, point = texts["chart"], texts["numbers"]["point"]
+    return lines(
+        sheet.curves, format_y=lambda y: f"{100 * y:.1f}%".replace(".", point),
+        format_x=lambda x: f"{x:.0f}", dots=True, caption=words["of"],
+        note=f"{words['along']}, {words['by']}",
+    )  # fmt: skip
+
+
+class _Anchors:
+    """Addresses of figures; one is an anchor where it stands first."""
+
+    def __init__(self, page: Page) -> None:
+        self.page = page
+        self._seen: set[Fact] = set()
+
+    def attributes(self, fact: Fact) -> Markup:
+        address = self.page.address[fact]
+        if fact in self._seen:
+            return Markup(' title="{}"').format(address)
+        self._seen.add(fact)
+        return Markup(' id="{}" title="{}"').format(address, address)
+
+    def marked(self, sentence: Sentence) -> Markup:
+        def figure(found: re.Match[str]) -> str:
+            return f"<b{self.attributes(self.page.quoted[int(found[1])])}>{found[2]}</b>"
+
+        text = str(escape(sentence.text))
+        return Markup(MARKED.sub(figure, text))  # noqa: S704 -- escaped above
+
+
+def release_pdf(page: Page) -> bytes:
     """The whole file."""
     import typst
 
@@ -87,9 +142,9 @@ def _table(page: Page, sheet: Sheet) -> Iterator[str]:
     yield "#page(flipped: true)[" if is_wide else "#block(width: 100%)["
     if sheet.title:
         yield f"#heading(level: 2, {quoted(sheet.title)})"
-    if sheet.chart:
+    if chart := vintage_chart(sheet, page.texts):
         width = "62%" if is_wide else "100%"
-        yield f'#image(bytes({quoted(sheet.chart)}), format: "svg", width: {width})'
+        yield f'#image(bytes({quoted(chart.file())}), format: "svg", width: {width})'
     first = "2fr" if sheet.is_form else "auto" if is_wide else "4fr"
     columns = ", ".join([first, *["3fr" if sheet.is_form else "1fr"] * len(sheet.columns)])
     yield f"#text(size: {6.5 if is_wide else 8}pt, table(columns: ({columns}), stroke: none,"
@@ -100,12 +155,10 @@ def _table(page: Page, sheet: Sheet) -> Iterator[str]:
     if any(sheet.headings):
         headings = ", ".join(_stacked(heading) for heading in ((), *sheet.headings))
         yield f"table.header({headings}), table.hline(stroke: 0.7pt),"
-    above, lines = "", sheet.labels
-    for row in sheet.rows:
-        if row.parent and row.parent not in lines and row.parent != above:
+    for heading, row in sheet.headed_rows():
+        if heading:
             span = len(sheet.columns) + 1
-            yield f"table.cell(colspan: {span}, inset: (top: 7pt), emph({quoted(row.parent)})),"
-        above = row.parent
+            yield f"table.cell(colspan: {span}, inset: (top: 7pt), emph({quoted(heading)})),"
         yield _row(page, sheet, row)
     yield "))]"
 
@@ -123,3 +176,7 @@ def _stacked(heading: Sequence[str]) -> str:
     """The parts of a heading, one under the other."""
     new_line = " \\ "
     return f"[{new_line.join(f'#{quoted(part)}' for part in heading)}]"
+
+
+RELEASE_WRITERS: Mapping[str, Writer] = {"html": release_html, "pdf": release_pdf}
+"""Forms of a release that are made to be read, for `usance.disclose` to write."""
