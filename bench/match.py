@@ -10,9 +10,9 @@ import time
 from pathlib import Path
 
 from bench.report import Report
-from usance.match.backtest.replays import Replay, replay
+from usance.match.backtest.replay import Replay, replay
 from usance.match.backtest.streams import StreamKind, make_stream
-from usance.match.plan.planner import plan
+from usance.match.plan.planner import make_plan
 from usance.match.router.state import POLICIES
 
 REQUESTS, SOURCES, SEGMENTS = 1_000_000, 160, 20_000
@@ -70,12 +70,12 @@ def large_plan(report: Report) -> None:
         StreamKind.STEADY, seed=1, requests=REQUESTS, sources=SOURCES, segments=SEGMENTS
     )
     begun = time.thread_time()
-    first = plan(made.demand, made.mandates)
+    first = make_plan(made.demand, made.mandates)
     report.at_most(
         f"plan, {first.solved.solver}, 1e-4, one thread", time.thread_time() - begun, 90, "s"
     )
     begun = time.thread_time()
-    again = plan(made.demand.whole().scaled(9, 10), made.mandates, near=first)
+    again = make_plan(made.demand.over_period().scaled(9, 10), made.mandates, warm_start=first)
     report.at_most("a tenth less demand, from its prices", time.thread_time() - begun, 10, "s")
     shape = f"{again.solved.solver}, {len(again.problem.rows.amount):,} rows"
     report.line("  solver of the second", shape)

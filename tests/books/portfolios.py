@@ -21,7 +21,7 @@ from usance.base.columns import make, sort
 from usance.base.segments import segment_code
 from usance.base.tables import table
 from usance.books.chart import load_chart
-from usance.match.reservation.split import shared
+from usance.match.reservation.split import split_by_weight
 
 RESTRICTED = load_chart()["restricted_cash"].number
 SOURCES, PRODUCTS = (1, 2, 3), (1, 2)
@@ -99,7 +99,7 @@ def _portfolio(seed: int, first_shard: int) -> Portfolio:
 
 def _co_funders(principal: int, lead: int, draw: Random) -> dict[int, int]:
     others = draw.sample([each for each in SOURCES if each != lead], draw.randint(1, 2))
-    return shared(principal, {each: draw.randint(1, 9) for each in (lead, *others)})
+    return split_by_weight(principal, {each: draw.randint(1, 9) for each in (lead, *others)})
 
 
 def _cells(draw: Random) -> pa.Table:

@@ -9,9 +9,9 @@ from zoneinfo import ZoneInfo
 
 from usance.base.codes import FundingModel
 from usance.base.draws import draw
-from usance.match.chance import ANSWERS
-from usance.match.mandates.mandate import NO_LIMIT, Mandate, Mandates, Measure, MixLimit
-from usance.match.mandates.margins import margin_line
+from usance.match.draws import ANSWERS
+from usance.match.mandates.mandate import NO_LIMIT, ConcentrationLimit, Mandate, Mandates, Measure
+from usance.match.mandates.margins import margin_coefficients
 from usance.match.router.requests import Requests
 
 MILLION, BILLION = 10**6, 10**9
@@ -48,7 +48,9 @@ class SlowGreedy:
 
     def _margin(self, mandate: Mandate, row: int) -> int:
         loss = self.book.platform.losses[int(self.requests.grade[row])]
-        base, slope = margin_line(mandate, self.book.platform, int(self.requests.months[row]), loss)
+        base, slope = margin_coefficients(
+            mandate, self.book.platform, int(self.requests.months[row]), loss
+        )
         return int(base + slope * int(self.requests.rate_ppm[row]) // MILLION)
 
     def _when(self, row: int) -> datetime:
@@ -69,7 +71,7 @@ class SlowGreedy:
         )  # fmt: skip
         return (
             mandate.valid_from <= now.date() <= mandate.valid_to
-            and own.least_minor <= requests.amount_minor[row] <= own.most_minor
+            and own.min_amount_minor <= requests.amount_minor[row] <= own.max_amount_minor
             and all(not allowed or int(values[row]) in allowed for values, allowed in pairs)
             and own.needs <= has
             and not own.refuses & has
@@ -85,11 +87,11 @@ class SlowGreedy:
         for r in mine:
             then = self._when(r)
             for key in ("total", (then.year, then.month), then.date()):
-                lent[key] += mandate.takes_minor(int(self.requests.amount_minor[r]))
+                lent[key] += mandate.source_part_minor(int(self.requests.amount_minor[r]))
         for day, source, principal in self.came_back:
             if source == mandate.source and day <= now.date() and self._revolves(mandate, day):
                 lent["total"] -= principal
-        new = mandate.takes_minor(amount)
+        new = mandate.source_part_minor(amount)
         limits = (
             ("total", budgets.total_minor), ((now.year, now.month), budgets.month_minor),
             (now.date(), budgets.day_minor),
@@ -104,7 +106,7 @@ class SlowGreedy:
             return False
         return self._platform(mandate, amount) and all(
             sum(self._mix(each, r) for r in mine) <= 0 or self._mix(each, row) <= 0
-            for each in mandate.mix
+            for each in mandate.concentration_limits
         )
 
     @staticmethod
@@ -112,7 +114,7 @@ class SlowGreedy:
         until = mandate.structure and mandate.structure.revolving_until
         return bool(until and mandate.valid_from <= day <= min(mandate.valid_to, until))
 
-    def _mix(self, limit: MixLimit, row: int) -> int:
+    def _mix(self, limit: ConcentrationLimit, row: int) -> int:
         requests, amount = self.requests, int(self.requests.amount_minor[row])
         if limit.measure is Measure.EXPECTED_LOSS:
             loss = self.book.platform.losses[int(requests.grade[row])]
@@ -138,12 +140,12 @@ class SlowGreedy:
             ]  # fmt: skip
             if room != NO_LIMIT and part and sum(used) + amount * part // MILLION > room:
                 return False
-        for each in platform.mix:
+        for each in platform.model_shares:
             if each.model is not mandate.model:
                 continue
             state = sum(
                 int(self.requests.amount_minor[r])
-                * ((MILLION if self.book.mandates[c].model is each.model else 0) - each.most_ppm)
+                * ((MILLION if self.book.mandates[c].model is each.model else 0) - each.max_ppm)
                 for r, c in self.placed
             )
             if state > 0:

@@ -148,12 +148,12 @@ def test_garbage_is_refused_and_never_a_fault(
 
 
 def test_a_forecast_without_demand_or_with_nonsense(tmp_path: Path) -> None:
-    from usance.match.plan.planner import plan
+    from usance.match.plan.planner import make_plan
 
     head = "product,region,grade,months,amount_minor,rate_ppm,requests"
     file = tmp_path / "DEMAND.csv"
     file.write_text(f"{head}\nsme,1,3,12,500000,240000,0\n", encoding="utf-8")
-    (found,) = refused(lambda: plan(read_demand(file, mandates()), mandates()))
+    (found,) = refused(lambda: make_plan(read_demand(file, mandates()), mandates()))
     assert found.code == "match.demand"
     file.write_text(f"{head}\nsme,1,3,12,500000,240000,many\n", encoding="utf-8")
     (found,) = refused(lambda: read_demand(file, mandates()))

@@ -11,7 +11,7 @@ from tests.match.mandates import document, mandates, source
 from usance.base.codes import FundingModel, Product
 from usance.base.errors import InputError, Problems
 from usance.match.mandates.file import parse_mandates, read_mandates
-from usance.match.mandates.limits import LimitKind, list_limits, source_tables
+from usance.match.mandates.limits import LimitKind, list_limits
 from usance.match.mandates.mandate import NO_LIMIT, Measure
 
 FULL = """
@@ -98,9 +98,13 @@ def test_every_field_is_read(tmp_path: Path) -> None:
     assert [sorted(each) for each in (own.regions, own.channels, own.grades)] == [[1], [7], [1, 2]]
     assert [*own.needs, *own.refuses, *sorted(own.blacklist)] == ["repeat", "owner", 17, 99]
     assert (own.opens, own.cut_off) == (8 * 3600, 22 * 3600)
-    assert (own.least_minor, own.most_minor, own.borrower_minor) == (50_000, 5_000_000, 8_000_000)
+    assert (own.min_amount_minor, own.max_amount_minor, own.borrower_minor) == (
+        50_000,
+        5_000_000,
+        8_000_000,
+    )
     assert one.budgets.day_minor == 300_000_00
-    assert [each.measure for each in one.mix][-1] is Measure.AVERAGE_RATE_MIN
+    assert [each.measure for each in one.concentration_limits][-1] is Measure.AVERAGE_RATE_MIN
     assert one.minimum_take is not None
     assert one.minimum_take.shortfall_fee_ppm == 20_000
     assert one.guarantee.trigger_days == 90
@@ -222,15 +226,12 @@ def test_what_is_no_file_of_mandates(text: str) -> None:
     assert problems(text)
 
 
-def test_limits_are_numbered_once_and_become_tables() -> None:
+def test_limits_are_numbered_once() -> None:
     book = parse_mandates(FULL)
     limits = list_limits(book)
     assert [each.number for each in limits] == list(range(1, len(limits) + 1))
-    assert {each.kind for each in limits} >= {LimitKind.GUARANTEE, LimitKind.DAY, LimitKind.MIX}
-    tables = source_tables(book)
-    assert tables["sources"].column("coupon_ppm").to_pylist() == [62_500]
-    assert sorted(tables["limits"].column("limit").to_pylist()) == sorted(
-        each.number for each in limits
-        if each.kind in (LimitKind.TOTAL, LimitKind.MONTH, LimitKind.DAY)
-        or (each.kind is LimitKind.MIX and each.member < 2)
-    )  # fmt: skip
+    assert {each.kind for each in limits} >= {
+        LimitKind.GUARANTEE,
+        LimitKind.DAY,
+        LimitKind.CONCENTRATION,
+    }

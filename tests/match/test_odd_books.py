@@ -18,21 +18,21 @@ from hypothesis import strategies as st
 from tests.match.mandates import mandates, source
 from usance.base.codes import FundingModel
 from usance.base.dates import to_day
-from usance.match.backtest.replays import Replay, replay
+from usance.match.backtest.replay import Replay, replay
 from usance.match.backtest.streams import StreamKind, make_stream
 from usance.match.mandates.mandate import (
     Budgets,
+    ConcentrationLimit,
     Eligibility,
     Mandate,
     Mandates,
     Measure,
     MinimumTake,
-    MixLimit,
     ModelShare,
     Structure,
 )
 from usance.match.plan.demand import Demand, demand_of
-from usance.match.plan.planner import plan
+from usance.match.plan.planner import make_plan
 from usance.match.router.releases import releases_of
 from usance.match.router.requests import Requests, from_columns
 
@@ -45,21 +45,31 @@ def bent(mandate: Mandate, roll: Random) -> tuple[Mandate, ...]:
     """One mandate changed in one way, or two versions of it."""
     total = mandate.budgets.total_minor
     day = FIRST + timedelta(days=roll.randrange(3, 27))
-    changes: dict[str, object] = roll.choice([
-        {},
-        {"budgets": Budgets()},
-        {"budgets": Budgets(month_minor=total // 2)},
-        {"budgets": Budgets(day_minor=max(total // 20, 3_000_000))},
-        {"budgets": Budgets(), "mix": (MixLimit(Measure.GRADE, 200_000, 4),)},
-        {"mix": (MixLimit(Measure.EXPECTED_LOSS, 80_000), MixLimit(Measure.PRODUCT, 500_000, 1))},
-        {"mix": (MixLimit(Measure.AVERAGE_RATE_MIN, 190_000),)},
-        {"minimum_take": MinimumTake(total // 2, 50_000)},
-        {"co_share_ppm": 300_000},
-        {"valid_from": day},
-        {"valid_to": day},
-        {"eligibility": replace(mandate.eligibility, borrower_minor=1_000_000)},
-        {"eligibility": Eligibility()},
-    ])  # fmt: skip
+    changes: dict[str, object] = roll.choice(
+        [
+            {},
+            {"budgets": Budgets()},
+            {"budgets": Budgets(month_minor=total // 2)},
+            {"budgets": Budgets(day_minor=max(total // 20, 3_000_000))},
+            {
+                "budgets": Budgets(),
+                "concentration_limits": (ConcentrationLimit(Measure.GRADE, 200_000, 4),),
+            },
+            {
+                "concentration_limits": (
+                    ConcentrationLimit(Measure.EXPECTED_LOSS, 80_000),
+                    ConcentrationLimit(Measure.PRODUCT, 500_000, 1),
+                )
+            },
+            {"concentration_limits": (ConcentrationLimit(Measure.AVERAGE_RATE_MIN, 190_000),)},
+            {"minimum_take": MinimumTake(total // 2, 50_000)},
+            {"co_share_ppm": 300_000},
+            {"valid_from": day},
+            {"valid_to": day},
+            {"eligibility": replace(mandate.eligibility, borrower_minor=1_000_000)},
+            {"eligibility": Eligibility()},
+        ]
+    )
     changed = replace(mandate, **changes)  # type: ignore[arg-type]
     if changes or roll.random() < 0.5:
         return (changed,)
@@ -84,7 +94,7 @@ def instance(seed: int) -> tuple[Requests, Mandates, Demand]:
     ]
     platform = replace(
         made.mandates.platform,
-        mix=roll.choice([(), (ModelShare(FundingModel.CAPITAL_HEAVY, 0, 600_000),)]),
+        model_shares=roll.choice([(), (ModelShare(FundingModel.CAPITAL_HEAVY, 0, 600_000),)]),
     )
     known = {each.source for each in rows}
     events = tuple(each for each in made.mandates.events if each.source in known)
@@ -109,9 +119,9 @@ def test_random_books(seed: int, forecast: bool) -> None:
 def sound(done: Replay) -> None:
     """No rule breaks a limit, none earns more than the bound."""
     for run in done.runs:
-        assert run.violations == 0, run.routed.policy.name
-        assert run.mix_broken == 0, run.routed.policy.name
-        assert run.margin_minor <= done.bound.bound_minor, run.routed.policy.name
+        assert run.violations == 0, run.result.policy.name
+        assert run.concentration_breaches == 0, run.result.policy.name
+        assert run.margin_minor <= done.bound.bound_minor, run.result.policy.name
 
 
 @settings(max_examples=5, deadline=None, phases=[Phase.explicit, Phase.reuse, Phase.generate])
@@ -153,7 +163,7 @@ def requests_of(count: int, amount_minor: int = 500_000, gap: int = 3_600) -> Re
 def test_one_request() -> None:
     done = replay(requests_of(1), mandates(source(budgets="{total: 5000}")))
     sound(done)
-    assert [int((run.routed.column >= 0).sum()) for run in done.runs] == [1] * 5
+    assert [int((run.result.column >= 0).sum()) for run in done.runs] == [1] * 5
 
 
 @pytest.mark.parametrize(
@@ -169,11 +179,11 @@ def test_one_request() -> None:
 def test_no_source_takes_anything(book: Mandates) -> None:
     done = replay(requests_of(30), book)
     sound(done)
-    assert all((run.routed.column == -1).all() for run in done.runs)
+    assert all((run.result.column == -1).all() for run in done.runs)
     assert all(row["captured_ppm"] == 0 for row in done.as_dict()["policies"])
     one = demand_of(day=[19_875], product=[1], region=[1], grade=[3], months=[12],
                     amount_minor=[500_000], rate_ppm=[240_000], requests=[100])  # fmt: skip
-    made = plan(one, book).as_dict()
+    made = make_plan(one, book).as_dict()
     assert (made["placed_minor"], made["margin_minor"], made["feasible"]) == (0, 0, True)
 
 
@@ -202,4 +212,4 @@ def test_several_months_with_a_budget_for_each() -> None:
     sound(done)
     # 150 days from June to October, six requests of 5,000 a day; each month lends its 200,000.
     months = {200_000_00 * 5}
-    assert {int(run.routed.live.placed[0]) for run in done.runs} == months
+    assert {int(run.result.state.placed[0]) for run in done.runs} == months

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from usance.cli import main
-from usance.match.backtest.replays import Replay, replay
+from usance.match.backtest.replay import Replay, replay
 from usance.match.backtest.streams import Stream, StreamKind, make_stream
 from usance.match.errors import NotFound
 from usance.match.mandates.mandate import Event, EventKind
-from usance.match.plan.prices import evaluate
+from usance.match.plan.dual_bound import evaluate
 from usance.match.router.explanation import explain_loan, explain_source
 from usance.match.router.router import Router, route
 from usance.match.router.state import ENGINE, GREEDY, POLICIES
@@ -44,7 +44,7 @@ def test_the_engine_is_above_every_baseline_and_below_the_bound(done: Replay) ->
 
 def test_the_bound_is_a_certificate_at_its_own_prices(done: Replay) -> None:
     point = done.bound.point
-    again = evaluate(done.bound.problem, point.prices, point.mix_prices)
+    again = evaluate(done.bound.problem, point.prices, point.concentration_prices)
     assert again.bound == point.bound
     for run in done.runs:
         assert run.margin_minor <= point.bound
@@ -53,12 +53,12 @@ def test_the_bound_is_a_certificate_at_its_own_prices(done: Replay) -> None:
 
 def test_the_source_that_left_gets_nothing_after_noon(leaves: Stream, done: Replay) -> None:
     (event,) = leaves.mandates.events
-    routed = done.runs[0].routed
-    gone = routed.requests.requested_at >= event.at.timestamp() * 1_000_000
+    result = done.runs[0].result
+    gone = result.requests.requested_at >= event.at.timestamp() * 1_000_000
     column = [each.source for each in leaves.mandates.mandates].index(event.source)
-    assert (routed.column[~gone] == column).any()
-    assert not (routed.column[gone] == column).any()
-    assert any("leaves" in made.reason for made in routed.plans)
+    assert (result.column[~gone] == column).any()
+    assert not (result.column[gone] == column).any()
+    assert any("leaves" in made.reason for made in result.plans)
 
 
 def test_same_seed_same_answer_other_seed_other_answers(leaves: Stream) -> None:
@@ -71,9 +71,9 @@ def test_same_seed_same_answer_other_seed_other_answers(leaves: Stream) -> None:
 
 
 def test_without_a_forecast_it_learns(leaves: Stream) -> None:
-    blind = route(leaves.requests, leaves.mandates, ENGINE)
+    has_no_forecast = route(leaves.requests, leaves.mandates, ENGINE)
     greedy = route(leaves.requests, leaves.mandates, GREEDY)
-    assert blind.margin_minor > greedy.margin_minor
+    assert has_no_forecast.margin_minor > greedy.margin_minor
 
 
 def test_an_institution_that_suddenly_declines_is_noticed(leaves: Stream) -> None:
@@ -86,20 +86,20 @@ def test_an_institution_that_suddenly_declines_is_noticed(leaves: Stream) -> Non
     when = datetime(2024, 6, 12, tzinfo=UTC)
     book = replace(leaves.mandates, events=(Event(when, source, EventKind.APPROVAL_RATE, 100_000),))
     router = Router(leaves.requests, book, ENGINE, demand=leaves.demand)
-    routed = router.run()
-    assert any("approval rate changed" in made.reason for made in routed.plans)
+    result = router.run()
+    assert any("approval rate changed" in made.reason for made in result.plans)
     stated = leaves.mandates.mandates[column].approval_ppm
-    assert router.experience.rate[column] < stated // 2
-    others = np.arange(len(router.experience.rate)) != column
-    assert (np.abs(router.experience.rate - router.columns.approval)[others] < 100_000).all()
+    assert router.approval_tracker.rate[column] < stated // 2
+    others = np.arange(len(router.approval_tracker.rate)) != column
+    assert (np.abs(router.approval_tracker.rate - router.columns.approval)[others] < 100_000).all()
 
 
 def test_a_loan_is_explained_as_it_was_routed(leaves: Stream, done: Replay) -> None:
-    routed = done.runs[0].routed
+    result = done.runs[0].result
     for row in (40, 2_210):
         loan = int(leaves.requests.loan_id[row])
         why = explain_loan(leaves.requests, leaves.mandates, loan, leaves.demand)
-        column = int(routed.column[row])
+        column = int(result.column[row])
         assert why["source"] == (leaves.mandates.mandates[column].source if column >= 0 else 0)
         nets = [each["net_minor"] for each in why["candidates"]]
         assert nets == sorted(nets, reverse=True)
@@ -110,8 +110,8 @@ def test_a_loan_is_explained_as_it_was_routed(leaves: Stream, done: Replay) -> N
 
 def test_a_source_is_told_what_its_rules_exclude(leaves: Stream, done: Replay) -> None:
     why = explain_source(leaves.requests, leaves.mandates, 3, leaves.demand)["versions"][0]
-    routed = done.runs[0].routed
-    assert why["loans"] == (routed.column == 2).sum()
+    result = done.runs[0].result
+    assert why["loans"] == (result.column == 2).sum()
     assert 0 < why["eligible_ppm"] < 1_000_000
     assert set(why["excluded_ppm"]) <= {"region", "grade", "channel", "product", "hours"}
     with pytest.raises(NotFound):

@@ -18,7 +18,7 @@ from usance.match.reservation.events import (
     Waited,
     Withdrawn,
 )
-from usance.match.reservation.log import line, read
+from usance.match.reservation.log import log_line, read_log
 
 moments = st.datetimes(timezones=st.just(UTC))
 keys = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
@@ -41,13 +41,13 @@ events = st.one_of(
 
 @given(st.lists(events, max_size=5))
 def test_what_is_written_is_read(log: list[LimitSet]) -> None:
-    lines = [line(event) for event in log]
-    assert read(lines) == log
+    lines = [log_line(event) for event in log]
+    assert read_log(lines) == log
     assert not any("\n" in each for each in lines)
 
 
 def test_every_broken_line_is_named() -> None:
-    good = line(LimitSet(datetime(2024, 6, 3, tzinfo=UTC), "bank", 100))
+    good = log_line(LimitSet(datetime(2024, 6, 3, tzinfo=UTC), "bank", 100))
     broken = [
         good[:-9],
         "7",
@@ -59,11 +59,11 @@ def test_every_broken_line_is_named() -> None:
         good.replace('"limit"', '"limits"'),
     ]
     with pytest.raises(Problems) as caught:
-        read([good, *broken], where="day.log")
+        read_log([good, *broken], where="day.log")
     places = [error.where for error in caught.value.errors]
     assert places == [f"day.log line {number}" for number in range(2, len(broken) + 2)]
 
 
 def test_a_single_broken_line_says_what_to_do() -> None:
     with pytest.raises(DocumentError, match="Restore the log"):
-        read(['{"event":"waited","at":7,"key":"a","more":1}'])
+        read_log(['{"event":"waited","at":7,"key":"a","more":1}'])

@@ -18,12 +18,12 @@ from usance.match.errors import ReleaseError
 from usance.match.mandates.limits import LimitKind
 from usance.match.mandates.mandate import (
     Budgets,
+    ConcentrationLimit,
     Eligibility,
     Guarantee,
     Mandate,
     Mandates,
     Measure,
-    MixLimit,
     ModelShare,
     Platform,
     Structure,
@@ -50,8 +50,8 @@ def a_mandate(draw: st.DrawFn, source: int) -> Mandate:
     money = st.one_of(st.just(-1), st.integers(100_000, 3_000_000))
     least = draw(st.sampled_from([1, 200_000]))
     own = Eligibility(
-        least_minor=least,
-        most_minor=draw(st.sampled_from([600_000, 2_000_000_000])),
+        min_amount_minor=least,
+        max_amount_minor=draw(st.sampled_from([600_000, 2_000_000_000])),
         borrower_minor=draw(st.one_of(st.just(-1), st.integers(200_000, 900_000))),
         months=draw(some(range(1, 13))),
         products=frozenset(Product(p) for p in draw(some(range(3)))),
@@ -65,15 +65,20 @@ def a_mandate(draw: st.DrawFn, source: int) -> Mandate:
     )
     mix = draw(
         st.lists(
-            st.sampled_from([
-                MixLimit(Measure.REGION, 400_000, 1), MixLimit(Measure.GRADE, 500_000, 2),
-                MixLimit(Measure.PRODUCT, 600_000, 1), MixLimit(Measure.EXPECTED_LOSS, 45_000),
-                MixLimit(Measure.AVERAGE_RATE_MAX, 200_000),
-                MixLimit(Measure.AVERAGE_RATE_MIN, 180_000),
-            ]),
-            max_size=2, unique_by=lambda each: each.measure,
+            st.sampled_from(
+                [
+                    ConcentrationLimit(Measure.REGION, 400_000, 1),
+                    ConcentrationLimit(Measure.GRADE, 500_000, 2),
+                    ConcentrationLimit(Measure.PRODUCT, 600_000, 1),
+                    ConcentrationLimit(Measure.EXPECTED_LOSS, 45_000),
+                    ConcentrationLimit(Measure.AVERAGE_RATE_MAX, 200_000),
+                    ConcentrationLimit(Measure.AVERAGE_RATE_MIN, 180_000),
+                ]
+            ),
+            max_size=2,
+            unique_by=lambda each: each.measure,
         )
-    )  # fmt: skip
+    )
     return Mandate(
         source=source,
         valid_from=date(2024, 6, 1),
@@ -89,7 +94,7 @@ def a_mandate(draw: st.DrawFn, source: int) -> Mandate:
             draw(st.sampled_from([0, 5])) if model is FundingModel.CAPITAL_HEAVY else 0
         ),
         eligibility=own,
-        mix=tuple(mix),
+        concentration_limits=tuple(mix),
         budgets=Budgets(draw(money), draw(money), draw(money)),
     )
 
@@ -100,7 +105,7 @@ def a_book(draw: st.DrawFn) -> Mandates:
     shares = st.sampled_from([(), (ModelShare(FundingModel.ICE, 0, 400_000),)])
     platform = Platform(
         guarantee_minor=draw(room), microcredit_minor=draw(room), liquidity_minor=draw(room),
-        mix=draw(shares),
+        model_shares=draw(shares),
     )  # fmt: skip
     rows = tuple(draw(a_mandate(source)) for source in range(1, draw(st.integers(1, 5)) + 1))
     return Mandates(rows, platform=platform, attributes=("repeat", "owner"))
@@ -128,9 +133,9 @@ def a_stream(draw: st.DrawFn) -> Requests:
 @given(a_book(), a_stream())
 def test_the_kernel_does_what_the_slow_router_does(book: Mandates, stream: Requests) -> None:
     wanted = SlowGreedy(book, stream, seed=3).run()
-    routed = route(stream, book, GREEDY, seed=3)
-    assert routed.column.tolist() == wanted
-    assert not audit(routed, book).violations
+    result = route(stream, book, GREEDY, seed=3)
+    assert result.column.tolist() == wanted
+    assert not audit(result, book).violations
 
 
 CameBack = list[tuple[date, int, int]]
@@ -144,7 +149,7 @@ def a_revolving_book(draw: st.DrawFn) -> tuple[Mandates, CameBack]:
     rows = tuple(
         replace(
             each, valid_to=date(2024, 6, 4), structure=Structure(revolving_until=draw(until)),
-            budgets=Budgets(total_minor=draw(st.integers(0, 900_000))), mix=(),
+            budgets=Budgets(total_minor=draw(st.integers(0, 900_000))), concentration_limits=(),
         )
         for each in book.mandates
     )  # fmt: skip
@@ -168,11 +173,11 @@ def test_principal_that_comes_back_is_lent_again(
 ) -> None:
     book, came_back = given_book
     wanted = SlowGreedy(book, stream, seed=3, came_back=came_back).run()
-    routed = route(stream, book, GREEDY, seed=3, releases=released_rows(came_back))
-    assert routed.column.tolist() == wanted
+    result = route(stream, book, GREEDY, seed=3, releases=released_rows(came_back))
+    assert result.column.tolist() == wanted
     for policy in POLICIES[2:]:
-        routed = route(stream, book, policy, releases=released_rows(came_back))
-        assert not audit(routed, book).violations
+        result = route(stream, book, policy, releases=released_rows(came_back))
+        assert not audit(result, book).violations
 
 
 def test_what_comes_back_is_seen_by_router_and_audit(small) -> None:  # type: ignore[no-untyped-def]
@@ -193,11 +198,11 @@ def test_what_comes_back_is_seen_by_router_and_audit(small) -> None:  # type: ig
         source=[source for _ in days for source, _ in tenth],
         principal_minor=[principal for _ in days for _, principal in tenth],
     )
-    routed = route(requests, book, ENGINE, demand=demand, releases=releases)
-    assert not audit(routed, book).violations
-    assert routed.margin_minor > route(requests, book, ENGINE, demand=demand).margin_minor * 2
-    routed.releases = NO_RELEASES
-    assert audit(routed, book).violations
+    result = route(requests, book, ENGINE, demand=demand, releases=releases)
+    assert not audit(result, book).violations
+    assert result.margin_minor > route(requests, book, ENGINE, demand=demand).margin_minor * 2
+    result.releases = NO_RELEASES
+    assert audit(result, book).violations
 
 
 def test_a_release_below_zero_is_refused() -> None:
@@ -210,7 +215,7 @@ def test_a_release_below_zero_is_refused() -> None:
 def test_no_rule_breaks_a_limit(book: Mandates, stream: Requests, policy: object) -> None:
     found = audit(route(stream, book, policy), book)  # type: ignore[arg-type]
     assert not found.violations
-    assert not found.mix_broken
+    assert not found.concentration_breaches
 
 
 @pytest.fixture(scope="module")
@@ -221,14 +226,14 @@ def small() -> tuple[Requests, Mandates, object]:
 
 def test_the_engine_keeps_every_limit_and_the_audit_can_see_one_broken(small) -> None:  # type: ignore[no-untyped-def]
     requests, mandates, demand = small
-    routed = route(requests, mandates, ENGINE, demand=demand)
-    assert not audit(routed, mandates).violations
-    assert not audit(routed, mandates).mix_broken
+    result = route(requests, mandates, ENGINE, demand=demand)
+    assert not audit(result, mandates).violations
+    assert not audit(result, mandates).concentration_breaches
     halved = tuple(
         replace(each, budgets=replace(each.budgets, total_minor=each.budgets.total_minor // 2))
         for each in mandates.mandates
     )
-    assert audit(routed, replace(mandates, mandates=halved)).violations
+    assert audit(result, replace(mandates, mandates=halved)).violations
 
 
 def test_a_run_in_two_parts_is_the_run_in_one(small) -> None:  # type: ignore[no-untyped-def]
@@ -238,18 +243,18 @@ def test_a_run_in_two_parts_is_the_run_in_one(small) -> None:  # type: ignore[no
     parts.run(until=1_234)
     again = parts.run()
     assert (whole.column == again.column).all()
-    assert (whole.live.price == again.live.price).all()
+    assert (whole.state.limits.price == again.state.limits.price).all()
 
 
 def test_the_routing_table_tells_every_attempt(small) -> None:  # type: ignore[no-untyped-def]
     requests, mandates, _ = small
-    routed = route(requests, mandates, GREEDY)
-    rows = routing_table(routed)
+    result = route(requests, mandates, GREEDY)
+    rows = routing_table(result)
     outcome = np.array(rows.column("outcome"))
-    assert (outcome == 1).sum() == (routed.column >= 0).sum()
-    nowhere = (routed.answers.outcome == 0).sum()
+    assert (outcome == 1).sum() == (result.column >= 0).sum()
+    nowhere = (result.decisions.outcome == 0).sum()
     assert (outcome == 5).sum() == nowhere
-    assert rows.num_rows == np.maximum(np.abs(routed.answers.outcome), 1).sum()
+    assert rows.num_rows == np.maximum(np.abs(result.decisions.outcome), 1).sum()
     approved = {
         (loan, source)
         for loan, source, how in zip(
@@ -260,7 +265,7 @@ def test_the_routing_table_tells_every_attempt(small) -> None:  # type: ignore[n
     }  # fmt: skip
     wanted = {
         (int(loan), mandates.mandates[column].source)
-        for loan, column in zip(requests.loan_id, routed.column, strict=True)
+        for loan, column in zip(requests.loan_id, result.column, strict=True)
         if column >= 0
     }
     assert approved == wanted
@@ -298,8 +303,8 @@ def test_the_engine_names_the_budget_whose_price_it_paid(small) -> None:  # type
     from usance.match.mandates.limits import list_limits
 
     requests, mandates, demand = small
-    routed = route(requests, mandates, ENGINE, demand=demand)
-    rows = routing_table(routed)
+    result = route(requests, mandates, ENGINE, demand=demand)
+    rows = routing_table(result)
     limits = {each.number: each for each in list_limits(mandates)}
     source = [each.source for each in mandates.mandates]
     named = [row for row in rows.to_pylist() if row["binding_limit"] and row["source"]]
@@ -314,20 +319,20 @@ def test_answers_do_not_depend_on_the_order_of_asking(small) -> None:  # type: i
     requests, mandates, _ = small
     said: dict[tuple[int, int], set[bool]] = {}
     for policy in (GREEDY, *POLICIES[2:4]):
-        routed = route(requests, mandates, policy)
-        for row, asked in enumerate(routed.answers.asked):
+        result = route(requests, mandates, policy)
+        for row, asked in enumerate(result.decisions.asked):
             for column in asked[asked >= 0]:
-                yes = bool(routed.column[row] == column)
+                yes = bool(result.column[row] == column)
                 said.setdefault((row, int(column)), set()).add(yes)
     assert all(len(each) == 1 for each in said.values())
 
 
 def test_a_plan_on_the_way_is_of_no_more_kinds_of_demand_than_the_policy_says() -> None:
     made = make_stream(StreamKind.STEADY, seed=3, requests=12_000, sources=6, segments=9_000)
-    routed = {
+    result = {
         policy.segments: route(made.requests, made.mandates, policy, seed=3)
         for policy in (ENGINE, TWIN)
     }
-    most = {bound: max(plan.segments for plan in each.plans) for bound, each in routed.items()}
+    most = {bound: max(plan.segments for plan in each.plans) for bound, each in result.items()}
     assert 2_000 < most[ENGINE.segments] <= ENGINE.segments, "else the twin's bound is not reached"
     assert most[TWIN.segments] <= TWIN.segments == 2_000

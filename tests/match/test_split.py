@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from usance.base.errors import AmountError, Problems
 from usance.base.parameters import Parameters
 from usance.match.errors import ShareError
-from usance.match.reservation.split import co_fund, receipt, shared, split_columns
+from usance.match.reservation.split import co_fund, split_by_weight, split_columns, split_receipt
 
 totals = st.integers(0, 10**13)
 weights = st.dictionaries(
@@ -45,7 +45,7 @@ def by_hand(total: int, given: dict[int, int]) -> dict[int, int]:
 
 @given(totals, weights)
 def test_shares_are_whole_and_within_a_unit_of_exact(total: int, given: dict[int, int]) -> None:
-    parts = shared(total, given)
+    parts = split_by_weight(total, given)
     whole = sum(given.values())
     assert sum(parts.values()) == total
     assert all(abs(parts[each] - Fraction(total * given[each], whole)) < 1 for each in given)
@@ -58,7 +58,9 @@ def test_the_order_of_sources_does_not_matter(
 ) -> None:
     mixed = list(given.items())
     random.shuffle(mixed)
-    assert list(shared(total, dict(mixed)).items()) == list(shared(total, given).items())
+    assert list(split_by_weight(total, dict(mixed)).items()) == list(
+        split_by_weight(total, given).items()
+    )
 
 
 @given(weights, st.lists(st.integers(0, 10**7), max_size=12))
@@ -67,38 +69,38 @@ def test_receipts_add_up_to_the_split_of_their_sum(
 ) -> None:
     paid, before = dict.fromkeys(shares, 0), 0
     for amount in amounts:
-        parts = receipt(before, amount, shares)
+        parts = split_receipt(before, amount, shares)
         assert sum(parts.values()) == amount
         before += amount
         paid = {source: paid[source] + parts[source] for source in paid}
-    assert paid == shared(before, shares)
+    assert paid == split_by_weight(before, shares)
 
 
 @given(totals, st.integers(0, 1000), weights)
 def test_cumulative_parts_rise(before: int, amount: int, shares: dict[int, int]) -> None:
     """Always for two; for more, one due less than a unit may fall by one."""
     whole = sum(shares.values())
-    for source, part in receipt(before, amount, shares).items():
+    for source, part in split_receipt(before, amount, shares).items():
         is_sure = len(shares) == 2 or amount * shares[source] >= whole
         assert part >= (0 if is_sure else -1)
 
 
 def test_with_three_sources_the_largest_remainder_can_move() -> None:
     """The oldest known flaw of the method (Alabama, 1880), bounded by one minor unit."""
-    assert shared(10, {1: 6, 2: 6, 3: 2}) == {1: 4, 2: 4, 3: 2}
-    assert shared(11, {1: 6, 2: 6, 3: 2}) == {1: 5, 2: 5, 3: 1}
+    assert split_by_weight(10, {1: 6, 2: 6, 3: 2}) == {1: 4, 2: 4, 3: 2}
+    assert split_by_weight(11, {1: 6, 2: 6, 3: 2}) == {1: 5, 2: 5, 3: 1}
 
 
 @given(totals, st.integers(0, 10**6), weights)
 def test_a_charge_back_undoes_a_receipt(before: int, amount: int, shares: dict[int, int]) -> None:
-    parts = receipt(before, amount, shares)
-    back = receipt(before + amount, -amount, shares)
+    parts = split_receipt(before, amount, shares)
+    back = split_receipt(before + amount, -amount, shares)
     assert back == {source: -part for source, part in parts.items()}
 
 
 def test_receipts_never_fall_below_zero() -> None:
     with pytest.raises(AmountError, match="below zero"):
-        receipt(5, -6, {1: 1, 2: 1})
+        split_receipt(5, -6, {1: 1, 2: 1})
 
 
 @given(st.integers(0, 10**10), portions(), st.integers(0, 1_000_000), st.data())
@@ -116,7 +118,7 @@ def test_partners_provide_their_minimum_to_the_last_unit(
     assert sum(parts.values()) == principal
     assert theirs * 1_000_000 >= principal * minimum
     assert min(parts.values()) >= 0
-    plain = shared(principal, given)
+    plain = split_by_weight(principal, given)
     assert all(abs(parts[source] - plain[source]) <= len(given) for source in given)
     if sum(plain[source] for source in partners) * 1_000_000 >= principal * minimum:
         assert parts == plain
@@ -155,7 +157,7 @@ def test_a_column_of_loans_is_each_loan(
     random.shuffle(rows)
     place, source, weight = np.array(rows, np.int64).reshape(-1, 3).T
     parts = split_columns(np.array([total for total, _ in loans], np.int64), place, source, weight)
-    expected = [shared(*loans[loan])[each] for loan, each, _ in rows]
+    expected = [split_by_weight(*loans[loan])[each] for loan, each, _ in rows]
     assert parts.tolist() == expected
     assert parts.dtype == np.int64
 

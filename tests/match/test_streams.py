@@ -14,9 +14,9 @@ from usance.match.mandates.columns import source_columns
 from usance.match.mandates.file import read_mandates
 from usance.match.mandates.mandate import EventKind
 from usance.match.plan.demand import read_demand
-from usance.match.plan.linear import margins_of
+from usance.match.plan.linear_program import margins_of
+from usance.match.router.request_rows import make_request_rows
 from usance.match.router.requests import COLUMNS, read_requests
-from usance.match.router.rows import make_rows
 
 SIZE = {"seed": 5, "requests": 20_000, "sources": 32, "segments": 200}
 FULL = {**SIZE, "sources": 160, "segments": 400}
@@ -47,10 +47,10 @@ def test_thirty_percent_of_pairs_and_budgets_of_ninety() -> None:
     amount = steady.requests.amount_minor
     even = (amount[:, None] * takes / np.maximum(takes.sum(axis=1), 1)[:, None]).sum(axis=0)
     budgets = np.array([each.budgets.total_minor for each in steady.mandates.mandates])
-    tight = tight_count(160)
-    assert tight == 10
-    assert 0.87 < budgets[tight:].sum() / even[tight:].sum() < 0.93
-    assert 0.27 < budgets[:tight].sum() / even[:tight].sum() < 0.33
+    tightest_budget = tight_count(160)
+    assert tightest_budget == 10
+    assert 0.87 < budgets[tightest_budget:].sum() / even[tightest_budget:].sum() < 0.93
+    assert 0.27 < budgets[:tightest_budget].sum() / even[:tightest_budget].sum() < 0.33
 
 
 def test_files_read_back_as_they_were_made(steady: Stream, tmp_path: Path) -> None:
@@ -75,7 +75,9 @@ def test_same_seed_same_stream_other_seed_another(steady: Stream) -> None:
 
 def test_seasonal_demand_is_in_the_forecast() -> None:
     stream = make_stream(StreamKind.SEASONAL, **SIZE)
-    day = make_rows(stream.requests, source_columns(stream.mandates), stream.mandates.time_zone).day
+    day = make_request_rows(
+        stream.requests, source_columns(stream.mandates), stream.mandates.time_zone
+    ).day
     first = int(day.min())
     seen = np.bincount(day - first, minlength=30)
     expected = np.bincount(stream.demand.day - first, stream.demand.requests, 30)
@@ -89,7 +91,7 @@ def test_drift_moves_shares_by_half_and_the_forecast_does_not_know() -> None:
     plain = make_stream(StreamKind.STEADY, **size)
     assert (stream.demand.requests == plain.demand.requests).all()
     kinds = ("product", "region", "grade", "channel", "months")
-    segments = stream.demand.whole().segments
+    segments = stream.demand.over_period().segments
     key = np.stack([getattr(segments, name) for name in kinds], axis=1)
     late = slice(-4_000, None)
     rows = np.stack([getattr(stream.requests, name)[late] for name in kinds], axis=1)
@@ -101,13 +103,13 @@ def test_drift_moves_shares_by_half_and_the_forecast_does_not_know() -> None:
 
 def test_late_demand_fits_only_the_tight_and_earns_more() -> None:
     stream = make_stream(StreamKind.ADVERSARIAL, **SIZE)
-    takes, tight = eligible(stream), tight_count(SIZE["sources"])
+    takes, tightest_budget = eligible(stream), tight_count(SIZE["sources"])
     late = np.arange(len(stream.requests)) >= SIZE["requests"] * 85 // 100
-    assert not takes[late, tight:].any()
-    assert takes[late, :tight].any(axis=1).mean() > 0.6
+    assert not takes[late, tightest_budget:].any()
+    assert takes[late, :tightest_budget].any(axis=1).mean() > 0.6
     columns = source_columns(stream.mandates)
-    rows = make_rows(stream.requests, columns, stream.mandates.time_zone)
-    row, column = np.nonzero(takes[:, :tight])
+    rows = make_request_rows(stream.requests, columns, stream.mandates.time_zone)
+    row, column = np.nonzero(takes[:, :tightest_budget])
     margin = margins_of(rows, columns, row, column)
     usual = margin[~late[row] & (margin > 0)].mean()
     assert 1.5 < margin[late[row]].mean() / usual < 2.0

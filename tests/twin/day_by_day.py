@@ -34,16 +34,15 @@ from usance.loan.loan import replay
 from usance.loan.table_rows import fact_of_row, terms_of_row
 from usance.loan.terms import Terms
 from usance.loan.views import VIEW_FIELDS
-from usance.match.chance import ANSWERS
+from usance.match.draws import ANSWERS
 from usance.match.mandates.limits import list_limits
 from usance.match.mandates.mandate import Mandates
 from usance.match.reservation.events import LimitSet, State
-from usance.match.reservation.placing import ceilings, offer, place, routing_rows
+from usance.match.reservation.placement import ceilings, offer, place, routing_rows
 from usance.match.reservation.reservation import step as step_desk
-from usance.match.router.checkpoint import Standing
+from usance.match.router.checkpoint import RouterCheckpoint, checkpoint_of
 from usance.match.router.releases import releases_of
 from usance.match.router.requests import from_columns
-from usance.match.router.resumption import standing_of
 from usance.match.router.router import Router
 from usance.service.servicing_events import Holders, due_facts
 from usance.twin.month.loan_terms import cells_of, loans_table
@@ -243,7 +242,7 @@ class DayByDay:
         }
         asks = sorted(self.decide_requests(month), key=lambda each: (each["at"], each["loan_id"]))
         newcomers = list(self.newcomers(month))
-        desk, standing, mandates = State(), None, self.mandates(month)
+        desk, checkpoint, mandates = State(), None, self.mandates(month)
         served = list(self.accounts.values())
         self.back = []
         for day in range(first, last + 1):
@@ -252,7 +251,7 @@ class DayByDay:
                     self.register(person, day, month)
             for ask in asks:
                 if ask["day"] == day and self.assess(ask, month):
-                    desk, standing = self.place(ask, month, mandates, desk, standing)
+                    desk, checkpoint = self.place(ask, month, mandates, desk, checkpoint)
             for account in served:
                 self.evening(account, day, month, intended[account.loan_id], known_at)
                 self.note_released(account, day, known_at, month)
@@ -438,8 +437,13 @@ class DayByDay:
         return bool(answer.approved)
 
     def place(
-        self, ask: Row, month: int, mandates: Mandates, desk: State, standing: Standing | None
-    ) -> tuple[State, Standing]:
+        self,
+        ask: Row,
+        month: int,
+        mandates: Mandates,
+        desk: State,
+        checkpoint: RouterCheckpoint | None,
+    ) -> tuple[State, RouterCheckpoint]:
         """One request meets the router, then the desk; an institution says yes or no."""
         row = self.request_row(ask)
         self.tell("requests", month, row)
@@ -457,7 +461,7 @@ class DayByDay:
             principal_minor=[each[2] for each in new],
         )  # fmt: skip
         router = Router(
-            asked, mandates, POLICY, seed=self.scenario.seed, releases=back, standing=standing
+            asked, mandates, POLICY, seed=self.scenario.seed, releases=back, checkpoint=checkpoint
         )
         offered = offer(router, 0)
         for event in ceilings(router, 0):
@@ -469,7 +473,7 @@ class DayByDay:
             self.tell("routing", month, each)
             if each["outcome"] == RoutingOutcome.APPROVED:
                 self.book_loan(ask, each["source"], month)
-        return desk, standing_of(router)
+        return desk, checkpoint_of(router)
 
     def come_back(self, mandates: Mandates, limit: str, day: int) -> int:
         """What raises a revolving budget by a day."""

@@ -41,7 +41,7 @@ def stream(
     """Write STREAM.csv, MANDATES.yaml and DEMAND.csv of a made-up stream."""
     from usance.base.errors import unknown
     from usance.match.backtest.streams import StreamKind, make_stream
-    from usance.match.outputs import written
+    from usance.match.outputs import naming_failures
 
     names = {each.value: each for each in StreamKind}
     if kind not in names:
@@ -49,7 +49,7 @@ def stream(
     made = make_stream(
         names[kind], seed=seed, requests=requests, sources=sources, segments=segments
     )
-    with written(out):
+    with naming_failures(out):
         made.write(out)
     print_line(f"{len(made.requests)} requests and {sources} sources in {out}")
 
@@ -80,9 +80,9 @@ def forecast(
     as_json: AsJson = False,
 ) -> None:
     """Write the demand to expect by segment and day, from a history of requests."""
-    from usance.match.plan.history import expect_file
+    from usance.match.plan.demand_forecast import forecast_file
 
-    answer = expect_file(history, out, days=days, mandates_file=mandates_file).as_dict()
+    answer = forecast_file(history, out, days=days, mandates_file=mandates_file).as_dict()
     if as_json:
         print_json(answer)
         return
@@ -138,11 +138,11 @@ def replay(
     as_json: AsJson = False,
 ) -> None:
     """Replay a stream by this engine and four other rules, against the bound of hindsight."""
-    from usance.match.backtest.replays import replay_files
-    from usance.match.outputs import check_place, written
+    from usance.match.backtest.replay import replay_files
+    from usance.match.outputs import check_writable, naming_failures
 
     if routing is not None:
-        check_place(routing)
+        check_writable(routing)
     done = replay_files(
         stream_file, mandates_file, demand_file, seed=seed, attempts=attempts, clock=_clock(ctx),
         releases_file=releases,
@@ -150,8 +150,8 @@ def replay(
     if routing is not None:
         from usance.match.router.routing import write_routing
 
-        with written(routing):
-            write_routing(routing, done.runs[0].routed)
+        with naming_failures(routing):
+            write_routing(routing, done.runs[0].result)
     answer = done.as_dict()
     if as_json:
         print_json(answer)
@@ -178,40 +178,14 @@ def explain(
     as_json: AsJson = False,
 ) -> None:
     """Explain a loan, a source, or a limit; for a limit FILE is a demand forecast."""
-    from usance.match.router.answers import explained
+    from usance.match.router.explanation import explain_files
 
-    answer = explained(stream_file, mandates_file, demand_file, loan, source, limit, seed)
+    answer = explain_files(stream_file, mandates_file, demand_file, loan, source, limit, seed)
     if as_json:
         print_json(answer)
         return
     for line in _lines(answer):
         print_line(line)
-
-
-@app.command()
-def real(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="loans.csv.gz, a part a row.")],
-    as_json: AsJson = False,
-) -> None:
-    """Split and reserve the real loans of several funders again, and compare."""
-    from usance.match.backtest.real_replay import replay_real
-
-    done = replay_real(file)
-    if as_json:
-        print_json(done.as_dict())
-        return
-    print_line(f"{done.rows} rows, {done.loans} loans, {done.co_funded} of several funders")
-    counted = {"dropped": done.dropped, "noted": done.noted, "parts": done.parts,
-               "reservations": done.reservations}  # fmt: skip
-    for what, counts in counted.items():
-        print_line(f"{what}: {', '.join(f'{name} {count}' for name, count in counts.items())}")
-    rows = [
-        [str(e.funder), str(e.loans), str(e.co_funded), number(e.funded_minor, e.currency),
-         e.currency, _percent(e.share_ppm), str(e.further), number(e.room_left_minor, e.currency)]
-        for e in done.funders
-    ]  # fmt: skip
-    headings = ["funder", "loans", "co-funded", "funded", "", "share", "further off", "room left"]
-    print_table(headings, rows)
 
 
 def _clock(ctx: typer.Context) -> Callable[[], int]:

@@ -1,7 +1,7 @@
 r"""A large CSV file as integer arrays, column by column; each wrong cell is named with its line.
 
-A column is declared by `Whole` (a range, names that stand for numbers) or `Moment`. Only when a
-column does not convert in one go are its cells looked at one by one.
+A column is declared by `IntegerColumn` (a range, names that stand for numbers), `MomentColumn` or
+`DateColumn`. Only a column that does not convert in one go is read cell by cell.
 
 >>> from tempfile import TemporaryDirectory
 >>> from usance.match.errors import DemandError
@@ -9,8 +9,8 @@ column does not convert in one go are its cells looked at one by one.
 ...     file = Path(folder) / "demand.csv"
 ...     _ = file.write_text("product,requests\nsme,3\ninstalment,-4\n", encoding="utf-8")
 ...     columns = {
-...         "product": Whole(0, 2, names={"sme": 2, "instalment": 1}),
-...         "requests": Whole(0, 9),
+...         "product": IntegerColumn(0, 2, names={"sme": 2, "instalment": 1}),
+...         "requests": IntegerColumn(0, 9),
 ...     }
 ...     try:
 ...         read_columns(file, columns, DemandError)
@@ -38,35 +38,35 @@ from usance.base.documents import read_text
 from usance.base.errors import InputError, UsanceError, raise_all, unknown
 
 # A file with the wrong separator has a problem in every row; nobody reads a million messages.
-MAX_SHOWN = 20
+MAX_PROBLEMS = 20
 _WHOLE = re.compile(r"-?[0-9]{1,20}")
 
 
 @dataclass(frozen=True, slots=True)
-class Whole:
+class IntegerColumn:
     """A column of whole numbers in a range, some of which have names."""
 
     lowest: int
     highest: int
     names: Mapping[str, int] = field(default_factory=dict)
     default: int | None = None
-    """What stands for a column that is not there; None if it has to be."""
+    """Value for a column that is not there; None if it has to be."""
     only_named: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
+class MomentColumn:
     """A column of moments with their offset, as microseconds since 1970 in UTC."""
 
 
 @dataclass(frozen=True, slots=True)
-class Day:
+class DateColumn:
     """A column of dates, as day numbers."""
 
     default: int | None = None
 
 
-Column = Whole | Moment | Day
+Column = IntegerColumn | MomentColumn | DateColumn
 
 
 def read_columns(
@@ -89,7 +89,7 @@ def read_columns(
         cells = pc.utf8_trim_whitespace(table.column(name).combine_chunks())
         values = _fast(cells, column)
         if values is None:
-            values, wrong = _slow(cells, name, column, path, error, MAX_SHOWN - len(problems))
+            values, wrong = _slow(cells, name, column, path, error, MAX_PROBLEMS - len(problems))
             problems += wrong
         found[name] = values
     raise_all(problems, where=str(path))
@@ -104,7 +104,7 @@ def write_columns(path: Path, columns: Mapping[str, Any]) -> None:
         pa_csv.write_csv(pa.table(dict(columns)), file, options)
 
 
-def places_of(path: Path | str, rows: Sequence[int]) -> list[str]:
+def line_numbers(path: Path | str, rows: Sequence[int]) -> list[str]:
     """File and line of some rows of its table, for messages; -1 is the header."""
     lines = enumerate(_lines(path), start=1)
     filled = [number for number, line in lines if line.strip()]
@@ -138,11 +138,11 @@ def _texts(path: Path | str, columns: Mapping[str, Column], error: type[InputErr
         what = str(problem).splitlines()[0][:200]
         fix = "Save it as UTF-8 CSV with a header"
         raise error(what, where=str(path), fix=fix) from None
-    bad = bad[:MAX_SHOWN]
+    bad = bad[:MAX_PROBLEMS]
     fix = "Give each row a cell for every column"
     problems = [
         error(f"{row.actual_columns} cells under {row.expected_columns} columns", where=at, fix=fix)
-        for row, at in zip(bad, places_of(path, [row.number - 2 for row in bad]), strict=True)
+        for row, at in zip(bad, line_numbers(path, [row.number - 2 for row in bad]), strict=True)
     ]
     raise_all(problems, where=str(path))
     return table.rename_columns([name.strip() for name in table.column_names])
@@ -170,9 +170,9 @@ def _fast(cells: Any, column: Column) -> I64 | None:
     if cells.null_count:
         return None
     try:
-        if isinstance(column, Moment):
+        if isinstance(column, MomentColumn):
             return _numbers(pc.cast(cells, pa.timestamp("us", "UTC")).view(pa.int64()))
-        if isinstance(column, Day):
+        if isinstance(column, DateColumn):
             return _numbers(pc.cast(pc.cast(cells, pa.date32()).view(pa.int32()), pa.int64()))
         if column.names:
             cells = _without_names(cells, column.names)
@@ -212,14 +212,14 @@ def _slow(
             wrong[row] = problem
     return values, [
         error(problem.what, where=at, fix=problem.fix)
-        for problem, at in zip(wrong.values(), places_of(path, [*wrong]), strict=True)
+        for problem, at in zip(wrong.values(), line_numbers(path, [*wrong]), strict=True)
     ]
 
 
 def _cell(text: str, name: str, column: Column, error: type[InputError]) -> int:
-    if isinstance(column, Moment):
+    if isinstance(column, MomentColumn):
         return round(parse_moment(text).timestamp() * 1_000_000)
-    if isinstance(column, Day):
+    if isinstance(column, DateColumn):
         return to_day(parse_date(text))
     if text in column.names:
         return column.names[text]

@@ -1,4 +1,4 @@
-"""What can be wrong with what this room is given: mandates, demand, streams, answers, shares.
+"""Errors of matching: mandates, demand, streams, checkpoints, requests, shares.
 
 InputError
 ├── MandateError                match.mandate            422
@@ -7,14 +7,14 @@ InputError
 │   ├── MandateBudget           match.mandate.budget     422
 │   ├── MandateShare            match.mandate.share      422
 │   ├── EmptyEligibility        match.mandate.empty      422
-│   └── UnknownPlace            match.mandate.unknown    422
+│   └── UnknownName             match.mandate.unknown    422
 ├── StreamError                 match.stream             422
 │   └── StreamOrder             match.stream.order       422
 ├── DemandError                 match.demand             422
 ├── ApprovalError               match.approval           422
 ├── ForecastError               match.forecast           422
 ├── ReleaseError                match.release            422
-├── StandingError               match.standing           422
+├── CheckpointError               match.checkpoint         422
 ├── RequestRefused              match.refused            409
 ├── ShareError                  match.share              422
 └── NotFound                    match.not_found          404
@@ -51,7 +51,7 @@ class MandateBudget(MandateError):
 
 
 class MandateShare(MandateError):
-    """A share is above one, or shares together leave no mix that keeps them."""
+    """A share is above one, or no portfolio keeps all shares together."""
 
     code = "match.mandate.share"
 
@@ -62,7 +62,7 @@ class EmptyEligibility(MandateError):
     code = "match.mandate.empty"
 
 
-class UnknownPlace(MandateError):
+class UnknownName(MandateError):
     """A region, channel, grade or attribute is not one of those the file lists."""
 
     code = "match.mandate.unknown"
@@ -89,7 +89,7 @@ class DemandError(InputError):
 
 
 class ApprovalError(InputError):
-    """Answers or stated rates from which no approval rate can be learned."""
+    """Answers or stated rates from which no approval rate can be estimated."""
 
     code = "match.approval"
     http_status = 422
@@ -103,21 +103,21 @@ class ForecastError(InputError):
 
 
 class ReleaseError(InputError):
-    """Principal that came back is below zero or beyond any budget."""
+    """Released principal is below zero or beyond any budget."""
 
     code = "match.release"
     http_status = 422
 
 
-class StandingError(InputError):
-    """A file does not hold where a router stands."""
+class CheckpointError(InputError):
+    """A file is no checkpoint of a router."""
 
-    code = "match.standing"
+    code = "match.checkpoint"
     http_status = 422
 
 
 class RequestRefused(InputError):
-    """The reservation desk cannot take a request as it is."""
+    """A request for reservation that cannot be taken as it is."""
 
     code = "match.refused"
     http_status = 409

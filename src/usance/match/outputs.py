@@ -1,6 +1,6 @@
-"""Files this room writes: one that cannot be written is named, with what to do.
+"""Files that matching writes: one that cannot be written is named, with a fix.
 
->>> with written(Path("/")):
+>>> with naming_failures(Path("/")):
 ...     _ = Path("/").write_text("")
 Traceback (most recent call last):
     ...
@@ -19,8 +19,8 @@ FIX = "Name another file or folder"
 
 
 @contextmanager
-def written(path: Path) -> Iterator[None]:
-    """Whatever keeps a file or folder from being written becomes a message with its name."""
+def naming_failures(path: Path) -> Iterator[None]:
+    """Turn a failure to write a file or folder into an error with its name."""
     try:
         yield
     except OSError as error:
@@ -29,7 +29,7 @@ def written(path: Path) -> Iterator[None]:
         raise InputError(what, where=str(error.filename or path), fix=FIX) from None
 
 
-def check_place(path: Path) -> None:
+def check_writable(path: Path) -> None:
     """Raise, before long work, if a file cannot be where its results are to go."""
     if path.is_dir():
         raise InputError("is a folder", where=str(path), fix="Name a file inside it")

@@ -1,1 +1,1 @@
-"""Backtests: streams of requests replayed under several policies beside the hindsight bound."""
+"""Back-tests: requests replayed under several policies and compared with the hindsight bound."""

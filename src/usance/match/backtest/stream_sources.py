@@ -1,10 +1,10 @@
-"""The made-up funding sources of a stream: a file of mandates that follows from the seed alone.
+"""Made-up funding sources of a stream: a file of mandates that follows from the seed alone.
 
 About 30 % of all pairs of segment and source are eligible. Budgets are 90 % of a source's even
 share of the expected demand; the first sources (one in sixteen) are tight, at 30 % of theirs.
 
->>> from usance.match.backtest.stream_types import make_types
->>> len(make_sources(1, 32, make_types(1, 40), np.full(40, 10))["sources"])
+>>> from usance.match.backtest.stream_segments import make_segments
+>>> len(make_sources(1, 32, make_segments(1, 40), np.full(40, 10))["sources"])
 32
 """
 
@@ -16,8 +16,14 @@ from typing import Any
 import numpy as np
 
 from usance.base.arrays import I64
-from usance.match.backtest.stream_types import CHANNELS, GRADES, REGIONS, SPECIAL_REGION, Types
-from usance.match.chance import SOURCES, between, chosen, drawn
+from usance.match.backtest.stream_segments import (
+    CHANNELS,
+    GRADES,
+    REGIONS,
+    SPECIAL_REGION,
+    StreamSegments,
+)
+from usance.match.draws import SOURCES, draw_column, uniform_integers, weighted_choice
 
 FIRST, LAST = date(2024, 6, 1), date(2024, 6, 30)
 DAYS = (LAST - FIRST).days + 1
@@ -28,17 +34,17 @@ _NORMAL, _TIGHT = 900_000, 300_000
 
 
 def tight_count(sources: int) -> int:
-    """How many sources are tight: ten of 160."""
+    """Number of sources with tight budgets: ten of 160."""
     return max(1, sources // 16)
 
 
-def make_sources(seed: int, count: int, types: Types, requests: I64) -> dict[str, Any]:
-    """The content of MANDATES.yaml; `requests` are expected of each type."""
+def make_sources(seed: int, count: int, segments: StreamSegments, requests: I64) -> dict[str, Any]:
+    """The content of MANDATES.yaml; `requests` are expected of each segment."""
     sources = [_source(seed, number, count) for number in range(1, count + 1)]
     eligible = np.array(
-        [[_takes(each, types, row) for each in sources] for row in range(len(types))]
+        [[_takes(each, segments, row) for each in sources] for row in range(len(segments))]
     )
-    demand = requests * types.amount_minor
+    demand = requests * segments.amount_minor
     share = demand // np.maximum(eligible.sum(axis=1), 1)
     even_minor = (share[:, None] * eligible).sum(axis=0)
     for number, each in enumerate(sources, start=1):
@@ -56,15 +62,15 @@ def make_sources(seed: int, count: int, types: Types, requests: I64) -> dict[str
 
 def _source(seed: int, number: int, count: int) -> dict[str, Any]:
     """Everything but budgets, from the draws of this source."""
-    roll = drawn(seed, SOURCES, np.full(120, number), 0)
-    roll = drawn(seed, SOURCES, np.arange(120) + number * 1000, 1) ^ roll
+    roll = draw_column(seed, SOURCES, np.full(120, number), 0)
+    roll = draw_column(seed, SOURCES, np.arange(120) + number * 1000, 1) ^ roll
     whole = iter(roll)
 
     def one(lowest: int, highest: int) -> int:
-        return int(between(np.array([next(whole)]), lowest, highest)[0])
+        return int(uniform_integers(np.array([next(whole)]), lowest, highest)[0])
 
     tight = number <= tight_count(count)
-    picked = int(chosen(np.array([next(whole)]), np.array(_MODEL_WEIGHTS))[0])
+    picked = int(weighted_choice(np.array([next(whole)]), np.array(_MODEL_WEIGHTS))[0])
     model = _MODELS[0 if tight else picked]
     source: dict[str, Any] = {
         "source": number,
@@ -97,12 +103,12 @@ def _price(model: str, one: Any) -> dict[str, Any]:
     return {"fee": f"{one(low, high) / 100:.2f}%"}
 
 
-def _takes(source: dict[str, Any], types: Types, row: int) -> bool:
+def _takes(source: dict[str, Any], segments: StreamSegments, row: int) -> bool:
     return (
-        types.region_name(row) in source["regions"]
-        and int(types.grade[row]) in source["grades"]
-        and CHANNELS[int(types.channel[row]) - 1] in source["channels"]
-        and types.product_name(row) in source["products"]
+        segments.region_name(row) in source["regions"]
+        and int(segments.grade[row]) in source["grades"]
+        and CHANNELS[int(segments.channel[row]) - 1] in source["channels"]
+        and segments.product_name(row) in source["products"]
     )
 
 

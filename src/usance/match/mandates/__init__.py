@@ -1,1 +1,1 @@
-"""Mandates: what each funding source takes, on which terms and up to which limits."""
+"""Mandates of funding sources: reading, checks, limits, margins, and their columns."""

@@ -1,6 +1,6 @@
-"""Every contradiction in a file of mandates, with its line; nothing is routed while one stands.
+"""Contradictions in a file of mandates, each with its line; a file with any is refused.
 
-A check looks at one mandate and returns what it finds; `_CHECKS` lists them. Those that compare
+A check looks at one mandate and yields its problems; `_CHECKS` lists them. Those that compare
 mandates with each other come after.
 
 >>> from datetime import date
@@ -22,7 +22,7 @@ from functools import cache
 from itertools import pairwise
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from usance.base.codes import FundingModel, Product
+from usance.base.codes import FundingModel
 from usance.base.dates import to_month
 from usance.base.errors import CodeError, UsanceError
 from usance.base.fields import Places
@@ -35,45 +35,46 @@ from usance.match.errors import (
     MandateDates,
     MandateError,
     MandateShare,
-    UnknownPlace,
+    UnknownName,
 )
+from usance.match.mandates.concentration import SHARES
 from usance.match.mandates.limits import list_limits
 from usance.match.mandates.mandate import NO_LIMIT, Budgets, Mandate, Mandates, Measure
 
 # Mandates and limits are numbered in 16 bits.
 MAX_LIMITS = 32_767
-Where = Callable[..., str]
-Check = Callable[[Mandate, Mandates, Where], Iterator[UsanceError]]
+Locate = Callable[..., str]
+Check = Callable[[Mandate, Mandates, Locate], Iterator[UsanceError]]
 
 
 def contradictions(
-    mandates: Mandates, wheres: Sequence[Where], places: Places
+    mandates: Mandates, locators: Sequence[Locate], places: Places
 ) -> list[UsanceError]:
-    """Everything wrong with mandates that were read; `wheres` says where each stands."""
+    """All problems of mandates that were read; `locators` give the lines of each."""
     found: list[UsanceError] = []
-    for mandate, where in zip(mandates.mandates, wheres, strict=True):
+    for mandate, where in zip(mandates.mandates, locators, strict=True):
         for check in _CHECKS:
             found += check(mandate, mandates, where)
-    found += _versions(mandates, wheres)
+    found += _versions(mandates, locators)
     found += _whole_file(mandates, places)
     return found
 
 
 @cache
 def co_lender_minimum_ppm(on: date) -> int:
-    """The least part of a jointly funded loan that the platform has to provide, on a day."""
+    """Minimum part of a jointly funded loan that the platform has to provide, on a day."""
     from usance.base.parameters import Parameters
 
     return Parameters.load().at("funding.co_lender_minimum_share", on).integer
 
 
-def _dates(mandate: Mandate, _: Mandates, where: Where) -> Iterator[UsanceError]:
+def _dates(mandate: Mandate, _: Mandates, where: Locate) -> Iterator[UsanceError]:
     if mandate.valid_to < mandate.valid_from:
         what = f"valid until {mandate.valid_to}, before it begins on {mandate.valid_from}"
         yield MandateDates(what, where=where("valid"), fix="Exchange the two dates")
 
 
-def _approval(mandate: Mandate, _: Mandates, where: Where) -> Iterator[UsanceError]:
+def _approval(mandate: Mandate, _: Mandates, where: Locate) -> Iterator[UsanceError]:
     names = {name.casefold() for name in mandate.approved_by}
     if len(names) < 2:
         what = f"approved by {len(names)} person{'' if len(names) == 1 else 's'}"
@@ -81,7 +82,7 @@ def _approval(mandate: Mandate, _: Mandates, where: Where) -> Iterator[UsanceErr
         yield MandateApproval(what, where=where("approved_by"), fix=fix)
 
 
-def _terms(mandate: Mandate, _: Mandates, where: Where) -> Iterator[UsanceError]:
+def _terms(mandate: Mandate, _: Mandates, where: Locate) -> Iterator[UsanceError]:
     bears_risk = mandate.model in (FundingModel.CAPITAL_HEAVY, FundingModel.ON_BALANCE_SHEET)
     if bears_risk and not mandate.coupon_ppm:
         fix = "Give coupon, the annual cost of its money"
@@ -101,7 +102,7 @@ def _terms(mandate: Mandate, _: Mandates, where: Where) -> Iterator[UsanceError]
         yield EmptyEligibility("it approves nothing", where=where("approval_rate"), fix=fix)
 
 
-def _co_lending(mandate: Mandate, _: Mandates, where: Where) -> Iterator[UsanceError]:
+def _co_lending(mandate: Mandate, _: Mandates, where: Locate) -> Iterator[UsanceError]:
     share = mandate.co_share_ppm
     if share >= PPM:
         fix = "Leave the source a part of each loan"
@@ -113,16 +114,16 @@ def _co_lending(mandate: Mandate, _: Mandates, where: Where) -> Iterator[UsanceE
         yield MandateShare(what, where=where("platform_share"), fix=fix)
 
 
-def _amounts(mandate: Mandate, book: Mandates, where: Where) -> Iterator[UsanceError]:
+def _amounts(mandate: Mandate, book: Mandates, where: Locate) -> Iterator[UsanceError]:
     own = mandate.eligibility
-    least = Money(own.least_minor, book.currency)
-    if own.least_minor > own.most_minor:
+    least = Money(own.min_amount_minor, book.currency)
+    if own.min_amount_minor > own.max_amount_minor:
         what = f"the smallest loan, {least}, is above the largest"
         yield EmptyEligibility(what, where=where("amount"), fix="Exchange from and to")
-    if own.borrower_minor != NO_LIMIT and own.borrower_minor < own.least_minor:
+    if own.borrower_minor != NO_LIMIT and own.borrower_minor < own.min_amount_minor:
         what = f"a borrower may have less than the smallest loan, {least}"
         yield EmptyEligibility(what, where=where("borrower_limit"), fix="Raise the limit")
-    smallest = mandate.takes_minor(own.least_minor)
+    smallest = mandate.source_part_minor(own.min_amount_minor)
     for name, budget_minor in _named(mandate.budgets):
         if budget_minor < smallest:
             what = f"the budget of a {name}, {Money(budget_minor, book.currency)}, is below {least}"
@@ -133,25 +134,25 @@ def _amounts(mandate: Mandate, book: Mandates, where: Where) -> Iterator[UsanceE
         yield EmptyEligibility("closed all day", where=where("cut_off"), fix=fix)
 
 
-def _places(mandate: Mandate, book: Mandates, where: Where) -> Iterator[UsanceError]:
+def _places(mandate: Mandate, book: Mandates, where: Locate) -> Iterator[UsanceError]:
     losses = book.platform.losses
-    mixed = {each.member for each in mandate.mix if each.measure is Measure.GRADE}
+    mixed = {each.member for each in mandate.concentration_limits if each.measure is Measure.GRADE}
     for key, grades in (("grades", mandate.eligibility.grades), ("mix", mixed)):
         for grade in sorted(grades - losses.keys()):
             fix = f"Add it to platform.expected_loss, or take one of {', '.join(map(str, losses))}"
-            yield UnknownPlace(f"unknown grade {grade}", where=where(key), fix=fix)
+            yield UnknownName(f"unknown grade {grade}", where=where(key), fix=fix)
     both = mandate.eligibility.needs & mandate.eligibility.refuses
     if both:
         what = f"{min(both)} is both needed and refused"
         yield EmptyEligibility(what, where=where("refuses"), fix="Take it out of one list")
     home, regions = mandate.home_region, mandate.eligibility.regions
     if home != NO_LIMIT and regions != {home}:
-        what = f"a regional source of {book.regions.shown(home)} that lends elsewhere"
+        what = f"a regional source of {book.regions.label_of(home)} that lends elsewhere"
         fix = "Give regions its home region alone"
         yield EmptyEligibility(what, where=where("regions"), fix=fix)
 
 
-def _minimum_take(mandate: Mandate, book: Mandates, where: Where) -> Iterator[UsanceError]:
+def _minimum_take(mandate: Mandate, book: Mandates, where: Locate) -> Iterator[UsanceError]:
     take = mandate.minimum_take
     if take is None:
         return
@@ -159,26 +160,24 @@ def _minimum_take(mandate: Mandate, book: Mandates, where: Where) -> Iterator[Us
     lasts_months = to_month(mandate.valid_to) - to_month(mandate.valid_from) + 1
     times = {"day": lasts_days, "month": lasts_months, "total": 1}
     for name, budget_minor in _named(mandate.budgets):
-        most_minor = budget_minor * times[name]
-        if most_minor < take.amount_minor:
-            wanted, most = (Money(each, book.currency) for each in (take.amount_minor, most_minor))
+        allowed_minor = budget_minor * times[name]
+        if allowed_minor < take.amount_minor:
+            wanted, most = (
+                Money(each, book.currency) for each in (take.amount_minor, allowed_minor)
+            )
             what = f"the budget per {name} allows {most} in all, below the minimum take of {wanted}"
             fix = "Raise the budget or lower the minimum take"
             yield MandateBudget(what, where=where("minimum_take"), fix=fix)
 
 
-def _mix(mandate: Mandate, book: Mandates, where: Where) -> Iterator[UsanceError]:
-    own = mandate.eligibility
-    allowed = {
-        Measure.REGION: own.regions or frozenset(book.regions.numbers.values()),
-        Measure.GRADE: own.grades or frozenset(book.platform.losses),
-        Measure.PRODUCT: own.products or frozenset(Product),
-    }
-    for measure, members in allowed.items():
-        bounds = {each.member: each.bound_ppm for each in mandate.mix if each.measure is measure}
-        if len(bounds) < sum(each.measure is measure for each in mandate.mix):
+def _concentration(mandate: Mandate, book: Mandates, where: Locate) -> Iterator[UsanceError]:
+    for measure, share in SHARES.items():
+        own = [each for each in mandate.concentration_limits if each.measure is measure]
+        bounds = {each.member: each.bound_ppm for each in own}
+        if len(bounds) < len(own):
             fix = "Keep one of them"
             yield MandateShare(f"two shares for one {measure}", where=where("mix"), fix=fix)
+        members = share.eligible(mandate.eligibility, book)
         if members and members <= bounds.keys():
             together = sum(bounds[member] for member in members)
             if together < PPM:
@@ -188,8 +187,8 @@ def _mix(mandate: Mandate, book: Mandates, where: Where) -> Iterator[UsanceError
     yield from _averages(mandate, book, where)
 
 
-def _averages(mandate: Mandate, book: Mandates, where: Where) -> Iterator[UsanceError]:
-    bounds = {each.measure: each.bound_ppm for each in mandate.mix}
+def _averages(mandate: Mandate, book: Mandates, where: Locate) -> Iterator[UsanceError]:
+    bounds = {each.measure: each.bound_ppm for each in mandate.concentration_limits}
     losses = book.platform.losses
     grades = mandate.eligibility.grades or losses.keys()
     lowest = min((losses[grade] for grade in grades if grade in losses), default=0)
@@ -202,10 +201,10 @@ def _averages(mandate: Mandate, book: Mandates, where: Where) -> Iterator[Usance
         yield EmptyEligibility(what, where=where("mix"), fix="Exchange the two")
 
 
-def _versions(mandates: Mandates, wheres: Sequence[Where]) -> Iterator[UsanceError]:
+def _versions(mandates: Mandates, locators: Sequence[Locate]) -> Iterator[UsanceError]:
     """Versions of one source must differ in number and follow each other in time."""
     rows = sorted(
-        zip(mandates.mandates, wheres, strict=True),
+        zip(mandates.mandates, locators, strict=True),
         key=lambda row: (row[0].source, row[0].valid_from, row[0].version),
     )
     for (before, _), (after, where) in pairwise(rows):
@@ -230,20 +229,20 @@ def _whole_file(mandates: Mandates, places: Places) -> Iterator[UsanceError]:
         if event.source not in known:
             what = f"an event of source {event.source}, which has no mandate"
             fix = "Name a source of this file"
-            yield UnknownPlace(what, where=places(("events", number, "source")), fix=fix)
-    least = sum(each.least_ppm for each in mandates.platform.mix)
+            yield UnknownName(what, where=places(("events", number, "source")), fix=fix)
+    least = sum(each.min_ppm for each in mandates.platform.model_shares)
     if least > PPM:
         where, fix = places(("platform", "mix")), "Lower them to 100% or less"
         yield MandateShare(f"the least shares sum to {Rate(least)}", where=where, fix=fix)
-    models = [each.model for each in mandates.platform.mix]
+    models = [each.model for each in mandates.platform.model_shares]
     for model in sorted({each for each in models if models.count(each) > 1}):
         what = f"two target shares for {model.label}"
         yield MandateShare(what, where=places(("platform", "mix")), fix="Keep one of them")
     if (count := max(len(list_limits(mandates)), len(mandates.mandates))) > MAX_LIMITS:
         what = f"{count} mandates or limits"
         yield MandateError(what, where=places(("sources",)), fix=f"Keep {MAX_LIMITS} or fewer")
-    for each in mandates.platform.mix:
-        if each.least_ppm > each.most_ppm:
+    for each in mandates.platform.model_shares:
+        if each.min_ppm > each.max_ppm:
             what = f"{each.model.label} has a least share above its most"
             yield MandateShare(what, where=places(("platform", "mix")), fix="Exchange the two")
     if mandates.period is not None and mandates.period[1] < mandates.period[0]:
@@ -263,5 +262,5 @@ def _named(budgets: Budgets) -> list[tuple[str, int]]:
 
 
 _CHECKS: tuple[Check, ...] = (
-    _dates, _approval, _terms, _co_lending, _amounts, _places, _minimum_take, _mix,
+    _dates, _approval, _terms, _co_lending, _amounts, _places, _minimum_take, _concentration,
 )  # fmt: skip

@@ -39,9 +39,9 @@ from usance.base.fields import (
 from usance.base.rates import PPM
 from usance.match.errors import MandateError, MandateShare
 from usance.match.mandates.checks import contradictions
-from usance.match.mandates.lists import (
+from usance.match.mandates.concentration import SHARES
+from usance.match.mandates.field_readers import (
     named_number,
-    product_number,
     read_attributes,
     read_eligibility,
     read_names,
@@ -50,6 +50,7 @@ from usance.match.mandates.lists import (
 from usance.match.mandates.mandate import (
     MAX_BUDGET_MINOR,
     Budgets,
+    ConcentrationLimit,
     Distribution,
     Event,
     EventKind,
@@ -58,7 +59,6 @@ from usance.match.mandates.mandate import (
     Mandates,
     Measure,
     MinimumTake,
-    MixLimit,
     ModelShare,
     Names,
     Platform,
@@ -132,7 +132,8 @@ def _platform(given: Fields | None, currency: str) -> Platform:
         "microcredit_minor": given.take("microcredit_room", amount),
         "liquidity_minor": given.take("liquidity", amount),
         "expected_loss_ppm": _losses(given),
-        "mix": tuple(filter(None, (_model_share(each) for each in given.each("mix")))) or None,
+        "model_shares": tuple(filter(None, (_model_share(each) for each in given.each("mix"))))
+        or None,
     }
     given.close()
     return Platform(**_given(found))
@@ -188,7 +189,10 @@ def _mandate(
         "guarantee": _guarantee(given.inner("guarantee")),
         "eligibility": read_eligibility(given, currency, regions, channels, attributes),
         "budgets": _budgets(given.inner("budgets"), currency),
-        "mix": tuple(filter(None, (_mix(each, regions) for each in given.each("mix")))) or None,
+        "concentration_limits": tuple(
+            filter(None, (_concentration(each, regions) for each in given.each("mix")))
+        )
+        or None,
         "minimum_take": _minimum(given.inner("minimum_take"), currency),
         "structure": _structure(given.inner("structure"), currency),
     }
@@ -220,26 +224,21 @@ def _budgets(given: Fields | None, currency: str) -> Budgets | None:
     return Budgets(**_given(found))
 
 
-def _mix(given: Fields, regions: Names) -> MixLimit | None:
+def _concentration(given: Fields, regions: Names) -> ConcentrationLimit | None:
     """One limit: `region: north` with `share: 30%`, or `expected_loss: 6%`."""
     keys = [measure for measure in Measure if measure.value in given]
     if len(keys) != 1:
         choices = ", ".join(Measure)
         given.wrong(f"a limit on {len(keys)} things", f"Give exactly one of {choices}")
         return None
-    measure, bound = keys[0], share if keys[0] is Measure.EXPECTED_LOSS else annual
-    members: dict[Measure, Callable[[Any, str], int]] = {
-        Measure.REGION: named_number(regions),
-        Measure.GRADE: whole_of(0, 127),
-        Measure.PRODUCT: product_number,
-    }
-    reader = members.get(measure)
-    member = None if reader is None else given.need(measure, reader)
-    found = given.take(measure, bound) if reader is None else given.need("share", share)
+    measure, member = keys[0], 0
+    if measure in SHARES:
+        member = given.need(measure, SHARES[measure].reader(regions))
+        bound = given.need("share", share)
+    else:
+        bound = given.need(measure, share if measure is Measure.EXPECTED_LOSS else annual)
     given.close()
-    if found is None or (reader is not None and member is None):
-        return None
-    return MixLimit(measure, found, member or 0)
+    return ConcentrationLimit(measure, bound, member) if given.has_needed else None
 
 
 def _minimum(given: Fields | None, currency: str) -> MinimumTake | None:
@@ -292,7 +291,7 @@ def _flag(given: Any, where: str) -> bool:
 
 
 def _given(found: dict[str, Any]) -> dict[str, Any]:
-    """What was written; the rest has its default."""
+    """Values that were given; the others have their defaults."""
     return {key: value for key, value in found.items() if value is not None}
 
 

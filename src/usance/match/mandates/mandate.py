@@ -1,15 +1,15 @@
-"""Mandates: what each funding source takes, on which terms and up to which limits.
+"""Mandates of funding sources: eligibility, terms and limits.
 
 A mandate is one version of a source: dated, approved by two people, complete enough to filter,
 price and limit every loan without asking anyone. Amounts are whole minor units, rates parts per
-million. `mandate_file` reads them as people write them; `mandate_checks` names contradictions.
+million. `file` reads them as people write them; `checks` names contradictions.
 
 >>> from datetime import date
 >>> mandate = Mandate(
 ...     source=7, valid_from=date(2024, 1, 1), valid_to=date(2024, 12, 31), model=FundingModel.ICE,
 ...     fee_ppm=27_000, budgets=Budgets(total_minor=5_000_000_00), co_share_ppm=0,
 ... )  # fmt: skip
->>> mandate.version, mandate.takes_minor(10_000_00)
+>>> mandate.version, mandate.source_part_minor(10_000_00)
 (1, 1000000)
 """
 
@@ -24,6 +24,7 @@ from usance.base.rates import PPM
 
 NO_LIMIT = -1
 MIDNIGHT = 24 * 3600
+MICROSECONDS = 1_000_000
 MAX_MONTHS = 120
 # Amounts are multiplied by parts per million in 64 bits: 4 × 10^12 × 10^6 still fits.
 MAX_BUDGET_MINOR = 4_000_000_000_000
@@ -31,7 +32,7 @@ MAX_AMOUNT_MINOR = 2_000_000_000
 
 
 class Measure(StrEnum):
-    """What a limit on the final mix of a source speaks of."""
+    """Measures of concentration limits; kernels know them by position, so append only."""
 
     REGION = "region"
     GRADE = "grade"
@@ -42,7 +43,7 @@ class Measure(StrEnum):
 
 
 class EventKind(StrEnum):
-    """What happens to a source at a moment nobody was told of before."""
+    """Unannounced events in the life of a source."""
 
     LEAVES = "leaves"
     RETURNS = "returns"
@@ -52,7 +53,7 @@ class EventKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Budgets:
-    """The most a source lends: each day, each month, over the whole mandate; -1 is no limit."""
+    """Maximum lending of a source: each day, each month, over the whole mandate; -1 is no limit."""
 
     day_minor: int = NO_LIMIT
     month_minor: int = NO_LIMIT
@@ -60,23 +61,23 @@ class Budgets:
 
 
 @dataclass(frozen=True, slots=True)
-class MixLimit:
+class ConcentrationLimit:
     """A limit on what a source holds at the end of the period, as a share or an average."""
 
     measure: Measure
     bound_ppm: int
     member: int = 0
-    """The region, grade or product it speaks of."""
+    """The region, grade or product that a share is about."""
 
 
 @dataclass(frozen=True, slots=True)
 class Eligibility:
-    """Which loans a source may take; an empty set means every one."""
+    """Loans that a source may take; an empty set means all."""
 
-    least_minor: int = 1
-    most_minor: int = MAX_AMOUNT_MINOR
+    min_amount_minor: int = 1
+    max_amount_minor: int = MAX_AMOUNT_MINOR
     borrower_minor: int = NO_LIMIT
-    """The most one borrower may have from the source over the period."""
+    """Maximum that one borrower may have from the source over the period."""
     months: frozenset[int] = frozenset()
     products: frozenset[Product] = frozenset()
     regions: frozenset[int] = frozenset()
@@ -96,7 +97,7 @@ class Eligibility:
 
 @dataclass(frozen=True, slots=True)
 class Guarantee:
-    """Who covers a default, when, and what that costs."""
+    """The guarantor of defaults, its trigger and its cost."""
 
     guarantor: int = 0
     """A third party, or 0: the platform's own guarantee company, where the model has one."""
@@ -109,14 +110,14 @@ class Guarantee:
 
 @dataclass(frozen=True, slots=True)
 class MinimumTake:
-    """Take or pay: what must be lent over the period, and the fee on what was not."""
+    """Take or pay: the amount to lend over the period, and the fee on a shortfall."""
 
     amount_minor: int
     shortfall_fee_ppm: int = 10_000
 
 
 class Distribution(StrEnum):
-    """How often investors are paid their interest."""
+    """Frequency of interest payments to investors."""
 
     MONTHLY = "monthly"
     QUARTERLY = "quarterly"
@@ -133,7 +134,7 @@ class Structure:
     buy_out_days: int = 60
     distribution: Distribution = Distribution.MONTHLY
     residual_ppm: int = PPM
-    """The platform's part of what is left after the investors."""
+    """The platform's part of the residual after the investors."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,11 +151,11 @@ class Mandate:
     approved_by: tuple[str, ...] = ()
     model: FundingModel
     coupon_ppm: int = 0
-    """The annual cost of the money: what the institution or the trust's investors earn."""
+    """Annual cost of the money: the yield of the institution or the trust's investors."""
     fee_ppm: int = 0
-    """What the source pays the platform, once, of the volume."""
+    """Fee that the source pays the platform, once, of the volume."""
     approval_ppm: int = PPM
-    """How often the source is expected to say yes."""
+    """Expected approval rate."""
     priority: int = 1
     """Only the rule "priority and remaining capacity" reads it; 1 comes first."""
     microcredit: bool = False
@@ -166,22 +167,22 @@ class Mandate:
     guarantee: Guarantee = Guarantee()
     eligibility: Eligibility = Eligibility()
     budgets: Budgets = Budgets()
-    mix: tuple[MixLimit, ...] = ()
+    concentration_limits: tuple[ConcentrationLimit, ...] = ()
     minimum_take: MinimumTake | None = None
     structure: Structure | None = None
 
-    def takes_minor(self, amount_minor: int) -> int:
-        """What the source itself lends of a loan; the platform's own part is rounded down."""
+    def source_part_minor(self, amount_minor: int) -> int:
+        """Part of a loan that the source itself lends; the platform's own part is rounded down."""
         return amount_minor - amount_minor * self.co_share_ppm // PPM
 
 
 @dataclass(frozen=True, slots=True)
 class ModelShare:
-    """The target mix: a model's least and most share of everything placed."""
+    """Minimum and maximum share of a funding model in everything placed."""
 
     model: FundingModel
-    least_ppm: int = 0
-    most_ppm: int = PPM
+    min_ppm: int = 0
+    max_ppm: int = PPM
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,12 +199,12 @@ class Platform:
     )  # fmt: skip
     """A year, of the balance, by grade."""
     guarantee_minor: int = NO_LIMIT
-    """New guarantees the guarantee company's leverage leaves room for."""
+    """Headroom for new guarantees under the leverage limit of the guarantee company."""
     microcredit_minor: int = NO_LIMIT
-    """New loans the microcredit company's leverage leaves room for."""
+    """Headroom for new loans under the leverage limit of the microcredit company."""
     liquidity_minor: int = NO_LIMIT
     """The platform's own money for its parts in co-funded loans."""
-    mix: tuple[ModelShare, ...] = ()
+    model_shares: tuple[ModelShare, ...] = ()
 
     @property
     def losses(self) -> dict[int, int]:
@@ -221,6 +222,11 @@ class Event:
     value: int = 0
     """The new budget in minor units, or the new approval rate in parts per million."""
 
+    @property
+    def moment(self) -> int:
+        """Microseconds since 1970 in UTC, as requests have them."""
+        return int(self.at.timestamp()) * MICROSECONDS
+
 
 @dataclass(frozen=True, slots=True)
 class Names:
@@ -231,18 +237,17 @@ class Names:
     lowest: int = 0
     highest: int = 32_767
 
-    def knows(self, number: int) -> bool:
-        """Whether the file knows this number."""
+    def __contains__(self, number: int) -> bool:
         return number in self.numbers.values() if self.numbers else 0 <= number <= self.highest
 
-    def shown(self, number: int) -> str:
-        """The name of a number, or the number."""
+    def label_of(self, number: int) -> str:
+        """The name of a number, or the number itself."""
         return next((name for name, own in self.numbers.items() if own == number), str(number))
 
 
 @dataclass(frozen=True, slots=True)
 class Mandates:
-    """Everything one file of mandates says, sound enough to route on."""
+    """The content of a file of mandates, free of contradictions."""
 
     mandates: tuple[Mandate, ...]
     currency: str = "CNY"

@@ -1,4 +1,4 @@
-"""What a loan earns with a source: expected lifetime net cash, from mandate and request alone.
+"""Margin of a loan with a source: expected lifetime net cash, from mandate and request alone.
 
 The margin of a pair is `amount × margin_ppb / 10^9`, rounded down, where
 
@@ -52,11 +52,11 @@ def margin_minor(
     grade: int,
 ) -> int:
     """The margin of one loan with one source."""
-    base, slope = margin_line(mandate, platform, months, platform.losses[grade])
+    base, slope = margin_coefficients(mandate, platform, months, platform.losses[grade])
     return int(amount_minor * (base + slope * rate_ppm // PPM) // PPB)
 
 
-def margin_line(
+def margin_coefficients(
     mandate: Mandate, platform: Platform, months: Any, loss_ppm: Any
 ) -> tuple[Any, Any]:
     """The margin in parts per billion as `base + slope × rate_ppm / 10^6`; takes arrays as well."""
@@ -80,7 +80,7 @@ def margin_tables(
     shape = (len(months), len(losses_ppm), len(mandates))
     base, slope = np.zeros(shape, np.int64), np.zeros(shape, np.int64)
     for column, mandate in enumerate(mandates):
-        line = margin_line(mandate, platform, months[:, None], losses_ppm[None, :])
+        line = margin_coefficients(mandate, platform, months[:, None], losses_ppm[None, :])
         base[:, :, column], slope[:, :, column] = line
     return base, slope
 

@@ -1,4 +1,4 @@
-"""A trust or microcredit source as rows of `group_facts`: what the group states of its funding.
+"""Funding of a trust or microcredit source as rows of `group_facts`.
 
 Money raised when the mandate begins and repaid when it ends, the investors' interest on each
 distribution day (actual/365, cumulative, rounded once), loans bought out, and the platform's part
@@ -6,13 +6,13 @@ of what is left. Kinds are words; the books number them by the same words.
 
 >>> from datetime import date
 >>> from usance.match.mandates.mandate import Mandate, Model, Structure
->>> trust = Mandate(
+>>> replan_weight = Mandate(
 ...     source=7, entity=4, valid_from=date(2024, 1, 1), valid_to=date(2024, 12, 31),
 ...     model=Model.ON_BALANCE_SHEET, coupon_ppm=73_000,
 ...     structure=Structure(capital_minor=1_000_000_00, residual_ppm=900_000),
 ... )  # fmt: skip
 >>> made = structure_facts(
-...     trust, "CNY", until=date(2024, 2, 29), left_over=[(date(2024, 2, 1), 50)]
+...     replan_weight, "CNY", until=date(2024, 2, 29), left_over=[(date(2024, 2, 1), 50)]
 ... )
 >>> [
 ...     (str(each.effective_on), each.kind, each.amount_minor) for each in made
@@ -63,7 +63,7 @@ def structure_facts(
     mandate: Mandate, currency: str, *, until: date, buyer: int = 1, bought_out: Amounts = (),
     left_over: Amounts = (),
 ) -> list[SourceFact]:  # fmt: skip
-    """What is to be stated of a mandate's structure up to a day, in order of day.
+    """Facts of a mandate's structure up to a day, in order of day.
 
     `bought_out` is what the entity `buyer` paid for loans past `buy_out_days`; `left_over` what
     remained after the investors, of which the structure's residual part is distributed.

@@ -1,6 +1,6 @@
-"""Many requests as few rows: those that every mandate treats alike are put together.
+"""Many requests as few rows: those that every mandate treats alike are merged.
 
-Two requests are alike when product, place, grade, channel, tenor, attributes, the hours that
+Two requests are alike when product, region, grade, channel, tenor, attributes, the hours that
 matter and the bounds on amounts are the same and their rates lie in the same percent. The row has
 their mean amount and rate.
 """
@@ -11,21 +11,32 @@ import numpy as np
 
 from usance.base.arrays import I64
 from usance.match.mandates.columns import SourceColumns
-from usance.match.router.rows import Rows
+from usance.match.router.request_rows import RequestRows
 
 RATE_STEP_PPM = 10_000
 
 
-def aggregate(rows: Rows, slot: I64, columns: SourceColumns, most: int) -> tuple[Rows, I64]:
-    """At most so many rows with their slots; if there are more kinds, a fair choice of them."""
-    amounts = np.unique(np.concatenate([columns.least, columns.most + 1]))
+def aggregate(
+    rows: RequestRows, slot: I64, columns: SourceColumns, max_rows: int
+) -> tuple[RequestRows, I64]:
+    """At most so many rows with their slots; if there are more, a systematic sample by volume."""
+    amounts = np.unique(np.concatenate([columns.min_amount, columns.max_amount + 1]))
     hours = np.unique(np.concatenate([columns.opens, columns.cut_off]))
-    key = np.stack([
-        slot, rows.product, rows.region, rows.grade, rows.channel, rows.months, rows.attributes,
-        rows.barred, rows.rate // RATE_STEP_PPM,
-        np.searchsorted(amounts, rows.amount, side="right"),
-        np.searchsorted(hours, rows.second, side="right"),
-    ])  # fmt: skip
+    key = np.stack(
+        [
+            slot,
+            rows.product,
+            rows.region,
+            rows.grade,
+            rows.channel,
+            rows.months,
+            rows.attributes,
+            rows.blacklisted,
+            rows.rate // RATE_STEP_PPM,
+            np.searchsorted(amounts, rows.amount, side="right"),
+            np.searchsorted(hours, rows.second, side="right"),
+        ]
+    )
     code = np.zeros(len(rows.amount), np.int64)
     for part in key:
         _, place = np.unique(part, return_inverse=True)
@@ -40,17 +51,17 @@ def aggregate(rows: Rows, slot: I64, columns: SourceColumns, most: int) -> tuple
         amount=amount.astype(np.int64),
         rate=np.rint(rate).astype(np.int64),
     )
-    return _chosen(merged, np.ascontiguousarray(slot[first]), most)
+    return _systematic_sample(merged, np.ascontiguousarray(slot[first]), max_rows)
 
 
-def _chosen(rows: Rows, slot: I64, most: int) -> tuple[Rows, I64]:
-    """A systematic choice: rows in order, each picked as often as its volume says."""
-    if len(rows.amount) <= most:
+def _systematic_sample(rows: RequestRows, slot: I64, max_rows: int) -> tuple[RequestRows, I64]:
+    """A systematic sample: rows in order, each picked in proportion to its volume."""
+    if len(rows.amount) <= max_rows:
         return rows, slot
     volume = rows.weight * rows.amount
     ends = np.cumsum(volume)
-    marks = (np.arange(most) + 0.5) * ends[-1] / most
+    marks = (np.arange(max_rows) + 0.5) * ends[-1] / max_rows
     picked, times = np.unique(np.searchsorted(ends, marks), return_counts=True)
     kept = rows.take(picked)
-    weight = times * ends[-1] / most / kept.amount
+    weight = times * ends[-1] / max_rows / kept.amount
     return kept._replace(weight=weight), np.ascontiguousarray(slot[picked])

@@ -1,7 +1,7 @@
-"""The demand forecast: how many requests of each segment are expected, over the period or by day.
+"""The demand forecast: expected requests by segment, over the period or by day.
 
 DEMAND.csv has a row for each segment: product, region, grade, channel, months, the mean
-amount_minor and rate_ppm of its requests, and how many `requests` are expected. With a column
+amount_minor and rate_ppm of its requests, and the expected number of `requests`. With a column
 `day` the rows are by day; without it they are for the whole period.
 
 >>> from usance.match.mandates.mandate import Mandates
@@ -14,7 +14,7 @@ amount_minor and rate_ppm of its requests, and how many `requests` are expected.
 ...     rate_ppm=[240000],
 ...     requests=[1000],
 ... )
->>> demand.total_requests, demand.whole().requests.tolist()
+>>> demand.total_requests, demand.over_period().requests.tolist()
 (1000, [1000])
 """
 
@@ -29,11 +29,12 @@ import numpy as np
 from usance.base.arrays import I64
 from usance.base.codes import Product
 from usance.base.dates import from_day
-from usance.match.csv_columns import Column, Day, Whole, read_columns, write_columns
+from usance.match.csv_columns import Column, DateColumn, IntegerColumn, read_columns, write_columns
 from usance.match.errors import DemandError
 from usance.match.mandates.mandate import MAX_AMOUNT_MINOR, Mandates
 from usance.match.router.requests import MAX_RATE_PPM, Requests, from_columns
 
+DEMAND_FILE = "DEMAND.csv"
 SEGMENT = ("product", "region", "grade", "channel", "months", "amount_minor", "rate_ppm")
 NO_DAY = -1
 
@@ -54,11 +55,11 @@ class Demand:
 
     @property
     def by_day(self) -> bool:
-        """Whether the forecast says on which day."""
+        """True if the forecast is by day."""
         return bool(len(self.day)) and bool((self.day != NO_DAY).all())
 
-    def whole(self) -> Demand:
-        """The same demand with the days of each segment put together."""
+    def over_period(self) -> Demand:
+        """The same demand with the days of each segment summed."""
         parts = np.stack([getattr(self.segments, name) for name in SEGMENT])
         segments, group = np.unique(parts, axis=1, return_inverse=True)
         counts = np.bincount(group.ravel(), self.requests, segments.shape[1])
@@ -66,7 +67,7 @@ class Demand:
         return demand_of(requests=counts.astype(np.int64), **columns)
 
     def scaled(self, numerator: int, denominator: int) -> Demand:
-        """The same demand, so much more or less of it, rounded down by segment."""
+        """The same demand times a fraction, rounded down by segment."""
         return replace(self, requests=self.requests * numerator // denominator)
 
 
@@ -87,9 +88,15 @@ def demand_of(**columns: Any) -> Demand:
 
 
 def read_demand(path: Path | str, mandates: Mandates) -> Demand:
-    """The demand of a file, or everything that is wrong with it."""
+    """The demand of a file, or all its problems."""
     found = read_columns(path, _declared(mandates), DemandError)
     return demand_of(**found)
+
+
+def demand_file_of(stream: Path, named: Path | None) -> Path | None:
+    """The forecast that is named, else `DEMAND.csv` in the folder of the stream, else none."""
+    default = stream.parent / DEMAND_FILE
+    return named or (default if default.is_file() else None)
 
 
 def write_demand(path: Path, demand: Demand) -> None:
@@ -111,13 +118,13 @@ def _declared(mandates: Mandates) -> dict[str, Column]:
     grades = {str(grade): grade for grade in mandates.platform.losses}
     regions, channels = mandates.regions.numbers, mandates.channels.numbers
     return {
-        "day": Day(default=NO_DAY),
-        "product": Whole(0, max(products.values()), products, only_named=True),
-        "region": Whole(0, 32_767, regions, only_named=bool(regions)),
-        "grade": Whole(0, 127, grades, only_named=True),
-        "channel": Whole(0, 32_767, channels, default=0, only_named=bool(channels)),
-        "months": Whole(1, 1200),
-        "amount_minor": Whole(1, MAX_AMOUNT_MINOR),
-        "rate_ppm": Whole(0, MAX_RATE_PPM),
-        "requests": Whole(0, 10**9),
+        "day": DateColumn(default=NO_DAY),
+        "product": IntegerColumn(0, max(products.values()), products, only_named=True),
+        "region": IntegerColumn(0, 32_767, regions, only_named=bool(regions)),
+        "grade": IntegerColumn(0, 127, grades, only_named=True),
+        "channel": IntegerColumn(0, 32_767, channels, default=0, only_named=bool(channels)),
+        "months": IntegerColumn(1, 1200),
+        "amount_minor": IntegerColumn(1, MAX_AMOUNT_MINOR),
+        "rate_ppm": IntegerColumn(0, MAX_RATE_PPM),
+        "requests": IntegerColumn(0, 10**9),
     }

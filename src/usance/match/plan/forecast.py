@@ -70,7 +70,7 @@ def forecast(
     coverage_ppm: int = 900_000,
     half_life_days: int = 28,
 ) -> Forecast:
-    """What each segment will ask for on the `horizon` days after its history.
+    """Demand of each segment on the `horizon` days after its history.
 
     `demand` has a row for each segment and a column for each day from `first` (days since
     1970-01-01). A day's weight in the level halves every `half_life_days`.
@@ -129,8 +129,8 @@ def _effect(demand: I64, expected: F64, groups: I64, count: int) -> F64:
     )
     pooled = _ratio(all_own, all_wanted, otherwise=1)
     ratio = np.where(wanted > 0, _ratio(own, wanted), pooled)
-    trust = sizes / (sizes + LEAN_DAYS)
-    mixed = trust * ratio + (1 - trust) * pooled
+    replan_weight = sizes / (sizes + LEAN_DAYS)
+    mixed = replan_weight * ratio + (1 - replan_weight) * pooled
     return mixed if sizes.min() >= 2 else np.ones_like(mixed)
 
 
@@ -169,7 +169,7 @@ def _bounds(errors: F64, coverage_ppm: int) -> tuple[F64, F64, int]:
 
 
 def _width(day: F64, errors: F64, decay: float, past: int, coverage_ppm: int) -> F64:
-    """How far a sum of days may be off: each day's error is its own, the level's they share."""
+    """Half-width of the interval of a sum of days; their daily errors are independent."""
     from statistics import NormalDist
 
     weights = np.cumprod(np.full(past, decay))

@@ -1,7 +1,7 @@
-"""The plan: how much of each segment goes to which source, and the price of every limit.
+"""The plan: the amount of each segment that goes to each source, and the price of every limit.
 
-A plan that cannot be met explains itself: which limits conflict, by how much each would have to
-give way at least, and the nearest plan that can be met.
+A plan that cannot be met names the limits in conflict, the least amount by which each would have
+to give way, and the nearest plan that can be met.
 """
 
 from __future__ import annotations
@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from usance.base.arrays import I64
+from usance.base.arrays import I64, Bools
 from usance.base.dates import to_day
 from usance.base.rates import PPB, PPM
 from usance.match.errors import DemandError
@@ -22,18 +21,17 @@ from usance.match.mandates.file import read_mandates
 from usance.match.mandates.limits import Limit, LimitKind, list_limits
 from usance.match.mandates.mandate import Mandates
 from usance.match.plan.aggregate import aggregate
-from usance.match.plan.certificate import add_limit
 from usance.match.plan.demand import Demand, read_demand
-from usance.match.plan.limit_weights import NO_MAX, LimitWeights, model_weights
-from usance.match.plan.linear import Solved, solve
-from usance.match.plan.prices import Problem
-from usance.match.router.rows import make_rows
+from usance.match.plan.dual_bound import LimitProblem
+from usance.match.plan.limit_weights import MAX_PRICE, LimitWeights, add_limit, model_weights
+from usance.match.plan.linear_program import LinearSolution, margins_of, solve
+from usance.match.router.request_rows import make_request_rows
 
 # A limit counts as broken when it is off by more than this part of its own size: the large
 # solver stops at 1e-4.
 TOLERANCE = 1e-3
-# Rows of a plan that is made again.
-ROWS_AGAIN = 3_000
+# Rows of a plan with a warm start.
+WARM_START_ROWS = 3_000
 
 
 @dataclass(frozen=True)
@@ -51,34 +49,34 @@ class Plan:
 
     mandates: Mandates
     demand: Demand
-    problem: Problem
-    solved: Solved
+    problem: LimitProblem
+    solved: LinearSolution
     limits: tuple[Limit, ...]
-    """The limits that have a price, in the order of the problem, then those of the mix."""
+    """The limits that have a price, in the order of the problem, then concentration limits."""
     prices_ppb: I64
     conflicts: tuple[Conflict, ...]
 
     @property
     def feasible(self) -> bool:
-        """Whether every limit could be met as it is written."""
+        """True if every limit can be met as it is written."""
         return not self.conflicts
 
     def price_ppb(self, number: int) -> int:
-        """The price of a limit by its number: what one more unit of it would earn."""
+        """The price of a limit by its number: the margin that one more unit of it would earn."""
         for limit, price in zip(self.limits, self.prices_ppb, strict=True):
             if limit.number == number:
                 return int(price)
         return 0
 
     def by_source(self) -> list[dict[str, Any]]:
-        """What each source is to take."""
+        """The amount that each source is to take."""
         columns = len(self.mandates.mandates)
         placed = np.bincount(self.solved.column, self.solved.placed, columns)
         rows = []
         for mandate, amount in zip(self.mandates.mandates, placed, strict=True):
             budget = mandate.budgets.total_minor
             whole = int(np.rint(amount))
-            used = None if budget <= 0 else mandate.takes_minor(whole) * PPM // budget
+            used = None if budget <= 0 else mandate.source_part_minor(whole) * PPM // budget
             rows.append(
                 {
                     "source": mandate.source, "version": mandate.version,
@@ -97,7 +95,7 @@ class Plan:
             "segments": len(offered),
             "demand_minor": int(offered.sum()),
             "placed_minor": int(np.rint(self.solved.placed.sum())),
-            "margin_minor": int(np.rint(self.worth)),
+            "margin_minor": int(np.rint(self.expected_margin)),
             "sources": self.by_source(),
             "limits": [
                 {"limit": limit.number, "what": limit.text, "price_ppb": int(price)}
@@ -111,10 +109,8 @@ class Plan:
         }  # fmt: skip
 
     @property
-    def worth(self) -> float:
+    def expected_margin(self) -> float:
         """Expected margin of what is placed, minor units."""
-        from usance.match.plan.linear import margins_of
-
         margin = margins_of(
             self.problem.rows, self.problem.columns, self.solved.row, self.solved.column
         )
@@ -124,24 +120,25 @@ class Plan:
 def plan_files(demand_file: Path, mandates_file: Path) -> Plan:
     """The plan for a demand file and a file of mandates."""
     mandates = read_mandates(mandates_file)
-    return plan(read_demand(demand_file, mandates), mandates)
+    return make_plan(read_demand(demand_file, mandates), mandates)
 
 
-def plan(demand: Demand, mandates: Mandates, near: Plan | None = None) -> Plan:
+def make_plan(demand: Demand, mandates: Mandates, warm_start: Plan | None = None) -> Plan:
     """The best plan, or the nearest one that can be met.
 
-    `near` is one made before: then only candidates near its prices are looked at, and segments
-    that mandates treat alike are put together where there are many.
+    With an earlier plan as warm start only candidates near its prices are looked at, and segments
+    that mandates treat alike are merged where there are many.
     """
     columns = source_columns(mandates)
     problem, limits = plan_problem(demand, mandates, columns)
     start = None
-    if near is not None:
-        start = near.solved.prices, near.solved.mix_prices
-        few, slot = aggregate(problem.rows, problem.slot, columns, ROWS_AGAIN)
-        if len(problem.rows.amount) > ROWS_AGAIN:
+    if warm_start is not None:
+        solved = warm_start.solved
+        start = solved.prices, solved.concentration_prices
+        few, slot = aggregate(problem.rows, problem.slot, columns, WARM_START_ROWS)
+        if len(problem.rows.amount) > WARM_START_ROWS:
             problem = replace(problem, rows=few, slot=slot)
-    firm = replace(problem, most_price=np.full(len(problem.bound), NO_MAX))
+    firm = replace(problem, max_price=np.full(len(problem.bound), MAX_PRICE))
     solved = solve(firm, start)
     conflicts: tuple[Conflict, ...] = ()
     if _broken(problem, solved).any():
@@ -150,28 +147,28 @@ def plan(demand: Demand, mandates: Mandates, near: Plan | None = None) -> Plan:
         problem = replace(
             problem,
             bound=problem.bound + relaxed.broken,
-            mix_bound=problem.mix_bound + relaxed.mix_broken,
+            concentration_bound=problem.concentration_bound + relaxed.concentration_broken,
         )
-        solved = solve(replace(problem, most_price=firm.most_price), start)
-    prices = np.rint(np.concatenate([solved.prices, solved.mix_prices])).astype(np.int64)
+        solved = solve(replace(problem, max_price=firm.max_price), start)
+    prices = np.rint(np.concatenate([solved.prices, solved.concentration_prices])).astype(np.int64)
     return Plan(mandates, demand, problem, solved, limits, prices, conflicts)
 
 
 def plan_problem(
     demand: Demand, mandates: Mandates, columns: SourceColumns
-) -> tuple[Problem, tuple[Limit, ...]]:
+) -> tuple[LimitProblem, tuple[Limit, ...]]:
     """Demand over the whole period against every limit; daily budgets count for all its days."""
-    whole = demand.whole()
+    whole = demand.over_period()
     if not whole.total_requests:
         raise DemandError("no requests are expected", fix="Give rows with requests above zero")
-    rows = make_rows(whole.segments, columns, mandates.time_zone)
+    rows = make_request_rows(whole.segments, columns, mandates.time_zone)
     noon = np.full(len(rows.amount), 12 * 3600, np.int64)
     rows = rows._replace(weight=whole.requests.astype(np.float64), second=noon)
     days = period_days(demand, mandates)
     limits = list_limits(mandates)
     weights = LimitWeights(columns, 1)
     for limit in limits:
-        add_limit(weights, limit, mandates, days, None, 0.0)
+        add_limit(weights, limit, mandates, days, 0.0, by_day=False)
         if limit.kind is LimitKind.MODEL_MIN:
             weights.of_all(limit.number, -model_weights(columns, limit.member, limit.bound), 0.0)
     rows_in_force = [
@@ -179,15 +176,15 @@ def plan_problem(
         for column, each in enumerate(mandates.mandates)
         if to_day(each.valid_from) <= days[-1] and to_day(each.valid_to) >= days[0]
     ]
-    problem = Problem(
+    problem = LimitProblem(
         columns, rows, np.zeros(len(rows.amount), np.int64),
         bit_set(rows_in_force, len(mandates.mandates))[None, :], columns.approval[None, :].copy(),
-        *weights.arrays(), mix_bound=np.zeros(len(columns.mix_bound)),
+        *weights.arrays(), concentration_bound=np.zeros(len(columns.concentration_bound)),
     )  # fmt: skip
     by_number = {limit.number: limit for limit in limits}
     priced = [by_number[number] for number in weights.number]
-    mix = [limit for limit in limits if limit.kind is LimitKind.MIX]
-    return problem, (*priced, *mix)
+    concentration = [limit for limit in limits if limit.kind is LimitKind.CONCENTRATION]
+    return problem, (*priced, *concentration)
 
 
 def period_days(demand: Demand, mandates: Mandates) -> I64:
@@ -202,11 +199,11 @@ def period_days(demand: Demand, mandates: Mandates) -> I64:
 
 
 def _conflicts(
-    problem: Problem, relaxed: Solved, limits: tuple[Limit, ...]
+    problem: LimitProblem, relaxed: LinearSolution, limits: tuple[Limit, ...]
 ) -> tuple[Conflict, ...]:
     """Limits that had to give way, and those whose price says that they stand in the way."""
-    amounts = np.concatenate([relaxed.broken, relaxed.mix_broken])
-    price = np.concatenate([relaxed.prices, relaxed.mix_prices])
+    amounts = np.concatenate([relaxed.broken, relaxed.concentration_broken])
+    price = np.concatenate([relaxed.prices, relaxed.concentration_prices])
     return tuple(
         Conflict(limit, int(np.ceil(off)) if broken else 0)
         for limit, off, cost, broken in zip(
@@ -216,9 +213,9 @@ def _conflicts(
     )
 
 
-def _broken(problem: Problem, solved: Solved) -> NDArray[np.bool_]:
-    """Which limits an allocation does not meet."""
-    amounts = np.concatenate([solved.broken, solved.mix_broken])
-    size = np.maximum(np.abs(np.concatenate([problem.bound, problem.mix_bound])), 1.0)
-    off: NDArray[np.bool_] = amounts > TOLERANCE * size
+def _broken(problem: LimitProblem, solved: LinearSolution) -> Bools:
+    """The limits that an allocation does not meet."""
+    amounts = np.concatenate([solved.broken, solved.concentration_broken])
+    size = np.maximum(np.abs(np.concatenate([problem.bound, problem.concentration_bound])), 1.0)
+    off: Bools = amounts > TOLERANCE * size
     return off

@@ -1,10 +1,10 @@
-"""What happens to reserved quota, and what follows: plain values that can be stored and compared.
+"""Events and outcomes of quota reservations: plain values that can be stored and compared.
 
-A limit is a name with a ceiling; the day, the month, the total, a share of the mix or a limit of
-the platform are all the same here. A candidate says which limits it uses, and how much of each.
+A limit is a name with a ceiling: a budget of a day, a month or in total, a concentration limit or
+a platform limit are all the same here. A candidate names the limits it uses, and how much of each.
 
 >>> budget = Limit(ceiling_minor=1_000_00, held_minor=300_00, taken_minor=600_00)
->>> budget.room_minor
+>>> budget.headroom_minor
 10000
 """
 
@@ -18,7 +18,7 @@ from usance.base.codes import Code
 
 
 class Result(Code):
-    """What one step came to; the first six are the outcomes of the table `routing`."""
+    """Result of one step; the first six are the outcomes of the table `routing`."""
 
     RESERVED = 0
     APPROVED = 1
@@ -26,7 +26,7 @@ class Result(Code):
     TIMED_OUT = 3
     RELEASED = 4
     NO_SOURCE = 5
-    NO_ROOM = 6
+    NO_HEADROOM = 6
     PART_APPROVED = 7
     REPEATED = 8
     LATE = 9
@@ -45,18 +45,18 @@ class Limit:
 
     @property
     def used_minor(self) -> int:
-        """What counts against the ceiling."""
+        """Amount that counts against the ceiling."""
         return self.held_minor + self.taken_minor - self.freed_minor
 
     @property
-    def room_minor(self) -> int:
-        """What may still be reserved; below zero after a ceiling was lowered under its use."""
+    def headroom_minor(self) -> int:
+        """Amount that may still be reserved; below zero if the ceiling was lowered."""
         return self.ceiling_minor - self.used_minor
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """One way to fund a loan: who must approve (the lead first), what it uses, how long to wait."""
+    """One way to fund a loan: sources to approve it (the lead first), limits used, time to wait."""
 
     sources: tuple[int, ...]
     uses: tuple[tuple[str, int], ...]
@@ -65,7 +65,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class LimitSet:
-    """A limit begins, or its ceiling becomes another; what is used of it stays."""
+    """A limit begins, or its ceiling changes; its use stays."""
 
     at: datetime
     limit: str
@@ -83,7 +83,7 @@ class Freed:
 
 @dataclass(frozen=True, slots=True)
 class Requested:
-    """A drawdown looks for funding among its candidates, the best first; `key` is the caller's."""
+    """A drawdown asks for funding by its candidates, the best first; `key` is the caller's."""
 
     at: datetime
     key: str
@@ -104,7 +104,7 @@ class Answered:
 
 @dataclass(frozen=True, slots=True)
 class Waited:
-    """Time has passed for a request; an attempt whose time is over ends."""
+    """Time has passed for a request; an attempt past its deadline ends."""
 
     at: datetime
     key: str
@@ -119,12 +119,12 @@ class Withdrawn:
 
 
 Event = LimitSet | Freed | Requested | Answered | Waited | Withdrawn
-"""Everything that can happen; a log of these is all there is to keep."""
+"""Any event; a log of them is all that needs to be stored."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """One line of what a step came to: for the caller to act on, and for the record."""
+    """One result of a step, for the caller to act on and for the record."""
 
     result: Result
     key: str = ""
@@ -133,12 +133,12 @@ class Outcome:
     sources: tuple[int, ...] = ()
     limit: str = ""
     until: datetime | None = None
-    why: str = ""
+    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """Where one request stands: whom it asked so far, until when it waits, what was said to it."""
+    """Status of one request: candidates asked so far, deadline of the latest, answers received."""
 
     request: Requested
     status: Result = Result.NO_SOURCE
@@ -148,7 +148,7 @@ class Placement:
     answers: Mapping[tuple[int, int], tuple[bool, tuple[Outcome, ...]]] = field(
         default_factory=dict
     )
-    first: tuple[Outcome, ...] = ()
+    first_outcomes: tuple[Outcome, ...] = ()
 
     @property
     def attempt(self) -> int:
@@ -156,13 +156,13 @@ class Placement:
         return len(self.asked)
 
     def candidate(self, attempt: int) -> Candidate:
-        """Whom an attempt asked."""
+        """Candidate that an attempt asked."""
         return self.request.candidates[self.asked[attempt - 1]]
 
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """Limits by name and placements by key: all of them, or just those that an event is about."""
+    """Limits by name and placements by key: all of them, or those that one event concerns."""
 
     limits: Mapping[str, Limit] = field(default_factory=dict)
     placements: Mapping[str, Placement] = field(default_factory=dict)

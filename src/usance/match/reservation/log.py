@@ -1,10 +1,10 @@
 r"""The log of reservations: one line of JSON for each event, from which everything is rebuilt.
 
 >>> from datetime import UTC, datetime
->>> written = line(Answered(datetime(2024, 6, 3, 9, tzinfo=UTC), "a", 1, 7, approved=True))
+>>> written = log_line(Answered(datetime(2024, 6, 3, 9, tzinfo=UTC), "a", 1, 7, approved=True))
 >>> written
 '{"event":"answered","at":"2024-06-03T09:00:00+00:00","key":"a","attempt":1,"source":7,"approved":true}'
->>> read([written])[0].source
+>>> read_log([written])[0].source
 7
 """
 
@@ -43,13 +43,13 @@ _RESTORE = "Restore the log from a copy; a line is never edited"
 _MICROSECOND = timedelta(microseconds=1)
 
 
-def line(event: Event) -> str:
+def log_line(event: Event) -> str:
     """One event as a line of JSON, without its line break."""
     parts = {"event": _LABELS[type(event)], **asdict(event)}
     return json.dumps(parts, default=_plain, separators=(",", ":"), ensure_ascii=False)
 
 
-def read(lines: Iterable[str], *, where: str = "log") -> list[Event]:
+def read_log(lines: Iterable[str], *, where: str = "log") -> list[Event]:
     """The events of a log, or every line that is none."""
     events: list[Event] = []
     problems: list[UsanceError] = []

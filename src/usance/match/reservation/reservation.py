@@ -1,4 +1,4 @@
-"""Reserve quota, let the institution decide, keep it or give it back and go to the next.
+"""Quota reservations: hold for a candidate, then take, release, or go to the next.
 
 `step` is a pure function of a state and an event. Quota is held for every limit of a candidate at
 once or not at all, before anyone is asked; so whatever order answers come in, late, twice or
@@ -8,15 +8,15 @@ never, no ceiling is oversold.
 >>> from usance.match.reservation.events import Candidate
 >>> nine = datetime(2024, 6, 3, 9, tzinfo=UTC)
 >>> bank = Candidate((7,), (("bank/day", 600_00),), timedelta(seconds=30))
->>> trust = Candidate((8,), (("trust/day", 600_00),), timedelta(seconds=30))
+>>> replan_weight = Candidate((8,), (("trust/day", 600_00),), timedelta(seconds=30))
 >>> state = rebuild([LimitSet(nine, "bank/day", 1_000_00), LimitSet(nine, "trust/day", 1_000_00)])
->>> state, said = step(state, Requested(nine, "a", 16385, (bank, trust)))
->>> [(each.result.label, each.sources) for each in said]
+>>> state, outcomes = step(state, Requested(nine, "a", 16385, (bank, replan_weight)))
+>>> [(each.result.label, each.sources) for each in outcomes]
 [('reserved', (7,))]
->>> state, said = step(state, Answered(nine, "a", attempt=1, source=7, approved=False))
->>> [(each.result.label, each.sources) for each in said]
+>>> state, outcomes = step(state, Answered(nine, "a", attempt=1, source=7, approved=False))
+>>> [(each.result.label, each.sources) for each in outcomes]
 [('declined', (7,)), ('reserved', (8,))]
->>> state.limits["bank/day"].room_minor, state.limits["trust/day"].room_minor
+>>> state.limits["bank/day"].headroom_minor, state.limits["trust/day"].headroom_minor
 (100000, 40000)
 """
 
@@ -45,22 +45,22 @@ from usance.match.reservation.events import (
 
 
 def step(state: State, event: Event) -> tuple[State, tuple[Outcome, ...]]:
-    """The state after one event, and what it came to; the state given stays as it was."""
-    desk = _Desk(state.limits, state.placements)
-    outcomes = tuple(desk.take(event))
-    return State(desk.limits, desk.placements), outcomes
+    """The state after one event, and its outcomes; the state given is not changed."""
+    reservations = _Reservations(state.limits, state.placements)
+    outcomes = tuple(reservations.apply(event))
+    return State(reservations.limits, reservations.placements), outcomes
 
 
 def rebuild(log: Iterable[Event]) -> State:
     """The state after a whole log: `step` from nothing, event by event."""
-    desk = _Desk({}, {})
+    reservations = _Reservations({}, {})
     for event in log:
-        list(desk.take(event))
-    return State(desk.limits, desk.placements)
+        list(reservations.apply(event))
+    return State(reservations.limits, reservations.placements)
 
 
 def overdue(state: State, at: datetime) -> list[Waited]:
-    """The events that end every attempt whose time is over, the longest overdue first."""
+    """Events that end every attempt past its deadline, the longest overdue first."""
     late = [
         (placement.until, key)
         for key, placement in state.placements.items()
@@ -69,107 +69,109 @@ def overdue(state: State, at: datetime) -> list[Waited]:
     return [Waited(at, key) for _, key in sorted(late)]
 
 
-def part(state: State, event: Event) -> State:
-    """The part of a state that an event is about: what a live request loads and locks."""
+def relevant_state(state: State, event: Event) -> State:
+    """The part of a state that an event concerns: what a live request loads and locks."""
     if isinstance(event, LimitSet | Freed):
         names = {event.limit}
         placements: dict[str, Placement] = {}
     else:
-        known = state.placements.get(event.key)
-        placements = {} if known is None else {event.key: known}
-        request = event if isinstance(event, Requested) else known and known.request
+        current = state.placements.get(event.key)
+        placements = {} if current is None else {event.key: current}
+        request = event if isinstance(event, Requested) else current and current.request
         names = {name for each in request.candidates for name, _ in each.uses} if request else set()
     return State({name: state.limits[name] for name in names & state.limits.keys()}, placements)
 
 
 def binding_limit(limits: Mapping[str, Limit], candidate: Candidate) -> str:
-    """The first limit without room for a candidate, or nothing; the check against overselling."""
+    """The first limit without headroom for a candidate: the check against overselling."""
     for name, amount_minor in candidate.uses:
-        if amount_minor > limits[name].room_minor:
+        if amount_minor > limits[name].headroom_minor:
             return name
     return ""
 
 
-class _Desk:
-    """The one place where limits and placements change; it works on its own copies."""
+class _Reservations:
+    """Limits and placements while one event is applied; works on its own copies."""
 
     def __init__(self, limits: Mapping[str, Limit], placements: Mapping[str, Placement]) -> None:
         self.limits = dict(limits)
         self.placements = dict(placements)
 
-    def take(self, event: Event) -> Iterator[Outcome]:
-        """Change what the event changes and say so."""
+    def apply(self, event: Event) -> Iterator[Outcome]:
+        """Apply an event and give its outcomes."""
         if isinstance(event, LimitSet):
             return self._set(event)
         if isinstance(event, Freed):
             return self._free(event)
         placement = self.placements.get(event.key)
         if isinstance(event, Requested):
-            return self._request(event) if placement is None else self._again(event, placement)
+            return self._request(event) if placement is None else self._repeat(event, placement)
         if placement is None:
-            return iter([Outcome(Result.REFUSED, event.key, why="no request has this key")])
+            return iter([Outcome(Result.REFUSED, event.key, reason="no request has this key")])
         if isinstance(event, Answered):
             return self._answer(event, placement)
         if isinstance(event, Waited):
-            return self._wait(event, placement)
+            return self._expire(event, placement)
         if isinstance(event, Withdrawn):
             return self._withdraw(event, placement)
         assert_never(event)
 
     def _set(self, event: LimitSet) -> Iterator[Outcome]:
         if event.ceiling_minor < 0:
-            yield Outcome(Result.REFUSED, limit=event.limit, why="a ceiling is below zero")
+            yield Outcome(Result.REFUSED, limit=event.limit, reason="a ceiling is below zero")
             return
-        known = self.limits.get(event.limit, Limit(0))
-        self.limits[event.limit] = replace(known, ceiling_minor=event.ceiling_minor)
+        current = self.limits.get(event.limit, Limit(0))
+        self.limits[event.limit] = replace(current, ceiling_minor=event.ceiling_minor)
 
     def _free(self, event: Freed) -> Iterator[Outcome]:
-        known = self.limits.get(event.limit)
-        if known is None or event.freed_minor > known.taken_minor:
-            why = "no such limit" if known is None else "more comes back than was lent"
-            yield Outcome(Result.REFUSED, limit=event.limit, why=why)
-        elif event.freed_minor <= known.freed_minor:
+        current = self.limits.get(event.limit)
+        if current is None or event.freed_minor > current.taken_minor:
+            reason = "no such limit" if current is None else "more comes back than was lent"
+            yield Outcome(Result.REFUSED, limit=event.limit, reason=reason)
+        elif event.freed_minor <= current.freed_minor:
             yield Outcome(Result.REPEATED, limit=event.limit)
         else:
-            self.limits[event.limit] = replace(known, freed_minor=event.freed_minor)
+            self.limits[event.limit] = replace(current, freed_minor=event.freed_minor)
 
     def _request(self, event: Requested) -> Iterator[Outcome]:
-        if why := "; ".join(_problems(event, self.limits)):
-            yield Outcome(Result.REFUSED, event.key, event.loan_id, why=why)
+        if reason := "; ".join(_problems(event, self.limits)):
+            yield Outcome(Result.REFUSED, event.key, event.loan_id, reason=reason)
             return
-        said = tuple(self._ask(Placement(event), 0, event.at))
-        self._keep(event.key, first=said)
-        yield from said
+        outcomes = tuple(self._ask(Placement(event), 0, event.at))
+        self._update(event.key, first_outcomes=outcomes)
+        yield from outcomes
 
-    def _again(self, event: Requested, placement: Placement) -> Iterator[Outcome]:
+    def _repeat(self, event: Requested, placement: Placement) -> Iterator[Outcome]:
         if replace(event, at=placement.request.at) == placement.request:
             yield _outcome(placement, Result.REPEATED)
-            yield from placement.first
+            yield from placement.first_outcomes
         else:
-            yield _outcome(placement, Result.REFUSED, why="this key belongs to another request")
+            yield _outcome(placement, Result.REFUSED, reason="this key belongs to another request")
 
     def _answer(self, event: Answered, placement: Placement) -> Iterator[Outcome]:
         slot = (event.attempt, event.source)
         if slot in placement.answers:
-            approved, said = placement.answers[slot]
+            approved, outcomes = placement.answers[slot]
             same = approved == event.approved
-            yield _of_answer(event, placement, Result.REPEATED if same else Result.CONTRADICTED)
-            yield from said if same else ()
+            yield _answer_outcome(
+                event, placement, Result.REPEATED if same else Result.CONTRADICTED
+            )
+            yield from outcomes if same else ()
             return
         made = 1 <= event.attempt <= placement.attempt
         if not made or event.source not in placement.candidate(event.attempt).sources:
-            yield _of_answer(event, placement, Result.REFUSED, why="it was not asked")
+            yield _answer_outcome(event, placement, Result.REFUSED, reason="it was not asked")
             return
-        yield from self._wait(Waited(event.at, event.key), placement)
-        said = tuple(self._decide(event, self.placements[event.key]))
-        known = self.placements[event.key].answers
-        self._keep(event.key, answers={**known, slot: (event.approved, said)})
-        yield from said
+        yield from self._expire(Waited(event.at, event.key), placement)
+        outcomes = tuple(self._decide(event, self.placements[event.key]))
+        current = self.placements[event.key].answers
+        self._update(event.key, answers={**current, slot: (event.approved, outcomes)})
+        yield from outcomes
 
     def _decide(self, event: Answered, placement: Placement) -> Iterator[Outcome]:
         is_open = placement.status == Result.RESERVED and placement.attempt == event.attempt
         if not is_open:
-            yield _of_answer(event, placement, Result.LATE)
+            yield _answer_outcome(event, placement, Result.LATE)
         elif not event.approved:
             yield from self._close(placement, Result.DECLINED)
             yield from self._ask(placement, placement.asked[-1] + 1, event.at)
@@ -179,15 +181,15 @@ class _Desk:
     def _approve(self, event: Answered, placement: Placement) -> Iterator[Outcome]:
         candidate = placement.candidate(placement.attempt)
         agreed = placement.approved_by | {event.source}
-        self._keep(event.key, approved_by=agreed)
+        self._update(event.key, approved_by=agreed)
         if agreed != set(candidate.sources):
-            yield _of_answer(event, placement, Result.PART_APPROVED)
+            yield _answer_outcome(event, placement, Result.PART_APPROVED)
             return
         self._move(candidate, held=-1, taken=1)
-        self._keep(event.key, status=Result.APPROVED, until=None)
+        self._update(event.key, status=Result.APPROVED, until=None)
         yield _outcome(placement, Result.APPROVED)
 
-    def _wait(self, event: Waited, placement: Placement) -> Iterator[Outcome]:
+    def _expire(self, event: Waited, placement: Placement) -> Iterator[Outcome]:
         if placement.until is not None and event.at >= placement.until:
             yield from self._close(placement, Result.TIMED_OUT)
             yield from self._ask(placement, placement.asked[-1] + 1, event.at)
@@ -196,27 +198,27 @@ class _Desk:
         if placement.status == Result.RELEASED:
             yield _outcome(placement, Result.REPEATED)
         elif placement.status == Result.NO_SOURCE:
-            yield _outcome(placement, Result.REFUSED, why="it holds nothing")
+            yield _outcome(placement, Result.REFUSED, reason="it holds nothing")
         elif placement.status == Result.APPROVED and self._is_repaid(placement):
-            yield _outcome(placement, Result.REFUSED, why="more came back than would stay lent")
+            yield _outcome(placement, Result.REFUSED, reason="more came back than would stay lent")
         else:
             yield from self._close(placement, Result.RELEASED)
-            self._keep(event.key, status=Result.RELEASED)
+            self._update(event.key, status=Result.RELEASED)
 
     def _ask(self, placement: Placement, start: int, at: datetime) -> Iterator[Outcome]:
         """Hold the first candidate from `start` on that fits, or end with no source."""
         key, candidates = placement.request.key, placement.request.candidates
-        known = self.placements.get(key, placement)
+        current = self.placements.get(key, placement)
         for index in range(start, len(candidates)):
             candidate = candidates[index]
             if limit := binding_limit(self.limits, candidate):
                 yield replace(
-                    _outcome(placement, Result.NO_ROOM), sources=candidate.sources, limit=limit
+                    _outcome(placement, Result.NO_HEADROOM), sources=candidate.sources, limit=limit
                 )
                 continue
             self._move(candidate, held=1)
             asked = replace(
-                known,
+                current,
                 status=Result.RESERVED,
                 asked=(*placement.asked, index),
                 until=at + candidate.wait,
@@ -225,53 +227,55 @@ class _Desk:
             self.placements[key] = asked
             yield replace(_outcome(asked, Result.RESERVED), until=asked.until)
             return
-        self.placements[key] = replace(known, status=Result.NO_SOURCE, until=None)
+        self.placements[key] = replace(current, status=Result.NO_SOURCE, until=None)
         yield replace(_outcome(placement, Result.NO_SOURCE), sources=())
 
     def _close(self, placement: Placement, result: Result) -> Iterator[Outcome]:
-        """Give back what the latest attempt holds or has taken."""
+        """Release what the latest attempt holds or has taken."""
         candidate = placement.candidate(placement.attempt)
         if placement.status == Result.APPROVED:
             self._move(candidate, taken=-1)
         else:
             self._move(candidate, held=-1)
-        self._keep(placement.request.key, until=None)
+        self._update(placement.request.key, until=None)
         yield _outcome(placement, result)
 
     def _move(self, candidate: Candidate, held: int = 0, taken: int = 0) -> None:
         for name, amount_minor in candidate.uses:
-            known = self.limits[name]
+            current = self.limits[name]
             self.limits[name] = replace(
-                known,
-                held_minor=known.held_minor + held * amount_minor,
-                taken_minor=known.taken_minor + taken * amount_minor,
+                current,
+                held_minor=current.held_minor + held * amount_minor,
+                taken_minor=current.taken_minor + taken * amount_minor,
             )
 
     def _is_repaid(self, placement: Placement) -> bool:
-        """Whether giving this loan's quota back would leave less lent than has come back."""
+        """True if releasing this loan would leave less lent than has been repaid."""
         uses = placement.candidate(placement.attempt).uses
         return any(
             self.limits[name].taken_minor - amount_minor < self.limits[name].freed_minor
             for name, amount_minor in uses
         )
 
-    def _keep(self, key: str, **changes: object) -> None:
+    def _update(self, key: str, **changes: object) -> None:
         self.placements[key] = replace(self.placements[key], **changes)  # type: ignore[arg-type]
 
 
-def _outcome(placement: Placement, result: Result, why: str = "") -> Outcome:
+def _outcome(placement: Placement, result: Result, reason: str = "") -> Outcome:
     request = placement.request
     sources = placement.candidate(placement.attempt).sources if placement.asked else ()
-    return Outcome(result, request.key, request.loan_id, placement.attempt, sources, why=why)
+    return Outcome(result, request.key, request.loan_id, placement.attempt, sources, reason=reason)
 
 
-def _of_answer(event: Answered, placement: Placement, result: Result, why: str = "") -> Outcome:
+def _answer_outcome(
+    event: Answered, placement: Placement, result: Result, reason: str = ""
+) -> Outcome:
     loan_id = placement.request.loan_id
-    return Outcome(result, event.key, loan_id, event.attempt, (event.source,), why=why)
+    return Outcome(result, event.key, loan_id, event.attempt, (event.source,), reason=reason)
 
 
 def _problems(request: Requested, limits: Mapping[str, Limit]) -> Iterator[str]:
-    """Everything wrong with a request, so that none is half reserved."""
+    """All problems of a request, so that none is half reserved."""
     for number, candidate in enumerate(request.candidates, 1):
         names = [name for name, _ in candidate.uses]
         if not candidate.sources or len(set(candidate.sources)) < len(candidate.sources):

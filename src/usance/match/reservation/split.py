@@ -7,7 +7,7 @@ never drift from their shares however a loan is paid.
 >>> shares = co_fund(1_000_01, {7: 700_000, 8: 300_000})
 >>> shares
 {7: 70001, 8: 30000}
->>> [receipt(before, 1, shares) for before in (0, 1, 2)]
+>>> [split_receipt(before, 1, shares) for before in (0, 1, 2)]
 [{7: 1, 8: 0}, {7: 0, 8: 1}, {7: 1, 8: 0}]
 """
 
@@ -24,10 +24,10 @@ from usance.base.rates import PPM, Rate
 from usance.match.errors import ShareError
 
 
-def shared(total_minor: int, weights: Mapping[int, int]) -> dict[int, int]:
+def split_by_weight(total_minor: int, weights: Mapping[int, int]) -> dict[int, int]:
     """A total by source, in order of source, in proportion to weights of any size.
 
-    >>> shared(100, {3: 1, 1: 1, 2: 1})
+    >>> split_by_weight(100, {3: 1, 1: 1, 2: 1})
     {1: 34, 2: 33, 3: 33}
     """
     sources = sorted(weights)
@@ -49,28 +49,35 @@ def co_fund(
     `funding.co_lender_minimum_share` has the minimum.
     """
     raise_all(list(_problems(portions_ppm, partners, minimum_ppm)), where="shares")
-    parts = shared(principal_minor, portions_ppm)
-    least_minor = -(-principal_minor * minimum_ppm // PPM)
+    parts = split_by_weight(principal_minor, portions_ppm)
+    minimum_minor = -(-principal_minor * minimum_ppm // PPM)
     inside = {source: ppm for source, ppm in portions_ppm.items() if source in partners}
-    if inside and sum(parts[source] for source in inside) < least_minor:
+    if inside and sum(parts[source] for source in inside) < minimum_minor:
         outside = {source: portions_ppm[source] for source in portions_ppm.keys() - inside.keys()}
-        parts |= shared(least_minor, inside) | shared(principal_minor - least_minor, outside)
+        parts |= split_by_weight(minimum_minor, inside) | split_by_weight(
+            principal_minor - minimum_minor, outside
+        )
     return parts
 
 
-def receipt(before_minor: int, amount_minor: int, shares: Mapping[int, int]) -> dict[int, int]:
-    """What each source gets of a receipt, after the receipts before it.
+def split_receipt(
+    before_minor: int, amount_minor: int, shares: Mapping[int, int]
+) -> dict[int, int]:
+    """Part of each source in a receipt, after the receipts before it.
 
     A part is below zero, by one minor unit, only where three or more share a receipt of which
     one's exact part is less than a minor unit: there the largest remainder can move.
 
-    >>> receipt(10, 1, {1: 6, 2: 6, 3: 2})
+    >>> split_receipt(10, 1, {1: 6, 2: 6, 3: 2})
     {1: 1, 2: 1, 3: -1}
     """
     if before_minor < 0 or before_minor + amount_minor < 0:
         fix = "Give what came in so far; a charge-back lowers it, never below zero"
         raise AmountError("receipts fall below zero", where="shares", fix=fix)
-    old, new = shared(before_minor, shares), shared(before_minor + amount_minor, shares)
+    old, new = (
+        split_by_weight(before_minor, shares),
+        split_by_weight(before_minor + amount_minor, shares),
+    )
     return {source: new[source] - old[source] for source in new}
 
 

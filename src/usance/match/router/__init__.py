@@ -1,1 +1,1 @@
-"""The router: each request goes to the source that is worth most after the prices of limits."""
+"""The router: each request to the source with the highest margin after the prices of limits."""

@@ -1,42 +1,57 @@
-"""Where a router stands after its last request, so that the next stream goes on from there.
+"""Checkpoint of a router after its last request, from which the next stream resumes.
 
-`route(..., standing=before)` begins with the budgets used, the prices, what was learned of
+`route(..., checkpoint=before)` begins with the budgets used, the prices, the experience of
 approvals and of demand, and the plan number that an earlier call ended with: two calls, one after
 the other, give what one call over both streams gives. Mandates may change in between: use is kept
-by source and version, a version that is new begins untouched, and prices are made again at once.
+by source and version, a new version begins untouched, and prices are planned again at once.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, fields
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
 
 from usance.base.arrays import I64
-from usance.match.errors import StandingError
-from usance.match.mandates.columns import MEASURES, MODELS
+from usance.base.rates import PPM
+from usance.match.errors import CheckpointError
+from usance.match.mandates.columns import (
+    CHECK_BORROWERS,
+    MEASURES,
+    MODELS,
+    UNLIMITED,
+    thresholds,
+)
+from usance.match.mandates.events import approval_rates, open_columns
 from usance.match.mandates.limits import list_limits
-from usance.match.mandates.mandate import Mandates
+from usance.match.mandates.mandate import EventKind, Mandates
+from usance.match.plan.replan import LimitPrices
+from usance.match.router.rank_kernel import PER_BORROWER, restore_borrowers
 from usance.match.router.releases import Releases, releases_of
+from usance.match.router.route_kernel import LOWEST
+from usance.match.router.state import SCALE_STEPS, or_unlimited, platform_headroom
 
-FORMAT = 1
-# One value for each mandate, and what a mandate has that is new; it has not lent, asked or learned.
+if TYPE_CHECKING:
+    from usance.match.router.router import Router
+
+FORMAT = 2
+# Arrays by mandate, and their values for a new mandate, which has not lent, asked or learned.
 BY_MANDATE = {
     "used_total": 0, "used_month": 0, "used_day": 0, "asked": 0, "approved": 0, "placed": 0,
-    "own_price": 0, "fixed_price": 0, "fixed_limit": 0, "tight": 0, "pace": -1, "step": 0,
-    "spent": 0, "looked_asked": 0, "looked_approved": 0,
+    "budget_price": 0, "other_price": 0, "other_limit": 0, "tightest_budget": 0, "pace": -1,
+    "step": 0, "spent": 0, "counted_asked": 0, "counted_approved": 0,
 }  # fmt: skip
 _RELEASE = ("day", "source", "principal_minor")
 
 
 @dataclass(frozen=True)
-class Standing:
-    """Named arrays: by mandate, by limit on the mix, by borrower, and of the whole router."""
+class RouterCheckpoint:
+    """Named arrays: by mandate, by concentration limit, by borrower, and of the whole router."""
 
     arrays: dict[str, NDArray[Any]]
 
@@ -50,41 +65,41 @@ class Standing:
 
     @property
     def requests(self) -> int:
-        """How many requests were routed so far."""
+        """Number of requests routed so far."""
         return int(self["seen"])
 
     def lent_minor(self) -> dict[tuple[int, int], int]:
-        """By source and version: what it has out of its total budget."""
+        """Amount used of the total budget, by source and version."""
         keys = zip(self["source"].tolist(), self["version"].tolist(), strict=True)
         return dict(zip(keys, self["used_total"].tolist(), strict=True))
 
 
-def write_standing(path: Path, standing: Standing) -> None:
-    """Keep a standing in a file; the same standing gives the same bytes."""
+def write_checkpoint(path: Path, checkpoint: RouterCheckpoint) -> None:
+    """Write a checkpoint to a file; the same checkpoint gives the same bytes."""
     with path.open("wb") as file:
-        np.savez(file, allow_pickle=False, format=np.array(FORMAT), **standing.arrays)
+        np.savez(file, allow_pickle=False, format=np.array(FORMAT), **checkpoint.arrays)
 
 
-def read_standing(path: Path) -> Standing:
-    """A standing that was kept."""
-    fix = "Give a file that write_standing made, or route from the beginning"
+def read_checkpoint(path: Path) -> RouterCheckpoint:
+    """The checkpoint of a file."""
+    fix = "Give a file that write_checkpoint made, or route from the beginning"
     try:
-        with path.open("rb") as kept, np.load(kept, allow_pickle=False) as file:
+        with path.open("rb") as opened, np.load(opened, allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}
     except (OSError, ValueError, EOFError, AttributeError, BadZipFile):
-        raise StandingError("no standing of a router", where=str(path), fix=fix) from None
+        raise CheckpointError("no checkpoint of a router", where=str(path), fix=fix) from None
     if int(arrays.pop("format", np.array(0))) != FORMAT:
-        raise StandingError("a standing of another version", where=str(path), fix=fix)
-    return Standing(arrays)
+        raise CheckpointError("a checkpoint of another version", where=str(path), fix=fix)
+    return RouterCheckpoint(arrays)
 
 
 def identity(mandates: Mandates) -> dict[str, NDArray[Any]]:
-    """Which mandates a standing is about: their keys, their limits on the mix, and all terms."""
+    """The mandates of a checkpoint: their keys, their concentration limits, and all terms."""
     rows = mandates.mandates
-    mix = [
+    limits = [
         (each.source, each.version, MEASURES.index(limit.measure), limit.member, limit.bound_ppm)
         for each in rows
-        for limit in each.mix
+        for limit in each.concentration_limits
     ]
     terms = [limit.text for limit in list_limits(mandates)]
     terms += [
@@ -96,38 +111,41 @@ def identity(mandates: Mandates) -> dict[str, NDArray[Any]]:
         "source": np.array([each.source for each in rows], np.int64),
         "version": np.array([each.version for each in rows], np.int64),
         "model": np.array([int(each.model) for each in rows], np.int64),
-        "mix_key": np.array(mix, np.int64).reshape(len(mix), 5),
+        "concentration_key": np.array(limits, np.int64).reshape(len(limits), 5),
         "terms": np.array(blake2b("\n".join(terms).encode(), digest_size=16).hexdigest()),
     }
 
 
-def fitted(standing: Standing, mandates: Mandates) -> Standing:
-    """The same standing for other mandates: each finds its own again, by source and version."""
+def adapted(checkpoint: RouterCheckpoint, mandates: Mandates) -> RouterCheckpoint:
+    """The same checkpoint for other mandates, matched by source and version."""
     now = identity(mandates)
-    if str(now["terms"]) == str(standing["terms"]):
-        return standing
-    arrays = {name: each for name, each in standing.arrays.items() if not name.startswith("plan_")}
-    arrays["plan_no"] = standing["plan_no"]
-    before = _keys(standing["source"], standing["version"])
+    if str(now["terms"]) == str(checkpoint["terms"]):
+        return checkpoint
+    arrays = {
+        name: each for name, each in checkpoint.arrays.items() if not name.startswith("plan_")
+    }
+    arrays["plan_no"] = checkpoint["plan_no"]
+    before = _keys(checkpoint["source"], checkpoint["version"])
     after = _keys(now["source"], now["version"])
     place = np.array([before.get(key, -1) for key in after], np.int64)
     stated = np.array([each.approval_ppm for each in mandates.mandates], np.int64)
     fresh: dict[str, Any] = {**BY_MANDATE, "rate": stated, "stated": stated}
     for name, new in fresh.items():
-        arrays[name] = np.where(place >= 0, standing[name][place], new)
-    mix = {tuple(key): row for row, key in enumerate(standing["mix_key"].tolist())}
-    rows = np.array([mix.get(tuple(key), -1) for key in now["mix_key"].tolist()], np.int64)
-    for name in ("mix_state", "mix_price"):
-        arrays[name] = _picked(standing[name], rows)
+        arrays[name] = np.where(place >= 0, checkpoint[name][place], new)
+    limits = {tuple(key): row for row, key in enumerate(checkpoint["concentration_key"].tolist())}
+    rows = [limits.get(tuple(key), -1) for key in now["concentration_key"].tolist()]
+    for name in ("concentration_excess", "concentration_price"):
+        values = [checkpoint[name][row] if row >= 0 else 0 for row in rows]
+        arrays[name] = np.array(values, np.int64)
     moved = np.full(len(before), -1, np.int64)
     moved[place[place >= 0]] = np.flatnonzero(place >= 0)
     for column, others in _BY_COLUMN.items():
-        kept = moved[standing[column]] >= 0
-        arrays |= {name: standing[name][..., kept] for name in others}
-        arrays[column] = moved[standing[column]][kept]
-    gone = np.where(moved < 0, standing["placed"], 0)
-    arrays["gone_placed"] = standing["gone_placed"] + by_model(gone, standing["model"])
-    return Standing({**arrays, **now})
+        kept = moved[checkpoint[column]] >= 0
+        arrays |= {name: checkpoint[name][..., kept] for name in others}
+        arrays[column] = moved[checkpoint[column]][kept]
+    closed = np.where(moved < 0, checkpoint["placed"], 0)
+    arrays["closed_placed"] = checkpoint["closed_placed"] + by_model(closed, checkpoint["model"])
+    return RouterCheckpoint({**arrays, **now})
 
 
 def by_model(placed: I64, model: I64) -> I64:
@@ -137,30 +155,137 @@ def by_model(placed: I64, model: I64) -> I64:
     return sums
 
 
-def waiting(standing: Standing, more: Releases) -> Releases:
-    """Releases that no request has met yet, with those that are new."""
+def pending_releases(checkpoint: RouterCheckpoint, more: Releases) -> Releases:
+    """Releases that no request has met yet, and new ones."""
     return releases_of(**{
-        name: np.concatenate([standing[f"waiting_{name}"], getattr(more, name)])
+        name: np.concatenate([checkpoint[f"pending_{name}"], getattr(more, name)])
         for name in _RELEASE
     })  # fmt: skip
 
 
-def still_waiting(releases: Releases, returned: int) -> dict[str, I64]:
+def pending_rows(releases: Releases, applied: int) -> dict[str, I64]:
     """The rows of releases from a position on."""
-    return {f"waiting_{name}": getattr(releases, name)[returned:].copy() for name in _RELEASE}
+    return {f"pending_{name}": getattr(releases, name)[applied:].copy() for name in _RELEASE}
 
 
-# Arrays that name a column, and those that go with them.
+# Arrays that hold columns of mandates, and the arrays of the same length.
 _BY_COLUMN = {
-    "borrowed_from": ("borrower", "borrowed"),
-    "told_source": ("told_grade", "told_outcome", "told_day", "told_times"),
+    "borrower_column": ("borrower", "borrowed"),
+    "answer_source": ("answer_grade", "answer_outcome", "answer_day", "answer_times"),
 }
 
 
 def _keys(source: I64, version: I64) -> dict[tuple[int, int], int]:
     pairs = zip(source.tolist(), version.tolist(), strict=True)
-    return {pair: place for place, pair in enumerate(pairs)}
+    return {pair: position for position, pair in enumerate(pairs)}
 
 
-def _picked(values: I64, rows: I64) -> I64:
-    return np.array([values[row] if row >= 0 else 0 for row in rows], np.int64)
+# Fields of the router's state that are stored as they are.
+_STORED = (
+    "asked", "approved", "placed", "budget_price", "other_price", "other_limit",
+    "tightest_budget", "pace", "step", "spent",
+)  # fmt: skip
+_BUDGETS = ("total", "month", "day")
+
+
+def checkpoint_of(router: Router) -> RouterCheckpoint:
+    """Checkpoint of a router after its last request; the router itself may go on."""
+    state, first, before = router.state, _first_budgets(router), router.result.resumed_from
+    taken = np.flatnonzero(state.limits.borrower_keys)
+    taken = taken[np.argsort(state.limits.borrower_keys[taken])]
+    keys = state.limits.borrower_keys[taken] - 1
+    nothing = np.zeros(0, np.int64)
+    arrays: dict[str, NDArray[Any]] = {
+        **{name: np.array(value) for name, value in asdict(router.progress).items()},
+        **{name: getattr(state, name).copy() for name in _STORED},
+        **{f"used_{name}": first[name] - getattr(state, name) for name in _BUDGETS},
+        **router.approval_tracker.to_arrays(),
+        **router.demand_estimator.to_arrays(router.result.requests, router.rows, router.position),
+        **pending_rows(router.result.releases, router.releases_applied),
+        **identity(router.mandates),
+        "closed_placed": before["closed_placed"] if before else by_model(nothing, nothing),
+        "platform_used": platform_headroom(router.mandates) - state.limits.platform_headroom,
+        "concentration_excess": state.limits.concentration_excess.copy(),
+        "concentration_price": state.limits.concentration_price.copy(),
+        "borrower": keys // PER_BORROWER,
+        "borrower_column": keys % PER_BORROWER,
+        "borrowed": state.limits.borrowed[taken],
+    }
+    if router.prices is not None:
+        arrays |= {
+            f"plan_{each.name}": getattr(router.prices, each.name) for each in fields(LimitPrices)
+        }
+    return RouterCheckpoint(arrays)
+
+
+def resume(router: Router, before: RouterCheckpoint) -> None:
+    """Set a new router to the state at which another ended."""
+    checkpoint = adapted(before, router.mandates)
+    router.result.resumed_from = checkpoint
+    state, progress = router.state, router.progress
+    for each in fields(progress):
+        setattr(progress, each.name, int(checkpoint[each.name]))
+    for name in _STORED:
+        getattr(state, name)[:] = checkpoint[name]
+    router.approval_tracker.restore(checkpoint.arrays)
+    router.demand_estimator.restore(checkpoint.arrays)
+    _restore_events(router)
+    first = _first_budgets(router)
+    for name in _BUDGETS:
+        getattr(state, name)[:] = first[name] - checkpoint[f"used_{name}"]
+    _restore_sums(router, checkpoint)
+    if "plan_budget" in checkpoint.arrays:
+        router.prices = LimitPrices(
+            *(checkpoint[f"plan_{each.name}"] for each in fields(LimitPrices))
+        )
+    if str(before["terms"]) != str(checkpoint["terms"]):
+        router.replan_reason = "mandates changed"
+    if len(state.scale_by_use):
+        some = state.initial_total < UNLIMITED
+        left = np.where(some, state.total, 1) * SCALE_STEPS
+        use = SCALE_STEPS - left // np.where(some, np.maximum(state.initial_total, 1), 1)
+        state.limits.scale[:] = state.scale_by_use[np.clip(use, 0, SCALE_STEPS)]
+    lent_ppm = PPM - router.columns.platform_share_ppm
+    state.limits.price[:] = state.other_price + state.budget_price * lent_ppm // PPM
+    if progress.today >= 0:
+        state.limits.open_set[:] = open_columns(router.mandates, progress.today, router.events)
+        router.release(progress.today)
+    router.set_headroom()
+
+
+def _restore_events(router: Router) -> None:
+    """Apply the events that had happened before."""
+    mandates, columns, state = router.mandates, router.columns, router.state
+    until = router.progress.events_until
+    router.events = sum(event.moment <= until for event in mandates.events)
+    state.threshold[:] = thresholds(approval_rates(mandates, columns, router.events))
+    for event in mandates.events[: router.events]:
+        if event.kind is EventKind.TOTAL_BUDGET:
+            state.initial_total[columns.source == event.source] = event.value
+
+
+def _restore_sums(router: Router, checkpoint: RouterCheckpoint) -> None:
+    """Set platform limits, shares of models, concentration limits and borrowers."""
+    limits, columns = router.state.limits, router.columns
+    limits.platform_headroom[:] = platform_headroom(router.mandates) - checkpoint["platform_used"]
+    placed = checkpoint["closed_placed"] + by_model(checkpoint["placed"], checkpoint["model"])
+    whole = int(placed.sum())
+    limits.model_excess[:] = [
+        max(int(own) * PPM - whole * int(share), LOWEST)
+        for own, share in zip(placed, columns.max_model_share_ppm, strict=True)
+    ]
+    limits.concentration_excess[:] = checkpoint["concentration_excess"]
+    limits.concentration_price[:] = checkpoint["concentration_price"]
+    if columns.flags[CHECK_BORROWERS]:
+        rows = (checkpoint[name] for name in ("borrower", "borrower_column", "borrowed"))
+        restore_borrowers(limits.borrower_keys, limits.borrowed, *rows)
+
+
+def _first_budgets(router: Router) -> dict[str, I64]:
+    """Every budget before anything was lent: in total, of the month, of the day."""
+    rows = [each.budgets for each in router.mandates.mandates]
+    return {
+        "total": router.state.initial_total,
+        "month": or_unlimited([each.month_minor for each in rows]),
+        "day": or_unlimited([each.day_minor for each in rows]),
+    }

@@ -1,8 +1,8 @@
-"""Principal that came back: by day and source, it gives budgets that revolve their room again.
+"""Principal released by repayments, by day and source: headroom again for revolving budgets.
 
 A source revolves while its structure says so (`revolving_until`); then its total budget limits
-what is out, not what was ever lent. Room is there from the beginning of the day named. What came
-back before the first request is part of the budgets already; leave it out.
+the principal outstanding, not all that was ever lent. A release counts from the beginning of its
+day. Releases before the first request are part of the budgets already; leave them out.
 
 >>> releases = releases_of(day=[19_876, 19_876], source=[7, 8], principal_minor=[500_00, 0])
 >>> len(releases.day), releases.until(19_876, 0)
@@ -21,7 +21,7 @@ import numpy as np
 from usance.base.arrays import I64
 from usance.base.dates import from_day, to_day
 from usance.base.errors import UsanceError, raise_all
-from usance.match.csv_columns import Column, Day, Whole, read_columns
+from usance.match.csv_columns import Column, DateColumn, IntegerColumn, read_columns
 from usance.match.errors import ReleaseError
 from usance.match.mandates.mandate import MAX_BUDGET_MINOR, NO_LIMIT, Mandate, Mandates
 
@@ -59,16 +59,16 @@ NO_RELEASES = releases_of(day=[], source=[], principal_minor=[])
 
 
 def revolves(mandate: Mandate, day: int) -> bool:
-    """Whether principal that comes back on a day may be lent again."""
+    """True if principal released on a day may be lent again."""
     until = mandate.structure.revolving_until if mandate.structure else None
     if until is None or mandate.budgets.total_minor == NO_LIMIT:
         return False
     return to_day(mandate.valid_from) <= day <= min(to_day(until), to_day(mandate.valid_to))
 
 
-def room_by_day(releases: Releases, mandates: Mandates, last: int) -> list[dict[int, int]]:
-    """By mandate: the room that each day up to the last gives back."""
-    rooms: list[dict[int, int]] = [{} for _ in mandates.mandates]
+def released_by_day(releases: Releases, mandates: Mandates, last: int) -> list[dict[int, int]]:
+    """By mandate: the principal to lend again, by day up to the last."""
+    amounts: list[dict[int, int]] = [{} for _ in mandates.mandates]
     columns: dict[int, list[int]] = {}
     for column, mandate in enumerate(mandates.mandates):
         columns.setdefault(mandate.source, []).append(column)
@@ -76,27 +76,27 @@ def room_by_day(releases: Releases, mandates: Mandates, last: int) -> list[dict[
     for day, source, principal in zip(*rows, strict=True):
         for column in columns.get(source, []):
             if principal and day <= last and revolves(mandates.mandates[column], day):
-                rooms[column][day] = rooms[column].get(day, 0) + principal
-    return rooms
+                amounts[column][day] = amounts[column].get(day, 0) + principal
+    return amounts
 
 
 def read_releases(path: Path | str, mandates: Mandates) -> Releases:
-    """The releases of a CSV file (day, source, principal_minor), or all that is wrong with it."""
+    """The releases of a CSV file (day, source, principal_minor), or all its problems."""
     known = {str(each.source): each.source for each in mandates.mandates}
     declared: dict[str, Column] = {
-        "day": Day(),
-        "source": Whole(1, 32_767, known, only_named=True),
-        "principal_minor": Whole(0, MAX_BUDGET_MINOR),
+        "day": DateColumn(),
+        "source": IntegerColumn(1, 32_767, known, only_named=True),
+        "principal_minor": IntegerColumn(0, MAX_BUDGET_MINOR),
     }
     return releases_of(**read_columns(path, declared, ReleaseError))
 
 
 def released(releases: Releases, mandates: Mandates, start: int, stop: int) -> I64:
-    """Room that some rows give back, by mandate: to the version in force on each row's day."""
-    room = np.zeros(len(mandates.mandates), np.int64)
+    """Principal to lend again of some rows, by mandate: the version in force on each row's day."""
+    amounts = np.zeros(len(mandates.mandates), np.int64)
     for row in range(start, stop):
         day, source = int(releases.day[row]), int(releases.source[row])
         for column, mandate in enumerate(mandates.mandates):
             if mandate.source == source and revolves(mandate, day):
-                room[column] += releases.principal_minor[row]
-    return room
+                amounts[column] += releases.principal_minor[row]
+    return amounts

@@ -1,4 +1,4 @@
-"""Drawdown requests as columns: read from a stream, checked, and handed to the kernel.
+"""Drawdown requests as columns, read from a stream and checked.
 
 A stream is CSV with the columns of the table `requests`, in order of (requested_at, loan_id), and
 may have a last column `attributes`: names from the mandates' list, joined by `|`.
@@ -24,15 +24,29 @@ import numpy as np
 from usance.base.arrays import I64
 from usance.base.codes import Product
 from usance.base.ids import LIMIT, PER_USER, print_id
-from usance.match.csv_columns import Column, Moment, Whole, places_of, read_columns, write_columns
+from usance.match.csv_columns import (
+    Column,
+    IntegerColumn,
+    MomentColumn,
+    line_numbers,
+    read_columns,
+    write_columns,
+)
 from usance.match.errors import StreamError, StreamOrder
 from usance.match.mandates.mandate import MAX_AMOUNT_MINOR, Mandates
 
 COLUMNS = (
-    "requested_at", "loan_id", "decision_id", "product", "amount_minor", "months", "rate_ppm",
-    "grade", "region", "channel",
-)  # fmt: skip
-MICROSECONDS = 1_000_000
+    "requested_at",
+    "loan_id",
+    "decision_id",
+    "product",
+    "amount_minor",
+    "months",
+    "rate_ppm",
+    "grade",
+    "region",
+    "channel",
+)
 DAY_SECONDS = 86_400
 MAX_RATE_PPM = 1_000_000
 
@@ -65,7 +79,11 @@ class Requests:
 
     def rows(self, start: int, stop: int) -> Requests:
         """The requests from one position to another."""
-        return Requests(*(getattr(self, name)[start:stop] for name in self.__slots__))
+        return self.take(slice(start, stop))
+
+    def take(self, positions: Any) -> Requests:
+        """Some of the requests."""
+        return Requests(*(getattr(self, name)[positions] for name in self.__slots__))
 
 
 def from_columns(**columns: Any) -> Requests:
@@ -84,7 +102,7 @@ def read_requests(path: Path | str, mandates: Mandates) -> Requests:
         raise StreamError(
             "no requests", where=str(path), fix="Give a row for each below the header"
         )
-    check_order(requests, where=lambda row: places_of(path, [row])[0])
+    check_order(requests, where=lambda row: line_numbers(path, [row])[0])
     return requests
 
 
@@ -131,17 +149,17 @@ def _declared(mandates: Mandates) -> dict[str, Column]:
     grades = {str(grade): grade for grade in mandates.platform.losses}
     regions, channels = mandates.regions.numbers, mandates.channels.numbers
     return {
-        "requested_at": Moment(),
-        "loan_id": Whole(1, LIMIT - 1),
-        "decision_id": Whole(0, LIMIT - 1, default=0),
-        "product": Whole(0, max(products.values()), products, only_named=True),
-        "amount_minor": Whole(1, MAX_AMOUNT_MINOR),
-        "months": Whole(1, 1200),
-        "rate_ppm": Whole(0, MAX_RATE_PPM),
-        "grade": Whole(0, 127, grades, only_named=True),
-        "region": Whole(0, 32_767, regions, only_named=bool(regions)),
-        "channel": Whole(0, 32_767, channels, default=0, only_named=bool(channels)),
-        "attributes": Whole(0, 2**62, AttributeSets(mandates.attributes), default=0),
+        "requested_at": MomentColumn(),
+        "loan_id": IntegerColumn(1, LIMIT - 1),
+        "decision_id": IntegerColumn(0, LIMIT - 1, default=0),
+        "product": IntegerColumn(0, max(products.values()), products, only_named=True),
+        "amount_minor": IntegerColumn(1, MAX_AMOUNT_MINOR),
+        "months": IntegerColumn(1, 1200),
+        "rate_ppm": IntegerColumn(0, MAX_RATE_PPM),
+        "grade": IntegerColumn(0, 127, grades, only_named=True),
+        "region": IntegerColumn(0, 32_767, regions, only_named=bool(regions)),
+        "channel": IntegerColumn(0, 32_767, channels, default=0, only_named=bool(channels)),
+        "attributes": IntegerColumn(0, 2**62, AttributeSets(mandates.attributes), default=0),
     }
 
 

@@ -1,8 +1,8 @@
-"""Requests through the router from the first to the last, with the plan made again on the way.
+"""Requests through the router from the first to the last, with plans made again on the way.
 
-`route` runs one policy over a stream. The engine's own policy makes prices from the forecast,
-makes them again on a schedule and after a shock (a source leaves or returns, a budget or an
-approval rate changes, demand jumps), and lets them follow use in between.
+`route` runs one policy over a stream. The engine's own policy plans prices from the forecast,
+plans them again on a schedule and after a shock (a source leaves or returns, a budget or an
+approval rate changes, demand jumps), and lets them follow the use of budgets in between.
 """
 
 from __future__ import annotations
@@ -14,96 +14,115 @@ import numpy as np
 
 from usance.base.arrays import I64
 from usance.base.dates import from_day, to_day, to_month
-from usance.match.mandates.columns import NO_ROOM_LIMIT, SourceColumns, source_columns, thresholds
-from usance.match.mandates.mandate import MAX_BUDGET_MINOR, Event, EventKind, Mandates
-from usance.match.plan.certificate import approvals, open_columns
+from usance.match.mandates.columns import SourceColumns, source_columns, thresholds
+from usance.match.mandates.events import approval_rates, open_columns
+from usance.match.mandates.mandate import MAX_BUDGET_MINOR, EventKind, Mandates
 from usance.match.plan.demand import Demand
-from usance.match.plan.outlook import Outlook
-from usance.match.plan.resolve import Prices, ease_mix, make_prices, set_pace, set_prices
-from usance.match.router.checkpoint import Standing, waiting
-from usance.match.router.experience import Experience
+from usance.match.plan.remaining_demand import DemandEstimator
+from usance.match.plan.replan import (
+    LimitPrices,
+    ease_concentration_prices,
+    make_prices,
+    set_pace,
+    set_prices,
+)
+from usance.match.router.approval import ApprovalTracker
+from usance.match.router.checkpoint import RouterCheckpoint, checkpoint_of, pending_releases, resume
 from usance.match.router.rank_kernel import rank
 from usance.match.router.releases import NO_RELEASES, Releases, released
-from usance.match.router.requests import DAY_SECONDS, MICROSECONDS, Requests
-from usance.match.router.resumption import go_on, standing_of
-from usance.match.router.route_kernel import Answers, Live, follow_use, route_run, set_rooms
-from usance.match.router.rows import Rows, make_rows
-from usance.match.router.state import MIRROR, Policy, start_live
+from usance.match.router.request_rows import RequestRows, make_request_rows
+from usance.match.router.requests import DAY_SECONDS, Requests
+from usance.match.router.route_kernel import (
+    Decisions,
+    RoutingInputs,
+    no_decisions,
+    route_batch,
+    set_all_headroom,
+    update_prices,
+)
+from usance.match.router.state import (
+    MIRROR,
+    Policy,
+    RouterState,
+    make_ranking,
+    or_unlimited,
+    start_state,
+)
 
 HOUR = 3600
 ATTEMPTS = 8
 # Requests after which a plan is made from experience for the first time.
-FIRST_LOOK = 50
+FIRST_REPLAN_REQUESTS = 50
 # Without a forecast prices go this part of a step, and a young stream is not planned each day:
 # prices that lag spend earlier. That costs little if the days to come are like those seen, and
 # saves much if they are not.
-BLIND = 0.3
+NO_FORECAST_STEP = 0.3
 SCHEDULE, EXPERIENCE = "schedule", "experience"
-CALM = (SCHEDULE, EXPERIENCE)
+ROUTINE = (SCHEDULE, EXPERIENCE)
 
 
 @dataclass(frozen=True)
-class PlanMade:
-    """One moment at which prices were made again, and why."""
+class PlanRecord:
+    """One plan made on the way, with its reason."""
 
     number: int
     request: int
     reason: str
     segments: int
-    """Kinds of demand it was made from."""
+    """Rows of demand it was made from."""
 
 
 @dataclass
-class Routed:
-    """What became of each request, and where every limit stands."""
+class RoutingResult:
+    """Decisions on every request, and the state of every limit after the last."""
 
     policy: Policy
     requests: Requests
-    rows: Rows
+    rows: RequestRows
     columns: SourceColumns
-    answers: Answers
-    live: Live
-    plans: list[PlanMade] = field(default_factory=list)
-    plan_of: I64 = field(default_factory=lambda: np.zeros(0, np.int64))
+    decisions: Decisions
+    state: RouterState
+    plans: list[PlanRecord] = field(default_factory=list)
+    plan_number: I64 = field(default_factory=lambda: np.zeros(0, np.int64))
     """The plan in force at each request."""
     releases: Releases = NO_RELEASES
-    before: Standing | None = None
-    """Where everything stood before the first request, if that was not the beginning."""
-    standing: Standing | None = None
-    """Where everything stands after the last one; `route` fills it in."""
+    resumed_from: RouterCheckpoint | None = None
+    """The state before the first request, if another stream came before."""
+    checkpoint: RouterCheckpoint | None = None
+    """The state after the last request, to resume from; filled in by `route`."""
 
     @property
     def column(self) -> I64:
         """The column that took each request, -1 if none did."""
-        made = self.answers.outcome
-        last = np.maximum(np.abs(made), 1) - 1
-        asked = self.answers.asked[np.arange(len(made)), last].astype(np.int64)
-        return np.where(made > 0, asked, -1)
+        outcome = self.decisions.outcome
+        last = np.maximum(np.abs(outcome), 1) - 1
+        asked = self.decisions.asked[np.arange(len(outcome)), last].astype(np.int64)
+        return np.where(outcome > 0, asked, -1)
 
     @property
     def margin_minor(self) -> int:
-        """What was earned."""
-        return int(self.answers.margin.sum())
+        """Margin of everything placed."""
+        return int(self.decisions.margin.sum())
 
 
 @dataclass
-class Clockwork:
-    """What a router has done until now, and when; -1 is never."""
+class RouterProgress:
+    """Progress of a router through its stream: plans made and moments reached; -1 is never."""
 
     plan_no: int = 0
     planned_at: int = 0
-    """Seconds on the clocks of the platform."""
-    planned_seen: int = 0
+    """Seconds since 1970 on the clocks of the platform."""
+    seen_at_plan: int = 0
     """Requests seen when the last plan was made."""
     today: int = -1
-    happened: int = -1
+    events_until: int = -1
     """The moment up to which events have taken effect."""
     hour: int = -1
-    since: int = 0
+    since_update: int = 0
     """Requests since prices last followed use."""
 
 
-def period_of(mandates: Mandates, rows: Rows) -> tuple[int, int]:
+def period_of(mandates: Mandates, rows: RequestRows) -> tuple[int, int]:
     """First and last day that budgets are planned over: the file's period, else the stream's."""
     if mandates.period is not None:
         return to_day(mandates.period[0]), to_day(mandates.period[1])
@@ -112,253 +131,234 @@ def period_of(mandates: Mandates, rows: Rows) -> tuple[int, int]:
 
 
 class Router:
-    """One policy over one stream; `run` goes on from where it stands."""
+    """One policy over one stream; `run` routes requests from its current position on."""
 
     def __init__(
         self, requests: Requests, mandates: Mandates, policy: Policy, *,
         demand: Demand | None = None, seed: int = 1, attempts: int = ATTEMPTS,
         clock: Callable[[], int] | None = None, releases: Releases = NO_RELEASES,
-        standing: Standing | None = None,
+        checkpoint: RouterCheckpoint | None = None,
     ) -> None:  # fmt: skip
-        self.mandates, self.policy, self.seed = mandates, policy, seed
+        self.mandates, self.policy = mandates, policy
         self.clock, self.nanoseconds = clock, 0
         self.columns = source_columns(mandates)
-        self.rows = make_rows(requests, self.columns, mandates.time_zone)
-        count, before = len(requests), len(standing["borrowed"]) if standing else 0
-        self.live = start_live(mandates, self.columns, policy, count + before)
-        answers = Answers(
-            np.full((count, attempts), -1, np.int16), np.zeros((count, attempts), np.int64),
-            np.zeros(count, np.int8), np.full(count, -1, np.int16), np.zeros(count, np.int64),
-            np.zeros((count, attempts), np.int16), np.zeros(count, np.int64),
+        self.rows = make_request_rows(requests, self.columns, mandates.time_zone)
+        count, before = len(requests), len(checkpoint["borrowed"]) if checkpoint else 0
+        self.state = start_state(mandates, self.columns, policy, count + before)
+        self.result = RoutingResult(
+            policy, requests, self.rows, self.columns, no_decisions(count, attempts), self.state,
+            plan_number=np.zeros(count, np.int64),
+            releases=pending_releases(checkpoint, releases) if checkpoint else releases,
         )  # fmt: skip
-        self.done = Routed(policy, requests, self.rows, self.columns, answers, self.live)
-        self.done.releases = waiting(standing, releases) if standing else releases
-        self.done.plan_of = np.zeros(count, np.int64)
         first, last = period_of(mandates, self.rows)
-        self.outlook = Outlook(demand, first, last, self.columns, mandates.time_zone)
-        self.experience = Experience(self.columns)
-        self.prices: Prices | None = None
-        self.position, self.events, self.returned = 0, 0, 0
-        self.clockwork, self.changed = Clockwork(), ""
-        self._starts, self._stops = _stretches(self.rows, requests.requested_at, mandates)
+        zone = mandates.time_zone
+        self.demand_estimator = DemandEstimator(demand, first, last, self.columns, zone)
+        self.approval_tracker = ApprovalTracker(self.columns)
+        self.prices: LimitPrices | None = None
+        self.position, self.events, self.releases_applied = 0, 0, 0
+        self.progress, self.replan_reason = RouterProgress(), ""
+        self._starts, self._stops = _batches(self.rows, requests.requested_at, mandates)
         self._prepared = -1
+        self._inputs = RoutingInputs(self.rows, self.columns, policy.rule, seed)
+        self._ranking = make_ranking(attempts)
         # Compiled before the first request comes, so that a clock sees decisions alone.
-        self._work = (
-            np.zeros(attempts, np.int64),
-            np.zeros(attempts, np.int64),
-            np.zeros(3, np.int64),
-        )
-        route_run(
-            0, 0, self.rows, self.columns, policy.rule, seed, self.live, answers, 0, *self._work
-        )
-        if standing is not None:
-            go_on(self, standing)
-            self._prepared = 0 if count and self._in_stretch(standing) else -1
+        route_batch(0, 0, self._inputs, self.state, self.result.decisions, 0, self._ranking)
+        if checkpoint is not None:
+            resume(self, checkpoint)
+            self._prepared = 0 if count and self._continues_batch(checkpoint) else -1
 
-    def _in_stretch(self, standing: Standing) -> bool:
-        """Whether the first request is in the stretch that ended the stream before."""
-        if self.changed or _hour(self.rows, 0) != standing["hour"]:
+    def _continues_batch(self, checkpoint: RouterCheckpoint) -> bool:
+        """True if the first request belongs to the batch that ended the stream before."""
+        if self.replan_reason or _hour(self.rows, 0) != checkpoint["hour"]:
             return False
-        now = int(self.done.requests.requested_at[0])
-        return sum(_micro(event) <= now for event in self.mandates.events) == self.events
+        now = int(self.result.requests.requested_at[0])
+        return sum(event.moment <= now for event in self.mandates.events) == self.events
 
-    def run(self, until: int | None = None) -> Routed:
-        """Route every request that is left, or those up to a position."""
-        end = len(self.done.requests) if until is None else until
+    def run(self, until: int | None = None) -> RoutingResult:
+        """Route all remaining requests, or those up to a position."""
+        end = len(self.result.requests) if until is None else until
         while self.position < end:
-            self.ready(self.position)
-            stretch = np.searchsorted(self._starts, self.position, side="right") - 1
-            stop = min(int(self._stops[stretch]), end)
-            self._stretch(self.position, stop)
+            self.prepare(self.position)
+            batch = np.searchsorted(self._starts, self.position, side="right") - 1
+            stop = min(int(self._stops[batch]), end)
+            self._route(self.position, stop)
             self.position = stop
-        return self.done
+        return self.result
 
     def ranked(self, row: int) -> list[tuple[int, int]]:
-        """Whom the next request would ask in which order: column and worth, parts per billion."""
-        self.ready(row)
-        top, top_net, blocked = self._work
-        live = self.live
+        """Candidates of the next request, best first: column and net margin, parts per billion."""
+        self.prepare(row)
         count = rank(
-            self.rows, row, self.columns, self.policy.rule, live.open_set, live.room,
-            live.platform_room, live.model_state, live.mix_state, live.borrowed_keys,
-            live.borrowed, live.price, live.scale, live.mix_price, top, top_net, blocked,
-        )  # fmt: skip
-        return list(zip(top[:count].tolist(), top_net[:count].tolist(), strict=True))
+            self.rows, row, self.columns, self.policy.rule, self.state.limits, self._ranking
+        )
+        columns, nets = self._ranking.column[:count], self._ranking.net_ppb[:count]
+        return list(zip(columns.tolist(), nets.tolist(), strict=True))
 
-    def ready(self, row: int) -> None:
-        """Let happen, once, what happens before a request that begins a stretch."""
+    def prepare(self, row: int) -> None:
+        """Apply, once, what happens before a request that begins a batch."""
         if row > self._prepared and row in self._starts:
             self._prepared = row
-            self._prepare(row, int(self.done.requests.requested_at[row]))
+            self._begin_batch(row, int(self.result.requests.requested_at[row]))
 
-    def _prepare(self, start: int, now: int) -> None:
-        """What happens between two stretches: a new day, events, a plan, a new pace."""
-        state, opened = self.clockwork, self.live.open_set.copy()
-        if state.since:
-            follow_use(self.columns, self.live, state.since)
-            state.since = 0
-        state.hour = _hour(self.rows, start)
-        if self.rows.day[start] != state.today:
+    def _begin_batch(self, start: int, now: int) -> None:
+        """Apply a new day and events; plan again if there is a reason, else adjust the pace."""
+        progress, opened = self.progress, self.state.limits.open_set.copy()
+        if progress.since_update:
+            update_prices(self.columns, self.state, progress.since_update)
+            progress.since_update = 0
+        progress.hour = _hour(self.rows, start)
+        if self.rows.day[start] != progress.today:
             self._new_day(int(self.rows.day[start]))
-        reason = self._happen(now, state.today) or self.changed
-        if (opened != self.live.open_set).any():
+        reason = self._apply_events(now, progress.today) or self.replan_reason
+        if (opened != self.state.limits.open_set).any():
             reason = reason or "mandates begin or end"
-        reason, self.changed = reason or self._due(start), ""
+        reason, self.replan_reason = reason or self._reason_to_plan(start), ""
         if self.policy.plans and reason:
             self._plan(start, reason)
-        elif self.policy.follows:
-            self._pace(start)
+        elif self.policy.follows_use:
+            self._set_pace(start)
         if self.policy.plans and not reason:
-            ease_mix(self.columns, self.live)
+            ease_concentration_prices(self.columns, self.state)
 
-    def _stretch(self, start: int, stop: int) -> None:
-        begun, state = self.clock() if self.clock else 0, self.clockwork
-        state.since = route_run(
-            start, stop, self.rows, self.columns, self.policy.rule, self.seed, self.live,
-            self.done.answers, state.since, *self._work,
+    def _route(self, start: int, stop: int) -> None:
+        begun, progress = self.clock() if self.clock else 0, self.progress
+        progress.since_update = route_batch(
+            start, stop, self._inputs, self.state, self.result.decisions, progress.since_update,
+            self._ranking,
         )  # fmt: skip
         self.nanoseconds += self.clock() - begun if self.clock else 0
-        self.done.plan_of[start:stop] = state.plan_no
-        self.outlook.see(self.rows, start, stop)
+        self.result.plan_number[start:stop] = progress.plan_no
+        self.demand_estimator.observe(self.rows, start, stop)
 
     def _new_day(self, day: int) -> None:
-        """Daily budgets begin anew, monthly ones with the month; mandates begin and end."""
-        live, mandates, before = self.live, self.mandates, self.clockwork.today
-        self.clockwork.today = day
-        live.day[:] = [_or_endless(each.budgets.day_minor) for each in mandates.mandates]
+        """Reset daily budgets, monthly ones with the month; begin and end mandates."""
+        rows, before = self.mandates.mandates, self.progress.today
+        self.progress.today = day
+        self.state.day[:] = or_unlimited([each.budgets.day_minor for each in rows])
         if before < 0 or to_month(from_day(day)) != to_month(from_day(before)):
-            live.month[:] = [_or_endless(each.budgets.month_minor) for each in mandates.mandates]
-        live.open_set[:] = open_columns(mandates, day, self.events)
+            self.state.month[:] = or_unlimited([each.budgets.month_minor for each in rows])
+        self.state.limits.open_set[:] = open_columns(self.mandates, day, self.events)
         self.release(day)
-        self.set_rooms()
+        self.set_headroom()
 
     def release(self, day: int) -> None:
-        """What came back up to a day gives revolving budgets room again."""
-        releases = self.done.releases
-        until = releases.until(day, self.returned)
-        if until > self.returned:
-            room = released(releases, self.mandates, self.returned, until)
-            more = np.minimum(self.live.total + room, MAX_BUDGET_MINOR)
-            self.live.total[:] = np.where(room > 0, more, self.live.total)
-            self.returned = until
+        """Add principal released up to a day to revolving budgets."""
+        releases, state = self.result.releases, self.state
+        until = releases.until(day, self.releases_applied)
+        if until > self.releases_applied:
+            amount = released(releases, self.mandates, self.releases_applied, until)
+            more = np.minimum(state.total + amount, MAX_BUDGET_MINOR)
+            state.total[:] = np.where(amount > 0, more, state.total)
+            self.releases_applied = until
 
-    def set_rooms(self) -> None:
-        """What fits into all budgets of each column."""
-        set_rooms(self.columns, self.live)
+    def set_headroom(self) -> None:
+        """Set the largest loan that fits into all budgets of each column."""
+        set_all_headroom(self.columns, self.state)
 
-    def _happen(self, now: int, today: int) -> str:
-        """Let what happened until now take effect; say what it was."""
-        reason, live = "", self.live
-        self.clockwork.happened = now
+    def _apply_events(self, now: int, today: int) -> str:
+        """Apply the events up to now; give the last one that is a reason to plan again."""
+        reason, state = "", self.state
+        self.progress.events_until = now
         while self.events < len(self.mandates.events):
             event = self.mandates.events[self.events]
-            if _micro(event) > now:
+            if event.moment > now:
                 break
             self.events += 1
             if event.kind is EventKind.APPROVAL_RATE:
                 # Nobody tells the router: the institution only begins to answer otherwise.
-                rates = approvals(self.mandates, self.columns, self.events)
-                live.threshold[:] = thresholds(rates)
+                rates = approval_rates(self.mandates, self.columns, self.events)
+                state.threshold[:] = thresholds(rates)
                 continue
             reason = f"source {event.source}: {event.kind}"
             if event.kind is EventKind.TOTAL_BUDGET:
-                here = self.columns.source == event.source
-                live.total[here] += event.value - live.first_total[here]
-                live.first_total[here] = event.value
+                own = self.columns.source == event.source
+                state.total[own] += event.value - state.initial_total[own]
+                state.initial_total[own] = event.value
         if reason:
-            live.open_set[:] = open_columns(self.mandates, today, self.events)
-            self.set_rooms()
+            state.limits.open_set[:] = open_columns(self.mandates, today, self.events)
+            self.set_headroom()
         return reason
 
-    def _due(self, start: int) -> str:
-        """Why prices should be made again now: the schedule, a first look, or a shock."""
-        if not self.clockwork.plan_no:
+    def _reason_to_plan(self, start: int) -> str:
+        """The reason to plan now, if any: the start, a shock, new experience, the schedule."""
+        if not self.progress.plan_no:
             return "start"
-        shock = self.experience.shock(self.live)
+        shock = self.approval_tracker.shock(self.state)
         if shock:
             return shock
-        seen, last = self.outlook.seen + start, self.clockwork.planned_seen
-        if max(2 * last, FIRST_LOOK) <= seen < self.policy.learn_until:
+        seen, last = self.demand_estimator.seen + start, self.progress.seen_at_plan
+        if max(2 * last, FIRST_REPLAN_REQUESTS) <= seen < self.policy.learn_until:
             return EXPERIENCE
-        if self.outlook.blind and seen < self.policy.learn_until:
+        if self.demand_estimator.has_no_forecast and seen < self.policy.learn_until:
             return ""
         now = int(self.rows.day[start]) * DAY_SECONDS + int(self.rows.second[start])
-        hours = (now - self.clockwork.planned_at) // HOUR
+        hours = (now - self.progress.planned_at) // HOUR
         return SCHEDULE if hours >= self.policy.every_hours else ""
 
     def _plan(self, start: int, reason: str) -> None:
         day, second = int(self.rows.day[start]), int(self.rows.second[start])
-        ahead = self.outlook.ahead(start, day, second)
-        self.experience.look(self.live, day)
-        sample, segments = self.outlook.sample(self.rows, start, day, second), 0
+        estimator, state = self.demand_estimator, self.state
+        remaining = estimator.remaining(start, day, second)
+        self.approval_tracker.update(state, day)
+        sample, segments = estimator.sample(self.rows, start, day, second), 0
         if len(sample.amount):
             self.prices, segments = make_prices(
-                self.mandates, self.columns, self.live, sample, ahead, self.experience.rate,
+                self.mandates, self.columns, state, sample, remaining, self.approval_tracker.rate,
                 self.prices, self.policy.segments,
             )  # fmt: skip
-            trust = self.policy.trust if reason in CALM else 1.0
-            set_prices(self.live, self.columns, self.prices, trust)
-        set_pace(self.columns, self.live, ahead, self._step())
-        state = self.clockwork
-        state.plan_no += 1
-        state.planned_at, state.planned_seen = day * DAY_SECONDS + second, self.outlook.seen + start
-        self.done.plans.append(PlanMade(state.plan_no, start, reason, segments))
+            weight = self.policy.replan_weight if reason in ROUTINE else 1.0
+            set_prices(state, self.columns, self.prices, weight)
+        set_pace(self.columns, state, remaining, self._step())
+        progress = self.progress
+        progress.plan_no += 1
+        progress.planned_at, progress.seen_at_plan = (
+            day * DAY_SECONDS + second,
+            estimator.seen + start,
+        )
+        self.result.plans.append(PlanRecord(progress.plan_no, start, reason, segments))
 
     def _step(self) -> int:
-        """Prices that no plan has made yet have a long way to go."""
+        """Step of prices: longer before the first plan, shorter without a forecast."""
         if not self.policy.plans:
             return self.policy.step
         if self.prices is None:
             return MIRROR.step
-        return round(self.policy.step * BLIND) if self.outlook.blind else self.policy.step
+        shorter = NO_FORECAST_STEP if self.demand_estimator.has_no_forecast else 1
+        return round(self.policy.step * shorter)
 
-    def _pace(self, start: int) -> None:
+    def _set_pace(self, start: int) -> None:
         day, second = int(self.rows.day[start]), int(self.rows.second[start])
-        ahead = self.outlook.ahead(start, day, second)
-        set_pace(self.columns, self.live, ahead, self._step())
+        remaining = self.demand_estimator.remaining(start, day, second)
+        set_pace(self.columns, self.state, remaining, self._step())
 
 
 def route(
     requests: Requests, mandates: Mandates, policy: Policy, *, demand: Demand | None = None,
     seed: int = 1, attempts: int = ATTEMPTS, releases: Releases = NO_RELEASES,
-    standing: Standing | None = None,
-) -> Routed:  # fmt: skip
-    """Route a stream by one policy, with the principal that comes back on the way.
+    checkpoint: RouterCheckpoint | None = None,
+) -> RoutingResult:  # fmt: skip
+    """Route a stream by one policy, with the principal that is released on the way.
 
-    `standing` is where an earlier call ended, its `Routed.standing`; this one goes on from there.
+    `checkpoint` is that of an earlier result; this call resumes from there.
     """
     router = Router(
         requests, mandates, policy, demand=demand, seed=seed, attempts=attempts,
-        releases=releases, standing=standing,
+        releases=releases, checkpoint=checkpoint,
     )  # fmt: skip
-    routed = router.run()
-    routed.standing = standing_of(router)
-    return routed
+    result = router.run()
+    result.checkpoint = checkpoint_of(router)
+    return result
 
 
-def _hours(rows: Rows) -> I64:
-    hour: I64 = rows.day * 24 + rows.second // HOUR
-    return hour
-
-
-def _hour(rows: Rows, row: int) -> int:
+def _hour(rows: RequestRows, row: int) -> int:
     return int(rows.day[row]) * 24 + int(rows.second[row]) // HOUR
 
 
-def _micro(event: Event) -> int:
-    return int(event.at.timestamp()) * MICROSECONDS
-
-
-def _or_endless(budget_minor: int) -> int:
-    return budget_minor if budget_minor >= 0 else NO_ROOM_LIMIT
-
-
-def _stretches(rows: Rows, moments: I64, mandates: Mandates) -> tuple[I64, I64]:
-    """Runs of requests within one hour and between two events."""
-    count = len(moments)
-    cuts = [np.zeros(1, np.int64), np.flatnonzero(np.diff(_hours(rows))) + 1]
-    changes = [_micro(event) for event in mandates.events]
-    cuts.append(np.searchsorted(moments, np.array(changes, np.int64)))
-    starts = np.unique(np.concatenate(cuts))
-    starts = starts[starts < count]
-    return starts, np.append(starts[1:], count)
+def _batches(rows: RequestRows, moments: I64, mandates: Mandates) -> tuple[I64, I64]:
+    """First and last position of runs of requests within one hour and between two events."""
+    hours = rows.day * 24 + rows.second // HOUR
+    events = np.array([event.moment for event in mandates.events], np.int64)
+    new_hours = np.flatnonzero(np.diff(hours)) + 1
+    starts = np.unique(np.concatenate([[0], new_hours, np.searchsorted(moments, events)]))
+    starts = starts[starts < len(moments)]
+    return starts, np.append(starts[1:], len(moments))

@@ -1,4 +1,4 @@
-"""What was routed as the table `routing`: a row for every attempt, and one for "no source"."""
+"""Decisions as the table `routing`: a row for every attempt, and one for "no source"."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import numpy as np
 from usance.base.arrays import I64
 from usance.base.codes import RoutingOutcome
 from usance.base.rates import PPB, PPM
-from usance.match.router.router import Routed
+from usance.match.router.router import RoutingResult
 
 
-def routing_table(routed: Routed) -> Any:
+def routing_table(result: RoutingResult) -> Any:
     """The table `routing` of a run.
 
     `score_minor` and `runner_up_minor` are approval × (margin − prices). The binding limit of an
@@ -22,24 +22,24 @@ def routing_table(routed: Routed) -> Any:
     """
     from usance.base.columns import make
 
-    answers, requests, columns = routed.answers, routed.requests, routed.columns
-    made = np.abs(answers.outcome).astype(np.int64)
+    decisions, requests, columns = result.decisions, result.requests, result.columns
+    made = np.abs(decisions.outcome).astype(np.int64)
     attempts = np.maximum(made, 1)
     row = np.repeat(np.arange(len(made)), attempts)
     attempt = np.arange(len(row)) - np.repeat(np.cumsum(attempts) - attempts, attempts)
-    column = answers.asked[row, attempt].astype(np.int64)
+    column = decisions.asked[row, attempt].astype(np.int64)
     asked = column >= 0
     last = attempt + 1 == made[row]
     outcome = np.where(
         ~asked, RoutingOutcome.NO_SOURCE,
-        np.where(last & (answers.outcome[row] > 0), RoutingOutcome.APPROVED,
+        np.where(last & (decisions.outcome[row] > 0), RoutingOutcome.APPROVED,
                  RoutingOutcome.DECLINED),
     )  # fmt: skip
     amount = requests.amount_minor[row]
     approval = np.where(asked, columns.approval[column], 0)
-    worth = answers.worth[row, attempt] * approval // PPM
-    runner = answers.runner_up[row].astype(np.int64)
-    second = answers.runner_up_worth[row] * columns.approval[runner] // PPM
+    net_ppb = decisions.net_ppb[row, attempt] * approval // PPM
+    runner = decisions.runner_up[row].astype(np.int64)
+    second = decisions.runner_up_net_ppb[row] * columns.approval[runner] // PPM
     return make(
         "routing",
         loan_id=requests.loan_id[row],
@@ -47,22 +47,22 @@ def routing_table(routed: Routed) -> Any:
         at=requests.requested_at[row],
         source=np.where(asked, columns.source[column], 0),
         outcome=outcome,
-        score_minor=_of_ppb(amount, worth),
+        score_minor=_of_ppb(amount, net_ppb),
         runner_up=np.where(runner >= 0, columns.source[runner], 0),
         runner_up_minor=np.where(runner >= 0, _of_ppb(amount, second), 0),
-        binding_limit=answers.binding[row, attempt],
-        plan_no=routed.plan_of[row],
+        binding_limit=decisions.binding[row, attempt],
+        plan_no=result.plan_number[row],
     )
 
 
-def write_routing(path: Path, routed: Routed) -> None:
+def write_routing(path: Path, result: RoutingResult) -> None:
     """The table in key order as a Parquet file."""
     import pyarrow.parquet as parquet
 
     from usance.base.columns import sort
     from usance.base.tables import table
 
-    rows = sort(routing_table(routed), table("routing"))
+    rows = sort(routing_table(result), table("routing"))
     parquet.write_table(rows, path, compression="zstd")
 
 

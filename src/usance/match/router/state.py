@@ -1,24 +1,102 @@
-"""The policies that are compared, and the state each begins with."""
+"""State of a router, as the named tuples its kernels read, and the policies it may follow."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from usance.base.arrays import F64, I64, U64
 from usance.base.rates import PPM
 from usance.match.mandates.columns import (
+    CHECK_BORROWERS,
     MODELS,
-    NO_ROOM_LIMIT,
+    UNLIMITED,
     SourceColumns,
     bit_set,
     thresholds,
 )
+from usance.match.mandates.limits import PLATFORM_LIMITS
 from usance.match.mandates.mandate import Mandates
-from usance.match.router.rank_kernel import BORROWERS, PRICES, PRIORITY
-from usance.match.router.route_kernel import PHI_STEPS, Live
+
+# Rules to rank candidates by: margin less prices, or the mandate's priority.
+PRICES, PRIORITY = 0, 1
+# Steps of the table that scales margins by the use of a budget.
+SCALE_STEPS = 1000
+
+
+class LimitState(NamedTuple):
+    """Every limit and its price as the next request meets them; by mandate unless said."""
+
+    open_set: U64
+    """Mandates in force."""
+    headroom: I64
+    """The largest loan that still fits into all budgets, minor units."""
+    platform_headroom: I64
+    """By limit of the platform."""
+    model_excess: I64
+    """By model: Σ amount × (1 if of the model − its maximum share), parts per million."""
+    concentration_excess: I64
+    """By concentration limit: Σ amount × weight, above zero when the last loan broke it."""
+    borrower_keys: I64
+    """Hash table of borrower and mandate; `borrowed` has the amounts."""
+    borrowed: I64
+    price: I64
+    """Of all limits but concentration, per unit of loan, parts per billion."""
+    scale: I64
+    """Factor of the margin, parts per million."""
+    concentration_price: I64
+
+
+class RouterState(NamedTuple):
+    """Everything that changes while requests are routed; by mandate unless said."""
+
+    limits: LimitState
+    total: I64
+    """Remaining budgets, minor units: of the whole period, the month, the day."""
+    month: I64
+    day: I64
+    initial_total: I64
+    """The total budget at the beginning, for policies that look at its use."""
+    asked: I64
+    approved: I64
+    placed: I64
+    """Loan amounts placed, minor units."""
+    budget_price: I64
+    """Price of the mandate's own budgets per unit it lends, parts per billion."""
+    other_price: I64
+    """Prices of platform limits less the reward for a minimum take, per unit of loan."""
+    pace: I64
+    """Amount to lend per request from now on, thousandths of a minor unit; -1 no limit."""
+    step: I64
+    """Change of a price per request when use is off by the pace itself."""
+    spent: I64
+    """Amount lent since prices were last updated."""
+    threshold: I64
+    """Bound below which the institution's draw means approval."""
+    scale_by_use: I64
+    """Factor of a margin in parts per million, by use in thousandths; empty if always one."""
+    tightest_budget: I64
+    """Number of the budget that the pace follows, 0 if none does."""
+    other_limit: I64
+    """Number of the limit that is the largest part of the other price."""
+
+
+class Ranking(NamedTuple):
+    """Candidates of one request, best first, as `rank` leaves them."""
+
+    column: I64
+    net_ppb: I64
+    """Margin less prices."""
+    blocked: I64
+    """The best column that only a limit keeps out or -1, its margin, the number of the limit."""
+
+
+def make_ranking(size: int) -> Ranking:
+    """Space for so many candidates."""
+    return Ranking(np.zeros(size, np.int64), np.zeros(size, np.int64), np.zeros(3, np.int64))
 
 
 @dataclass(frozen=True)
@@ -29,93 +107,123 @@ class Policy:
     title: str
     rule: int = PRICES
     plans: bool = False
-    """Makes prices from what is to come, again and again."""
-    follows: bool = False
-    """Lets prices follow use."""
-    by_use: Callable[[NDArray[np.float64]], NDArray[np.float64]] | None = None
-    """What the use of a total budget, from 0 to 1, makes of its margin (or of its priority)."""
+    """Prices are planned from remaining demand, again and again."""
+    follows_use: bool = False
+    """Prices follow the use of budgets between plans."""
+    margin_scale: Callable[[F64], F64] | None = None
+    """Factor of a margin (or priority) by the use of the total budget, from 0 to 1."""
     step: int = 0
     """Parts per billion a price moves per request when use is off by the pace itself, times the
     square root of all requests."""
     every_hours: int = 24
-    trust: float = 0.3
-    """How far prices move to those of a plan made on schedule; after a shock they move all."""
+    """Hours between two plans on schedule."""
+    replan_weight: float = 0.3
+    """Part of the way that prices move to those of a plan on schedule; after a shock they move
+    all of it."""
     learn_until: int = 0
-    """Up to this request prices are made again each time experience has doubled."""
+    """Up to this request prices are planned again each time the requests seen have doubled."""
     segments: int = 3_000
-    """Kinds of demand in a plan made on the way, at most: it takes a fraction of a second."""
+    """Maximum of demand rows in a plan on the way, which then takes a fraction of a second."""
 
 
-def _discount(use: NDArray[np.float64]) -> NDArray[np.float64]:
+def _discount(use: F64) -> F64:
     return 1 - np.exp(use - 1)
 
 
-def _remaining(use: NDArray[np.float64]) -> NDArray[np.float64]:
+def _remaining(use: F64) -> F64:
     return 1 - use
 
 
 ENGINE = Policy(
-    "engine", "this engine", plans=True, follows=True, step=300_000, learn_until=10_000,
+    "engine", "this engine", plans=True, follows_use=True, step=300_000, learn_until=10_000,
 )  # fmt: skip
 GREEDY = Policy("greedy", "greedy by margin")
 CAPACITY = Policy(
-    "priority", "priority and remaining capacity", rule=PRIORITY, by_use=_remaining
-)  # fmt: skip
-PRIMAL_DUAL = Policy("primal_dual", "primal-dual, 1 - 1/e", by_use=_discount)
-MIRROR = Policy("mirror_descent", "mirror descent alone", follows=True, step=1_000_000)
+    "priority", "priority and remaining capacity", rule=PRIORITY, margin_scale=_remaining
+)
+PRIMAL_DUAL = Policy("primal_dual", "primal-dual, 1 - 1/e", margin_scale=_discount)
+MIRROR = Policy("mirror_descent", "mirror descent alone", follows_use=True, step=1_000_000)
 POLICIES = (ENGINE, GREEDY, CAPACITY, PRIMAL_DUAL, MIRROR)
 
 
-def start_live(mandates: Mandates, columns: SourceColumns, policy: Policy, requests: int) -> Live:
-    """Untouched budgets, no prices."""
-    rows, count = mandates.mandates, len(mandates.mandates)
-    totals = [_or_endless(each.budgets.total_minor) for each in rows]
+def start_state(
+    mandates: Mandates, columns: SourceColumns, policy: Policy, requests: int
+) -> RouterState:
+    """The state before the first request: untouched budgets, no prices."""
+    count = len(mandates.mandates)
+    total = or_unlimited([each.budgets.total_minor for each in mandates.mandates])
 
-    def zeros(size: int = count) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-        return np.zeros(size, np.int64)
+    def zeros() -> I64:
+        return np.zeros(count, np.int64)
 
-    steps = np.arange(PHI_STEPS + 1) / PHI_STEPS
-    phi = np.rint(policy.by_use(steps) * PPM).astype(np.int64) if policy.by_use else zeros(0)
-    places = 2
-    while columns.flags[BORROWERS] and places < 4 * requests:
-        places *= 2
-    scale = np.full(count, PPM, np.int64) if not len(phi) else np.full(count, phi[0], np.int64)
-    return Live(
-        open_set=bit_set(range(count), count),
-        total=np.array(totals, np.int64),
-        month=np.full(count, NO_ROOM_LIMIT, np.int64),
-        day=np.full(count, NO_ROOM_LIMIT, np.int64),
-        room=np.full(count, NO_ROOM_LIMIT, np.int64),
-        first_total=np.array(totals, np.int64),
-        platform_room=start_rooms(mandates),
-        model_state=zeros(MODELS),
-        mix_state=zeros(len(columns.mix_bound)),
-        borrowed_keys=zeros(places),
-        borrowed=zeros(places),
+    steps = np.arange(SCALE_STEPS + 1) / SCALE_STEPS
+    scale_by_use = policy.margin_scale(steps) * PPM if policy.margin_scale else np.zeros(0)
+    limits = _start_limits(mandates, columns, requests)
+    if policy.margin_scale:
+        limits.scale[:] = np.rint(scale_by_use[0])
+    return RouterState(
+        limits=limits,
+        total=total,
+        month=np.full(count, UNLIMITED, np.int64),
+        day=np.full(count, UNLIMITED, np.int64),
+        initial_total=total.copy(),
         asked=zeros(),
         approved=zeros(),
         placed=zeros(),
-        own_price=zeros(),
-        fixed_price=zeros(),
-        price=zeros(),
-        scale=scale,
-        mix_price=zeros(len(columns.mix_bound)),
+        budget_price=zeros(),
+        other_price=zeros(),
         pace=np.full(count, -1, np.int64),
         step=zeros(),
         spent=zeros(),
         threshold=thresholds(columns.approval),
-        phi=phi,
-        tight=zeros(),
-        fixed_limit=zeros(),
+        scale_by_use=np.rint(scale_by_use).astype(np.int64),
+        tightest_budget=zeros(),
+        other_limit=zeros(),
     )
 
 
-def start_rooms(mandates: Mandates) -> NDArray[np.int64]:
-    """The platform's rooms before anything was placed."""
-    platform = mandates.platform
-    rooms = (platform.guarantee_minor, platform.microcredit_minor, platform.liquidity_minor)
-    return np.array([_or_endless(each) for each in rooms], np.int64)
+def _start_limits(mandates: Mandates, columns: SourceColumns, requests: int) -> LimitState:
+    count, concentration = len(mandates.mandates), len(columns.concentration_bound)
+    slots = 2
+    while columns.flags[CHECK_BORROWERS] and slots < 4 * requests:
+        slots *= 2
+    return LimitState(
+        open_set=bit_set(range(count), count),
+        headroom=np.full(count, UNLIMITED, np.int64),
+        platform_headroom=platform_headroom(mandates),
+        model_excess=np.zeros(MODELS, np.int64),
+        concentration_excess=np.zeros(concentration, np.int64),
+        borrower_keys=np.zeros(slots, np.int64),
+        borrowed=np.zeros(slots, np.int64),
+        price=np.zeros(count, np.int64),
+        scale=columns.unscaled.copy(),
+        concentration_price=np.zeros(concentration, np.int64),
+    )
 
 
-def _or_endless(budget_minor: int) -> int:
-    return budget_minor if budget_minor >= 0 else NO_ROOM_LIMIT
+def unlimited_state(columns: SourceColumns, concentration_price: I64) -> LimitState:
+    """Limits that keep nothing out, for plans and bounds, where prices stand for them."""
+    count = len(columns.source)
+    return LimitState(
+        open_set=bit_set(range(count), count),
+        headroom=np.full(count, UNLIMITED, np.int64),
+        platform_headroom=np.full(len(PLATFORM_LIMITS), UNLIMITED, np.int64),
+        model_excess=np.zeros(MODELS, np.int64),
+        concentration_excess=np.zeros(len(concentration_price), np.int64),
+        borrower_keys=np.zeros(1, np.int64),
+        borrowed=np.zeros(1, np.int64),
+        price=np.zeros(count, np.int64),
+        scale=columns.unscaled,
+        concentration_price=concentration_price,
+    )
+
+
+def platform_headroom(mandates: Mandates) -> I64:
+    """Limits of the platform before anything was placed."""
+    limits = PLATFORM_LIMITS.values()
+    return or_unlimited([each.bound_minor(mandates.platform) for each in limits])
+
+
+def or_unlimited(bounds_minor: list[int]) -> I64:
+    """Bounds as kernels compare them: a very large one where there is no limit."""
+    return np.array([each if each >= 0 else UNLIMITED for each in bounds_minor], np.int64)

@@ -18,10 +18,10 @@ from usance.base.concurrency import parallel_map
 from usance.base.ids import PER_USER
 from usance.base.tables import table
 from usance.match.router.releases import releases_of
+from usance.match.router.request_rows import local_seconds
 from usance.match.router.requests import DAY_SECONDS, from_columns
 from usance.match.router.router import route
 from usance.match.router.routing import routing_table
-from usance.match.router.rows import local_seconds
 from usance.match.router.state import ENGINE
 from usance.twin.month.loan_month import MONTH_DAYS
 from usance.twin.month.loan_terms import loans_table

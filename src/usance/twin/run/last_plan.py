@@ -17,7 +17,7 @@ from usance.base.dates import parse_month
 from usance.base.errors import UsanceError
 from usance.base.packed import unpack
 from usance.match.plan.demand import demand_of
-from usance.match.plan.planner import plan
+from usance.match.plan.planner import make_plan
 from usance.pages.site.book_view import RUN
 from usance.pages.site.matching import LastPlan, no_plan
 from usance.twin.run.driver import Driver
@@ -54,4 +54,4 @@ def last_plan(book: Book) -> LastPlan:
     revolved = {n: int(before[n].sum()) for n in range(1, setting.sources + 1)}
     mandates = setting.institutions.mandates(month, revolved)
     demand = demand_of(requests=np.ones(count, np.int64), **requests)
-    return LastPlan(month, plan(demand.whole(), mandates))
+    return LastPlan(month, make_plan(demand.over_period(), mandates))

@@ -1,9 +1,9 @@
-"""One request through the reservation desk, with the candidates that the router ranks.
+"""Placement of one request: candidates ranked by the router, quota reserved with each in turn.
 
-The router says whom to ask in which order and what each is worth; the desk holds quota, hears the
-answers and goes on to the next. What comes out are rows of `routing`. Budgets and the platform's
-rooms are limits of the desk, named by their number in `list_limits` and the month or day they are
-for; borrowers, shares and averages are kept by the router's filter.
+The router ranks candidates and scores them; reservations hold quota, take the answers and go on to
+the next. The outcome is rows of `routing`. Budgets and platform limits are reserved, named by
+their number in `list_limits` and their month or day; borrower and concentration limits are kept by
+the router's ranking.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from usance.base.codes import RoutingOutcome
 from usance.base.dates import from_day
 from usance.base.rates import PPB, PPM
 from usance.match.errors import RequestRefused
-from usance.match.mandates.limits import BUDGETS, PLATFORM_ROOMS, Limit, LimitKind, list_limits
+from usance.match.mandates.limits import BUDGETS, PLATFORM_KINDS, Limit, LimitKind, list_limits
+from usance.match.mandates.mandate import MICROSECONDS
 from usance.match.reservation.events import (
     Answered,
     Candidate,
@@ -29,19 +30,18 @@ from usance.match.reservation.events import (
     Waited,
 )
 from usance.match.reservation.reservation import step
-from usance.match.router.requests import MICROSECONDS
 from usance.match.router.router import Router
 
 WAIT = timedelta(seconds=30)
 ENDED = (Result.APPROVED, Result.DECLINED, Result.TIMED_OUT, Result.RELEASED)
 
 Answer = Callable[[int, int], bool | None]
-"""What a source says to an attempt: yes, no, or nothing until its time is over."""
+"""Answer of a source to an attempt: approved, declined, or none before the deadline."""
 
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """A request as the desk takes it, with what the router thinks of each candidate."""
+    """A request to reserve for, with the router's scores of its candidates."""
 
     requested: Requested
     amount_minor: int
@@ -53,10 +53,10 @@ class Offer:
 
 
 def ceilings(router: Router, row: int) -> list[LimitSet]:
-    """Every ceiling that the desk needs on the day of a request; those it has stay as they are."""
+    """Every ceiling to set on the day of a request; setting one again changes nothing."""
     day, mandates = from_day(int(router.rows.day[row])), router.mandates
     at = _moment(router, row)
-    kept = (each for each in list_limits(mandates) if each.kind in (*BUDGETS, *PLATFORM_ROOMS))
+    kept = (each for each in list_limits(mandates) if each.kind in (*BUDGETS, *PLATFORM_KINDS))
     return [LimitSet(at, _name(limit, day), limit.bound) for limit in kept]
 
 
@@ -78,40 +78,40 @@ def offer(router: Router, row: int, *, wait: timedelta = WAIT) -> Offer:
         tuple(scores),
         int(columns.source[second]) if second >= 0 else 0,
         scores[1] if second >= 0 else 0,
-        router.clockwork.plan_no,
+        router.progress.plan_no,
     )
 
 
 def place(state: State, requested: Requested, answer: Answer) -> tuple[State, tuple[Outcome, ...]]:
-    """Ask one candidate after the other until one says yes or none is left."""
-    state, said = step(state, requested)
-    told, at = list(said), requested.at
+    """Ask one candidate after the other until one approves or none is left."""
+    state, new = step(state, requested)
+    outcomes, at = list(new), requested.at
     while (placement := state.placements.get(requested.key)) and placement.until is not None:
         asked = placement.candidate(placement.attempt).sources
         source = next(each for each in asked if each not in placement.approved_by)
         yes = answer(source, placement.attempt)
         if yes is None:
             at = placement.until
-            state, said = step(state, Waited(at, requested.key))
+            state, new = step(state, Waited(at, requested.key))
         else:
             event = Answered(at, requested.key, placement.attempt, source, yes)
-            state, said = step(state, event)
-        told += said
-    return state, tuple(told)
+            state, new = step(state, event)
+        outcomes += new
+    return state, tuple(outcomes)
 
 
-def routing_rows(offered: Offer, told: Sequence[Outcome]) -> Any:
+def routing_rows(offered: Offer, outcomes: Sequence[Outcome]) -> Any:
     """Rows of `routing`: one for each attempt that ended, or one for "no source"."""
     from usance.base.columns import make
 
-    refused = [each for each in told if each.result is Result.REFUSED]
+    refused = [each for each in outcomes if each.result is Result.REFUSED]
     if refused:
         fix = "Set its limits first, and use a key of its own"
-        raise RequestRefused(refused[0].why, where=f"request {refused[0].key}", fix=fix)
-    ended = [each for each in told if each.result in ENDED]
-    without = [each for each in told if each.result is Result.NO_SOURCE and not each.attempt]
+        raise RequestRefused(refused[0].reason, where=f"request {refused[0].key}", fix=fix)
+    ended = [each for each in outcomes if each.result in ENDED]
+    without = [each for each in outcomes if each.result is Result.NO_SOURCE and not each.attempt]
     rows = ended or without
-    full = next((each.limit for each in told if each.result is Result.NO_ROOM), "")
+    full = next((each.limit for each in outcomes if each.result is Result.NO_HEADROOM), "")
     places = {each.sources: n for n, each in enumerate(offered.requested.candidates)}
     at = int(offered.requested.at.timestamp() * MICROSECONDS)
     return make(
@@ -132,7 +132,7 @@ def routing_rows(offered: Offer, told: Sequence[Outcome]) -> Any:
 
 
 def _moment(router: Router, row: int) -> datetime:
-    micro = int(router.done.requests.requested_at[row])
+    micro = int(router.result.requests.requested_at[row])
     return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=micro)
 
 
@@ -145,14 +145,14 @@ def _name(limit: Limit, day: date) -> str:
 
 
 def _uses(router: Router, row: int, column: int) -> tuple[tuple[str, int], ...]:
-    """What a loan with a mandate uses of each limit it has."""
+    """Use of each limit by a loan with a mandate."""
     day, amount = from_day(int(router.rows.day[row])), int(router.rows.amount[row])
-    lent = router.mandates.mandates[column].takes_minor(amount)
+    lent = router.mandates.mandates[column].source_part_minor(amount)
     uses = []
     for limit in list_limits(router.mandates):
         if limit.kind in BUDGETS and limit.column == column:
             uses.append((_name(limit, day), lent))
-        elif limit.kind in PLATFORM_ROOMS:
-            share = int(router.columns.rooms[PLATFORM_ROOMS.index(limit.kind), column])
+        elif limit.kind in PLATFORM_KINDS:
+            share = int(router.columns.platform_use_ppm[PLATFORM_KINDS.index(limit.kind), column])
             uses.append((_name(limit, day), amount * share // PPM))
     return tuple((name, used) for name, used in uses if used)

@@ -12,17 +12,16 @@ from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo
 
 import numpy as np
-from numpy.typing import NDArray
 
-from usance.base.arrays import I64
-from usance.match.mandates.columns import SourceColumns, places
-from usance.match.mandates.mandate import MAX_MONTHS
-from usance.match.router.requests import DAY_SECONDS, MICROSECONDS, Requests
+from usance.base.arrays import F64, I64
+from usance.match.mandates.columns import SourceColumns, code_rows
+from usance.match.mandates.mandate import MAX_MONTHS, MICROSECONDS
+from usance.match.router.requests import DAY_SECONDS, Requests
 
 _HOUR = 3600
 
 
-class Rows(NamedTuple):
+class RequestRows(NamedTuple):
     """One array a column; `weight` says how many requests a row stands for."""
 
     loan_id: I64
@@ -37,35 +36,35 @@ class Rows(NamedTuple):
     attributes: I64
     day: I64
     second: I64
-    barred: I64
-    """The row of `SourceColumns.barred`, -1 for a borrower on no blacklist."""
-    weight: NDArray[np.float64]
+    blacklisted: I64
+    """The row of `SourceColumns.blacklisted`, -1 for a borrower on no blacklist."""
+    weight: F64
 
-    def take(self, keep: Any) -> Rows:
+    def take(self, keep: Any) -> RequestRows:
         """Some of the rows."""
-        return Rows(*(np.ascontiguousarray(column[keep]) for column in self))
+        return RequestRows(*(np.ascontiguousarray(column[keep]) for column in self))
 
 
-def make_rows(requests: Requests, columns: SourceColumns, time_zone: str) -> Rows:
+def make_request_rows(requests: Requests, columns: SourceColumns, time_zone: str) -> RequestRows:
     """The kernel's view of requests."""
     local = local_seconds(requests.requested_at, time_zone)
     users = requests.user_id
-    barred = places(columns.barred_users, users)
-    nobody = len(columns.barred_users)
-    return Rows(
+    blacklisted = code_rows(columns.blacklisted_users, users)
+    nobody = len(columns.blacklisted_users)
+    return RequestRows(
         loan_id=requests.loan_id,
         user=users,
         product=requests.product,
         amount=requests.amount_minor,
         months=np.clip(requests.months, 0, MAX_MONTHS + 1),
         rate=requests.rate_ppm,
-        grade=places(columns.grade_codes, requests.grade),
-        region=places(columns.region_codes, requests.region),
-        channel=places(columns.channel_codes, requests.channel),
+        grade=code_rows(columns.grade_codes, requests.grade),
+        region=code_rows(columns.region_codes, requests.region),
+        channel=code_rows(columns.channel_codes, requests.channel),
         attributes=requests.attributes,
         day=local // DAY_SECONDS,
         second=local % DAY_SECONDS,
-        barred=np.where(barred == nobody, -1, barred),
+        blacklisted=np.where(blacklisted == nobody, -1, blacklisted),
         weight=np.ones(len(requests)),
     )
 

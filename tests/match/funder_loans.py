@@ -29,7 +29,7 @@ from usance.base.money import Money, half_up
 from usance.base.rates import PPM
 from usance.match.reservation.events import Answered, Candidate, Event, LimitSet, Requested
 from usance.match.reservation.reservation import rebuild
-from usance.match.reservation.split import shared, split_columns
+from usance.match.reservation.split import split_by_weight, split_columns
 
 CURRENCIES = {"Kenya": "KES", "Ghana": "GHS"}
 ORIGINATOR = 0
@@ -72,7 +72,7 @@ class FunderReport:
     further: int
     first_on: date
     last_on: date
-    room_left_minor: int
+    headroom_left_minor: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,7 +208,7 @@ def _weights(parts: Sequence[Part]) -> dict[int, int]:
 
 
 def _split_again(parts: Sequence[Part]) -> dict[int, int]:
-    return shared(parts[0].total_minor, _weights(parts))
+    return split_by_weight(parts[0].total_minor, _weights(parts))
 
 
 def _off(parts: Sequence[Part], made: dict[int, int]) -> list[int]:
@@ -217,12 +217,12 @@ def _off(parts: Sequence[Part], made: dict[int, int]) -> list[int]:
 
 def _worst_by_portion(parts: Sequence[Part]) -> int:
     funded = sum(part.funded_minor for part in parts)
-    return max(_off(parts, shared(funded, {part.funder: part.portion for part in parts})))
+    return max(_off(parts, split_by_weight(funded, {part.funder: part.portion for part in parts})))
 
 
 def _worst_repaid(parts: Sequence[Part]) -> int:
     repaid = sum(part.to_be_repaid_minor for part in parts)
-    made = shared(repaid, {part.funder: part.funded_minor for part in parts})
+    made = split_by_weight(repaid, {part.funder: part.funded_minor for part in parts})
     return max(abs(made[part.funder] - part.to_be_repaid_minor) for part in parts)
 
 
@@ -262,9 +262,9 @@ def _reserve(loans: Sequence[Sequence[Part]]) -> tuple[dict[str, int], dict[str,
         log.append(Requested(at, key, parts[0].loan, (asked,)))
         log += [Answered(at, key, 1, source, approved=True) for source in sources]
     state = rebuild(log)
-    standing = Counter(placement.status.label for placement in state.placements.values())
-    rooms = {name: limit.room_minor for name, limit in state.limits.items()}
-    return dict(sorted(standing.items())), rooms
+    checkpoint = Counter(placement.status.label for placement in state.placements.values())
+    rooms = {name: limit.headroom_minor for name, limit in state.limits.items()}
+    return dict(sorted(checkpoint.items())), rooms
 
 
 def _limit(part: Part) -> str:
@@ -295,7 +295,7 @@ def _funders(
             further=len(parts) - exact - within_one,
             first_on=min(part.disbursed_on for part in parts),
             last_on=max(part.disbursed_on for part in parts),
-            room_left_minor=rooms[_limit(parts[0])],
+            headroom_left_minor=rooms[_limit(parts[0])],
         )
 
 

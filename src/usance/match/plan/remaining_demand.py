@@ -1,8 +1,8 @@
-"""What is still to come: how many requests, and what they look like, from forecast and experience.
+"""Remaining demand of a period, by number and by kind, estimated from forecast and experience.
 
-The forecast says how many requests each day brings. What was seen so far corrects its level, and
-the latest requests say what demand looks like now; the fewer were seen, the more the forecast's
-own segments count. Without a forecast every day of the period is expected to be like those seen.
+The forecast gives the requests of each day. Requests seen so far correct its level, and the latest
+ones show the kinds of demand now; the fewer were seen, the more the forecast's own segments count.
+Without a forecast every day of the period is expected to be like those seen.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from usance.base.arrays import F64, I64
 from usance.base.dates import from_day, to_month
 from usance.match.mandates.columns import SourceColumns
 from usance.match.plan.demand import Demand
+from usance.match.router.request_rows import RequestRows, make_request_rows
 from usance.match.router.requests import DAY_SECONDS, Requests
-from usance.match.router.rows import Rows, make_rows
 
 HOURS = 24
-# Prices are made from the latest requests: a whole week, since weekends differ, or so many if that
-# is longer; of more than so many only every second, fourth, eighth … is looked at.
+# Prices are planned from the latest requests: a whole week, since weekends differ, or so many if
+# that is longer; beyond twice as many only every second, fourth, eighth … is used.
 WINDOW, WEEK = 50_000, 7
-# Requests after which what was seen counts as much as the forecast: for what demand looks like,
-# and for how much of it there is.
-FORECAST_WORTH, LEVEL_WORTH = 6_000, 2_000
+# Requests after which experience counts as much as the forecast: for the kinds of demand, and for
+# its level.
+FORECAST_WEIGHT, LEVEL_WEIGHT = 6_000, 2_000
 
 
 @dataclass(frozen=True)
-class Ahead:
+class RemainingDemand:
     """Requests still expected."""
 
     period: float
@@ -40,12 +40,12 @@ class Ahead:
     """By column: to its last day within the period, and within the month."""
     month: F64
     day: float
-    whole: float
+    whole_period: float
     """From the first day of the period to the last."""
 
 
-class Outlook:
-    """The expectation at a moment of the period; `see` moves it on."""
+class DemandEstimator:
+    """Estimate of the remaining demand at a moment of the period; `observe` moves it on."""
 
     def __init__(
         self,
@@ -60,12 +60,12 @@ class Outlook:
         self.seen, self._period_seen = 0, 0
         self._stride = 1
         self._recent = np.zeros((len(Requests.__slots__) + 1, 0), np.int64)
-        self._recent_rows = make_rows(Requests(*self._recent[1:]), columns, zone)
+        self._recent_rows = make_request_rows(Requests(*self._recent[1:]), columns, zone)
         self._ends = np.minimum(columns.last_day, last_day) - first_day
         days = np.arange(first_day, last_day + 1)
         self._months = np.array([to_month(from_day(int(each))) for each in days])
         self._hours = np.ones(HOURS)
-        self._worth = LEVEL_WORTH if demand is not None else 0
+        self._forecast_weight = LEVEL_WEIGHT if demand is not None else 0
         self._by_day = np.ones(len(days))
         self._demand = demand
         if demand is not None:
@@ -77,15 +77,17 @@ class Outlook:
                 )
                 if counts.any():
                     self._by_day = counts.astype(np.float64)
-            self._segments = make_rows(demand.segments, columns, zone)
+            self._segments = make_request_rows(demand.segments, columns, zone)
 
     @property
-    def blind(self) -> bool:
-        """Whether there is no forecast."""
+    def has_no_forecast(self) -> bool:
+        """True without a forecast."""
         return self._demand is None
 
-    def state(self, requests: Requests, rows: Rows, seen: int) -> dict[str, NDArray[Any]]:
-        """What was seen, as named arrays: the latest requests, the rest as counts."""
+    def to_arrays(
+        self, requests: Requests, rows: RequestRows, seen: int
+    ) -> dict[str, NDArray[Any]]:
+        """Experience as named arrays: the latest requests, the rest as counts."""
         before, here = self._latest(rows, seen, int(rows.day[seen - 1]) if seen else self.first_day)
         columns = [getattr(requests, name)[here] for name in Requests.__slots__]
         latest = np.stack([here + self.seen, *columns])
@@ -98,24 +100,28 @@ class Outlook:
             "recent": np.concatenate([self._recent[:, before], latest], axis=1),
         }
 
-    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Go on from what was seen before; the level of demand only within one period."""
-        self._hours, self.seen = state["hours"].copy(), int(state["seen"])
-        self._stride, self._recent = int(state["stride"]), state["recent"]
-        self._recent_rows = make_rows(Requests(*self._recent[1:]), self._columns, self._zone)
-        if state["period"].tolist() == [self.first_day, self.last_day]:
-            self._period_seen = int(state["period_seen"])
+    def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Resume from earlier experience; the level of demand only within one period."""
+        self._hours, self.seen = arrays["hours"].copy(), int(arrays["seen"])
+        self._stride, self._recent = int(arrays["stride"]), arrays["recent"]
+        self._recent_rows = make_request_rows(
+            Requests(*self._recent[1:]), self._columns, self._zone
+        )
+        if arrays["period"].tolist() == [self.first_day, self.last_day]:
+            self._period_seen = int(arrays["period_seen"])
 
-    def see(self, rows: Rows, start: int, stop: int) -> None:
-        """Learn at which hours requests come."""
+    def observe(self, rows: RequestRows, start: int, stop: int) -> None:
+        """Count requests by hour."""
         self._hours += np.bincount(rows.second[start:stop] // 3600, minlength=HOURS)[:HOURS]
 
-    def ahead(self, seen: int, day: int, second: int) -> Ahead:
+    def remaining(self, seen: int, day: int, second: int) -> RemainingDemand:
         """Requests still expected at a moment, after so many were seen."""
         today = min(max(day - self.first_day, 0), len(self._by_day) - 1)
-        left = self._left_of_day(second)
-        gone = float(self._by_day[:today].sum() + (1 - left) * self._by_day[today])
-        level = (self._period_seen + seen + self._worth) / max(gone + self._worth, 1e-9)
+        left = self._part_of_day_left(second)
+        passed = float(self._by_day[:today].sum() + (1 - left) * self._by_day[today])
+        level = (self._period_seen + seen + self._forecast_weight) / max(
+            passed + self._forecast_weight, 1e-9
+        )
         this_day = level * left * float(self._by_day[today])
         until = this_day + level * np.cumsum(np.append(0.0, self._by_day[today + 1 :]))
         month_end = int(np.flatnonzero(self._months == self._months[today])[-1])
@@ -124,65 +130,66 @@ class Outlook:
             np.maximum(until[days], 1.0) for days in (last, np.minimum(last, month_end - today))
         )
         period = max(float(until[-1]), 1.0)
-        whole = max(level * float(self._by_day.sum()), period)
-        return Ahead(period, total, month, max(this_day, 1.0), whole)
+        whole_period = max(level * float(self._by_day.sum()), period)
+        return RemainingDemand(period, total, month, max(this_day, 1.0), whole_period)
 
-    def sample(self, rows: Rows, seen: int, day: int, second: int) -> Rows:
-        """Requests that stand for what is to come; their weights sum to one."""
+    def sample(self, rows: RequestRows, seen: int, day: int, second: int) -> RequestRows:
+        """Requests that represent the remaining demand; their weights sum to one."""
         before, here = self._latest(rows, seen, day)
         while len(before) + len(here) > 2 * WINDOW:
             self._stride *= 2
             before, here = self._latest(rows, seen, day)
-        recent = joined(self._recent_rows.take(before), rows.take(here))
-        count, ever = len(recent.amount), self.seen + seen
-        trust = FORECAST_WORTH / (FORECAST_WORTH + ever) if self._demand is not None else 0.0
-        recent = recent._replace(weight=np.full(count, (1 - trust) / max(count, 1)))
-        if trust < 0.01:
+        recent = concatenated(self._recent_rows.take(before), rows.take(here))
+        count, total_seen = len(recent.amount), self.seen + seen
+        forecast_share = FORECAST_WEIGHT / (FORECAST_WEIGHT + total_seen)
+        if self._demand is None:
+            forecast_share = 0.0
+        recent = recent._replace(weight=np.full(count, (1 - forecast_share) / max(count, 1)))
+        if forecast_share < 0.01:
             return recent
         segments = self._still_expected(day, second)
-        segments = segments._replace(weight=segments.weight * (trust if count else 1.0))
-        return joined(recent, segments)
+        segments = segments._replace(weight=segments.weight * (forecast_share if count else 1.0))
+        return concatenated(recent, segments)
 
-    def _latest(self, rows: Rows, seen: int, day: int) -> tuple[I64, I64]:
+    def _latest(self, rows: RequestRows, seen: int, day: int) -> tuple[I64, I64]:
         """Positions of the latest requests: among those kept from before, and among these."""
         since = int(np.searchsorted(rows.day[:seen], day - WEEK))
         first = min(since, seen - WINDOW)
-        at, its_day = self._recent[0], self._recent_rows.day
-        late = (its_day >= day - WEEK) | (at >= self.seen + first)
+        at, day_of = self._recent[0], self._recent_rows.day
+        is_latest = (day_of >= day - WEEK) | (at >= self.seen + first)
         here = np.arange(max(first, 0), seen)
         return (
-            np.flatnonzero(late & (at % self._stride == 0)),
+            np.flatnonzero(is_latest & (at % self._stride == 0)),
             here[(here + self.seen) % self._stride == 0],
         )
 
-    def _still_expected(self, day: int, second: int) -> Rows:
+    def _still_expected(self, day: int, second: int) -> RequestRows:
         assert self._demand is not None
         weight = self._demand.requests.astype(np.float64)
         if self._demand.by_day:
             weight = np.where(self._demand.day < day, 0.0, weight)
-            weight[self._demand.day == day] *= self._left_of_day(second)
+            weight[self._demand.day == day] *= self._part_of_day_left(second)
         if not weight.any():
             weight = self._demand.requests.astype(np.float64)
         kept = weight > 0
         rows = self._segments.take(kept)
         # Forecast rows have no hour of their own; noon is when everyone is open.
         noon = np.full(len(rows.amount), DAY_SECONDS // 2, np.int64)
-        whole = rows._replace(weight=weight[kept] / weight[kept].sum(), second=noon)
-        return _merged(whole)
+        return _merge_alike(rows._replace(weight=weight[kept] / weight[kept].sum(), second=noon))
 
-    def _left_of_day(self, second: int) -> float:
+    def _part_of_day_left(self, second: int) -> float:
         hour = min(second // 3600, HOURS - 1)
         shares = self._hours / self._hours.sum()
         return float(shares[hour + 1 :].sum() + shares[hour] * (1 - (second % 3600) / 3600))
 
 
-def joined(first: Rows, second: Rows) -> Rows:
+def concatenated(first: RequestRows, second: RequestRows) -> RequestRows:
     """Rows one after the other."""
-    return Rows(*(np.concatenate(pair) for pair in zip(first, second, strict=True)))
+    return RequestRows(*(np.concatenate(pair) for pair in zip(first, second, strict=True)))
 
 
-def _merged(rows: Rows) -> Rows:
-    """Rows that are alike put together."""
+def _merge_alike(rows: RequestRows) -> RequestRows:
+    """Rows with equal terms, merged."""
     key = np.stack([rows.product, rows.region, rows.grade, rows.channel, rows.months, rows.amount,
                     rows.rate])  # fmt: skip
     _, first, group = np.unique(key, axis=1, return_index=True, return_inverse=True)

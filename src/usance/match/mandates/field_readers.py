@@ -1,4 +1,4 @@
-"""The lists of a mandate: names and numbers of places, months, hours, and who may borrow.
+"""Readers of the fields of a mandate: names and their numbers, months, hours, eligibility.
 
 >>> named_number(Names("region", {"north": 1, "south": 2}))("south", "")
 2
@@ -17,7 +17,7 @@ from typing import Any
 from usance.base.codes import Product, parse
 from usance.base.errors import DocumentError, unknown
 from usance.base.fields import Fields, amount_of, text, whole_of
-from usance.match.errors import MandateError, UnknownPlace
+from usance.match.errors import MandateError, UnknownName
 from usance.match.mandates.mandate import (
     MAX_AMOUNT_MINOR,
     MAX_BUDGET_MINOR,
@@ -40,7 +40,7 @@ def texts(given: Any, where: str) -> list[str]:
 
 def read_attributes(given: Any, where: str) -> list[str]:
     """The attributes a borrower may have; each becomes a bit, and `|` joins them in a stream."""
-    names = _distinct(texts(given, where), where)
+    names = _unique(texts(given, where), where)
     joined = [name for name in names if "|" in name]
     if joined:
         raise MandateError(f"{joined[0]!r} has a '|'", where=where, fix="Write it without")
@@ -50,7 +50,7 @@ def read_attributes(given: Any, where: str) -> list[str]:
     return names
 
 
-def _distinct(names: list[str], where: str) -> list[str]:
+def _unique(names: list[str], where: str) -> list[str]:
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise MandateError(f"{twice[0]!r} is there twice", where=where, fix="Keep one of them")
@@ -66,7 +66,7 @@ def read_names(given: Fields, key: str) -> Names:
         items = _list(value, where)
         if all(type(each) is int for each in items):
             return {str(each): _code(each, where) for each in items}
-        names = _distinct([text(str(name), where) for name in items], where)
+        names = _unique([text(str(name), where) for name in items], where)
         return {name: number for number, name in enumerate(names, start=1)}
 
     return Names(key.removesuffix("s"), given.take(key, read) or {})
@@ -79,10 +79,10 @@ def named_number(names: Names) -> Callable[[Any, str], int]:
         if names.numbers:
             if str(given) in names.numbers:
                 return names.numbers[str(given)]
-            if type(given) is int and names.knows(given):
+            if type(given) is int and given in names:
                 return given
             error = unknown(names.what, str(given), names.numbers, where=where)
-            raise UnknownPlace(error.what, where=where, fix=error.fix)
+            raise UnknownName(error.what, where=where, fix=error.fix)
         return _code(given, where)
 
     return read
@@ -124,8 +124,8 @@ def read_eligibility(
     amount = _pair(given, "amount", currency)
     known = _known(attributes)
     found: dict[str, Any] = {
-        "least_minor": amount[0],
-        "most_minor": amount[1],
+        "min_amount_minor": amount[0],
+        "max_amount_minor": amount[1],
         "borrower_minor": given.take("borrower_limit", amount_of(currency, 0, MAX_BUDGET_MINOR)),
         "months": given.take("months", months),
         "products": given.take("products", _set(_product)),
@@ -160,7 +160,7 @@ def _known(attributes: tuple[str, ...]) -> Callable[[Any, str], str]:
         if given not in attributes:
             error = unknown("attribute", str(given), attributes, where=where)
             fix = error.fix if attributes else "List it under 'attributes:' at the top of the file"
-            raise UnknownPlace(error.what, where=where, fix=fix)
+            raise UnknownName(error.what, where=where, fix=fix)
         return str(given)
 
     return read

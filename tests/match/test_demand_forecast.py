@@ -18,8 +18,8 @@ from usance.match.backtest.stream_sources import FIRST
 from usance.match.backtest.streams import StreamKind, make_stream
 from usance.match.mandates.file import read_mandates
 from usance.match.plan.demand import read_demand
-from usance.match.plan.history import KINDS, expect
-from usance.match.plan.planner import plan
+from usance.match.plan.demand_forecast import SEGMENT_KEYS, forecast_demand
+from usance.match.plan.planner import make_plan
 from usance.match.router.requests import from_columns
 
 DAY = 86_400_000_000
@@ -40,7 +40,7 @@ def test_segments_have_the_means_of_their_requests(
         requested_at=np.array(day) * DAY, loan_id=np.arange(1, len(rows) + 1), product=product,
         grade=grade, months=months, amount_minor=amount, rate_ppm=rate, region=none, channel=none,
     )  # fmt: skip
-    made = expect(history, "UTC", days=days)
+    made = forecast_demand(history, "UTC", days=days)
     own = defaultdict(list)
     for each in rows:
         own[each[1], each[2], each[3]].append((each[4], each[5]))
@@ -64,7 +64,7 @@ def test_rare_segments_are_not_rounded_away() -> None:
         product=np.ones(400), amount_minor=np.full(400, 1_000_00), months=np.full(400, 12),
         rate_ppm=np.full(400, 200_000), grade=np.full(400, 3), region=kinds, channel=kinds * 0,
     )  # fmt: skip
-    made = expect(history, "UTC", days=28)
+    made = forecast_demand(history, "UTC", days=28)
     assert made.requests == pytest.approx(200, rel=0.1)
     assert len(np.unique(made.demand.segments.region)) > 45
     assert made.requests_low <= made.requests <= made.requests_high
@@ -91,12 +91,15 @@ def test_a_forecast_can_be_planned_and_is_near_what_comes(
     assert demand.total_requests == answer["requests"]
     volume = (demand.segments.amount_minor * demand.requests).sum()
     assert volume == pytest.approx(made.requests.amount_minor[half:].sum(), rel=0.1)
-    assert len(np.unique(np.stack([getattr(demand.segments, n) for n in KINDS]), axis=1).T) <= 30
+    assert (
+        len(np.unique(np.stack([getattr(demand.segments, n) for n in SEGMENT_KEYS]), axis=1).T)
+        <= 30
+    )
     assert main(["match", "plan", str(out), *files, "--json"]) == 0
     planned = json.loads(capsys.readouterr().out)
     assert planned["demand_minor"] == int(volume)
-    known = plan(made.demand.whole().scaled(1, 2), made.mandates)
-    assert planned["margin_minor"] == pytest.approx(known.worth, rel=0.1)
+    known = make_plan(made.demand.over_period().scaled(1, 2), made.mandates)
+    assert planned["margin_minor"] == pytest.approx(known.expected_margin, rel=0.1)
 
 
 def test_an_empty_history_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -12,13 +12,13 @@ import pytest
 from usance.base.codes import FundingModel
 from usance.base.dates import to_day
 from usance.match.backtest.streams import Stream, StreamKind, make_stream
-from usance.match.errors import StandingError
+from usance.match.errors import CheckpointError
 from usance.match.mandates.mandate import Budgets, Mandates, ModelShare, Platform, Structure
 from usance.match.router.audit import audit
-from usance.match.router.checkpoint import Standing, read_standing, write_standing
+from usance.match.router.checkpoint import RouterCheckpoint, read_checkpoint, write_checkpoint
 from usance.match.router.releases import releases_of
 from usance.match.router.requests import Requests
-from usance.match.router.router import Routed, route
+from usance.match.router.router import RoutingResult, route
 from usance.match.router.routing import routing_table
 from usance.match.router.state import ENGINE, POLICIES, Policy
 
@@ -43,7 +43,8 @@ def book(made: Stream) -> Mandates:
         for each in made.mandates.mandates
     )
     platform = Platform(
-        guarantee_minor=600_000_000, mix=(ModelShare(FundingModel.CAPITAL_HEAVY, 0, 400_000),)
+        guarantee_minor=600_000_000,
+        model_shares=(ModelShare(FundingModel.CAPITAL_HEAVY, 0, 400_000),),
     )
     return replace(made.mandates, mandates=rows, platform=platform)
 
@@ -55,10 +56,10 @@ RELEASES = releases_of(
 )
 
 
-def pieces(made: Stream, book: Mandates, policy: Policy = ENGINE) -> list[Routed]:
+def pieces(made: Stream, book: Mandates, policy: Policy = ENGINE) -> list[RoutingResult]:
     """The stream cut at odd places; each piece is given the releases of its own days."""
     ends = (*CUTS, len(made.requests))
-    before: Standing | None = None
+    before: RouterCheckpoint | None = None
     day_before, found = -1, []
     for start, stop in zip((0, *ends), ends, strict=False):
         part = made.requests.rows(start, stop)
@@ -69,16 +70,16 @@ def pieces(made: Stream, book: Mandates, policy: Policy = ENGINE) -> list[Routed
             day=RELEASES.day[here], source=RELEASES.source[here],
             principal_minor=RELEASES.principal_minor[here],
         )  # fmt: skip
-        routed = route(
+        result = route(
             part,
             book,
             policy,
             demand=made.demand,
             releases=came_back,
-            standing=before,
+            checkpoint=before,
         )
-        before = routed.standing
-        found.append(routed)
+        before = result.checkpoint
+        found.append(result)
     return found
 
 
@@ -89,13 +90,13 @@ def _day(part: Requests, otherwise: int) -> int:
     return int(part.requested_at[-1] // 86_400_000_000) + 3
 
 
-def same(parts: list[Routed], whole: Routed) -> None:
+def same(parts: list[RoutingResult], whole: RoutingResult) -> None:
     rows = [row for part in parts for row in routing_table(part).to_pylist()]
     assert rows == routing_table(whole).to_pylist()
-    assert parts[-1].standing is not None
-    assert whole.standing is not None
-    for name, array in whole.standing.arrays.items():
-        assert (parts[-1].standing[name] == array).all(), name
+    assert parts[-1].checkpoint is not None
+    assert whole.checkpoint is not None
+    for name, array in whole.checkpoint.arrays.items():
+        assert (parts[-1].checkpoint[name] == array).all(), name
 
 
 @pytest.mark.parametrize("policy", POLICIES, ids=lambda each: each.name)
@@ -112,53 +113,62 @@ def test_without_a_stated_period_the_days_of_each_piece_are_its_own(made: Stream
     book = replace(made.mandates, period=None)
     first = route(made.requests.rows(0, 1_000), book, ENGINE, demand=made.demand)
     again = route(
-        made.requests.rows(1_000, 3_000), book, ENGINE, demand=made.demand, standing=first.standing
+        made.requests.rows(1_000, 3_000),
+        book,
+        ENGINE,
+        demand=made.demand,
+        checkpoint=first.checkpoint,
     )
     assert not audit(again, book).violations
     assert again.plans[0].number == len(first.plans) + 1
-    assert again.standing is not None
-    assert again.standing.requests == 3_000
+    assert again.checkpoint is not None
+    assert again.checkpoint.requests == 3_000
 
 
-def test_a_standing_is_kept_in_a_file_to_the_last_bit(
+def test_a_checkpoint_is_kept_in_a_file_to_the_last_bit(
     made: Stream, book: Mandates, tmp_path: Path
 ) -> None:
     half = route(made.requests.rows(0, 1_500), book, ENGINE, demand=made.demand)
-    assert half.standing is not None
+    assert half.checkpoint is not None
     for name in ("a", "b"):
-        write_standing(tmp_path / name, half.standing)
+        write_checkpoint(tmp_path / name, half.checkpoint)
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
     rest = made.requests.rows(1_500, 3_000)
     direct, kept = (
-        route(rest, book, ENGINE, demand=made.demand, standing=each)
-        for each in (half.standing, read_standing(tmp_path / "a"))
+        route(rest, book, ENGINE, demand=made.demand, checkpoint=each)
+        for each in (half.checkpoint, read_checkpoint(tmp_path / "a"))
     )
     assert (direct.column == kept.column).all()
     (tmp_path / "a").write_bytes((tmp_path / "a").read_bytes()[:100])
-    (tmp_path / "b").write_text("not a standing")
+    (tmp_path / "b").write_text("not a checkpoint")
     for file in (tmp_path / "a", tmp_path / "b", tmp_path / "none"):
-        with pytest.raises(StandingError, match="Give a file that write_standing made"):
-            read_standing(file)
+        with pytest.raises(CheckpointError, match="Give a file that write_checkpoint made"):
+            read_checkpoint(file)
 
 
 def test_use_is_found_again_when_mandates_change(made: Stream) -> None:
     """One source goes, one gets a new version, the order is turned round; the rest goes on."""
     half = route(made.requests.rows(0, 1_500), made.mandates, ENGINE, demand=made.demand)
-    assert half.standing is not None
+    assert half.checkpoint is not None
     new = replace(made.mandates.mandates[5], version=2)
     rows = (new, *reversed((*made.mandates.mandates[:5], *made.mandates.mandates[6:11])))
     book = replace(made.mandates, mandates=rows)
     rest = route(
-        made.requests.rows(1_500, 3_000), book, ENGINE, demand=made.demand, standing=half.standing
+        made.requests.rows(1_500, 3_000),
+        book,
+        ENGINE,
+        demand=made.demand,
+        checkpoint=half.checkpoint,
     )
     assert rest.plans[0].reason == "mandates changed"
     assert not audit(rest, book).violations
-    assert rest.standing is not None
-    before, after = half.standing.lent_minor(), rest.standing.lent_minor()
+    assert rest.checkpoint is not None
+    before, after = half.checkpoint.lent_minor(), rest.checkpoint.lent_minor()
     lent = np.bincount(
         rest.column[rest.column >= 0],
-        rest.requests.amount_minor[rest.column >= 0], len(rows),
-    )  # fmt: skip
+        rest.requests.amount_minor[rest.column >= 0],
+        len(rows),
+    )
     for mandate, amount in zip(rows, lent, strict=True):
         key = (mandate.source, mandate.version)
         if not mandate.co_share_ppm:
@@ -166,10 +176,14 @@ def test_use_is_found_again_when_mandates_change(made: Stream) -> None:
         assert after[key] <= mandate.budgets.total_minor
     # A version that ends begins no new budget: what the old one lent is forgotten with it.
     assert (6, 1) not in after
-    tight = replace(made.mandates, mandates=tuple(
+    tightest_budget = replace(made.mandates, mandates=tuple(
         replace(each, budgets=Budgets(total_minor=1)) for each in made.mandates.mandates
     ))  # fmt: skip
     none = route(
-        made.requests.rows(1_500, 3_000), tight, ENGINE, demand=made.demand, standing=half.standing
+        made.requests.rows(1_500, 3_000),
+        tightest_budget,
+        ENGINE,
+        demand=made.demand,
+        checkpoint=half.checkpoint,
     )
     assert (none.column == -1).all()

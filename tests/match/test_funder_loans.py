@@ -11,9 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.match.funder_loans import RealReplay, replay_real
 from usance.base.errors import DocumentError
-from usance.cli import main
-from usance.match.backtest.real_replay import RealReplay, replay_real
 
 HEADER = (
     "ID,customer_id,country_id,tbl_loan_id,lender_id,loan_type,Total_Amount,Total_Amount_to_Repay,"
@@ -78,7 +77,7 @@ def test_real_repayments_follow_the_money_but_for_those_priced_otherwise(whole: 
 
 def test_all_real_loans_fit_under_their_funders_totals_and_fill_them(whole: RealReplay) -> None:
     assert whole.reservations == {"approved": 15_199}
-    assert {funder.room_left_minor for funder in whole.funders} == {0}
+    assert {funder.headroom_left_minor for funder in whole.funders} == {0}
 
 
 def test_funders_sums_are_those_of_the_file(whole: RealReplay, shared: Path) -> None:
@@ -155,23 +154,3 @@ def test_a_file_that_is_none_is_named(tmp_path: Path) -> None:
     path.write_bytes(gzip.compress(b"ID,lender_id\n"))
     with pytest.raises(DocumentError, match="lacks customer_id, country_id"):
         replay_real(path)
-
-
-def test_the_command_prints_what_the_replay_found(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path = tmp_path / "loans.csv.gz"
-    rows = [row(1, 7, "60.0", "0.6"), row(1, 8, "40.0", "0.4"), row(2, 7, "0.0", "0.0")]
-    path.write_bytes(gzip.compress("\n".join([HEADER, *rows, ""]).encode()))
-    assert main(["match", "real", str(path), "--json"]) == 0
-    assert json.loads(capsys.readouterr().out) == json.loads(
-        json.dumps(replay_real(path).as_dict(), default=str)
-    )
-    assert main(["match", "real", str(path)]) == 0
-    shown = capsys.readouterr().out
-    assert "3 rows, 1 loans, 1 of several funders" in shown
-    assert "dropped: nothing funded 1" in shown
-    assert "60.00" in shown
-    path.write_bytes(b"no gzip")
-    assert main(["match", "real", str(path)]) == 2
-    assert "Give loans.csv.gz as it is" in capsys.readouterr().err

@@ -9,10 +9,10 @@ import pytest
 from usance.base.codes import RoutingOutcome
 from usance.base.draws import draw
 from usance.match.backtest.streams import Stream, StreamKind, make_stream
-from usance.match.chance import ANSWERS
+from usance.match.draws import ANSWERS
 from usance.match.errors import RequestRefused
 from usance.match.reservation.events import Outcome, Result, State
-from usance.match.reservation.placing import Answer, Offer, ceilings, offer, place, routing_rows
+from usance.match.reservation.placement import Answer, Offer, ceilings, offer, place, routing_rows
 from usance.match.reservation.reservation import rebuild, step
 from usance.match.router.router import Router, route
 from usance.match.router.routing import routing_table
@@ -47,28 +47,28 @@ def institutions(router: Router, loan: int) -> Answer:
 
 def driven(router: Router) -> Iterator[tuple[State, Offer, tuple[Outcome, ...]]]:
     state = State()
-    for row in range(len(router.done.requests)):
+    for row in range(len(router.result.requests)):
         for event in ceilings(router, row):
             state, _ = step(state, event)
         offered = offer(router, row)
         answer = institutions(router, offered.requested.loan_id)
-        state, told = place(state, offered.requested, answer)
+        state, outcomes = place(state, offered.requested, answer)
         router.run(until=row + 1)
-        yield state, offered, told
+        yield state, offered, outcomes
 
 
 def test_desk_and_kernel_agree_on_every_row(stream: Stream, router: Router) -> None:
     rows = []
-    for state, offered, told in driven(router):
-        rows += routing_rows(offered, told).select(COLUMNS).to_pylist()
-        assert all(limit.room_minor >= 0 for limit in state.limits.values())
+    for state, offered, outcomes in driven(router):
+        rows += routing_rows(offered, outcomes).select(COLUMNS).to_pylist()
+        assert all(limit.headroom_minor >= 0 for limit in state.limits.values())
         assert not any(limit.held_minor for limit in state.limits.values())
     whole = route(stream.requests, stream.mandates, ENGINE, demand=stream.demand, seed=SEED)
     assert rows == routing_table(whole).select(COLUMNS).to_pylist()
     assert {row["outcome"] for row in rows} > {RoutingOutcome.APPROVED, RoutingOutcome.DECLINED}
     totals = [limit.taken_minor for name, limit in state.limits.items() if "/" not in name]
     lent = [
-        stream.mandates.mandates[column].takes_minor(int(amount))
+        stream.mandates.mandates[column].source_part_minor(int(amount))
         for column, amount in zip(whole.column, stream.requests.amount_minor, strict=True)
         if column >= 0
     ]
@@ -79,27 +79,30 @@ def test_silence_ends_with_the_next_and_a_full_limit_is_named(router: Router) ->
     state = rebuild(ceilings(router, 0))
     offered = offer(router, 0)
     first, second = (each.sources[0] for each in offered.requested.candidates[:2])
-    _, told = place(state, offered.requested, lambda source, _: None if source == first else True)
-    rows = routing_rows(offered, told).to_pylist()
+    _, outcomes = place(
+        state, offered.requested, lambda source, _: None if source == first else True
+    )
+    rows = routing_rows(offered, outcomes).to_pylist()
     assert [(row["source"], row["outcome"], row["attempt"]) for row in rows] == [
-        (first, RoutingOutcome.TIMED_OUT, 1), (second, RoutingOutcome.APPROVED, 2),
-    ]  # fmt: skip
+        (first, RoutingOutcome.TIMED_OUT, 1),
+        (second, RoutingOutcome.APPROVED, 2),
+    ]
     shut = rebuild(
         type(each)(each.at, each.limit, 0 if "/" not in each.limit else each.ceiling_minor)
         for each in ceilings(router, 0)
     )
-    _, told = place(shut, offered.requested, lambda *_: True)
-    (row,) = routing_rows(offered, told).to_pylist()
+    _, outcomes = place(shut, offered.requested, lambda *_: True)
+    (row,) = routing_rows(offered, outcomes).to_pylist()
     assert (row["source"], row["outcome"]) == (0, RoutingOutcome.NO_SOURCE)
     assert str(row["binding_limit"]) in state.limits
 
 
 def test_a_request_without_its_limits_is_refused(router: Router) -> None:
     offered = offer(router, 0)
-    _, told = place(State(), offered.requested, lambda *_: True)
-    assert told[0].result is Result.REFUSED
+    _, outcomes = place(State(), offered.requested, lambda *_: True)
+    assert outcomes[0].result is Result.REFUSED
     with pytest.raises(RequestRefused, match="unknown limit"):
-        routing_rows(offered, told)
+        routing_rows(offered, outcomes)
 
 
 def test_results_that_end_an_attempt_have_the_numbers_of_routing() -> None:

@@ -1,7 +1,8 @@
-"""A stream replayed by this engine and by four other rules, beside the bound of hindsight.
+"""A stream replayed by this engine and four baseline policies, compared with the hindsight bound.
 
-Each rule meets the same requests, mandates, events and answers, and keeps every hard limit. What
-differs is the order in which it asks.
+A lender replays its own requests with it, to see what each policy would have earned. Each meets
+the same requests, mandates, events and answers, and keeps every hard limit; they differ in the
+order in which they ask.
 """
 
 from __future__ import annotations
@@ -16,40 +17,39 @@ import numpy as np
 from usance.base.rates import PPM
 from usance.match.mandates.file import read_mandates
 from usance.match.mandates.mandate import Mandates
-from usance.match.plan.certificate import Hindsight, hindsight
-from usance.match.plan.demand import Demand, read_demand
+from usance.match.plan.demand import Demand, demand_file_of, read_demand
+from usance.match.plan.hindsight import HindsightBound, hindsight_bound
 from usance.match.router.audit import audit
 from usance.match.router.releases import NO_RELEASES, Releases, read_releases
 from usance.match.router.requests import Requests, check_order, read_requests
-from usance.match.router.router import ATTEMPTS, Routed, Router
+from usance.match.router.router import ATTEMPTS, Router, RoutingResult
 from usance.match.router.state import POLICIES, Policy
 
-DEMAND_FILE = "DEMAND.csv"
 Clock = Callable[[], int]
 
 
 @dataclass(frozen=True)
 class Run:
-    """One rule's result."""
+    """Result of one policy."""
 
-    routed: Routed
+    result: RoutingResult
     margin_minor: int
     """Margin of everything placed, less fees for minimum takes that were missed."""
     shortfall_minor: int
     violations: int
-    mix_broken: int
-    """Limits on the mix that are off by more than one loan at the end."""
+    concentration_breaches: int
+    """Concentration limits and model shares exceeded by more than one loan at the end."""
     nanoseconds: int
     """Spent on decisions in the kernel, 0 if no clock was given."""
 
 
 @dataclass(frozen=True)
 class Replay:
-    """Every rule side by side."""
+    """Results of every policy, and the bound."""
 
     requests: int
     sources: int
-    bound: Hindsight
+    bound: HindsightBound
     runs: tuple[Run, ...]
     forecast: str
     seed: int
@@ -57,7 +57,7 @@ class Replay:
 
     @property
     def currency(self) -> str:
-        """Of every amount."""
+        """Currency of every amount."""
         return self.mandates.currency
 
     def as_dict(self) -> dict[str, Any]:
@@ -73,25 +73,25 @@ class Replay:
         }
 
     def row(self, run: Run) -> dict[str, Any]:
-        """One rule as plain values."""
-        answers, count = run.routed.answers, max(self.requests, 1)
+        """One policy as plain values."""
+        decisions, count = run.result.decisions, max(self.requests, 1)
         bound = self.bound.bound_minor
-        placed = int((answers.outcome > 0).sum())
+        placed = int((decisions.outcome > 0).sum())
         return {
-            "policy": run.routed.policy.name,
-            "title": run.routed.policy.title,
+            "policy": run.result.policy.name,
+            "title": run.result.policy.title,
             "margin_minor": run.margin_minor,
             "captured_ppm": run.margin_minor * PPM // max(bound, 1),
             "regret_minor": bound - run.margin_minor,
             "regret_per_loan_minor": (bound - run.margin_minor) // count,
             "placed": placed,
             "no_source": self.requests - placed,
-            "fallbacks": int((answers.outcome > 1).sum()),
-            "declined": int(np.abs(answers.outcome).sum()) - placed,
+            "fallbacks": int((decisions.outcome > 1).sum()),
+            "declined": int(np.abs(decisions.outcome).sum()) - placed,
             "violations": run.violations,
-            "mix_limits_broken": run.mix_broken,
+            "mix_limits_broken": run.concentration_breaches,
             "minimum_take_shortfall_minor": run.shortfall_minor,
-            "plans": len(run.routed.plans),
+            "plans": len(run.result.plans),
             "nanoseconds_per_decision": run.nanoseconds // count,
         }
 
@@ -103,8 +103,7 @@ def replay_files(
     """Replay a stream file; the forecast is `DEMAND.csv` beside it unless another is named."""
     mandates = read_mandates(mandates_file)
     requests = read_requests(stream, mandates)
-    beside = stream.parent / DEMAND_FILE
-    chosen = demand_file or (beside if beside.is_file() else None)
+    chosen = demand_file_of(stream, demand_file)
     demand = read_demand(chosen, mandates) if chosen else None
     return replay(
         requests, mandates, demand, seed=seed, attempts=attempts, clock=clock,
@@ -127,17 +126,25 @@ def replay(
             releases=releases,
         )  # fmt: skip
         runs.append(_run(router.run(), mandates, router.nanoseconds))
-    first = runs[0].routed
-    bound = hindsight(first.rows, requests.requested_at, mandates, first.columns, releases=releases)
+    first = runs[0].result
+    bound = hindsight_bound(
+        first.rows, requests.requested_at, mandates, first.columns, releases=releases
+    )
     return Replay(
-        len(requests), len(mandates.mandates), bound, tuple(runs), forecast, seed, mandates,
-    )  # fmt: skip
+        len(requests),
+        len(mandates.mandates),
+        bound,
+        tuple(runs),
+        forecast,
+        seed,
+        mandates,
+    )
 
 
-def _run(routed: Routed, mandates: Mandates, nanoseconds: int) -> Run:
-    found = audit(routed, mandates)
+def _run(result: RoutingResult, mandates: Mandates, nanoseconds: int) -> Run:
+    found = audit(result, mandates)
     fees = sum(short * take.shortfall_fee_ppm // PPM for short, take in found.shortfalls)
     return Run(
-        routed, routed.margin_minor - fees, sum(short for short, _ in found.shortfalls),
-        len(found.violations), len(found.mix_broken), nanoseconds,
+        result, result.margin_minor - fees, sum(short for short, _ in found.shortfalls),
+        len(found.violations), len(found.concentration_breaches), nanoseconds,
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""The demand to expect from a history of requests: segments, their means, and how many a day.
+"""Forecast of demand from a history of requests: segments, their means, requests by day.
 
 A segment is a product, region, grade, channel and tenor; its amount is the mean of its requests,
 its rate the mean weighted by amount, since that is what margins follow. Expected requests are
@@ -11,8 +11,8 @@ rounded along each segment's days, so that rare segments are not rounded away.
 ...     amount_minor=100 + hours % 2, months=hours * 0 + 12, rate_ppm=hours * 0 + 200_000,
 ...     grade=hours * 0 + 3, region=hours * 0 + 1, channel=hours * 0,
 ... )  # fmt: skip
->>> expected = expect(history, "UTC", days=5)
->>> expected.demand.whole().requests.tolist(), expected.requests
+>>> expected = forecast_demand(history, "UTC", days=5)
+>>> expected.demand.over_period().requests.tolist(), expected.requests
 ([60, 60], 120)
 """
 
@@ -23,26 +23,25 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from usance.base.arrays import I64
 from usance.base.dates import from_day
 from usance.match.errors import ForecastError
 from usance.match.mandates.file import read_mandates
 from usance.match.mandates.mandate import Mandates
-from usance.match.outputs import check_place, written
+from usance.match.outputs import check_writable, naming_failures
 from usance.match.plan.demand import Demand, demand_of, write_demand
 from usance.match.plan.forecast import daily, forecast
+from usance.match.router.request_rows import local_seconds
 from usance.match.router.requests import DAY_SECONDS, Requests, read_requests
-from usance.match.router.rows import local_seconds
 
-KINDS = ("product", "region", "grade", "channel", "months")
+SEGMENT_KEYS = ("product", "region", "grade", "channel", "months")
 # Requests are counted in thousandths, so that a segment with one a week is still one a week.
-FINE = 1_000
+THOUSANDTHS = 1_000
 
 
 @dataclass(frozen=True, slots=True)
-class Expected:
+class DemandForecast:
     """A forecast by segment and day, and its sum with an interval."""
 
     demand: Demand
@@ -65,53 +64,53 @@ class Expected:
         }
 
 
-def expect_file(
+def forecast_file(
     history: Path, out: Path, *, days: int, mandates_file: Path | None = None
-) -> Expected:
-    """Read a history, write the demand to expect; names are those of the mandates, if given."""
-    check_place(out)
+) -> DemandForecast:
+    """Read a history, write its forecast; names are those of the mandates, if given."""
+    check_writable(out)
     mandates = read_mandates(mandates_file) if mandates_file else Mandates(())
     requests = read_requests(history, mandates)
     if not len(requests):
         fix = "Give at least one day of requests"
         raise ForecastError("holds no request", where=str(history), fix=fix)
-    made = expect(requests, mandates.time_zone, days=days)
-    with written(out):
+    made = forecast_demand(requests, mandates.time_zone, days=days)
+    with naming_failures(out):
         write_demand(out, made.demand)
     return made
 
 
-def expect(history: Requests, time_zone: str, *, days: int) -> Expected:
-    """The requests of the days after a history, which ends with its last whole day."""
+def forecast_demand(history: Requests, time_zone: str, *, days: int) -> DemandForecast:
+    """Expected requests of the days after a history, which ends with its last whole day."""
     day = local_seconds(history.requested_at, time_zone) // DAY_SECONDS
     first, last = int(day.min()), int(day.max())
-    kinds, segment = np.unique(
-        np.stack([getattr(history, name) for name in KINDS]), axis=1, return_inverse=True
+    keys, segment = np.unique(
+        np.stack([getattr(history, name) for name in SEGMENT_KEYS]), axis=1, return_inverse=True
     )
     segment = segment.ravel()
-    count = kinds.shape[1]
-    one = np.full(len(day), FINE, np.int64)
+    count = keys.shape[1]
+    one = np.full(len(day), THOUSANDTHS, np.int64)
     past = daily(day, segment, one, first=first, last=last, count=count)
-    coming = _whole(forecast(past, first, horizon=days).day)
-    row, ahead = np.nonzero(coming)
+    coming = _whole_requests(forecast(past, first, horizon=days).day)
+    row, offset = np.nonzero(coming)
     amount, rate = _means(history, segment, count)
-    columns: dict[str, Any] = {name: kinds[place][row] for place, name in enumerate(KINDS)}
+    columns: dict[str, Any] = {name: keys[place][row] for place, name in enumerate(SEGMENT_KEYS)}
     demand = demand_of(
-        day=last + 1 + ahead, amount_minor=amount[row], rate_ppm=rate[row],
-        requests=coming[row, ahead], **columns,
+        day=last + 1 + offset, amount_minor=amount[row], rate_ppm=rate[row],
+        requests=coming[row, offset], **columns,
     )  # fmt: skip
     together = forecast(past.sum(axis=0, keepdims=True), first, horizon=days)
-    low, high = (int(each[0]) // FINE for each in (together.total_low, together.total_high))
-    return Expected(demand, count, last + 1, last + days, int(coming.sum()), low, high)
+    low, high = (int(each[0]) // THOUSANDTHS for each in (together.total_low, together.total_high))
+    return DemandForecast(demand, count, last + 1, last + days, int(coming.sum()), low, high)
 
 
-def _whole(fine: I64) -> I64:
+def _whole_requests(fine: I64) -> I64:
     """Thousandths as whole requests: each sum up to a day, segment after segment, is rounded."""
     ends = np.cumsum(fine.ravel())
-    return np.diff((ends + FINE // 2) // FINE, prepend=0).reshape(fine.shape)
+    return np.diff((ends + THOUSANDTHS // 2) // THOUSANDTHS, prepend=0).reshape(fine.shape)
 
 
-def _means(history: Requests, segment: NDArray[np.int64], count: int) -> tuple[I64, I64]:
+def _means(history: Requests, segment: I64, count: int) -> tuple[I64, I64]:
     """Mean amount and mean rate by amount of each segment, half-up, in whole numbers."""
     requests, amount = np.zeros(count, np.int64), np.zeros(count, np.int64)
     np.add.at(requests, segment, 1)
