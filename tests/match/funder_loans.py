@@ -27,7 +27,13 @@ from usance.base.dates import parse_date
 from usance.base.errors import DateError, DocumentError, UsanceError
 from usance.base.money import Money, half_up
 from usance.base.rates import PPM
-from usance.match.reservation.events import Answered, Candidate, Event, LimitSet, Requested
+from usance.match.reservation.events import (
+    Answered,
+    Candidate,
+    LimitSet,
+    Requested,
+    ReservationEvent,
+)
 from usance.match.reservation.reservation import rebuild
 from usance.match.reservation.split import split_by_weight, split_columns
 
@@ -253,7 +259,9 @@ def _reserve(loans: Sequence[Sequence[Part]]) -> tuple[dict[str, int], dict[str,
     for part in (each for parts in loans for each in parts):
         ceilings[_limit(part)] += part.funded_minor
     start = datetime(1970, 1, 1, tzinfo=UTC)
-    log: list[Event] = [LimitSet(start, name, most) for name, most in sorted(ceilings.items())]
+    log: list[ReservationEvent] = [
+        LimitSet(start, name, most) for name, most in sorted(ceilings.items())
+    ]
     for parts in loans:
         at = datetime.combine(parts[0].disbursed_on, time(), UTC)
         key, sources = str(parts[0].loan), tuple(part.funder for part in parts)

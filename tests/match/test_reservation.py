@@ -11,11 +11,11 @@ from usance.base.codes import RoutingOutcome
 from usance.match.reservation.events import (
     Answered,
     Candidate,
-    Event,
     Freed,
     LimitSet,
     Outcome,
     Requested,
+    ReservationEvent,
     Result,
     State,
     Waited,
@@ -45,7 +45,7 @@ def request(*candidates: Candidate, key: str = "a") -> Requested:
     return Requested(NINE, key, 16385, candidates)
 
 
-def run(*events: Event) -> tuple[State, list[Outcome]]:
+def run(*events: ReservationEvent) -> tuple[State, list[Outcome]]:
     """The state after these events and what the last one came to."""
     state = rebuild(LIMITS)
     outcomes: tuple[Outcome, ...] = ()
@@ -206,7 +206,7 @@ def test_a_yes_to_one_attempt_counts_for_no_other() -> None:
 
 
 @pytest.mark.parametrize("answers", [[], [Answered(at(1), "a", 1, 7, approved=True)]])
-def test_withdrawing_gives_back_what_is_held_or_taken(answers: list[Event]) -> None:
+def test_withdrawing_gives_back_what_is_held_or_taken(answers: list[ReservationEvent]) -> None:
     state, outcomes = run(request(BANK, TRUST), *answers, Withdrawn(at(2), "a"))
     assert results(outcomes) == [Result.RELEASED]
     assert rooms(state) == FREE
@@ -248,7 +248,9 @@ def test_an_answer_after_a_withdrawal_is_late() -> None:
         (Freed(NINE, "bank", 1), "more comes back than was lent"),
     ],
 )
-def test_what_cannot_be_is_refused_by_name_and_changes_nothing(event: Event, reason: str) -> None:
+def test_what_cannot_be_is_refused_by_name_and_changes_nothing(
+    event: ReservationEvent, reason: str
+) -> None:
     before, _ = run(request(BANK, TRUST))
     after, outcomes = run(request(BANK, TRUST), event)
     assert [(each.result, each.reason) for each in outcomes] == [(Result.REFUSED, reason)]
@@ -279,8 +281,8 @@ def test_a_lowered_ceiling_keeps_what_stands_and_lets_nothing_new_in() -> None:
 
 
 def test_repaid_principal_makes_room_once_however_often_it_is_told() -> None:
-    lent: list[Event] = [request(BANK), Answered(at(1), "a", 1, 7, approved=True)]
-    cases: list[tuple[list[Event], int, list[Result]]] = [
+    lent: list[ReservationEvent] = [request(BANK), Answered(at(1), "a", 1, 7, approved=True)]
+    cases: list[tuple[list[ReservationEvent], int, list[Result]]] = [
         ([Freed(at(2), "bank", 25)], 65, []),
         ([Freed(at(2), "bank", 25), Freed(at(3), "bank", 25)], 65, [Result.REPEATED]),
         ([Freed(at(2), "bank", 25), Freed(at(3), "bank", 10)], 65, [Result.REPEATED]),

@@ -23,11 +23,11 @@ from usance.match.reservation import reservation
 from usance.match.reservation.events import (
     Answered,
     Candidate,
-    Event,
     Freed,
     LimitSet,
     Outcome,
     Requested,
+    ReservationEvent,
     Result,
     State,
     Waited,
@@ -68,7 +68,7 @@ class Auditor:
                 sums[name] += amount
         return sums
 
-    def hear(self, event: Event, outcomes: tuple[Outcome, ...]) -> None:
+    def hear(self, event: ReservationEvent, outcomes: tuple[Outcome, ...]) -> None:
         if isinstance(event, Requested):
             self.wanted.setdefault(event.key, event)
         if isinstance(event, LimitSet):
@@ -131,7 +131,7 @@ class Model:
     def used(self, name: str) -> int:
         return self.lent(name, "open", "approved") - self.freed.get(name, 0)
 
-    def expect(self, event: Event) -> list[Told]:
+    def expect(self, event: ReservationEvent) -> list[Told]:
         if isinstance(event, LimitSet):
             self.ceilings[event.limit] = event.ceiling_minor
             return []
@@ -261,13 +261,13 @@ class Desk(RuleBasedStateMachine):
         self.now = START
         self.state, self.live = State(), State()
         self.auditor, self.model = Auditor(), Model()
-        self.log: list[Event] = []
+        self.log: list[ReservationEvent] = []
         self.requests: list[Requested] = []
         self.answers: list[Answered] = []
         for name, ceiling in LIMITS.items():
             self.send(LimitSet(self.now, name, ceiling))
 
-    def send(self, event: Event) -> None:
+    def send(self, event: ReservationEvent) -> None:
         self.sound = False
         self.log.append(event)
         self.state, outcomes = step(self.state, event)
@@ -286,7 +286,7 @@ class Desk(RuleBasedStateMachine):
         self.send_live(event, outcomes)
         self.sound = True
 
-    def send_live(self, event: Event, outcomes: tuple[Outcome, ...]) -> None:
+    def send_live(self, event: ReservationEvent, outcomes: tuple[Outcome, ...]) -> None:
         """The same event on the live path, which sees only the rows it is about."""
         changed, same = step(relevant_state(self.live, event), event)
         assert same == outcomes

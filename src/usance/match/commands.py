@@ -32,7 +32,7 @@ def match(ctx: typer.Context) -> None:
 @app.command()
 def stream(
     kind: Annotated[str, typer.Argument(metavar="KIND", help="steady, seasonal, drifting …")],
-    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Where the files go.")],
+    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder of the files.")],
     seed: Seed = 1,
     requests: Annotated[int, typer.Option(min=1, max=20_000_000, help="How many.")] = 100_000,
     sources: Annotated[int, typer.Option(min=1, max=2_000, help="How many.")] = 160,
@@ -56,7 +56,7 @@ def stream(
 
 @app.command()
 def check(mandates_file: MandatesFile, as_json: AsJson = False) -> None:
-    """Read mandates and say what they hold, or everything that is wrong with them."""
+    """Check a file of mandates; print its limits, or all its problems."""
     from usance.match.mandates.file import read_mandates
     from usance.match.mandates.limits import list_limits
 
@@ -72,14 +72,14 @@ def check(mandates_file: MandatesFile, as_json: AsJson = False) -> None:
 @app.command()
 def forecast(
     history: Annotated[Path, typer.Argument(metavar="HISTORY.csv", help="Requests, in order.")],
-    out: Annotated[Path, typer.Option("--out", metavar="DEMAND.csv", help="Where it goes.")],
-    days: Annotated[int, typer.Option(min=1, max=1_000, help="How far ahead.")] = 30,
+    out: Annotated[Path, typer.Option("--out", metavar="DEMAND.csv", help="File to write.")],
+    days: Annotated[int, typer.Option(min=1, max=1_000, help="Days to forecast.")] = 30,
     mandates_file: Annotated[
         Path | None, typer.Option("--mandates", metavar="FILE", help="For names and time zone.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Write the demand to expect by segment and day, from a history of requests."""
+    """Forecast demand by segment and day from a history of requests."""
     from usance.match.plan.demand_forecast import forecast_file
 
     answer = forecast_file(history, out, days=days, mandates_file=mandates_file).as_dict()
@@ -94,7 +94,7 @@ def forecast(
 
 @app.command()
 def plan(demand_file: DemandFile, mandates_file: MandatesFile, as_json: AsJson = False) -> None:
-    """Plan demand over sources: what each takes, and the price of every limit."""
+    """Plan demand over sources: the amount of each, and the price of every limit."""
     from usance.match.plan.planner import plan_files
 
     made = plan_files(demand_file, mandates_file)
@@ -137,7 +137,7 @@ def replay(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Replay a stream by this engine and four other rules, against the bound of hindsight."""
+    """Replay a stream by this engine and four baseline policies, against the hindsight bound."""
     from usance.match.backtest.replay import replay_files
     from usance.match.outputs import check_writable, naming_failures
 

@@ -100,7 +100,7 @@ def replay_files(
     stream: Path, mandates_file: Path, demand_file: Path | None = None, *, seed: int = 1,
     attempts: int = ATTEMPTS, clock: Clock | None = None, releases_file: Path | None = None,
 ) -> Replay:  # fmt: skip
-    """Replay a stream file; the forecast is `DEMAND.csv` beside it unless another is named."""
+    """Replay a stream file; the forecast is `DEMAND.csv` in its folder unless another is named."""
     mandates = read_mandates(mandates_file)
     requests = read_requests(stream, mandates)
     chosen = demand_file_of(stream, demand_file)

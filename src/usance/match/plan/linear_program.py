@@ -1,7 +1,7 @@
 """The plan as a linear programme: the amount of each row of demand placed with each candidate.
 
 A variable is the part of a row's amount placed with a column, at most the column's approval rate;
-together the parts of a row are at most the chance that any of its candidates says yes. GLOP gives
+together the parts of a row are at most the chance that any of its candidates approves. GLOP gives
 exact prices in seconds; above `LARGE` variables PDLP does it on one thread, to 1e-4 and within a
 number of iterations, so that the answer is the same on every machine.
 """

@@ -40,7 +40,7 @@ class Conflict:
 
     limit: Limit
     relaxed_minor: int
-    """The least it has to give way, in minor units; 0 for one that only stands in the way."""
+    """Least amount by which it has to give way, minor units; 0 if the others give way."""
 
 
 @dataclass(frozen=True)

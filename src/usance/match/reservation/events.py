@@ -3,7 +3,7 @@
 A limit is a name with a ceiling: a budget of a day, a month or in total, a concentration limit or
 a platform limit are all the same here. A candidate names the limits it uses, and how much of each.
 
->>> budget = Limit(ceiling_minor=1_000_00, held_minor=300_00, taken_minor=600_00)
+>>> budget = LimitUse(ceiling_minor=1_000_00, held_minor=300_00, taken_minor=600_00)
 >>> budget.headroom_minor
 10000
 """
@@ -35,7 +35,7 @@ class Result(Code):
 
 
 @dataclass(frozen=True, slots=True)
-class Limit:
+class LimitUse:
     """A ceiling and what is used of it: held for answers, taken by loans, freed by repayment."""
 
     ceiling_minor: int
@@ -93,7 +93,7 @@ class Requested:
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """A source said yes or no to an attempt (1, 2, 3 …) at a request."""
+    """A source approved or declined an attempt (1, 2, 3 …) at a request."""
 
     at: datetime
     key: str
@@ -118,7 +118,7 @@ class Withdrawn:
     key: str
 
 
-Event = LimitSet | Freed | Requested | Answered | Waited | Withdrawn
+ReservationEvent = LimitSet | Freed | Requested | Answered | Waited | Withdrawn
 """Any event; a log of them is all that needs to be stored."""
 
 
@@ -164,5 +164,5 @@ class Placement:
 class State:
     """Limits by name and placements by key: all of them, or those that one event concerns."""
 
-    limits: Mapping[str, Limit] = field(default_factory=dict)
+    limits: Mapping[str, LimitUse] = field(default_factory=dict)
     placements: Mapping[str, Placement] = field(default_factory=dict)

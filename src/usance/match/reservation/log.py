@@ -22,15 +22,15 @@ from usance.base.errors import DocumentError, InputError, UsanceError, raise_all
 from usance.match.reservation.events import (
     Answered,
     Candidate,
-    Event,
     Freed,
     LimitSet,
     Requested,
+    ReservationEvent,
     Waited,
     Withdrawn,
 )
 
-_NAMES: dict[str, type[Event]] = {
+_NAMES: dict[str, type[ReservationEvent]] = {
     "limit_set": LimitSet,
     "freed": Freed,
     "requested": Requested,
@@ -43,15 +43,15 @@ _RESTORE = "Restore the log from a copy; a line is never edited"
 _MICROSECOND = timedelta(microseconds=1)
 
 
-def log_line(event: Event) -> str:
+def log_line(event: ReservationEvent) -> str:
     """One event as a line of JSON, without its line break."""
     parts = {"event": _LABELS[type(event)], **asdict(event)}
     return json.dumps(parts, default=_plain, separators=(",", ":"), ensure_ascii=False)
 
 
-def read_log(lines: Iterable[str], *, where: str = "log") -> list[Event]:
+def read_log(lines: Iterable[str], *, where: str = "log") -> list[ReservationEvent]:
     """The events of a log, or every line that is none."""
-    events: list[Event] = []
+    events: list[ReservationEvent] = []
     problems: list[UsanceError] = []
     for number, text in enumerate(lines, 1):
         try:
@@ -63,7 +63,7 @@ def read_log(lines: Iterable[str], *, where: str = "log") -> list[Event]:
     return events
 
 
-def _event(parts: Any) -> Event:
+def _event(parts: Any) -> ReservationEvent:
     try:
         kind = _NAMES[parts.pop("event")]
         return kind(**{name: _READERS[name](value) for name, value in parts.items()})

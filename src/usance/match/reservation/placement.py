@@ -89,12 +89,12 @@ def place(state: State, requested: Requested, answer: Answer) -> tuple[State, tu
     while (placement := state.placements.get(requested.key)) and placement.until is not None:
         asked = placement.candidate(placement.attempt).sources
         source = next(each for each in asked if each not in placement.approved_by)
-        yes = answer(source, placement.attempt)
-        if yes is None:
+        approved = answer(source, placement.attempt)
+        if approved is None:
             at = placement.until
             state, new = step(state, Waited(at, requested.key))
         else:
-            event = Answered(at, requested.key, placement.attempt, source, yes)
+            event = Answered(at, requested.key, placement.attempt, source, approved)
             state, new = step(state, event)
         outcomes += new
     return state, tuple(outcomes)

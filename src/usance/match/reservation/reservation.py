@@ -30,13 +30,13 @@ from typing import assert_never
 from usance.match.reservation.events import (
     Answered,
     Candidate,
-    Event,
     Freed,
-    Limit,
     LimitSet,
+    LimitUse,
     Outcome,
     Placement,
     Requested,
+    ReservationEvent,
     Result,
     State,
     Waited,
@@ -44,14 +44,14 @@ from usance.match.reservation.events import (
 )
 
 
-def step(state: State, event: Event) -> tuple[State, tuple[Outcome, ...]]:
+def step(state: State, event: ReservationEvent) -> tuple[State, tuple[Outcome, ...]]:
     """The state after one event, and its outcomes; the state given is not changed."""
     reservations = _Reservations(state.limits, state.placements)
     outcomes = tuple(reservations.apply(event))
     return State(reservations.limits, reservations.placements), outcomes
 
 
-def rebuild(log: Iterable[Event]) -> State:
+def rebuild(log: Iterable[ReservationEvent]) -> State:
     """The state after a whole log: `step` from nothing, event by event."""
     reservations = _Reservations({}, {})
     for event in log:
@@ -69,7 +69,7 @@ def overdue(state: State, at: datetime) -> list[Waited]:
     return [Waited(at, key) for _, key in sorted(late)]
 
 
-def relevant_state(state: State, event: Event) -> State:
+def relevant_state(state: State, event: ReservationEvent) -> State:
     """The part of a state that an event concerns: what a live request loads and locks."""
     if isinstance(event, LimitSet | Freed):
         names = {event.limit}
@@ -82,7 +82,7 @@ def relevant_state(state: State, event: Event) -> State:
     return State({name: state.limits[name] for name in names & state.limits.keys()}, placements)
 
 
-def binding_limit(limits: Mapping[str, Limit], candidate: Candidate) -> str:
+def binding_limit(limits: Mapping[str, LimitUse], candidate: Candidate) -> str:
     """The first limit without headroom for a candidate: the check against overselling."""
     for name, amount_minor in candidate.uses:
         if amount_minor > limits[name].headroom_minor:
@@ -93,11 +93,11 @@ def binding_limit(limits: Mapping[str, Limit], candidate: Candidate) -> str:
 class _Reservations:
     """Limits and placements while one event is applied; works on its own copies."""
 
-    def __init__(self, limits: Mapping[str, Limit], placements: Mapping[str, Placement]) -> None:
+    def __init__(self, limits: Mapping[str, LimitUse], placements: Mapping[str, Placement]) -> None:
         self.limits = dict(limits)
         self.placements = dict(placements)
 
-    def apply(self, event: Event) -> Iterator[Outcome]:
+    def apply(self, event: ReservationEvent) -> Iterator[Outcome]:
         """Apply an event and give its outcomes."""
         if isinstance(event, LimitSet):
             return self._set(event)
@@ -120,7 +120,7 @@ class _Reservations:
         if event.ceiling_minor < 0:
             yield Outcome(Result.REFUSED, limit=event.limit, reason="a ceiling is below zero")
             return
-        current = self.limits.get(event.limit, Limit(0))
+        current = self.limits.get(event.limit, LimitUse(0))
         self.limits[event.limit] = replace(current, ceiling_minor=event.ceiling_minor)
 
     def _free(self, event: Freed) -> Iterator[Outcome]:
@@ -274,7 +274,7 @@ def _answer_outcome(
     return Outcome(result, event.key, loan_id, event.attempt, (event.source,), reason=reason)
 
 
-def _problems(request: Requested, limits: Mapping[str, Limit]) -> Iterator[str]:
+def _problems(request: Requested, limits: Mapping[str, LimitUse]) -> Iterator[str]:
     """All problems of a request, so that none is half reserved."""
     for number, candidate in enumerate(request.candidates, 1):
         names = [name for name, _ in candidate.uses]

@@ -35,7 +35,7 @@ NUDGE = 0.001
 
 
 @dataclass(frozen=True)
-class Candidate:
+class CandidateExplanation:
     """One source as one request saw it."""
 
     source: int
@@ -105,7 +105,7 @@ def explain_loan(
 
 def _candidate(
     result: RoutingResult, router: Router, mandates: Mandates, row: int, column: int
-) -> Candidate:
+) -> CandidateExplanation:
     rows, columns, state = result.rows, result.columns, result.state
     amount = int(rows.amount[row])
     months, grade = rows.months[row], rows.grade[row]
@@ -119,7 +119,7 @@ def _candidate(
             * concentration_weight(rows, row, columns, k)
             // PPM
         )
-    return Candidate(
+    return CandidateExplanation(
         mandates.mandates[column].source,
         _excluded(result, mandates, row, column),
         amount * margin // PPB,
@@ -151,11 +151,11 @@ def _excluded(result: RoutingResult, mandates: Mandates, row: int, column: int) 
         )
         if has + amount > most:
             return f"{LimitKind.BORROWER}: {most - has} left"
-    for kind, part, room in zip(
+    for kind, use_ppm, headroom in zip(
         PLATFORM_LIMITS, columns.platform_use_ppm, state.limits.platform_headroom, strict=True
     ):
-        if amount * int(part[column]) // PPM > room:
-            return f"{kind}: {room} left"
+        if amount * int(use_ppm[column]) // PPM > headroom:
+            return f"{kind}: {headroom} left"
     if state.limits.model_excess[mandate.model] > 0:
         return f"{LimitKind.MODEL_MAX}: {mandate.model.label}"
     for k, limit in enumerate(mandate.concentration_limits, columns.concentration_start[column]):

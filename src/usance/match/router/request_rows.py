@@ -1,4 +1,4 @@
-"""Requests as the kernel reads them: every code already the row of its table.
+"""Requests as the kernels read them: every code is already the row of its table.
 
 >>> from usance.match.router.requests import from_columns
 >>> int(local_seconds(np.array([0]), "Asia/Shanghai")[0]) // 3600
@@ -22,7 +22,7 @@ _HOUR = 3600
 
 
 class RequestRows(NamedTuple):
-    """One array a column; `weight` says how many requests a row stands for."""
+    """Requests as the kernels read them; `weight` is the number of requests of a row."""
 
     loan_id: I64
     user: I64

@@ -1,4 +1,4 @@
-"""Requests through the router from the first to the last, with plans made again on the way.
+"""The router: a stream of requests from the first to the last, with replanning on the way.
 
 `route` runs one policy over a stream. The engine's own policy plans prices from the forecast,
 plans them again on a schedule and after a shock (a source leaves or returns, a budget or an
