@@ -131,13 +131,7 @@ def replay(
         first.rows, requests.requested_at, mandates, first.columns, releases=releases
     )
     return Replay(
-        len(requests),
-        len(mandates.mandates),
-        bound,
-        tuple(runs),
-        forecast,
-        seed,
-        mandates,
+        len(requests), len(mandates.mandates), bound, tuple(runs), forecast, seed, mandates
     )
 
 

@@ -22,21 +22,12 @@ def aggregate(
     """At most so many rows with their slots; if there are more, a systematic sample by volume."""
     amounts = np.unique(np.concatenate([columns.min_amount, columns.max_amount + 1]))
     hours = np.unique(np.concatenate([columns.opens, columns.cut_off]))
-    key = np.stack(
-        [
-            slot,
-            rows.product,
-            rows.region,
-            rows.grade,
-            rows.channel,
-            rows.months,
-            rows.attributes,
-            rows.blacklisted,
-            rows.rate // RATE_STEP_PPM,
-            np.searchsorted(amounts, rows.amount, side="right"),
-            np.searchsorted(hours, rows.second, side="right"),
-        ]
-    )
+    key = np.stack([
+        slot, rows.product, rows.region, rows.grade, rows.channel, rows.months, rows.attributes,
+        rows.blacklisted, rows.rate // RATE_STEP_PPM,
+        np.searchsorted(amounts, rows.amount, side="right"),
+        np.searchsorted(hours, rows.second, side="right"),
+    ])  # fmt: skip
     code = np.zeros(len(rows.amount), np.int64)
     for part in key:
         _, place = np.unique(part, return_inverse=True)

@@ -166,13 +166,9 @@ def _excluded(result: RoutingResult, mandates: Mandates, row: int, column: int) 
 
 
 def explain_source(
-    requests: Requests,
-    mandates: Mandates,
-    source: int,
-    demand: Demand | None = None,
-    *,
+    requests: Requests, mandates: Mandates, source: int, demand: Demand | None = None, *,
     seed: int = 1,
-) -> dict[str, Any]:
+) -> dict[str, Any]:  # fmt: skip
     """Explain the loans of a source: volume excluded by each rule, volume placed elsewhere."""
     columns = [c for c, each in enumerate(mandates.mandates) if each.source == source]
     if not columns:

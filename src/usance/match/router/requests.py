@@ -36,17 +36,9 @@ from usance.match.errors import StreamError, StreamOrder
 from usance.match.mandates.mandate import MAX_AMOUNT_MINOR, Mandates
 
 COLUMNS = (
-    "requested_at",
-    "loan_id",
-    "decision_id",
-    "product",
-    "amount_minor",
-    "months",
-    "rate_ppm",
-    "grade",
-    "region",
-    "channel",
-)
+    "requested_at", "loan_id", "decision_id", "product", "amount_minor", "months", "rate_ppm",
+    "grade", "region", "channel",
+)  # fmt: skip
 DAY_SECONDS = 86_400
 MAX_RATE_PPM = 1_000_000
 
