@@ -51,7 +51,7 @@ def worths(plan: Sequence[Period], rate: Fraction) -> list[Fraction]:
 
 
 def is_rate(terms: Terms, upfront: int, rate_ppb: int, survival_ppm: Sequence[int] = ()) -> bool:
-    """Whether a rate is the one, rounded half-up to a ppb."""
+    """True if a rate is the effective one, rounded half-up to a ppb."""
     plan, cash = periods(terms, survival_ppm), terms.principal_minor - upfront
     below, above = (worths(plan, Fraction(2 * rate_ppb + side, 2 * BILLION))[0] for side in (-1, 1))
     return below >= cash > above
@@ -60,7 +60,7 @@ def is_rate(terms: Terms, upfront: int, rate_ppb: int, survival_ppm: Sequence[in
 def earned(
     terms: Terms, upfront: int, rate_ppb: int, day: int, survival_ppm: Sequence[int] = ()
 ) -> Fraction:
-    """What of the fee is earned by a day (an ordinal), not rounded."""
+    """The fee earned by a day (an ordinal), not rounded."""
     plan = periods(terms, survival_ppm)
     values = worths(plan, Fraction(rate_ppb, BILLION))
     before = Fraction(0)

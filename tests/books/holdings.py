@@ -1,4 +1,4 @@
-"""What each account holds, told account by account: the posting rules once more, the other way.
+"""Balances account by account, as formulas of amounts: an independent form of the posting rules.
 
 Rules say where an amount goes; this says what an account is made of. The two are written apart, so
 a rule that is wrong disagrees. Debit positive; where models differ, each is told.

@@ -65,7 +65,7 @@ def flow_matrix(model: FundingModel) -> I64:
 
 
 def held(balances: I64, *names: str) -> I64:
-    """What some accounts hold together, of every loan."""
+    """The joint balance of some accounts, for every loan."""
     return np.asarray(balances[..., [PLACE[name] for name in names]].sum(axis=-1), np.int64)
 
 

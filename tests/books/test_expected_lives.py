@@ -48,7 +48,7 @@ def close_with(book: Book, period: str, curve: tuple[int, ...] | None, folder: P
 
 
 def earned(terms: Terms, made: tuple[int, ...], now: tuple[int, ...], day: date = MAR) -> int:
-    """What IFRS has earned of the fee above US GAAP: a rate of then, flows of now."""
+    """The fee earned under IFRS above US GAAP: the rate of origination on the flows of now."""
     columns, fee = TermColumns.of([terms]), np.array([terms.upfront_fee_minor])
     then, today = Survival.of([made]), Survival.of([now])
     expected = fees_earned(columns, fee, effective_rates(columns, fee, then), day, today)

@@ -32,7 +32,7 @@ def paid(kind: K, minor: int, number: int = 1, party: int = 7, on: date = MAR) -
 
 
 def unpaid(*facts: GroupFact, of: list[LoanFees], day: date = JUN) -> dict[int, int]:
-    """What is open by age, without nothing."""
+    """Open amounts by age, without zeros."""
     return {age: minor for minor, age in unpaid_of_loans(facts, of, day) if minor}
 
 
@@ -65,7 +65,7 @@ def test_referrals_are_current_until_they_are_invoiced() -> None:
 def accounts(
     path: Path, model: FundingModel, quarters: list[str], *facts: GroupFact
 ) -> dict[str, int]:
-    """What accounts of fees hold after some closes of one loan with a fee of 10 %."""
+    """Balances of fee accounts after some closes of one loan with a fee of 10 %."""
     book = make_book(path, [Worked(model, LOAN, [drawn(LOAN)])])
     one = {"source": [1], "version": [1], "valid_from": [0], "valid_to": [30_000],
            "fee_ppm": [100_000], "settlement_lag": [1]}  # fmt: skip

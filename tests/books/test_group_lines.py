@@ -1,4 +1,4 @@
-"""What each kind of fact does to the books, by the specification's own figures if it has any."""
+"""Entries of each kind of fact, with the figures of the specification if it has any."""
 
 from __future__ import annotations
 
@@ -194,7 +194,7 @@ def test_things_wear_in_equal_months_until_they_are_sold() -> None:
     assert end == {"cash": -500_00, "administration": 666_67, "other_income": -166_67}
 
 
-def test_an_acquisition_brings_goodwill_and_outside_holders() -> None:
+def test_an_acquisition_brings_goodwill_and_non_controlling_interests() -> None:
     facts = with_rates()
     facts.say(
         PLATFORM, GroupFactKind.ACQUISITION, date(2024, 1, 31), 800_00, acquired=OVERSEAS,
@@ -210,7 +210,7 @@ def test_an_acquisition_brings_goodwill_and_outside_holders() -> None:
     assert group.amount("cash") == -500_00
 
 
-def test_pay_in_shares_under_both_frameworks() -> None:
+def test_share_based_compensation_under_both_frameworks() -> None:
     facts = with_rates()
     facts.say(
         PARENT, GroupFactKind.GRANT, date(2022, 1, 1), currency=Currency.USD, name="2022",

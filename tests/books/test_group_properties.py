@@ -1,4 +1,4 @@
-"""What holds for any facts of a group, in any currencies, over any closes."""
+"""Properties of any facts of a group, in any currencies, over any closes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a close refuses of the group's facts, each time with the number of the fact."""
+"""Facts of the group that a close refuses, each with its number."""
 
 from __future__ import annotations
 

@@ -151,7 +151,7 @@ def test_the_rate_is_explained_to_the_last_cent() -> None:
     assert sum(step.minor for step in steps[:-1]) == steps[-1].minor
 
 
-def test_outside_holders_bear_their_share() -> None:
+def test_non_controlling_interests_bear_their_share() -> None:
     facts = with_rates()
     facts.say(OVERSEAS, GroupFactKind.SUNDRY, date(2024, 2, 1), -1_000_00)
     books = closed(facts.facts, ENDS[:1])
@@ -162,7 +162,7 @@ def test_outside_holders_bear_their_share() -> None:
     assert end.amount("non_controlling_interests") == -end.amount("non_controlling_income")
 
 
-def test_outside_shares_multiply_through_owners() -> None:
+def test_non_controlling_shares_multiply_through_owners() -> None:
     from usance.books.group.entities import parse_entities
 
     chain = parse_entities("""

@@ -133,7 +133,7 @@ def broken(
 
 @lru_cache(maxsize=64)
 def unit(rule: Rule) -> I64:
-    """What one unit of a rule's amount posts by account."""
+    """Postings of one unit of a rule's amount by account."""
     movement = np.zeros((1, len(AMOUNTS)), np.int64)
     movement[0, AMOUNTS.index(rule.amount)] = 1
     cell = cells_of([1], [rule.models[0]], [OWN_ENTITY], fund_cash="restricted_cash",
@@ -180,7 +180,7 @@ INCOME: dict[FundingModel, tuple[set[str], set[str]]] = {
 
 
 def seen_in_lives(rule: Rule, mutant: Rule | None) -> bool:
-    """What whole lives leave behind is not what it must be."""
+    """True if balances left after whole lives are wrong."""
     for (model, tag), balances in broken(rule, mutant, end=True).items():
         if tag is not IfrsAdjustment.NONE:
             if balances.any():

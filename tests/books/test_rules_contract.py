@@ -111,7 +111,7 @@ def test_a_rule_stands_in_one_framework(rule: Rule) -> None:
 
 
 def test_posting_is_linear() -> None:
-    """What makes balances of a sum of loans the sum of their balances."""
+    """Linearity: balances of a sum of loans are the sum of their balances."""
     draw = np.random.default_rng(1)
     first, second = draw.integers(-9, 10, (2, 40, len(AMOUNTS)))
     models = draw.integers(0, len(FundingModel), 40)

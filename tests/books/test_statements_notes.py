@@ -1,4 +1,4 @@
-"""What stands beside the statements: equity, tax, per share and awards to come, each tied."""
+"""Notes: equity, tax, per share and unrecognised awards, each tied to the statements."""
 
 from __future__ import annotations
 

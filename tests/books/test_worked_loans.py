@@ -63,7 +63,7 @@ def _outside(moved: Mapping[str, int]) -> set[str]:
 
 
 def _is_over(books: Books, profit: int) -> None:
-    """What is left is cash, and it is the profit; no framework holds anything else."""
+    """Only cash is left, and it is the profit; no framework holds anything else."""
     left = books.balances()
     sheet = {name: minor for name, minor in left.items() if name in ("cash", "restricted_cash")}
     assert sum(sheet.values()) == profit == profit_before_tax(left)

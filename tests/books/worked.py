@@ -131,7 +131,7 @@ def rate_ppb(target: str, exposure: str) -> int:
 
 
 def is_money(rule: Rule) -> bool:
-    """Whether a rule is at work as money moves, rather than at a close."""
+    """True for a rule posted as money moves, rather than at a close."""
     names = {rule.debit.account, rule.credit.account}
     in_hand = names & MONEY or rule.activity is not Activity.NONE
     return bool(in_hand) or rule.amount in ("penalty_vat", "recovered_other_vat")
@@ -218,7 +218,7 @@ class Books:
         return cells_of([1], [loan.model], [loan.entity], fund_cash=loan.fund_cash)
 
     def balances(self, tag: IfrsAdjustment = IfrsAdjustment.NONE) -> dict[str, int]:
-        """What every account holds, without zeros."""
+        """Balances by account, without zeros."""
         return balances(self.ledger, tag)
 
     def flows(self) -> dict[Activity, int]:
@@ -232,7 +232,7 @@ class Books:
 
 
 def balances(lines: Ledger, tag: IfrsAdjustment = IfrsAdjustment.NONE) -> dict[str, int]:
-    """What lines of a tag sum to by account, without zeros."""
+    """Sums of the lines of a tag by account, without zeros."""
     summed = lines.sums(lambda own: [own.tag, own.account])
     return {
         load_chart().by_number[account].name: minor

@@ -76,17 +76,17 @@ def expected_lives(
 
     A month has the curve of the close it fell in; months before the first close have that one's.
     """
-    told = sorted((close.month, _curves_of(rows)) for close, rows in earlier)
-    told.append((period_months[-1], now))
-    width = max((len(curve) for _, curves in told for curve in curves.values()), default=0)
+    by_month = sorted((close.month, _curves_of(rows)) for close, rows in earlier)
+    by_month.append((period_months[-1], now))
+    width = max((len(curve) for _, curves in by_month for curve in curves.values()), default=0)
     if not width:
         return None
-    tables = [_table(curves, segments, width) for _, curves in told]
+    tables = [_table(curves, segments, width) for _, curves in by_month]
     made, place = np.unique(np.concatenate(tables), axis=0, return_inverse=True)
-    by_close = place.reshape(len(told), len(segments))
-    first = told[0][0]
+    by_close = place.reshape(len(by_month), len(segments))
+    first = by_month[0][0]
     curve = np.empty((len(segments), period_months[-1] - first + 1), np.int64)
-    for (month, _), rows in zip(reversed(told), reversed(by_close), strict=True):
+    for (month, _), rows in zip(reversed(by_month), reversed(by_close), strict=True):
         curve[:, : month - first + 1] = rows[:, None]
     return ExpectedLives(Survival(tables[-1]), Survival(made), curve, first)
 

@@ -44,7 +44,7 @@ def list_problems(facts: Iterable[GroupFact]) -> Iterator[UsanceError]:
     given = list(facts)
     targets = {each.fact_id: each for each in given}
     counts = Counter(each.fact_id for each in given)
-    gone: set[int] = set()
+    reversed_ids: set[int] = set()
     for each in given:
         if counts[each.fact_id] > 1:
             yield _wrong(each, "its number is used twice", "Give each fact its own")
@@ -54,9 +54,9 @@ def list_problems(facts: Iterable[GroupFact]) -> Iterator[UsanceError]:
             if target is None or target.kind is GroupFactKind.REVERSED:
                 what = f"it reverses {number}, which is no fact that can be reversed"
                 yield _wrong(each, what, "Name the number of a fact that is not a reversal")
-            if number in gone:
+            if number in reversed_ids:
                 yield _wrong(each, f"{number} is already reversed", "Keep one reversal")
-            gone.add(number)
+            reversed_ids.add(number)
 
 
 def locked_problems(
@@ -89,8 +89,8 @@ def group_fact_problems(
     Accounts that are not in the chart are refused when a fact is read.
     """
     given = list(facts)
-    gone = {each.detail["fact"] for each in given if each.kind is GroupFactKind.REVERSED}
-    kept = [each for each in given if each.fact_id not in gone]
+    reversed_ids = {each.detail["fact"] for each in given if each.kind is GroupFactKind.REVERSED}
+    kept = [each for each in given if each.fact_id not in reversed_ids]
     problems = [*list_problems(given), *(found for each in kept for found in _unbalanced(each))]
     if locked_through is not None and locked_at is not None:
         problems += locked_problems(kept, last_of_month(locked_through), locked_at, posted)
@@ -160,40 +160,44 @@ def _deals(facts: Sequence[GroupFact], entities: Entities) -> Iterator[UsanceErr
 
 def _instruments(facts: Sequence[GroupFact], entities: Entities) -> Iterator[UsanceError]:
     del entities
-    begun = Counter((f.kind, f.detail["name"]) for f in facts if f.kind in PAYMENTS.values())
+    counts_by_name = Counter(
+        (f.kind, f.detail["name"]) for f in facts if f.kind in PAYMENTS.values()
+    )
     for each in facts:
-        if each.kind in PAYMENTS and not begun[PAYMENTS[each.kind], each.detail["name"]]:
+        if each.kind in PAYMENTS and not counts_by_name[PAYMENTS[each.kind], each.detail["name"]]:
             what = f"nothing began under the name {each.detail['name']!r}"
             yield _wrong(each, what, f"State the {PAYMENTS[each.kind].label}, or correct the name")
         elif each.kind in PAYMENTS.values():
             name = each.detail["name"]
-            problems = list(_contract(each, begun[each.kind, name]))
+            problems = list(_contract(each, counts_by_name[each.kind, name]))
             yield from problems
             if not problems:
                 paid = [f for f in facts if PAYMENTS.get(f.kind) is each.kind]
                 yield from _payments(each, [f for f in paid if f.detail["name"] == name])
 
 
-def _contract(began: GroupFact, times: int) -> Iterator[UsanceError]:
+def _contract(inception: GroupFact, times: int) -> Iterator[UsanceError]:
     """Problems of notes or a bond by themselves."""
     if times > 1:
-        yield _wrong(began, f"{began.detail['name']!r} begins twice", "Give each its own name")
-    if began.detail["days"][0] <= began.effective_on:
-        yield _wrong(began, "it pays before it begins", "Give days after it began")
+        yield _wrong(
+            inception, f"{inception.detail['name']!r} begins twice", "Give each its own name"
+        )
+    if inception.detail["days"][0] <= inception.effective_on:
+        yield _wrong(inception, "it pays before it begins", "Give days after it began")
         return
     try:
-        Instrument.of(began)
+        Instrument.of(inception)
     except UsanceError as error:
-        yield _wrong(began, error.what, error.fix)
+        yield _wrong(inception, error.what, error.fix)
 
 
-def _payments(began: GroupFact, paid: Sequence[GroupFact]) -> Iterator[UsanceError]:
+def _payments(inception: GroupFact, paid: Sequence[GroupFact]) -> Iterator[UsanceError]:
     """Payments that do not fit their instrument."""
-    held, last = Instrument.of(began, paid), began.detail["days"][-1]
+    held, last = Instrument.of(inception, paid), inception.detail["days"][-1]
     for each in paid:
-        if (each.entity, each.currency) != (began.entity, began.currency):
-            fix = f"Give the currency and entity of {began.where}"
-            yield _wrong(each, f"{began.detail['name']!r} is another's", fix)
+        if (each.entity, each.currency) != (inception.entity, inception.currency):
+            fix = f"Give the currency and entity of {inception.where}"
+            yield _wrong(each, f"{inception.detail['name']!r} is another's", fix)
         if each.detail["as"] is PaymentPurpose.FACE and each.effective_on < last:
             yield _wrong(each, f"its face is due on {last}", "Say `as: whole` if it ends early")
         if (
@@ -204,12 +208,17 @@ def _payments(began: GroupFact, paid: Sequence[GroupFact]) -> Iterator[UsanceErr
             yield _wrong(
                 each, f"it had ended by {held.early_redemption.where}", "Leave one of them out"
             )
-    most = held.coupon_minor * len(began.detail["days"])
-    for what, owed in ((PaymentPurpose.COUPON, most), (PaymentPurpose.FACE, began.detail["face"])):
+    most = held.coupon_minor * len(inception.detail["days"])
+    for what, owed in (
+        (PaymentPurpose.COUPON, most),
+        (PaymentPurpose.FACE, inception.detail["face"]),
+    ):
         beyond = held.paid_by(date.max, what) - owed
         if beyond > 0:
-            shown = Money(beyond, began.currency.label)
-            yield _wrong(began, f"{shown} more than its {what.value} is paid", "Correct a payment")
+            shown = Money(beyond, inception.currency.label)
+            yield _wrong(
+                inception, f"{shown} more than its {what.value} is paid", "Correct a payment"
+            )
 
 
 def _things(facts: Sequence[GroupFact], entities: Entities) -> Iterator[UsanceError]:

@@ -55,9 +55,9 @@ def cost_amounts(facts: Iterable[GroupFact], poster: Poster, day: date) -> Itera
             accounts = {"function": _FUNCTIONS[each.detail["driver"]]}
             yield Amount("cost_driver", each, driver_cost_minor(each), each.effective_on, accounts)
         elif each.kind is GroupFactKind.COST_PREPAID:
-            said, own = each.detail, poster.entities[each.entity].currency
-            minor = prepaid_used(poster.worth(each), said["first"], said["last"], day)
-            accounts = {"function": said["function"]}
+            detail, own = each.detail, poster.entities[each.entity].currency
+            minor = prepaid_used(poster.worth(each), detail["first"], detail["last"], day)
+            accounts = {"function": detail["function"]}
             yield Amount("prepaid_used", each, minor, day, accounts, in_currency=own)
         elif each.kind is GroupFactKind.ASSET_BOUGHT:
             yield from _asset(each, sales.get(each.detail["name"]), poster, day)

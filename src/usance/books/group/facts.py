@@ -108,9 +108,11 @@ def fact_from_fields(
 def visible_facts(facts: Iterable[GroupFact], day: date, known_at: datetime) -> list[GroupFact]:
     """Facts effective by a day and booked by a moment, by number, without reversed ones."""
     seen = [each for each in facts if each.effective_on <= day and each.booked_at <= known_at]
-    gone = {each.detail["fact"] for each in seen if each.kind is GroupFactKind.REVERSED}
+    reversed_ids = {each.detail["fact"] for each in seen if each.kind is GroupFactKind.REVERSED}
     kept = [each for each in seen if each.kind is not GroupFactKind.REVERSED]
-    return sorted((each for each in kept if each.fact_id not in gone), key=lambda f: f.fact_id)
+    return sorted(
+        (each for each in kept if each.fact_id not in reversed_ids), key=lambda f: f.fact_id
+    )
 
 
 def facts_of_table(table: pa.Table) -> list[GroupFact]:

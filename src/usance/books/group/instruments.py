@@ -47,28 +47,32 @@ PAYMENTS: Mapping[GroupFactKind, GroupFactKind] = {
     GroupFactKind.NOTES_PAID: GroupFactKind.NOTES_ISSUED,
     GroupFactKind.BOND_PAID: GroupFactKind.BOND_BOUGHT,
 }
-"""Kinds of payments, each with the kind that began its instrument."""
+"""Kinds of payments, each with the kind that inception its instrument."""
 _NAMES = {GroupFactKind.NOTES_ISSUED: "notes", GroupFactKind.BOND_BOUGHT: "bond"}
 
 
 @dataclass(frozen=True, slots=True)
 class Instrument:
-    """Notes or a bond: the fact that began it, its amortisation table, its payments."""
+    """Notes or a bond: the fact that inception it, its amortisation table, its payments."""
 
-    began: GroupFact
+    inception: GroupFact
     coupon_minor: int
     held: AtAmortisedCost
     paid: tuple[GroupFact, ...] = ()
 
     @classmethod
-    def of(cls, began: GroupFact, paid: Sequence[GroupFact] = ()) -> Instrument:
+    def of(cls, inception: GroupFact, paid: Sequence[GroupFact] = ()) -> Instrument:
         """The instrument of a fact; an issuer's costs lower the initial carrying amount."""
-        said = began.detail
-        costs = -said["costs"] if began.kind is GroupFactKind.NOTES_ISSUED else said["costs"]
-        cost = acquisition_cost(began.amount_minor, costs)
-        coupon = _whole(coupon_of(said["face"], Fraction(said["rate"], MILLION), said["a_year"]))
-        held = _held(cost, began.effective_on, said["days"], coupon, said["face"])
-        return cls(began, coupon, held, tuple(paid))
+        detail = inception.detail
+        costs = (
+            -detail["costs"] if inception.kind is GroupFactKind.NOTES_ISSUED else detail["costs"]
+        )
+        cost = acquisition_cost(inception.amount_minor, costs)
+        coupon = _whole(
+            coupon_of(detail["face"], Fraction(detail["rate"], MILLION), detail["a_year"])
+        )
+        held = _held(cost, inception.effective_on, detail["days"], coupon, detail["face"])
+        return cls(inception, coupon, held, tuple(paid))
 
     @property
     def early_redemption(self) -> GroupFact | None:
@@ -82,7 +86,7 @@ class Instrument:
 
     def amortised(self, day: date) -> int:
         """Discount (or premium, below zero) and costs amortised to date."""
-        at_start = discount_at_issue(self.began.detail["face"], self.held.cost)
+        at_start = discount_at_issue(self.inception.detail["face"], self.held.cost)
         return _whole(at_start - self._discount(day))
 
     def paid_by(self, day: date, what: PaymentPurpose = PaymentPurpose.COUPON) -> int:
@@ -99,38 +103,38 @@ class Instrument:
         """The discount not yet amortised: face less carrying amount."""
         beyond = [period.interest - self.coupon_minor for period in self.held.table]
         return discount_at_issue(
-            self.began.detail["face"], self.held.cost + self._accrued(day, beyond)
+            self.inception.detail["face"], self.held.cost + self._accrued(day, beyond)
         )
 
     def _accrued(self, day: date, periods: Sequence[Fraction]) -> Fraction:
         """Amounts of periods accrued to date, by days; nothing accrues after a redemption."""
         until = min(day, self.early_redemption.effective_on) if self.early_redemption else day
-        days = pairwise([self.began.effective_on, *self.began.detail["days"]])
+        days = pairwise([self.inception.effective_on, *self.inception.detail["days"]])
         total = Fraction(0)
         for (start, end), whole in zip(days, periods, strict=True):
-            gone = min(max((until - start).days, 0), (end - start).days)
-            total += whole * gone / (end - start).days
+            elapsed = min(max((until - start).days, 0), (end - start).days)
+            total += whole * elapsed / (end - start).days
         return total
 
 
 @cache
 def _held(
-    cost: Fraction, began: date, days: tuple[date, ...], coupon: int, face: int
+    cost: Fraction, inception: date, days: tuple[date, ...], coupon: int, face: int
 ) -> AtAmortisedCost:
     # A close asks for an instrument many times, and its rate takes a while to find.
-    return at_amortised_cost(cost, dated_bond(began, days, coupon, face))
+    return at_amortised_cost(cost, dated_bond(inception, days, coupon, face))
 
 
 def instruments(facts: Iterable[GroupFact]) -> dict[tuple[GroupFactKind, str], Instrument]:
     """Every instrument by its kind and name."""
-    began: dict[tuple[GroupFactKind, str], GroupFact] = {}
+    inception: dict[tuple[GroupFactKind, str], GroupFact] = {}
     paid: dict[tuple[GroupFactKind, str], list[GroupFact]] = {}
     for each in facts:
         if each.kind in PAYMENTS.values():
-            began[each.kind, each.detail["name"]] = each
+            inception[each.kind, each.detail["name"]] = each
         elif each.kind in PAYMENTS:
             paid.setdefault((PAYMENTS[each.kind], each.detail["name"]), []).append(each)
-    return {key: Instrument.of(each, paid.get(key, ())) for key, each in began.items()}
+    return {key: Instrument.of(each, paid.get(key, ())) for key, each in inception.items()}
 
 
 def instrument_amounts(
@@ -138,15 +142,15 @@ def instrument_amounts(
 ) -> Iterator[Amount]:
     """Issue or purchase, costs, coupons, amortisation, payments, and the gain of a redemption."""
     for (kind, _), each in instruments(facts).items():
-        name, began, on = _NAMES[kind], each.began, each.began.effective_on
-        accounts = _accounts(began)
-        yield Amount(kind.label, began, began.amount_minor, on, accounts)
-        yield Amount(f"{name}_costs", began, began.detail["costs"], on, accounts)
-        foreign = began.currency is not entities[began.entity].currency
+        name, inception, on = _NAMES[kind], each.inception, each.inception.effective_on
+        accounts = _accounts(inception)
+        yield Amount(kind.label, inception, inception.amount_minor, on, accounts)
+        yield Amount(f"{name}_costs", inception, inception.detail["costs"], on, accounts)
+        foreign = inception.currency is not entities[inception.entity].currency
         growing = {f"{name}_coupon": each.coupons, f"{name}_discount": each.amortised}
         for part, so_far in growing.items():
             for end, minor in accruals(on, so_far, day, foreign=foreign):
-                yield Amount(part, began, minor, end, accounts)
+                yield Amount(part, inception, minor, end, accounts)
         for payment in each.paid:
             paid_on = payment.effective_on
             yield Amount(payment.kind.label, payment, payment.amount_minor, paid_on, accounts)
@@ -166,10 +170,10 @@ def _redeemed(
     yield Amount(f"{name}_redeemed", last, held.carrying_amount(on), on, accounts)
 
 
-def _accounts(began: GroupFact) -> dict[str, str]:
-    if began.kind is GroupFactKind.NOTES_ISSUED:
-        return {"lender": began.detail["lender"], "cash": cash_of(began)}
-    return {"asset": began.detail["asset"]}
+def _accounts(inception: GroupFact) -> dict[str, str]:
+    if inception.kind is GroupFactKind.NOTES_ISSUED:
+        return {"lender": inception.detail["lender"], "cash": cash_of(inception)}
+    return {"asset": inception.detail["asset"]}
 
 
 def _whole(value: Fraction) -> int:

@@ -197,8 +197,8 @@ class Poster:
 
 
 def _fits(rule: GroupRule, amount: Amount) -> bool:
-    said = amount.fact.detail
-    return all(_shown(said.get(key)) == value for key, value in rule.when.items())
+    detail = amount.fact.detail
+    return all(_shown(detail.get(key)) == value for key, value in rule.when.items())
 
 
 def _shown(value: object) -> str:

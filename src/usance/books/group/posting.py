@@ -101,9 +101,9 @@ def _is_plain(fact: GroupFact) -> bool:
 
 def _plain(fact: GroupFact) -> Amount:
     """The amount a fact states, with the accounts and entities its detail names."""
-    said = {key: value for key, value in fact.detail.items() if value is not None}
-    accounts = {key: value for key, value in said.items() if isinstance(value, str)}
-    places = {key: value for key, value in said.items() if isinstance(value, int)}
+    detail = {key: value for key, value in fact.detail.items() if value is not None}
+    accounts = {key: value for key, value in detail.items() if isinstance(value, str)}
+    places = {key: value for key, value in detail.items() if isinstance(value, int)}
     return Amount(
         fact.kind.label, fact, fact.amount_minor, fact.effective_on, accounts,
         {"to": fact.entity, **places},

@@ -60,10 +60,10 @@ def unpaid(facts: Iterable[GroupFact], day: date) -> dict[Debtor, list[tuple[int
 
 
 def unpaid_of_loans(
-    facts: Iterable[GroupFact], told: Iterable[LoanFees], day: date
+    facts: Iterable[GroupFact], of_loans: Iterable[LoanFees], day: date
 ) -> list[tuple[int, int]]:
     """Unpaid fees from loans with their age; referral fees until they are invoiced."""
-    given, seen = list(facts), [each for each in told if each.on <= day]
+    given, seen = list(facts), [each for each in of_loans if each.on <= day]
     beyond: dict[Debtor, int] = {}
     for each in given:
         sign = (each.kind in _SETTLED) - (each.kind in _INVOICES)
@@ -120,23 +120,23 @@ def receivable_amounts(
         if each.kind is GroupFactKind.FEES_HISTORY
     }
     first = {_debtor(each): each for each in reversed(given) if each.kind in _INVOICES}
-    gone: dict[Debtor, int] = {}
+    written_off: dict[Debtor, int] = {}
     for each in given:
         if each.kind is GroupFactKind.FEES_WRITTEN_OFF:
-            gone[_debtor(each)] = gone.get(_debtor(each), 0) + each.amount_minor
+            written_off[_debtor(each)] = written_off.get(_debtor(each), 0) + each.amount_minor
     for debtor, invoices in unpaid(given, day).items():
         entity, _, currency = debtor
         lost = allowance(invoices, rates, histories.get((entity, currency)))
-        due = lost + gone.get(debtor, 0)
+        due = lost + written_off.get(debtor, 0)
         yield Amount("fees_provision", first[debtor], due, day)
     for entity, currency in sorted({(fees.entity, fees.currency) for fees in of_loans}):
         own = [each for each in given if (each.entity, each.currency) == (entity, currency)]
-        told = [fees for fees in of_loans if (fees.entity, fees.currency) == (entity, currency)]
-        open_ = unpaid_of_loans(own, told, day)
+        own_fees = [fees for fees in of_loans if (fees.entity, fees.currency) == (entity, currency)]
+        open_ = unpaid_of_loans(own, own_fees, day)
         lost = allowance(open_, rates, histories.get((entity, currency)))
         lost += sum(
             minor
-            for debtor, minor in gone.items()
+            for debtor, minor in written_off.items()
             if debtor not in first and (debtor[0], debtor[2]) == (entity, currency)
         )
         # No fact states them: they are owed by all institutions together.

@@ -178,14 +178,15 @@ def _expected(fact: GroupFact) -> tuple[Fraction, ...]:
 
 
 def _grant(fact: GroupFact) -> Grant:
-    said = fact.detail
+    detail = fact.detail
     return Grant(
-        said["name"], said["award"], fact.effective_on, fact.currency.label, said["fair_value"],
-        said["tranches"], said["exercise_price"], said["functions"], where=fact.where,
+        detail["name"], detail["award"], fact.effective_on, fact.currency.label,
+        detail["fair_value"], detail["tranches"], detail["exercise_price"], detail["functions"],
+        where=fact.where,
     )  # fmt: skip
 
 
 def _unit_change(fact: GroupFact) -> UnitChange:
-    said = fact.detail
-    return UnitChange(said["change"], said["grant"], fact.effective_on, fact.quantity,
-                      said["source"], where=fact.where)  # fmt: skip
+    detail = fact.detail
+    return UnitChange(detail["change"], detail["grant"], fact.effective_on, fact.quantity,
+                      detail["source"], where=fact.where)  # fmt: skip

@@ -62,7 +62,7 @@ def tax_years(
     now = own_balances(plain, entities, rates, day)
     opening = last_of_month(start)
     before = own_balances(plain.through(start), entities, rates, opening)
-    begun = own_balances(plain.through(BEGINNING), entities, rates, day)
+    opening_balances = own_balances(plain.through(BEGINNING), entities, rates, day)
     current = ledger.through(start)
     current = current.take(np.isin(current.rule, _numbers("current_tax")))
     charged = own_balances(current, entities, rates, opening)
@@ -71,7 +71,7 @@ def tax_years(
             entity,
             now.get((entity.number, IfrsAdjustment.NONE), {}),
             before.get((entity.number, IfrsAdjustment.NONE), {}),
-            begun.get((entity.number, IfrsAdjustment.NONE), {}),
+            opening_balances.get((entity.number, IfrsAdjustment.NONE), {}),
             permanent_minor(given, entity.number, date(day.year, 1, 1), day),
             permanent_minor(given, entity.number, date.min, opening),
             charged.get((entity.number, IfrsAdjustment.NONE), {}).get("income_tax", 0),

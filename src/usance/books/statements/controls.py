@@ -61,12 +61,12 @@ def bank_problems(
     chart = load_chart()
     seen = books.ledger.through(to_month(day))
     held = seen.sums(lambda own: [own.entity, own.account, own.currency])
-    said: dict[tuple[int, int, int], int] = {}
+    stated: dict[tuple[int, int, int], int] = {}
     for each in facts:
         if each.kind is GroupFactKind.BANK_BALANCE and each.effective_on == day:
             key = each.entity, chart[each.detail["account"]].number, int(each.currency)
-            said[key] = said.get(key, 0) + each.amount_minor
-    for (entity, number, currency), minor in sorted(said.items()):
+            stated[key] = stated.get(key, 0) + each.amount_minor
+    for (entity, number, currency), minor in sorted(stated.items()):
         gap = minor - held.get((entity, number, currency), 0)
         if gap:
             name, code = chart.by_number[number].name, Currency(currency).label
@@ -87,16 +87,16 @@ def settlement_problems(
     chart = load_chart()
     cash = [account.number for account in chart if account.is_cash]
     for kind, names in SETTLEMENTS.items():
-        told = [each for each in given if each.kind is kind]
-        if not told:
+        settled = [each for each in given if each.kind is kind]
+        if not settled:
             continue
         rules = _rules_between(books, [chart[name].number for name in names], cash)
         seen = books.ledger.through(to_month(day))
         moved = seen.take(np.isin(seen.rule, rules) & np.isin(seen.account, cash))
         ledger = abs(int(moved.amount.sum()))
-        said = sum(each.amount_minor for each in told)
-        if said != ledger:
-            what = f"parties say {said}, the ledger {ledger}"
+        stated = sum(each.amount_minor for each in settled)
+        if stated != ledger:
+            what = f"parties say {stated}, the ledger {ledger}"
             fix = "Compare by day; a settlement is missing or booked twice"
             yield ControlFailed(what, where=kind.label, fix=fix)
 

@@ -61,10 +61,10 @@ def tax_steps(
     moved = movement(books.at(first - timedelta(days=1)), books.at(day))
     expense = moved("income_tax") + moved("deferred_tax")
     closes = [period for period in ledger.periods() if period >= to_month(first)]
-    begun = books.span(closes[0])[0] if closes else first
+    first_day = books.span(closes[0])[0] if closes else first
 
     def worth(minor: int, currency: Currency) -> int:
-        return converted_at(minor, books.rates.average(currency, begun, day)) if minor else 0
+        return converted_at(minor, books.rates.average(currency, first_day, day)) if minor else 0
 
     return rate_reconciliation(years, expense, standard_ppm, worth)
 
