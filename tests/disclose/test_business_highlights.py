@@ -13,7 +13,7 @@ from tests.disclose.release_book import release_book
 from usance.base.book import Book
 from usance.base.dates import to_month
 from usance.books.periods import parse_close_period
-from usance.disclose import Kind, check, load_profile
+from usance.disclose import TieKind, check, load_profile
 from usance.disclose.release import metrics as measured
 from usance.disclose.release.announcement import Announcement
 from usance.disclose.release.figure import Figure
@@ -123,4 +123,4 @@ def test_a_book_without_the_tables_has_no_data(
         assert found[line, "2023-12-31"].text == "no data"
     assert found["Number of loans originated", "2023Q4"].text == "5"
     path = publish(release, tmp_path, ["csv", "html", "xlsx"], writers=RELEASE_WRITERS)["csv"]
-    assert check([path]).counts.get(Kind.BROKEN, 0) == 0
+    assert check([path]).counts.get(TieKind.BROKEN, 0) == 0

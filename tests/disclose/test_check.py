@@ -10,7 +10,7 @@ import pytest
 from tests.disclose.filings import HEADER, SMALL, read_small
 from usance.base.errors import UsanceError
 from usance.cli import main
-from usance.disclose import Kind, Report, check_facts, load_profile, rebuild_facts
+from usance.disclose import Report, TieKind, check_facts, load_profile, rebuild_facts
 from usance.disclose.profile import DEFAULT
 
 KINDS = ["exact", "rounded", "interval", "plug", "restated", "broken"]
@@ -23,7 +23,7 @@ def checked(folder: Path, text: str = SMALL) -> Report:
 
 def test_a_table_that_ties(tmp_path: Path) -> None:
     report = checked(tmp_path)
-    assert report.roots == ()
+    assert report.root_causes == ()
     assert report.as_dict()["counts"] == dict.fromkeys(KINDS, 0) | {"exact": report.ties}
 
 
@@ -51,29 +51,29 @@ def test_a_change_within_its_inputs_is_an_interval(tmp_path: Path) -> None:
     kinds = {}
     for printed in ("10.0", "11.0", "9.0", "11.2"):
         report = checked(tmp_path, SMALL.replace("percent,10.0", f"percent,{printed}"))
-        kinds[printed] = [root.kind for root in report.roots]
+        kinds[printed] = [cause.kind for cause in report.root_causes]
     assert kinds == {
-        "10.0": [], "11.0": [Kind.INTERVAL], "9.0": [Kind.INTERVAL], "11.2": [Kind.BROKEN],
+        "10.0": [], "11.0": [TieKind.INTERVAL], "9.0": [TieKind.INTERVAL], "11.2": [TieKind.BROKEN],
     }  # fmt: skip
 
 
 def test_a_plug_is_a_leaf_off_its_translation_in_a_column_that_foots(tmp_path: Path) -> None:
     moved = SMALL.replace("USD,thousand,215", "USD,thousand,216")
     plugged = moved.replace("USD,thousand,315", "USD,thousand,316")
-    [root] = checked(tmp_path, plugged).roots
-    assert (root.kind, root.cell.line, root.cell.currency) == (Kind.PLUG, "Loans", "USD")
+    [cause] = checked(tmp_path, plugged).root_causes
+    assert (cause.kind, cause.cell.line, cause.cell.currency) == (TieKind.PLUG, "Loans", "USD")
     wide = SMALL.replace("USD,thousand,215", "USD,thousand,315")
     far = checked(tmp_path, wide.replace("USD,thousand,315,1", "USD,thousand,415,1"))
-    assert [root.kind for root in far.roots] == [Kind.BROKEN]
+    assert [cause.kind for cause in far.root_causes] == [TieKind.BROKEN]
 
 
 def test_a_sum_of_many_lines_lists_its_suspects(tmp_path: Path) -> None:
     parts = "".join(f"A,notes,Part {n},Whole,2024Q1,RMB,thousand,{n}00,0\n" for n in range(1, 5))
     text = f"{HEADER}\n{parts}A,notes,Whole,,2024Q1,RMB,thousand,1300,1\n"
-    [root] = checked(tmp_path, text).roots
-    assert root.cell.line == "Whole"
-    assert [root.expected, root.found] == [1_000_000, 1_300_000]
-    assert {fact.line for fact in root.suspects} == {"Whole", *(f"Part {n}" for n in range(1, 5))}
+    [cause] = checked(tmp_path, text).root_causes
+    assert cause.cell.line == "Whole"
+    assert [cause.expected, cause.found] == [1_000_000, 1_300_000]
+    assert {fact.line for fact in cause.suspects} == {"Whole", *(f"Part {n}" for n in range(1, 5))}
 
 
 def test_a_part_that_all_columns_take_off_is_taken_off(tmp_path: Path) -> None:
@@ -84,9 +84,9 @@ def test_a_part_that_all_columns_take_off_is_taken_off(tmp_path: Path) -> None:
         f"A,notes,Net,,{period},RMB,thousand,{net},1\n"
         for period, gross, off, net in columns
     )
-    [root] = checked(tmp_path, f"{HEADER}\n{rows}").roots
-    assert root.cell.period.name == "2024Q2"
-    assert root.expected == 90_000
+    [cause] = checked(tmp_path, f"{HEADER}\n{rows}").root_causes
+    assert cause.cell.period.name == "2024Q2"
+    assert cause.expected == 90_000
 
 
 def test_the_json_of_both_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -118,8 +118,8 @@ def test_the_words_of_both_commands(tmp_path: Path, capsys: pytest.CaptureFixtur
 def test_nothing_divides_by_zero(tmp_path: Path) -> None:
     text = SMALL.replace("2023Q1,RMB,million,100", "2023Q1,RMB,million,0")
     facts = read_small(tmp_path, text)
-    [root] = check_facts(facts, load_profile()).roots
-    assert (root.kind, root.cell.period.name) == (Kind.BROKEN, "2023Q1")
+    [cause] = check_facts(facts, load_profile()).root_causes
+    assert (cause.kind, cause.cell.period.name) == (TieKind.BROKEN, "2023Q1")
     [difference] = rebuild_facts(facts, load_profile()).differences
     assert difference.rebuilt is None
 

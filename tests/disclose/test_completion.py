@@ -11,7 +11,7 @@ from tests.disclose.filings import HEADER, NAMES, paths, rows_of, table_rows, te
 from usance.cli import main
 from usance.disclose import Fact, check, load_profile, read_facts, rebuild
 from usance.disclose.tie_out.completion import completed
-from usance.disclose.tie_out.rebuilder import makers_of
+from usance.disclose.tie_out.rebuilder import derivations_of
 
 COMPANY = "Qifu Technology, Inc."
 # What no table tells: what a manager quotes, and which shares and notes a filer picks out.
@@ -32,7 +32,7 @@ def primary(shared: Path, folder: Path, name: str) -> tuple[Path, list[Fact]]:
     """The rows of a filing that nothing makes, and the figures that were left out."""
     (path,) = paths(shared, name)
     facts = read_facts([path], load_profile())
-    derived = list(makers_of(facts, load_profile()))
+    derived = list(derivations_of(facts, load_profile()))
     plugs = [fact for fact in facts if fact.currency == "USD" and fact.statement == "balance_sheet"]
     left_out = {fact.row for fact in (*derived, *plugs)}
     rows = [row for number, row in enumerate(rows_of(path), 1) if number not in left_out]

@@ -14,7 +14,7 @@ from usance.base.book import Book
 from usance.base.errors import UsanceError
 from usance.books.periods import parse_close_period
 from usance.cli import main
-from usance.disclose import Kind, check, load_profile
+from usance.disclose import TieKind, check, load_profile
 from usance.disclose.drill.drill import DrillIndex
 from usance.disclose.release.announcement import Announcement, parse_announcement
 from usance.disclose.release.figure import Figure
@@ -137,7 +137,7 @@ outlook:
         assert told["Net income growth - low"] == f"{100 * (Decimal(20) / base - 1):.1f}"
     assert "Total net revenue growth - low" not in told  # the books do not tell 2023Q3
     path = publish(release, tmp_path, ["csv"])["csv"]
-    assert check([path]).counts.get(Kind.BROKEN, 0) == 0
+    assert check([path]).counts.get(TieKind.BROKEN, 0) == 0
 
 
 def test_a_capital_document_tells_it_as_the_filing_did(
@@ -178,7 +178,7 @@ def test_every_field_of_the_real_form(capital: Path, shared: Path, tmp_path: Pat
                   "Reporting period end for the dividend declared"):  # fmt: skip
         assert label in page
     report = check([out / "2023H2-form.csv", shared / "filings" / "003.csv"])
-    own = [root for root in report.roots if root.cell.document == "2023H2-form"]
+    own = [cause for cause in report.root_causes if cause.cell.document == "2023H2-form"]
     assert own == []
 
 

@@ -1,4 +1,4 @@
-"""The real filings: exactly the known breaks, one finding for each root, and almost all rebuilt."""
+"""The real filings: exactly the known breaks, one finding for each, and almost all rebuilt."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.disclose.filings import NAMES, paths, rows_of, text_of
-from usance.disclose import Kind, Report, check, rebuild
+from usance.disclose import Report, TieKind, check, rebuild
 
 TAX, PRETAX = "Income tax expense", "Income before income tax expense"
 # Document, column of the matrix (or statement), line, period, expected, found.
@@ -36,9 +36,9 @@ def breaks(report: Report) -> Counter[tuple[str, ...]]:
     return Counter(
         (cell.document, cell.statement.partition(":")[2] or cell.statement, cell.line,
          cell.period.name)
-        for root in report.roots
-        if root.kind is Kind.BROKEN
-        for cell in [root.cell]
+        for cause in report.root_causes
+        if cause.kind is TieKind.BROKEN
+        for cell in [cause.cell]
     )  # fmt: skip
 
 
@@ -48,15 +48,17 @@ def test_the_known_breaks_and_no_other(together: Report) -> None:
 
 
 def test_one_root_of_the_translation_adjustment_with_its_three_totals(together: Report) -> None:
-    [root] = [each for each in together.roots if "translation adjustment" in each.cell.line]
-    assert [root.expected, root.found] == [16_674_000, 16_673_000]
-    assert len(root.dependants) == 3
-    assert {tie.target.period.name for tie in root.dependants} == {"2023H1"}
+    [cause] = [each for each in together.root_causes if "translation adjustment" in each.cell.line]
+    assert [cause.expected, cause.found] == [16_674_000, 16_673_000]
+    assert len(cause.dependants) == 3
+    assert {tie.target.period.name for tie in cause.dependants} == {"2023H1"}
 
 
 def test_the_kinds_of_the_breaks(together: Report) -> None:
     rules = Counter(
-        root.tie.rule.partition(":")[0] for root in together.roots if root.kind is Kind.BROKEN
+        cause.tie.rule.partition(":")[0]
+        for cause in together.root_causes
+        if cause.kind is TieKind.BROKEN
     )
     assert rules == {
         "shorter periods add up to the longer one": 1,
@@ -67,8 +69,8 @@ def test_the_kinds_of_the_breaks(together: Report) -> None:
 
 
 def test_intervals_are_no_breaks(together: Report) -> None:
-    mild = [root for root in together.roots if root.kind is Kind.INTERVAL]
-    assert Counter(root.tie.rule for root in mild) == {
+    mild = [cause for cause in together.root_causes if cause.kind is TieKind.INTERVAL]
+    assert Counter(cause.tie.rule for cause in mild) == {
         "change on the earlier period": 3,
         "basic shares: average by days of the parts": 1,
         "average price = amount / number": 1,
@@ -76,9 +78,9 @@ def test_intervals_are_no_breaks(together: Report) -> None:
 
 
 def test_plugs_are_named_by_column(together: Report) -> None:
-    plugs = [root for root in together.roots if root.kind is Kind.PLUG]
-    assert Counter(root.cell.statement for root in plugs) == {"balance_sheet": 3, "cash_flows": 2}
-    assert {root.cell.currency for root in plugs} == {"USD"}
+    plugs = [cause for cause in together.root_causes if cause.kind is TieKind.PLUG]
+    assert Counter(cause.cell.statement for cause in plugs) == {"balance_sheet": 3, "cash_flows": 2}
+    assert {cause.cell.currency for cause in plugs} == {"USD"}
 
 
 @pytest.mark.parametrize(("name", "broken"), [("000", 0), ("002", 8), ("003", 1), ("004", 0)])

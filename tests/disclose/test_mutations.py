@@ -14,10 +14,10 @@ import pytest
 
 from tests.disclose.filings import NAMES, paths
 from tests.disclose.oracle import Oracle
-from usance.disclose import Fact, Kind, check_facts, load_profile, read_facts
+from usance.disclose import Fact, TieKind, check_facts, load_profile, read_facts
 from usance.disclose.tie_out.root_causes import RootCause
 
-WORSE = (Kind.BROKEN, Kind.RESTATED)
+WORSE = (TieKind.BROKEN, TieKind.RESTATED)
 
 
 class Change(NamedTuple):
@@ -60,28 +60,32 @@ def changes(facts: Sequence[Fact], seed: int) -> Iterator[Change]:
         yield Change(index, facts[index], text[:place] + digit + text[place + 1 :])
 
 
-def label(root: RootCause) -> tuple[object, ...]:
-    return root.kind, root.tie.rule, root.cell.where, root.expected
+def label(cause: RootCause) -> tuple[object, ...]:
+    return cause.kind, cause.tie.rule, cause.cell.where, cause.expected
 
 
-def names_it(root: RootCause, fact: Fact) -> bool:
+def names_it(cause: RootCause, fact: Fact) -> bool:
     """The finding is at the cell, lists it as a suspect, or is a tie it stands in."""
-    return root.cell is fact or fact in root.suspects or fact in set(root.tie.facts)
+    return cause.cell is fact or fact in cause.suspects or fact in set(cause.tie.facts)
 
 
 def hunt(facts: Sequence[Fact], wanted: int, seed: int) -> tuple[int, int]:
     """Changes that break an identity until enough are caught: at the cell itself, and in all."""
     oracle, profile = oracle_of(facts), load_profile()
-    before = {label(root) for root in check_facts(facts, profile).roots}
+    before = {label(cause) for cause in check_facts(facts, profile).root_causes}
     exact = caught = 0
     for change in changes(facts, seed):
         if not oracle.broken_by(change.place, change.text):
             continue
         changed, fact = change.applied(facts)
         report = check_facts(changed, profile)
-        fresh = [root for root in report.roots if root.kind in WORSE and label(root) not in before]
-        assert any(names_it(root, fact) for root in fresh), (fact.where, fact.line, change.text)
-        exact += any(root.cell is fact for root in fresh)
+        fresh = [
+            cause
+            for cause in report.root_causes
+            if cause.kind in WORSE and label(cause) not in before
+        ]
+        assert any(names_it(cause, fact) for cause in fresh), (fact.where, fact.line, change.text)
+        exact += any(cause.cell is fact for cause in fresh)
         caught += 1
         if caught == wanted:
             return exact, caught
@@ -118,7 +122,9 @@ def test_a_wrong_rate_is_one_finding(shared: Path) -> None:
     [(index, rate)] = [(n, f) for n, f in enumerate(facts) if f.unit == "rmb_per_usd"]
     change = Change(index, rate, rate.text[:-1] + "9")
     changed, fact = change.applied(facts)
-    broken = [r for r in check_facts(changed, load_profile()).roots if r.kind is Kind.BROKEN]
-    assert [root.cell for root in broken] == [fact]
+    broken = [
+        r for r in check_facts(changed, load_profile()).root_causes if r.kind is TieKind.BROKEN
+    ]
+    assert [cause.cell for cause in broken] == [fact]
     assert broken[0].expected == rate.value
     assert len(broken[0].dependants) > 20

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.disclose.filings import paths, rows_of, text_of
-from usance.disclose import Kind, check, rebuild
+from usance.disclose import TieKind, check, rebuild
 from usance.disclose.profile import DEFAULT
 
 # A half-year release moved to the third quarter: nine months instead of six.
@@ -118,7 +118,7 @@ def restated(shared: Path, folder: Path, *, note: bool) -> Path:
 @pytest.mark.parametrize(("note", "words"), [(True, "with a note"), (False, "without a note")])
 def test_a_restated_column(shared: Path, tmp_path: Path, note: bool, words: str) -> None:
     report = check([restated(shared, tmp_path, note=note), *paths(shared, "003")])
-    found = [root for root in report.roots if root.kind is Kind.RESTATED]
+    found = [root for root in report.root_causes if root.kind is TieKind.RESTATED]
     assert {root.cell.line for root in found} == {
         "Prepaid expenses and other assets", "Accrued expenses and other current liabilities",
     }  # fmt: skip
@@ -144,4 +144,4 @@ def test_another_profile_says_otherwise(
     file = tmp_path / "profile.yaml"
     file.write_text(text.replace(old, new), encoding="utf-8")
     report = check(paths(shared, "000"), profile=file)
-    assert broken in {root.tie.rule for root in report.roots if root.kind is Kind.BROKEN}
+    assert broken in {root.tie.rule for root in report.root_causes if root.kind is TieKind.BROKEN}

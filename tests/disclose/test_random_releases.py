@@ -11,7 +11,7 @@ import pytest
 from tests.disclose.random_books import QUARTERS, random_book
 from tests.disclose.workbook import Workbook
 from usance.books.periods import parse_close_period
-from usance.disclose import Kind, check, load_profile, rebuild
+from usance.disclose import TieKind, check, load_profile, rebuild
 from usance.disclose.release.filer import Filer
 from usance.disclose.release.publication import publish, release_of
 
@@ -28,7 +28,7 @@ def test_every_printed_figure_ties(tmp_path: Path, seed: int) -> None:
             release = release_of(book, parse_close_period(period), load_profile(), filer)
             files = publish(release, tmp_path / filer.unit, ["xlsx"])
             report = check([files["csv"]])
-            assert report.counts.get(Kind.BROKEN, 0) == 0, list(report.lines())
+            assert report.counts.get(TieKind.BROKEN, 0) == 0, list(report.lines())
             again = rebuild(files["csv"])
             # An average price is exact, amount and number behind it are printed rounded.
             assert {each.kind for each in again.differences} <= {"interval"}
@@ -37,5 +37,5 @@ def test_every_printed_figure_ties(tmp_path: Path, seed: int) -> None:
                 workbook = Workbook(files["xlsx"])
                 chosen = draw.sample(sorted(workbook.formulas), 40)
                 assert all(workbook.value(cell) == workbook.cached[cell] for cell in chosen)
-    kinds = {root.kind for root in check(tables).roots}
-    assert not kinds & {Kind.BROKEN, Kind.RESTATED}
+    kinds = {cause.kind for cause in check(tables).root_causes}
+    assert not kinds & {TieKind.BROKEN, TieKind.RESTATED}

@@ -19,7 +19,7 @@ from usance.base.errors import UsanceError
 from usance.books.closed_books import ClosedBooks
 from usance.books.periods import parse_close_period
 from usance.cli import main
-from usance.disclose import Kind, check, check_facts, load_profile, read_facts, rebuild
+from usance.disclose import TieKind, check, check_facts, load_profile, read_facts, rebuild
 from usance.disclose.release.filer import Filer, parse_filer
 from usance.disclose.release.publication import FORMATS, publish, publish_table, release_of
 from usance.disclose.release.release import Release
@@ -60,7 +60,7 @@ def test_nothing_is_broken_and_all_of_it_can_be_rebuilt(
 ) -> None:
     path = table(made(closed_book, period, filer), tmp_path)
     report = check([path])
-    assert report.counts.get(Kind.BROKEN, 0) == 0, list(report.lines())
+    assert report.counts.get(TieKind.BROKEN, 0) == 0, list(report.lines())
     assert report.ties > 300
     again = rebuild(path)
     assert (again.equal, again.differences) == (again.derived, ())
@@ -70,9 +70,9 @@ def test_releases_agree_with_each_other(closed_book: Path, tmp_path: Path) -> No
     """A cell in two documents is the same, and quarters add up to the year."""
     periods = ("2023Q4", "2024Q1", "2024Q2", "2024Q3", "2024Q4")
     report = check([table(made(closed_book, each), tmp_path) for each in periods])
-    found = [root.kind for root in report.roots]
-    assert Kind.BROKEN not in found
-    assert Kind.RESTATED not in found
+    found = [cause.kind for cause in report.root_causes]
+    assert TieKind.BROKEN not in found
+    assert TieKind.RESTATED not in found
 
 
 @pytest.mark.slow
@@ -80,7 +80,7 @@ def test_a_group_in_two_currencies_ties_too(tmp_path: Path) -> None:
     release_book(tmp_path / "book", ("2023Q4", "2024Q1"), *in_two_currencies())
     for filer in (THOUSANDS, YUAN):
         path = table(made(tmp_path / "book", "2024Q1", filer), tmp_path)
-        assert check([path]).counts.get(Kind.BROKEN, 0) == 0
+        assert check([path]).counts.get(TieKind.BROKEN, 0) == 0
         assert rebuild(path).differences == ()
 
 
@@ -91,7 +91,7 @@ def test_a_changed_digit_is_found(closed_book: Path, tmp_path: Path) -> None:
                      lambda found: f"{found[1]}{int(found[2]) + 1}", text, count=1)  # fmt: skip
     assert changed != text
     path.write_text(changed, encoding="utf-8")
-    assert check([path]).counts[Kind.BROKEN] >= 1
+    assert check([path]).counts[TieKind.BROKEN] >= 1
 
 
 # It is the books' own figures.

@@ -202,5 +202,5 @@ def _release(
     from usance.disclose.release.announcement import read_announcement
     from usance.disclose.release.publication import release_of
 
-    said = read_announcement(announcement)
-    return release_of(Book.open(book), period, rules, who, said)
+    announced = read_announcement(announcement)
+    return release_of(Book.open(book), period, rules, who, announced)

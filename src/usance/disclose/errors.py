@@ -1,4 +1,4 @@
-"""What can be wrong with a fact table, a rounding profile, a filer, a form or an address.
+"""Errors of the disclose room: fact tables, rounding profiles, filers, forms and addresses.
 
 InputError
 ├── FactError       disclose.fact       422
@@ -34,7 +34,7 @@ class ProfileError(InputError):
 
 
 class FilerError(InputError):
-    """What a filer gives for its release cannot be used, or something it needs is missing."""
+    """A filer's file or announcement is invalid, or lacks something."""
 
     code = "disclose.filer"
 

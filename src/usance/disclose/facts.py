@@ -1,4 +1,4 @@
-"""A fact: one number of a published page, with the place it stands in and how finely it is printed.
+"""A fact: one number of a published page, with its place and its printed precision.
 
 >>> from usance.disclose.periods import parse_period
 >>> fact = Fact(
@@ -48,7 +48,9 @@ MONEY = ("thousand", "million", "billion", "unit")
 NO_CURRENCY = "n/a"
 
 # Signs that look like another, and what refers to a footnote at the end of a name.
-_LOOKS = str.maketrans(dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2212", "-") | {"\u2019": "'"})
+_LOOKALIKES = str.maketrans(
+    dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2212", "-") | {"\u2019": "'"}
+)
 _NOTE = re.compile(
     r"(\s*([\u00b9\u00b2\u00b3\u2070-\u2079*\u2020\u2021]+|[(\[](notes? )?\d{1,2}[)\]]|:))+$",
     re.IGNORECASE,
@@ -80,16 +82,16 @@ class Fact:
 
     @property
     def is_number(self) -> bool:
-        """Whether it is a number of a known unit, not a date or a text."""
+        """True for a number of a known unit, False for a date or a text."""
         return self.unit in UNITS
 
     @property
     def is_money(self) -> bool:
-        """Whether it is an amount of money."""
+        """True for an amount of money."""
         return self.unit in MONEY and self.currency != NO_CURRENCY
 
     def place(self) -> dict[str, str | int]:
-        """Where it stands, for a finding."""
+        """Its place, for a finding."""
         return {
             "document": self.document, "statement": self.statement, "line": self.line,
             "parent": self.parent, "period": self.period.written, "currency": self.currency,
@@ -131,7 +133,7 @@ def printed_like(value: Fraction, like: Fact) -> str:
 
 
 # What a line is called in years of the other sign: one line, whichever name stands in brackets.
-_OTHERWISE = re.compile(
+_OPPOSITE_SIGN = re.compile(
     r"\((loss|income|gain|decrease|increase|used in|provided by|expenses?|benefits?)\)",
     re.IGNORECASE,
 )
@@ -144,7 +146,7 @@ def label(name: str) -> str:
     >>> label("Non\u2013GAAP  net income\u00b9"), label("(Loss) income from operations (note 3):")
     ('Non-GAAP net income', 'income from operations')
     """
-    text = _OTHERWISE.sub(" ", name.translate(_LOOKS).replace("&", " and "))
+    text = _OPPOSITE_SIGN.sub(" ", name.translate(_LOOKALIKES).replace("&", " and "))
     return _NOTE.sub("", " ".join(text.split()))
 
 

@@ -56,7 +56,7 @@ class Period:
 
     @property
     def days(self) -> int:
-        """How many days it covers."""
+        """The number of days it covers."""
         return (self.end - self.start).days + 1
 
     @property
@@ -111,7 +111,10 @@ def partitions(whole: Period, parts: Iterable[Period]) -> Iterator[tuple[Period,
     """Every way to make up a duration from two or more shorter ones, in order.
 
     >>> parts = [parse_period(name) for name in ("2024Q1", "2024Q2", "2024H1", "2024Q3")]
-    >>> [[part.name for part in chain] for chain in partitions(parse_period("9M2024"), parts)]
+    >>> [
+    ...     [part.name for part in partition]
+    ...     for partition in partitions(parse_period("9M2024"), parts)
+    ... ]
     [['2024Q1', '2024Q2', '2024Q3'], ['2024H1', '2024Q3']]
     """
     shorter = sorted(

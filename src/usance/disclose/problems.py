@@ -1,4 +1,4 @@
-"""What is wrong with a set of facts as a whole: each finding names its row and the way out."""
+"""Problems of a set of facts as a whole: each names its row and how to mend it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def problems(
         yield from _wrong_signs(facts)
     yield from _mixed_units(facts, profile)
     yield from _missing(facts, profile)
-    yield from _lost_parents(facts, profile)
+    yield from _unknown_parents(facts, profile)
 
 
 def _wrong(fact: Fact, what: str, fix: str) -> FactError:
@@ -94,13 +94,13 @@ def _missing(facts: Sequence[Fact], profile: Profile) -> Iterator[UsanceError]:
         have[fact.document].add(fact.statement)
         files.setdefault(fact.document, fact.file)
     for document, statements in have.items():
-        lacking: dict[str, str] = {}
+        absent: dict[str, str] = {}
         for need in profile.statements["needs"]:
             present = [name for name in need["any"] if name in statements]
             for name in need["all"] if present else ():
                 if name not in statements:
-                    lacking.setdefault(name, present[0])
-        for name, needed_by in lacking.items():
+                    absent.setdefault(name, present[0])
+        for name, needed_by in absent.items():
             what = f"document {document} has no statement {name}, which {needed_by} needs"
             yield FactError(what, where=files[document], fix="Add the statement's rows")
     yield from _missing_rate(facts, profile)
@@ -119,7 +119,7 @@ def _missing_rate(facts: Sequence[Fact], profile: Profile) -> Iterator[UsanceErr
             yield FactError(what, where=fact.where, fix=fix)
 
 
-def _lost_parents(facts: Sequence[Fact], profile: Profile) -> Iterator[UsanceError]:
+def _unknown_parents(facts: Sequence[Fact], profile: Profile) -> Iterator[UsanceError]:
     """A parent that is almost, but not quite, a line of its statement."""
     tables = profile.statements["tables"]
     written = {text for fact in facts for text in (fact.line, fact.parent)}
@@ -135,14 +135,14 @@ def _lost_parents(facts: Sequence[Fact], profile: Profile) -> Iterator[UsanceErr
         if fact.statement not in tables or not parent or parent in known or place in said:
             continue
         said.add(place)
-        near = [known[name] for name in sorted(known) if _alike(name, parent)]
+        near = [known[name] for name in sorted(known) if _is_misread(name, parent)]
         if near:
             what = f"parent_line '{fact.parent}' is no line of {fact.statement}"
             yield _wrong(fact, what, f"Did you mean '{near[0]}'?")
 
 
-def _alike(one: str, other: str) -> bool:
-    """Whether a scanner could have made one of the other: a letter or two, no whole word."""
+def _is_misread(one: str, other: str) -> bool:
+    """True if a scanner could have made one of the other: a letter or two, no whole word."""
     if max(len(one), len(other)) < _LONG or abs(len(one) - len(other)) > _MISREAD:
         return False
     parts = SequenceMatcher(None, one, other, autojunk=False).get_opcodes()

@@ -41,7 +41,7 @@ Pattern = re.Pattern[str]
 
 @dataclass(frozen=True, slots=True)
 class Rounding:
-    """How published figures are rounded and which figures they are made from."""
+    """The rounding of published figures, and the figures they are made from."""
 
     method: str
     totals: str
@@ -56,7 +56,7 @@ class Rounding:
 
 @dataclass(frozen=True, slots=True)
 class Concept:
-    """A line that identities speak about, by patterns of where it stands."""
+    """A line of the identities, by patterns of its place."""
 
     statement: Pattern
     line: Pattern

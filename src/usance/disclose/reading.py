@@ -81,13 +81,13 @@ def _facts(
                 facts.append(found)
             else:
                 wrong += found
-    facts = _whole(facts)
+    facts = _in_whole_thousands(facts)
     wrong += problems(facts, profile, signs=signs)
     raise_all(sorted(wrong, key=_by_row), where=where)
-    return _once(facts)
+    return _deduplicated(facts)
 
 
-def _whole(facts: Sequence[Fact]) -> list[Fact]:
+def _in_whole_thousands(facts: Sequence[Fact]) -> list[Fact]:
     """Thousands are printed whole; where all of a document end in `.0`, a program wrote them so."""
     printed = {
         fact.document
@@ -108,7 +108,7 @@ def _by_row(error: UsanceError) -> tuple[str, int]:
     return (file, int(row)) if row.isdigit() and file else (error.where, 0)
 
 
-def _once(facts: Sequence[Fact]) -> list[Fact]:
+def _deduplicated(facts: Sequence[Fact]) -> list[Fact]:
     """Each cell once; a row that says the same again is left out."""
     seen: dict[tuple[str, ...], Fact] = {}
     for fact in facts:
@@ -117,7 +117,7 @@ def _once(facts: Sequence[Fact]) -> list[Fact]:
 
 
 def cell_key(fact: Fact) -> tuple[str, ...]:
-    """What may hold one value only."""
+    """The key of a cell, which may hold one value only."""
     return (
         fact.document, fact.statement, fact.line, fact.parent, fact.period.name, fact.currency,
     )  # fmt: skip

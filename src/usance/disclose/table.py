@@ -33,8 +33,10 @@ class Table:
             self.under[fact.statement, self.name(fact.parent)].add(self.name(fact.line))
             for concept in self.concepts_of(fact):
                 self._by_concept[concept, fact.period.name].append(fact)
-        spans = {fact.period for fact in self.numbers if not fact.period.instant}
-        self.durations = tuple(sorted(spans, key=lambda span: (span.start, span.end, span.name)))
+        durations = {fact.period for fact in self.numbers if not fact.period.instant}
+        self.durations = tuple(
+            sorted(durations, key=lambda each: (each.start, each.end, each.name))
+        )
         self._rates = {fact.document: fact for fact in reversed(self.all_of("rate"))}
         self.rank = {name: place for place, name in enumerate(self._in_order())}
         self._ends = self._by_end()
@@ -110,7 +112,7 @@ class Table:
                 if len(same) > 1:
                     yield same
 
-    def twin(self, fact: Fact, currency: str) -> Fact | None:
+    def counterpart(self, fact: Fact, currency: str) -> Fact | None:
         """The same line of the same document and period in another currency."""
         return _first(self.same_line(fact, fact.period, currency), fact.document)
 
@@ -142,7 +144,7 @@ class Table:
         return named.get(modifier, like.currency)
 
     def is_translated(self, fact: Fact) -> bool:
-        """Whether a figure depends on its own document's rate."""
+        """True if a figure depends on its own document's rate."""
         kinds = self.profile.statements
         own = fact.statement in kinds["tables"] or fact.statement in kinds["text"]
         return fact.currency == self.profile.translated and own

@@ -32,8 +32,8 @@ Term = tuple[Fact, int]
 _ROUND = {"half_up": half_up, "half_even": half_even}
 
 
-class Kind(StrEnum):
-    """How well a tie holds."""
+class TieKind(StrEnum):
+    """The kinds of ties, by how well they hold."""
 
     EXACT = "exact"
     ROUNDED = "rounded"
@@ -69,7 +69,7 @@ class Tie:
     check_only: bool = False  # not a way to make the figure, only to check it
     method: str = "half_up"
     over: str = ""  # the duration of a roll-forward
-    otherwise: Kind = Kind.BROKEN  # what it is called when it does not hold
+    otherwise: TieKind = TieKind.BROKEN  # what it is called when it does not hold
 
     @property
     def facts(self) -> Iterator[Fact]:
@@ -81,7 +81,7 @@ class Tie:
             yield fact
 
     def value(self, read: Read = printed) -> Fraction | None:
-        """What the formula gives before rounding; nothing when it would divide by zero."""
+        """The value of the formula before rounding; None when it would divide by zero."""
         above = _sum(self.top, read)
         if self.bottom:
             below = _sum(self.bottom, read)
@@ -93,21 +93,21 @@ class Tie:
         return above + self.offset if self.offset else above
 
     def expected(self, read: Read = printed) -> Fraction | None:
-        """What should be printed."""
+        """The value that should be printed."""
         value = self.value(read)
         if value is None or self.step is None:
             return value
         return round_to(value, self.step, self.method)
 
-    def judge(self, read: Read = printed) -> Kind:
+    def judge(self, read: Read = printed) -> TieKind:
         """The kind of the tie, from the facts as they are read."""
         value, found = self.value(read), read(self.target)
         if value == found:
-            return Kind.EXACT
+            return TieKind.EXACT
         if value is not None and self.step and round_to(value, self.step, self.method) == found:
-            return Kind.ROUNDED
+            return TieKind.ROUNDED
         if self.interval and self._reaches(found, read):
-            return Kind.INTERVAL
+            return TieKind.INTERVAL
         return self.otherwise
 
     def _reaches(self, found: Fraction, read: Read) -> bool:

@@ -1,8 +1,8 @@
 """Measure: every number the business is judged by, defined once and computed anywhere.
 
-`measure` runs metric definitions over a book or tables, `measure_tape` makes the whole pack of a
-tape somebody brings, `triangle` sums cohorts by age, and `tape_month` and `dues_between` make the
-rows of those tables from loans and facts. Names are imported when first used.
+`measure` runs metric definitions over a book or tables, `measure_tape` makes the report of a loan
+tape, `triangle` sums cohorts by age, and `tape_month` and `dues_between` make the rows of those
+tables from loans and facts. Names are imported when first used.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from usance.measure.book_dues import dues_between
     from usance.measure.book_tape import cells_table, tape_month
     from usance.measure.definitions import Definition, load_definitions
+    from usance.measure.errors import DefinitionError, DimensionError, EngineError, TapeError
     from usance.measure.inputs import Inputs
     from usance.measure.metrics import Result, measure, metrics_table, rows_behind
     from usance.measure.periods import MetricPeriod
@@ -24,29 +25,16 @@ if TYPE_CHECKING:
     from usance.measure.triangles import Triangle, triangle
 
 __all__ = [
-    "Definition",
-    "Inputs",
-    "MetricPeriod",
-    "Portfolio",
-    "Result",
-    "TapeMapping",
-    "TapeReport",
-    "Triangle",
-    "cells_table",
-    "dues_between",
-    "load_definitions",
-    "measure",
-    "measure_tape",
-    "metrics_table",
-    "read_mapping",
-    "rows_behind",
-    "tape_month",
-    "triangle",
+    "Definition", "DefinitionError", "DimensionError", "EngineError", "Inputs", "MetricPeriod",
+    "Portfolio", "Result", "TapeError", "TapeMapping", "TapeReport", "Triangle", "cells_table",
+    "dues_between", "load_definitions", "measure", "measure_tape", "metrics_table", "read_mapping",
+    "rows_behind", "tape_month", "triangle",
 ]  # fmt: skip
 
 _MODULES = {
     "definitions": ("Definition", "load_definitions"),
     "book_dues": ("dues_between",),
+    "errors": ("DefinitionError", "DimensionError", "EngineError", "TapeError"),
     "inputs": ("Inputs",),
     "metrics": ("Result", "measure", "metrics_table", "rows_behind"),
     "positions": ("Portfolio",),

@@ -1,4 +1,4 @@
-"""What a printed line is made of: accounts by tag and sign, over some days, under some rules."""
+"""The composition of a printed line: accounts by tag and sign, over some days, of some rules."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from usance.disclose.release.rounding import year_start
 
 @dataclass(frozen=True, slots=True)
 class AccountEntries:
-    """An account's entries of one tag: up to `day`, or after `before`; of some rules, or all."""
+    """Entries of an account with one tag: up to `day`, or after `before`; of some rules, or all."""
 
     account: str
     tag: IfrsAdjustment
@@ -31,7 +31,7 @@ class AccountEntries:
 
 @dataclass(frozen=True, slots=True)
 class Composition:
-    """A line before rounding, and the parts it is the sum of."""
+    """A line before rounding, and the entries it is the sum of."""
 
     exact_minor: int
     parts: tuple[AccountEntries, ...]
@@ -40,7 +40,7 @@ class Composition:
 def line_composition(
     exact: ExactAmounts, statement: str, key: Key, before: date, day: date
 ) -> Composition | None:
-    """The parts of a line, if it is one of accounts; for balances `before` says nothing."""
+    """The composition of a line, if it is one of accounts; for balances `before` is not used."""
     base = statement.partition(":")[0]
     if base in (e.SHEET, e.SHEET_MATRIX):
         return _balance(exact, statement, key, day)
@@ -56,7 +56,7 @@ def line_composition(
 def narrative_composition(
     exact: ExactAmounts, line: str, parent: str, before: date, day: date
 ) -> Composition | None:
-    """The parts of a figure in the text; a charge is told there by its size."""
+    """The composition of a narrative figure; a charge is printed there without its sign."""
     if line.startswith("Non-GAAP "):
         return _adjusted(exact, (line, ""), before, day)
     name = {COMPANY: ATTRIBUTABLE, TAX: "Income taxes expense"}.get(line, line)

@@ -1,9 +1,9 @@
-"""From a printed figure to the facts: line, accounts, journals, loans, facts, exactly.
+"""Drill-down of a printed figure: line, accounts, journals, loans, facts, exactly.
 
 A figure of a table is a sum of accounts before it was rounded. Each account is a sum of journals,
 each journal of loans a sum over loans, each journal of the group has its fact. Every level adds up
-to the one above, to the minor unit; what rounding added is told apart. A figure that is made from
-other printed figures (a translation, a margin, a figure per share) says from which.
+to the one above, to the minor unit; the effect of rounding is shown apart. A figure made from other
+printed figures (a translation, a margin, a figure per share) names them.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ from usance.disclose.periods import parse_period
 from usance.disclose.reading import facts_of_text
 from usance.disclose.release.figure import Addresses, as_csv
 from usance.disclose.release.release import Release
-from usance.disclose.tie_out.rebuilder import makers_of
+from usance.disclose.tie_out.rebuilder import derivations_of
 from usance.disclose.ties import Tie
 
 MAX_LOANS = 20
-"""Loans shown of one journal; the sum of the others is told."""
+"""Loans shown of one journal; the others are shown as a sum."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class AccountDrill:
 
     @property
     def amount_minor(self) -> int:
-        """What it adds to the line, as far as it is in the group's currency."""
+        """Its part of the line, as far as it is in the group's currency."""
         own = sum(each.amount_minor for each in self.journals if not each.is_foreign)
         return self.part.sign * own
 
@@ -70,7 +70,7 @@ class Drill:
     accounts: tuple[AccountDrill, ...]
     metric: MetricDrill | None = None
     stated: str = ""
-    """Where it is stated, for a figure that is neither posted, measured nor made from others."""
+    """The source of a figure that is neither posted, measured nor made from others."""
     stated_ids: tuple[int, ...] = ()
 
     @property
@@ -93,7 +93,7 @@ class Drill:
 
     @property
     def translation_minor(self) -> int:
-        """What rates of exchange add to the entries; nothing where all is in one currency."""
+        """The effect of exchange rates on the entries; 0 where all are in one currency."""
         return (self.exact_minor or 0) - sum(each.amount_minor for each in self.accounts)
 
     @cached_property
@@ -229,9 +229,9 @@ class DrillIndex:
         self.journals = Journals(closed, shares)
 
     @cached_property
-    def makers(self) -> dict[Fact, Tie]:
+    def derivations(self) -> dict[Fact, Tie]:
         """The tie that makes each derived figure."""
-        return makers_of(self.facts, self.release.profile)
+        return derivations_of(self.facts, self.release.profile)
 
     def at(self, address: str) -> Drill:
         """Everything behind one figure."""
@@ -240,7 +240,7 @@ class DrillIndex:
             near = get_close_matches(address, self.by_address, n=1)
             fix = f"Did you mean '{near[0]}'?" if near else "Take one from the release's CSV"
             raise AddressError("no figure has this address", where=address, fix=fix)
-        tie = self.makers.get(fact)
+        tie = self.derivations.get(fact)
         terms = tuple(
             (self.addresses.of(each), each) for each in (list(tie.facts)[1:] if tie else ())
         )

@@ -36,7 +36,7 @@ DECISION = (
 def facts_of_loans(
     book: Book, ids: Sequence[int], day: date, known_at: datetime
 ) -> dict[int, dict[str, Any]]:
-    """What is known of some loans by a close: facts and the decision, or rows of a tape."""
+    """The facts and decision of each loan known to a close, or its rows of a tape."""
     if holds_tape(book):
         return _of_tape(book, ids, day)
     found: dict[int, dict[str, Any]] = {
@@ -96,7 +96,7 @@ def _rows(
 
 
 def _may_hold(file: FileEntry, keys: Sequence[str], key: str, ids: Sequence[int]) -> bool:
-    """Whether the first and last key of a file leave room for one of some ids."""
+    """True if one of some ids lies between the first and last key of a file."""
     if not file.first or keys[0] != key:
         return bool(file.first)
     first, last = int(file.first[0]), int(file.last[0])

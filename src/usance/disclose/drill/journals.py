@@ -30,7 +30,7 @@ _NAMES = (
 
 @dataclass(frozen=True, slots=True)
 class Journal:
-    """One line of a journal on an account, with what is behind it."""
+    """One line of a journal on an account, with the loans behind it."""
 
     journal_id: int
     close_no: int
@@ -97,5 +97,5 @@ class Journals:
 
 
 def tag_name(tag: IfrsAdjustment) -> str:
-    """How a tag is told: entries without one are those of US GAAP."""
+    """The name of a tag; entries without one are those of US GAAP."""
     return "us_gaap" if tag is IfrsAdjustment.NONE else tag.label

@@ -65,7 +65,7 @@ class LoanShares:
         )
 
     def lines(self, close_no: int, rule: int) -> tuple[Lines, I64]:
-        """What one rule posted at a close for each loan, and the loan of every row of it."""
+        """The postings of one rule at a close for each loan, and the loan of every row."""
         key = close_no, rule
         if key not in self._made:
             place = [close.close_no for close in self.closes].index(close_no)

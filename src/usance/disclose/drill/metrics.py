@@ -28,7 +28,7 @@ class MetricDrill:
 
     @property
     def results(self) -> tuple[Result, ...]:
-        """What it was added from: one result, or one for each segment."""
+        """The results it sums: one, or one for each segment."""
         return self.measurement.results
 
     def rows(self, part: str = "numerator", limit: int = NO_LIMIT) -> list[dict[str, Any]]:
@@ -44,8 +44,8 @@ class MetricDrill:
     def loans(self, most: int = NO_LIMIT) -> list[int]:
         """The loans among the first rows of its numerator, as far as those name one."""
         rows, inputs = self.rows(limit=most), self.release.metrics.inputs
-        told = all(name in inputs for name in ("loans", "facts", "cells"))
-        if told and rows and {"due_on", "cell"} <= rows[0].keys():
+        has_loans = all(name in inputs for name in ("loans", "facts", "cells"))
+        if has_loans and rows and {"due_on", "cell"} <= rows[0].keys():
             given = [tuple(row.values()) for row in rows]
             names, found = loans_behind(inputs, list(rows[0]), given, self.release.as_of)
             return sorted({row[names.index("loan_id")] for row in found})[:most]
@@ -72,12 +72,12 @@ class MetricDrill:
         yield f"{whole.numerator:,} / {whole.denominator:,}"
         for part in PARTS:
             for row in self.rows(part, most):
-                told = ", ".join(f"{name} {_shown(name, value)}" for name, value in row.items()
-                                 if value and name in _TOLD)  # fmt: skip
-                yield f"  {part}: {told}"
+                shown = ", ".join(f"{name} {_shown(name, value)}" for name, value in row.items()
+                                 if value and name in _SHOWN_COLUMNS)  # fmt: skip
+                yield f"  {part}: {shown}"
 
 
-_TOLD = (
+_SHOWN_COLUMNS = (
     "loan_id", "user_id", "institution", "month", "mob", "bucket", "disbursed_on", "due_on",
     "principal_minor", "net30_minor", "net180_minor", "due_minor", "overdue_minor",
     "collected30_minor", "registered_on", "booked_at",
@@ -87,7 +87,7 @@ _TOLD = (
 def metric_of(release: Release, fact: Fact) -> MetricDrill | None:
     """The metric a figure prints, if it is one."""
     if fact.statement == BUSINESS_HIGHLIGHTS:
-        period = _span(release, fact)
+        period = _period(release, fact)
         found = release.business_highlights.at(fact.line, fact.parent, period) if period else None
         return MetricDrill(release, found) if found else None
     if fact.statement.partition(":")[0] in load_vintages():
@@ -98,7 +98,7 @@ def metric_of(release: Release, fact: Fact) -> MetricDrill | None:
     return None
 
 
-def _span(release: Release, fact: Fact) -> Period | None:
+def _period(release: Release, fact: Fact) -> Period | None:
     """The period of the release that ends with a figure's own."""
     periods = (release.periods.current, release.periods.year_ago)
     return next((each for each in periods if each.end == fact.period.end), None)

@@ -1,4 +1,4 @@
-"""What a figure that is neither posted nor measured rests on: facts of the group, or a document."""
+"""Sources of figures that are neither posted nor measured: facts of the group, or a document."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from usance.disclose.release.outlook import OUTLOOK
 from usance.disclose.release.release import Release
 
 Source = tuple[str, tuple[int, ...]]
-"""Where it is stated, in words, and the facts of the group that state it."""
+"""The name of the source, and the facts of the group that state the figure."""
 _SHARES = (
     GroupFactKind.SHARES_ISSUED, GroupFactKind.SHARES_REPURCHASED, GroupFactKind.SHARES_RETIRED,
     GroupFactKind.SHARES_RESERVED, GroupFactKind.SHARES_REISSUED, GroupFactKind.UNITS_CHANGED,
@@ -22,7 +22,7 @@ _SHARES = (
 
 
 def source_of(release: Release, fact: Fact) -> Source:
-    """Where a figure is stated; nothing for one that is made from others."""
+    """The source of a figure; empty for one that is made from others."""
     if fact.statement == OUTLOOK:
         return "the announcement, beside the printed figure of the year before", ()
     if fact.statement == DIVIDEND:
@@ -62,7 +62,7 @@ def _ids(facts: Iterable[GroupFact], kinds: tuple[GroupFactKind, ...]) -> tuple[
 def group_fact_rows(
     facts: Iterable[GroupFact], wanted: Iterable[int]
 ) -> Iterator[tuple[int, dict[str, object]]]:
-    """Some facts of the group by number, as a drill tells them."""
+    """Some facts of the group by number, as rows of a drill."""
     known = {each.fact_id: each for each in facts}
     for number in sorted(set(wanted) & set(known)):
         each = known[number]

@@ -1,11 +1,11 @@
-r"""What a company says beside its books: the day it speaks, its outlook, and its capital.
+r"""The announcement of a release: its day, the outlook, and the capital document.
 
->>> said = parse_announcement('''
+>>> announced = parse_announcement('''
 ... on: 2024-08-13
 ... outlook:
 ...   - {line: Net income, period: 2024Q3, low: 1.50, high: 1.60, unit: billion}
 ... ''')
->>> said.on.isoformat(), said.outlook[0].text(said.outlook[0].low)
+>>> announced.on.isoformat(), announced.outlook[0].text(announced.outlook[0].low)
 ('2024-08-13', '1.50')
 """
 
@@ -29,7 +29,7 @@ LINES = (
     "Total net revenue", "Income from operations", "Non-GAAP income from operations", "Net income",
     "Non-GAAP net income",
 )  # fmt: skip
-"""What an outlook may be about."""
+"""The lines an outlook may be given for."""
 DECIMALS = {"billion": 2, "million": 1, "thousand": 0, "unit": 0}
 
 
@@ -51,7 +51,7 @@ class Outlook:
 
 @dataclass(frozen=True, slots=True)
 class Announcement:
-    """What is said with a release; all of it may be left out."""
+    """The announcement of a release; all of it may be left out."""
 
     on: date | None = None
     outlook: tuple[Outlook, ...] = ()
@@ -59,7 +59,7 @@ class Announcement:
 
 
 def read_announcement(path: Path | None) -> Announcement:
-    """The announcement of a YAML file, or the silent one."""
+    """The announcement of a YAML file, or the empty one."""
     if path is None:
         return Announcement()
     return parse_announcement(read_text(path), where=str(path), folder=path.parent)

@@ -1,4 +1,7 @@
-"""The business highlights: metrics of the same book, beside those of a year ago."""
+"""Business highlights: metrics of the book, with those of a year ago.
+
+To print a metric, add a line to `data/highlights.yaml`.
+"""
 
 from __future__ import annotations
 
@@ -24,13 +27,13 @@ INCOMPLETE = " (incomplete)"
 """Ends the line of a figure that can still change."""
 NO_DATA = "no data"
 TEN_MILLION = 10_000_000
-"""From here on counts of persons and amounts are told in millions."""
+"""From here on counts of persons and amounts are printed in millions."""
 _FILE = Path(__file__).resolve().parents[1] / "data" / "highlights.yaml"
 
 
 @dataclass(frozen=True, slots=True)
 class Highlight:
-    """A line of the highlights and the metric it is."""
+    """A line of the highlights and its metric."""
 
     line: str
     metric: str
@@ -82,7 +85,7 @@ class BusinessHighlights:
             yield from self._line(each)
 
     def definitions(self) -> dict[str, str]:
-        """The sentence that defines each line, where a metric is told whole."""
+        """The sentence that defines each line, where a metric is printed whole."""
         now = self.periods[0]
         return {
             each.line: self.metrics.at(each.metric, now).results[0].definition.sentence

@@ -1,4 +1,4 @@
-"""Dividends and repurchases a release tells of: from facts of the group, or a capital document."""
+"""Dividends and repurchases of a release: from facts of the group, or a capital document."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ LODGE = "Latest time to lodge transfer documents"
 
 @dataclass(frozen=True)
 class CorporateActions:
-    """What the company did with its own shares, by a day."""
+    """The dividends and repurchase programmes of a company, by a day."""
 
     dividends: tuple[Dividend, ...]
     programmes: tuple[Programme, ...]
@@ -79,8 +79,8 @@ _NAMED = {
 def _dividends(facts: Iterable[GroupFact]) -> Iterator[Dividend]:
     for each in facts:
         detail = each.detail
-        told = detail.get("per_share") and (detail.get("ordinary") or detail.get("ads"))
-        if each.kind is GroupFactKind.DIVIDEND_DECLARED and told:
+        is_stated = detail.get("per_share") and (detail.get("ordinary") or detail.get("ads"))
+        if each.kind is GroupFactKind.DIVIDEND_DECLARED and is_stated:
             stated = CapitalFact(
                 each.kind.label, each.entity, each.effective_on, each.currency.label,
                 each.amount_minor, each.quantity, json.loads(each.detail_json),
@@ -117,9 +117,11 @@ class CorporateActionFigures:
 
     @property
     def _since(self) -> date:
-        spoken = self.release.announcement.on
+        announced_on = self.release.announcement.on
         last = self.release.period.last_day
-        return last if spoken and spoken > last else self.release.periods.current.opens_on
+        return (
+            last if announced_on and announced_on > last else self.release.periods.current.opens_on
+        )
 
     def _dividend(self, dividend: Dividend) -> Iterator[Figure]:
         period = dividend_period(dividend) or self.release.periods.current.written
@@ -149,7 +151,7 @@ class CorporateActionFigures:
     def _payout(
         self, figure: FigureOf, dividend: Dividend, owed_minor: int, period: str
     ) -> Iterator[Figure]:
-        """The share of the period's net income, beside the range of the policy."""
+        """The share of the period's net income, and the range of the policy."""
         income_minor = self.release.net_income_minor(period)
         worth = self.release.in_reporting(owed_minor, Currency[dividend.currency])
         if income_minor is None or worth is None or income_minor <= 0:

@@ -21,7 +21,7 @@ from usance.disclose.facts import COLUMNS, NO_CURRENCY, Fact
 
 ADDRESS = "address"
 _LABELS = {Currency.CNY: "RMB"}
-"""What a filing calls a currency, where that is not its code."""
+"""The name of a currency in filings, where that is not its code."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-r"""Who publishes: name, unit, the rate of the convenience translation, language and own texts.
+r"""The filer: name, unit, the rate of the convenience translation, language and own texts.
 
 >>> filer = parse_filer('''
 ... name: "Example Holding, Inc."
@@ -44,7 +44,7 @@ class Filer:
 
 
 def read_filer(path: Path | None) -> Filer:
-    """The filer of a YAML file, or the plain one."""
+    """The filer of a YAML file, or the default one."""
     return parse_filer(read_text(path), where=str(path)) if path else Filer()
 
 

@@ -1,7 +1,7 @@
-"""Metrics of the book a release is made from, over the release's own periods.
+"""Metrics of the book of a release, over the release's own periods.
 
-A book that holds loans and facts but no tape gets one here, in memory, as long as it is small;
-a large book brings its own, made month by month.
+A small book with loans and facts but no tape gets one here, in memory; a large book has its own,
+made month by month.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class BookMetrics:
     inputs: Inputs
     as_of: date
     names: tuple[tuple[str, str], ...]
-    """Metrics that will be asked for, each with the dimension it is divided by, or none."""
+    """The metrics of the release, each with the dimension it is divided by, or none."""
     _found: dict[tuple[str, date, date], list[Result]] = field(default_factory=dict)
 
     def at(self, metric: str, period: Period, where: Segments = ()) -> Measurement:

@@ -1,4 +1,4 @@
-"""The figures of the text: highlights and results, each the table's figure rounded again."""
+"""Narrative figures: highlights and results, each a table's figure rounded again."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _HIGHLIGHTS = (
 
 
 class NarrativeFigures:
-    """The text of one release: this period, a year ago, and the period before."""
+    """The narrative figures of one release: this period, a year ago, and the period before."""
 
     def __init__(self, release: Release) -> None:
         self.release = release
@@ -66,7 +66,7 @@ class NarrativeFigures:
         yield from self._per_ads(HIGHLIGHTS, years)
         yield from self._cash()
         for line, parent in self._result_lines():
-            # A charge is told by its size; only a table beside it says which sign it had.
+            # The text prints a charge without its sign, which only a table can tell.
             yield from self._line(RESULTS, line, parent, years if line == TAX else self.periods)
         yield from self._margins(RESULTS, now)
         yield from self._tax_rate()
@@ -96,7 +96,7 @@ class NarrativeFigures:
         if statement == RESULTS and not any(
             self.value(line, parent, s, translated=False) for s in periods
         ):
-            return  # a line that has never been anything is not spoken of
+            return  # a line of nothing but zeros is left out
         for period in periods:
             for translated in (False, True):
                 if translated and (
@@ -109,7 +109,7 @@ class NarrativeFigures:
                 yield Figure(statement, line, parent, period.written, currency, self.unit, shown)
 
     def value(self, line: str, parent: str, period: Period, *, translated: bool) -> int:
-        """The table's figure that a line of the text tells, in printed steps."""
+        """The table's figure behind a line of the text, in printed steps."""
         source = self.statements.translated if translated else self.statements.rounded
         assert source is not None
         made = source.operations(period.opens_on, period.end)
@@ -146,7 +146,7 @@ class NarrativeFigures:
                 yield Figure(statement, line, "", each.period, each.currency, each.unit, each.text)
 
     def _cash(self) -> Iterator[Figure]:
-        """What the company holds, and what its operations brought in."""
+        """Cash held, and cash from operations."""
         period, printed = self.release.periods.current, self.statements.rounded
         held = printed.balance_sheet(period.end)
         lines = [held[line, "Total current assets"] for line in (*CASH_LINES, DEPOSIT)]
@@ -158,7 +158,7 @@ class NarrativeFigures:
                      format_steps(self._rounded(flow), self.decimals))  # fmt: skip
 
     def _weighted(self, period: Period) -> Iterator[Figure]:
-        """The ADSs that figures per ADS are made with."""
+        """The weighted ADSs of figures per ADS."""
         million = 10**6 * self.profile.rounding.ads_ratio
         for line, shares in self.release.per_share.counts(period).items():
             ads = round_to(Fraction(100 * shares, million), Fraction(1))

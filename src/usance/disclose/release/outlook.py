@@ -21,28 +21,28 @@ if TYPE_CHECKING:
 OUTLOOK = "outlook"
 
 
-def outlook_figures(release: Release, quoted: NarrativeFigures) -> Iterator[Figure]:
-    """Low and high of every range, and where the books tell the year before, both as growth."""
+def outlook_figures(release: Release, narrative: NarrativeFigures) -> Iterator[Figure]:
+    """Low and high of every range, and where the books cover the year before, both as growth."""
     for each in release.announcement.outlook:
         ends = {"low": each.low, "high": each.high}
         period, money = each.period.name, release.profile.reporting
         for end, value in ends.items():
             yield Figure(OUTLOOK, f"{each.line} - {end}", "", period, money, each.unit,
                          each.text(value))  # fmt: skip
-        before = _year_before(release, quoted, each)
+        before = _year_before(release, narrative, each)
         for end, value in ends.items() if before else ():
             growth = _growth(value * UNITS[each.unit], before or Decimal(1))
             yield Figure(OUTLOOK, f"{each.line} growth - {end}", "", period, NO_CURRENCY,
                          "percent", growth)  # fmt: skip
 
 
-def _year_before(release: Release, quoted: NarrativeFigures, each: Outlook) -> Decimal | None:
-    """The printed figure a year before, in units of currency; none unless it is a gain."""
+def _year_before(release: Release, narrative: NarrativeFigures, each: Outlook) -> Decimal | None:
+    """The printed figure a year before, in units of currency; None unless it is a gain."""
     months = range(to_month(each.period.start) - 12, to_month(each.period.end) - 11)
     period = period_of_months(months)
     if not release.closed.covers(period.start, period.end):
         return None
-    value = release.statements.base(quoted.value(each.line, "", period, translated=False))
+    value = release.statements.base(narrative.value(each.line, "", period, translated=False))
     return value if value > 0 else None
 
 

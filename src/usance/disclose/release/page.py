@@ -1,4 +1,4 @@
-"""Facts laid out as people read them: sentences, tables, curves, notes; whoever made the facts."""
+"""The layout of a release: facts as sentences, tables, curves and notes."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ NARRATIVE_STATEMENTS = (
     "business_highlights", "release_highlights", "management_quote", "release_results", "dividend",
     "share_repurchase", "outlook", "convenience_translation",
 )  # fmt: skip
-"""Statements that are told in sentences, in the order they are told."""
+"""Statements that are written as sentences, in the order of the page."""
 CURVES = ("vintage_30", "vintage_180")
-"""Tables that are drawn too; they stand before the others."""
+"""Tables with a chart; they come before the others."""
 FORM = "dividend_form"
 """The exchange's form: a table of words, with headings of its own."""
 
@@ -53,7 +53,7 @@ class Sheet:
 
     @property
     def is_form(self) -> bool:
-        """Whether its cells are words, not figures under each other."""
+        """True if its cells are words, not figures under each other."""
         return self.name == FORM
 
     def headed_rows(self) -> Iterator[tuple[str, Row]]:
@@ -91,7 +91,7 @@ class Page:
     address: Mapping[Fact, str] = field(repr=False)
 
     def shown(self, fact: Fact) -> str:
-        """A figure as it stands in a table: separators, and brackets below zero."""
+        """A figure as a table shows it: separators, and brackets below zero."""
         if fact.statement == FORM:
             return self._in_form(fact)
         if not fact.is_number or fact.unit in ("rmb_per_usd", "rate"):
@@ -209,7 +209,7 @@ def _footed(keys: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
 
 
 def _form_heading(line: str, texts: Mapping[str, Any]) -> str:
-    """The part of the form a field stands in; an exchange rate names its currencies."""
+    """The part of the form a field is in; an exchange rate names its currencies."""
     parts = texts["form_parts"]
     return next((str(part["title"]) for part in parts for start in part["lines"]
                  if line == start or line.startswith(f"{start} ")), "")  # fmt: skip
@@ -218,7 +218,7 @@ def _form_heading(line: str, texts: Mapping[str, Any]) -> str:
 def _heading(
     name: str, column: COLUMN, period: Period, texts: Mapping[str, Any], facts: Sequence[Fact]
 ) -> tuple[str, ...]:
-    """What stands above a column: the matrix column, the period, the currency if there is one."""
+    """The heading of a column: the matrix column, the period, the currency if there is one."""
     matrix, _, currency = column
     first = texts["columns"].get(matrix, matrix)
     if name in CURVES or name == FORM:
@@ -229,7 +229,7 @@ def _heading(
 
 
 def _depth(parent: str, above: Mapping[str, str]) -> int:
-    """How many totals stand above a line, as far as a page shows it."""
+    """The number of totals above a line, as far as a page shows it."""
     depth = 0
     while parent and parent in above and depth < 2:
         parent, depth = above[parent], depth + 1

@@ -31,21 +31,21 @@ NET, OPERATING, REVENUE = "Net income", "Income from operations", "Total net rev
 
 @dataclass(frozen=True)
 class PerShareFigures:
-    """What stands below operations in one column: counts, and figures in both currencies."""
+    """Share counts and figures per share of one release, in both currencies."""
 
     closed: ClosedBooks
     statements: StatementFigures
     company: str
 
     def counts(self, period: Period) -> dict[str, int]:
-        """Weighted shares of a period; none where the facts do not tell."""
+        """Weighted shares of a period; none without facts of shares."""
         found = income_per_share(self.closed.books, self.closed.facts, period.opens_on, period.end)
         if found is None:
             return {}
         return {"Basic": whole(found[0].weighted_shares), "Diluted": whole(found[0].diluted_shares)}
 
     def below_operations(self, periods: list[tuple[Period, bool]]) -> Iterator[Figure]:
-        """The lines per share, per ADS, and the shares they are made with."""
+        """The lines per share and per ADS, and the shares they are divided by."""
         rows = [row for period, also in periods for row in self._column(period, also)]
         order = {"per_share": 0, "per_ads": 1, "shares": 2}
         yield from sorted(rows, key=lambda row: (order[row.unit], row.line))

@@ -47,8 +47,8 @@ def release_of(
     announcement: Announcement | None = None,
 ) -> Release:  # fmt: skip
     """The release of a closed period."""
-    said = announcement or Announcement()
-    return Release(ClosedBooks.covering(book, period), period, profile, filer, said)
+    announced = announcement or Announcement()
+    return Release(ClosedBooks.covering(book, period), period, profile, filer, announced)
 
 
 def publish(

@@ -53,18 +53,18 @@ class Release:
 
     @cached_property
     def as_of(self) -> date:
-        """The day it speaks: that of its announcement, else the last of the period."""
+        """The day of its announcement, else the last of the period."""
         return max(self.announcement.on or self.period.last_day, self.period.last_day)
 
     @cached_property
     def known_at(self) -> datetime:
-        """Up to which moment it knows what happened outside the books."""
-        spoken = datetime.combine(self.as_of + timedelta(days=1), time(), UTC)
-        return max(spoken, known_at_of(self.closed.book, self.closed.closes[-1]))
+        """The moment up to which facts outside the books are known."""
+        end_of_day = datetime.combine(self.as_of + timedelta(days=1), time(), UTC)
+        return max(end_of_day, known_at_of(self.closed.book, self.closed.closes[-1]))
 
     @cached_property
     def group_facts(self) -> list[GroupFact]:
-        """The facts of the group by the day it speaks."""
+        """The facts of the group known on its day."""
         facts = facts_of_table(self.closed.book.read("group_facts"))
         return visible_facts(facts, self.as_of, self.known_at)
 
@@ -86,11 +86,11 @@ class Release:
 
     @cached_property
     def business_highlights(self) -> BusinessHighlights:
-        """The highlights those metrics make."""
+        """Its business highlights."""
         return BusinessHighlights(self)
 
     def net_income_minor(self, period: str) -> int | None:
-        """Net income of a period, before rounding; none where the books do not tell it."""
+        """Net income of a period before rounding; None where the books do not cover it."""
         known = parse_period(period)
         if known is None or known.instant or not self.closed.covers(known.start, known.end):
             return None
@@ -114,7 +114,7 @@ class Release:
 
     @cached_property
     def company(self) -> str:
-        """Who publishes it."""
+        """The name of the publishing company."""
         return self.filer.name or self.closed.books.entities.parent.name
 
     @cached_property
@@ -158,7 +158,7 @@ class Release:
 
     @cached_property
     def columns(self) -> list[tuple[Period, bool]]:
-        """The periods of the tables that the books tell, and whether they are translated."""
+        """The periods of the tables that the books cover, with True if they are translated."""
         ours = (self.periods.current, self.periods.year_to_date)
         return [
             (period, period in ours)
@@ -174,18 +174,18 @@ class Release:
 
     @cached_property
     def per_share(self) -> PerShareFigures:
-        """What stands below operations."""
+        """The lines per share below operations."""
         return PerShareFigures(self.closed, self.statements, self.company)
 
     @cached_property
     def figures(self) -> list[Figure]:
         """Every figure, once."""
-        quoted = NarrativeFigures(self)
+        narrative = NarrativeFigures(self)
         return [
-            *self.business_highlights.figures(), *quoted.figures(),
+            *self.business_highlights.figures(), *narrative.figures(),
             *vintage_figures(self.metrics, self.profile, self.periods.current),
-            *CorporateActionFigures(self).figures(), *outlook_figures(self, quoted), *self._note(),
-            *self._tables(), *self._matrices(),
+            *CorporateActionFigures(self).figures(), *outlook_figures(self, narrative),
+            *self._note(), *self._tables(), *self._matrices(),
         ]  # fmt: skip
 
     def _tables(self) -> Iterator[Figure]:
@@ -199,8 +199,8 @@ class Release:
 
     def _matrices(self) -> Iterator[Figure]:
         years = (self.periods.prior_year_to_date, self.periods.year_to_date)
-        told = [period for period in years if self.closed.covers(period.start, period.end)]
-        yield from self.statements.operations_matrix(told)
+        covered = [period for period in years if self.closed.covers(period.start, period.end)]
+        yield from self.statements.operations_matrix(covered)
         yield from self.statements.balance_sheet_matrix(self.days)
 
     def _note(self) -> Iterator[Figure]:

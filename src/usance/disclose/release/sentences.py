@@ -1,7 +1,7 @@
 """Facts in sentences: templates filled with figures that keep their fact with them.
 
-A figure stands in a sentence between marks that no text holds, with the number of its fact; a
-printer that can link turns them into an anchor, any other takes them out.
+A figure is put between marks that no text holds, with the number of its fact; a writer that can
+link turns them into an anchor, any other takes them out.
 """
 
 from __future__ import annotations
@@ -56,13 +56,13 @@ class SentenceWriter:
         self._numbers: dict[str, int] = {}
 
     def sentences(self, statement: str, facts: Sequence[Fact]) -> Iterator[Sentence]:
-        """Everything a statement says, in the order of its facts."""
-        tell: Callable[[Sequence[Fact]], Iterator[Sentence]] = {
+        """The sentences of a statement, in the order of its facts."""
+        write: Callable[[Sequence[Fact]], Iterator[Sentence]] = {
             "dividend": self._each, "share_repurchase": self._plans, "outlook": self._ranges,
             "convenience_translation": self._translation, "business_highlights": self._highlights,
             "management_quote": self._highlights,
         }.get(statement, self._results)  # fmt: skip
-        yield from tell(facts)
+        yield from write(facts)
 
     def value(self, fact: Fact, text: str | None = None) -> str:
         """A figure as a sentence shows it, marked with its fact."""
@@ -84,7 +84,7 @@ class SentenceWriter:
         unit = texts["units"].get(fact.unit, "")
         return f"{minus}{sign if money else ''}{number}{unit}"
 
-    def _filled(self, name: str, **words: str) -> str:
+    def _fill(self, name: str, **words: str) -> str:
         return fill_template(self.texts[name], f"texts.{name}", **words)
 
     def _notes(self, line: str) -> tuple[int, ...]:
@@ -94,7 +94,7 @@ class SentenceWriter:
             return ()
         if name not in self._numbers:
             words = {"line": self.labels.of(name), "definition": definition}
-            self.footnotes.append(self._filled("footnote", **words))
+            self.footnotes.append(self._fill("footnote", **words))
             self._numbers[name] = len(self.footnotes)
         return (self._numbers[name],)
 
@@ -112,14 +112,14 @@ class SentenceWriter:
                 for fact in own
                 if fact.period.end < now.period.end
             ]  # fmt: skip
-            tail = self._filled("against", list=self.texts["and"].join(earlier))
+            tail = self._fill("against", list=self.texts["and"].join(earlier))
             words = {
                 "line": f"{self._named(line, parent)}{named}", "now": self.value(now),
                 "against": tail if earlier else "",
                 "translated": "".join(f" ({self.value(each)})" for each in others),
             }  # fmt: skip
             name = "share" if now.unit == "percent" else "sentence"
-            yield Sentence(self._filled(name, **words), self._notes(line))
+            yield Sentence(self._fill(name, **words), self._notes(line))
 
     def _spans(
         self, lines: Mapping[tuple[str, str], Sequence[Fact]]
@@ -148,33 +148,33 @@ class SentenceWriter:
     def _highlights(self, facts: Sequence[Fact]) -> Iterator[Sentence]:
         lines = _by_line(facts)
         parents = dict(lines.keys())
-        beside: dict[str, list[Fact]] = {}
+        related: dict[str, list[Fact]] = {}
         for (line, _), own in lines.items():
             if found := CHANGE.fullmatch(line) or SHARE.fullmatch(line):
-                beside.setdefault(found["line"], []).extend(own)
+                related.setdefault(found["line"], []).extend(own)
         ordered = {key: lines[key] for key in _in_tree(lines)}
         for (line, parent), own, named in self._spans(ordered):
             found = CHANGE.fullmatch(line) or SHARE.fullmatch(line)
             if found and any(found["line"] == name for name, _ in lines):
                 continue
             name = f"{self.labels.of(line)}{named}"
-            text = self._highlight(name, own, beside.get(line, []))
+            text = self._highlight(name, own, related.get(line, []))
             yield Sentence(text, self._notes(line), _depth(parent, parents))
 
-    def _highlight(self, name: str, own: Sequence[Fact], near: Sequence[Fact]) -> str:
-        now, others = self._now(own)
-        beside = [fact for fact in near if _quarters(fact) == _quarters(now)]
-        shares = [fact for fact in beside if SHARE.fullmatch(fact.line)]
-        told = [self._filled("share_of_total", value=self.value(fact)) for fact in shares]
+    def _highlight(self, name: str, own: Sequence[Fact], others: Sequence[Fact]) -> str:
+        now, translated = self._now(own)
+        related = [fact for fact in others if _quarters(fact) == _quarters(now)]
+        shares = [fact for fact in related if SHARE.fullmatch(fact.line)]
+        parts = [self._fill("share_of_total", value=self.value(fact)) for fact in shares]
         earlier = [fact for fact in own if fact.period.end < now.period.end]
-        changes = {found["base"]: fact for fact in beside
+        changes = {found["base"]: fact for fact in related
                    if (found := CHANGE.fullmatch(fact.line))}  # fmt: skip
         since = [self._since(fact, changes.pop(fact.period.name, None)) for fact in earlier]
         since += [self._changed(base, fact) for base, fact in changes.items()]
-        return self._filled(
+        return self._fill(
             "highlight", line=name, now=self.value(now),
-            translated="".join(f" ({self.value(each)})" for each in others),
-            share_of_total="".join(told), since="".join(since),
+            translated="".join(f" ({self.value(each)})" for each in translated),
+            share_of_total="".join(parts), since="".join(since),
         )  # fmt: skip
 
     def _since(self, before: Fact, change: Fact | None) -> str:
@@ -205,7 +205,7 @@ class SentenceWriter:
             period = period_in_words(fact.period, self.texts, "short")
             words = {"line": self.labels.of(fact.line), "value": self.value(fact)}
             name = "fact_of" if several or fact is given[0] else "fact"
-            yield Sentence(self._filled(name, period=period, **words), self._notes(fact.line))
+            yield Sentence(self._fill(name, period=period, **words), self._notes(fact.line))
 
     def _plans(self, facts: Sequence[Fact]) -> Iterator[Sentence]:
         plans: dict[str, list[str]] = {}
@@ -222,7 +222,7 @@ class SentenceWriter:
             part = fill_template(template, "texts.plan_parts", **words)
             plans.setdefault(found["plan"], []).append(part)
         for plan, parts in plans.items():
-            yield Sentence(self._filled("plan", plan=plan, list=", ".join(parts)))
+            yield Sentence(self._fill("plan", plan=plan, list=", ".join(parts)))
 
     def _ranges(self, facts: Sequence[Fact]) -> Iterator[Sentence]:
         ranges: dict[tuple[str, str], dict[str, Fact]] = {}
@@ -239,8 +239,8 @@ class SentenceWriter:
                 yield from self._each(list(ends.values()))
                 continue
             known = growths.get((line, period), {})
-            growth = self._filled("growth", **self._ends(known)) if len(known) == 2 else ""
-            yield Sentence(self._filled(
+            growth = self._fill("growth", **self._ends(known)) if len(known) == 2 else ""
+            yield Sentence(self._fill(
                 "outlook", line=self.labels.of(line), growth=growth, **self._ends(ends),
                 period=period_in_words(ends["low"].period, self.texts, "short"),
             ), self._notes(line))  # fmt: skip
@@ -254,7 +254,7 @@ class SentenceWriter:
         for rate in rates:
             own = [self.value(fact) for fact in days if fact.period == rate.period]
             source = self.texts["rate_source"]
-            yield Sentence(self._filled(
+            yield Sentence(self._fill(
                 "translation", translated=self.profile.translated, currency=rate.currency,
                 rate=self.value(rate, group_digits(rate.text, self.texts["numbers"])),
                 day=own[0] if own else period_in_words(rate.period, self.texts),
@@ -270,7 +270,7 @@ def _by_line(facts: Iterable[Fact]) -> dict[tuple[str, str], list[Fact]]:
 
 
 def _quarters(fact: Fact) -> int:
-    """How many quarters a figure is for; 0 of a day."""
+    """The number of quarters a figure is for; 0 of a day."""
     return 0 if fact.period.instant else round(fact.period.days / 91)
 
 
@@ -296,7 +296,7 @@ def _is_year_ago(fact: Fact, now: Fact) -> bool:
 
 
 def _depth(parent: str, parents: Mapping[str, str]) -> int:
-    """How many lines of the same list stand above a line; two are shown."""
+    """The number of lines of the same list above a line; two are shown."""
     depth = 0
     while parent and parent in parents and depth < 2:
         parent, depth = parents[parent], depth + 1

@@ -37,7 +37,7 @@ _CASH_ROWS = (
 
 @dataclass(frozen=True)
 class StatementFigures:
-    """How printed columns become figures: unit, currencies, decimals."""
+    """Figures of printed columns, in their unit, currencies and decimals."""
 
     rounded: RoundedStatements
     translated: TranslatedStatements | None

@@ -1,4 +1,7 @@
-"""The words of a release, as data: one file a language, and what a filer replaces in it."""
+"""The wording of a release: one file a language, and the texts a filer replaces in it.
+
+To add a language, add `<code>.yaml` with the same keys to the folder `wording`.
+"""
 
 from __future__ import annotations
 
@@ -13,39 +16,39 @@ from usance.base.errors import unknown
 from usance.disclose.errors import FilerError
 from usance.disclose.periods import Period
 
-FOLDER = Path(__file__).resolve().parents[1] / "data"
-OPEN = ("lines", "metrics", "definitions", "plan_parts")
-"""Texts by names that are not the house's alone: anyone may add to them."""
+FOLDER = Path(__file__).resolve().parents[1] / "wording"
+EXTENSIBLE = ("lines", "metrics", "definitions", "plan_parts")
+"""Texts by names of a filer's own lines: anyone may add to them."""
 _NAME = re.compile(r"\\\{(\w+)\\\}")
 
 
 def languages() -> list[str]:
-    """The languages there are texts in."""
-    return sorted(path.name.split(".")[1] for path in FOLDER.glob("texts.*.yaml"))
+    """The codes of the languages there is wording in."""
+    return sorted(path.stem for path in FOLDER.glob("*.yaml"))
 
 
 def load_wording(language: str, own: Mapping[str, Any]) -> dict[str, Any]:
-    """The texts of a language, with those a filer puts in their place.
+    """The texts of a language, with a filer's own in their place.
 
     >>> load_wording("en", {"and": " & "})["and"]
     ' & '
     """
     if language not in languages():
         raise unknown("language", language, languages(), where="filer")
-    texts = read_document(FOLDER / f"texts.{language}.yaml")
-    return _replaced(texts, own, "texts")
+    texts = read_document(FOLDER / f"{language}.yaml")
+    return _override(texts, own, "texts")
 
 
-def _replaced(given: dict[str, Any], own: Mapping[str, Any], where: str) -> dict[str, Any]:
+def _override(given: dict[str, Any], own: Mapping[str, Any], where: str) -> dict[str, Any]:
     made = dict(given)
     for name, value in own.items():
         known = given.get(name)
         if isinstance(known, dict) and isinstance(value, Mapping):
-            made[name] = _replaced(known, value, f"{where}.{name}")
+            made[name] = _override(known, value, f"{where}.{name}")
         elif known is not None and type(known) is not type(value):
             fix = "Keep the shape of the house's texts"
             raise FilerError("is no text of its place", where=f"{where}.{name}", fix=fix)
-        elif known is None and where.removeprefix("texts.") not in OPEN:
+        elif known is None and where.removeprefix("texts.") not in EXTENSIBLE:
             raise unknown("text", str(name), given, where=where)
         else:
             made[name] = value
@@ -53,7 +56,7 @@ def _replaced(given: dict[str, Any], own: Mapping[str, Any], where: str) -> dict
 
 
 def fill_template(template: str, where: str, **words: str) -> str:
-    """A template with its words; a name it cannot know is an error of the filer's texts."""
+    """A template with its words; an unknown name in it is an error of the filer's texts."""
     try:
         return template.format(**words)
     except (KeyError, IndexError, ValueError) as error:
@@ -98,7 +101,7 @@ def group_digits(text: str, numbers: Mapping[str, str]) -> str:
 
 
 class LineLabels:
-    """What lines are called: as they stand, or as the texts name them.
+    """Labels of lines: as they stand, or as the texts name them.
 
     >>> labels = LineLabels(
     ...     {"Net income": "Ergebnis", "Equity of {company}": "Kapital der {company}"}
@@ -109,7 +112,7 @@ class LineLabels:
 
     def __init__(self, lines: Mapping[str, str]) -> None:
         self._plain = {line: name for line, name in lines.items() if "{" not in line}
-        self._shapes = [
+        self._patterns = [
             (re.compile(_NAME.sub(r"(?P<\1>.+)", re.escape(line))), name)
             for line, name in lines.items()
             if "{" in line
@@ -119,7 +122,7 @@ class LineLabels:
         """The name of a line."""
         if line in self._plain:
             return self._plain[line]
-        for shape, name in self._shapes:
-            if found := shape.fullmatch(line):
+        for pattern, name in self._patterns:
+            if found := pattern.fullmatch(line):
                 return fill_template(name, "texts.lines", **found.groupdict())
         return line

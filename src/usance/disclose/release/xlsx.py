@@ -17,7 +17,7 @@ from typing import Any
 from usance.disclose.facts import UNITS, Fact
 from usance.disclose.profile import Profile
 from usance.disclose.release.page import Page, Sheet
-from usance.disclose.tie_out.rebuilder import makers_of
+from usance.disclose.tie_out.rebuilder import derivations_of
 from usance.disclose.ties import Term, Tie, round_to
 
 _LONGEST_NAME = 31
@@ -58,42 +58,42 @@ def xlsx_of(page: Page, facts: Sequence[Fact], profile: Profile) -> bytes:
 def formulas_of(
     facts: Sequence[Fact], profile: Profile, places: Mapping[Fact, tuple[str, str]]
 ) -> dict[Fact, str]:
-    """The formulas that give the printed values, by fact; none stands on itself."""
-    makers = makers_of(facts, profile)
-    makers = {fact: tie for fact, tie in makers.items() if fact in places and _holds(tie)}
+    """The formulas that give the printed values, by fact; none refers to itself."""
+    derivations = derivations_of(facts, profile)
+    derivations = {fact: tie for fact, tie in derivations.items() if fact in places and _holds(tie)}
     found = {}
-    for fact in _in_order(makers):
-        if fact in makers:
-            found[fact] = _formula(makers[fact], places)
+    for fact in _in_order(derivations):
+        if fact in derivations:
+            found[fact] = _formula(derivations[fact], places)
     return found
 
 
 def _holds(tie: Tie) -> bool:
-    """Whether a formula gives the printed value; a sheet rounds halves away from zero."""
+    """True if a formula gives the printed value; a sheet rounds halves away from zero."""
     value = tie.value()
     if value is None or tie.offset.denominator != 1:
         return False
     return (round_to(value, tie.step) if tie.step else value) == tie.target.value
 
 
-def _in_order(makers: dict[Fact, Tie]) -> list[Fact]:
-    """Facts after those they are made from; a maker that leads back to itself is dropped."""
+def _in_order(derivations: dict[Fact, Tie]) -> list[Fact]:
+    """Facts after those they are derived from; a circular derivation is dropped."""
     done: list[Fact] = []
     state: dict[Fact, int] = {}
 
     def visit(fact: Fact) -> None:
         state[fact] = 1
-        for term in list(makers[fact].facts)[1:]:
-            if term in makers and state.get(term, 0) == 0:
+        for term in list(derivations[fact].facts)[1:]:
+            if term in derivations and state.get(term, 0) == 0:
                 visit(term)
             if state.get(term) == 1:
-                del makers[fact]
+                del derivations[fact]
                 break
         state[fact] = 2
         done.append(fact)
 
-    for fact in list(makers):
-        if state.get(fact, 0) == 0 and fact in makers:
+    for fact in list(derivations):
+        if state.get(fact, 0) == 0 and fact in derivations:
             visit(fact)
     return done
 

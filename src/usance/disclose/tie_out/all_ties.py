@@ -14,22 +14,22 @@ from usance.disclose.ties import Tie
 
 
 def all_ties(table: Table) -> list[Tie]:
-    """What can be derived, and from what. The first tie of a figure that may make it, makes it."""
-    text = NarrativeTies(table)
+    """The ties of every derivable figure; the first that may make a figure, makes it."""
+    narrative = NarrativeTies(table)
     carried = list(declared(table))
     matrices = list(matrix_ties(table))
     footed = list(footings(table))
     made = {tie.target for tie in (*carried, *matrices) if not tie.check_only}
     untranslated = made | totals(table) | carried_lines(table)
-    quoted = list(text.ties())
+    narrative_ties = list(narrative.ties())
     return [
         *carried,
         *matrices,
         *footed,
         *translations(table, untranslated),
-        *quoted,
-        *text.sums(footed, {tie.target for tie in quoted}),
-        *highlight_ties(table, text),
+        *narrative_ties,
+        *narrative.sums(footed, {tie.target for tie in narrative_ties}),
+        *highlight_ties(table, narrative),
         *period_sums(table),
         *same_instants(table),
         *shares_over_time(table),

@@ -1,4 +1,4 @@
-"""The tie-out checker: everything that can be derived, recomputed and given its kind."""
+"""The tie-out checker: every derivable figure, recomputed and classified."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from usance.disclose.tie_out.root_causes import (
     misreadings,
 )
 from usance.disclose.tie_out.translation import Plugs
-from usance.disclose.ties import Kind, Tie
+from usance.disclose.ties import Tie, TieKind
 
-ORDER = (Kind.BROKEN, Kind.RESTATED, Kind.PLUG, Kind.INTERVAL)
+ORDER = (TieKind.BROKEN, TieKind.RESTATED, TieKind.PLUG, TieKind.INTERVAL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,30 +31,30 @@ class Report:
     """The ties of one or several documents and what was found in them."""
 
     ties: int
-    counts: dict[Kind, int]
+    counts: dict[TieKind, int]
     dependants: int
-    roots: tuple[RootCause, ...]
+    root_causes: tuple[RootCause, ...]
     cells: int
     covered: int
 
     def as_dict(self) -> dict[str, Any]:
         """The answer for programs."""
         return {
-            "counts": {kind.value: self.counts.get(kind, 0) for kind in Kind},
+            "counts": {kind.value: self.counts.get(kind, 0) for kind in TieKind},
             "ties": self.ties,
             "dependants": self.dependants,
             "cells": self.cells,
             "covered": self.covered,
-            "findings": [finding(root) for root in self.roots],
+            "findings": [finding(cause) for cause in self.root_causes],
         }
 
     def lines(self) -> Iterator[str]:
         """The answer for people."""
-        counts = ", ".join(f"{self.counts.get(kind, 0)} {kind.value}" for kind in Kind)
+        counts = ", ".join(f"{self.counts.get(kind, 0)} {kind.value}" for kind in TieKind)
         yield f"{self.ties} ties over {self.covered} of {self.cells} figures: {counts}"
-        for root in self.roots:
+        for cause in self.root_causes:
             yield ""
-            yield from _lines(root)
+            yield from _lines(cause)
 
 
 def check(paths: Sequence[Path | str], *, profile: Path | str = DEFAULT) -> Report:
@@ -67,22 +67,28 @@ def check_facts(facts: Sequence[Fact], profile: Profile) -> Report:
     """Check facts that are already read."""
     ties = all_ties(Table(facts, profile))
     search = RootCauseSearch(ties, Plugs(ties, profile))
-    broken = merge_inherited(search.roots(), search.kinds)
-    mild = [
+    broken = merge_inherited(search.root_causes(), search.kinds)
+    intervals = [
         RootCause(kind, tie, tie.target, tie.expected())
         for tie, kind in search.kinds.items()
-        if kind is Kind.INTERVAL
+        if kind is TieKind.INTERVAL
     ]
-    plugs = [RootCause(Kind.PLUG, tie, tie.target, tie.expected()) for tie in search.plugged]
-    roots = sorted(
-        (*broken, *_by_column(plugs), *mild),
-        key=lambda root: (ORDER.index(root.kind), root.cell.file, root.cell.row, root.tie.rule),
+    plugs = [RootCause(TieKind.PLUG, tie, tie.target, tie.expected()) for tie in search.plugged]
+    causes = sorted(
+        (*broken, *_by_column(plugs), *intervals),
+        key=lambda cause: (
+            ORDER.index(cause.kind),
+            cause.cell.file,
+            cause.cell.row,
+            cause.tie.rule,
+        ),
     )
     counts = Counter(kind for kind in search.kinds.values() if kind in HOLDS[:2])
-    counts.update(root.kind for root in roots)
+    counts.update(cause.kind for cause in causes)
     return Report(
-        ties=len(ties), counts=dict(counts), dependants=sum(len(root.dependants) for root in roots),
-        roots=tuple(roots), cells=sum(fact.is_number for fact in facts),
+        ties=len(ties), counts=dict(counts),
+        dependants=sum(len(each.dependants) for each in causes),
+        root_causes=tuple(causes), cells=sum(fact.is_number for fact in facts),
         covered=sum(fact.is_number for fact in {fact for tie in ties for fact in tie.facts}),
     )  # fmt: skip
 
@@ -90,46 +96,46 @@ def check_facts(facts: Sequence[Fact], profile: Profile) -> Report:
 def _by_column(plugs: Sequence[RootCause]) -> list[RootCause]:
     """One plug for each column: the line that moved most, the others under it."""
     columns: dict[object, list[RootCause]] = {}
-    for root in plugs:
-        columns.setdefault(Table.column(root.cell), []).append(root)
+    for cause in plugs:
+        columns.setdefault(Table.column(cause.cell), []).append(cause)
     found = []
-    for roots in columns.values():
-        roots.sort(key=lambda root: (-abs(root.found - (root.expected or 0)), root.cell.row))
-        first, *rest = roots
-        first.dependants += [root.tie for root in rest]
+    for causes in columns.values():
+        causes.sort(key=lambda cause: (-abs(cause.found - (cause.expected or 0)), cause.cell.row))
+        first, *rest = causes
+        first.dependants += [cause.tie for cause in rest]
         found.append(first)
     return found
 
 
-def finding(root: RootCause) -> dict[str, Any]:
-    """One finding: its kind, rule and place, what was expected and found, what hangs on it."""
-    cell = root.cell
+def finding(cause: RootCause) -> dict[str, Any]:
+    """One finding: its kind, rule and place, the expected and printed values, its dependants."""
+    cell = cause.cell
     place = cell.place()
-    told: dict[str, Any] = {
-        "kind": root.kind.value, "rule": root.tie.rule, **place, "file": cell.file,
-        "expected": _shown(root.expected, cell), "found": cell.text,
+    found: dict[str, Any] = {
+        "kind": cause.kind.value, "rule": cause.tie.rule, **place, "file": cell.file,
+        "expected": _shown(cause.expected, cell), "found": cell.text,
     }  # fmt: skip
-    if root.tie.over:
-        told["over"] = root.tie.over
-    if hint := hint_of(root):
-        told["hint"] = hint
-    told["terms"] = [_term(fact) for fact in _terms(root)]
-    told["suspects"] = [_term(fact) for fact in root.suspects]
-    told["dependants"] = [_dependant(tie) for tie in root.dependants]
-    return told
+    if cause.tie.over:
+        found["over"] = cause.tie.over
+    if hint := hint_of(cause):
+        found["hint"] = hint
+    found["terms"] = [_term(fact) for fact in _terms(cause)]
+    found["suspects"] = [_term(fact) for fact in cause.suspects]
+    found["dependants"] = [_dependant(tie) for tie in cause.dependants]
+    return found
 
 
-def hint_of(root: RootCause) -> str:
-    """What the two values say about the cause: a turned sign, one digit."""
-    if root.expected is None or root.kind is not Kind.BROKEN:
+def hint_of(cause: RootCause) -> str:
+    """The likely cause of a difference: a turned sign, one digit."""
+    if cause.expected is None or cause.kind is not TieKind.BROKEN:
         return ""
-    if root.expected == -root.found != 0:
+    if cause.expected == -cause.found != 0:
         return "wrong sign"
-    return "one digit differs" if root.expected in misreadings(root.cell) else ""
+    return "one digit differs" if cause.expected in misreadings(cause.cell) else ""
 
 
-def _terms(root: RootCause) -> list[Fact]:
-    return [fact for fact in dict.fromkeys(root.tie.facts) if fact is not root.cell]
+def _terms(cause: RootCause) -> list[Fact]:
+    return [fact for fact in dict.fromkeys(cause.tie.facts) if fact is not cause.cell]
 
 
 def _term(fact: Fact) -> dict[str, Any]:
@@ -145,21 +151,21 @@ def _shown(value: Any, like: Fact) -> str | None:
     return None if value is None else printed_like(value, like)
 
 
-def _lines(root: RootCause) -> Iterator[str]:
-    cell = root.cell
+def _lines(cause: RootCause) -> Iterator[str]:
+    cell = cause.cell
     heading = f" ({cell.parent})" if cell.parent else ""
-    yield f"{root.kind.value}: {cell.line}{heading}, {cell.period.written} {cell.currency}"
+    yield f"{cause.kind.value}: {cell.line}{heading}, {cell.period.written} {cell.currency}"
     yield f"  where     {cell.where}, document {cell.document}, {cell.statement}"
-    yield f"  rule      {root.tie.rule}" + (f", over {root.tie.over}" if root.tie.over else "")
-    expected = _shown(root.expected, cell) or "nothing: it would divide by zero"
-    hint = hint_of(root)
+    yield f"  rule      {cause.tie.rule}" + (f", over {cause.tie.over}" if cause.tie.over else "")
+    expected = _shown(cause.expected, cell) or "nothing: it would divide by zero"
+    hint = hint_of(cause)
     yield f"  expected  {expected}, found {cell.text}" + (f" ({hint})" if hint else "")
-    for fact in root.suspects:
+    for fact in cause.suspects:
         yield f"  suspect   {fact.line}, {fact.period.written} {fact.currency} ({fact.where})"
-    shown_ties = root.dependants[:8]
+    shown_ties = cause.dependants[:8]
     for tie in shown_ties:
         fact = tie.target
         column = f"{fact.period.written} {fact.currency}"
         yield f"  with it   {fact.line}, {column} ({fact.where}): {tie.rule}"
-    if len(root.dependants) > len(shown_ties):
-        yield f"  with it   and {len(root.dependants) - len(shown_ties)} more"
+    if len(cause.dependants) > len(shown_ties):
+        yield f"  with it   and {len(cause.dependants) - len(shown_ties)} more"

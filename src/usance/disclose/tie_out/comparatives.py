@@ -1,4 +1,4 @@
-"""What holds between columns and documents: parts of a year, the same cell printed twice."""
+"""Comparatives: parts of a year, and the same cell printed in several columns or documents."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from itertools import pairwise
 from usance.disclose.facts import MONEY, Fact
 from usance.disclose.periods import partitions
 from usance.disclose.table import Table
-from usance.disclose.ties import Kind, Tie
+from usance.disclose.ties import Tie, TieKind
 
 ADDED = "shorter periods add up to the longer one"
 TWICE = "one line and period in two documents"
-NOTED = re.compile(r"restated|recast|as adjusted|reclassif", re.IGNORECASE)
+RESTATEMENT_NOTE = re.compile(r"restated|recast|as adjusted|reclassif", re.IGNORECASE)
 
 
 def period_sums(table: Table) -> Iterator[Tie]:
@@ -27,8 +27,8 @@ def period_sums(table: Table) -> Iterator[Tie]:
             continue
         if set(table.concepts_of(target)) & set(profile.balances):
             continue
-        for chain in partitions(target.period, table.durations):
-            yield from _sum(target, [_own(table, target, part.name) for part in chain])
+        for partition in partitions(target.period, table.durations):
+            yield from _sum(target, [_own(table, target, part.name) for part in partition])
 
 
 def _sum(target: Fact, parts: list[list[Fact]]) -> Iterator[Tie]:
@@ -44,7 +44,7 @@ def _sum(target: Fact, parts: list[list[Fact]]) -> Iterator[Tie]:
     ]  # fmt: skip
     # Where a part is printed in several documents, the version that adds up is the one meant;
     # that they differ is said by the rule on cells printed twice.
-    held = [tie for tie in ties if tie.judge() is not Kind.BROKEN]
+    held = [tie for tie in ties if tie.judge() is not TieKind.BROKEN]
     yield (held or ties)[0]
 
 
@@ -78,13 +78,13 @@ def repeated_cells(table: Table) -> Iterator[Tie]:
             if table.is_translated(later) and one and other and one.value != other.value:
                 continue
             rule = f"{TWICE}, {'with' if later.document in noted else 'without'} a note"
-            yield Tie(rule, later, ((earlier, 1),), check_only=True, otherwise=Kind.RESTATED)
+            yield Tie(rule, later, ((earlier, 1),), check_only=True, otherwise=TieKind.RESTATED)
 
 
 def _is_note(fact: Fact) -> bool:
-    """Whether a row says that its document restates earlier figures."""
+    """True if a row says that its document restates earlier figures."""
     words = (fact.statement, fact.line, fact.parent, fact.text)
-    return any(NOTED.search(word) for word in words)
+    return any(RESTATEMENT_NOTE.search(word) for word in words)
 
 
 def same_instants(table: Table) -> Iterator[Tie]:

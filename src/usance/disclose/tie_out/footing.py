@@ -1,7 +1,7 @@
 """Totals and their parts: every total is the sum of the lines that name it as their parent.
 
-Parts are added as printed, except those the profile subtracts; where a table's own columns say by
-majority that a part is taken off, they are believed. The matrices of a reconciliation show only
+Parts are added as printed, except those the profile subtracts; where most of a table's own columns
+foot only with a part subtracted, it is subtracted. The matrices of a reconciliation show only
 some lines, so their first and last column are footed only where no part is left out.
 """
 
@@ -13,7 +13,7 @@ from fractions import Fraction
 
 from usance.disclose.facts import Fact, label
 from usance.disclose.table import Column, Table
-from usance.disclose.ties import Kind, Tie
+from usance.disclose.ties import Tie, TieKind
 
 Signs = dict[tuple[str, str, str], int]
 
@@ -29,7 +29,7 @@ def footings(table: Table) -> Iterator[Tie]:
         tie = Tie(rule_of(table, total), total, terms, check_only=not total.is_total)
         # A part that the document's other columns have and this one lacks may be nil or lost.
         missing = widths[_place(table, total)] - {table.name(child.line) for child in children}
-        if not missing or tie.judge() is Kind.EXACT:
+        if not missing or tie.judge() is TieKind.EXACT:
             yield tie
 
 
@@ -91,7 +91,7 @@ def _foots(table: Table, column: Column) -> bool:
 
 
 def _is_complete(table: Table, total: Fact, children: Sequence[Fact]) -> bool:
-    """Whether all parts are there: the ends of a matrix show some lines of the full statement."""
+    """True if all parts are there: the ends of a matrix show some lines of the full statement."""
     matrix = table.profile.statements["matrix"]
     base, _, end = total.statement.partition(":")
     if end not in (matrix["from"], matrix["to"]) or not base.startswith(matrix["prefix"]):
@@ -119,11 +119,11 @@ def _signs(table: Table, parts: Sequence[tuple[Fact, list[Fact]]]) -> Signs:
             taken_off = (each.fullmatch(label(child.line)) for each in table.profile.subtracted)
             signs[_sign_key(table, total, child)] = -1 if any(taken_off) else 1
     for columns in groups.values():
-        _believe(table, columns, signs)
+        _turn_sign(table, columns, signs)
     return signs
 
 
-def _believe(table: Table, columns: Sequence[tuple[Fact, list[Fact]]], signs: Signs) -> None:
+def _turn_sign(table: Table, columns: Sequence[tuple[Fact, list[Fact]]], signs: Signs) -> None:
     """Turn one part's sign if most columns of at least two foot only that way."""
     if len(columns) < 2 or 2 * _footing(table, columns, signs) >= len(columns):
         return

@@ -16,7 +16,7 @@ from usance.disclose.facts import Fact, label
 from usance.disclose.periods import parse_period
 from usance.disclose.table import Table
 from usance.disclose.tie_out.narrative import NarrativeTies
-from usance.disclose.ties import Kind, Tie
+from usance.disclose.ties import Tie, TieKind
 
 CHANGE = re.compile(r"(?P<line>.+?) - change vs (?P<base>\S+)", re.IGNORECASE)
 SHARE = re.compile(r"(?P<line>.+?) - share of (?P<of>.+)", re.IGNORECASE)
@@ -24,7 +24,7 @@ GROWTH = re.compile(r"(?P<line>.+?) growth - (?P<end>low|high)", re.IGNORECASE)
 PRICE = re.compile(r"(?P<plan>.+?) average price", re.IGNORECASE)
 
 
-def highlight_ties(table: Table, text: NarrativeTies) -> Iterator[Tie]:
+def highlight_ties(table: Table, narrative: NarrativeTies) -> Iterator[Tie]:
     """Every tie of the highlights, the outlook and the share repurchases."""
     for fact in table.numbers:
         line = label(fact.line)
@@ -33,7 +33,7 @@ def highlight_ties(table: Table, text: NarrativeTies) -> Iterator[Tie]:
         elif found := SHARE.fullmatch(line):
             yield from _ratio(table, fact, found["line"], fact.parent)
         elif found := GROWTH.fullmatch(line):
-            yield from _growth(table, text, fact, found["line"], found["end"])
+            yield from _growth(table, narrative, fact, found["line"], found["end"])
         elif found := PRICE.fullmatch(line):
             yield from _price(table, fact, found["plan"])
 
@@ -73,13 +73,15 @@ def _ratio(table: Table, fact: Fact, line: str, whole: str) -> Iterator[Tie]:
         )  # fmt: skip
 
 
-def _growth(table: Table, text: NarrativeTies, fact: Fact, line: str, end: str) -> Iterator[Tie]:
+def _growth(
+    table: Table, narrative: NarrativeTies, fact: Fact, line: str, end: str
+) -> Iterator[Tie]:
     aim = _lines(table, fact, f"{line} - {end}", fact.period.name)
     concept = table.profile.text_lines.get(table.name(line), "")
     before = fact.period.year_before()
     found = [
         each
-        for each in (*table.all_of(concept), *text.facts)
+        for each in (*table.all_of(concept), *narrative.facts)
         if each.period.end == before and abs(each.period.days - fact.period.days) <= 1
         and each.currency == table.profile.reporting
         and (concept in table.concepts_of(each) or table.name(each.line) == table.name(line))
@@ -132,12 +134,12 @@ def _date(rule: dict[str, Any] | Any, fact: Fact, dates: list[Fact]) -> Iterator
 
 
 def _day(rule: str, fact: Fact, of: tuple[Fact, ...], expected: date) -> Tie:
-    """A date with a holiday's room: another day of the week before is an interval."""
+    """A date with room for a holiday: another day of the week before is an interval."""
     early = expected.toordinal() - int(fact.value)
     known = sum(int(each.value) for each in of)
     return Tie(
         rule, fact, tuple((each, 1) for each in of), offset=Fraction(expected.toordinal() - known),
-        check_only=True, otherwise=Kind.INTERVAL if 0 < early < 7 else Kind.BROKEN,
+        check_only=True, otherwise=TieKind.INTERVAL if 0 < early < 7 else TieKind.BROKEN,
     )  # fmt: skip
 
 

@@ -53,7 +53,7 @@ def _tie(table: Table, identity: Identity, target: Fact, period: Period) -> Tie 
         return None
     if any(fact is target for fact, _ in (*top, *bottom)):
         return None
-    if identity.at_end and not _told_here(target, period, top):
+    if identity.at_end and not _is_reported_here(target, period, top):
         return None
     return Tie(
         identity.rule, target, top, bottom, identity.scale,
@@ -63,8 +63,8 @@ def _tie(table: Table, identity: Identity, target: Fact, period: Period) -> Tie 
     )  # fmt: skip
 
 
-def _told_here(target: Fact, period: Period, terms: tuple[Term, ...]) -> bool:
-    """Whether the target's document reports on the duration too: a break is told once."""
+def _is_reported_here(target: Fact, period: Period, terms: tuple[Term, ...]) -> bool:
+    """True if the target's document reports on the duration too: a break is reported once."""
     flows = [fact for fact, _ in terms if fact.period == period]
     return all(fact.document == target.document for fact in flows)
 
@@ -142,11 +142,13 @@ def shares_over_time(table: Table) -> Iterator[Tie]:
     for target in table.all_of("basic_shares"):
         if target.currency != NO_CURRENCY:
             continue
-        for chain in partitions(target.period, table.durations):
-            facts = [table.find("basic_shares", target, period) for period in chain]
+        for partition in partitions(target.period, table.durations):
+            facts = [table.find("basic_shares", target, period) for period in partition]
             found = [fact for fact in facts if fact]
-            if len(found) == len(chain):
-                terms = tuple((fact, part.days) for fact, part in zip(found, chain, strict=True))
+            if len(found) == len(partition):
+                terms = tuple(
+                    (fact, part.days) for fact, part in zip(found, partition, strict=True)
+                )
                 yield Tie(
                     "basic shares: average by days of the parts", target, terms,
                     scale=Fraction(1, target.period.days), step=target.step, interval=True,

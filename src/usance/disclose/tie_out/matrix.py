@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from usance.disclose.facts import Fact, label
 from usance.disclose.periods import Period
 from usance.disclose.table import Table
-from usance.disclose.ties import Kind, Term, Tie
+from usance.disclose.ties import Term, Tie, TieKind
 
 ACROSS = "line adds up across the adjustments"
 FIRST = "first column = the statement itself"
@@ -29,8 +29,8 @@ class Matrix:
 
     def __init__(self, table: Table, document: str) -> None:
         self.table = table
-        setting = table.profile.statements["matrix"]
-        self.first, self.last, self.prefix = setting["from"], setting["to"], setting["prefix"]
+        columns = table.profile.statements["matrix"]
+        self.first, self.last, self.prefix = columns["from"], columns["to"], columns["prefix"]
         self.cells: dict[str, Cells] = defaultdict(dict)
         self.by_column: dict[tuple[str, str, str], list[Fact]] = defaultdict(list)
         self.columns: dict[str, list[str]] = defaultdict(list)
@@ -63,7 +63,7 @@ class Matrix:
                     ]
                     tie = Tie(ACROSS, fact, tuple((term, 1) for term in terms if term))
                     # A cell that is not there may be nil or lost: then only a fit says something.
-                    if all(terms) or tie.judge() is Kind.EXACT:
+                    if all(terms) or tie.judge() is TieKind.EXACT:
                         yield tie
                 if column == self.first:
                     yield from self._first(base, fact)
@@ -125,11 +125,11 @@ class Matrix:
 
         Retained earnings and non-controlling interests are where its income goes.
         """
-        outside = self.table.profile.concepts["noncontrolling"].line
+        noncontrolling = self.table.profile.concepts["noncontrolling"].line
         terms: list[Term] = []
         for (line, where, period), fact in self.cells["balance_sheet"].items():
             name, _, parent = line.partition("|")
-            earned = "retained" in name or outside.fullmatch(label(fact.line))
+            earned = "retained" in name or noncontrolling.fullmatch(label(fact.line))
             if where != column or fact.is_total or earned:
                 continue
             if "equity" in parent and "liabilities" not in parent and period in (start, end):

@@ -1,7 +1,7 @@
-"""The cells a table of one document may lack: derived lines of its frame, translated columns.
+"""The cells a table of one document may lack: derived lines and translated columns.
 
-The frame, `data/frame.yaml`, says which derived lines the statements of a release have. A blank
-stands for a figure that is not known yet; what makes it is the ties' business.
+`data/derived_lines.yaml` lists the derived lines of the statements of a release. A missing cell
+stands for a figure that is not known yet; the ties compute it.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from usance.disclose.periods import Period
 from usance.disclose.table import Table
 from usance.disclose.tie_out.highlights import CHANGE
 
-FRAME = Path(__file__).resolve().parents[1] / "data" / "frame.yaml"
+DERIVED_LINES = Path(__file__).resolve().parents[1] / "data" / "derived_lines.yaml"
 _DECIMALS = {"percent": 1, "per_share": 2, "per_ads": 2, "million": 1, "million_ads": 2}
-_TWINS = (*MONEY, "per_share", "per_ads", "shares", "ads")
+_TRANSLATED_UNITS = (*MONEY, "per_share", "per_ads", "shares", "ads")
 _NO_CURRENCY = ("percent", "ads", "shares", "million_ads")
 _AMOUNT = re.compile(r"(?P<plan>.+) amount")
 _BUSINESS, _RESULTS = "business_highlights", "release_results"
 
 
 @cache
-def frame() -> dict[str, list[dict[str, Any]]]:
+def derived_lines() -> dict[str, list[dict[str, Any]]]:
     """The derived lines of a release by statement."""
-    return dict(read_document(FRAME))
+    return dict(read_document(DERIVED_LINES))
 
 
 class MissingCells:
@@ -50,30 +50,32 @@ class MissingCells:
         self.periods: dict[str, dict[str, Period]] = {}
         for fact in money:
             self.periods.setdefault(fact.statement, {})[fact.period.name] = fact.period
-        told = self.periods.get("operations", {})
-        spoken = {fact.statement for fact in table.numbers if fact.period.name in told}
-        self.unspoken = {name for name in text if name not in spoken and self._may_be_told(name)}
+        reported = self.periods.get("operations", {})
+        present = {fact.statement for fact in table.numbers if fact.period.name in reported}
+        self.missing_texts = {
+            name for name in text if name not in present and self._can_be_derived(name)
+        }
         self._names: dict[tuple[str, str], str] = {}
         self.latest = max((fact.period.end for fact in money), default=None)
 
-    def _may_be_told(self, text: str) -> bool:
-        """Whether all statements are there that a text needs."""
+    def _can_be_derived(self, text: str) -> bool:
+        """True if all statements are there that a text needs."""
         needs = [need for need in self.profile.statements["needs"] if text in need["any"]]
         return all(name in self.periods for need in needs for name in need["all"])
 
     def cells(self) -> Iterator[Fact]:
-        """Every blank, each cell once."""
-        own = [*self._framed(), *self._matrices()]
+        """Every missing cell, once."""
+        own = [*self._derived(), *self._matrices()]
         own += self._results([*self.table.numbers, *own])
         yield from own
         yield from self._changes()
         yield from self._actions()
         if self.latest and self.table.rate(self.first.document):
-            yield from self._twins([*self.table.numbers, *own])
+            yield from self._translated([*self.table.numbers, *own])
 
-    def _framed(self) -> Iterator[Fact]:
-        for statement, rows in frame().items():
-            like = "operations" if statement in self.unspoken else statement
+    def _derived(self) -> Iterator[Fact]:
+        for statement, rows in derived_lines().items():
+            like = "operations" if statement in self.missing_texts else statement
             named = self._named(statement)
             for row in rows:
                 if self._is_total(row) and not self._reached(rows, row["line"], named):
@@ -95,22 +97,22 @@ class MissingCells:
         headings: dict[str, set[str]] = {}
         for fact in lines:
             headings.setdefault(fact.line, set()).add(fact.parent)
-        for fact in lines if _RESULTS in self.unspoken else ():
+        for fact in lines if _RESULTS in self.missing_texts else ():
             if fact.currency == self.profile.reporting:
                 parent = fact.parent if len(headings[fact.line]) > 1 else ""
                 place = _RESULTS, fact.line, parent, fact.period
-                yield from self._blank(*place, fact.currency, "million", False)
+                yield from self._missing(*place, fact.currency, "million", False)
 
     def _actions(self) -> Iterator[Fact]:
         """A dividend per ADS, and the average price of what was bought back."""
         for fact in self.table.numbers:
             if "dividend_share" in self.table.concepts_of(fact):
                 place = fact.statement, "Dividend per ADS", fact.parent, fact.period
-                yield from self._blank(*place, fact.currency, "per_ads", False)
+                yield from self._missing(*place, fact.currency, "per_ads", False)
             if found := _AMOUNT.fullmatch(fact.line):
                 line = f"{found['plan']} average price"
                 place = fact.statement, line, fact.parent, fact.period
-                yield from self._blank(*place, fact.currency, "per_ads", False)
+                yield from self._missing(*place, fact.currency, "per_ads", False)
 
     def _matrices(self) -> Iterator[Fact]:
         """The first and last column of each line that is adjusted, and totals in all columns."""
@@ -122,18 +124,18 @@ class MissingCells:
             if column and base.startswith(matrix["prefix"]):
                 for end in ends:
                     place = f"{base}:{end}", fact.line, fact.parent, fact.period
-                    yield from self._blank(*place, fact.currency, fact.unit, fact.is_total)
+                    yield from self._missing(*place, fact.currency, fact.unit, fact.is_total)
                 for each in (column, *ends):
                     named = columns.setdefault((base, each, fact.period), set())
                     named.update(self._own(text) for text in (fact.line, fact.parent))
         for (base, column, period), named in columns.items():
-            rows = frame().get(base.removeprefix(matrix["prefix"]), [])
+            rows = derived_lines().get(base.removeprefix(matrix["prefix"]), [])
             for row in rows:
                 if self._is_total(row) and self._reached(rows, row["line"], named):
                     yield from self._row(f"{base}:{column}", row, period)
 
     def _reached(self, rows: Sequence[Mapping[str, Any]], line: str, named: set[str]) -> bool:
-        """Whether a total has a part among the lines that are named, or a total under it has."""
+        """True if a total has a part among the lines that are named, or a total under it has."""
         below = [row["line"] for row in rows if row.get("under") == line]
         return self._own(line) in named or any(self._reached(rows, each, named) for each in below)
 
@@ -142,7 +144,7 @@ class MissingCells:
         currency = NO_CURRENCY if unit in _NO_CURRENCY else self.profile.reporting
         line, under = (self._said(statement, row.get(key, "")) for key in ("line", "under"))
         place = statement, line, under, period
-        yield from self._blank(*place, currency, unit, self._is_total(row))
+        yield from self._missing(*place, currency, unit, self._is_total(row))
 
     def _said(self, statement: str, name: str) -> str:
         """A name of the frame as the table itself writes it, if it does."""
@@ -169,21 +171,21 @@ class MissingCells:
                 if same and earlier and now.unit != "percent":
                     line = f"{now.line} - change vs {then.period.written}"
                     place = _BUSINESS, line, now.line, now.period
-                    yield from self._blank(*place, NO_CURRENCY, "percent", False)
+                    yield from self._missing(*place, NO_CURRENCY, "percent", False)
 
-    def _twins(self, facts: Sequence[Fact]) -> Iterator[Fact]:
-        """The translated column beside each column that ends on the last day."""
+    def _translated(self, facts: Sequence[Fact]) -> Iterator[Fact]:
+        """The translated column of each column that ends on the last day."""
         kinds = self.profile.statements
         for fact in facts:
-            place = fact.statement in kinds["tables"] or fact.statement in self.unspoken
+            place = fact.statement in kinds["tables"] or fact.statement in self.missing_texts
             own = fact.currency == self.profile.reporting or fact.unit in ("shares", "ads")
-            if place and own and fact.unit in _TWINS and fact.period.end == self.latest:
-                yield from self._blank(
+            if place and own and fact.unit in _TRANSLATED_UNITS and fact.period.end == self.latest:
+                yield from self._missing(
                     fact.statement, fact.line, fact.parent, fact.period, self.profile.translated,
                     fact.unit, fact.is_total, -1 if fact.value < 0 else 1,
                 )  # fmt: skip
 
-    def _blank(
+    def _missing(
         self, statement: str, line: str, parent: str, period: Period, currency: str, unit: str,
         total: bool, sign: int = 1,
     ) -> Iterator[Fact]:  # fmt: skip
@@ -204,5 +206,5 @@ class MissingCells:
         return *self._line(fact), self.table.name(fact.parent), fact.unit
 
     def _line(self, fact: Fact) -> tuple[str, ...]:
-        """A line of one column; of a total there is one, whatever it is said to stand under."""
+        """A line of one column; of a total there is one, whatever its parent."""
         return fact.statement, self.table.name(fact.line), fact.period.name, fact.currency

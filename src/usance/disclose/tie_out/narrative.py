@@ -1,7 +1,7 @@
 """Figures in the text of a release: the table's value, rounded at what the text prints.
 
-A text may also quote a quarter whose table stands in another document, or in none of those given.
-Then the figure is what the longer periods leave for it, or at least its own text must add up.
+A text may also name a quarter whose table is in another document, or in none of those given. Then
+the figure is a longer period less its other parts, or at least its own text must add up.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from usance.disclose.table import Table
 from usance.disclose.tie_out.identities import precision
 from usance.disclose.ties import Term, Tie
 
-QUOTED = "text = table value, rounded"
+ROUNDED = "text = table value, rounded"
 ADJUSTED = "non gaap "
-LEFT_OVER = "text = longer period less the others"
+DIFFERENCE = "text = longer period less the others"
 SAME_STEP = "text has one adjustment for every figure"
 ADDS_UP = "text adds up within its rounding"
 
 
 class NarrativeTies:
-    """The text statements of a table, each figure with the table line it quotes."""
+    """The narrative statements of a table, each figure with the table line it repeats."""
 
     def __init__(self, table: Table) -> None:
         self.table = table
@@ -35,7 +35,7 @@ class NarrativeTies:
                 self.lines.setdefault(table.name(fact.line), []).append(fact)
 
     def sources(self, fact: Fact) -> list[Fact]:
-        """The facts of every table line that a text figure may quote, in any column."""
+        """The facts of every table line that a narrative figure may repeat, in any column."""
         table, name = self.table, self.table.name(fact.line)
         concept = table.profile.text_lines.get(name)
         found = table.all_of(concept) if concept else self.lines.get(name, [])
@@ -56,11 +56,11 @@ class NarrativeTies:
             ]
             source = _best(self.table, fact, column)
             if source:
-                yield self._quoted(fact, ((source, _sign(fact, source)),))
+                yield self._narrative_tie(fact, ((source, _sign(fact, source)),))
             else:
-                yield from self._left_over(fact, sources)
+                yield from self._difference(fact, sources)
 
-    def _quoted(self, fact: Fact, terms: tuple[Term, ...], rule: str = QUOTED) -> Tie:
+    def _narrative_tie(self, fact: Fact, terms: tuple[Term, ...], rule: str = ROUNDED) -> Tie:
         decimals = self.table.profile.rounding.text_decimals.get(fact.unit)
         fine = fact.statement == "management_quote" or decimals is None
         return Tie(
@@ -69,7 +69,7 @@ class NarrativeTies:
             check_only=any(term.document != fact.document for term, _ in terms),
         )  # fmt: skip
 
-    def _left_over(self, fact: Fact, sources: Sequence[Fact]) -> Iterator[Tie]:
+    def _difference(self, fact: Fact, sources: Sequence[Fact]) -> Iterator[Tie]:
         """A quarter without a table: a longer period less the other parts of it."""
         table = self.table
         if fact.currency != table.profile.reporting or fact.period.instant or not fact.is_money:
@@ -77,29 +77,29 @@ class NarrativeTies:
         column = {each.period: each for each in sources if each.currency == fact.currency}
         for whole, total in column.items():
             parts = (*column, fact.period)
-            for chain in partitions(whole, parts):
-                if fact.period in chain:
-                    rest = tuple((column[part], -1) for part in chain if part != fact.period)
-                    yield self._quoted(fact, ((total, 1), *rest), LEFT_OVER)
+            for partition in partitions(whole, parts):
+                if fact.period in partition:
+                    rest = tuple((column[part], -1) for part in partition if part != fact.period)
+                    yield self._narrative_tie(fact, ((total, 1), *rest), DIFFERENCE)
                     return
 
     def sums(self, footings: Sequence[Tie], derived: Collection[Fact]) -> Iterator[Tie]:
         """Figures that nothing else derives: total and parts of a text, as intervals."""
-        quoted = {}
+        by_line = {}
         for fact in self.facts:
             if fact.statement == "management_quote" or fact in derived:
                 continue
             for source in self.sources(fact)[:1]:
                 place = fact.document, fact.statement, fact.period, fact.currency
-                quoted[place, self.table.key(source)] = fact
-        places = dict.fromkeys(place for place, _ in quoted)
+                by_line[place, self.table.key(source)] = fact
+        places = dict.fromkeys(place for place, _ in by_line)
         yield from self._adjusted(derived)
         trees = {self.table.key(tie.target): tie for tie in footings if not tie.target.is_money
                  or tie.target.statement in ("operations", "non_gaap_reconciliation")}  # fmt: skip
         for place in places:
             for key, tie in trees.items():
-                target = quoted.get((place, key))
-                parts = [(quoted.get((place, self.table.key(fact))), times)
+                target = by_line.get((place, key))
+                parts = [(by_line.get((place, self.table.key(fact))), times)
                          for fact, times in tie.top]  # fmt: skip
                 terms = tuple((fact, times) for fact, times in parts if fact)
                 if target and len(terms) == len(tie.top):

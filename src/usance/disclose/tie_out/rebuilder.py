@@ -1,8 +1,8 @@
-"""Rebuild: from the primary facts of a document to every figure that follows from them.
+"""Rebuild: every derived figure of a document, computed from its primary facts.
 
-Leaf lines in the reporting currency, share counts, the rate and share-based pay are taken as
-given, and so is a line that declares itself the plug of a translated column. Everything else is
-made again from what was made before it, never from what is printed.
+Leaf lines in the reporting currency, share counts, the rate and share-based compensation are taken
+as given, and so is the declared plug of a translated column. Everything else is computed from
+computed figures, never from printed ones.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from usance.disclose.table import Column, Table
 from usance.disclose.tie_out.all_ties import all_ties
 from usance.disclose.tie_out.root_causes import HOLDS, RootCauseSearch
 from usance.disclose.tie_out.translation import Plugs
-from usance.disclose.ties import Kind, Tie, round_to
+from usance.disclose.ties import Tie, TieKind, round_to
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A figure that came out otherwise than printed, and why."""
+    """A figure that was computed otherwise than printed, and why."""
 
     fact: Fact
     rule: str
@@ -43,7 +43,7 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Rebuilt:
-    """How much of a document follows from its primary facts."""
+    """The share of a document that follows from its primary facts."""
 
     primary: int
     derived: int
@@ -74,42 +74,45 @@ def rebuild_facts(facts: Sequence[Fact], profile: Profile) -> Rebuilt:
     table = Table(facts, profile)
     ties = all_ties(table)
     search = RootCauseSearch(ties, Plugs(ties, profile))
-    search.roots()
-    makers = first_makers(ties, _given(search))
-    values = Values(makers)
+    search.root_causes()
+    derivations = first_derivations(ties, _given(search))
+    values = Values(derivations)
     differences = []
-    for fact, tie in makers.items():
+    for fact, tie in derivations.items():
         rebuilt = values.of(fact)
         if rebuilt is None or rebuilt != fact.value:
             differences.append(Difference(fact, tie.rule, rebuilt, values.why(tie, search)))
     numbers = sum(fact.is_number for fact in facts)
     return Rebuilt(
-        numbers - len(makers), len(makers), len(makers) - len(differences), tuple(differences)
+        numbers - len(derivations),
+        len(derivations),
+        len(derivations) - len(differences),
+        tuple(differences),
     )
 
 
-def makers_of(facts: Sequence[Fact], profile: Profile) -> dict[Fact, Tie]:
+def derivations_of(facts: Sequence[Fact], profile: Profile) -> dict[Fact, Tie]:
     """The tie that makes each derived figure; what has none is primary, or a declared plug."""
     ties = all_ties(Table(facts, profile))
     search = RootCauseSearch(ties, Plugs(ties, profile))
-    search.roots()
-    return first_makers(ties, _given(search))
+    search.root_causes()
+    return first_derivations(ties, _given(search))
 
 
 class Values:
-    """The value of each figure: given if primary, else made once from its maker's terms."""
+    """The value of each figure: given if primary, else made once from its derivation's terms."""
 
-    def __init__(self, makers: dict[Fact, Tie]) -> None:
-        self._makers = makers
+    def __init__(self, derivations: dict[Fact, Tie]) -> None:
+        self._derivations = derivations
         self._known: dict[Fact, Fraction | None] = {}
 
     def of(self, fact: Fact) -> Fraction | None:
         """A figure, made from primary facts alone; nothing if it would divide by zero."""
-        if fact not in self._makers:
+        if fact not in self._derivations:
             return fact.value
         if fact not in self._known:
             self._known[fact] = fact.value  # a figure that needs itself is taken as printed
-            self._known[fact] = self._make(self._makers[fact])
+            self._known[fact] = self._make(self._derivations[fact])
         return self._known[fact]
 
     def _make(self, tie: Tie) -> Fraction | None:
@@ -119,26 +122,26 @@ class Values:
         return value if value is None or tie.step is None else round_to(value, tie.step, tie.method)
 
     def why(self, tie: Tie, search: RootCauseSearch) -> str:
-        """Why a figure came out otherwise: its own tie's kind, or that of what it is made from."""
+        """The reason of a difference: the kind of its own tie, or of a tie it is derived from."""
         if tie in search.plugged:
-            return Kind.PLUG.value
+            return TieKind.PLUG.value
         kind = search.kinds[tie]
         if kind not in HOLDS[:2]:
-            return "slip" if kind is Kind.BROKEN else kind.value
+            return "slip" if kind is TieKind.BROKEN else kind.value
         for fact in tie.facts:
-            maker = self._makers.get(fact)
-            if maker and maker is not tie and self.of(fact) != fact.value:
-                return self.why(maker, search)
+            derivation = self._derivations.get(fact)
+            if derivation and derivation is not tie and self.of(fact) != fact.value:
+                return self.why(derivation, search)
         return "slip"
 
 
-def first_makers(ties: Sequence[Tie], given: Collection[Fact] = ()) -> dict[Fact, Tie]:
+def first_derivations(ties: Sequence[Tie], given: Collection[Fact] = ()) -> dict[Fact, Tie]:
     """The first tie of each figure that may make it, but for those that are given."""
-    makers: dict[Fact, Tie] = {}
+    derivations: dict[Fact, Tie] = {}
     for tie in ties:
         if not tie.check_only and tie.target.is_number and tie.target not in given:
-            makers.setdefault(tie.target, tie)
-    return makers
+            derivations.setdefault(tie.target, tie)
+    return derivations
 
 
 def _given(search: RootCauseSearch) -> set[Fact]:

@@ -16,7 +16,7 @@ from fractions import Fraction
 from usance.disclose.facts import Fact, label
 from usance.disclose.profile import Profile
 from usance.disclose.table import Column, Table
-from usance.disclose.ties import Kind, Read, Tie
+from usance.disclose.ties import Read, Tie, TieKind
 
 RULE = "translated at the document's rate"
 
@@ -29,7 +29,7 @@ def translations(table: Table, made_otherwise: Collection[Fact]) -> Iterator[Tie
             continue
         if fact.statement not in profile.statements["tables"]:
             continue
-        source, rate = table.twin(fact, profile.reporting), table.rate(fact.document)
+        source, rate = table.counterpart(fact, profile.reporting), table.rate(fact.document)
         if source and rate:
             yield Tie(
                 RULE, fact, ((source, 1),), ((rate, 1),), step=fact.step,
@@ -75,5 +75,5 @@ class Plugs:
             <= tie.target.step * (self.leaves[column] + 1) / 2
             for tie in ties
         )
-        feet = all(tie.judge(read) is Kind.EXACT for tie in self.footing[column])
+        feet = all(tie.judge(read) is TieKind.EXACT for tie in self.footing[column])
         return named and small and feet

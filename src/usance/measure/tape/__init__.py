@@ -1,1 +1,1 @@
-"""Loan tapes: a file and a mapping in, a pack of measures out."""
+"""Loan tapes: a file and a mapping in, a report out."""
