@@ -32,8 +32,7 @@ from usance.books.group.fact_kinds import GroupFactKind as K
 from usance.books.group.facts import visible_facts
 from usance.books.statements.consolidation import Consolidated, GroupBooks
 from usance.books.statements.controls import group_controls
-from usance.books.statements.notes import note_controls, note_rows, unrecognised_by_year
-from usance.books.statements.per_share import ShareRow
+from usance.books.statements.notes import ShareRow, note_controls, note_rows, unrecognised_by_year
 from usance.books.statements.primary import Row
 from usance.capital.awards import Award, Grant, Holding, Tranche, UnitChange, UnitKind
 from usance.capital.share_based_compensation import US_GAAP, unrecognised

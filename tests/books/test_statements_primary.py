@@ -49,7 +49,7 @@ from usance.books.statements.ifrs_reconciliation import (
 )
 from usance.books.statements.layout import OPERATIONS, SHEET, SHEET_MATRIX, SHIPPED, load_layout
 from usance.books.statements.ledger import Ledger
-from usance.books.statements.per_share import per_share, per_share_rows
+from usance.books.statements.notes import per_share, per_share_rows
 from usance.books.statements.primary import (
     balance_sheet,
     comprehensive_income,

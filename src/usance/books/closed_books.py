@@ -30,8 +30,7 @@ from usance.books.periods import ClosePeriod
 from usance.books.policy_files import read_policies
 from usance.books.statements.consolidation import GroupBooks
 from usance.books.statements.ledger import BEGINNING
-from usance.books.statements.notes import note_rows
-from usance.books.statements.per_share import ShareRow
+from usance.books.statements.notes import ShareRow, note_rows
 from usance.books.statements.primary import Row
 from usance.books.statements.roll_forwards import RollForward, roll_forwards
 

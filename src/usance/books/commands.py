@@ -212,7 +212,7 @@ def notes(period: PeriodText, book: BookFolder = Path(), as_json: AsJson = False
     from usance.base.book import Book
     from usance.books.closed_books import ClosedBooks
     from usance.books.periods import parse_close_period
-    from usance.books.statements.per_share import ShareRow
+    from usance.books.statements.notes import ShareRow
 
     closed = ClosedBooks.of(Book.open(book), parse_close_period(period))
     rows = closed.notes()

@@ -48,6 +48,8 @@ class FactSchema:
     amount: AmountSign = AmountSign.ABOVE
     has_quantity: bool = False
     needs_party: bool = False
+    is_computed: bool = False
+    """Posted by its own computation, not by the amount the fact states."""
     keys: Mapping[str, DetailKey] = field(default_factory=dict)
 
 
@@ -85,7 +87,9 @@ _contract = {
     "days": _need(r.days),
     "costs": DetailKey(lambda code: amount_of(code, 0), needed=False, default=0),
 }
-_settled = FactSchema(keys={"name": _need(text), "as": _need(one_of(r.PaymentPurpose))})
+_settled = FactSchema(
+    is_computed=True, keys={"name": _need(text), "as": _need(one_of(r.PaymentPurpose))}
+)
 _plain = FactSchema()
 
 FACT_SCHEMAS: dict[GroupFactKind, FactSchema] = {
@@ -106,6 +110,7 @@ FACT_SCHEMAS: dict[GroupFactKind, FactSchema] = {
         AmountSign.NONE, keys={"fact": _need(whole_of(1, 2**63 - 1))}
     ),
     GroupFactKind.FUNDING_RAISED: FactSchema(
+        is_computed=True,
         keys={
             "deal": _need(text),
             "lender": _need(_borrowed),
@@ -113,14 +118,16 @@ FACT_SCHEMAS: dict[GroupFactKind, FactSchema] = {
             "day_count": _may(r.day_count, default=r.ACT_365),
             "cash": _may(_cash),
             "value_on": _may(day),
-        }
+        },
     ),
-    GroupFactKind.FUNDING_REPAID: FactSchema(keys={"deal": _need(text), "value_on": _may(day)}),
-    GroupFactKind.FUNDING_INTEREST_PAID: FactSchema(keys={"deal": _need(text)}),
+    GroupFactKind.FUNDING_REPAID: FactSchema(
+        is_computed=True, keys={"deal": _need(text), "value_on": _may(day)}
+    ),
+    GroupFactKind.FUNDING_INTEREST_PAID: FactSchema(is_computed=True, keys={"deal": _need(text)}),
     GroupFactKind.RESIDUAL_DISTRIBUTED: FactSchema(keys={"to": _may(_entity)}),
     GroupFactKind.TRUST_BUY_OUT: FactSchema(keys={"buyer": _need(_entity)}),
     GroupFactKind.NOTES_ISSUED: FactSchema(
-        keys={**_contract, "lender": _need(_issued), "cash": _may(_cash)}
+        is_computed=True, keys={**_contract, "lender": _need(_issued), "cash": _may(_cash)}
     ),
     GroupFactKind.NOTES_PAID: _settled,
     GroupFactKind.DEPOSIT_PLACED: _deposit,
@@ -145,6 +152,7 @@ FACT_SCHEMAS: dict[GroupFactKind, FactSchema] = {
     GroupFactKind.COST_PAID: _plain,
     GroupFactKind.COST_DRIVER: FactSchema(
         AmountSign.FREE,
+        is_computed=True,
         keys={
             "driver": _need(r.cost_driver),
             "price": _may(r.price),
@@ -160,7 +168,7 @@ FACT_SCHEMAS: dict[GroupFactKind, FactSchema] = {
     GroupFactKind.INVESTMENT_MADE: _investment,
     GroupFactKind.INVESTMENT_RETURNED: _investment,
     GroupFactKind.INVESTMENT_RESULT: FactSchema(AmountSign.ANY, keys={"asset": _invested}),
-    GroupFactKind.BOND_BOUGHT: FactSchema(keys={**_contract, "asset": _invested}),
+    GroupFactKind.BOND_BOUGHT: FactSchema(is_computed=True, keys={**_contract, "asset": _invested}),
     GroupFactKind.BOND_PAID: _settled,
     GroupFactKind.ASSET_BOUGHT: FactSchema(
         keys={
@@ -170,7 +178,9 @@ FACT_SCHEMAS: dict[GroupFactKind, FactSchema] = {
             "function": _need(_function),
         }
     ),
-    GroupFactKind.ASSET_SOLD: FactSchema(AmountSign.FREE, keys={"name": _need(text)}),
+    GroupFactKind.ASSET_SOLD: FactSchema(
+        AmountSign.FREE, is_computed=True, keys={"name": _need(text)}
+    ),
     GroupFactKind.ACQUISITION: FactSchema(
         keys={
             "acquired": _need(_entity),
@@ -215,6 +225,7 @@ FACT_SCHEMAS: dict[GroupFactKind, FactSchema] = {
     ),
     GroupFactKind.DIVIDEND_DECLARED: FactSchema(
         AmountSign.FREE,
+        is_computed=True,
         keys={
             "name": _need(text),
             "per_share": _may(r.price),

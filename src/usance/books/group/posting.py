@@ -34,7 +34,6 @@ from usance.books.group.costs import cost_amounts
 from usance.books.group.entities import Entities
 from usance.books.group.entries import entry_lines
 from usance.books.group.exchange_rates import Rates
-from usance.books.group.fact_kinds import GroupFactKind
 from usance.books.group.fact_schemas import FACT_SCHEMAS, AmountSign
 from usance.books.group.facts import GroupFact, visible_facts
 from usance.books.group.funding import funding_amounts
@@ -43,22 +42,6 @@ from usance.books.group.lines import Amount, GroupLines, Line, Poster, at_histor
 from usance.books.group.receivables import LoanFees, receivable_amounts
 from usance.books.group.rules import group_rules_of
 from usance.books.group.shares import share_amounts
-
-_COMPUTED = frozenset(
-    {
-        GroupFactKind.FUNDING_RAISED,
-        GroupFactKind.FUNDING_REPAID,
-        GroupFactKind.FUNDING_INTEREST_PAID,
-        GroupFactKind.NOTES_ISSUED,
-        GroupFactKind.NOTES_PAID,
-        GroupFactKind.BOND_BOUGHT,
-        GroupFactKind.BOND_PAID,
-        GroupFactKind.COST_DRIVER,
-        GroupFactKind.ASSET_SOLD,
-        GroupFactKind.DIVIDEND_DECLARED,
-    }
-)
-"""Kinds whose amount is computed, not the one the fact states."""
 
 
 def group_lines(
@@ -96,7 +79,8 @@ def _amounts(
 
 
 def _is_plain(fact: GroupFact) -> bool:
-    return fact.kind not in _COMPUTED and FACT_SCHEMAS[fact.kind].amount is not AmountSign.NONE
+    schema = FACT_SCHEMAS[fact.kind]
+    return not schema.is_computed and schema.amount is not AmountSign.NONE
 
 
 def _plain(fact: GroupFact) -> Amount:
