@@ -24,9 +24,10 @@ from usance.base.codes import Component, FactKind, FundingModel
 from usance.base.dates import to_day
 from usance.books.effective_interest.loans import effective_rates
 from usance.books.loans.measurement import LoanColumns
-from usance.loan.batch import ScheduleColumns, Views, replay_columns, schedule_columns
+from usance.loan.batch import Views, replay_columns, schedule_columns
 from usance.loan.columns import FactColumns, TermColumns
 from usance.loan.convention import CONVENTIONS
+from usance.loan.kernel.arrays import ScheduleColumns
 
 FIRST = to_day(date(2023, 1, 1))
 DRAWING_DAYS = 500

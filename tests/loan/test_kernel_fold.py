@@ -21,7 +21,7 @@ from usance.loan.batch import (
     view_columns,
 )
 from usance.loan.errors import BackdatedStep, FactAmountError
-from usance.loan.kernel.fold import SLOTS
+from usance.loan.kernel.state import SLOTS
 
 TERMS = Terms(
     principal_minor=1_000_00, rate_ppm=240_000, instalments=3,

@@ -11,7 +11,7 @@ import pytest
 from usance.base.codes import Component, FactKind
 from usance.base.errors import CodeError
 from usance.loan import (
-    OWN,
+    CONVENTIONS,
     Fact,
     FactColumns,
     TermColumns,
@@ -54,18 +54,18 @@ def life(terms: Terms) -> list[Fact]:
     ]
 
 
-@pytest.mark.parametrize("convention", list(OWN))
+@pytest.mark.parametrize("convention", list(CONVENTIONS))
 @pytest.mark.parametrize(("at", "beyond"), EDGES)
 def test_every_limit_at_it_and_one_beyond(
     convention: str, at: dict[str, Any], beyond: dict[str, Any]
 ) -> None:
     day = date(2024, 9, 9)
-    terms = TERMS.changed(convention=OWN[convention], **at)
+    terms = TERMS.changed(convention=CONVENTIONS[convention], **at)
     loan = replay(terms, life(terms), day)
     assert loan.form == "kernel"
     assert loan.view() == exact.replay(terms, life(terms), day).view()
     assert schedule(terms) == exact.schedule(terms)
-    terms = TERMS.changed(convention=OWN[convention], **beyond)
+    terms = TERMS.changed(convention=CONVENTIONS[convention], **beyond)
     loan = replay(terms, life(terms), day)
     assert loan.form == "exact"
     assert loan.view().disbursed == terms.principal_minor

@@ -17,7 +17,6 @@ from usance.loan import Fact, Terms, start, step
 from usance.loan.batch import States
 from usance.loan.kernel.arrays import Plan
 from usance.loan.kernel.batch import plan_at
-from usance.loan.kernel.fold import BALANCE, LEVEL_MINOR
 from usance.loan.kernel.plan import due_day, instalment, period_start
 from usance.loan.kernel.short_paths import (
     charge_late_fee,
@@ -29,6 +28,7 @@ from usance.loan.kernel.short_paths import (
     pays_one_instalment,
     settle_early,
 )
+from usance.loan.kernel.state import BALANCE, LEVEL_MINOR
 
 
 class OnSchedule:

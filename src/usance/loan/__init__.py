@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from usance.base.public_names import public_names
 
 if TYPE_CHECKING:
-    from usance.loan.batch import ScheduleColumns, States, Views, replay_columns
+    from usance.loan.batch import States, Views, replay_columns
     from usance.loan.columns import FactColumns, TermColumns
     from usance.loan.convention import CONVENTIONS, Allocation, Convention
     from usance.loan.errors import (
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
         UnknownTerms,
     )
     from usance.loan.facts import Fact, visible
+    from usance.loan.kernel.arrays import ScheduleColumns
     from usance.loan.life import schedule, start, step, view
     from usance.loan.loan import Loan, replay
     from usance.loan.terms import Terms
@@ -54,7 +55,7 @@ __all__ = [
 ]  # fmt: skip
 
 _MODULES = {
-    "batch": ("ScheduleColumns", "States", "Views", "replay_columns"),
+    "batch": ("States", "Views", "replay_columns"),
     "columns": ("FactColumns", "TermColumns"),
     "convention": ("CONVENTIONS", "Allocation", "Convention"),
     "errors": (
@@ -66,6 +67,7 @@ _MODULES = {
     "facts": ("Fact", "visible"),
     "visible_facts": ("fact_columns", "term_columns"),
     "life": ("schedule", "start", "step", "view"),
+    "kernel.arrays": ("ScheduleColumns",),
     "loan": ("Loan", "replay"),
     "terms": ("Terms",),
     "views": ("Instalment", "InstalmentState", "LoanView", "ComponentAmounts"),

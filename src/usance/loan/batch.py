@@ -32,32 +32,14 @@ from usance.loan.columns import FactColumns, TermColumns, allocation_codes
 from usance.loan.convention import DEFAULT_ALLOCATION
 from usance.loan.errors import BackdatedStep, ConventionNotInKernel, KernelRange
 from usance.loan.kernel import batch as kernel_batch
-from usance.loan.kernel.fold import SLOTS, empty_state, workspace
-from usance.loan.kernel.orders import order_workspace
+from usance.loan.kernel.any_order import order_workspace
+from usance.loan.kernel.arrays import AsOf, InstalmentColumns, ScheduleColumns, StateArrays
+from usance.loan.kernel.state import SLOTS, empty_state, workspace
 from usance.loan.refusals import named_refusal
 from usance.loan.views import VIEW_FIELDS
 
 Days: TypeAlias = date | int | I32
 """One day for all loans or a day each, as day numbers."""
-
-
-class ScheduleColumns(NamedTuple):
-    """Every instalment of every loan; loan i has rows `offsets[i]` to `offsets[i + 1]`.
-
-    Where no loan has a fee, both fee columns are one zero seen many times.
-    """
-
-    offsets: I64
-    due_on: I32
-    principal: I64
-    interest: I64
-    guarantee_fee: I64
-    service_fee: I64
-
-    @property
-    def total(self) -> I64:
-        """The amount the borrower pays with each instalment."""
-        return self.principal + self.interest + self.guarantee_fee + self.service_fee
 
 
 class Views(NamedTuple):
@@ -81,15 +63,6 @@ class States:
     through: I32
 
 
-class InstalmentColumns(NamedTuple):
-    """Every instalment of every loan: amounts due, and paid or waived, by component."""
-
-    offsets: I64
-    due_on: I32
-    due: I64
-    covered: I64
-
-
 def schedule_columns(
     terms: TermColumns, *, out: ScheduleColumns | None = None, workers: int | None = None
 ) -> ScheduleColumns:
@@ -100,15 +73,11 @@ def schedule_columns(
     if not _has_fees(terms):
         none = np.broadcast_to(np.int64(0), size)
         plan = plan._replace(guarantee_fee=none, service_fee=none)
-    guarantees, services = (
-        _EMPTY if 0 in fee.strides else fee for fee in (plan.guarantee_fee, plan.service_fee)
-    )
+    with_fees = 0 not in plan.guarantee_fee.strides
+    written = plan if with_fees else plan._replace(guarantee_fee=_EMPTY, service_fee=_EMPTY)
 
     def rows(start: int, stop: int, refused: I64) -> None:
-        kernel_batch.schedule_rows(
-            start, stop, empty_state(), terms.arrays, plan.offsets, plan.due_on, plan.principal,
-            plan.interest, guarantees, services, refused,
-        )  # fmt: skip
+        kernel_batch.schedule_rows(start, stop, empty_state(), terms.arrays, written, refused)
 
     _run(rows, len(terms), workers)
     return plan
@@ -119,7 +88,7 @@ def replay_columns(
     workers: int | None = None,
 ) -> Views:  # fmt: skip
     """A view of every loan from its terms and all its facts; `out` is used again if given."""
-    days, stride = _days(as_of, len(terms))
+    days = _days(as_of, len(terms))
     _check_same_loans(facts, len(terms))
     values = out.values if out else np.empty((len(terms), len(VIEW_FIELDS)), np.int64)
     _check_size(len(values), len(terms))
@@ -128,32 +97,15 @@ def replay_columns(
 
     def in_our_order(start: int, stop: int, refused: I64) -> None:
         kernel_batch.replay_rows(
-            start,
-            stop,
-            empty_state(),
-            workspace(),
-            terms.arrays,
-            facts.arrays,
-            days,
-            stride,
-            values,
+            start, stop, empty_state(), workspace(), terms.arrays, facts.arrays, days, values,
             refused,
-        )
+        )  # fmt: skip
 
     def in_any_order(start: int, stop: int, refused: I64) -> None:
         kernel_batch.replay_rows_by_order(
-            start,
-            stop,
-            empty_state(),
-            order_workspace(longest),
-            terms.arrays,
-            order,
-            facts.arrays,
-            days,
-            stride,
-            values,
-            refused,
-        )
+            start, stop, empty_state(), order_workspace(longest), terms.arrays, order,
+            facts.arrays, days, values, refused,
+        )  # fmt: skip
 
     ours = terms.allocation == DEFAULT_ALLOCATION
     _run(in_our_order if ours else in_any_order, len(terms), workers, facts)
@@ -190,11 +142,12 @@ def step_columns(
     new = out or States(states.terms, np.empty_like(states.values), np.empty_like(states.through))
     _check_size(len(new.values), 0 if new.values is states.values else len(states.values))
 
+    old, after = StateArrays(states.values, states.through), StateArrays(new.values, new.through)
+
     def rows(start: int, stop: int, refused: I64) -> None:
         kernel_batch.step_rows(
-            start, stop, workspace(), states.terms.arrays, states.values, states.through, until,
-            facts.arrays, new.values, new.through, refused,
-        )  # fmt: skip
+            start, stop, workspace(), states.terms.arrays, facts.arrays, until, old, after, refused
+        )
 
     _run(rows, len(states.terms), workers, facts)
     return States(states.terms, new.values, new.through)
@@ -204,8 +157,8 @@ def view_columns(
     states: States, as_of: Days, *, out: Views | None = None, workers: int | None = None
 ) -> Views:
     """A view of every state on a day, not before the one it was stepped to."""
-    days, stride = _days(as_of, len(states.terms))
-    early = np.flatnonzero(days < states.through)
+    days = _days(as_of, len(states.terms))
+    early = np.flatnonzero(days.days < states.through)
     if len(early):
         raise BackdatedStep(
             f"its state already stands at day {states.through[early[0]]}",
@@ -216,9 +169,7 @@ def view_columns(
     _check_size(len(values), len(states.terms))
 
     def rows(start: int, stop: int, _: I64) -> None:
-        kernel_batch.view_rows(
-            start, stop, states.terms.arrays, states.values, days, stride, values
-        )
+        kernel_batch.view_rows(start, stop, states.terms.arrays, states.values, days, values)
 
     _run(rows, len(states.terms), workers)
     return Views(values)
@@ -227,24 +178,17 @@ def view_columns(
 def instalment_columns(states: States, *, workers: int | None = None) -> InstalmentColumns:
     """Every instalment with what is due and what is paid or waived of it."""
     offsets = _offsets(states.terms)
-    due_on = np.empty(offsets[-1], np.int32)
-    due, covered = np.empty((offsets[-1], 4), np.int64), np.empty((offsets[-1], 4), np.int64)
+    size = int(offsets[-1])
+    due, covered = np.empty((size, 4), np.int64), np.empty((size, 4), np.int64)
+    out = InstalmentColumns(offsets, np.empty(size, np.int32), due, covered)
 
     def rows(start: int, stop: int, _: I64) -> None:
         kernel_batch.instalment_rows(
-            start,
-            stop,
-            workspace(),
-            states.terms.arrays,
-            states.values,
-            offsets,
-            due_on,
-            due,
-            covered,
+            start, stop, workspace(), states.terms.arrays, states.values, out
         )
 
     _run(rows, len(states.terms), workers)
-    return InstalmentColumns(offsets, due_on, due, covered)
+    return out
 
 
 _EMPTY = np.empty(0, np.int64)
@@ -267,18 +211,18 @@ def _offsets(terms: TermColumns) -> I64:
     return np.concatenate(([0], np.cumsum(terms.instalments, dtype=np.int64)))
 
 
-def _days(as_of: Days, loans: int) -> tuple[I32, int]:
+def _days(as_of: Days, loans: int) -> AsOf:
     """Days as the kernel reads them: one for all, or one each."""
     if isinstance(as_of, date):
         as_of = to_day(as_of)
     if isinstance(as_of, int):
-        return np.array([as_of], np.int32), 0
+        return AsOf(np.array([as_of], np.int32), 0)
     if getattr(as_of, "dtype", None) != np.int32 or as_of.shape != (loans,):
         raise KernelRange(
             f"as_of is not one day, nor {loans} of them", where="as_of",
             fix="Give a date, or an int32 array of days since 1970-01-01",
         )  # fmt: skip
-    return as_of, 1
+    return AsOf(as_of, 1)
 
 
 def _check_same_loans(facts: FactColumns, loans: int) -> None:

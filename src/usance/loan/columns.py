@@ -108,8 +108,8 @@ class TermColumns:
 
     @property
     def arrays(self) -> TermArrays:
-        """The columns in the order the kernel takes them."""
-        return (
+        """The columns as the kernel takes them."""
+        return TermArrays(
             self.principal_minor, self.rate_ppm, self.coupon_ppm, self.instalments,
             self.disbursed_on, self.first_due_on, self.flat_fee_minor, self.guarantee_fee_minor,
             self.convention,
@@ -231,8 +231,8 @@ class FactColumns:
 
     @property
     def arrays(self) -> FactArrays:
-        """The columns in the order the kernel takes them."""
-        return self.offsets, self.day, self.kind, self.amount_minor, self.arg
+        """The columns as the kernel takes them."""
+        return FactArrays(self.offsets, self.day, self.kind, self.amount_minor, self.arg)
 
     @classmethod
     def of(cls, loans: Iterable[Sequence[Fact]]) -> FactColumns:

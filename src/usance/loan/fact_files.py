@@ -22,28 +22,13 @@ from usance.base.concurrency import parallel_map
 from usance.loan.columns import FactColumns
 from usance.loan.errors import OrphanFacts
 from usance.loan.facts import END_OF_TIME
-from usance.loan.kernel.fact_files import FactRows, count_facts, place_facts
+from usance.loan.kernel.fact_files import FactFile, FactRows, WantedLoans, count_facts, place_facts
 from usance.loan.kernel.visible_facts import OUT_OF_ORDER
 from usance.loan.visible_facts import invalid_facts, microseconds, visible_rows
 
 NO_BOOKING_TIMES = np.empty(0, np.int64)
 _THREADS, _PIECE = 2, 1 << 15
 """Loans collected at a time: their facts stay in the processor's cache meanwhile."""
-
-
-@dataclass(frozen=True, slots=True)
-class FactFile:
-    """The facts of one file, in key order."""
-
-    loan_id: I64
-    facts: FactRows
-    booked: I64
-    """Booking time of each in microseconds; empty where all of them are known anyway."""
-
-    def booked_after(self, moment: int) -> FactFile:
-        """The facts booked after a moment."""
-        rows = self.booked > moment
-        return FactFile(self.loan_id[rows], _select(self.facts, rows), self.booked[rows])
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,40 +64,39 @@ def collect_facts(
     known_at: datetime = END_OF_TIME,
 ) -> FactsByLoan:  # fmt: skip
     """The known facts of these loans (ascending ids), or of the `wanted` ones among them."""
-    target = _target_rows(ids, wanted)
-    size = int(target.max(initial=-1)) + 1
-    counts, moment = np.zeros(size, np.int64), microseconds(known_at)
+    loans = WantedLoans(ids, _target_rows(ids, wanted), microseconds(known_at))
+    size = int(loans.target.max(initial=-1)) + 1
+    counts, filled = np.zeros(size, np.int64), np.zeros(size, np.int64)
     bounds = [np.searchsorted(file.loan_id, ids[::_PIECE]) for file in files]
 
     def count(start: int, _stop: int) -> list[int]:
         return [
-            count_facts(
-                *_span(file, bound, start), file.loan_id, ids, start, target, file.booked, moment,
-                counts,
-            )
+            count_facts(*_span(file, bound, start), file, loans, start, counts)
             for file, bound in zip(files, bounds, strict=True)
-        ]  # fmt: skip
+        ]
 
     found = in_threads(count, len(ids), chunk=_PIECE)
     if not found or any(at >= 0 for places in found for at in places):
         _refuse_orphans(files, ids)
     offsets = np.concatenate(([0], np.cumsum(counts)))
-    filled = np.zeros(size, np.int64)
     size = int(offsets[-1])
     ref, amount, arg = (np.empty(size, np.int64) for _ in range(3))
     collected = FactRows(np.empty(size, np.int32), np.empty(size, np.int8), ref, amount, arg)
 
     def place(start: int, _stop: int) -> list[int]:
         return [
-            place_facts(
-                *_span(file, bound, start), file.loan_id, ids, start, target, file.booked, moment,
-                file.facts, offsets, filled, collected,
-            )
+            place_facts(*_span(file, bound, start), file, loans, start, offsets, filled, collected)
             for file, bound in zip(files, bounds, strict=True)
-        ]  # fmt: skip
+        ]
 
     _refuse_repeats(files, in_threads(place, len(ids), chunk=_PIECE))
     return FactsByLoan(offsets, collected)
+
+
+def booked_after(file: FactFile, moment: int) -> FactFile:
+    """The facts of a file that were booked after a moment."""
+    rows = file.booked > moment
+    return FactFile(file.loan_id[rows], _select(file.facts, rows), file.booked[rows])
 
 
 def _select(facts: FactRows, places: NDArray[Any]) -> FactRows:

@@ -28,10 +28,11 @@ from typing import overload
 from usance.base.calendars import Calendar
 from usance.base.dates import from_day, to_day
 from usance.loan import batch
-from usance.loan.batch import ScheduleColumns, States, Views
+from usance.loan.batch import States, Views
 from usance.loan.columns import FactColumns, TermColumns
 from usance.loan.errors import ConventionNotInKernel, KernelRange
 from usance.loan.facts import Fact, visible
+from usance.loan.kernel.arrays import ScheduleColumns
 from usance.loan.terms import Terms
 from usance.loan.views import Instalment
 

@@ -156,7 +156,7 @@ class KernelLoan:
         if not self.view().disbursed:
             return []
         from usance.loan.batch import States, instalment_columns
-        from usance.loan.kernel.fold import SLOTS
+        from usance.loan.kernel.state import SLOTS
 
         columns = TermColumns.of([self._terms])
         through = np.array([to_day(self._as_of)], np.int32)

@@ -60,12 +60,9 @@ def visible_rows(
         booked = np.zeros(len(ref), np.int64)
     keep = np.empty(len(ref), np.bool_)
     verdict = np.zeros(len(loan_ids), np.int32)
-    offsets, day, kind = facts.offsets, facts.day, facts.kind
-    amount, arg = facts.amount_minor, facts.arg
+    given = facts.arrays
     in_threads(
-        lambda start, stop: mark_visible(
-            start, stop, offsets, day, kind, ref, arg, booked, moment, keep, verdict
-        ),
+        lambda start, stop: mark_visible(start, stop, given, ref, booked, moment, keep, verdict),
         len(loan_ids),
     )
     bad = np.flatnonzero(verdict != VALID)
@@ -73,8 +70,9 @@ def visible_rows(
         raise invalid_facts(int(loan_ids[bad[0]]), int(verdict[bad[0]]), len(bad))
     if keep.all():
         return facts
-    kept = np.concatenate(([0], np.cumsum(keep)))[offsets]
-    return FactColumns(kept, day[keep], kind[keep], amount[keep], arg[keep])
+    offsets = np.concatenate(([0], np.cumsum(keep)))[facts.offsets]
+    columns: Any = (column[keep] for column in given[1:])
+    return FactColumns(offsets, *columns)
 
 
 def microseconds(moment: datetime) -> int:

@@ -33,7 +33,7 @@ from usance.loan.batch import States
 from usance.loan.columns import FactColumns
 from usance.loan.errors import KernelRange
 from usance.loan.facts import Fact
-from usance.loan.kernel.fold import workspace
+from usance.loan.kernel.state import workspace
 from usance.service.rules import ServicingRules
 from usance.service.servicing_kernel import EventArrays, HeldLoans, event_buffer, event_rows
 

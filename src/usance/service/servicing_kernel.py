@@ -18,7 +18,8 @@ from usance.base.compiled import kernel
 from usance.loan.bounds import MAX_KERNEL_INSTALMENTS
 from usance.loan.kernel.arrays import Plan, State, TermArrays
 from usance.loan.kernel.batch import plan_at
-from usance.loan.kernel.fold import (
+from usance.loan.kernel.plan import COUNT, P, due_day, guaranteed, instalment
+from usance.loan.kernel.state import (
     BALANCE,
     COVERED,
     FEES,
@@ -35,7 +36,6 @@ from usance.loan.kernel.fold import (
     SLOTS,
     due_to_date,
 )
-from usance.loan.kernel.plan import COUNT, P, due_day, guaranteed, instalment
 from usance.service.rules import ServicingRules, late_fee
 
 NEVER = 2**31 - 1

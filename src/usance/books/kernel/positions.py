@@ -43,22 +43,8 @@ from usance.books.loans.positions import (
 )
 from usance.loan.kernel.arrays import FactArrays, Plan, State, TermArrays
 from usance.loan.kernel.batch import plan_at, record_refusal
-from usance.loan.kernel.days import BEFORE_FIRST_FACT, fold_facts
 from usance.loan.kernel.facts import waived_amount
-from usance.loan.kernel.fold import COMPENSATED as COMPENSATED_SLOT
-from usance.loan.kernel.fold import (
-    COVERED,
-    FEES,
-    IS_DISBURSED,
-    LEVEL_MINOR,
-    META,
-    PENALTY_PAID,
-    accrued_share,
-    due_and_accrued,
-    initialise,
-)
-from usance.loan.kernel.fold import IS_SETTLED as SETTLED_FLAG
-from usance.loan.kernel.fold import OVERPAID as OVERPAID_SLOT
+from usance.loan.kernel.fold import BEFORE_FIRST_FACT, fold_facts
 from usance.loan.kernel.plan import (
     COUNT,
     COUPON,
@@ -74,6 +60,20 @@ from usance.loan.kernel.plan import (
 from usance.loan.kernel.plan import GUARANTEE as PLAN_GUARANTEE
 from usance.loan.kernel.plan import P as PLAN_PRINCIPAL
 from usance.loan.kernel.refusals import OK
+from usance.loan.kernel.state import COMPENSATED as COMPENSATED_SLOT
+from usance.loan.kernel.state import (
+    COVERED,
+    FEES,
+    IS_DISBURSED,
+    LEVEL_MINOR,
+    META,
+    PENALTY_PAID,
+    accrued_share,
+    due_and_accrued,
+    initialise,
+)
+from usance.loan.kernel.state import IS_SETTLED as SETTLED_FLAG
+from usance.loan.kernel.state import OVERPAID as OVERPAID_SLOT
 from usance.loan.kernel.view import view
 
 FIELD_COUNT = len(FIELDS)

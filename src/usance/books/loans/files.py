@@ -20,8 +20,8 @@ from usance.base.parquet import check_unchanged, opened
 from usance.base.tables import table
 from usance.books.close.carry_forward import CarryForward
 from usance.books.loans.shard_loans import LOANS, TERMS, KnownLoans
-from usance.loan.fact_files import NO_BOOKING_TIMES, FactFile, collect_facts
-from usance.loan.kernel.fact_files import FactRows
+from usance.loan.fact_files import NO_BOOKING_TIMES, booked_after, collect_facts
+from usance.loan.kernel.fact_files import FactFile, FactRows
 from usance.loan.table_rows import EXACT_KINDS
 from usance.loan.visible_facts import microseconds
 
@@ -96,7 +96,7 @@ class LoanFiles:
                 facts.append((file.sha256, _fact_file(book, file, known_at)))
             elif not _is_known(book, file, before.known_at):
                 found = _fact_file(book, file, before.known_at)
-                facts.append((file.sha256, found.booked_after(microseconds(before.known_at))))
+                facts.append((file.sha256, booked_after(found, microseconds(before.known_at))))
         return cls._with(book, shard, terms, facts)
 
     @classmethod

@@ -32,7 +32,7 @@ from usance.books.loans.positions import (
 )
 from usance.books.policies import Policies
 from usance.loan.columns import FactColumns, TermColumns
-from usance.loan.kernel.fold import empty_state, workspace
+from usance.loan.kernel.state import empty_state, workspace
 from usance.loan.refusals import named_refusal
 from usance.loan.views import VIEW_FIELDS
 

@@ -18,6 +18,26 @@ class FactRows(NamedTuple):
     arg: I64
 
 
+class FactFile(NamedTuple):
+    """The facts of one file, in key order."""
+
+    loan_id: I64
+    facts: FactRows
+    booked: I64
+    """Booking time of each in microseconds; empty where all of them are known anyway."""
+
+
+class WantedLoans(NamedTuple):
+    """Loans by ascending id, the row of each one's facts in the result, and the time of knowledge.
+
+    The target of a loan that is not wanted is below 0.
+    """
+
+    ids: I64
+    target: I64
+    known_at: int
+
+
 @kernel
 def is_known(booked: I64, at: int, moment: int) -> bool:
     """True if a fact was booked by a moment; without booking times all are known."""
@@ -26,39 +46,39 @@ def is_known(booked: I64, at: int, moment: int) -> bool:
 
 @kernel
 def count_facts(
-    start: int, stop: int, owner: I64, ids: I64, first: int, target: I64, booked: I64, moment: int,
-    counts: I64,
-) -> int:  # fmt: skip
+    start: int, stop: int, file: FactFile, loans: WantedLoans, first: int, counts: I64
+) -> int:
     """Count the known facts `start … stop` of each target; the place of an orphan fact, or -1.
 
-    `ids` are all loans from `first` on; the target of a loan that is not wanted is below 0.
+    The loans are those from row `first` on.
     """
-    row = first
+    owner, ids, row = file.loan_id, loans.ids, first
     for at in range(start, stop):
         while row < len(ids) and ids[row] < owner[at]:
             row += 1
         if row == len(ids) or ids[row] != owner[at]:
             return at
-        to = target[row]
-        if to >= 0 and is_known(booked, at, moment):
+        to = loans.target[row]
+        if to >= 0 and is_known(file.booked, at, loans.known_at):
             counts[to] += 1
     return -1
 
 
 @kernel
 def place_facts(
-    start: int, stop: int, owner: I64, ids: I64, first: int, target: I64, booked: I64, moment: int,
-    facts: FactRows, offsets: I64, filled: I64, out: FactRows,
+    start: int, stop: int, file: FactFile, loans: WantedLoans, first: int, offsets: I64,
+    filled: I64, out: FactRows,
 ) -> int:  # fmt: skip
     """Copy those facts to their loans' places in order; the place of a repeated one, or -1."""
-    day, kind, ref, amount, arg = facts
+    owner, ids = file.loan_id, loans.ids
+    day, kind, ref, amount, arg = file.facts
     to_day, to_kind, to_ref, to_amount, to_arg = out
     row = first
     for at in range(start, stop):
         while ids[row] < owner[at]:
             row += 1
-        to = target[row]
-        if to < 0 or not is_known(booked, at, moment):
+        to = loans.target[row]
+        if to < 0 or not is_known(file.booked, at, loans.known_at):
             continue
         place = offsets[to] + filled[to]
         filled[to] += 1

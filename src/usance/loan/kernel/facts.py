@@ -7,7 +7,20 @@ from usance.base.codes import Component, FactKind
 from usance.base.compiled import kernel
 from usance.loan.bounds import MAX_KERNEL_FACT_MINOR
 from usance.loan.kernel.arrays import Plan, State
-from usance.loan.kernel.fold import (
+from usance.loan.kernel.plan import guaranteed, instalment
+from usance.loan.kernel.refusals import (
+    BAD_AMOUNT,
+    BAD_ARG,
+    BAD_DISBURSEMENT,
+    CHARGE_BACK_TOO_LARGE,
+    NOT_DISBURSED,
+    NOT_IN_KERNEL,
+    OK,
+    OUT_OF_RANGE,
+    REFUND_TOO_LARGE,
+    WAIVER_TOO_LARGE,
+)
+from usance.loan.kernel.state import (
     BALANCE,
     CHARGED_OFF,
     COMPENSATED,
@@ -34,19 +47,6 @@ from usance.loan.kernel.fold import (
     WAIVED_PRINCIPAL,
     close_if_settled,
     receive_settlement,
-)
-from usance.loan.kernel.plan import COUNT, DISBURSED, P, guaranteed, instalment
-from usance.loan.kernel.refusals import (
-    BAD_AMOUNT,
-    BAD_ARG,
-    BAD_DISBURSEMENT,
-    CHARGE_BACK_TOO_LARGE,
-    NOT_DISBURSED,
-    NOT_IN_KERNEL,
-    OK,
-    OUT_OF_RANGE,
-    REFUND_TOO_LARGE,
-    WAIVER_TOO_LARGE,
 )
 
 _DISBURSED, _FEE_CHARGED, _PAID = (
@@ -80,14 +80,14 @@ def refuse_amount(kind: int, amount: int) -> int:
 @kernel(inline=True)
 def can_disburse(plan: Plan, state: State, day: int, amount: int) -> bool:
     """True if a disbursement is the one of the terms, and the first."""
-    return not state[META] & IS_DISBURSED and amount == plan[P] and day == plan[DISBURSED]
+    return not state[META] & IS_DISBURSED and amount == plan.principal and day == plan.disbursed_day
 
 
 @kernel
 def rewind(plan: Plan, state: State) -> None:
     """Put the cursor back to the first instalment; moving on finds the open one again."""
     state[META] &= ~(PAID_MASK | IS_SETTLED)
-    state[BALANCE], state[INTEREST_BEFORE] = plan[P], 0
+    state[BALANCE], state[INTEREST_BEFORE] = plan.principal, 0
     state[FEES] = (state[FEES] >> 32) << 32
 
 
@@ -104,17 +104,17 @@ def waived_amount(state: State, component: int) -> int:
 @kernel
 def fill_cumulative_dues(plan: Plan, state: State, work: I64) -> None:
     """Fill the workspace with the cumulative amounts due up to each instalment, by component."""
-    balance, interest_so_far, fees_so_far = plan[P], i64(0), i64(0)
+    balance, interest_so_far, fees_so_far = plan.principal, i64(0), i64(0)
     fees = state[FEES] >> 32
     for c in range(4):
         work[c] = 0
-    for k in range(plan[COUNT]):
+    for k in range(plan.instalments):
         principal, interest, fee = instalment(plan, k, balance, state[LEVEL_MINOR])
         balance -= principal
         interest_so_far += interest
         fees_so_far += fee
         at = 4 * (k + 1)
-        work[at] = plan[P] - balance
+        work[at] = plan.principal - balance
         work[at + 1] = interest_so_far
         work[at + 2] = guaranteed(plan, fees_so_far, fees)
         work[at + 3] = fees_so_far - work[at + 2]
@@ -134,7 +134,7 @@ def charge_back(plan: Plan, state: State, work: I64, day: int, amount: int) -> i
     if amount == 0:
         return OK
     fill_cumulative_dues(plan, state, work)
-    for k in range(plan[COUNT] - 1, -1, -1):
+    for k in range(plan.instalments - 1, -1, -1):
         for c in (3, 2, 0, 1):
             covered = max(0, state[COVERED + c] - work[4 * k + c])
             taken = min(amount, covered, state[COVERED + c] - waived_amount(state, c))
@@ -162,7 +162,7 @@ def waive(plan: Plan, state: State, work: I64, day: int, amount: int, component:
     if not 0 <= component < 4:
         return BAD_ARG
     fill_cumulative_dues(plan, state, work)
-    total = work[4 * plan[COUNT] + component]
+    total = work[4 * plan.instalments + component]
     if state[META] & IS_SETTLED or amount > total - state[COVERED + component]:
         return WAIVER_TOO_LARGE
     state[COVERED + component] += amount

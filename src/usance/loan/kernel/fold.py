@@ -1,183 +1,192 @@
-"""The fold: a loan's state is eighteen integers, and a fact takes one state to the next.
+"""Facts in their order, day by day: the loop that nearly all the kernel's time is spent in.
 
-The amounts covered per component and the open instalment determine every instalment's coverage,
-because each component is always paid oldest first. A month of new facts is added to a state without
-reading the past; nothing is rounded at a checkpoint.
+Ordinary payments are met here with the state in local variables; every other fact goes through
+`apply_fact` on the state itself. Places are unsigned where arrays are read: Python would count a
+negative one from the end, which takes a comparison each.
 """
 
 from __future__ import annotations
 
-import numpy as np
-
-from usance.base.arrays import I64, i64
+from usance.base.arrays import I64, i64, u64
+from usance.base.codes import FactKind
 from usance.base.compiled import kernel
-from usance.loan.bounds import MAX_KERNEL_INSTALMENTS
-from usance.loan.kernel.arrays import Plan, State
-from usance.loan.kernel.level import level_minor
-from usance.loan.kernel.plan import (
-    AMORT,
-    COUNT,
-    GUARANTEE,
-    LEVEL,
-    RATE,
-    P,
-    divide_half_up,
-    due_day,
-    fees_exceed_range,
-    fees_of,
-    guaranteed,
-    instalment,
-    period_start,
+from usance.base.refusals import pack_refusal
+from usance.loan.bounds import MAX_KERNEL_FACTS
+from usance.loan.kernel.arrays import FactArrays, Plan, State
+from usance.loan.kernel.facts import apply_fact, can_disburse
+from usance.loan.kernel.plan import due_day, guaranteed, instalment
+from usance.loan.kernel.refusals import BACKDATED, DOES_NOT_SETTLE, OK, OUT_OF_ORDER, OUT_OF_RANGE
+from usance.loan.kernel.state import (
+    BALANCE,
+    COVERED,
+    FEES,
+    INTEREST_BEFORE,
+    IS_DISBURSED,
+    IS_RECOVERY,
+    IS_SETTLED,
+    LEVEL_MINOR,
+    LOW_32,
+    META,
+    PAID_MASK,
+    PENALTY_OPEN,
+    PENALTY_PAID,
 )
-from usance.loan.kernel.refusals import DOES_NOT_SETTLE, GUARANTEE_TOO_LARGE, OK, OUT_OF_RANGE
 
-SLOTS = 18
-META, BALANCE, LEVEL_MINOR, FEES, INTEREST_BEFORE = 0, 1, 2, 3, 4
-COVERED = 5  # principal, interest, guarantee fee, service fee: cash and waivers
-PENALTY_PAID, PENALTY_OPEN, OVERPAID = 9, 10, 11
-COMPENSATED, CHARGED_OFF, RECOVERED = 12, 13, 14
-WAIVED_PRINCIPAL, WAIVED_INTEREST, WAIVED_FEES = 15, 16, 17
-"""META packs the open instalment (low 16 bits), flags, and penalties waived (from bit 24); FEES
-the plan's total fees (high 32 bits) and those before the open instalment; WAIVED_FEES guarantee
-(high) and service fees (low)."""
+_PAID, _DISBURSED = int(FactKind.PAID), int(FactKind.DISBURSED)
+BEFORE_FIRST_FACT = -(2**31)
+"""A day before any fact: nothing is backdated."""
 
-PAID_MASK = 0xFFFF
-IS_DISBURSED, IS_SETTLED, IS_RECOVERY, IS_CHARGED_OFF, IS_BOUGHT_OUT = (
-    1 << b for b in range(16, 21)
-)
-WAIVED_PENALTY_SHIFT = 24
-MAX_WAIVED_PENALTY_MINOR = 2**38
-LOW_32 = 0xFFFFFFFF
-
-
-def empty_state() -> State:
-    """Memory for one state."""
-    return np.empty(SLOTS, np.int64)
-
-
-def workspace() -> I64:
-    """Memory for one cumulative schedule by component; each thread needs its own."""
-    return np.empty(4 * (MAX_KERNEL_INSTALMENTS + 1), np.int64)
+_MODE = IS_DISBURSED | IS_RECOVERY | IS_SETTLED
 
 
 @kernel(inline=True)
-def initialise(plan: Plan, state: State) -> int:
-    """The state of a loan that has terms and no facts yet."""
-    for slot in range(SLOTS):
-        state[slot] = 0
-    state[BALANCE] = plan[P]
-    if plan[AMORT] == LEVEL:
-        state[LEVEL_MINOR] = level_minor(plan[P], plan[RATE], plan[COUNT])
-    if fees_exceed_range(plan, state[LEVEL_MINOR]):
-        return OUT_OF_RANGE
-    if plan[GUARANTEE] > 0:
-        fees = fees_of(plan, state[LEVEL_MINOR])
-        if plan[GUARANTEE] > fees:
-            return GUARANTEE_TOO_LARGE
-        state[FEES] = fees << 32
-    return OK
+def fees_covered(plan: Plan, fees_met: int, fees: int, c2: int, c3: int) -> tuple[int, int]:
+    """Guarantee and service fee in fees met by whole instalments; -1: as they were."""
+    if fees_met < 0:
+        return c2, c3
+    guarantee = guaranteed(plan, fees_met, fees)
+    return guarantee, fees_met - guarantee
 
 
 @kernel(inline=True)
-def accrued_share(interest: int, day: int, begun: int, due: int) -> int:
-    """The interest of a running period accrued by a day."""
-    return divide_half_up(interest * (day - begun), due - begun)
+def pay_instalments(
+    plan: Plan, state: State, facts: FactArrays, at: int, last: int, until: int, short: int
+) -> int:
+    """Meet payments from position `at` on while they are ordinary; where it stopped.
 
+    A payment of less than the open principal cannot settle the loan; one of more can, unless it
+    is the one at `short`, of which that is known.
 
-@kernel(inline=True)
-def due_to_date(plan: Plan, state: State, day: int) -> tuple[int, int, int, int, int]:
-    """Amounts due by a day, by component, and the next k.
-
-    Of a settled loan, what was covered: nothing more falls due.
+    A loan is even when just the instalments before the open one are covered; no component is ever
+    covered less than that, so the sums decide. A payment of exactly the open instalment leaves it
+    even, and what of the fees is the guarantor's is looked up once for all of them, at the end. The
+    last instalment settles the loan from its due day on; the cursor then stays where it is.
     """
-    if state[META] & IS_SETTLED:
-        return (
-            state[COVERED], state[COVERED + 1], state[COVERED + 2], state[COVERED + 3], plan[COUNT],
-        )  # fmt: skip
-    k = state[META] & PAID_MASK
+    days, kinds, amounts = facts.day, facts.kind, facts.amount
+    meta = state[META]
+    if meta & _MODE != IS_DISBURSED:
+        return at
+    begun, k, level = at, meta & PAID_MASK, state[LEVEL_MINOR]
     balance, interest_before = state[BALANCE], state[INTEREST_BEFORE]
     fees, fees_before = state[FEES] >> 32, state[FEES] & LOW_32
-    if k > 0 and due_day(plan, k - 1) > day:  # paid in advance: count from the beginning
-        k, balance, interest_before, fees_before = i64(0), plan[P], i64(0), i64(0)
-    while k < plan[COUNT] and due_day(plan, k) <= day:
-        principal, interest, fee = instalment(plan, k, balance, state[LEVEL_MINOR])
-        balance -= principal
-        interest_before += interest
-        fees_before += fee
-        k += 1
-    guarantee = guaranteed(plan, fees_before, fees)
-    return plan[P] - balance, interest_before, guarantee, fees_before - guarantee, k
-
-
-@kernel
-def due_and_accrued(plan: Plan, state: State, day: int) -> tuple[int, int, int, int, int, int]:
-    """Amounts due by a day, by component, the interest accrued since, and the next k."""
-    fallen, interest, guarantee, service, k = due_to_date(plan, state, day)
-    accrued = i64(0)
-    if k < plan[COUNT]:
-        running = instalment(plan, k, plan[P] - fallen, state[LEVEL_MINOR])[1]
-        accrued = accrued_share(running, day, period_start(plan, k), due_day(plan, k))
-    return fallen, interest, guarantee, service, accrued, k
-
-
-@kernel
-def settlement(plan: Plan, state: State, day: int) -> int:
-    """The amount that settles the loan on a day."""
-    _, interest, guarantee, service, accrued, _ = due_and_accrued(plan, state, day)
-    return (
-        (0 if state[META] & IS_SETTLED else plan[P] - state[COVERED])
-        + max(0, interest + accrued - state[COVERED + 1])
-        + max(0, guarantee - state[COVERED + 2])
-        + max(0, service - state[COVERED + 3])
-        + state[PENALTY_OPEN]
+    c0, c1, c2, c3 = state[COVERED], state[COVERED + 1], state[COVERED + 2], state[COVERED + 3]
+    penalty, fees_met, settles = state[PENALTY_OPEN], i64(-1), i64(0)
+    even = (
+        penalty == 0
+        and c0 + c1 + c2 + c3 == plan.principal - balance + interest_before + fees_before
     )
+    principal, interest, fee, stale = i64(0), i64(0), i64(0), True
+    before = i64(days[u64(at)])
+    while at < last and kinds[u64(at)] == _PAID:
+        day, amount = i64(days[u64(at)]), amounts[u64(at)]
+        if not before <= day <= until or amount <= 0:
+            break
+        before = day
+        if stale:
+            principal, interest, fee = instalment(plan, k, balance, level)
+            stale = False
+        may_settle = amount >= balance
+        if (
+            even
+            and amount == principal + interest + fee
+            and (not may_settle or (k + 1 == plan.instalments and due_day(plan, k) <= day))
+        ):
+            at += 1
+            c0, c1, fees_met = c0 + principal, c1 + interest, fees_before + fee
+            if may_settle:
+                settles = i64(IS_SETTLED)
+                break
+            balance -= principal
+            interest_before, fees_before = c1, fees_met
+            k += 1
+            stale = True
+            continue
+        if amount >= plan.principal - c0 and at != short:
+            break
+        c2, c3 = fees_covered(plan, fees_met, fees, c2, c3)
+        fees_met = i64(-1)
+        while amount > 0 and k < plan.instalments:
+            if stale:
+                principal, interest, fee = instalment(plan, k, balance, level)
+                stale = False
+            if penalty > 0 and due_day(plan, k) > day:
+                taken = min(amount, penalty)
+                penalty -= taken
+                amount -= taken
+                state[PENALTY_PAID] += taken
+            t1, t23 = interest_before + interest, fees_before + fee
+            t2 = guaranteed(plan, t23, fees)
+            l0, l1 = max(0, plan.principal - balance + principal - c0), max(0, t1 - c1)
+            l2, l3 = max(0, t2 - c2), max(0, t23 - t2 - c3)
+            left = l0 + l1 + l2 + l3
+            if amount >= left:
+                amount -= left
+                c0, c1, c2, c3 = c0 + l0, c1 + l1, c2 + l2, c3 + l3
+                balance -= principal
+                interest_before, fees_before = t1, t23
+                k += 1
+                stale = True
+            else:
+                taken = min(amount, l1)
+                c1 += taken
+                amount -= taken
+                taken = min(amount, l0)
+                c0 += taken
+                amount -= taken
+                taken = min(amount, l2)
+                c2 += taken
+                c3 += amount - taken
+                amount = i64(0)
+        penalty -= amount  # what is left when every instalment is paid and penalties are not
+        state[PENALTY_PAID] += amount
+        asked = plan.principal - balance + interest_before + fees_before
+        even = penalty == 0 and c0 + c1 + c2 + c3 == asked
+        at += 1
+    if at > begun:
+        c2, c3 = fees_covered(plan, fees_met, fees, c2, c3)
+        state[META] = (meta & ~PAID_MASK) | k | settles
+        state[BALANCE], state[INTEREST_BEFORE] = balance, interest_before
+        state[FEES] = (fees << 32) | fees_before
+        state[COVERED], state[COVERED + 1], state[COVERED + 2], state[COVERED + 3] = c0, c1, c2, c3
+        state[PENALTY_OPEN] = penalty
+    return at
 
 
-@kernel
-def cover_slot(state: State, slot: int, wanted: int, amount: int) -> int:
-    """Cover a slot up to an amount; the money left over."""
-    taken = min(amount, max(0, wanted))
-    state[slot] += taken
-    return amount - taken
-
-
-@kernel
-def pay_penalties(state: State, amount: int) -> None:
-    """Pay penalties; the rest of the money is over-payment."""
-    left = cover_slot(state, PENALTY_PAID, state[PENALTY_OPEN], amount)
-    state[PENALTY_OPEN] -= amount - left
-    state[OVERPAID] += left
-
-
-@kernel
-def receive_settlement(plan: Plan, state: State, day: int, amount: int, recovered: bool) -> int:
-    """Receive money that settles the loan, or comes when it is settled or in recovery.
-
-    Anything else is `DOES_NOT_SETTLE`, and goes through the instalments in their order.
-    """
-    meta = state[META]
-    if meta & IS_SETTLED:
-        pay_penalties(state, amount)
-        return OK
-    _, interest, guarantee, service, accrued, _ = due_and_accrued(plan, state, day)
-    principal = plan[P] - state[COVERED]
-    interest = max(0, interest + accrued - state[COVERED + 1])
-    guarantee = max(0, guarantee - state[COVERED + 2])
-    service = max(0, service - state[COVERED + 3])
-    if amount >= principal + interest + guarantee + service + state[PENALTY_OPEN]:
-        state[META] |= IS_SETTLED
-    elif not recovered and not meta & IS_RECOVERY:
-        return DOES_NOT_SETTLE
-    amount = cover_slot(state, COVERED, principal, amount)
-    amount = cover_slot(state, COVERED + 1, interest, amount)
-    amount = cover_slot(state, COVERED + 2, guarantee, amount)
-    amount = cover_slot(state, COVERED + 3, service, amount)
-    pay_penalties(state, amount)
+@kernel(inline=True)
+def fold_facts(
+    plan: Plan, state: State, work: I64, facts: FactArrays, first: int, last: int, after: int,
+    until: int,
+) -> int:  # fmt: skip
+    """Apply the facts of one loan from `first` on that lie after one day and until another."""
+    days, kinds, amounts, args = facts.day, facts.kind, facts.amount, facts.arg
+    if last - first > MAX_KERNEL_FACTS:
+        return OUT_OF_RANGE
+    at, short = first, i64(-1)
+    while at < last:
+        day, kind = i64(days[u64(at)]), i64(kinds[u64(at)])
+        if at > first:
+            before = i64(days[u64(at - 1)])
+            if day < before or (day == before and kind < kinds[u64(at - 1)]):
+                return pack_refusal(OUT_OF_ORDER, at - first)
+        if day > until:
+            break
+        if day <= after:
+            return pack_refusal(BACKDATED, at - first)
+        amount = amounts[u64(at)]
+        stopped = at
+        if kind == _PAID:
+            stopped = pay_instalments(plan, state, facts, at, last, until, short)
+        elif kind == _DISBURSED and can_disburse(plan, state, day, amount):
+            state[META] |= IS_DISBURSED
+            stopped += 1
+        if stopped > at:
+            at = stopped
+            continue
+        refusal = apply_fact(plan, state, work, day, kind, amount, args[u64(at)])
+        if refusal == DOES_NOT_SETTLE:
+            short = at
+        elif refusal != OK:
+            return pack_refusal(refusal, at - first)
+        else:
+            at += 1
     return OK
-
-
-@kernel
-def close_if_settled(plan: Plan, state: State, day: int) -> None:
-    """Mark a loan whose settlement is nil as settled: its plan ends with what was covered."""
-    if state[COVERED] == plan[P] and settlement(plan, state, day) == 0:
-        state[META] |= IS_SETTLED

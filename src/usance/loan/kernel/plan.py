@@ -61,7 +61,7 @@ def plan_of(
     if not regular:  # 30E/360: every month has thirty days
         stub = 30 * (month - drawn_in) + min(due_day, 30) - min(drawn_day, 30)
     anchor = drawn_day if regular else due_day
-    return (
+    return Plan(
         i64(principal), i64(rate), i64(coupon), i64(count),
         i64(disbursed), i64(first), i64(flat), i64(guarantee),
         i64(amortisation), i64(daily), i64(anchor), i64(month), i64(stub),
@@ -71,13 +71,13 @@ def plan_of(
 @kernel(inline=True)
 def due_day(plan: Plan, k: int) -> int:
     """The due day of instalment k (from 0)."""
-    return day_in_month(plan[MONTH] + k, plan[ANCHOR])
+    return day_in_month(plan.first_month + k, plan.anchor_day)
 
 
 @kernel(inline=True)
 def period_start(plan: Plan, k: int) -> int:
     """The first day of the interest period of instalment k."""
-    return plan[DISBURSED] if k == 0 else due_day(plan, k - 1)
+    return plan.disbursed_day if k == 0 else due_day(plan, k - 1)
 
 
 @kernel(inline=True)
@@ -90,12 +90,12 @@ def monthly_charge(balance: int, rate: int) -> int:
 @kernel(inline=True)
 def charge(plan: Plan, k: int, balance: int, rate: int) -> int:
     """Interest on a balance for period k."""
-    if plan[DAILY] == 1:
+    if plan.is_daily == 1:
         days = due_day(plan, k) - period_start(plan, k)
         units = u64(balance) * u64(rate) * u64(days)
         return i64((units + u64(182_500_000)) // u64(365_000_000))
-    if k == 0 and plan[STUB] != 30:
-        units = u64(balance) * u64(rate) * u64(plan[STUB])
+    if k == 0 and plan.first_days != 30:
+        units = u64(balance) * u64(rate) * u64(plan.first_days)
         return i64((units + u64(180_000_000)) // u64(360_000_000))
     return monthly_charge(balance, rate)
 
@@ -113,30 +113,30 @@ def share(total: int, k: int, count: int) -> int:
 @kernel(inline=True)
 def instalment(plan: Plan, k: int, balance: int, level: int) -> tuple[int, int, int]:
     """Principal, interest and fees of instalment k, given the balance before it."""
-    whole = charge(plan, k, balance, plan[RATE])
-    interest = charge(plan, k, balance, plan[COUPON])
-    if k == plan[COUNT] - 1:
+    whole = charge(plan, k, balance, plan.rate_ppm)
+    interest = charge(plan, k, balance, plan.coupon_ppm)
+    if k == plan.instalments - 1:
         principal = balance
-    elif plan[AMORT] == LEVEL:
+    elif plan.amortisation == LEVEL:
         regular = whole
-        if k == 0 and plan[DAILY] == 0 and plan[STUB] != 30:
-            regular = monthly_charge(balance, plan[RATE])
+        if k == 0 and plan.is_daily == 0 and plan.first_days != 30:
+            regular = monthly_charge(balance, plan.rate_ppm)
         principal = min(max(level - regular, 0), balance)
-    elif plan[AMORT] == EQUAL_PRINCIPAL:
-        principal = share(plan[P], k, plan[COUNT])
+    elif plan.amortisation == EQUAL_PRINCIPAL:
+        principal = share(plan.principal, k, plan.instalments)
     else:
         principal = i64(0)
-    return principal, interest, whole - interest + share(plan[FLAT], k, plan[COUNT])
+    return principal, interest, whole - interest + share(plan.flat_fee, k, plan.instalments)
 
 
 @kernel(inline=True)
 def fees_of(plan: Plan, level: int) -> int:
     """All fees of the plan; the guarantor's instalments are a proportion of them."""
-    if plan[COUPON] == plan[RATE]:
-        return plan[FLAT]
+    if plan.coupon_ppm == plan.rate_ppm:
+        return plan.flat_fee
     total = i64(0)
-    balance = plan[P]
-    for k in range(plan[COUNT]):
+    balance = plan.principal
+    for k in range(plan.instalments):
         principal, _, fee = instalment(plan, k, balance, level)
         balance -= principal
         total += fee
@@ -146,8 +146,11 @@ def fees_of(plan: Plan, level: int) -> int:
 @kernel(inline=True)
 def fees_exceed_range(plan: Plan, level: int) -> bool:
     """True if the fees do not fit 31 bits; a bound decides for all but very large loans."""
-    years_up = plan[COUNT] // 12 + 3
-    if plan[P] * plan[RATE] // 1_000_000 * years_up + plan[FLAT] <= MAX_KERNEL_FEES_MINOR:
+    years_up = plan.instalments // 12 + 3
+    if (
+        plan.principal * plan.rate_ppm // 1_000_000 * years_up + plan.flat_fee
+        <= MAX_KERNEL_FEES_MINOR
+    ):
         return False
     return fees_of(plan, level) > MAX_KERNEL_FEES_MINOR
 
@@ -155,4 +158,4 @@ def fees_exceed_range(plan: Plan, level: int) -> bool:
 @kernel(inline=True)
 def guaranteed(plan: Plan, fees_so_far: int, fees: int) -> int:
     """The guarantor's part of the fees so far."""
-    return divide_half_up(plan[GUARANTEE] * fees_so_far, max(fees, 1))
+    return divide_half_up(plan.guarantee_fee * fees_so_far, max(fees, 1))

@@ -1,7 +1,7 @@
 """Short paths of the fold: a loan on schedule that pays one instalment exactly, or settles early.
 
 Most loans in most months pay the open instalment and nothing else. The state after such a payment
-follows from the instalment alone, without the day-by-day fold of `days`. Each path names the
+follows from the instalment alone, without the day-by-day fold of `fold`. Each path names the
 condition under which it holds; `tests/loan/test_kernel_short_paths.py` proves it equal to the
 general fold. A state is one row of a table of states and is changed in place.
 """
@@ -11,7 +11,8 @@ from __future__ import annotations
 from usance.base.arrays import I64, i64
 from usance.base.compiled import kernel
 from usance.loan.kernel.arrays import Plan
-from usance.loan.kernel.fold import (
+from usance.loan.kernel.plan import AMORT, COUNT, LEVEL, P, due_day, guaranteed, period_start
+from usance.loan.kernel.state import (
     BALANCE,
     COVERED,
     FEES,
@@ -24,7 +25,6 @@ from usance.loan.kernel.fold import (
     PENALTY_PAID,
     accrued_share,
 )
-from usance.loan.kernel.plan import AMORT, COUNT, LEVEL, P, due_day, guaranteed, period_start
 
 
 @kernel(inline=True)

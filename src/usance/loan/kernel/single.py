@@ -14,11 +14,12 @@ from usance.base.compiled import kernel
 from usance.base.dates import EPOCH
 from usance.base.refusals import pack_refusal
 from usance.loan.bounds import MAX_KERNEL_INSTALMENTS
-from usance.loan.kernel.days import BEFORE_FIRST_FACT, fold_facts
+from usance.loan.kernel.arrays import FactArrays
 from usance.loan.kernel.facts import refuse_amount
-from usance.loan.kernel.fold import SLOTS, initialise
+from usance.loan.kernel.fold import BEFORE_FIRST_FACT, fold_facts
 from usance.loan.kernel.plan import plan_of
 from usance.loan.kernel.refusals import NOT_IN_KERNEL, OK, OUT_OF_ORDER
+from usance.loan.kernel.state import SLOTS, initialise
 from usance.loan.kernel.view import view
 
 Scalars = tuple[int, int, int, int, int, int, int, int, int]
@@ -73,7 +74,7 @@ def replay_loan(terms: Scalars, given: I64, as_of: int, room: I64, out: I64) -> 
     refusal = initialise(plan, state)
     if refusal != OK:
         return refusal
-    facts = (days, days, kinds, amounts, args)
+    facts = FactArrays(days, days, kinds, amounts, args)
     refusal = fold_facts(plan, state, room[SLOTS:], facts, 0, n, BEFORE_FIRST_FACT, day)
     if refusal == OK:
         view(plan, state, day, out, 0)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
-
-from usance.base.arrays import I8, I32, I64
+from usance.base.arrays import I32, I64, Bools
 from usance.base.codes import FactKind
 from usance.base.compiled import kernel
+from usance.loan.kernel.arrays import FactArrays
 
 VALID, OUT_OF_ORDER, BAD_REVERSAL = 0, 1, 2
 
@@ -16,12 +14,13 @@ _REVERSED = int(FactKind.REVERSED)
 
 @kernel
 def mark_visible(
-    start: int, stop: int, offsets: I64, day: I32, kind: I8, ref: I64, arg: I64, booked: I64,
-    known_at: int, keep: NDArray[np.bool_], verdict: I32,
+    start: int, stop: int, facts: FactArrays, ref: I64, booked: I64, known_at: int, keep: Bools,
+    verdict: I32,
 ) -> None:  # fmt: skip
     """Mark the facts of each loan that are known and not reversed."""
+    day, kind = facts.day, facts.kind
     for loan in range(start, stop):
-        first, last = offsets[loan], offsets[loan + 1]
+        first, last = facts.offsets[loan], facts.offsets[loan + 1]
         any_reversal = False
         for at in range(first, last):
             keep[at] = booked[at] <= known_at
@@ -33,15 +32,15 @@ def mark_visible(
             ):
                 verdict[loan] = OUT_OF_ORDER
         if any_reversal and verdict[loan] == VALID:
-            verdict[loan] = unmark_reversed(first, last, kind, ref, arg, booked, known_at, keep)
+            verdict[loan] = unmark_reversed(first, last, facts, ref, booked, known_at, keep)
 
 
 @kernel
 def unmark_reversed(
-    first: int, last: int, kind: I8, ref: I64, arg: I64, booked: I64, known_at: int,
-    keep: NDArray[np.bool_],
-) -> int:  # fmt: skip
+    first: int, last: int, facts: FactArrays, ref: I64, booked: I64, known_at: int, keep: Bools
+) -> int:
     """Unmark known reversals and the facts they name; a loan has few, so a scan will do."""
+    kind, arg = facts.kind, facts.arg
     for at in range(first, last):
         if kind[at] != _REVERSED or booked[at] > known_at:
             continue

@@ -5,7 +5,7 @@ from __future__ import annotations
 from usance.base.arrays import I32, I64, i64, u64
 from usance.base.codes import FactKind
 from usance.base.compiled import kernel
-from usance.loan.kernel.fold import FEES, LOW_32, SLOTS
+from usance.loan.kernel.state import FEES, LOW_32, SLOTS
 from usance.twin.month.month_arrays import FactBuffer, Payments
 
 ONE_PAYMENT = -1

@@ -17,8 +17,9 @@ from usance.base.codes import FactKind, Status
 from usance.base.compiled import kernel
 from usance.loan.kernel.arrays import FactArrays, Plan, State
 from usance.loan.kernel.batch import plan_at, record_refusal
-from usance.loan.kernel.days import BEFORE_FIRST_FACT, fold_facts
-from usance.loan.kernel.fold import (
+from usance.loan.kernel.fold import BEFORE_FIRST_FACT, fold_facts
+from usance.loan.kernel.plan import COUNT, MONTH, P, due_day, instalment
+from usance.loan.kernel.state import (
     BALANCE,
     COVERED,
     IS_CHARGED_OFF,
@@ -32,7 +33,6 @@ from usance.loan.kernel.fold import (
     SLOTS,
     due_to_date,
 )
-from usance.loan.kernel.plan import COUNT, MONTH, P, due_day, instalment
 from usance.service.servicing_kernel import NEVER, open_instalment
 from usance.twin.month.month_arrays import LoanArrays, MonthEnd, WorkSpace
 from usance.world.behaviour_kernel import MonthSpan

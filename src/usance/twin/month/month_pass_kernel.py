@@ -14,9 +14,9 @@ from usance.base.compiled import kernel
 from usance.loan.kernel.arrays import FactArrays, Plan
 from usance.loan.kernel.batch import plan_at, record_refusal
 from usance.loan.kernel.facts import refuse_amount
-from usance.loan.kernel.fold import COVERED, IS_SETTLED, META, SLOTS
 from usance.loan.kernel.plan import MONTH, STARTS, P, due_day, month_of
 from usance.loan.kernel.refusals import OK
+from usance.loan.kernel.state import COVERED, IS_SETTLED, META, SLOTS
 from usance.service.rules import ServicingRules
 from usance.twin.month import month_kernel as m
 from usance.twin.month import newly_delinquent_kernel as newly
@@ -275,7 +275,7 @@ def month_pass_rows(
     Returns how many are on schedule; of the others the facts known and coming, and loans apart.
     """
     span, known, counter = world.span, out.known, world.span.month * 256
-    facts = (work.offsets, known.day, known.kind, known.amount, known.arg)
+    facts = FactArrays(work.offsets, known.day, known.kind, known.amount, known.arg)
     on_schedule = at = coming = apart = 0
     for begin in range(start, stop, BLOCK):
         end = min(stop, begin + BLOCK)

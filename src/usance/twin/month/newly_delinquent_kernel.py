@@ -13,7 +13,6 @@ from usance.base.arrays import i64
 from usance.base.codes import FactKind, Fee
 from usance.base.compiled import kernel
 from usance.loan.kernel.arrays import Plan
-from usance.loan.kernel.fold import BALANCE, LEVEL_MINOR
 from usance.loan.kernel.plan import COUNT, MONTH, due_day, instalment
 from usance.loan.kernel.short_paths import (
     charge_late_fee,
@@ -23,6 +22,7 @@ from usance.loan.kernel.short_paths import (
     pay_late_fee,
     pays_one_instalment,
 )
+from usance.loan.kernel.state import BALANCE, LEVEL_MINOR
 from usance.service.rules import ServicingRules, late_fee
 from usance.service.servicing_kernel import Holder, claim_days, fee_ref
 from usance.twin.month.merge_facts_kernel import write_fact

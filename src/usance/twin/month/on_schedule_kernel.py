@@ -15,7 +15,6 @@ import numpy as np
 from usance.base.arrays import i64
 from usance.base.compiled import kernel
 from usance.loan.kernel.arrays import Plan
-from usance.loan.kernel.fold import BALANCE, LEVEL_MINOR
 from usance.loan.kernel.plan import COUNT, MONTH, due_day, instalment
 from usance.loan.kernel.short_paths import (
     due_at_settlement,
@@ -24,6 +23,7 @@ from usance.loan.kernel.short_paths import (
     pays_one_instalment,
     settle_early,
 )
+from usance.loan.kernel.state import BALANCE, LEVEL_MINOR
 from usance.twin.month.merge_facts_kernel import ONE_PAYMENT
 from usance.twin.month.month_arrays import LoanArrays, Payments
 from usance.world.behaviour_kernel import (

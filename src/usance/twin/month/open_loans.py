@@ -13,7 +13,7 @@ from usance.base.compiled import in_threads
 from usance.loan.batch import States
 from usance.loan.columns import TermColumns
 from usance.loan.kernel.arrays import TermArrays
-from usance.loan.kernel.fold import SLOTS
+from usance.loan.kernel.state import SLOTS
 from usance.twin.month.merge_facts_kernel import merge_rows
 from usance.twin.month.month_arrays import LoanArrays
 from usance.twin.month.month_kernel import W_DAY, WATCH
@@ -125,5 +125,5 @@ class OpenLoans:
     @property
     def term_arrays(self) -> TermArrays:
         """Their terms as kernels take them; they were checked when the loans were booked."""
-        columns: Any = tuple(self.columns[name] for name in TERMS)
-        return columns  # type: ignore[no-any-return]
+        columns: Any = (self.columns[name] for name in TERMS)
+        return TermArrays(*columns)

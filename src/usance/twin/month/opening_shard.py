@@ -13,15 +13,9 @@ from usance.base.arrays import I64
 from usance.base.codes import FactKind
 from usance.base.columns import make
 from usance.base.ids import PER_USER
-from usance.loan.batch import (
-    ScheduleColumns,
-    States,
-    schedule_columns,
-    start_columns,
-    step_columns,
-    view_columns,
-)
+from usance.loan.batch import States, schedule_columns, start_columns, step_columns, view_columns
 from usance.loan.columns import TermColumns
+from usance.loan.kernel.arrays import ScheduleColumns
 from usance.loan.visible_facts import term_columns
 from usance.service.servicing_events import Holders, due_facts
 from usance.twin.month.assessing import granted_table, lines_table

@@ -12,11 +12,13 @@ import numpy as np
 from usance.base.arrays import I64, i64
 from usance.base.codes import FactKind
 from usance.base.compiled import kernel
-from usance.loan.kernel.arrays import Plan, State
+from usance.loan.kernel.arrays import FactArrays, Plan, State
 from usance.loan.kernel.batch import plan_at
-from usance.loan.kernel.days import BEFORE_FIRST_FACT, fold_facts
 from usance.loan.kernel.facts import refuse_amount, transfer_claim
-from usance.loan.kernel.fold import (
+from usance.loan.kernel.fold import BEFORE_FIRST_FACT, fold_facts
+from usance.loan.kernel.plan import COUNT, MONTH, divide_half_up, due_day
+from usance.loan.kernel.refusals import OK
+from usance.loan.kernel.state import (
     COVERED,
     IS_CHARGED_OFF,
     IS_RECOVERY,
@@ -26,8 +28,6 @@ from usance.loan.kernel.fold import (
     due_to_date,
     settlement,
 )
-from usance.loan.kernel.plan import COUNT, MONTH, divide_half_up, due_day
-from usance.loan.kernel.refusals import OK
 from usance.service.rules import ServicingRules
 from usance.service.servicing_kernel import (
     AMOUNT,
@@ -120,7 +120,7 @@ def serve_loan(
     span, params, loan = world.span, world.params, loans.loan[row]
     for slot in range(SLOTS):
         state[slot] = loans.states[row, slot]
-    arrays = (work.offsets, facts.day, facts.kind, facts.amount, facts.arg)
+    arrays = FactArrays(work.offsets, facts.day, facts.kind, facts.amount, facts.arg)
     holder = Holder(i64(loans.model[row]), i64(loans.trigger_days[row]))
     oldest, unpaid = open_instalment(plan, state)
     oldest_day = due_day(plan, oldest) if oldest < plan[COUNT] else i64(NEVER)

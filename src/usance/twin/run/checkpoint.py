@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from usance.base.compiled import in_threads
 from usance.base.packed import pack, unpack
-from usance.loan.kernel.fold import BALANCE, COVERED, FEES, INTEREST_BEFORE, SLOTS
+from usance.loan.kernel.state import BALANCE, COVERED, FEES, INTEREST_BEFORE, SLOTS
 from usance.twin.month.dues import DueSums
 from usance.twin.month.fact_rows import FactRows
 from usance.twin.month.merge_facts_kernel import NARROW, narrow_rows, widen_rows

@@ -11,21 +11,18 @@ import numpy as np
 from usance.base.arrays import i64, u64
 from usance.base.compiled import kernel
 from usance.loan.kernel.arrays import Order, Plan, State
-from usance.loan.kernel.fold import (
+from usance.loan.kernel.plan import (
+    divide_half_up,
+    due_day,
+    guaranteed,
+    instalment,
+)
+from usance.loan.kernel.state import (
     IS_SETTLED,
     META,
     OVERPAID,
     PENALTY_OPEN,
     PENALTY_PAID,
-)
-from usance.loan.kernel.plan import (
-    COUNT,
-    DISBURSED,
-    P,
-    divide_half_up,
-    due_day,
-    guaranteed,
-    instalment,
 )
 
 BUCKETS, PENALTY_BUCKET = 13, 12
@@ -47,8 +44,8 @@ def fill_instalments(plan: Plan, level: int, fees: int, work: State) -> None:
     """Fill the workspace with the planned instalments, nothing covered."""
     for slot in range(ROWS):
         work[slot] = 0
-    balance, fees_before, before = plan[P], i64(0), i64(0)
-    for k in range(plan[COUNT]):
+    balance, fees_before, before = plan.principal, i64(0), i64(0)
+    for k in range(plan.instalments):
         principal, interest, fee = instalment(plan, k, balance, level)
         fees_before += fee
         after = guaranteed(plan, fees_before, fees)
@@ -77,7 +74,7 @@ def cover(work: State, k: int, c: int, amount: int) -> int:
 @kernel
 def cover_oldest_first(plan: Plan, work: State, c: int, amount: int) -> None:
     """Cover a component, oldest instalment first."""
-    for k in range(work[FIRST_OPEN], plan[COUNT]):
+    for k in range(work[FIRST_OPEN], plan.instalments):
         if amount == 0:
             return
         amount -= cover(work, k, c, amount)
@@ -93,8 +90,8 @@ def settled_amounts(plan: Plan, work: State, day: int) -> tuple[int, int, int, i
             work[COVERED_SUM + 2],
             work[COVERED_SUM + 3],
         )
-    interest, guarantee, service, begun = i64(0), i64(0), i64(0), plan[DISBURSED]
-    for k in range(plan[COUNT]):
+    interest, guarantee, service, begun = i64(0), i64(0), i64(0), plan.disbursed_day
+    for k in range(plan.instalments):
         row = ROWS + WIDTH * k
         asked, due = work[u64(row + DUE + 1)], work[u64(row)]
         if due > day:
@@ -104,7 +101,7 @@ def settled_amounts(plan: Plan, work: State, day: int) -> tuple[int, int, int, i
         guarantee += work[u64(row + DUE + 2)]
         service += work[u64(row + DUE + 3)]
         begun = due
-    return plan[P], interest, guarantee, service
+    return plan.principal, interest, guarantee, service
 
 
 @kernel(inline=True)
@@ -129,7 +126,7 @@ def payoff(plan: Plan, work: State, day: int) -> int:
 @kernel
 def close_if_paid_off(plan: Plan, work: State, day: int) -> None:
     """Mark a loan whose payoff is nil as settled."""
-    if work[COVERED_SUM] == plan[P] and payoff(plan, work, day) == 0:
+    if work[COVERED_SUM] == plan.principal and payoff(plan, work, day) == 0:
         work[META] |= IS_SETTLED
 
 
@@ -197,7 +194,7 @@ def pay_all_due(work: State, order: Order, due: int, amount: int) -> int:
 @kernel(inline=True)
 def pay_by_order(plan: Plan, work: State, order: Order, day: int, amount: int) -> None:
     """Allocate money to the buckets in their order."""
-    count = plan[COUNT]
+    count = plan.instalments
     while work[FIRST_OPEN] < count and uncovered(work, work[FIRST_OPEN]) == 0:
         work[FIRST_OPEN] += 1
     past = work[FIRST_OPEN]

@@ -7,22 +7,7 @@ from usance.base.codes import Component, FactKind, Status
 from usance.base.compiled import kernel
 from usance.base.refusals import pack_refusal
 from usance.loan.bounds import MAX_KERNEL_FACTS
-from usance.loan.kernel.arrays import FactArrays, Order, Plan, State
-from usance.loan.kernel.facts import refuse_amount, transfer_claim
-from usance.loan.kernel.fold import (
-    CHARGED_OFF,
-    COMPENSATED,
-    IS_CHARGED_OFF,
-    IS_DISBURSED,
-    IS_RECOVERY,
-    IS_SETTLED,
-    META,
-    OVERPAID,
-    PENALTY_OPEN,
-    PENALTY_PAID,
-    RECOVERED,
-)
-from usance.loan.kernel.orders import (
+from usance.loan.kernel.any_order import (
     COVERED,
     COVERED_SUM,
     DUE,
@@ -39,7 +24,8 @@ from usance.loan.kernel.orders import (
     settled_amounts,
     uncovered,
 )
-from usance.loan.kernel.plan import COUNT, DISBURSED, P
+from usance.loan.kernel.arrays import FactArrays, Order, Plan, State
+from usance.loan.kernel.facts import refuse_amount, transfer_claim
 from usance.loan.kernel.refusals import (
     BAD_ARG,
     BAD_DISBURSEMENT,
@@ -50,6 +36,40 @@ from usance.loan.kernel.refusals import (
     OUT_OF_RANGE,
     REFUND_TOO_LARGE,
     WAIVER_TOO_LARGE,
+)
+from usance.loan.kernel.state import (
+    CHARGED_OFF,
+    COMPENSATED,
+    IS_CHARGED_OFF,
+    IS_DISBURSED,
+    IS_RECOVERY,
+    IS_SETTLED,
+    META,
+    OVERPAID,
+    PENALTY_OPEN,
+    PENALTY_PAID,
+    RECOVERED,
+)
+from usance.loan.kernel.view import (
+    FIELD_COUNT,
+    OUT_ACCRUED_INTEREST,
+    OUT_CHARGED_OFF,
+    OUT_COMPENSATED,
+    OUT_DAYS_PAST_DUE,
+    OUT_DISBURSED,
+    OUT_DUE,
+    OUT_INSTALMENTS_PAID,
+    OUT_INTEREST_EARNED,
+    OUT_NEXT_DUE,
+    OUT_NEXT_DUE_DAY,
+    OUT_OVERPAID,
+    OUT_PAID,
+    OUT_PAST_DUE,
+    OUT_PRINCIPAL_OUTSTANDING,
+    OUT_RECOVERED,
+    OUT_SETTLEMENT,
+    OUT_STATUS,
+    OUT_WAIVED,
 )
 
 _DISBURSED, _FEE_CHARGED, _PAID = (
@@ -81,7 +101,7 @@ def charge_back_by_order(plan: Plan, work: State, day: int, amount: int) -> int:
     if amount > 0:
         work[META] &= ~IS_SETTLED
         work[FIRST_OPEN] = 0
-    for k in range(plan[COUNT] - 1, -1, -1):
+    for k in range(plan.instalments - 1, -1, -1):
         for c in (3, 2, 0, 1):
             row = ROWS + WIDTH * k + c
             taken = min(amount, work[row + COVERED], work[COVERED_SUM + c] - work[WAIVED + c])
@@ -106,7 +126,7 @@ def waive_by_order(plan: Plan, work: State, day: int, amount: int, c: int) -> in
         return BAD_ARG
     else:
         asked = i64(0)
-        for k in range(plan[COUNT]):
+        for k in range(plan.instalments):
             asked += work[ROWS + WIDTH * k + DUE + c]
         if work[META] & IS_SETTLED or amount > asked - work[COVERED_SUM + c]:
             return WAIVER_TOO_LARGE
@@ -126,7 +146,7 @@ def apply_by_order(
         return refusal
     meta = work[META]
     if kind == _DISBURSED:
-        if meta & IS_DISBURSED or amount != plan[P] or day != plan[DISBURSED]:
+        if meta & IS_DISBURSED or amount != plan.principal or day != plan.disbursed_day:
             return BAD_DISBURSEMENT
         work[META] |= IS_DISBURSED
         return OK
@@ -137,7 +157,7 @@ def apply_by_order(
             work[RECOVERED] += amount
         recovery = kind == _RECOVERED or meta & (IS_RECOVERY | IS_SETTLED) != 0
         # Less than the open principal cannot settle, so what settles need not be computed.
-        if (not recovery and amount < plan[P] - work[COVERED_SUM]) or not settle_or_recover(
+        if (not recovery and amount < plan.principal - work[COVERED_SUM]) or not settle_or_recover(
             plan, work, day, amount, recovery
         ):
             pay_by_order(plan, work, order, day, amount)
@@ -161,7 +181,7 @@ def fold_by_order(
     plan: Plan, work: State, order: Order, facts: FactArrays, first: int, last: int, until: int
 ) -> int:
     """Apply the facts of one loan until a day."""
-    _, days, kinds, amounts, args = facts
+    days, kinds, amounts, args = facts.day, facts.kind, facts.amount, facts.arg
     if last - first > MAX_KERNEL_FACTS:
         return OUT_OF_RANGE
     before, rank = i64(-(2**31)), i64(-1)
@@ -181,51 +201,55 @@ def fold_by_order(
 @kernel
 def view_by_order(plan: Plan, work: State, day: int, out: I64, at: int) -> None:
     """Fill one row of the view's fields (see `usance.loan.views`)."""
-    for field in range(33):
+    for field in range(FIELD_COUNT):
         out[at, field] = 0
-    out[at, 31] = -1
+    out[at, OUT_NEXT_DUE_DAY] = -1
     meta = work[META]
     if not meta & IS_DISBURSED:
         return
-    out[at, 0] = _IS_CHARGED_OFF if meta & IS_CHARGED_OFF else _ACTIVE
+    out[at, OUT_STATUS] = _IS_CHARGED_OFF if meta & IS_CHARGED_OFF else _ACTIVE
     if meta & IS_SETTLED and work[PENALTY_OPEN] == 0:
-        out[at, 0] = _CLOSED
-    out[at, 3] = plan[P] - work[COVERED_SUM]
-    out[at, 2] = plan[COUNT]
+        out[at, OUT_STATUS] = _CLOSED
+    out[at, OUT_PRINCIPAL_OUTSTANDING] = plan.principal - work[COVERED_SUM]
+    out[at, OUT_INSTALMENTS_PAID] = plan.instalments
     if not meta & IS_SETTLED:
         view_instalments_by_order(plan, work, day, out, at)
     earned = settled_amounts(plan, work, day)[1]
     for c in range(4):
         if meta & IS_SETTLED:
-            out[at, 4 + c] = work[COVERED_SUM + c]
-        out[at, 13 + c] = work[COVERED_SUM + c] - work[WAIVED + c]
-        out[at, 18 + c] = work[WAIVED + c]
-    out[at, 12], out[at, 17] = work[PENALTY_OPEN], work[PENALTY_PAID]
-    out[at, 22] = work[WAIVED_PENALTY]
-    out[at, 23] = earned
-    out[at, 24] = max(0, earned - work[COVERED_SUM + 1])
-    out[at, 25] = payoff(plan, work, day)
-    out[at, 26], out[at, 27] = work[OVERPAID], plan[P]
-    out[at, 28], out[at, 29], out[at, 30] = work[COMPENSATED], work[CHARGED_OFF], work[RECOVERED]
+            out[at, OUT_DUE + c] = work[COVERED_SUM + c]
+        out[at, OUT_PAID + c] = work[COVERED_SUM + c] - work[WAIVED + c]
+        out[at, OUT_WAIVED + c] = work[WAIVED + c]
+    out[at, OUT_PAST_DUE + 4], out[at, OUT_PAID + 4] = work[PENALTY_OPEN], work[PENALTY_PAID]
+    out[at, OUT_WAIVED + 4] = work[WAIVED_PENALTY]
+    out[at, OUT_INTEREST_EARNED] = earned
+    out[at, OUT_ACCRUED_INTEREST] = max(0, earned - work[COVERED_SUM + 1])
+    out[at, OUT_SETTLEMENT] = payoff(plan, work, day)
+    out[at, OUT_OVERPAID], out[at, OUT_DISBURSED] = work[OVERPAID], plan.principal
+    out[at, OUT_COMPENSATED], out[at, OUT_CHARGED_OFF], out[at, OUT_RECOVERED] = (
+        work[COMPENSATED],
+        work[CHARGED_OFF],
+        work[RECOVERED],
+    )
 
 
 @kernel
 def view_instalments_by_order(plan: Plan, work: State, day: int, out: I64, at: int) -> None:
     """Amounts fallen due, days past due, and the next instalment."""
-    out[at, 2] = 0
+    out[at, OUT_INSTALMENTS_PAID] = 0
     leading = True
-    for k in range(plan[COUNT]):
+    for k in range(plan.instalments):
         row = ROWS + WIDTH * k
         left = uncovered(work, k)
         leading = leading and left == 0
         if leading:
-            out[at, 2] = k + 1
+            out[at, OUT_INSTALMENTS_PAID] = k + 1
         if work[row] <= day:
             for c in range(4):
-                out[at, 4 + c] += work[row + DUE + c]
-                out[at, 8 + c] += work[row + DUE + c] - work[row + COVERED + c]
-            if left > 0 and out[at, 1] == 0:
-                out[at, 1] = day - work[row]
+                out[at, OUT_DUE + c] += work[row + DUE + c]
+                out[at, OUT_PAST_DUE + c] += work[row + DUE + c] - work[row + COVERED + c]
+            if left > 0 and out[at, OUT_DAYS_PAST_DUE] == 0:
+                out[at, OUT_DAYS_PAST_DUE] = day - work[row]
         elif left > 0:
-            out[at, 31], out[at, 32] = work[row], left
+            out[at, OUT_NEXT_DUE_DAY], out[at, OUT_NEXT_DUE] = work[row], left
             return
