@@ -11,8 +11,8 @@ from pathlib import Path
 
 from bench.report import Report
 from usance.loan.convention import Rounding
-from usance.migration import ForeignTerms, schedule
-from usance.migration.portfolio import check
+from usance.migration import MigratedTerms, schedule
+from usance.migration.portfolio import check_portfolio
 from usance.migration.terms import DaysInMonth, DaysInYear
 
 LOANS = 10_000
@@ -29,7 +29,9 @@ def run(report: Report) -> None:
     with tempfile.TemporaryDirectory() as folder:
         write(Path(folder), LOANS)
         begun = time.perf_counter()
-        found = check(*(Path(folder) / name for name in ("terms.csv", "rows.csv", "map.yaml")))
+        found = check_portfolio(
+            *(Path(folder) / name for name in ("terms.csv", "rows.csv", "map.yaml"))
+        )
         seconds = time.perf_counter() - begun
     assert (found.ties, found.would_tie) == (LOANS * 9 // 10, LOANS // 10), found.lines()[:3]
     report.at_most("10,000 loans checked", seconds, 60, "s")
@@ -51,7 +53,7 @@ def write(folder: Path, loans: int) -> None:
         terms_file.writerow(["loan", "principal", "rate", "n", "paid_out"])
         rows_file.writerow(["loan", "due", "principal", "interest"])
         for number in range(loans):
-            terms = ForeignTerms(
+            terms = MigratedTerms(
                 disbursed_on=date(2023, 1, 1) + timedelta(days=number % 700),
                 rate_pct=Decimal(600 + number % 1_800).scaleb(-2),
                 instalments=(12, 24, 36)[number % 3],

@@ -13,7 +13,7 @@ import pytest
 from tests.books.lives import BORROWED
 from tests.books.rule_matrix import CASH, PLACE, SHEET, held, matrix, named, random_policies
 from tests.books.test_lives import SIGNS
-from tests.loan.cases import TO_DUE_DATE, History, Move, What, random_terms
+from tests.loan.cases import TO_DUE_DATE, Event, History, Move, random_terms
 from usance.base.arrays import I64
 from usance.base.codes import FactKind, FundingModel, IfrsAdjustment
 from usance.base.dates import from_day, to_day
@@ -77,19 +77,19 @@ def life(seed: int) -> Life:
 
 
 def _moves(draw: Random, model: FundingModel) -> Iterator[Move]:
-    yield from [Move(TO_DUE_DATE, What.PAY_DUE, 0)] * draw.randint(0, 4)
+    yield from [Move(TO_DUE_DATE, Event.PAY_DUE, 0)] * draw.randint(0, 4)
     for _ in range(draw.randint(1, 2)):
-        change = draw.choice((What.CHANGE, What.CHANGE, What.PAUSE))
+        change = draw.choice((Event.CHANGE, Event.CHANGE, Event.PAUSE))
         yield Move(draw.choice((0, 20, 70, 100)), change, draw.randint(1, 60))
-        yield from [Move(TO_DUE_DATE, What.PAY_DUE, 0)] * draw.randint(0, 4)
+        yield from [Move(TO_DUE_DATE, Event.PAY_DUE, 0)] * draw.randint(0, 4)
     if draw.random() < 0.3:
-        yield Move(draw.randint(1, 20), draw.choice((What.WAIVE, What.FEE)), draw.randint(0, 100))
+        yield Move(draw.randint(1, 20), draw.choice((Event.WAIVE, Event.FEE)), draw.randint(0, 100))
     if draw.random() < 0.3:
         heavy = model is FundingModel.CAPITAL_HEAVY
-        yield Move(181, What.COMPENSATE if heavy else What.CHARGE_OFF, draw.randint(20, 100))
-        yield Move(draw.randint(0, 50), What.RECOVER, draw.randint(0, 60))
-    yield Move(draw.randint(1, 90), What.SETTLE, 0)
-    yield Move(5, What.REFUND, 100)
+        yield Move(181, Event.COMPENSATE if heavy else Event.CHARGE_OFF, draw.randint(20, 100))
+        yield Move(draw.randint(0, 50), Event.RECOVER, draw.randint(0, 60))
+    yield Move(draw.randint(1, 90), Event.SETTLE, 0)
+    yield Move(5, Event.REFUND, 100)
 
 
 def measured(lives: list[Life], days: list[date], draw: np.random.Generator) -> tuple[I64, I64]:

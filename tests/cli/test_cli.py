@@ -23,7 +23,6 @@ from usance.books import commands as books
 from usance.books.close import commands as close_command
 from usance.cli import commands as pages
 from usance.conform import commands as conform
-from usance.conform.accounting import commands as accounting
 from usance.disclose import commands as disclose
 from usance.loan import commands
 from usance.match import commands as match
@@ -93,7 +92,7 @@ def test_a_close_is_a_command_of_its_own(capsys: pytest.CaptureFixture[str]) -> 
 
 
 def test_rooms_are_where_the_table_says() -> None:
-    rooms = (commands, conform, acquire, assess, decisions, offers, fraud, accounting, measure,
+    rooms = (commands, conform, acquire, assess, decisions, offers, fraud, measure,
              books, close_command, match, disclose, twin, compare_command, calibrate_command,
              what_if_command, pages)  # fmt: skip
     named = {module for modules, _ in cli.ROOMS.values() for module in modules.split()}

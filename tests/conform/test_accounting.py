@@ -13,7 +13,7 @@ from tests.house.syntax import last_name
 from usance import cli
 from usance.conform.accounting import capital, guarantees, losses
 from usance.conform.accounting import effective_interest as effective
-from usance.conform.accounting.run import run
+from usance.conform.accounting.run import check_accounting
 
 ADAPTER_MODULES = (capital, effective, guarantees, losses)
 HIGHER_OF = {
@@ -46,14 +46,14 @@ def changed(**parts: Any) -> dict[str, Any]:
 
 class TestSharedExamples:
     def test_every_answer_is_met(self, shared: Path) -> None:
-        report = run(shared / "cases" / "accounting.json")
+        report = check_accounting(shared / "cases" / "accounting.json")
         found = report.as_dict()
         assert found["failures"] == []
         assert (found["total"], found["passed"], found["without_answer"]) == (28, 9, 19)
         assert set(found["results"]) == {result.example.id for result in report.results}  # type: ignore[call-overload]
 
     def test_every_null_is_computed(self, shared: Path) -> None:
-        for result in run(shared / "cases" / "accounting.json").results:
+        for result in check_accounting(shared / "cases" / "accounting.json").results:
             assert all(number.computed is not None for number in result.numbers)
 
 

@@ -37,7 +37,7 @@ ANSWERS: dict[str, dict[str, Any]] = {
 
 
 def shown(found: Any, expected: Any) -> Any:
-    """What was found, at the decimals the expected value shows."""
+    """The found value at the decimals the expected value shows."""
     if isinstance(expected, dict):
         return {key: shown(found[key], value) for key, value in expected.items()}
     if isinstance(expected, list):

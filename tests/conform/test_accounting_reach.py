@@ -96,7 +96,7 @@ def discounting(folder: Path) -> Parameters:
 
 
 class Watch:
-    """Which functions run meanwhile, in every thread."""
+    """The functions that run meanwhile, in every thread."""
 
     def __init__(self, wanted: dict[CodeType, str]) -> None:
         self.wanted, self.seen = wanted, set[str]()

@@ -11,7 +11,7 @@ import pytest
 
 from usance.base.errors import DocumentError
 from usance.conform.apr.file import read_case
-from usance.conform.apr.run import Report, run, run_case
+from usance.conform.apr.run import AnnualRateReport, check_annual_rates, run_case
 
 US: dict[str, Any] = {
     "id": "us",
@@ -46,7 +46,7 @@ def changed(base: dict[str, Any], *without: str, **fields: Any) -> dict[str, Any
 
 
 def test_shared_cases(shared: Path) -> None:
-    report = run(shared / "cases" / "apr.json")
+    report = check_annual_rates(shared / "cases" / "apr.json")
     total = len(report.results)
     assert report.as_dict() == {"total": total, "passed": total, "failures": []}
     assert all(result.note == "" for result in report.results)
@@ -58,7 +58,7 @@ def test_shared_cases_by_their_dates_alone(shared: Path, tmp_path: Path) -> None
         for stream in (*case["advances"], *case["payment_streams"]):
             del stream["t"], stream["f"]
         del case["unit_periods_per_year"]
-    assert run(write(tmp_path, *cases)).failures == ()
+    assert check_annual_rates(write(tmp_path, *cases)).failures == ()
 
 
 @pytest.mark.parametrize(
@@ -157,12 +157,12 @@ def test_shared_cases_by_their_dates_alone(shared: Path, tmp_path: Path) -> None
     ],
 )
 def test_ways_to_write_a_case(case: dict[str, Any], tmp_path: Path) -> None:
-    report = run(write(tmp_path, case))
+    report = check_annual_rates(write(tmp_path, case))
     assert report.as_dict() == {"total": 1, "passed": 1, "failures": []}
 
 
 def test_a_wrong_expectation_is_a_failure_with_both_numbers(tmp_path: Path) -> None:
-    report = run(write(tmp_path, changed(US, expected_apr_pct=9.68), EU))
+    report = check_annual_rates(write(tmp_path, changed(US, expected_apr_pct=9.68), EU))
     assert (report.as_dict()["total"], report.passed) == (2, 1)
     assert report.as_dict()["failures"] == [
         {"id": "us", "expected_apr_pct": "9.68", "got_apr_pct": "9.69", "problems": []}
@@ -227,7 +227,7 @@ def read_decimal(number: float) -> Any:
 def test_a_case_that_cannot_be_used_says_which_and_why(
     case: object, problem: str, tmp_path: Path
 ) -> None:
-    report = run(write(tmp_path, case, EU))
+    report = check_annual_rates(write(tmp_path, case, EU))
     assert report.passed == (2 if problem == "" else 1)
     if problem:
         (failure,) = report.failures
@@ -238,7 +238,7 @@ def test_a_case_that_cannot_be_used_says_which_and_why(
 
 def test_all_problems_of_a_case_are_listed(tmp_path: Path) -> None:
     bad = {"id": "bad", "jurisdiction": "XX", "advances": [{"amount": "x", "t": "y"}]}
-    (failure,) = run(write(tmp_path, bad)).failures
+    (failure,) = check_annual_rates(write(tmp_path, bad)).failures
     assert len(failure.problems) == 5
     assert all(problem.startswith("bad: ") for problem in failure.problems)
 
@@ -250,17 +250,19 @@ def test_a_file_that_is_none_of_cases(text: str, tmp_path: Path) -> None:
     file = tmp_path / "cases.json"
     file.write_text(text, encoding="utf-8")
     with pytest.raises(DocumentError):
-        run(file)
+        check_annual_rates(file)
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(DocumentError, match="no such file"):
-        run(tmp_path / "none.json")
+        check_annual_rates(tmp_path / "none.json")
 
 
 def test_lines_for_people(tmp_path: Path) -> None:
     odd = changed(US, id="odd", dates={"advance": "1978-01-09", "first_payment": "1978-02-10"})
-    report = run(write(tmp_path, US, odd, changed(EU, expected_apr_pct=13), {"id": "bad"}))
+    report = check_annual_rates(
+        write(tmp_path, US, odd, changed(EU, expected_apr_pct=13), {"id": "bad"})
+    )
     lines = list(report.lines())
     assert lines[0] == "ok    us  expected 9.69 %, got 9.69 %  monthly"
     assert "1978-01-09 to 1978-02-10 is t = 1, f = 0.0333333; the case has t = 1, f = 0" in lines[2]
@@ -273,4 +275,4 @@ def test_lines_for_people(tmp_path: Path) -> None:
 
 
 def test_no_cases_with_dates_no_line_about_them() -> None:
-    assert list(Report(()).lines()) == ["0 of 0 cases passed"]
+    assert list(AnnualRateReport(()).lines()) == ["0 of 0 cases passed"]

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from usance.base.errors import DocumentError
-from usance.conform.schedules.run import Report, run
+from usance.conform.schedules.run import ScheduleReport, check_schedules
 
 TERMS: dict[str, Any] = {
     "group": "base_schedule", "schedule_engine": "progressive", "principal_applied": 100.0,
@@ -38,10 +38,10 @@ AGED = {
 CHECK = {"type": "check_schedule", "rows": ROWS, "totals": {"Due": "100.87"}}
 
 
-def played(tmp_path: Path, *cases: Any) -> Report:
+def played(tmp_path: Path, *cases: Any) -> ScheduleReport:
     file = tmp_path / "cases.json"
     file.write_text(json.dumps({"cases": list(cases)}), encoding="utf-8")
-    return run(file)
+    return check_schedules(file)
 
 
 def life(*steps: dict[str, Any], **fields: Any) -> dict[str, Any]:
@@ -180,7 +180,7 @@ def test_a_problem_has_the_line_of_its_case(tmp_path: Path) -> None:
     file = tmp_path / "cases.json"
     broken = json.dumps(ONE | {"frequency": "MONTH", "business_date": None})
     file.write_text(f'{{"cases": [\n{json.dumps(ONE)},\n\n{broken}]}}', encoding="utf-8")
-    report = run(file)
+    report = check_schedules(file)
     assert report.passed == 1
     assert len(report.errors) == 2
     assert all(str(error).startswith(f"{file} line 4, case 2, ") for error in report.errors)
@@ -201,7 +201,7 @@ def test_a_file_that_is_none_says_why(tmp_path: Path, text: str, said: str) -> N
     file = tmp_path / "cases.json"
     file.write_text(text, encoding="utf-8")
     with pytest.raises(DocumentError) as error:
-        run(file)
+        check_schedules(file)
     assert said in str(error.value)
 
 

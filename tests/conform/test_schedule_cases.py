@@ -9,41 +9,43 @@ from typing import Any
 
 import pytest
 
-from usance.conform.schedules.run import Report, run
+from usance.conform.schedules.run import ScheduleReport, check_schedules
 
 CASES = "cases/schedules.json"
 NEVER_READ = ("id", "scenario", "source", "loan_product_in_test")
 
 
 @pytest.fixture(scope="module")
-def report(shared: Path) -> Report:
-    return run(shared / CASES)
+def report(shared: Path) -> ScheduleReport:
+    return check_schedules(shared / CASES)
 
 
-def test_every_base_schedule_reproduces(report: Report) -> None:
+def test_every_base_schedule_reproduces(report: ScheduleReport) -> None:
     groups = report.by_group()
     for group in ("base_schedule", "as_of_later_business_date"):
         assert groups[group]["passed"] == groups[group]["total"]
 
 
-def test_nine_lives_of_ten_reproduce(report: Report) -> None:
+def test_nine_lives_of_ten_reproduce(report: ScheduleReport) -> None:
     lives = report.by_group()["lifecycle"]
     assert lives["passed"] * 10 >= lives["total"] * 9
 
 
 def test_most_cases_reproduce_as_stated(shared: Path) -> None:
-    as_stated = run(shared / CASES, as_stated=True)
+    as_stated = check_schedules(shared / CASES, as_stated=True)
     assert as_stated.passed == 84
     assert not any(result.assumed for result in as_stated.results)
 
 
-def test_what_does_not_reproduce_is_documented(report: Report, root: Path) -> None:
-    page = (root / "docs/reference/foreign-conventions.md").read_text(encoding="utf-8")
+def test_what_does_not_reproduce_is_documented(report: ScheduleReport, root: Path) -> None:
+    page = (root / "docs/reference/migration-conventions.md").read_text(encoding="utf-8")
     documented = [int(number) for number in re.findall(r"^\| ([0-9]+) \| ", page, re.MULTILINE)]
     assert [result.position for result in report.failures] == documented
 
 
-def test_names_and_sources_play_no_part(report: Report, shared: Path, tmp_path: Path) -> None:
+def test_names_and_sources_play_no_part(
+    report: ScheduleReport, shared: Path, tmp_path: Path
+) -> None:
     document = json.loads((shared / CASES).read_text(encoding="utf-8"))
     for number, case in enumerate(document["cases"]):
         case.update(dict.fromkeys(NEVER_READ, f"another {len(document['cases']) - number}"))
@@ -51,7 +53,7 @@ def test_names_and_sources_play_no_part(report: Report, shared: Path, tmp_path: 
             step.pop("source_line", None)
     scrambled = tmp_path / "scrambled.json"
     scrambled.write_text(json.dumps(document), encoding="utf-8")
-    again = run(scrambled)
+    again = check_schedules(scrambled)
     assert [result.passed for result in again.results] == [r.passed for r in report.results]
 
 
@@ -62,6 +64,6 @@ def test_a_wrong_cent_is_found(shared: Path, tmp_path: Path) -> None:
     document["cases"] = [case]
     file = tmp_path / "one.json"
     file.write_text(json.dumps(document), encoding="utf-8")
-    [failure] = run(file).failures
+    [failure] = check_schedules(file).failures
     assert failure.difference is not None
     assert (failure.difference.row, failure.difference.cell) == ("row 3", "interest")

@@ -33,8 +33,8 @@ from usance.loan.terms import Terms
 Case = tuple[Terms, list[Fact], date]
 
 
-class What(IntEnum):
-    """What happens with a move; `share` (0 to 100) says how much of what is possible."""
+class Event(IntEnum):
+    """Events of a move; `share` (0 to 100) says how much of what is possible."""
 
     PAY_DUE = 0  # all that is due, or the next instalment if nothing is
     PAY_NEXT = 1  # what is due and the next instalment
@@ -63,23 +63,23 @@ class Move(NamedTuple):
     """Something that happens `gap` days after the last move."""
 
     gap: int
-    what: What
+    what: Event
     share: int
 
 
 KINDS = {
-    What.FEE: FactKind.FEE_CHARGED,
-    What.REFUND: FactKind.REFUNDED,
-    What.CHARGE_BACK: FactKind.CHARGED_BACK,
-    What.WAIVE: FactKind.WAIVED,
-    What.COMPENSATE: FactKind.COMPENSATED,
-    What.BUY_OUT: FactKind.BOUGHT_OUT,
-    What.CHARGE_OFF: FactKind.CHARGED_OFF,
-    What.RECOVER: FactKind.RECOVERED,
-    What.PAUSE: FactKind.INTEREST_PAUSED,
-    What.CHANGE: FactKind.TERMS_CHANGED,
+    Event.FEE: FactKind.FEE_CHARGED,
+    Event.REFUND: FactKind.REFUNDED,
+    Event.CHARGE_BACK: FactKind.CHARGED_BACK,
+    Event.WAIVE: FactKind.WAIVED,
+    Event.COMPENSATE: FactKind.COMPENSATED,
+    Event.BUY_OUT: FactKind.BOUGHT_OUT,
+    Event.CHARGE_OFF: FactKind.CHARGED_OFF,
+    Event.RECOVER: FactKind.RECOVERED,
+    Event.PAUSE: FactKind.INTEREST_PAUSED,
+    Event.CHANGE: FactKind.TERMS_CHANGED,
 }
-OWN_MOVES = tuple(what for what in What if what < What.PAUSE)
+OWN_MOVES = tuple(what for what in Event if what < Event.PAUSE)
 
 
 class History:
@@ -136,39 +136,39 @@ class History:
         """The amount and the argument of the fact; nothing where nothing can happen."""
         state, share = self.state, move.share
         today = from_day(day).toordinal()
-        if move.what <= What.PAY_TINY:
+        if move.what <= Event.PAY_TINY:
             return self._payment(move, today), share
         match move.what:
-            case What.FEE:
+            case Event.FEE:
                 return 1 + share * 37, Fee.LATE_FEE
-            case What.REFUND:
+            case Event.REFUND:
                 return _some(state.overpaid, share), 0
-            case What.CHARGE_BACK:
+            case Event.CHARGE_BACK:
                 return _some(state.overpaid + sum(state.cash), share), 0
-            case What.WAIVE:
+            case Event.WAIVE:
                 component = share % 5
                 return _some(self._waivable(component), share), component
-            case What.RECOVER:
+            case Event.RECOVER:
                 return 1 + state.settlement(today) * share // 90, 0
-            case What.BUY_OUT | What.CHARGE_OFF | What.COMPENSATE:
-                least = 1 if move.what is What.COMPENSATE else 0
+            case Event.BUY_OUT | Event.CHARGE_OFF | Event.COMPENSATE:
+                least = 1 if move.what is Event.COMPENSATE else 0
                 return least + state.disbursed * share // 100, 0
-            case What.PAUSE:
+            case Event.PAUSE:
                 return 0, day + share
         return 0, self._new_terms(day, share)
 
     def _payment(self, move: Move, today: int) -> int:
-        if move.what in (What.PAY_DUE, What.PAY_NEXT):
-            return self._instalments(today, ahead=move.what is What.PAY_NEXT)
+        if move.what in (Event.PAY_DUE, Event.PAY_NEXT):
+            return self._instalments(today, ahead=move.what is Event.PAY_NEXT)
         settlement = self.state.settlement(today)
         match move.what:
-            case What.PAY_PART:
+            case Event.PAY_PART:
                 return settlement * move.share // 100
-            case What.PAY_ALMOST:
+            case Event.PAY_ALMOST:
                 return max(0, settlement - 1)
-            case What.OVERPAY:
+            case Event.OVERPAY:
                 return settlement + 1 + move.share * move.share
-            case What.PAY_TINY:
+            case Event.PAY_TINY:
                 return 1 + move.share // 5
         return settlement
 
@@ -303,23 +303,23 @@ def _first_due(draw: Random, disbursed_on: date) -> date:
 
 
 def random_moves(draw: Random, instalments: int) -> list[Move]:
-    """What a borrower and the platform do, in one of a few manners or in none."""
+    """Moves of a borrower and the platform, in one of a few manners or in none."""
     manner = draw.choice(tuple(_MANNERS))
     return _MANNERS[manner](draw, instalments)
 
 
-def _move(draw: Random, gap: int, *choices: What) -> Move:
+def _move(draw: Random, gap: int, *choices: Event) -> Move:
     return Move(gap, draw.choice(choices), draw.randint(0, 100))
 
 
 def _on_time(draw: Random, instalments: int) -> list[Move]:
     count = draw.randint(0, instalments)
-    return [Move(TO_DUE_DATE, What.PAY_DUE, 0)] * count
+    return [Move(TO_DUE_DATE, Event.PAY_DUE, 0)] * count
 
 
 def _settles_early(draw: Random, instalments: int) -> list[Move]:
     moves = _on_time(draw, instalments)[: draw.randint(0, instalments)]
-    how = (What.SETTLE, What.SETTLE, What.PAY_ALMOST, What.OVERPAY)
+    how = (Event.SETTLE, Event.SETTLE, Event.PAY_ALMOST, Event.OVERPAY)
     moves.append(_move(draw, draw.randint(0, 40), *how))
     if draw.random() < 0.6:
         moves += _anything(draw, 2)
@@ -329,20 +329,22 @@ def _settles_early(draw: Random, instalments: int) -> list[Move]:
 def _late(draw: Random, instalments: int) -> list[Move]:
     moves = []
     for _ in range(min(instalments, draw.randint(1, 12))):
-        moves.append(Move(TO_DUE_DATE, What.PAY_TINY, 10))
+        moves.append(Move(TO_DUE_DATE, Event.PAY_TINY, 10))
         if draw.random() < 0.3:
-            moves.append(_move(draw, draw.randint(1, 10), What.FEE, What.WAIVE))
-        pay = (What.PAY_DUE, What.PAY_DUE, What.PAY_NEXT, What.PAY_PART)
+            moves.append(_move(draw, draw.randint(1, 10), Event.FEE, Event.WAIVE))
+        pay = (Event.PAY_DUE, Event.PAY_DUE, Event.PAY_NEXT, Event.PAY_PART)
         moves.append(_move(draw, draw.randint(0, 45), *pay))
     return moves
 
 
 def _defaults(draw: Random, instalments: int) -> list[Move]:
     moves = _on_time(draw, instalments)[: draw.randint(0, 4)]
-    moves.append(Move(draw.randint(31, 90), What.FEE, draw.randint(0, 100)))
-    moves.append(_move(draw, draw.randint(0, 60), What.COMPENSATE, What.BUY_OUT, What.CHARGE_OFF))
-    after = (What.RECOVER, What.RECOVER, What.PAY_PART, What.PAY_TINY, What.WAIVE,
-             What.CHARGE_OFF, What.CHARGE_BACK, What.SETTLE, What.FEE)  # fmt: skip
+    moves.append(Move(draw.randint(31, 90), Event.FEE, draw.randint(0, 100)))
+    moves.append(
+        _move(draw, draw.randint(0, 60), Event.COMPENSATE, Event.BUY_OUT, Event.CHARGE_OFF)
+    )
+    after = (Event.RECOVER, Event.RECOVER, Event.PAY_PART, Event.PAY_TINY, Event.WAIVE,
+             Event.CHARGE_OFF, Event.CHARGE_BACK, Event.SETTLE, Event.FEE)  # fmt: skip
     moves += [_move(draw, draw.randint(0, 60), *after) for _ in range(draw.randint(0, 6))]
     return moves
 
@@ -354,17 +356,17 @@ def _anything(draw: Random, instalments: int) -> list[Move]:
 
 
 def _pays_ahead(draw: Random, instalments: int) -> list[Move]:
-    pay = (What.PAY_NEXT, What.PAY_NEXT, What.PAY_PART, What.PAY_TINY)
+    pay = (Event.PAY_NEXT, Event.PAY_NEXT, Event.PAY_PART, Event.PAY_TINY)
     count = draw.randint(1, 4 + instalments // 3)
     moves = [_move(draw, draw.randint(0, 25), *pay) for _ in range(count)]
     if draw.random() < 0.5:
-        moves.append(_move(draw, draw.randint(0, 90), What.CHARGE_BACK, What.WAIVE, What.SETTLE))
+        moves.append(_move(draw, draw.randint(0, 90), Event.CHARGE_BACK, Event.WAIVE, Event.SETTLE))
     return moves
 
 
 def _waits_then_pays(draw: Random, instalments: int) -> list[Move]:
     gap = draw.randint(0, 31 * instalments + 100)
-    return [_move(draw, gap, What.PAY_DUE, What.SETTLE, What.OVERPAY), *_anything(draw, 3)]
+    return [_move(draw, gap, Event.PAY_DUE, Event.SETTLE, Event.OVERPAY), *_anything(draw, 3)]
 
 
 _MANNERS = {
@@ -438,7 +440,7 @@ def _as_of(draw: Random, terms: Terms, history: History) -> date:
 
 
 def features(case: Case) -> set[str]:
-    """What a case has in it, for a look at how much of everything the cases have."""
+    """Features of a case, to count how many cases have each."""
     from usance.loan.exact.history import replay
 
     terms, facts, as_of = case
@@ -476,7 +478,7 @@ def features(case: Case) -> set[str]:
 
 
 def histogram(seeds: Sequence[int]) -> Counter[str]:
-    """How many cases of these seeds have which feature."""
+    """The number of cases of these seeds with each feature."""
     return Counter(name for seed in seeds for name in features(random_case(seed)))
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from tests.loan.cases import OWN_MOVES, TO_DUE_DATE, History, Move, What
+from tests.loan.cases import OWN_MOVES, TO_DUE_DATE, Event, History, Move
 from usance.base.codes import Component
 from usance.base.dates import add_days
 from usance.loan.convention import (
@@ -176,7 +176,7 @@ def late_rules(draw: Draw) -> LateRule:
 GAPS = st.one_of(st.just(TO_DUE_DATE), st.integers(0, 2), st.integers(0, 90))
 
 
-def moves(choices: Sequence[What] = tuple(What)) -> st.SearchStrategy[list[Move]]:
+def moves(choices: Sequence[Event] = tuple(Event)) -> st.SearchStrategy[list[Move]]:
     """Up to twelve things that happen."""
     each = st.builds(Move, GAPS, st.sampled_from(choices), st.integers(0, 100))
     return st.lists(each, max_size=12)

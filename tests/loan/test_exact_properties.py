@@ -1,4 +1,4 @@
-"""What holds for any terms and any history of the exact form."""
+"""Properties of any terms and any history in the exact form."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from random import Random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.loan.cases import History, Move, What, histogram, random_case
+from tests.loan.cases import Event, History, Move, histogram, random_case
 from tests.loan.strategies import any_histories, any_terms, own_histories, own_terms
 from usance.base.codes import FactKind, Status
 from usance.base.dates import from_day
@@ -100,7 +100,7 @@ def test_any_day_of_any_history(history: History, days: int) -> None:
 
 @given(any_histories(), st.integers(0, 90))
 def test_the_settlement_settles(history: History, days: int) -> None:
-    history.play(Move(days, What.SETTLE, 0))
+    history.play(Move(days, Event.SETTLE, 0))
     view = asked(history, 500).view()
     assert view.settlement == 0
     assert view.status is Status.CLOSED
@@ -110,7 +110,7 @@ def test_the_settlement_settles(history: History, days: int) -> None:
 @given(any_histories(), st.integers(0, 90))
 def test_one_unit_less_does_not_settle(history: History, days: int) -> None:
     was_settled = history.state.settled
-    history.play(Move(days, What.PAY_ALMOST, 0))
+    history.play(Move(days, Event.PAY_ALMOST, 0))
     today = from_day(history.day).toordinal()
     if was_settled or "reduce" in history.state.terms.convention.early.value:
         return  # a plan made anew on the day may round a unit of accrued interest away

@@ -42,7 +42,7 @@ NIGHTLY_CASES = 5_000_000
 
 
 def fits(case: Case) -> bool:
-    """Whether the loan's fees are within the kernel's range."""
+    """True if the loan's fees are within the kernel's range."""
     terms = case[0]
     return terms.principal_minor < 10**9 or fees_of(case) <= MAX_KERNEL_FEES_MINOR
 

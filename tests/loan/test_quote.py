@@ -122,7 +122,7 @@ def test_simple_rate_of_a_bullet_is_its_own_rate() -> None:
     assert rates.simple_ppb == rates.effective_ppb == rates.eu_apr_ppb == 120_000_000
 
 
-def test_foreign_conventions_are_quoted_too() -> None:
+def test_other_conventions_are_quoted_too() -> None:
     weekly = CONVENTIONS["level_daily"].named(
         "weekly", unit=PeriodUnit.WEEKS, day_count=DayCount.ACTUAL_364
     )

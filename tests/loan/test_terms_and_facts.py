@@ -1,4 +1,4 @@
-"""What terms and facts refuse, each with its own error naming the field and the way out."""
+"""Refused terms and facts, each with its own error naming the field and the way out."""
 
 from __future__ import annotations
 

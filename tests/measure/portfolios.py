@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from tests.loan.cases import History, Move, What, random_moves, random_terms
+from tests.loan.cases import Event, History, Move, random_moves, random_terms
 from usance.base.columns import make, sort
 from usance.base.dates import to_day
 from usance.base.tables import table
@@ -99,7 +99,7 @@ def random_portfolio(
         for move in random_moves(draw, kind.instalments):
             history.play(move)
             if changes and draw.random() < 0.15:
-                what = draw.choice((What.CHANGE, What.CHANGE, What.PAUSE))
+                what = draw.choice((Event.CHANGE, Event.CHANGE, Event.PAUSE))
                 history.play(Move(draw.randrange(20), what, draw.randrange(40)))
         user = (number + 1) // 2
         loan = user * 16384 + (number + 1) % 2 + 1

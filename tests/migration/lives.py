@@ -1,4 +1,4 @@
-"""Small foreign loans for the tests: 100.00 at 7 % a year, six instalments, 30/360."""
+"""Small migrated loans for the tests: 100.00 at 7 % a year, six instalments, 30/360."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from datetime import date
 from decimal import Decimal
 from typing import Any
 
-from usance.migration import ForeignTerms, replay, schedule
+from usance.migration import MigratedTerms, replay, schedule
 from usance.migration.account import Account
-from usance.migration.facts import ForeignFact, Kind
+from usance.migration.facts import MigratedFact, MigratedFactKind
 from usance.migration.terms import Recalculation
 
 START = date(2024, 1, 1)
@@ -19,9 +19,9 @@ def day(text: str) -> date:
     return date.fromisoformat(f"2024-{text}")
 
 
-def terms(**options: Any) -> ForeignTerms:
+def terms(**options: Any) -> MigratedTerms:
     stated: dict[str, Any] = {"disbursed_on": START, "rate_pct": Decimal(7), "instalments": 6}
-    return ForeignTerms(**(stated | options))
+    return MigratedTerms(**(stated | options))
 
 
 def plan(amount: int = 100_00, **options: Any) -> list[tuple[int, int]]:
@@ -40,16 +40,16 @@ class Life:
         if live:
             options.setdefault("recalculation", Recalculation())
         self.terms = terms(**options)
-        self.facts: list[ForeignFact] = []
-        self.add(Kind.DISBURSED, self.terms.disbursed_on, amount=amount)
+        self.facts: list[MigratedFact] = []
+        self.add(MigratedFactKind.DISBURSED, self.terms.disbursed_on, amount=amount)
 
-    def add(self, kind: Kind, on: date, **content: Any) -> Life:
+    def add(self, kind: MigratedFactKind, on: date, **content: Any) -> Life:
         known = content.pop("known_on", on)
-        self.facts.append(ForeignFact(kind, on, known, len(self.facts) + 1, **content))
+        self.facts.append(MigratedFact(kind, on, known, len(self.facts) + 1, **content))
         return self
 
     def pay(self, on: str, amount: int, transaction: str = "repayment") -> Life:
-        return self.add(Kind.PAID, day(on), amount=amount, transaction=transaction)
+        return self.add(MigratedFactKind.PAID, day(on), amount=amount, transaction=transaction)
 
     def account(self, today: str | date) -> Account:
         at = today if isinstance(today, date) else day(today)
@@ -60,6 +60,6 @@ class Life:
 
 
 def sums(account: Account) -> tuple[int, int, int]:
-    """What is due, paid and outstanding in all."""
+    """Totals due, paid and outstanding."""
     rows: Sequence[Any] = account.rows
     return sum(r.total for r in rows), sum(r.total_paid for r in rows), account.outstanding

@@ -16,8 +16,8 @@ from usance.migration.terms import (
     DaysInYear,
     InterestBasis,
     InterestMethod,
-    LeapYear,
-    Plan,
+    LeapYearRule,
+    PlanMethod,
     RateBasis,
     YearSplit,
 )
@@ -49,7 +49,7 @@ def test_a_day_count_is_days_of_the_month_over_days_of_the_year(
 def test_a_leap_year_counts_whole_or_only_in_the_period_of_29_february() -> None:
     whole = interest(100_000_00, rate_pct=Decimal(10), **ACTUAL)
     only = interest(
-        100_000_00, rate_pct=Decimal(10), leap_year=LeapYear.FEB_29_PERIOD_ONLY, **ACTUAL
+        100_000_00, rate_pct=Decimal(10), leap_year=LeapYearRule.FEB_29_PERIOD_ONLY, **ACTUAL
     )
     assert whole[0] == round(100_000_00 * 31 / 3660)  # January 2024 over 366
     assert only[0] == round(100_000_00 * 31 / 3650)  # over 365: no 29 February in it
@@ -58,7 +58,7 @@ def test_a_leap_year_counts_whole_or_only_in_the_period_of_29_february() -> None
             terms(rate_pct=Decimal(10), leap_year=leap, disbursed_on=date(2024, 2, 1), **ACTUAL),
             100_000_00,
         )[0].interest
-        for leap in LeapYear
+        for leap in LeapYearRule
     )
     assert first == second == round(100_000_00 * 29 / 3660)
 
@@ -103,7 +103,7 @@ def test_a_cumulative_flat_plan_leaves_the_difference_to_the_last_instalment() -
     found = plan(
         THOUSAND,
         instalments=3,
-        plan=Plan.CUMULATIVE,
+        plan=PlanMethod.CUMULATIVE,
         method=InterestMethod.FLAT,
         basis=InterestBasis.REPAYMENT_PERIOD,
     )

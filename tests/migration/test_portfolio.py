@@ -13,8 +13,8 @@ import pytest
 
 from usance.base.errors import Problems, UsanceError
 from usance.loan.convention import Amortisation, Rounding
-from usance.migration import ForeignTerms, schedule
-from usance.migration.portfolio import PortfolioReport, check
+from usance.migration import MigratedTerms, schedule
+from usance.migration.portfolio import PortfolioReport, check_portfolio
 from usance.migration.terms import DaysInMonth, DaysInYear, InterestMethod
 from usance.pages.reports.portfolio_check import portfolio_check
 
@@ -33,7 +33,7 @@ def write(folder: Path, loans: Sequence[dict[str, Any]], mapping: str = MAP) -> 
     """The files of a lender whose system has some options."""
     terms_lines, row_lines = ["id,amount,rate,n,start"], ["id,due,capital,interest"]
     for number, options in enumerate(loans, start=1):
-        terms = ForeignTerms(
+        terms = MigratedTerms(
             disbursed_on=date(2024, 1, number), rate_pct=Decimal(900 + number).scaleb(-2),
             instalments=12, **options,
         )  # fmt: skip
@@ -54,7 +54,7 @@ def write(folder: Path, loans: Sequence[dict[str, Any]], mapping: str = MAP) -> 
 
 def checked(folder: Path, loans: Sequence[dict[str, Any]], mapping: str = MAP) -> PortfolioReport:
     terms, rows, mapped = write(folder, loans, mapping)
-    return check(terms, rows, mapped)
+    return check_portfolio(terms, rows, mapped)
 
 
 def test_loans_of_the_stated_options_tie(tmp_path: Path) -> None:
@@ -97,7 +97,7 @@ def test_a_loan_that_no_option_explains_is_left_with_its_first_cell(tmp_path: Pa
     name, due, capital, _ = lines[3].split(",")
     lines[3] = f"{name},{due},{capital},9.99"
     rows.write_text("\n".join(lines), encoding="utf-8")
-    report = check(terms, rows, mapped)
+    report = check_portfolio(terms, rows, mapped)
     [failure] = report.failures
     assert (failure.loan, failure.line, failure.gap.row, failure.gap.cell) == (
         "L1",
@@ -113,9 +113,9 @@ def test_a_missing_instalment_and_another_date_are_said(tmp_path: Path) -> None:
     terms, rows, mapped = write(tmp_path, [{}, {}])
     text = rows.read_text(encoding="utf-8").splitlines()
     rows.write_text("\n".join([*text[:12], *text[13:]]), encoding="utf-8")
-    assert [f.gap.cell for f in check(terms, rows, mapped).failures] == ["instalments"]
+    assert [f.gap.cell for f in check_portfolio(terms, rows, mapped).failures] == ["instalments"]
     rows.write_text("\n".join(text).replace("2024-02-02", "2024-02-03"), encoding="utf-8")
-    assert [f.gap.cell for f in check(terms, rows, mapped).failures] == ["due_on"]
+    assert [f.gap.cell for f in check_portfolio(terms, rows, mapped).failures] == ["due_on"]
 
 
 def test_other_ways_of_writing_dates_and_rates(tmp_path: Path) -> None:
@@ -125,7 +125,7 @@ def test_other_ways_of_writing_dates_and_rates(tmp_path: Path) -> None:
         text = re.sub(r"(\d{4})-(\d\d)-(\d\d)", r"\3.\2.\1", text).replace(",9.01,", ",0.0901,")
         file.write_text(text, encoding="utf-8")
     mapped.write_text(MAP + 'dates: "%d.%m.%Y"\nrate_is: fraction\n', encoding="utf-8")
-    assert check(terms, rows, mapped).ties == 1
+    assert check_portfolio(terms, rows, mapped).ties == 1
 
 
 def test_the_page_stands_alone(tmp_path: Path) -> None:
@@ -147,7 +147,7 @@ def test_everything_wrong_with_the_files_is_listed(tmp_path: Path) -> None:
         encoding="utf-8",
     )
     with pytest.raises(Problems) as error:
-        check(terms, rows, mapped)
+        check_portfolio(terms, rows, mapped)
     said = str(error.value)
     assert "terms.csv line 2: principal is 'much'" in said
     assert "terms.csv line 3: 4 cells under 5 columns" in said
@@ -161,7 +161,7 @@ def test_a_loan_without_terms_is_a_problem(tmp_path: Path) -> None:
     lines = terms.read_text(encoding="utf-8").splitlines()
     terms.write_text("\n".join(lines[:2]), encoding="utf-8")
     with pytest.raises(Problems) as error:
-        check(terms, rows, mapped)
+        check_portfolio(terms, rows, mapped)
     assert str(error.value).count("loan 'L2' has no terms") == 12
 
 
@@ -187,7 +187,7 @@ def test_a_loan_out_of_bounds_is_a_problem_of_its_line(
     text = terms.read_text(encoding="utf-8")
     terms.write_text(text.replace(old, new, 1), encoding="utf-8")
     with pytest.raises(UsanceError) as error:
-        check(terms, rows, mapped)
+        check_portfolio(terms, rows, mapped)
     assert said in str(error.value)
     assert "has no terms" not in str(error.value)
 
@@ -197,7 +197,7 @@ def test_a_plan_beyond_the_calendar_is_a_problem(tmp_path: Path) -> None:
     terms, rows, mapped = write(tmp_path, [{}], mapping)
     terms.write_text(terms.read_text(encoding="utf-8").replace(",12,", ",600,"), encoding="utf-8")
     with pytest.raises(UsanceError, match="leaves the calendar"):
-        check(terms, rows, mapped)
+        check_portfolio(terms, rows, mapped)
 
 
 @pytest.mark.parametrize(
@@ -211,7 +211,7 @@ def test_terms_that_leave_nothing_to_pay_are_problems(
     head, line = terms.read_text(encoding="utf-8").splitlines()
     terms.write_text(f"{head},x\n{line},{value}\n", encoding="utf-8")
     with pytest.raises(UsanceError) as error:
-        check(terms, rows, mapped)
+        check_portfolio(terms, rows, mapped)
     assert f"line 2: {name} {said}" in str(error.value)
 
 
@@ -244,7 +244,7 @@ def test_a_loan_without_instalments_is_a_problem(tmp_path: Path) -> None:
     terms, rows, mapped = write(tmp_path, [{}])
     rows.write_text("id,due,capital,interest\n", encoding="utf-8")
     with pytest.raises(UsanceError) as error:
-        check(terms, rows, mapped)
+        check_portfolio(terms, rows, mapped)
     assert "terms.csv line 2: loan 'L1' has no instalments" in str(error.value)
 
 
@@ -260,4 +260,4 @@ def test_many_loans_are_checked_by_more_than_one_process(tmp_path: Path) -> None
         "\n".join([head, *(row.replace("L1", f"L{n}") for n in copies for row in lines)]),
         encoding="utf-8",
     )
-    assert check(terms, rows, mapped).ties == 2_000
+    assert check_portfolio(terms, rows, mapped).ties == 2_000

@@ -50,10 +50,7 @@ ROOMS = {
         ),
         "Train and use credit models.",
     ),
-    "conform": (
-        "usance.conform.commands usance.conform.accounting.commands",
-        "Check results against cases with known answers.",
-    ),
+    "conform": ("usance.conform.commands", "Check results against cases with known answers."),
     "measure": ("usance.measure.commands", "Measure a loan tape or a book."),
     "books": ("usance.books.commands", "Periods, balances and exports of a book."),
     "close": ("usance.books.close.commands", "Close a period of a book."),

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from usance.base.command_line import print_json, print_line, show_help
 from usance.base.errors import InputError, raise_all
+
+if TYPE_CHECKING:
+    from usance.conform.report import Report
+    from usance.migration.portfolio import PortfolioReport
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False, invoke_without_command=True)
 
@@ -23,18 +27,22 @@ def conform(ctx: typer.Context) -> None:
 
 
 @app.command()
+def accounting(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A JSON file of examples.")],
+    as_json: Annotated[bool, typer.Option("--json", help="Print every result as JSON.")] = False,
+) -> None:
+    """Check accounting against worked examples of the standards. Ends with 1 if any fails."""
+    from usance.conform.accounting.run import check_accounting
+
+    _show(check_accounting(file), as_json)
+
+
+@app.command()
 def apr(file: CaseFile, as_json: AsJson = False) -> None:
     """Check annual rates against worked examples of regulators. Ends with 1 if any fails."""
-    from usance.conform.apr.run import run
+    from usance.conform.apr.run import check_annual_rates
 
-    report = run(file)
-    if as_json:
-        print_json(report.as_dict())
-    else:
-        for line in report.lines():
-            print_line(line)
-    if report.failures:
-        raise typer.Exit(1)
+    _show(check_annual_rates(file), as_json)
 
 
 @app.command()
@@ -49,14 +57,10 @@ def schedules(
 
     Ends with 1 if any differs, with 2 if any case cannot be used.
     """
-    from usance.conform.schedules.run import run
+    from usance.conform.schedules.run import check_schedules
 
-    report = run(file, as_stated=as_stated)
-    if as_json:
-        print_json(report.as_dict())
-    else:
-        for line in report.lines():
-            print_line(line)
+    report = check_schedules(file, as_stated=as_stated)
+    _print(report, as_json)
     if report.errors and as_json:
         raise typer.Exit(2)  # the answer lists the problems with their cases
     raise_all(report.errors)
@@ -75,9 +79,9 @@ def portfolio(
     as_json: AsJson = False,
 ) -> None:
     """Check a lender's own loans before they move. Ends with 1 if any does not tie."""
-    from usance.migration.portfolio import check
+    from usance.migration.portfolio import check_portfolio
 
-    report = check(terms, instalments, mapping)
+    report = check_portfolio(terms, instalments, mapping)
     if out:
         from usance.pages.reports.portfolio_check import portfolio_check
 
@@ -87,10 +91,20 @@ def portfolio(
         except OSError as error:
             what, fix = f"cannot be written: {error.strerror}", "Name a file that can be"
             raise InputError(what, where=str(out), fix=fix) from None
-    if as_json:
-        print_json(report.as_dict())
-    else:
-        for line in report.lines():
-            print_line(line)
+    _print(report, as_json)
     if report.ties < report.total:
         raise typer.Exit(1)
+
+
+def _show(report: Report[Any], as_json: bool) -> None:
+    _print(report, as_json)
+    if report.failures:
+        raise typer.Exit(1)
+
+
+def _print(report: Report[Any] | PortfolioReport, as_json: bool) -> None:
+    if as_json:
+        print_json(report.as_dict())
+        return
+    for line in report.lines():
+        print_line(line)

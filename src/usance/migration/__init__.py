@@ -1,16 +1,22 @@
 """Loans as other lending systems compute them: for checking a book before it moves.
 
-Every convention is a named option of `ForeignTerms`. `schedule` gives the plan of a loan,
-`history.replay` its state after facts; both are exact, in whole minor units.
+Every convention is a named option of `MigratedTerms`. `schedule` gives the plan of a loan, `replay`
+its state after facts, `check_portfolio` compares a lender's own files with both; all are exact, in
+whole minor units. A loan is never served from here.
 
 >>> from datetime import date
 >>> from decimal import Decimal
->>> terms = ForeignTerms(disbursed_on=date(2024, 1, 1), rate_pct=Decimal(7), instalments=3)
+>>> terms = MigratedTerms(disbursed_on=date(2024, 1, 1), rate_pct=Decimal(7), instalments=3)
 >>> [(row.principal, row.interest) for row in schedule(terms, 1_000_00)]
 [(33140, 583), (33333, 390), (33527, 196)]
 """
 
-from usance.migration.history import replay, schedule
-from usance.migration.terms import ForeignTerms
+from usance.migration.facts import MigratedFact, MigratedFactKind
+from usance.migration.history import replay, schedule, settlement
+from usance.migration.portfolio import PortfolioReport, check_portfolio
+from usance.migration.terms import MigratedTerms
 
-__all__ = ["ForeignTerms", "replay", "schedule"]
+__all__ = [
+    "MigratedFact", "MigratedFactKind", "MigratedTerms", "PortfolioReport", "check_portfolio",
+    "replay", "schedule", "settlement",
+]  # fmt: skip

@@ -1,4 +1,4 @@
-"""Where money goes: through twelve buckets, instalment by instalment or bucket by bucket."""
+"""Allocation of payments to twelve buckets, instalment by instalment or bucket by bucket."""
 
 from __future__ import annotations
 
@@ -8,9 +8,14 @@ from datetime import date
 from usance.base.codes import Component
 from usance.loan.convention import Bucket, DueStatus, EarlyPayment, Sweep
 from usance.migration.account import INTEREST, PRINCIPAL, Account
-from usance.migration.early_payments import due_early, pay_interest, pay_principal, to_rest_date
+from usance.migration.early_payments import (
+    accrues_to_rest_date,
+    pay_interest,
+    pay_principal,
+    settlement_of_instalment,
+)
 from usance.migration.instalments import Instalment
-from usance.migration.terms import Order
+from usance.migration.terms import AllocationRule
 
 
 class Allocation:
@@ -22,12 +27,12 @@ class Allocation:
         self.portions = [0] * len(Component)
         self._empty: list[Instalment] = []  # nothing can be paid into these now
 
-    def run(self, order: Order) -> int:
+    def run(self, order: AllocationRule) -> int:
         """Pay what the order says; what is left."""
         if self.account.terms.sweep is Sweep.BY_BUCKET:
             groups: Iterable[Sequence[Bucket]] = ([bucket] for bucket in order.buckets)
         else:
-            groups = _by_when(order.buckets)
+            groups = _by_due_status(order.buckets)
         for group in groups:
             self._empty.clear()
             while self.left and self._pay_group(group, order.future):
@@ -79,7 +84,7 @@ class Allocation:
 
     def _share(self, rows: Sequence[Instalment], when: DueStatus, component: Component) -> None:
         """Pay one component of some instalments in equal parts, the last taking the rest."""
-        part = self.account.model.math.part(self.left, len(rows))
+        part = self.account.plan.math.part(self.left, len(rows))
         rest = self.left - part * len(rows)
         if part + rest < 0:
             part, rest = divmod(self.left, len(rows))
@@ -93,7 +98,7 @@ class Allocation:
         day = self.day
         if period and when is DueStatus.IN_ADVANCE:
             day = self._early_day(row)
-            principal, interest = due_early(account.model, period, day)
+            principal, interest = settlement_of_instalment(account.plan, period, day)
             if not principal and not interest:
                 self._note_empty(row)
             if component == INTEREST:
@@ -106,21 +111,25 @@ class Allocation:
         self.left -= portion
         self.portions[component] += portion
         if period and component == PRINCIPAL:
-            pay_principal(account.model, period, day, portion)
-            account.sync(self.day)
+            pay_principal(account.plan, period, day, portion)
+            account.update_instalments(self.day)
         elif period and component == INTEREST:
-            pay_interest(account.model, period, day, portion)
-            account.sync(self.day)
+            pay_interest(account.plan, period, day, portion)
+            account.update_instalments(self.day)
 
     def _early_day(self, row: Instalment) -> date:
         """The day to which an early payment pays interest."""
         rule = self.account.terms.recalculation
         in_it = row.start < self.day <= row.end
-        return row.end if rule and in_it and to_rest_date(rule, settles=self.settles) else self.day
+        return (
+            row.end
+            if rule and in_it and accrues_to_rest_date(rule, settles=self.settles)
+            else self.day
+        )
 
 
-def _by_when(buckets: Sequence[Bucket]) -> list[list[Bucket]]:
-    """Buckets of the same standing together, in the order in which they are first named."""
+def _by_due_status(buckets: Sequence[Bucket]) -> list[list[Bucket]]:
+    """Buckets of the same due status together, in the order in which they are first named."""
     groups: dict[DueStatus, list[Bucket]] = {}
     for bucket in buckets:
         groups.setdefault(bucket[0], []).append(bucket)

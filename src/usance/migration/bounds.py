@@ -1,4 +1,4 @@
-"""What a number or a day of a foreign file can be at all; checked before anything is computed.
+"""Bounds of numbers and days in files of source systems, checked before anything is computed.
 
 >>> minor(Decimal("12.34"), 2), plain_day("2024-02-29").isoformat()
 (1234, '2024-02-29')

@@ -1,4 +1,4 @@
-"""What a charge-off does to the instalments still to come."""
+"""Charge-off: its effect on the instalments still to come."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from datetime import date
 from decimal import Decimal
 
 from usance.migration.account import INTEREST, PRINCIPAL, Account
-from usance.migration.early_payments import until
-from usance.migration.instalments import Instalment, Sort
+from usance.migration.early_payments import plan_until
+from usance.migration.instalments import Instalment, InstalmentOrigin
 from usance.migration.terms import FEE, PENALTY, ChargeOff
 
 
@@ -26,17 +26,17 @@ def charge_off(account: Account, day: date) -> None:
 def _interest_to(account: Account, row: Instalment, day: date) -> int:
     """The interest of a running instalment up to a day."""
     if account.is_live:
-        trial = until(account.model, day)
+        trial = plan_until(account.plan, day)
         period = trial.period_of(row.start, row.end)
         return period.accrued if period else row.due[INTEREST]
-    math, days = account.model.math, Decimal((row.end - row.start).days)
+    math, days = account.plan.math, Decimal((row.end - row.start).days)
     a_day = math.over(Decimal(row.open(INTEREST)), days)
     return math.whole(math.times(a_day, Decimal((day - row.start).days)))
 
 
 def _without_interest(account: Account, day: date) -> None:
     """No interest after the day; what instalments lose of it they gain in principal."""
-    regular = [row for row in account.rows if row.sort is Sort.REGULAR]
+    regular = [row for row in account.rows if row.origin is InstalmentOrigin.REGULAR]
     for row in regular:
         if row.start <= day < row.end:
             interest = _interest_to(account, row, day)
@@ -51,8 +51,8 @@ def _without_interest(account: Account, day: date) -> None:
 
 def _trim_principal(account: Account, day: date) -> None:
     """Take what is now too much principal from the last open instalments."""
-    rows = [row for row in account.rows if row.sort is not Sort.EXTRA]
-    owed = sum(amount for _, amount in account.drawn) + account.model.credited_principal
+    rows = [row for row in account.rows if row.origin is not InstalmentOrigin.EXTRA]
+    owed = sum(amount for _, amount in account.drawn) + account.plan.credited_principal
     left = owed - sum(row.due[PRINCIPAL] for row in rows)
     for row in reversed(rows):
         if left and row.is_open:
@@ -63,7 +63,7 @@ def _trim_principal(account: Account, day: date) -> None:
 
 
 def _is_running(row: Instalment, day: date) -> bool:
-    return row.sort is Sort.REGULAR and row.start < day <= row.end
+    return row.origin is InstalmentOrigin.REGULAR and row.start < day <= row.end
 
 
 def _all_due(account: Account, day: date) -> None:
@@ -73,7 +73,7 @@ def _all_due(account: Account, day: date) -> None:
         return
     if running.is_open:
         running.due[INTEREST] = _interest_to(account, running, day)
-    later = [r for r in account.rows if r.start >= day and r.sort is Sort.REGULAR]
+    later = [r for r in account.rows if r.start >= day and r.origin is InstalmentOrigin.REGULAR]
     running.end = day
     for component in (PRINCIPAL, FEE, PENALTY):
         running.due[component] += sum(row.due[component] for row in later)

@@ -7,8 +7,8 @@ from datetime import date
 
 from usance.base.codes import Component
 from usance.migration.account import INTEREST, PRINCIPAL, Account
-from usance.migration.early_payments import credit
-from usance.migration.instalments import Instalment, Sort
+from usance.migration.early_payments import charge_back_to_plan
+from usance.migration.instalments import Instalment, InstalmentOrigin
 
 
 def charge_back(account: Account, day: date, amount: int, paid: Sequence[int] | None) -> None:
@@ -18,9 +18,9 @@ def charge_back(account: Account, day: date, amount: int, paid: Sequence[int] | 
     comes back as principal.
     """
     parts = _parts(account.terms.chargeback, amount, paid)
-    if account.is_live and day <= account.model.last.end:
-        credit(account.model, day, parts[PRINCIPAL], parts[INTEREST])
-        account.sync(day)
+    if account.is_live and day <= account.plan.last.end:
+        charge_back_to_plan(account.plan, day, parts[PRINCIPAL], parts[INTEREST])
+        account.update_instalments(day)
         planned: tuple[Component, ...] = (PRINCIPAL, INTEREST)
     else:
         planned = ()
@@ -44,7 +44,7 @@ def _parts(order: Sequence[Component], amount: int, paid: Sequence[int] | None) 
 
 
 def _running(account: Account, day: date) -> Instalment:
-    regular = [row for row in account.rows if row.sort is Sort.REGULAR]
+    regular = [row for row in account.rows if row.origin is InstalmentOrigin.REGULAR]
     for row in regular:
         if row.end > day:
             return row

@@ -1,4 +1,4 @@
-"""Due dates of a foreign plan, and steps in its unit.
+"""Due dates of a migrated loan's plan, and steps in its unit.
 
 >>> step(date(2024, 1, 31), PeriodUnit.MONTHS, 1), step(date(2024, 1, 31), PeriodUnit.WEEKS, 2)
 (datetime.date(2024, 2, 29), datetime.date(2024, 2, 14))
@@ -11,7 +11,7 @@ from datetime import date, timedelta
 
 from usance.base.errors import DateError
 from usance.loan.convention import PeriodUnit
-from usance.migration.terms import ForeignTerms
+from usance.migration.terms import MigratedTerms
 
 _LAST_YEAR, _MAX_DAYS = 9_000, 1_000_000
 _DAYS = {PeriodUnit.DAYS: 1, PeriodUnit.WEEKS: 7}
@@ -35,7 +35,7 @@ def _beyond(day: date) -> DateError:
     return DateError(f"the plan from {day} leaves the calendar", fix=fix)
 
 
-def due_dates(terms: ForeignTerms) -> list[date]:
+def due_dates(terms: MigratedTerms) -> list[date]:
     """The day every instalment is due, counted from the disbursement or the first due date."""
     unit, every, start = terms.unit, terms.every, terms.disbursed_on
     if terms.first_due_on:

@@ -4,98 +4,100 @@ from __future__ import annotations
 
 from datetime import date
 
-from usance.migration.level import defer_unplaced, stop_interest, take_difference
+from usance.migration.level import defer_excess_interest, stop_interest, take_difference
 from usance.migration.periods import Period
-from usance.migration.running_plan import Model
-from usance.migration.terms import PreClosure, Recalculation, Rest
+from usance.migration.running_plan import RunningPlan
+from usance.migration.terms import PreClosureInterest, Recalculation, RestFrequency
 
 
-def correct(model: Model, day: date, amount: int, *, for_overdue: bool = False) -> None:
+def correct_balance(
+    plan: RunningPlan, day: date, amount: int, *, for_overdue: bool = False
+) -> None:
     """Change the balance that bears interest, without changing what was drawn."""
-    period = model.change_balance(day, correction=amount)
+    period = plan.change_balance(day, correction=amount)
     if period:
         if for_overdue:
-            model.overdue.append((day, amount, period.end))
-        model.rate([period])
-        model.refresh()
-        take_difference(model, day)
+            plan.overdue.append((day, amount, period.end))
+        plan.rate([period])
+        plan.recompute()
+        take_difference(plan, day)
 
 
-def pay_interest(model: Model, period: Period, day: date, amount: int) -> None:
+def pay_interest(plan: RunningPlan, period: Period, day: date, amount: int) -> None:
     """Interest paid for a period on a day."""
-    still_open = [each for each in model.periods if not each.is_paid]
-    if still_open and still_open[-1] is period is not model.last and day >= period.end:
-        defer_unplaced(model, period, day)
-    period.paid_interest += min(amount, model.open_interest)
-    model.refresh()
-    take_difference(model, day)
+    still_open = [each for each in plan.periods if not each.is_paid]
+    if still_open and still_open[-1] is period is not plan.last and day >= period.end:
+        defer_excess_interest(plan, period, day)
+    period.paid_interest += min(amount, plan.open_interest)
+    plan.recompute()
+    take_difference(plan, day)
 
 
-def pay_principal(model: Model, period: Period, day: date, amount: int) -> None:
+def pay_principal(plan: RunningPlan, period: Period, day: date, amount: int) -> None:
     """Principal paid for a period on a day; what is paid late counts from its due date."""
     if not amount:
         return
-    period.paid_principal += min(amount, model.open_principal)
+    period.paid_principal += min(amount, plan.open_principal)
     counts_from = min(day, period.end)
-    correct(model, counts_from, -amount)
-    several = sum(1 for each in model.periods if not each.is_paid) > 1
+    correct_balance(plan, counts_from, -amount)
+    several = sum(1 for each in plan.periods if not each.is_paid) > 1
     if several and day < period.start:
         full = period.agreed_level + period.credited
-        if period.paid > period.room or period.paid == full:
+        if period.paid > period.capacity or period.paid == full:
             period.level = period.paid - period.credited
-            model.refresh()
-    take_difference(model, counts_from)
+            plan.recompute()
+    take_difference(plan, counts_from)
 
 
-def credit(model: Model, day: date, principal: int, interest: int) -> None:
+def charge_back_to_plan(plan: RunningPlan, day: date, principal: int, interest: int) -> None:
     """A chargeback: principal and interest owed again with the running period."""
-    period = model.change_balance(day, correction=principal)
+    period = plan.change_balance(day, correction=principal)
     if period is None:
         return
-    for each in model.periods:
-        if each.start <= day < each.end or (each is model.last and day == each.end):
+    for each in plan.periods:
+        if each.start <= day < each.end or (each is plan.last and day == each.end):
             spans = [span for span in each.spans if span.start == day]
             if spans:
                 spans[-1].credited_principal += principal
                 spans[-1].credited_interest += interest
             break
-    model.rate([period])
-    model.refresh()
-    take_difference(model, day)
+    plan.rate([period])
+    plan.recompute()
+    take_difference(plan, day)
 
 
-def due_early(model: Model, period: Period, day: date) -> tuple[int, int]:
+def settlement_of_instalment(plan: RunningPlan, period: Period, day: date) -> tuple[int, int]:
     """Principal and interest that settle a coming instalment on a day."""
-    trial = until(model, day)
+    trial = plan_until(plan, day)
     mine = trial.period_of(*period.dates)
     assert mine is not None
     several = sum(1 for each in trial.periods if not each.is_paid)
     if day <= mine.start:
-        _fit_early(trial, mine, several, period)
-        trial.refresh()
+        _fit_agreed_level(trial, mine, several, period)
+        trial.recompute()
     return mine.principal, mine.interest
 
 
-def _fit_early(trial: Model, mine: Period, still_open: int, period: Period) -> None:
+def _fit_agreed_level(trial: RunningPlan, mine: Period, still_open: int, period: Period) -> None:
     """Give a coming instalment the amount it was agreed with, within what the loan has open."""
     if mine.re_aged:
         mine.level = period.level
     elif still_open > 1:
         mine.level = mine.agreed_level
-        trial.refresh()
+        trial.recompute()
         mine.level -= max(0, mine.open_principal - trial.open_principal)
     elif mine.is_paid and still_open == 1:
         left = trial.open_principal + mine.paid_principal + mine.interest
         mine.level = min(mine.agreed_level, left)
 
 
-def until(model: Model, day: date) -> Model:
+def plan_until(plan: RunningPlan, day: date) -> RunningPlan:
     """A copy in which nothing happens after a day."""
-    trial = model.copied()
+    trial = plan.copied()
     if day < trial.periods[0].start:
         for period in trial.periods:
             period.spans.clear()
-        trial.refresh()
+        trial.recompute()
         return trial
     if day >= trial.last.end:
         return trial
@@ -107,13 +109,13 @@ def until(model: Model, day: date) -> Model:
             _cut_after(trial, period, running, before, day)
         before = period
     trial.rate()
-    trial.refresh()
+    trial.recompute()
     take_difference(trial, day)
     return trial
 
 
 def _cut_after(
-    trial: Model, period: Period, running: Period, before: Period | None, day: date
+    trial: RunningPlan, period: Period, running: Period, before: Period | None, day: date
 ) -> None:
     if period is running:
         span = period.span_at(day, is_first=period is trial.periods[0])
@@ -133,56 +135,58 @@ def _cut_after(
         period.spans.clear()
 
 
-def open_on(model: Model, day: date) -> tuple[int, int]:
+def settlement_on(plan: RunningPlan, day: date) -> tuple[int, int]:
     """Principal and interest that settle the loan on a day."""
-    trial = model.copied()
+    trial = plan.copied()
     stop_interest(trial, day)
-    trial.refresh()
+    trial.recompute()
     take_difference(trial, day)
     return trial.open_principal, trial.open_interest
 
 
-def interest_on(model: Model, day: date) -> int:
+def interest_on(plan: RunningPlan, day: date) -> int:
     """All interest that has fallen due or accrued by a day."""
-    return sum(due_early(model, period, day)[1] for period in model.periods)
+    return sum(settlement_of_instalment(plan, period, day)[1] for period in plan.periods)
 
 
-def bear_overdue(model: Model, rule: Recalculation, till: date, *, settles: bool = False) -> None:
-    """Let principal that is overdue bear interest up to a day."""
-    today = min(till, model.last.end)
-    overdue = [p for p in model.periods if today > p.end and not p.is_stub]
+def accrue_overdue(
+    plan: RunningPlan, rule: Recalculation, till: date, *, settles: bool = False
+) -> None:
+    """Accrue interest on overdue principal up to a day."""
+    today = min(till, plan.last.end)
+    overdue = [p for p in plan.periods if today > p.end and not p.is_stub]
     if not overdue or not rule.past_due_bears:
         return
-    running = model.period_at(today) or model.last
+    running = plan.period_at(today) or plan.last
     latest = total = 0
     for period in overdue:
         if latest:
-            _bear(model, rule, period, today, latest, total, settles)
+            _accrue_period(plan, rule, period, today, latest, total, settles)
         latest = period.open_principal
         total += latest
-    if running is not model.last or today <= model.last.end:
-        _bear(model, rule, running, today, latest, total, settles)
-    if total and (model.overdue_until is None or model.overdue_until < today):
-        model.overdue_until = today
+    if running is not plan.last or today <= plan.last.end:
+        _accrue_period(plan, rule, running, today, latest, total, settles)
+    if total and (plan.overdue_until is None or plan.overdue_until < today):
+        plan.overdue_until = today
 
 
-def _bear(
-    model: Model, rule: Recalculation, period: Period, today: date,
+def _accrue_period(
+    plan: RunningPlan, rule: Recalculation, period: Period, today: date,
     latest: int, total: int, settles: bool,
 ) -> None:  # fmt: skip
-    known = model.overdue_until
+    known = plan.overdue_until
     if today == known:
         return
     since = period.start if known is None or period.start > known else known
-    correct(model, since, latest, for_overdue=True)
+    correct_balance(plan, since, latest, for_overdue=True)
     if period.start < today <= period.end:
-        end = period.end if to_rest_date(rule, settles=settles) else today
-        correct(model, end, -total, for_overdue=True)
-        model.overdue_until = end
+        end = period.end if accrues_to_rest_date(rule, settles=settles) else today
+        correct_balance(plan, end, -total, for_overdue=True)
+        plan.overdue_until = end
 
 
-def to_rest_date(rule: Recalculation, *, settles: bool) -> bool:
-    """Whether interest on what is overdue runs to the end of the running period."""
-    if rule.pre_closure is not PreClosure.TILL_REST:
+def accrues_to_rest_date(rule: Recalculation, *, settles: bool) -> bool:
+    """True if interest on overdue principal runs to the end of the running period."""
+    if rule.pre_closure is not PreClosureInterest.TILL_REST:
         return False
-    return settles if rule.rest is Rest.DAILY else True
+    return settles if rule.rest is RestFrequency.DAILY else True

@@ -14,7 +14,7 @@ from usance.migration.arithmetic import Arithmetic
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
+class EqualParts:
     """So many parts of one size, but for the last."""
 
     each: int
@@ -30,6 +30,6 @@ class Parts:
         return self.each
 
 
-def equal_parts(math: Arithmetic, total: int, count: int) -> Parts:
+def equal_parts(math: Arithmetic, total: int, count: int) -> EqualParts:
     """An amount in equal parts."""
-    return Parts(math.part(total, count), total, count)
+    return EqualParts(math.part(total, count), total, count)

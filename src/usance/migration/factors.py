@@ -17,9 +17,9 @@ from usance.migration.dates import step, units_between
 from usance.migration.terms import (
     DaysInMonth,
     DaysInYear,
-    ForeignTerms,
     InterestBasis,
-    LeapYear,
+    LeapYearRule,
+    MigratedTerms,
     RateBasis,
     YearSplit,
 )
@@ -40,7 +40,7 @@ class RateChange(NamedTuple):
 class Factors:
     """The rate factors of one loan under its terms."""
 
-    def __init__(self, terms: ForeignTerms) -> None:
+    def __init__(self, terms: MigratedTerms) -> None:
         self.terms = terms
         self.changes: list[RateChange] = []
         self.math: Arithmetic = arithmetic(terms.digits, terms.rounding)
@@ -100,15 +100,15 @@ class Factors:
             return fixed
         if not _is_leap(start.year):
             return 365
-        full = self.terms.leap_year is LeapYear.FULL_LEAP_YEAR
+        full = self.terms.leap_year is LeapYearRule.FULL_LEAP_YEAR
         return 366 if full or _holds_leap_day(period) else 365
 
     def _is_split(self, period: tuple[date, date], start: date, end: date) -> bool:
-        """Whether the years on both sides of New Year are counted by themselves."""
+        """True if the years on both sides of New Year are counted by themselves."""
         terms = self.terms
         if terms.days_in_year is not DaysInYear.ACTUAL or start.year == end.year:
             return False
-        return terms.leap_year is LeapYear.FULL_LEAP_YEAR or _holds_leap_day(period)
+        return terms.leap_year is LeapYearRule.FULL_LEAP_YEAR or _holds_leap_day(period)
 
     def _years(self, start: date, end: date) -> Decimal:
         """The length in years, each year's days over their own number."""
@@ -123,7 +123,7 @@ class Factors:
         return total
 
     def _units(self, period: tuple[date, date], origin: date) -> Decimal:
-        """How many units of its calendar a period is long."""
+        """Length of a period in units of its calendar."""
         start, end = period
         unit, every = self.terms.unit, self.terms.every
         if unit is PeriodUnit.DAYS:
@@ -150,7 +150,7 @@ def _holds_leap_day(period: tuple[date, date]) -> bool:
 
 
 def growth(math: Arithmetic, factors: Sequence[Decimal]) -> tuple[Decimal, Decimal]:
-    """What one unit grows to over periods, and what a unit paid at each end grows to."""
+    """Growth of one unit over periods, and of a unit paid at the end of each."""
     one, payments = _ONE, _ONE
     for index, factor in enumerate(factors):
         one = math.times(one, factor)

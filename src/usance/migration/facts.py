@@ -1,4 +1,4 @@
-"""What happens to a foreign loan, one fact at a time, and the order in which facts count."""
+"""Facts of a migrated loan, and the order in which they are applied."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from decimal import Decimal
 from enum import StrEnum
 
 from usance.loan.convention import PeriodUnit
-from usance.migration.terms import AgeingInterest
+from usance.migration.terms import ReAgeInterest
 
 
-class Kind(StrEnum):
-    """What a fact says."""
+class MigratedFactKind(StrEnum):
+    """Kinds of facts of a migrated loan."""
 
     DISBURSED = "disbursed"
     PAID = "paid"  # by the borrower or for them: `transaction` says which
@@ -36,21 +36,21 @@ REFUNDS = (MERCHANT_REFUND, PAYOUT_REFUND)
 
 
 @dataclass(frozen=True, slots=True)
-class Ageing:
+class ReAgeing:
     """The plan of a re-ageing."""
 
     first_due_on: date
     instalments: int
     every: int = 1
     unit: PeriodUnit = PeriodUnit.MONTHS
-    interest: AgeingInterest = AgeingInterest.DEFAULT
+    interest: ReAgeInterest = ReAgeInterest.DEFAULT
 
 
 @dataclass(frozen=True, slots=True)
-class ForeignFact:
+class MigratedFact:
     """One fact: the day it counts from, the day it became known, and what it says."""
 
-    kind: Kind
+    kind: MigratedFactKind
     on: date
     known_on: date
     number: int = 0  # the order in which facts became known
@@ -60,20 +60,24 @@ class ForeignFact:
     rate_pct: Decimal = Decimal(0)
     until: date | None = None
     count: int = 0
-    ageing: Ageing | None = None
+    ageing: ReAgeing | None = None
 
 
-_TERMS_CHANGE = (Kind.RATE_CHANGED, Kind.INTEREST_PAUSED, Kind.EXTENDED)
+_TERMS_CHANGE = (
+    MigratedFactKind.RATE_CHANGED,
+    MigratedFactKind.INTEREST_PAUSED,
+    MigratedFactKind.EXTENDED,
+)
 
 
-def in_order(facts: Iterable[ForeignFact]) -> list[ForeignFact]:
+def sort_facts(facts: Iterable[MigratedFact]) -> list[MigratedFact]:
     """Facts by the day they count from, then as they became known; changes of terms first."""
     return sorted(facts, key=_rank)
 
 
-def _rank(fact: ForeignFact) -> tuple[date, date, int]:
+def _rank(fact: MigratedFact) -> tuple[date, date, int]:
     if fact.kind in _TERMS_CHANGE:
         return fact.on, fact.on, -1
-    if fact.kind is Kind.CHARGED:
+    if fact.kind is MigratedFactKind.CHARGED:
         return min(fact.on, fact.known_on), fact.known_on, fact.number
     return fact.on, fact.known_on, fact.number

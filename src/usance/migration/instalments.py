@@ -1,4 +1,4 @@
-"""Instalments of a foreign loan as its borrower sees them: due, paid, early, late, open."""
+"""Instalments of a migrated loan: due, paid, in advance, late, open."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from enum import StrEnum
 from usance.base.codes import Component
 
 
-class Sort(StrEnum):
-    """Where an instalment comes from."""
+class InstalmentOrigin(StrEnum):
+    """Origin of an instalment."""
 
     DOWN_PAYMENT = "down_payment"  # due on the day of a disbursement
     REGULAR = "regular"  # a period of the plan
@@ -27,7 +27,7 @@ class Instalment:
 
     start: date
     end: date
-    sort: Sort = Sort.REGULAR
+    origin: InstalmentOrigin = InstalmentOrigin.REGULAR
     due: list[int] = field(default_factory=_zeros)
     paid: list[int] = field(default_factory=_zeros)
     credited: int = 0  # principal that came back by chargebacks within it
@@ -57,16 +57,16 @@ class Instalment:
 
     @property
     def outstanding(self) -> int:
-        """What is still open of it."""
+        """The open amount."""
         return sum(max(0, due - paid) for due, paid in zip(self.due, self.paid, strict=True))
 
     @property
     def is_open(self) -> bool:
-        """Whether anything is still to be paid."""
+        """True if anything is still to be paid."""
         return self.outstanding > 0
 
     def open(self, component: Component) -> int:
-        """What is still open of one component."""
+        """The open amount of one component."""
         return max(0, self.due[component] - self.paid[component])
 
     def pay(self, component: Component, day: date, amount: int) -> int:

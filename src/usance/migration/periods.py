@@ -1,4 +1,4 @@
-"""Periods of a foreign plan, cut into spans of constant balance.
+"""Periods of a migrated loan's plan, cut into spans of constant balance.
 
 A period ends on a due date. Money that comes or goes on a day ends a span; what it changes is
 written on the span that ends, and the next one begins with the new balance.
@@ -89,14 +89,14 @@ class Period:
         return self.credited_principal + interest - self.moved_credit
 
     @property
-    def room(self) -> int:
-        """What the instalment can hold of principal and interest."""
+    def capacity(self) -> int:
+        """Principal and interest the instalment can take."""
         return self.level + self.credited + self.deferred
 
     @property
     def is_paid(self) -> bool:
-        """Whether all it can hold is paid."""
-        return self.room == self.paid
+        """True if all it can take is paid."""
+        return self.capacity == self.paid
 
     @property
     def open_principal(self) -> int:
@@ -110,7 +110,7 @@ class Period:
 
     @property
     def drawn(self) -> int:
-        """What was disbursed within it."""
+        """Principal disbursed within it."""
         return sum(span.drawn for span in self.spans)
 
     def span_at(self, day: date, *, is_first: bool) -> Span | None:
@@ -137,12 +137,12 @@ class Period:
         self.spans.insert(_place(self.spans, span) + 1, rest)
         return span
 
-    def figure(self, before: Period | None, math: Arithmetic) -> None:
-        """Make the figures again from spans, level amount and payments."""
+    def recompute(self, before: Period | None, math: Arithmetic) -> None:
+        """Recompute the figures from spans, level amount and payments."""
         waiting = before.unplaced if before else 0
         self.borne = 0 if self.taken_over or self.closed else math.whole(self._borne(math))
         self.accrued = max(0, self.borne + self.fixed_interest + self.deferred + waiting)
-        room = self.room
+        room = self.capacity
         if self.grace_interest or self.paid_principal > max(0, room - self.accrued):
             self.interest = self.paid_interest
         else:
@@ -164,7 +164,7 @@ class Period:
 
 
 def _interest(span: Span, end: date, math: Arithmetic) -> Decimal:
-    """What a span bears: its share, by days, of the interest to the end of its period."""
+    """Interest of a span: its share, by days, of the interest to the end of its period."""
     credited = Decimal(span.credited_interest)
     if span.paused:
         return credited

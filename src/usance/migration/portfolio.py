@@ -1,4 +1,4 @@
-"""A lender's book against our computing: `usance conform portfolio`.
+"""Check of a lender's book before it moves: `usance conform portfolio`.
 
 Every loan is checked under the options the mapping states. Where loans do not tie, options are
 searched for over a sample, and every loan is tried under what is found.
@@ -14,7 +14,7 @@ from itertools import repeat
 from multiprocessing import get_context
 from pathlib import Path
 
-from usance.migration.portfolio_files import Loan, read_loans
+from usance.migration.portfolio_files import SourceLoan, read_loans
 from usance.migration.portfolio_map import read_map
 from usance.migration.portfolio_search import Gap, Options, described, first_gap, search
 
@@ -53,7 +53,7 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class PortfolioReport:
-    """What ties, what would tie with other options, and what does not."""
+    """The loans that tie, those that would tie with other options, and those that do not."""
 
     total: int
     options: dict[str, str]
@@ -62,12 +62,12 @@ class PortfolioReport:
 
     @property
     def would_tie(self) -> int:
-        """How many loans tie once options are changed."""
+        """The number of loans that tie once options are changed."""
         return sum(len(finding.loans) for finding in self.findings)
 
     @property
     def ties(self) -> int:
-        """How many tie as mapped."""
+        """The number of loans that tie as mapped."""
         return self.total - self.would_tie - len(self.failures)
 
     def as_dict(self) -> dict[str, object]:
@@ -95,7 +95,9 @@ class PortfolioReport:
         return lines
 
 
-def check(terms: Path | str, instalments: Path | str, mapping: Path | str) -> PortfolioReport:
+def check_portfolio(
+    terms: Path | str, instalments: Path | str, mapping: Path | str
+) -> PortfolioReport:
     """Check the loans of two files under a mapping."""
     mapped = read_map(mapping)
     loans = read_loans(terms, instalments, mapped)
@@ -107,7 +109,7 @@ def check(terms: Path | str, instalments: Path | str, mapping: Path | str) -> Po
 
 
 def _report(
-    loans: Sequence[Loan], options: Options, pool: ProcessPoolExecutor | None
+    loans: Sequence[SourceLoan], options: Options, pool: ProcessPoolExecutor | None
 ) -> PortfolioReport:
     gaps = _gaps(loans, {}, pool)
     first = {loan.name: gap for loan, gap in zip(loans, gaps, strict=True) if gap}
@@ -126,7 +128,7 @@ def _report(
 
 
 def _gaps(
-    loans: Sequence[Loan], changes: Options, pool: ProcessPoolExecutor | None
+    loans: Sequence[SourceLoan], changes: Options, pool: ProcessPoolExecutor | None
 ) -> list[Gap | None]:
     chunks = [loans[start : start + _CHUNK] for start in range(0, len(loans), _CHUNK)]
     if pool is None:
@@ -135,5 +137,5 @@ def _gaps(
     return [gap for gaps in found for gap in gaps]
 
 
-def _gaps_of(loans: Sequence[Loan], changes: Options) -> list[Gap | None]:
+def _gaps_of(loans: Sequence[SourceLoan], changes: Options) -> list[Gap | None]:
     return [first_gap(loan, changes) for loan in loans]

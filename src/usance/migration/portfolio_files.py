@@ -22,14 +22,14 @@ from usance.migration.bounds import (
     whole,
 )
 from usance.migration.dates import due_dates
-from usance.migration.portfolio_map import Mapped
-from usance.migration.terms import ForeignTerms
+from usance.migration.portfolio_map import PortfolioMapping
+from usance.migration.terms import MigratedTerms
 
 _MAX_PROBLEMS = 1_000  # a file with more is of another kind; the rest would not help
 _T = TypeVar("_T")
 
 
-class Expected(NamedTuple):
+class ExpectedInstalment(NamedTuple):
     """One instalment as the lender has it."""
 
     due_on: date
@@ -38,14 +38,14 @@ class Expected(NamedTuple):
 
 
 @dataclass(slots=True)
-class Loan:
+class SourceLoan:
     """One loan of the lender: its line, its terms and its instalments."""
 
     name: str
     line: int
-    terms: ForeignTerms
+    terms: MigratedTerms
     principal: int
-    rows: list[Expected] = field(default_factory=list)
+    rows: list[ExpectedInstalment] = field(default_factory=list)
 
 
 class _File:
@@ -92,10 +92,12 @@ class _File:
             return no
 
 
-def read_loans(terms: Path | str, instalments: Path | str, mapped: Mapped) -> list[Loan]:
+def read_loans(
+    terms: Path | str, instalments: Path | str, mapped: PortfolioMapping
+) -> list[SourceLoan]:
     """All loans of two files, or all that is wrong with them."""
     problems: list[UsanceError] = []
-    loans: dict[str, Loan] = {}
+    loans: dict[str, SourceLoan] = {}
     file = _File(terms, problems)
     for line, cells in file.rows(mapped.terms):
         loan = _loan(file, line, cells, mapped)
@@ -113,13 +115,13 @@ def read_loans(terms: Path | str, instalments: Path | str, mapped: Mapped) -> li
     return list(loans.values())
 
 
-def _loan(file: _File, line: int, cells: Mapping[str, str], mapped: Mapped) -> Loan:
+def _loan(file: _File, line: int, cells: Mapping[str, str], mapped: PortfolioMapping) -> SourceLoan:
     before = len(file.problems)
 
     def read(name: str, how: Callable[[str], _T], no: _T) -> _T:
         return file.value(line, name, how, cells[name], no) if name in cells else no
 
-    terms = ForeignTerms(
+    terms = MigratedTerms(
         disbursed_on=read("disbursed_on", mapped.day, date.min),
         rate_pct=read("rate", mapped.rate_pct, Decimal(0)),
         instalments=read("instalments", _count(MAX_INSTALMENTS), 1),
@@ -137,11 +139,11 @@ def _loan(file: _File, line: int, cells: Mapping[str, str], mapped: Mapped) -> L
     principal = read("principal", _minor_of(terms), 0)
     if len(file.problems) == before:
         _check_terms(file, line, terms, principal)
-    return Loan(cells["loan"], line, terms, principal)
+    return SourceLoan(cells["loan"], line, terms, principal)
 
 
-def _check_terms(file: _File, line: int, terms: ForeignTerms, principal: int) -> None:
-    """What no plan can be made of."""
+def _check_terms(file: _File, line: int, terms: MigratedTerms, principal: int) -> None:
+    """Refuse terms that no plan can be made of."""
     if not principal:
         file.problem(line, "principal is 0", "Give an amount above zero")
     for name in ("grace_principal", "grace_interest"):
@@ -169,11 +171,13 @@ def _part(text: str) -> Decimal:
     return percent
 
 
-def _minor_of(terms: ForeignTerms) -> Callable[[str], int]:
+def _minor_of(terms: MigratedTerms) -> Callable[[str], int]:
     return lambda text: minor(plain_decimal(text), terms.decimals)
 
 
-def _add_rows(file: _File, loans: Mapping[str, Loan], mapped: Mapped, *, all_known: bool) -> None:
+def _add_rows(
+    file: _File, loans: Mapping[str, SourceLoan], mapped: PortfolioMapping, *, all_known: bool
+) -> None:
     for line, cells in file.rows(mapped.instalments):
         loan = loans.get(cells["loan"])
         if loan is None:
@@ -185,12 +189,12 @@ def _add_rows(file: _File, loans: Mapping[str, Loan], mapped: Mapped, *, all_kno
         due_on = file.value(line, "due_on", mapped.day, cells["due_on"], date.min)
         principal = file.value(line, "principal", amount, cells["principal"], 0)
         interest = file.value(line, "interest", amount, cells["interest"], 0)
-        loan.rows.append(Expected(due_on, principal, interest))
+        loan.rows.append(ExpectedInstalment(due_on, principal, interest))
     for loan in loans.values():
         loan.rows.sort(key=lambda row: row.due_on)
 
 
-def _note_empty(file: _File, loans: Mapping[str, Loan], rows: _File) -> None:
+def _note_empty(file: _File, loans: Mapping[str, SourceLoan], rows: _File) -> None:
     for loan in loans.values():
         if not loan.rows and rows.is_whole:
             file.problem(loan.line, f"loan {loan.name!r} has no instalments", "Add its instalments")

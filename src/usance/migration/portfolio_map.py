@@ -1,4 +1,4 @@
-"""How a lender's columns are called and what is known of its system: the mapping file.
+"""The mapping file: names of a lender's columns, and known options of its system.
 
 ```yaml
 terms: {loan: LoanNo, principal: Amount, rate: Rate, instalments: Months, disbursed_on: PaidOut}
@@ -36,8 +36,8 @@ from usance.migration.terms import (
     DaysInYear,
     InterestBasis,
     InterestMethod,
-    LeapYear,
-    Plan,
+    LeapYearRule,
+    PlanMethod,
     RateBasis,
     YearSplit,
 )
@@ -53,14 +53,14 @@ INSTALMENTS = {"loan": True, "due_on": True, "principal": True, "interest": True
 """Columns of the instalments."""
 
 OPTIONS: Mapping[str, type[Enum] | type[int] | type[bool]] = {
-    "plan": Plan,
+    "plan": PlanMethod,
     "rate_basis": RateBasis,
     "amortisation": Amortisation,
     "method": InterestMethod,
     "basis": InterestBasis,
     "days_in_year": DaysInYear,
     "days_in_month": DaysInMonth,
-    "leap_year": LeapYear,
+    "leap_year": LeapYearRule,
     "year_split": YearSplit,
     "rounding": Rounding,
     "unit": PeriodUnit,
@@ -85,7 +85,7 @@ _PERCENT, _FRACTION = "percent", "fraction"
 
 
 @dataclass(frozen=True, slots=True)
-class Mapped:
+class PortfolioMapping:
     """A mapping that can be used."""
 
     terms: Mapping[str, str]
@@ -109,7 +109,7 @@ class Mapped:
         return rate
 
 
-def read_map(path: Path | str) -> Mapped:
+def read_map(path: Path | str) -> PortfolioMapping:
     """The mapping of a file."""
     where = str(path)
     document = read_document(path)
@@ -125,7 +125,7 @@ def read_map(path: Path | str) -> Mapped:
     if rate_is not in (_PERCENT, _FRACTION):
         problems.append(unknown("rate_is", str(rate_is), (_PERCENT, _FRACTION), where=where))
     raise_all(problems, where=where)
-    return Mapped(terms, rows, options, rate_is, str(document.get("dates", "%Y-%m-%d")))
+    return PortfolioMapping(terms, rows, options, rate_is, str(document.get("dates", "%Y-%m-%d")))
 
 
 def _columns(

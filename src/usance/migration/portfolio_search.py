@@ -1,4 +1,4 @@
-"""Which options make loans tie: tried over a sample, the fewest changes first."""
+"""Search for options under which loans tie: over a sample, the fewest changes first."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import NamedTuple
 
 from usance.loan.convention import Amortisation, Rounding
 from usance.migration.history import schedule
-from usance.migration.portfolio_files import Loan
+from usance.migration.portfolio_files import SourceLoan
 from usance.migration.terms import (
     DaysInMonth,
     DaysInYear,
-    ForeignTerms,
     InterestBasis,
     InterestMethod,
-    LeapYear,
+    LeapYearRule,
+    MigratedTerms,
     YearSplit,
 )
 
@@ -34,7 +34,7 @@ class Gap(NamedTuple):
     found: str
 
 
-def first_gap(loan: Loan, changes: Options) -> Gap | None:
+def first_gap(loan: SourceLoan, changes: Options) -> Gap | None:
     """The first cell of a loan that differs under some options; none if it ties."""
     terms = loan.terms.changed(**changes) if changes else loan.terms
     rows = schedule(terms, loan.principal)
@@ -50,12 +50,12 @@ def first_gap(loan: Loan, changes: Options) -> Gap | None:
     return None
 
 
-def _amount(row: int, cell: str, wanted: int, found: int, terms: ForeignTerms) -> Gap:
+def _amount(row: int, cell: str, wanted: int, found: int, terms: MigratedTerms) -> Gap:
     texts = (str(Decimal(amount).scaleb(-terms.decimals)) for amount in (wanted, found))
     return Gap(row, cell, *texts)
 
 
-def search(loans: Sequence[Loan]) -> Options | None:
+def search(loans: Sequence[SourceLoan]) -> Options | None:
     """The changes of options under which most of a sample ties; none if nothing helps."""
     sample = spread(loans, SAMPLE)
     best: tuple[int, int] = (0, 0)
@@ -69,14 +69,14 @@ def search(loans: Sequence[Loan]) -> Options | None:
     return found
 
 
-def spread(loans: Sequence[Loan], count: int) -> list[Loan]:
+def spread(loans: Sequence[SourceLoan], count: int) -> list[SourceLoan]:
     """So many loans, evenly spread."""
     if len(loans) <= count:
         return list(loans)
     return [loans[index * len(loans) // count] for index in range(count)]
 
 
-def _promising(sample: Sequence[Loan]) -> Iterator[Options]:
+def _promising(sample: Sequence[SourceLoan]) -> Iterator[Options]:
     """Changes that make at least one probe tie, the fewest first."""
     for probe in sample[:_PROBES]:
         for changes in combinations(probe.terms):
@@ -84,7 +84,7 @@ def _promising(sample: Sequence[Loan]) -> Iterator[Options]:
                 yield changes
 
 
-def combinations(terms: ForeignTerms) -> list[Options]:
+def combinations(terms: MigratedTerms) -> list[Options]:
     """Every combination of options worth trying, as changes to the terms, the fewest first."""
     found: dict[frozenset[tuple[str, object]], dict[str, object]] = {}
     for parts in product(_DAY_COUNTS, _SHAPES, _ROUNDINGS, _MULTIPLES):
@@ -110,7 +110,7 @@ _DAY_COUNTS += [
         "basis": InterestBasis.DAILY, "days_in_year": DaysInYear.ACTUAL, "days_in_month": _DAYS,
         "leap_year": leap, "year_split": split,
     }
-    for leap, split in product(LeapYear, YearSplit)
+    for leap, split in product(LeapYearRule, YearSplit)
 ]  # fmt: skip
 _DAY_COUNTS.append({"basis": InterestBasis.REPAYMENT_PERIOD})
 

@@ -9,13 +9,13 @@ from usance.migration.arithmetic import Arithmetic
 from usance.migration.dates import due_dates
 from usance.migration.factors import Factors
 from usance.migration.periods import Period, Span, new_period
-from usance.migration.terms import ForeignTerms, InterestMethod
+from usance.migration.terms import InterestMethod, MigratedTerms
 
 
-class Model:
+class RunningPlan:
     """All periods of one loan, and what follows from them."""
 
-    def __init__(self, terms: ForeignTerms, periods: Sequence[Period], factors: Factors) -> None:
+    def __init__(self, terms: MigratedTerms, periods: Sequence[Period], factors: Factors) -> None:
         self.terms, self.factors = terms, factors
         self.periods = list(periods)
         self.is_trial = False  # a copy without payments, on which a level is found
@@ -23,7 +23,7 @@ class Model:
         self.overdue: list[tuple[date, int, date]] = []  # day, correction and period's end
 
     @classmethod
-    def of(cls, terms: ForeignTerms) -> Model:
+    def of(cls, terms: MigratedTerms) -> RunningPlan:
         """An empty plan with its due dates."""
         start, periods = terms.disbursed_on, []
         for index, due in enumerate(due_dates(terms)):
@@ -72,17 +72,17 @@ class Model:
 
     @property
     def is_empty(self) -> bool:
-        """Whether no instalment has an amount."""
+        """True if no instalment has an amount."""
         return not any(period.level for period in self.periods)
 
-    def copied(self) -> Model:
-        """Another model with the same content."""
+    def copied(self) -> RunningPlan:
+        """Another plan with the same content."""
         factors = Factors(self.terms)
         factors.changes = list(self.factors.changes)
-        model = Model(self.terms, [period.copied() for period in self.periods], factors)
-        model.is_trial, model.overdue_until = self.is_trial, self.overdue_until
-        model.overdue = list(self.overdue)
-        return model
+        plan = RunningPlan(self.terms, [period.copied() for period in self.periods], factors)
+        plan.is_trial, plan.overdue_until = self.is_trial, self.overdue_until
+        plan.overdue = list(self.overdue)
+        return plan
 
     def period_at(self, day: date) -> Period | None:
         """The period a day falls in: after its first day, but for the loan's first."""
@@ -120,7 +120,7 @@ class Model:
         return period
 
     def rate(self, periods: Sequence[Period] | None = None) -> None:
-        """Make the rate factors of some periods, or all, again."""
+        """Recompute the rate factors of some periods, or all."""
         origin = self.periods[0].start
         for period in self.periods if periods is None else periods:
             for span in period.spans:
@@ -128,8 +128,8 @@ class Model:
                 span.level_factor = self.factors.level(dates, span.start, span.end)
                 span.interest_factor = self.factors.interest(dates, span.start, origin)
 
-    def refresh(self) -> None:
-        """Make all balances and figures again, from the first period to the last."""
+    def recompute(self) -> None:
+        """Recompute all balances and figures, from the first period to the last."""
         flat = self.terms.method is InterestMethod.FLAT
         before, balance, drawn = None, 0, 0
         for period in self.periods:
@@ -137,7 +137,7 @@ class Model:
                 span.balance = drawn if flat else balance
                 drawn += span.drawn
                 balance = max(0, balance + span.drawn + span.correction)
-            period.figure(before, self.math)
+            period.recompute(before, self.math)
             if not flat and period.spans:
                 balance = period.closing
             before = period

@@ -1,10 +1,10 @@
-"""Terms of a loan on another lending system: its amounts and every option of its computing.
+"""Terms of a loan on its source system: its amounts and every option of its computation.
 
 Each option is a name from a closed set with its meaning beside it;
-`docs/reference/foreign-conventions.md` says who uses which.
+`docs/reference/migration-conventions.md` says who uses which.
 
 >>> from datetime import date
->>> terms = ForeignTerms(disbursed_on=date(2024, 1, 1), rate_pct=Decimal(7), instalments=6)
+>>> terms = MigratedTerms(disbursed_on=date(2024, 1, 1), rate_pct=Decimal(7), instalments=6)
 >>> terms.days_in_year.value, terms.leap_year.value, terms.digits
 ('360', 'full_leap_year', 19)
 """
@@ -29,8 +29,8 @@ from usance.loan.convention import (
 )
 
 
-class Plan(StrEnum):
-    """How a change reaches the instalments still to come."""
+class PlanMethod(StrEnum):
+    """Method by which a change reaches the instalments still to come."""
 
     PROGRESSIVE = "progressive"  # the running plan is corrected, period by period, as facts arrive
     CUMULATIVE = "cumulative"  # the plan is made once, and made anew as a whole
@@ -52,8 +52,8 @@ class DaysInMonth(StrEnum):
     ACTUAL = "actual"
 
 
-class LeapYear(StrEnum):
-    """Which days of a leap year count one 366th under `DaysInYear.ACTUAL`."""
+class LeapYearRule(StrEnum):
+    """The days of a leap year that count one 366th under `DaysInYear.ACTUAL`."""
 
     FULL_LEAP_YEAR = "full_leap_year"  # all of them
     FEB_29_PERIOD_ONLY = "feb_29_period_only"  # those of the period that holds 29 February
@@ -67,57 +67,57 @@ class YearSplit(StrEnum):
 
 
 class InterestMethod(StrEnum):
-    """What interest is charged on."""
+    """Base of interest."""
 
     DECLINING = "declining"  # the principal still outstanding
     FLAT = "flat"  # all principal drawn so far, whatever is repaid
 
 
 class InterestBasis(StrEnum):
-    """How long a period is."""
+    """Length of a period for interest."""
 
     DAILY = "daily"  # by its days
     REPAYMENT_PERIOD = "repayment_period"  # a whole period counts as one, whatever its days
 
 
 class RateBasis(StrEnum):
-    """What the quoted rate is for."""
+    """Period of the quoted rate."""
 
     YEAR = "year"
     MONTH = "month"  # twelve of them make a year
 
 
-class Tranches(StrEnum):
-    """What a later disbursement does to the plan."""
+class TrancheTerm(StrEnum):
+    """Term of a later disbursement's own plan."""
 
     REMAINING_TERM = "remaining_term"  # levels what is then outstanding over what is left
     FULL_TERM = "full_term"  # brings its own full number of instalments, added to the others
 
 
-class PreClosure(StrEnum):
+class PreClosureInterest(StrEnum):
     """To which day a settlement pays interest on what is overdue."""
 
     TILL_DAY = "till_day"
     TILL_REST = "till_rest"  # to the next rest date, here the end of the running period
 
 
-class Rest(StrEnum):
-    """When balances are looked at for recalculated interest."""
+class RestFrequency(StrEnum):
+    """Frequency at which balances are updated for recalculated interest."""
 
     DAILY = "daily"
     REPAYMENT_PERIOD = "repayment_period"
 
 
 class ChargeOff(StrEnum):
-    """What a charge-off does to interest."""
+    """Interest after a charge-off."""
 
     REGULAR = "regular"  # it runs on
     ZERO_INTEREST = "zero_interest"  # none after that day
     ACCELERATE_MATURITY = "accelerate_maturity"  # none after that day, and all falls due then
 
 
-class AgeingInterest(StrEnum):
-    """What interest a re-ageing spreads over its new instalments."""
+class ReAgeInterest(StrEnum):
+    """Interest that a re-ageing spreads over its new instalments."""
 
     DEFAULT = "default"  # none: the new plan bears interest like any other
     PAYABLE = "payable"  # what has accrued to that day, in equal parts; nothing runs after
@@ -127,24 +127,24 @@ class AgeingInterest(StrEnum):
 FEE, PENALTY = Component.SERVICE_FEE, Component.PENALTY
 
 
-def twelve_buckets(*components: Component) -> tuple[Bucket, ...]:
+def same_order_for_all(*components: Component) -> tuple[Bucket, ...]:
     """The same order of components for what is past due, due and in advance."""
     return tuple((when, component) for when in DueStatus for component in components)
 
 
-PENALTIES_FIRST = twelve_buckets(PENALTY, FEE, Component.PRINCIPAL, Component.INTEREST)
+PENALTIES_FIRST = same_order_for_all(PENALTY, FEE, Component.PRINCIPAL, Component.INTEREST)
 """The order that most systems with twelve buckets start from."""
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
-    """How one kind of transaction is allocated."""
+class AllocationRule:
+    """Allocation of one kind of transaction."""
 
     buckets: tuple[Bucket, ...] = PENALTIES_FIRST
     future: EarlyPayment = EarlyPayment.NEXT
 
 
-DEFAULT = "default"
+DEFAULT_TRANSACTION = "default"
 """The order of every kind of transaction that has none of its own."""
 
 
@@ -152,21 +152,21 @@ DEFAULT = "default"
 class Recalculation:
     """Interest follows what is really outstanding: overdue principal goes on bearing it."""
 
-    pre_closure: PreClosure = PreClosure.TILL_DAY
-    rest: Rest = Rest.DAILY
+    pre_closure: PreClosureInterest = PreClosureInterest.TILL_DAY
+    rest: RestFrequency = RestFrequency.DAILY
     past_due_bears: bool = True
 
 
 @dataclass(frozen=True, slots=True)
-class ForeignTerms:
-    """One loan on another system: what was agreed, and every option of its computing."""
+class MigratedTerms:
+    """One loan on its source system: what was agreed, and every option of its computation."""
 
     disbursed_on: date
     rate_pct: Decimal
     instalments: int
     every: int = 1
     unit: PeriodUnit = PeriodUnit.MONTHS
-    plan: Plan = Plan.PROGRESSIVE
+    plan: PlanMethod = PlanMethod.PROGRESSIVE
     rate_basis: RateBasis = RateBasis.YEAR
     amortisation: Amortisation = Amortisation.EQUAL_INSTALMENT
     method: InterestMethod = InterestMethod.DECLINING
@@ -174,7 +174,7 @@ class ForeignTerms:
     part_periods: bool = True  # under `REPAYMENT_PERIOD`, a part of a period bears its part
     days_in_year: DaysInYear = DaysInYear.D360
     days_in_month: DaysInMonth = DaysInMonth.THIRTY
-    leap_year: LeapYear = LeapYear.FULL_LEAP_YEAR
+    leap_year: LeapYearRule = LeapYearRule.FULL_LEAP_YEAR
     year_split: YearSplit = YearSplit.LAST_DAY
     rounding: Rounding = Rounding.HALF_EVEN
     digits: int = 19  # significant digits of every rate factor and product
@@ -188,18 +188,18 @@ class ForeignTerms:
     fixed_length: int = 0  # the last due date is this many units after disbursement; 0 for none
     down_payment_pct: Decimal = Decimal(0)
     down_payment_auto: bool = False
-    tranches: Tranches = Tranches.REMAINING_TERM
+    tranches: TrancheTerm = TrancheTerm.REMAINING_TERM
     sweep: Sweep = Sweep.BY_INSTALMENT
-    orders: Mapping[str, Order] = field(default_factory=dict)
+    orders: Mapping[str, AllocationRule] = field(default_factory=dict)
     recalculation: Recalculation | None = None
     charge_off: ChargeOff = ChargeOff.REGULAR
     chargeback: tuple[Component, ...] = ()  # in which order it comes back; all principal if none
     refunds_interest: bool = False  # a merchant's refund gives back the interest it bore
 
-    def changed(self, **options: object) -> ForeignTerms:
+    def changed(self, **options: object) -> MigratedTerms:
         """The same loan with some options changed."""
         return replace(self, **options)  # type: ignore[arg-type]
 
-    def order(self, kind: str) -> Order:
+    def order(self, kind: str) -> AllocationRule:
         """The allocation order of a kind of transaction."""
-        return self.orders.get(kind) or self.orders.get(DEFAULT) or Order()
+        return self.orders.get(kind) or self.orders.get(DEFAULT_TRANSACTION) or AllocationRule()

@@ -39,12 +39,7 @@ def read_examples(content: str, *, where: str) -> list[Example]:
     if not read and not problems:
         document.wrong("there are no examples", 'Give {"examples": [...]} with at least one')
     found = [example for example in read if example]
-    for number, example in enumerate(found):
-        if example.id in {before.id for before in found[:number]}:
-            fix = "Give each example an id of its own"
-            problems.append(
-                DocumentError(f"{example.id!r} is there twice", where=example.where, fix=fix)
-            )
+    problems += _repeated(found)
     raise_all(problems, where=where)
     return found
 

@@ -15,8 +15,9 @@ from usance.base.documents import read_text
 from usance.base.errors import UsanceError
 from usance.conform.accounting import capital, guarantees, losses
 from usance.conform.accounting import effective_interest as effective
+from usance.conform.accounting.comparison import ComparedNumber, compare, in_shape_of, json_number
 from usance.conform.accounting.file import Example, read_examples
-from usance.conform.accounting.judgement import Judged, judged, plain, shaped
+from usance.conform.report import Report
 
 ADAPTERS = {
     **effective.ADAPTERS, **guarantees.ADAPTERS, **losses.ADAPTERS, **capital.ADAPTERS,
@@ -25,40 +26,44 @@ ADAPTERS = {
 
 # What a function of the books says of values it was never meant for: text for a number, a list
 # where one belongs, a term of nothing.
-_UNFIT = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
+_INPUT_ERRORS = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What became of one example."""
+    """The result of one example."""
 
     example: Example
     computed: Any
-    numbers: tuple[Judged, ...]
+    numbers: tuple[ComparedNumber, ...]
     problems: tuple[str, ...] = ()
 
     @property
     def failed(self) -> bool:
-        """Whether it could not be computed, or a number of it is wrong."""
+        """True if it could not be computed, or a number of it is wrong."""
         return bool(self.problems) or any(number.is_wrong for number in self.numbers)
 
     @property
     def has_answer(self) -> bool:
-        """Whether there is any number to judge by."""
+        """True if there is any number to compare with."""
         return any(number.expected is not None for number in self.numbers)
 
     @property
     def passed(self) -> bool:
-        """Whether it has an answer and meets it."""
+        """True if it has an answer and meets it."""
         return self.has_answer and not self.failed
 
     def as_failure(self) -> dict[str, object]:
-        """What is wrong with it, for `--json`."""
+        """Its differences and problems, for `--json`."""
         wrong = [number for number in self.numbers if number.is_wrong and not self.problems]
         return {
             "id": self.example.id,
             "differences": [
-                {"value": n.name, "expected": _plain(n.expected), "computed": _plain(n.computed)}
+                {
+                    "value": n.name,
+                    "expected": _json_number(n.expected),
+                    "computed": _json_number(n.computed),
+                }
                 for n in wrong
             ],
             "problems": list(self.problems),
@@ -73,29 +78,23 @@ class Result:
         for number in () if self.problems else self.numbers:
             beside = "" if number.expected is None else f"  expected {number.expected}"
             wrong = "  WRONG" if number.is_wrong else ""
-            computed = "nothing" if number.computed is None else str(plain(number.computed))
+            computed = "nothing" if number.computed is None else str(json_number(number.computed))
             yield f"      {number.name:<{width}}  {computed}{beside}{wrong}"
 
 
-@dataclass(frozen=True, slots=True)
-class Report:
-    """The results of a file of examples."""
+class AccountingReport(Report[Result]):
+    """The results of a file of worked examples of the standards."""
 
-    results: tuple[Result, ...]
-
-    @property
-    def failures(self) -> tuple[Result, ...]:
-        """The examples that failed."""
-        return tuple(result for result in self.results if result.failed)
+    __slots__ = ()
 
     def as_dict(self) -> dict[str, object]:
         """The answer of `--json`."""
         return {
             "total": len(self.results),
-            "passed": sum(result.passed for result in self.results),
+            "passed": self.passed,
             "without_answer": sum(not result.has_answer for result in self.results),
             "results": {
-                result.example.id: shaped(result.example.expected, result.computed)
+                result.example.id: in_shape_of(result.example.expected, result.computed)
                 for result in self.results
                 if not result.problems
             },
@@ -103,39 +102,40 @@ class Report:
         }
 
     def lines(self) -> Iterator[str]:
-        """The same for people: every example, then the sums."""
+        """Every example, then the sums."""
         for result in self.results:
             yield from result.lines()
-        passed = sum(result.passed for result in self.results)
         answered = sum(result.has_answer for result in self.results)
-        yield f"{passed} of {answered} examples with an answer passed"
+        yield f"{self.passed} of {answered} examples with an answer passed"
         if answered < len(self.results):
             yield f"{len(self.results) - answered} without an answer: computed, not judged"
 
 
-def run(path: Path | str) -> Report:
+def check_accounting(path: Path | str) -> AccountingReport:
     """Run every example of a file."""
     examples = read_examples(read_text(path), where=str(path))
-    return Report(tuple(run_example(example) for example in examples))
+    return AccountingReport(tuple(run_example(example) for example in examples))
 
 
 def run_example(example: Example) -> Result:
     """Compute one example and set it beside what it expects."""
     adapter = ADAPTERS.get(frozenset(example.inputs))
     if adapter is None:
-        return _unusable(example, f"no example has these inputs: {_names(example.inputs)}", _KNOWN)
+        return _unusable(
+            example, f"no example has these inputs: {_names(example.inputs)}", _KNOWN_SHAPES
+        )
     try:
         computed = adapter(example.inputs)
     except UsanceError as error:
         return _unusable(example, error.what, error.fix)
-    except _UNFIT as error:
+    except _INPUT_ERRORS as error:
         what = f"its inputs cannot be computed with: {type(error).__name__}: {error}"
         return _unusable(example, what, "Give numbers where the standard has numbers")
-    return Result(example, computed, tuple(judged(example.expected, computed)))
+    return Result(example, computed, tuple(compare(example.expected, computed)))
 
 
 def _unusable(example: Example, what: str, fix: str) -> Result:
-    numbers = tuple(judged(example.expected, None))
+    numbers = tuple(compare(example.expected, None))
     return Result(example, None, numbers, (f"{example.where}: {what}. {fix}.",))
 
 
@@ -143,8 +143,8 @@ def _names(names: Iterable[str]) -> str:
     return ", ".join(sorted(names))
 
 
-def _plain(number: Any) -> int | float | None:
-    return None if number is None else plain(number)
+def _json_number(number: Any) -> int | float | None:
+    return None if number is None else json_number(number)
 
 
-_KNOWN = "Known are: " + "; ".join(sorted(_names(shape) for shape in ADAPTERS))
+_KNOWN_SHAPES = "Known are: " + "; ".join(sorted(_names(shape) for shape in ADAPTERS))

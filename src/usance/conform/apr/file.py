@@ -34,6 +34,7 @@ from usance.base.dates import parse_date
 from usance.base.documents import parse_json, read_text
 from usance.base.errors import DocumentError, InputError, unknown
 from usance.base.money import is_plain
+from usance.conform.errors import CaseError
 from usance.loan.rates.unit_periods import UnitPeriod
 
 T = TypeVar("T")
@@ -51,15 +52,8 @@ _PLAIN = re.compile(r"\d{1,15}(?:\.\d{1,20})?")
 _OTHER_METHOD = re.compile(r"united states rule|u\.?s\.? rule\b", re.IGNORECASE)
 
 
-class CaseError(InputError):
-    """A case of a conformance file cannot be used as it is."""
-
-    code = "conform.case"
-    http_status = 422
-
-
 @dataclass(frozen=True, slots=True)
-class Stream:
+class FlowSeries:
     """One amount, or equal ones in a row; positive is what the borrower receives."""
 
     field: str
@@ -88,7 +82,7 @@ class Case:
     id: str
     title: str
     jurisdiction: str
-    streams: tuple[Stream, ...]
+    streams: tuple[FlowSeries, ...]
     unit: UnitPeriod | None
     per_year: Fraction | None
     dates: CaseDates
@@ -152,7 +146,7 @@ class _Reader:
             self.problem("rule", f"unknown: {self.raw['rule']!r}", fix)
         return JURISDICTIONS.get(given, "")
 
-    def _streams(self, names: tuple[str, ...], sign: int) -> Iterator[Stream]:
+    def _streams(self, names: tuple[str, ...], sign: int) -> Iterator[FlowSeries]:
         found = [name for name in names if name in self.raw]
         if not found:
             self.problem(names[0], "is missing", f"Give a list of {names[0]}")
@@ -163,7 +157,7 @@ class _Reader:
             for number, entry in enumerate(entries, start=1):
                 yield self._stream(f"{name}[{number}]", entry, sign)
 
-    def _stream(self, field: str, entry: Any, sign: int) -> Stream:
+    def _stream(self, field: str, entry: Any, sign: int) -> FlowSeries:
         if not isinstance(entry, dict):
             self.problem(field, "is not an object", 'Give {"amount": ..., "t": ...}')
             entry = {"amount": 0, "t": 0}
@@ -173,7 +167,7 @@ class _Reader:
             for key in times
         ]
         whole = entry.get("t", entry.get("s"))
-        return Stream(
+        return FlowSeries(
             field=field,
             amount=sign * self._amount(entry.get("amount"), f"{field}.amount"),
             count=self._count(entry.get("count", 1), f"{field}.count"),

@@ -14,12 +14,13 @@ from pathlib import Path
 
 from usance.base.errors import UsanceError
 from usance.conform.apr.file import Case, read_cases
-from usance.conform.apr.times import date_mismatch, timeline
+from usance.conform.apr.timelines import date_mismatch, timeline
+from usance.conform.report import Report
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What became of one case."""
+    """The result of one case."""
 
     id: str
     title: str
@@ -27,12 +28,17 @@ class Result:
     got_pct: Decimal | None
     problems: tuple[str, ...] = ()
     note: str | None = None
-    """How its dates and its times differ: empty if they agree, None if it has not both."""
+    """The difference of its dates and times: empty if they agree, None if it lacks one."""
 
     @property
     def passed(self) -> bool:
-        """Whether the expected rate came out."""
+        """True if the expected rate came out."""
         return not self.problems and self.got_pct == self.expected_pct
+
+    @property
+    def failed(self) -> bool:
+        """True if it did not."""
+        return not self.passed
 
     def as_dict(self) -> dict[str, object]:
         """For `--json`, numbers as text so that no digit is lost."""
@@ -44,21 +50,10 @@ class Result:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class Report:
-    """The results of a file of cases."""
+class AnnualRateReport(Report[Result]):
+    """The results of a file of worked examples of annual rates."""
 
-    results: tuple[Result, ...]
-
-    @property
-    def failures(self) -> tuple[Result, ...]:
-        """The cases that did not come out as expected."""
-        return tuple(result for result in self.results if not result.passed)
-
-    @property
-    def passed(self) -> int:
-        """How many did."""
-        return len(self.results) - len(self.failures)
+    __slots__ = ()
 
     def as_dict(self) -> dict[str, object]:
         """The answer of `--json`."""
@@ -66,7 +61,7 @@ class Report:
         return {"total": len(self.results), "passed": self.passed, "failures": failures}
 
     def lines(self) -> Iterator[str]:
-        """The same for people: a line per case, then the sums."""
+        """A line per case, then the sums."""
         for result in self.results:
             yield from _lines(result)
         yield f"{self.passed} of {len(self.results)} cases passed"
@@ -76,9 +71,9 @@ class Report:
             yield f"dates and times agree in {agree} of the {len(notes)} cases that have both"
 
 
-def run(path: Path | str) -> Report:
+def check_annual_rates(path: Path | str) -> AnnualRateReport:
     """Run every case of a file."""
-    return Report(tuple(run_case(case) for case in read_cases(path)))
+    return AnnualRateReport(tuple(run_case(case) for case in read_cases(path)))
 
 
 def run_case(case: Case) -> Result:

@@ -9,7 +9,7 @@ from decimal import Decimal
 from typing import Any
 
 from usance.migration.account import INTEREST, PRINCIPAL, Account
-from usance.migration.instalments import Instalment, Sort
+from usance.migration.instalments import Instalment, InstalmentOrigin
 from usance.migration.terms import FEE, PENALTY
 
 Cells = dict[str, object]
@@ -55,7 +55,7 @@ def rows(account: Account) -> list[Cells]:
 
 
 def _comes_first(day: date, row: Instalment) -> bool:
-    return day < row.end or (day == row.end and row.sort is not Sort.REGULAR)
+    return day < row.end or (day == row.end and row.origin is not InstalmentOrigin.REGULAR)
 
 
 def _instalment(number: int, row: Instalment, balance: int) -> Cells:

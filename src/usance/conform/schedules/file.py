@@ -7,6 +7,8 @@ A case says the terms of a loan in the words of another system and either one sc
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
@@ -16,15 +18,15 @@ from typing import Any
 
 from usance.base.documents import parse_json, read_text
 from usance.base.errors import DocumentError, UsanceError, raise_all
-from usance.conform.schedules.lines import case_lines
 from usance.conform.schedules.step_checks import check_amount, check_step
 from usance.conform.schedules.steps import CHECK, Step
 from usance.conform.schedules.terms import CaseReader, bucket_order, read_terms
 from usance.loan.convention import Bucket
 from usance.migration.bounds import MAX_AMOUNT, MAX_STEPS
-from usance.migration.terms import PENALTIES_FIRST, ForeignTerms
+from usance.migration.terms import PENALTIES_FIRST, MigratedTerms
 
 _DEFAULT_ORDER = "allocation_default_order_fineract_advanced"
+_SPACE = re.compile(r"[ \t\r\n]*")
 _PLAIN = ("business_date", "disburse", CHECK)  # a case of these alone has no life
 
 
@@ -34,10 +36,10 @@ class Case:
 
     position: int
     group: str
-    terms: ForeignTerms
+    terms: MigratedTerms
     planned: int
     steps: tuple[Step, ...]
-    announces: bool = False
+    lists_disbursements: bool = False
     problems: tuple[UsanceError, ...] = ()
     unsupported: tuple[str, ...] = ()
 
@@ -79,7 +81,7 @@ def _default_order(
 
 def _case(position: int, case: object, where: str, order: Sequence[Bucket]) -> Case:
     if not isinstance(case, dict):
-        nothing = ForeignTerms(disbursed_on=date.min, rate_pct=Decimal(0), instalments=1)
+        nothing = MigratedTerms(disbursed_on=date.min, rate_pct=Decimal(0), instalments=1)
         error = DocumentError("is no object", where=where, fix="Give an object")
         return Case(position, "none", nothing, 0, (), problems=(error,))
     reader = CaseReader(case, where)
@@ -91,7 +93,7 @@ def _case(position: int, case: object, where: str, order: Sequence[Bucket]) -> C
     note = reader.get("creation_note", str, "")
     return Case(
         position, reader.get("group", str, "none"), terms, planned, steps,
-        announces="disbursements details" in note, problems=tuple(reader.problems),
+        lists_disbursements="disbursements details" in note, problems=tuple(reader.problems),
         unsupported=tuple(reader.unsupported) if has_life else (),
     )  # fmt: skip
 
@@ -121,3 +123,36 @@ def _one_schedule(reader: CaseReader) -> list[Any]:
     start = [{"type": "business_date", "date": day}] if day is not None else []
     check = [{"type": CHECK, "rows": rows, "totals": totals}] if rows is not None else []
     return [*start, *(reader.get("events", list) or []), *check]
+
+
+def case_lines(text: str) -> list[int]:
+    r"""The line on which each case begins, of a JSON text that has been read already.
+
+    >>> case_lines('{"about": [1],\n "cases": [{},\n {}]}')
+    [2, 3]
+    """
+    decoder = json.JSONDecoder()
+    at = _after_space(text, _after_space(text, 0) + 1)
+    while True:
+        key, at = decoder.raw_decode(text, at)
+        at = _after_space(text, _after_space(text, at) + 1)  # past the colon
+        if key == "cases":
+            break
+        _, at = decoder.raw_decode(text, at)
+        at = _after_space(text, _after_space(text, at) + 1)  # past the comma
+    lines, line, counted = [], 1, 0
+    at = _after_space(text, at + 1)
+    while text[at] != "]":
+        line += text.count("\n", counted, at)
+        counted = at
+        lines.append(line)
+        _, at = decoder.raw_decode(text, at)
+        at = _after_space(text, at)
+        if text[at] == ",":
+            at = _after_space(text, at + 1)
+    return lines
+
+
+def _after_space(text: str, at: int) -> int:
+    found = _SPACE.match(text, at)
+    return found.end() if found else at

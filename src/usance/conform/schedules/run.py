@@ -12,15 +12,16 @@ from decimal import Decimal
 from pathlib import Path
 
 from usance.base.errors import UsanceError
+from usance.conform.report import Report
 from usance.conform.schedules.cells import Difference
 from usance.conform.schedules.file import Case, read_cases
-from usance.conform.schedules.open_options import MAX_ATTEMPTS, settings
-from usance.conform.schedules.steps import Play, Unplayable
+from usance.conform.schedules.steps import CaseRun, UnsupportedStep
+from usance.conform.schedules.unstated_options import MAX_ATTEMPTS, option_settings
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What became of one case."""
+    """The result of one case."""
 
     position: int
     group: str
@@ -28,19 +29,24 @@ class Result:
     difference: Difference | None = None
     problems: tuple[str, ...] = ()
     assumed: tuple[str, ...] = ()
-    """What the case leaves open and had to be so for it to reproduce, or to get this far."""
+    """Settings of unstated options under which the case reproduces, or gets this far."""
     errors: tuple[UsanceError, ...] = ()
-    """Why the case cannot be used at all."""
+    """Reasons why the case cannot be used at all."""
     attempts: int = 1
 
     @property
     def passed(self) -> bool:
-        """Whether every cell came out."""
+        """True if every cell came out."""
         return self.difference is None and not self.problems
 
     @property
-    def reach(self) -> tuple[int, int, Decimal]:
-        """How far an attempt got: the check that differs, the row in it, and by how little."""
+    def failed(self) -> bool:
+        """True if a cell did not."""
+        return not self.passed
+
+    @property
+    def progress(self) -> tuple[int, int, Decimal]:
+        """Progress of an attempt: the check that differs, its row, and the difference."""
         found = self.difference
         return (self.check, found.place, -found.size) if found else (0, 0, Decimal(0))
 
@@ -59,38 +65,29 @@ class Result:
     def line(self) -> str:
         """The same for people."""
         name = f"case {self.position:>4}  {self.group}"
-        settings = f" (with {'; '.join(self.assumed)})" if self.assumed else ""
+        option_settings = f" (with {'; '.join(self.assumed)})" if self.assumed else ""
         if self.attempts >= MAX_ATTEMPTS:
-            settings += f" (only the first {MAX_ATTEMPTS} combinations of settings were tried)"
+            option_settings += (
+                f" (only the first {MAX_ATTEMPTS} combinations of settings were tried)"
+            )
         if self.errors:
             return f"FAIL  {name}: cannot be used"
         if self.problems:
             return f"FAIL  {name}: {'; '.join(self.problems)}"
         if self.difference:
-            return f"FAIL  {name}: check {self.check}, {self.difference}{settings}"
-        return f"ok    {name}{settings}"
+            return f"FAIL  {name}: check {self.check}, {self.difference}{option_settings}"
+        return f"ok    {name}{option_settings}"
 
 
-@dataclass(frozen=True, slots=True)
-class Report:
-    """The results of a file of cases."""
+class ScheduleReport(Report[Result]):
+    """The results of a file of schedules and life cycles of other systems."""
 
-    results: tuple[Result, ...]
-
-    @property
-    def failures(self) -> tuple[Result, ...]:
-        """The cases that did not reproduce."""
-        return tuple(result for result in self.results if not result.passed)
+    __slots__ = ()
 
     @property
     def errors(self) -> list[UsanceError]:
         """Everything wrong with cases that cannot be used."""
         return [error for result in self.results for error in result.errors]
-
-    @property
-    def passed(self) -> int:
-        """How many did."""
-        return len(self.results) - len(self.failures)
 
     def by_group(self) -> dict[str, dict[str, int]]:
         """Totals and passes of each group."""
@@ -113,7 +110,7 @@ class Report:
         }
 
     def lines(self) -> Iterator[str]:
-        """The same for people: a line per case, then the sums."""
+        """A line per case, then the sums."""
         for result in self.results:
             yield result.line()
         for group, count in self.by_group().items():
@@ -124,13 +121,13 @@ class Report:
             yield f"{assumed} of them with a setting that their file leaves open"
 
 
-def run(path: Path | str, *, as_stated: bool = False) -> Report:
+def check_schedules(path: Path | str, *, as_stated: bool = False) -> ScheduleReport:
     """Run every case of a file; `as_stated` tries no setting that a case leaves open."""
-    return Report(tuple(run_case(case, as_stated=as_stated) for case in read_cases(path)))
+    return ScheduleReport(tuple(run_case(case, as_stated=as_stated) for case in read_cases(path)))
 
 
 def run_case(case: Case, *, as_stated: bool = False) -> Result:
-    """Play one case as stated, then with what it leaves open."""
+    """Run one case as stated, then with every setting of what it leaves open."""
     if case.problems:
         problems = tuple(str(problem) for problem in case.problems)
         return Result(case.position, case.group, problems=problems, errors=case.problems)
@@ -138,13 +135,13 @@ def run_case(case: Case, *, as_stated: bool = False) -> Result:
         return Result(case.position, case.group, problems=case.unsupported)
     best: Result | None = None
     attempts = 0
-    for assumed, terms in settings(case.terms, case.steps):
-        play = Play(terms, case.planned, announces=case.announces)
-        result = _played(case, play, tuple(assumed))
+    for assumed, terms in option_settings(case.terms, case.steps):
+        attempt = CaseRun(terms, case.planned, lists_disbursements=case.lists_disbursements)
+        result = _attempt(case, attempt, tuple(assumed))
         attempts += 1
         if result.passed:
             return result
-        if best is None or result.reach > best.reach:
+        if best is None or result.progress > best.progress:
             best = result
         if as_stated:
             break
@@ -152,10 +149,10 @@ def run_case(case: Case, *, as_stated: bool = False) -> Result:
     return replace(best, attempts=attempts)
 
 
-def _played(case: Case, play: Play, assumed: tuple[str, ...]) -> Result:
+def _attempt(case: Case, attempt: CaseRun, assumed: tuple[str, ...]) -> Result:
     try:
-        found = play.run(case.steps)
-    except (Unplayable, UsanceError) as reason:
+        found = attempt.run(case.steps)
+    except (UnsupportedStep, UsanceError) as reason:
         return Result(case.position, case.group, problems=(str(reason),))
     except (ArithmeticError, LookupError, ValueError) as error:
         # A life that the model does not foresee fails its case, not the file, and says whose fault.

@@ -1,4 +1,4 @@
-"""The steps of a case: what happens to its loan, and what its schedule must show then."""
+"""The steps of a case: events of its loan, and checks of its schedule between them."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from usance.migration.facts import (
     MERCHANT_REFUND,
     PAYOUT_REFUND,
     REPAYMENT,
-    Ageing,
-    ForeignFact,
-    Kind,
+    MigratedFact,
+    MigratedFactKind,
+    ReAgeing,
 )
 from usance.migration.history import replay, settlement
-from usance.migration.terms import AgeingInterest, ForeignTerms
+from usance.migration.terms import MigratedTerms, ReAgeInterest
 
 Step = Mapping[str, Any]
 CHECK = "check_schedule"
@@ -36,28 +36,38 @@ PAYMENTS = {
     "charge_adjustment": "charge_adjustment",
 }
 AGEING_INTEREST = {
-    "DEFAULT": AgeingInterest.DEFAULT,
-    "EQUAL_AMORTIZATION_PAYABLE_INTEREST": AgeingInterest.PAYABLE,
-    "EQUAL_AMORTIZATION_FULL_INTEREST": AgeingInterest.FULL,
+    "DEFAULT": ReAgeInterest.DEFAULT,
+    "EQUAL_AMORTIZATION_PAYABLE_INTEREST": ReAgeInterest.PAYABLE,
+    "EQUAL_AMORTIZATION_FULL_INTEREST": ReAgeInterest.FULL,
 }
-_BOOKED = (Kind.DISBURSED, Kind.PAID, Kind.CHARGED_BACK, Kind.REFUNDED, Kind.CHARGED_OFF)
+_TRANSACTIONS = (
+    MigratedFactKind.DISBURSED,
+    MigratedFactKind.PAID,
+    MigratedFactKind.CHARGED_BACK,
+    MigratedFactKind.REFUNDED,
+    MigratedFactKind.CHARGED_OFF,
+)
 _PENALTY_WORDS = ("NSF", "LATE", "PENALTY", "OVERDUE")
 
 
-class Unplayable(Exception):
+class UnsupportedStep(Exception):
     """A step that asks for what no option here can do; the message says what."""
 
 
-class Play:
+class CaseRun:
     """A case being played: today, the facts so far, and the day the loan was last touched."""
 
-    def __init__(self, terms: ForeignTerms, planned: int, *, announces: bool = False) -> None:
+    def __init__(
+        self, terms: MigratedTerms, planned: int, *, lists_disbursements: bool = False
+    ) -> None:
         self.terms, self.planned = terms, planned
-        self.announces = announces  # later disbursements stand in the schedule from the start
+        self.lists_disbursements = (
+            lists_disbursements  # later disbursements stand in the schedule from the start
+        )
         self.to_come: list[tuple[date, int]] = []
         self.today = date.min
         self.touched = date.min
-        self.facts: list[ForeignFact] = []
+        self.facts: list[MigratedFact] = []
         self.number = 0
 
     def run(self, steps: Sequence[Step]) -> tuple[int, Difference] | None:
@@ -79,9 +89,9 @@ class Play:
         """The calendar of a loan begins with its first disbursement."""
         first = next((step for step in steps if step["type"] == "disburse"), None)
         if first is None:
-            raise Unplayable("nothing is disbursed")
+            raise UnsupportedStep("nothing is disbursed")
         self.terms = self.terms.changed(disbursed_on=date.fromisoformat(first["date"]))
-        if self.announces:
+        if self.lists_disbursements:
             draws = [step for step in steps if step["type"] == "disburse"]
             self.to_come = [(date.fromisoformat(s["date"]), self._minor(s)) for s in draws]
         for step in steps:
@@ -95,7 +105,7 @@ class Play:
         """The loan as it stood when it was last touched; before that, as it is planned."""
         if not self.facts:
             day = self.terms.disbursed_on
-            planned = ForeignFact(Kind.DISBURSED, day, day, amount=self.planned)
+            planned = MigratedFact(MigratedFactKind.DISBURSED, day, day, amount=self.planned)
             return replay(self.terms, [planned], day)
         account = replay(self.terms, self.facts, self.touched)
         account.announced = list(self.to_come)
@@ -106,17 +116,20 @@ class Play:
         name = step["type"]
         if name in PAYMENTS:
             self._fact(
-                Kind.PAID, self._day(step), amount=self._minor(step), transaction=PAYMENTS[name]
+                MigratedFactKind.PAID,
+                self._day(step),
+                amount=self._minor(step),
+                transaction=PAYMENTS[name],
             )
-        elif name in _PLAY:
-            _PLAY[name](self, step)
+        elif name in _STEPS:
+            _STEPS[name](self, step)
         else:
-            raise Unplayable(f"the step {name!r} is not known here")
+            raise UnsupportedStep(f"the step {name!r} is not known here")
 
     def _day(self, step: Step, field: str = "date") -> date:
         day = date.fromisoformat(step[field]) if field in step else self.today
         if day == date.min:
-            raise Unplayable(f"the step {step['type']!r} has no day, and none came before it")
+            raise UnsupportedStep(f"the step {step['type']!r} has no day, and none came before it")
         if self.today == date.min:
             self.today = day
         return day
@@ -124,11 +137,11 @@ class Play:
     def _minor(self, step: Step) -> int:
         return minor(Decimal(step["amount"]), self.terms.decimals)
 
-    def _fact(self, kind: Kind, on: date, **content: Any) -> None:
-        if kind in _BOOKED:
+    def _fact(self, kind: MigratedFactKind, on: date, **content: Any) -> None:
+        if kind in _TRANSACTIONS:
             self.today = max(self.today, on)
         self.number += 1
-        self.facts.append(ForeignFact(kind, on, self.today, self.number, **content))
+        self.facts.append(MigratedFact(kind, on, self.today, self.number, **content))
         self.touched = self.today
 
     def business_date(self, step: Step) -> None:
@@ -143,30 +156,32 @@ class Play:
     def disburse(self, step: Step) -> None:
         """Money is drawn."""
         self.to_come = self.to_come[1:]
-        self._fact(Kind.DISBURSED, self._day(step), amount=self._minor(step))
+        self._fact(MigratedFactKind.DISBURSED, self._day(step), amount=self._minor(step))
 
     def payoff(self, step: Step) -> None:
         """A repayment of whatever settles the loan."""
         day = self._day(step)
         amount = settlement(self.terms, self.facts, day)
-        self._fact(Kind.PAID, day, amount=amount)
+        self._fact(MigratedFactKind.PAID, day, amount=amount)
 
     def add_charge(self, step: Step) -> None:
         """A fee, or a penalty by its name."""
         name = str(step["charge"]).upper()
         is_penalty = any(word in name for word in _PENALTY_WORDS)
         day = date.fromisoformat(step["due_date"])
-        self._fact(Kind.CHARGED, day, amount=self._minor(step), is_penalty=is_penalty)
+        self._fact(MigratedFactKind.CHARGED, day, amount=self._minor(step), is_penalty=is_penalty)
 
     def chargeback(self, step: Step) -> None:
         """The last payment is taken back, in part or whole."""
-        payments = [fact for fact in self.facts if fact.kind is Kind.PAID]
+        payments = [fact for fact in self.facts if fact.kind is MigratedFactKind.PAID]
         of = payments[-1].number if payments else 0
-        self._fact(Kind.CHARGED_BACK, self._day(step), amount=self._minor(step), count=of)
+        self._fact(
+            MigratedFactKind.CHARGED_BACK, self._day(step), amount=self._minor(step), count=of
+        )
 
     def refund_overpaid(self, step: Step) -> None:
-        """What was overpaid goes back."""
-        self._fact(Kind.REFUNDED, self._day(step), amount=self._minor(step))
+        """Refund what was overpaid."""
+        self._fact(MigratedFactKind.REFUNDED, self._day(step), amount=self._minor(step))
 
     def reverse(self, step: Step) -> None:
         """A transaction of a day never happened."""
@@ -176,7 +191,7 @@ class Play:
         found = [f for f in self.facts if _is_transaction(f, wanted) and f.on == day]
         place = -1 if name.startswith("last ") else int(step.get("nth", 1)) - 1
         if not -1 <= place < len(found) or not found:
-            raise Unplayable(f"there is no {wanted} on {day} to reverse")
+            raise UnsupportedStep(f"there is no {wanted} on {day} to reverse")
         self.facts.remove(found[place])
         self.touched = self.today
 
@@ -187,73 +202,79 @@ class Play:
         for name in ("submittedOnDate", "reschedulereason"):
             data.pop(name, None)
         if "newInterestRate" in data:
-            self._fact(Kind.RATE_CHANGED, day, rate_pct=Decimal(str(data.pop("newInterestRate"))))
+            self._fact(
+                MigratedFactKind.RATE_CHANGED,
+                day,
+                rate_pct=Decimal(str(data.pop("newInterestRate"))),
+            )
         if "adjustedDueDate" in data:
             until = date.fromisoformat(data.pop("adjustedDueDate"))
-            self._fact(Kind.DUE_DATE_MOVED, day, until=until)
+            self._fact(MigratedFactKind.DUE_DATE_MOVED, day, until=until)
         if "extraTerms" in data:
-            self._fact(Kind.EXTENDED, day, count=int(data.pop("extraTerms")))
+            self._fact(MigratedFactKind.EXTENDED, day, count=int(data.pop("extraTerms")))
         if data:
-            raise Unplayable(f"a reschedule by {', '.join(sorted(data))} is not known here")
+            raise UnsupportedStep(f"a reschedule by {', '.join(sorted(data))} is not known here")
 
     def interest_pause(self, step: Step) -> None:
         """Days without interest."""
         data = step.get("data", step)
         first, last = (date.fromisoformat(data[name]) for name in ("startDate", "endDate"))
-        self._fact(Kind.INTEREST_PAUSED, first, until=last)
+        self._fact(MigratedFactKind.INTEREST_PAUSED, first, until=last)
 
     def re_age(self, step: Step) -> None:
         """All that is open is spread over new instalments."""
         data = step["data"]
         handling = data.get("reAgeInterestHandling", "DEFAULT")
-        ageing = Ageing(
+        ageing = ReAgeing(
             first_due_on=date.fromisoformat(data["startDate"]),
             instalments=int(data["numberOfInstallments"]),
             every=int(data.get("frequencyNumber", 1)),
             unit=PeriodUnit(str(data.get("frequencyType", "MONTHS")).lower()),
             interest=AGEING_INTEREST[handling],
         )
-        self._fact(Kind.RE_AGED, self._day(step), ageing=ageing)
+        self._fact(MigratedFactKind.RE_AGED, self._day(step), ageing=ageing)
 
     def re_amortise(self, step: Step) -> None:
-        """What is overdue is spread over what is to come."""
-        self._fact(Kind.RE_AMORTISED, self._day(step))
+        """Spread what is overdue over the instalments to come."""
+        self._fact(MigratedFactKind.RE_AMORTISED, self._day(step))
 
     def charge_off(self, step: Step) -> None:
         """The loan is charged off."""
-        self._fact(Kind.CHARGED_OFF, self._day(step))
+        self._fact(MigratedFactKind.CHARGED_OFF, self._day(step))
 
     def set_rule(self, step: Step) -> None:
         """A product's rule for loans made from now on; a running loan keeps its own."""
 
 
-def _is_transaction(fact: ForeignFact, name: str) -> bool:
-    return name == (fact.transaction if fact.kind is Kind.PAID else _NAMES.get(fact.kind))
+def _is_transaction(fact: MigratedFact, name: str) -> bool:
+    return name == (
+        fact.transaction if fact.kind is MigratedFactKind.PAID else _NAMES.get(fact.kind)
+    )
 
 
 _NAMES = {
-    Kind.DISBURSED: "disbursement",
-    Kind.CHARGED_BACK: "chargeback",
-    Kind.CHARGED_OFF: "charge-off",
-    Kind.RE_AGED: "re-age",
-    Kind.RE_AMORTISED: "re-amortize",
-    Kind.REFUNDED: "credit_balance_refund",
+    MigratedFactKind.DISBURSED: "disbursement",
+    MigratedFactKind.CHARGED_BACK: "chargeback",
+    MigratedFactKind.CHARGED_OFF: "charge-off",
+    MigratedFactKind.RE_AGED: "re-age",
+    MigratedFactKind.RE_AMORTISED: "re-amortize",
+    MigratedFactKind.REFUNDED: "credit_balance_refund",
 }
-"""How other systems call facts that are no payments."""
+"""Names of facts other than payments on other systems."""
 
-_PLAY: dict[str, Callable[[Play, Step], None]] = {
-    "business_date": Play.business_date,
-    "end_of_day": Play.end_of_day,
-    "disburse": Play.disburse,
-    "payoff": Play.payoff,
-    "add_charge": Play.add_charge,
-    "chargeback": Play.chargeback,
-    "credit_balance_refund": Play.refund_overpaid,
-    "reverse": Play.reverse,
-    "reschedule": Play.reschedule,
-    "interest_pause": Play.interest_pause,
-    "re_age": Play.re_age,
-    "re_amortise": Play.re_amortise,
-    "charge_off": Play.charge_off,
-    "set_future_instalment_rule": Play.set_rule,
+_STEPS: dict[str, Callable[[CaseRun, Step], None]] = {
+    "business_date": CaseRun.business_date,
+    "end_of_day": CaseRun.end_of_day,
+    "disburse": CaseRun.disburse,
+    "payoff": CaseRun.payoff,
+    "add_charge": CaseRun.add_charge,
+    "chargeback": CaseRun.chargeback,
+    "credit_balance_refund": CaseRun.refund_overpaid,
+    "reverse": CaseRun.reverse,
+    "reschedule": CaseRun.reschedule,
+    "interest_pause": CaseRun.interest_pause,
+    "re_age": CaseRun.re_age,
+    "re_amortise": CaseRun.re_amortise,
+    "charge_off": CaseRun.charge_off,
+    "set_future_instalment_rule": CaseRun.set_rule,
 }

@@ -32,23 +32,23 @@ from usance.migration.bounds import (
 )
 from usance.migration.facts import INTEREST_REFUND
 from usance.migration.terms import (
-    DEFAULT,
+    DEFAULT_TRANSACTION,
     FEE,
     PENALTIES_FIRST,
     PENALTY,
+    AllocationRule,
     ChargeOff,
     DaysInMonth,
     DaysInYear,
-    ForeignTerms,
     InterestBasis,
     InterestMethod,
-    Order,
-    Plan,
-    PreClosure,
+    MigratedTerms,
+    PlanMethod,
+    PreClosureInterest,
     RateBasis,
     Recalculation,
-    Rest,
-    twelve_buckets,
+    RestFrequency,
+    same_order_for_all,
 )
 
 _E = TypeVar("_E", bound=StrEnum)
@@ -81,18 +81,18 @@ _FIXED_LENGTH = re.compile(r"fixed length (?:of )?([0-9]+)")
 _MAX_LENGTH = 99_999
 _RATE_BASIS = re.compile(r"per (year|month|whole term)(?: \(.*\))?")
 _PRE_CLOSURES = {
-    "1": PreClosure.TILL_DAY,
-    "TILL_PRE_CLOSE_DATE": PreClosure.TILL_DAY,
-    "TILL_PRE_CLOSURE_DATE": PreClosure.TILL_DAY,
-    "2": PreClosure.TILL_REST,
-    "TILL_REST_FREQUENCY_DATE": PreClosure.TILL_REST,
+    "1": PreClosureInterest.TILL_DAY,
+    "TILL_PRE_CLOSE_DATE": PreClosureInterest.TILL_DAY,
+    "TILL_PRE_CLOSURE_DATE": PreClosureInterest.TILL_DAY,
+    "2": PreClosureInterest.TILL_REST,
+    "TILL_REST_FREQUENCY_DATE": PreClosureInterest.TILL_REST,
 }
 _RESTS = {
-    "1": Rest.REPAYMENT_PERIOD,
-    "SAME_AS_REPAYMENT": Rest.REPAYMENT_PERIOD,
-    "SAME_AS_REPAYMENT_PERIOD": Rest.REPAYMENT_PERIOD,
-    "2": Rest.DAILY,
-    "DAILY": Rest.DAILY,
+    "1": RestFrequency.REPAYMENT_PERIOD,
+    "SAME_AS_REPAYMENT": RestFrequency.REPAYMENT_PERIOD,
+    "SAME_AS_REPAYMENT_PERIOD": RestFrequency.REPAYMENT_PERIOD,
+    "2": RestFrequency.DAILY,
+    "DAILY": RestFrequency.DAILY,
     "3": None,
     "WEEKLY": None,
     "4": None,
@@ -170,15 +170,15 @@ class CaseReader:
             self.problem(field, f"{text!r} is no date", fix)
 
 
-def read_terms(reader: CaseReader, default_order: Sequence[Bucket]) -> ForeignTerms:
+def read_terms(reader: CaseReader, default_order: Sequence[Bucket]) -> MigratedTerms:
     """The terms of a case, but for the day of disbursement."""
-    return ForeignTerms(
+    return MigratedTerms(
         disbursed_on=date.min,
         rate_pct=reader.number("nominal_rate_pct", most=MAX_RATE_PCT),
         instalments=reader.whole("n_instalments", least=1, most=MAX_INSTALMENTS),
         every=reader.whole("repay_every", least=1, most=MAX_EVERY),
         unit=reader.choice("frequency", {unit.name: unit for unit in PeriodUnit}),
-        plan=reader.choice("schedule_engine", {plan.value: plan for plan in Plan}),
+        plan=reader.choice("schedule_engine", {plan.value: plan for plan in PlanMethod}),
         rate_basis=_rate_basis(reader),
         amortisation=reader.choice("amortisation", _AMORTISATIONS),
         method=reader.choice("interest_type", _METHODS),
@@ -251,7 +251,7 @@ def _recalculation(reader: CaseReader) -> Recalculation | None:
         return None
     if rest is None:
         reader.unsupported.append("rests by the week or month are not supported here")
-    return Recalculation(pre_closure, rest or Rest.DAILY, past_due_bears)
+    return Recalculation(pre_closure, rest or RestFrequency.DAILY, past_due_bears)
 
 
 def _code(reader: CaseReader, field: str, choices: Mapping[str, Any], default: str) -> Any:
@@ -268,20 +268,20 @@ def _refunds_interest(reader: CaseReader) -> bool:
     return INTEREST_REFUND.upper() in names
 
 
-def _orders(reader: CaseReader, default_order: Sequence[Bucket]) -> dict[str, Order]:
-    orders = {DEFAULT: Order(_classic(reader) or tuple(default_order))}
-    base = orders[DEFAULT].buckets
+def _orders(reader: CaseReader, default_order: Sequence[Bucket]) -> dict[str, AllocationRule]:
+    orders = {DEFAULT_TRANSACTION: AllocationRule(_classic(reader) or tuple(default_order))}
+    base = orders[DEFAULT_TRANSACTION].buckets
     for index, rule in enumerate(reader.get("payment_allocation", list, []), start=1):
         if not isinstance(rule, dict):
             reader.problem(f"payment_allocation {index}", "is no object", "Give an object")
             continue
         inner = CaseReader(rule, f"{reader.where}, payment_allocation {index}")
-        name = inner.get("transaction_type", str) or DEFAULT
+        name = inner.get("transaction_type", str) or DEFAULT_TRANSACTION
         future = inner.choice("future_instalment_rule", FUTURE)
         buckets = _buckets(inner, base)
-        if name.lower() == DEFAULT:
+        if name.lower() == DEFAULT_TRANSACTION:
             base = buckets
-        orders[name.lower()] = Order(buckets, future)
+        orders[name.lower()] = AllocationRule(buckets, future)
         reader.problems.extend(inner.problems)
     return orders
 
@@ -297,7 +297,7 @@ def _buckets(reader: CaseReader, base: tuple[Bucket, ...]) -> tuple[Bucket, ...]
     if sorted(found) != sorted(_COMPONENTS.values()):
         reader.problem("order_variant", f"is {variant!r}", "Name Pen, Fee, Int and Principal once")
         return base
-    return twelve_buckets(*found)
+    return same_order_for_all(*found)
 
 
 def bucket_order(
@@ -338,7 +338,9 @@ def _classic(reader: CaseReader) -> tuple[Bucket, ...]:
         where = f"{reader.where}, payment_strategy"
         reader.problems.append(unknown("payment_strategy", name, choices, where=where))
         return ()
-    owed = [bucket for bucket in twelve_buckets(*found[0]) if bucket[0] is not DueStatus.IN_ADVANCE]
+    owed = [
+        bucket for bucket in same_order_for_all(*found[0]) if bucket[0] is not DueStatus.IN_ADVANCE
+    ]
     return (*owed, *((DueStatus.IN_ADVANCE, component) for component in found[1]))
 
 

@@ -1,4 +1,4 @@
-"""What a case leaves open: options its file does not state, and the settings they may have.
+"""Options that a case file does not state, and the settings they may have.
 
 A schedule can turn on an option of its product that the case file has no field for. Such a case
 is tried as stated first, then with each setting of the options it leaves open; a report says which
@@ -20,13 +20,13 @@ from usance.loan.convention import EarlyPayment, Sweep
 from usance.migration.terms import (
     FEE,
     PENALTY,
+    AllocationRule,
     DaysInYear,
-    ForeignTerms,
     InterestBasis,
-    LeapYear,
-    Order,
-    Plan,
-    Tranches,
+    LeapYearRule,
+    MigratedTerms,
+    PlanMethod,
+    TrancheTerm,
     YearSplit,
 )
 
@@ -46,9 +46,9 @@ class Setting:
     change: dict[str, Any]
 
 
-def settings(
-    terms: ForeignTerms, steps: Sequence[Step]
-) -> Iterator[tuple[list[str], ForeignTerms]]:
+def option_settings(
+    terms: MigratedTerms, steps: Sequence[Step]
+) -> Iterator[tuple[list[str], MigratedTerms]]:
     """The terms as stated, then with every combination of what they leave open."""
     open_options = [
         *_rules(terms, steps),
@@ -71,7 +71,7 @@ def _count(steps: Sequence[Step], *names: str) -> int:
     return sum(1 for step in steps if step["type"] in names)
 
 
-def _rules(terms: ForeignTerms, steps: Sequence[Step]) -> list[list[Setting]]:
+def _rules(terms: MigratedTerms, steps: Sequence[Step]) -> list[list[Setting]]:
     """A rule that is put back at the end of a case was another one during it."""
     found: dict[str, list[Setting]] = {}
     drawn = False
@@ -88,38 +88,38 @@ def _rules(terms: ForeignTerms, steps: Sequence[Step]) -> list[list[Setting]]:
     return list(found.values())
 
 
-def _rule(terms: ForeignTerms, kind: str, rule: EarlyPayment) -> Setting:
-    orders = {**terms.orders, kind: Order(terms.order(kind).buckets, rule)}
+def _rule(terms: MigratedTerms, kind: str, rule: EarlyPayment) -> Setting:
+    orders = {**terms.orders, kind: AllocationRule(terms.order(kind).buckets, rule)}
     return Setting(f"future instalments of {kind}: {rule}", {"orders": orders})
 
 
-def _tranches(terms: ForeignTerms, steps: Sequence[Step]) -> list[list[Setting]]:
-    if _count(steps, "disburse") < 2 or terms.plan is Plan.CUMULATIVE:
+def _tranches(terms: MigratedTerms, steps: Sequence[Step]) -> list[list[Setting]]:
+    if _count(steps, "disburse") < 2 or terms.plan is PlanMethod.CUMULATIVE:
         return []
-    found = [[Setting("tranches: full_term", {"tranches": Tranches.FULL_TERM})]]
+    found = [[Setting("tranches: full_term", {"tranches": TrancheTerm.FULL_TERM})]]
     if terms.basis is InterestBasis.REPAYMENT_PERIOD:
         found.append([Setting("part_periods: false", {"part_periods": False})])
     return found
 
 
-def _sweeps(terms: ForeignTerms, steps: Sequence[Step]) -> list[list[Setting]]:
-    if not _count(steps, *PAYMENTS, "payoff") or terms.plan is Plan.CUMULATIVE:
+def _sweeps(terms: MigratedTerms, steps: Sequence[Step]) -> list[list[Setting]]:
+    if not _count(steps, *PAYMENTS, "payoff") or terms.plan is PlanMethod.CUMULATIVE:
         return []
     return [[Setting("sweep: by_bucket", {"sweep": Sweep.BY_BUCKET})]]
 
 
-def _years(terms: ForeignTerms) -> list[list[Setting]]:
-    """How leap years and New Year are counted; only an actual year asks."""
+def _years(terms: MigratedTerms) -> list[list[Setting]]:
+    """Settings of leap years and New Year; needed by an actual year only."""
     if terms.days_in_year is not DaysInYear.ACTUAL or not terms.rate_pct:
         return []
-    leap, split = LeapYear.FEB_29_PERIOD_ONLY, YearSplit.FIRST_DAY
+    leap, split = LeapYearRule.FEB_29_PERIOD_ONLY, YearSplit.FIRST_DAY
     return [
         [Setting(f"leap_year: {leap}", {"leap_year": leap})],
         [Setting(f"year_split: {split}", {"year_split": split})],
     ]
 
 
-def _refunds(terms: ForeignTerms, steps: Sequence[Step]) -> list[list[Setting]]:
+def _refunds(terms: MigratedTerms, steps: Sequence[Step]) -> list[list[Setting]]:
     if terms.refunds_interest or not _count(steps, "merchant_issued_refund", "payout_refund"):
         return []
     return [[Setting("refunds give interest back", {"refunds_interest": True})]]

@@ -14,7 +14,8 @@ from itertools import count, islice
 from typing import NamedTuple
 
 from usance.base.dates import add_days, add_months, last_of_month, to_month
-from usance.conform.apr.file import Case, CaseError, Stream
+from usance.conform.apr.file import Case, FlowSeries
+from usance.conform.errors import CaseError
 from usance.loan.rates.annual import eu_years
 from usance.loan.rates.equation import TimedFlow
 from usance.loan.rates.month_counts import anchor_of
@@ -22,7 +23,7 @@ from usance.loan.rates.solver import Timeline
 from usance.loan.rates.unit_periods import Unit, UnitPeriod, choose_unit_period
 
 # Times in a file are decimals of a fraction, rounded in their last digit.
-CLOSE = Fraction(1, 10**9)
+TOLERANCE = Fraction(1, 10**9)
 
 
 def timeline(case: Case) -> Timeline:
@@ -33,7 +34,7 @@ def timeline(case: Case) -> Timeline:
 
 
 def date_mismatch(case: Case) -> str | None:
-    """How the first payment's date and its time differ; empty if they agree, None if one lacks."""
+    """The difference of the first payment's date and time: empty if none, None if one lacks."""
     first = next((stream for stream in case.streams if stream.amount < 0), None)
     if first is None or first.periods is None or case.unit is None or case.jurisdiction != "US":
         return None
@@ -41,7 +42,7 @@ def date_mismatch(case: Case) -> str | None:
         return None
     days = case.dates.advances[0], case.dates.payments[0]
     periods, fraction = case.unit.measure(*days)
-    if abs(periods + fraction - first.periods - first.fraction) < CLOSE:
+    if abs(periods + fraction - first.periods - first.fraction) < TOLERANCE:
         return ""
     return (
         f"{days[0]} to {days[1]} is t = {periods}, f = {float(fraction):.6g}; "
@@ -106,7 +107,7 @@ def _by_dates(case: Case) -> Timeline:
     return _unit_periods(times, _per_year(case) if _has_unit(case) else unit.per_year)
 
 
-def _dated(case: Case) -> list[tuple[Stream, Moment]]:
+def _dated(case: Case) -> list[tuple[FlowSeries, Moment]]:
     """Each single flow with its moment."""
     received = [stream for stream in case.streams if stream.amount > 0]
     paid = [stream for stream in case.streams if stream.amount <= 0]
@@ -165,21 +166,21 @@ def _per_year(case: Case) -> Fraction:
     if case.per_year is None and exact is None:
         fix = "Give unit_period or unit_periods_per_year"
         raise CaseError("unit_periods_per_year is missing", where=case.id, fix=fix)
-    if case.per_year is None or (exact is not None and abs(exact - case.per_year) < CLOSE):
+    if case.per_year is None or (exact is not None and abs(exact - case.per_year) < TOLERANCE):
         return exact or Fraction(1)
     return case.per_year
 
 
-def _unit_periods(flows: Sequence[tuple[Stream, Fraction]], per_year: Fraction) -> Timeline:
+def _unit_periods(flows: Sequence[tuple[FlowSeries, Fraction]], per_year: Fraction) -> Timeline:
     timed = [TimedFlow(amount, time // 1, time % 1) for amount, time in _scaled(flows)]
     return Timeline(timed, per_year)
 
 
-def _years(flows: Sequence[tuple[Stream, Fraction]]) -> Timeline:
+def _years(flows: Sequence[tuple[FlowSeries, Fraction]]) -> Timeline:
     return Timeline([TimedFlow(amount, time) for amount, time in _scaled(flows)], Fraction(1))
 
 
-def _scaled(flows: Sequence[tuple[Stream, Fraction]]) -> list[tuple[int, Fraction]]:
+def _scaled(flows: Sequence[tuple[FlowSeries, Fraction]]) -> list[tuple[int, Fraction]]:
     """Amounts as whole numbers of the finest decimal any of them has."""
     places = [-int(stream.amount.as_tuple().exponent) for stream, _ in flows]
     scale = Decimal(10) ** max([0, *places])
