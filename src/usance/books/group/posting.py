@@ -3,6 +3,7 @@
 >>> from datetime import UTC
 >>> from usance.books.chart import load_chart
 >>> from usance.books.group.entities import parse_entities
+>>> from usance.books.group.fact_kinds import GroupFactKind
 >>> from usance.books.group.facts import fact
 >>> group = parse_entities('''
 ... currency: CNY
