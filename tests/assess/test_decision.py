@@ -13,7 +13,7 @@ from tests.assess.requests import document, request, ticking
 from usance import cli
 from usance.assess.decision.decide import Decider, Decision
 from usance.assess.decision.request import read_request
-from usance.assess.flow.errors import FlowError, WrongInput
+from usance.assess.errors import FlowError, WrongInput
 from usance.assess.flow.files import Flow, read_flow
 from usance.base.errors import UsanceError
 
@@ -43,7 +43,7 @@ def test_an_ordinary_applicant_is_approved(decider: Decider, flow: Flow) -> None
     assert decision.decision_id == 7 * 16384 + 1
     stages = [stage for stage, _, _ in decision.answer.path]
     assert [*dict.fromkeys(stages)] == ["registration", "identity", "score", "line", "price"]
-    shown = decision.shown(flow)
+    shown = decision.as_dict(flow)
     assert shown["inputs"]["rate_cap_ppm"] == 240_000
     assert shown["inputs"]["bad_neighbours_ppm"] == -1
     assert shown["inputs"]["drawdown_minor"] is None

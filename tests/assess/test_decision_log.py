@@ -13,11 +13,11 @@ import pytest
 
 from tests.assess.flow_cases import random_codes
 from tests.assess.requests import request, ticking
-from usance.assess.backtest import assigned, backtest
+from usance.assess.backtest import assigned_flow, backtest
 from usance.assess.decision.decide import Decider, Decision
-from usance.assess.decision.log import Log, kept_flow, read_log
-from usance.assess.decision.replay import differences, replay
-from usance.assess.flow.errors import LogError, WrongInput
+from usance.assess.decision.log import Log, read_log, stored_flow
+from usance.assess.decision.replay import differences, replay_log
+from usance.assess.errors import LogError, WrongInput
 from usance.assess.flow.files import SHIPPED, Flow, read_flow
 from usance.assess.offer.profit import read_economics
 from usance.base.codes import DecisionKind
@@ -73,7 +73,7 @@ def test_decisions_replay_after_an_upgrade_of_everything(tmp_path: Path, folder:
     with Log(folder) as log:
         for decision in random_decisions(second, 100, seed=2, first_user=5000):
             log.append(decision, second)
-    found = replay(folder)
+    found = replay_log(folder)
     assert (found.decisions, found.flows, found.differences) == (250, 2, ())
 
 
@@ -103,7 +103,7 @@ def test_sealed_tables_are_those_of_the_contract(tmp_path: Path, folder: Path) -
     assert len(stored["inputs"]) == len(flow.inputs)
     (again,) = read_log(folder)
     assert again.path == decision.answer.path
-    assert kept_flow(folder, flow.sha256).sha256 == flow.sha256
+    assert stored_flow(folder, flow.sha256).sha256 == flow.sha256
 
 
 def test_a_line_cut_short_is_dropped_and_the_rest_stays(tmp_path: Path, folder: Path) -> None:
@@ -153,10 +153,10 @@ def test_an_edited_version_is_refused(tmp_path: Path, folder: Path) -> None:
     kept = folder / "versions" / flow.sha256 / "reasons.yaml"
     kept.write_text(kept.read_text().replace("Your age.", "Age."))
     with pytest.raises(LogError, match="was edited"):
-        replay(folder)
+        replay_log(folder)
     shutil.rmtree(folder / "versions")
     with pytest.raises(LogError, match="a flow is missing"):
-        replay(folder)
+        replay_log(folder)
 
 
 def test_one_id_is_sealed_once(tmp_path: Path, folder: Path) -> None:
@@ -172,7 +172,7 @@ def test_one_id_is_sealed_once(tmp_path: Path, folder: Path) -> None:
 
 def test_a_folder_that_is_no_log_is_named(tmp_path: Path) -> None:
     with pytest.raises(LogError, match="is no decision log"):
-        replay(tmp_path)
+        replay_log(tmp_path)
 
 
 def test_a_back_test_shows_who_swaps_sides(tmp_path: Path, folder: Path) -> None:
@@ -220,11 +220,11 @@ def test_a_candidate_that_needs_more_than_was_stored_is_refused(
 
 def test_shares_of_a_test_hold_by_user() -> None:
     shares = {"champion": Fraction(3, 4), "challenger": Fraction(1, 4)}
-    names = [assigned(user, shares, seed=11) for user in range(1, 8001)]
+    names = [assigned_flow(user, shares, seed=11) for user in range(1, 8001)]
     assert abs(names.count("challenger") - 2000) < 4 * 39  # four standard deviations
-    assert names == [assigned(user, shares, seed=11) for user in range(1, 8001)]
+    assert names == [assigned_flow(user, shares, seed=11) for user in range(1, 8001)]
     with pytest.raises(WrongInput, match="do not add up"):
-        assigned(1, {"a": Fraction(1, 2)}, seed=1)
+        assigned_flow(1, {"a": Fraction(1, 2)}, seed=1)
 
 
 @pytest.mark.parametrize("sealed", [False, True])
@@ -257,6 +257,6 @@ def test_a_damaged_line_is_named(tmp_path: Path, folder: Path) -> None:
     for wrong in (b"garbage\n", b'{"a": 1}\n', b"[]\n"):
         file.write_bytes(lines[0] + wrong)
         with pytest.raises(LogError, match=r"open.jsonl, line 2: the line is damaged"):
-            replay(folder)
+            replay_log(folder)
         with pytest.raises(LogError, match="line 2"):
             Log(folder)

@@ -20,7 +20,7 @@ from tests.assess.test_decision_log import copied, random_decisions
 from usance.assess.decision.columns import decide_columns
 from usance.assess.decision.decide import Decider
 from usance.assess.decision.log import Log, read_log
-from usance.assess.decision.replay import differences, replay
+from usance.assess.decision.replay import differences, replay_log
 from usance.assess.decision.request import Request
 from usance.assess.errors import NotApproved
 from usance.assess.flow.files import Flow, read_flow
@@ -215,7 +215,7 @@ def test_decisions_by_a_model_replay(flow: Flow, tmp_path: Path) -> None:
         for at, each in enumerate(applicants(25)):
             log.append(decider.decide(request(at + 1, each), ticking()), flow)
         log.seal()
-    assert replay(tmp_path / "log").differences == ()
+    assert replay_log(tmp_path / "log").differences == ()
 
 
 def upgraded(trained: Path, applicants_file: Path) -> Flow:
@@ -260,7 +260,7 @@ def test_ten_thousand_decisions_replay_after_an_upgrade_of_every_version(
             log.append(decision, after)
         for at, each in enumerate(people[:50]):
             log.append(renewed.decide(request(30_000 + at, each), ticking()), renewed.flow)
-    found = replay(log_folder)
+    found = replay_log(log_folder)
     assert (found.decisions, found.flows, found.differences) == (10_100, 4, ())
     # The control: with today's versions many of the old ones come out different.
     today = {"trained": renewed, "consumer": Decider(after)}

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from usance.assess.features.compute import Moments, features
+from usance.assess.errors import FeatureError, WrongInput
+from usance.assess.features.compute import DecisionTimes, compute_features
 from usance.assess.features.definition import Definitions, parse_features
 from usance.assess.features.records import columns_of, records_of
-from usance.assess.flow.errors import FeatureError, WrongInput
 from usance.base.errors import Problems, UsanceError
 
 DAY_US = 86_400_000_000
@@ -142,9 +142,9 @@ def test_columns_are_what_plain_python_finds(
     definitions = parse_features(TEXT)
     rows = {"bureau_file": bureau, "inquiries": inquiries}
     users = [1, 2, 3]
-    found = features(
+    found = compute_features(
         definitions, columns_of(definitions, columns(definitions, rows)),
-        Moments.of(users, [day] * 3, [day - 5] * 3),
+        DecisionTimes.of(users, [day] * 3, [day - 5] * 3),
     )  # fmt: skip
     for position, user in enumerate(users):
         wanted = oracle(definitions, rows, user, day, day - 5)
@@ -167,9 +167,9 @@ def test_a_fact_true_before_and_booked_after_is_not_known(definitions: Definitio
             Row(user, day - 1, known + 1, {"lender": 400, "kind": 1}),  # planted
         ]
     users, days, moments = zip(*decided, strict=True)
-    found = features(
+    found = compute_features(
         definitions, columns_of(definitions, columns(definitions, rows)),
-        Moments.of(users, days, moments),
+        DecisionTimes.of(users, days, moments),
     )  # fmt: skip
     leaked = 0
     for position, (user, day, known) in enumerate(decided):
@@ -194,7 +194,7 @@ def test_one_user_from_a_document_is_the_same_as_columns(definitions: Definition
     }  # fmt: skip
     records = records_of(definitions, given, 7, "records")
     day = int(np.datetime64("2024-06-30", "D").astype(int))
-    found = features(definitions, records, Moments.of([7], [day], [day * DAY_US]))
+    found = compute_features(definitions, records, DecisionTimes.of([7], [day], [day * DAY_US]))
     assert {name: int(values[0]) for name, values in found.items()} == {
         "debt": -9, "first_debt": 1200, "highest_debt": 1200, "lowest_debt": 1200, "job": 0,
         "inquiries_30d": 1, "loan_inquiries_90d": 1, "lenders_90d": 1, "lender_sum": 17,
@@ -206,7 +206,9 @@ def test_a_required_feature_that_is_not_there_fails_loudly() -> None:
     text = TEXT.replace(", missing: {0: no bureau file}", "")
     definitions = parse_features(text)
     with pytest.raises(FeatureError, match="job of user 7 is not there"):
-        features(definitions, records_of(definitions, NONE, 7, "r"), Moments.of([7], [100], [100]))
+        compute_features(
+            definitions, records_of(definitions, NONE, 7, "r"), DecisionTimes.of([7], [100], [100])
+        )
 
 
 def test_a_source_that_nobody_asked_is_not_one_without_records(definitions: Definitions) -> None:
@@ -253,7 +255,11 @@ def test_codes_out_of_range_in_columns_are_named(definitions: Definitions) -> No
 @pytest.mark.parametrize(
     ("old", "new", "named"),
     [
-        ("take: latest, of: debt_minor", "take: newest, of: debt_minor", "unknown take 'newest'"),
+        (
+            "take: latest, of: debt_minor",
+            "take: newest, of: debt_minor",
+            "unknown aggregate 'newest'",
+        ),
         ("of: debt_minor, missing", "of: debt, missing", "unknown column 'debt'"),
         ("from: inquiries, take: sum", "from: inquiry, take: sum", "unknown source 'inquiry'"),
         ("kind: [loan, card]}", "kind: [lone]}", "unknown kind 'lone'"),

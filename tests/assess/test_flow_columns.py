@@ -15,14 +15,14 @@ from hypothesis import strategies as st
 from tests.assess.flow_cases import random_codes
 from usance.assess.decision.columns import decide_columns
 from usance.assess.decision.decide import Decider
+from usance.assess.errors import WrongInput
 from usance.assess.features.declared import Declared, ValueType
 from usance.assess.flow.columns import run_columns
-from usance.assess.flow.errors import WrongInput
 from usance.assess.flow.files import Flow, Stage, read_flow
 from usance.assess.flow.formula import parse_formula
 from usance.assess.flow.graph import read_graph
-from usance.assess.flow.kinds import Span, kind_of
 from usance.assess.flow.reasons import Reasons
+from usance.assess.flow.value_types import Span, type_of
 from usance.base.codes import DecisionKind
 from usance.base.errors import UsanceError
 
@@ -174,7 +174,7 @@ def test_any_formula_and_cell_mean_the_same_to_both(
 @given(formula=formulas(3), seed=st.integers(0, 99))
 def test_bounds_hold_every_value(formula: str, seed: int) -> None:
     scope = {name: Span(*ends) for name, ends in NAMES.items()}
-    kind = kind_of(parse_formula(formula), scope, "")
+    kind = type_of(parse_formula(formula), scope, "")
     assert isinstance(kind, Span)
     flow = made_flow(formula, [])
     draw = np.random.default_rng(seed)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from usance.assess.flow.errors import FlowError
+from usance.assess.errors import FlowError
 from usance.assess.flow.files import SHIPPED, content_of, content_sha256, read_flow
 from usance.assess.flow.formula import parse_cell, parse_formula
 from usance.base.errors import UsanceError

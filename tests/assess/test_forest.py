@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from usance.assess.errors import ModelError
 from usance.assess.scoring.forest import Forest
-from usance.assess.training.trees import added
+from usance.assess.training.trees import summed_boosters
 
 WIDTH = 4
 
@@ -40,7 +40,7 @@ CODES = st.one_of(
     st.just(float("nan")), st.integers(-3, 140).map(float), st.sampled_from([1e9, -1e9])
 )
 ROWS = st.lists(st.tuples(NUMBERS, NUMBERS, CODES, CODES), min_size=1, max_size=300)
-TEXT = added([(0.7, grown(1, 30, 31)), (-0.2, grown(2, 9, 4)), (0.5, grown(3, 12, 8))])
+TEXT = summed_boosters([(0.7, grown(1, 30, 31)), (-0.2, grown(2, 9, 4)), (0.5, grown(3, 12, 8))])
 
 
 @settings(deadline=None)
@@ -56,7 +56,7 @@ def test_trees_without_a_split_and_no_trees_at_all() -> None:
     stump = grown(1, 3, 31, min_data_in_leaf=600)
     inputs = np.zeros((5, WIDTH))
     expected = np.array(stump.predict(inputs, raw_score=True))
-    assert Forest.read(added([(1.0, stump)])).sums(inputs).tolist() == expected.tolist()
+    assert Forest.read(summed_boosters([(1.0, stump)])).sums(inputs).tolist() == expected.tolist()
     assert Forest.read("end of trees\n").sums(inputs).tolist() == [0.0] * 5
 
 
@@ -69,6 +69,6 @@ def test_pieces_do_not_matter() -> None:
 
 
 def test_zeros_that_stand_for_missing_are_refused() -> None:
-    text = added([(1.0, grown(1, 3, 8, zero_as_missing=True))])
+    text = summed_boosters([(1.0, grown(1, 3, 8, zero_as_missing=True))])
     with pytest.raises(ModelError, match="zeros stand for missing"):
         Forest.read(text)

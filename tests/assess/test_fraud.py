@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from usance import cli
-from usance.assess.flow.errors import WrongInput
+from usance.assess.errors import WrongInput
 from usance.assess.flow.files import read_flow
 from usance.assess.fraud.links import Attribute, Link, LinkFeatures, LinkIndex, link_columns
 from usance.assess.fraud.lists import parse_lists, strongest

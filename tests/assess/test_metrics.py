@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from usance.assess.metrics import auc, calibration_error, ks, measures, psi, slope
-from usance.assess.scoring.calibration import bend
+from usance.assess.scoring.calibration import beta_calibrated
 from usance.assess.table import read_table
 
 ROWS = st.lists(
@@ -40,7 +40,7 @@ def test_slope_tells_over_confidence() -> None:
     assert slope(bad, log_odds) == pytest.approx(1.0, abs=0.03)
     assert slope(bad, 2 * log_odds) == pytest.approx(0.5, abs=0.02)
     assert calibration_error(bad, 1 / (1 + np.exp(-log_odds))) < 0.01
-    bent = bend(np.array([0.1, 0.8, 1.3]), log_odds)
+    bent = beta_calibrated(np.array([0.1, 0.8, 1.3]), log_odds)
     assert np.array_equal(np.argsort(bent, kind="stable"), np.argsort(log_odds, kind="stable"))
 
 

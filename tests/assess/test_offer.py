@@ -10,18 +10,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from usance.assess.flow.errors import WrongInput
-from usance.assess.offer.choice import choose, choose_exactly
-from usance.assess.offer.menu import Segment, price_menu
+from usance.assess.errors import WrongInput
+from usance.assess.offer.knapsack import choose, choose_exactly
 from usance.assess.offer.profit import (
     MAX_MINOR,
     MAX_MONTHS,
     MAX_RATE_PPM,
     SHIPPED,
     Offers,
-    expected,
+    expected_profit,
     read_economics,
 )
+from usance.assess.offer.rate_card import Segment, rate_card
 from usance.base.errors import UsanceError
 from usance.base.parameters import Parameters
 from usance.base.rates import PPM
@@ -36,7 +36,7 @@ def test_profit_by_hand() -> None:
     loss = drawn * Fraction(2, 100) * Fraction(106, 100) * Fraction(65, 100)
     funding, capital = owed * Fraction(43, 1000), owed * Fraction(10, 100) * Fraction(15, 100)
     service = drawn * Fraction(8, 1000) + 40 * Fraction(52, 100)
-    found = expected(
+    found = expected_profit(
         read_economics(), Offers.of([2_000_000], [180_000], [12]), [20_000], [3], [43_000]
     )
     wanted = {"drawn": drawn, "income": income, "funding": funding, "loss": loss,
@@ -52,12 +52,12 @@ def test_one_offer_and_a_column_are_the_same() -> None:
     lines, rates = draw.integers(0, 10**7, 200), draw.integers(50_000, 300_000, 200)
     months, grades = draw.choice([3, 6, 12, 24], 200), draw.integers(1, 9, 200)
     pds, funding = draw.integers(0, 200_000, 200), draw.integers(20_000, 80_000, 200)
-    whole = expected(
+    whole = expected_profit(
         read_economics(), Offers.of(lines, rates, months), pds, grades, funding
     ).profit_minor
     for row in range(0, 200, 7):
         offer = Offers.of([lines[row]], [rates[row]], [months[row]])
-        alone = expected(read_economics(), offer, [pds[row]], [grades[row]], [funding[row]])
+        alone = expected_profit(read_economics(), offer, [pds[row]], [grades[row]], [funding[row]])
         assert int(alone.profit_minor[0]) == int(whole[row])
 
 
@@ -154,7 +154,7 @@ def test_wrong_shapes_and_signs_are_refused() -> None:
 def test_nothing_is_rounded_away_or_stretched(changes: dict[str, list[float]], what: str) -> None:
     given = {"pd_ppm": [20_000], "grade": [3], "funding_ppm": [43_000]} | changes
     with pytest.raises(WrongInput, match=what):
-        expected(read_economics(), Offers.of([10**6], [180_000], [12]), **given)
+        expected_profit(read_economics(), Offers.of([10**6], [180_000], [12]), **given)
 
 
 def test_a_rate_of_a_fraction_is_not_a_rate_of_nothing() -> None:
@@ -164,7 +164,7 @@ def test_a_rate_of_a_fraction_is_not_a_rate_of_nothing() -> None:
 
 def test_the_largest_offer_does_not_overflow() -> None:
     most = Offers.of([MAX_MINOR], [MAX_RATE_PPM], [MAX_MONTHS])
-    found = expected(read_economics(), most, [PPM], [8], [PPM]).parts()
+    found = expected_profit(read_economics(), most, [PPM], [8], [PPM]).parts()
     drawn = Fraction(MAX_MINOR) * Fraction(33, 100) * Fraction(85, 100)
     income = drawn * 361 / 24 * 2 / Fraction(106, 100)
     assert abs(int(found["income_minor"][0]) - income) <= 2
@@ -198,7 +198,7 @@ def test_no_price_above_the_cap_is_on_the_menu() -> None:
 
     cap = Parameters.load().at("pricing.rate_cap", date(2024, 6, 30)).integer
     funding = {6: 40_000, 12: 43_000}
-    menu = price_menu(read_economics(), SEGMENTS, [6, 12], list(PRICES), funding, cap)
+    menu = rate_card(read_economics(), SEGMENTS, [6, 12], list(PRICES), funding, cap)
     assert len(menu) == 6
     assert max(cell.rate_ppm for cell in menu) <= cap
     by_segment = {(cell.segment, cell.months): cell for cell in menu}
@@ -209,18 +209,20 @@ def test_no_price_above_the_cap_is_on_the_menu() -> None:
 
 def test_the_best_price_is_the_best_of_all_listed() -> None:
     economics, segment = read_economics(), SEGMENTS[1]
-    (cell,) = price_menu(economics, [segment], [12], list(PRICES), {12: 43_000}, 240_000)
+    (cell,) = rate_card(economics, [segment], [12], list(PRICES), {12: 43_000}, 240_000)
     tried = {}
     for price in (price for price in PRICES if price <= 240_000):
         offer = Offers.of([segment.line_minor], [price], [12])
-        tried[price] = int(expected(economics, offer, [24_000], [4], [43_000]).profit_minor[0])
+        tried[price] = int(
+            expected_profit(economics, offer, [24_000], [4], [43_000]).profit_minor[0]
+        )
     assert cell.profit_minor == max(tried.values()) == tried[cell.rate_ppm]
 
 
 def test_a_dearer_fund_never_earns_more() -> None:
     economics, segment = read_economics(), SEGMENTS[1]
     earned = [
-        price_menu(economics, [segment], [12], list(PRICES), {12: funding}, 240_000)[0].profit_minor
+        rate_card(economics, [segment], [12], list(PRICES), {12: funding}, 240_000)[0].profit_minor
         for funding in (20_000, 40_000, 80_000)
     ]
     assert earned == sorted(earned, reverse=True)
@@ -228,12 +230,12 @@ def test_a_dearer_fund_never_earns_more() -> None:
 
 def test_menus_name_what_is_missing() -> None:
     with pytest.raises(WrongInput, match="above the cap"):
-        price_menu(read_economics(), SEGMENTS, [12], [300_000], {12: 1}, 240_000)
+        rate_card(read_economics(), SEGMENTS, [12], [300_000], {12: 1}, 240_000)
     with pytest.raises(WrongInput, match="segment 'prime' is there twice"):
-        price_menu(read_economics(), [SEGMENTS[0]] * 2, [12], [200_000], {12: 1}, 240_000)
+        rate_card(read_economics(), [SEGMENTS[0]] * 2, [12], [200_000], {12: 1}, 240_000)
     with pytest.raises(WrongInput, match="no cost of funds for 6 months"):
-        price_menu(read_economics(), SEGMENTS, [6], [200_000], {12: 1}, 240_000)
+        rate_card(read_economics(), SEGMENTS, [6], [200_000], {12: 1}, 240_000)
     with pytest.raises(WrongInput, match="no utilisation of grade 9"):
-        expected(read_economics(), Offers.of([1], [1], [1]), [1], [9], [1])
+        expected_profit(read_economics(), Offers.of([1], [1], [1]), [1], [9], [1])
     with pytest.raises(WrongInput, match="months is out of range"):
         Offers.of([1], [1], [0])

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from usance import cli
-from usance.assess.offer.plan import Applicants, Plan, planned
-from usance.assess.offer.profit import Offers, expected, read_economics
+from usance.assess.offer.plan import Applicants, OfferPlan, choose_offers
+from usance.assess.offer.profit import Offers, expected_profit, read_economics
 from usance.base.parameters import Parameters
 
 PLAN = """
@@ -38,7 +38,7 @@ def files(tmp_path: Path) -> tuple[Path, Path]:
     return people, plan
 
 
-def every_plan(plan: Plan, people: Applicants) -> int:
+def every_plan(plan: OfferPlan, people: Applicants) -> int:
     """The most that any plan inside every limit earns, by trying all of them."""
     economics = read_economics()
     options = []
@@ -47,7 +47,7 @@ def every_plan(plan: Plan, people: Applicants) -> int:
         for line, price, months in product(plan.lines, plan.prices_ppm, plan.funding_ppm):
             if price > CAP or line > people.largest_line_minor[user]:
                 continue
-            found = expected(
+            found = expected_profit(
                 economics, Offers.of([line], [price], [months]), [people.pd_ppm[user]],
                 [people.grade[user]], [plan.funding_ppm[months]],
             )  # fmt: skip
@@ -67,11 +67,11 @@ def test_the_plan_earns_almost_what_the_best_of_all_plans_does(seed: int) -> Non
         np.arange(1, count + 1), draw.integers(1, 9, count), draw.integers(1_000, 60_000, count),
         draw.choice([400_000, 900_000, 5_000_000], count),
     )  # fmt: skip
-    plan = Plan(
+    plan = OfferPlan(
         date(2024, 6, 30), "CNY", (500_000, 2_000_000), (150_000, 210_000, 300_000),
         {6: 40_000, 12: 43_000}, {"drawn": int(draw.integers(3, 20)) * 100_000, "loss": 20_000},
     )  # fmt: skip
-    found = planned(read_economics(), plan, people, CAP)
+    found = choose_offers(read_economics(), plan, people, CAP)
     best = every_plan(plan, people)
     assert 0.9 * best <= found.choice.profit <= best <= found.choice.bound + 1e-6
     assert found.choice.profit == found.profit_minor.sum()
@@ -95,13 +95,13 @@ def test_the_commands(files: tuple[Path, Path], capsys: pytest.CaptureFixture[st
     said = capsys.readouterr()
     assert said.out.startswith("user_id,line_minor,rate_ppm,months,profit_minor\n1,")
     assert "the limit of drawn binds" in said.err
-    assert cli.main(["assess", "menu", plan, "--json"]) == 0
+    assert cli.main(["assess", "rate-card", plan, "--json"]) == 0
     cells = json.loads(capsys.readouterr().out)
     assert [(each["segment"], each["months"]) for each in cells] == [
         ("prime", 6), ("prime", 12), ("risky", 6), ("risky", 12)
     ]  # fmt: skip
     assert all(each["rate_ppm"] <= CAP for each in cells)
-    assert cli.main(["assess", "menu", plan]) == 0
+    assert cli.main(["assess", "rate-card", plan]) == 0
     assert "none" in capsys.readouterr().out
 
 
@@ -149,5 +149,5 @@ def test_a_menu_needs_segments(
 ) -> None:
     _, plan = files
     plan.write_text(PLAN.partition("segments:")[0])
-    assert cli.main(["assess", "menu", str(plan)]) == 2
+    assert cli.main(["assess", "rate-card", str(plan)]) == 2
     assert "has no segments" in capsys.readouterr().err

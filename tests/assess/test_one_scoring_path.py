@@ -21,14 +21,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.assess.applicants import JOBS, rows, write
-from usance.assess.columns import encode, learn
+from usance.assess.columns import encode, learn_column
 from usance.assess.errors import ModelError
 from usance.assess.scoring.applicant import encode_row
 from usance.assess.scoring.model import Model, load_model
 from usance.assess.scoring.reasons import contributions, read_texts, reasons
 from usance.assess.scoring.scorecard import Bin, Scorecard, Variable
 from usance.assess.scoring.sql import scorecard_sql
-from usance.assess.table import NOTHING, table_of
+from usance.assess.table import EMPTY_WORDS, table_of
 from usance.base.errors import UsanceError
 from usance.cli import main
 
@@ -66,7 +66,7 @@ def on_paper(sheet: list[dict[str, str]], applicant: Mapping[str, Any]) -> int:
 
 def _line(lines: list[dict[str, str]], value: Any) -> list[int]:
     text = as_text(value)
-    text = None if text is None or text.strip() in NOTHING else text.strip()
+    text = None if text is None or text.strip() in EMPTY_WORDS else text.strip()
     bins = {line["bin"]: int(line["points"]) for line in lines}
     if text is None:
         return [bins["missing"]]
@@ -199,14 +199,14 @@ def test_what_is_no_cell_is_never_scored_as_one(model: Model, name: str, cell: A
 
 
 def test_a_number_is_the_level_that_a_file_would_write() -> None:
-    level = learn("code", pa.array(["1", "2", "a", "1"]), least=1)
+    level = learn_column("code", pa.array(["1", "2", "a", "1"]), least=1)
     for cell in (1, 1.0, np.float64(1), Decimal(1)):
         assert encode_row((level,), {"code": cell})[0].tolist() == [[0.0]]
         assert encode(level, pa.array([cell])).tolist() == [0.0]
 
 
 def test_a_column_name_cannot_end_a_comment_of_the_query() -> None:
-    age = learn("age\nin years", pa.array(["1", "2", "3"]), least=1)
+    age = learn_column("age\nin years", pa.array(["1", "2", "3"]), least=1)
     variable = Variable(0, age.name, (2.0,), (), (Bin("", 1, 0, 0.0, 5), Bin("", 1, 0, 0.0, 7)))
     bins = (*variable.bins, Bin("missing", 0, 0, 0.0, 0))
     query = scorecard_sql((age,), Scorecard(100, (replace(variable, bins=bins),)))

@@ -13,11 +13,10 @@ import pytest
 from pyarrow import parquet
 
 from tests.assess.applicants import rows, write
-from usance.assess.columns import learn
+from usance.assess.columns import learn_column
 from usance.assess.scoring.model import Model, load_model
-from usance.assess.table import Table, parts, read_table, table_of
-from usance.assess.training.fit import choose
-from usance.assess.training.folds import folds, latest
+from usance.assess.table import Table, numbers_and_texts, read_table, table_of
+from usance.assess.training.fit import choose_candidate, folds, latest
 from usance.assess.training.guards import choose_inputs
 from usance.assess.training.logistic import fit
 from usance.assess.training.outcome import check_ids, outcomes
@@ -235,10 +234,12 @@ def test_parquet_and_csv_are_read_alike(tmp_path: Path) -> None:
     one = read_table(write(tmp_path / "a.csv", made))
     other = read_table(tmp_path / "a.parquet")
     for name in names:
-        left, right = parts(one.column(name)), parts(other.column(name))
+        left, right = numbers_and_texts(one.column(name)), numbers_and_texts(other.column(name))
         assert np.array_equal(left[0], right[0], equal_nan=True)
         assert left[1].to_pylist() == right[1].to_pylist()
-        assert learn(name, one.column(name), least=2) == learn(name, other.column(name), least=2)
+        assert learn_column(name, one.column(name), least=2) == learn_column(
+            name, other.column(name), least=2
+        )
 
 
 def test_folds_are_even_and_repeat() -> None:
@@ -261,8 +262,11 @@ def test_the_latest_months_are_the_test() -> None:
 
 def test_the_simplest_of_equals_is_chosen() -> None:
     sure = np.where(BAD == 1, 1.0, -1.0)
-    assert choose(BAD, {"scorecard": sure, "trees": sure, "blend": sure * 1.0001}) == "scorecard"
-    assert choose(BAD, {"scorecard": sure, "trees": sure, "blend": sure * 1.5}) == "blend"
+    assert (
+        choose_candidate(BAD, {"scorecard": sure, "trees": sure, "blend": sure * 1.0001})
+        == "scorecard"
+    )
+    assert choose_candidate(BAD, {"scorecard": sure, "trees": sure, "blend": sure * 1.5}) == "blend"
 
 
 def test_columns_that_say_nothing_make_a_model_that_says_the_average() -> None:

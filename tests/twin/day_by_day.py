@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from usance.assess.decision.decide import Decider, Decision
-from usance.assess.decision.handover import LineState
+from usance.assess.decision.output_tables import LineState
 from usance.base.book import Book
 from usance.base.codes import DecisionKind, FactKind, FundingModel, Product, RoutingOutcome, Status
 from usance.base.dates import from_day, to_day, to_month

@@ -1,9 +1,9 @@
-"""Assess: who gets credit, how much, at what price, and why.
+"""Assess: credit decisions with line, price and reasons, and the models behind them.
 
 A file of applicants with outcomes becomes a calibrated, documented model; a model scores a file or
 one applicant in the same way, with its reasons; a flow of tables and models decides one request or
-a column of millions; and what it granted is handed on as lines and requests. Names are imported
-when first used.
+a column of millions; and what it granted becomes the tables of lines and requests. Names are
+imported when first used.
 
 >>> from usance.assess import decide_columns, read_flow
 >>> from usance.base.codes import DecisionKind
@@ -19,19 +19,30 @@ from typing import TYPE_CHECKING
 from usance.base.public_names import public_names
 
 if TYPE_CHECKING:
-    from usance.assess.decision.columns import Decided, decide_columns
+    from usance.assess.backtest import BackTest, assigned_flow
+    from usance.assess.decision.columns import DecisionColumns, decide_columns
     from usance.assess.decision.decide import Decider, Decision
-    from usance.assess.decision.handover import (
+    from usance.assess.decision.log import Log, read_log
+    from usance.assess.decision.output_tables import (
         LineState,
         decision_rows,
         line_rows,
         request_rows,
-        stored_rows,
-        write_assessed,
+        rows_of_decisions,
+        write_decision_tables,
     )
-    from usance.assess.decision.log import Log, read_log
-    from usance.assess.decision.replay import replay
+    from usance.assess.decision.replay import ReplayResult, replay_log
     from usance.assess.decision.request import read_request
+    from usance.assess.errors import (
+        DataError,
+        DecisionTableError,
+        FeatureError,
+        FlowError,
+        LogError,
+        ModelError,
+        NotApproved,
+        WrongInput,
+    )
     from usance.assess.flow.files import Flow, read_flow
     from usance.assess.monitoring.approval import live_model
     from usance.assess.scoring.model import Model, load_model
@@ -39,26 +50,44 @@ if TYPE_CHECKING:
     from usance.assess.training.train import train
 
 __all__ = [
-    "Decided", "Decider", "Decision", "Flow", "LineState", "Log", "Model", "Recipe",
-    "decide_columns", "decision_rows", "line_rows", "live_model", "load_model", "read_flow",
-    "read_log", "read_request", "replay", "request_rows", "stored_rows", "train", "write_assessed",
+    "BackTest", "DataError", "Decider", "Decision", "DecisionColumns", "DecisionTableError",
+    "FeatureError", "Flow", "FlowError", "LineState", "Log", "LogError", "Model", "ModelError",
+    "NotApproved", "Recipe", "ReplayResult", "WrongInput", "assigned_flow", "decide_columns",
+    "decision_rows", "line_rows", "live_model", "load_model", "read_flow", "read_log",
+    "read_request", "replay_log", "request_rows", "rows_of_decisions", "train",
+    "write_decision_tables",
 ]  # fmt: skip
 
-_HANDOVER = (
-    "LineState", "decision_rows", "line_rows", "request_rows", "stored_rows", "write_assessed"
-)  # fmt: skip
 _MODULES = {
-    "decision.columns": ("Decided", "decide_columns"),
+    "backtest": ("BackTest", "assigned_flow"),
+    "decision.columns": ("DecisionColumns", "decide_columns"),
     "decision.decide": ("Decider", "Decision"),
-    "decision.handover": _HANDOVER,
     "decision.log": ("Log", "read_log"),
+    "decision.output_tables": (
+        "LineState",
+        "decision_rows",
+        "line_rows",
+        "request_rows",
+        "rows_of_decisions",
+        "write_decision_tables",
+    ),
+    "decision.replay": ("ReplayResult", "replay_log"),
     "decision.request": ("read_request",),
+    "errors": (
+        "DataError",
+        "ModelError",
+        "NotApproved",
+        "FlowError",
+        "WrongInput",
+        "FeatureError",
+        "LogError",
+        "DecisionTableError",
+    ),
     "flow.files": ("Flow", "read_flow"),
     "monitoring.approval": ("live_model",),
     "scoring.model": ("Model", "load_model"),
     "training.recipe": ("Recipe",),
     "training.train": ("train",),
-    "decision.replay": ("replay",),
 }
 
 __getattr__, __dir__ = public_names(__name__, _MODULES)

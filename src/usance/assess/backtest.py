@@ -4,7 +4,7 @@ A user always meets the same flow of a test: the share is drawn by user, not by 
 decides stored decisions again with a candidate and shows who swaps sides, and what that is worth.
 
 >>> shares = {"champion": Fraction(9, 10), "challenger": Fraction(1, 10)}
->>> names = [assigned(user, shares, seed=7) for user in range(1, 1001)]
+>>> names = [assigned_flow(user, shares, seed=7) for user in range(1, 1001)]
 >>> names[:2], names.count("challenger")
 (['champion', 'challenger'], 94)
 """
@@ -20,10 +20,10 @@ from typing import Any
 import numpy as np
 
 from usance.assess.decision.decide import Answer, Decider
-from usance.assess.decision.log import Stored, kept_flow, read_log
-from usance.assess.flow.errors import FlowError, WrongInput
+from usance.assess.decision.log import StoredDecision, read_log, stored_flow
+from usance.assess.errors import FlowError, WrongInput
 from usance.assess.flow.files import Flow
-from usance.assess.offer.profit import Economics, Offers, expected
+from usance.assess.offer.profit import Economics, Offers, expected_profit
 from usance.base.codes import DecisionKind
 from usance.base.draws import CERTAIN, draw, threshold
 from usance.base.errors import UsanceError, raise_all
@@ -33,7 +33,7 @@ ASSIGNMENT = 50
 KINDS = ("both", "swapped_in", "swapped_out", "neither")
 
 
-def assigned(user_id: int, shares: Mapping[str, Fraction], seed: int) -> str:
+def assigned_flow(user_id: int, shares: Mapping[str, Fraction], seed: int) -> str:
     """The flow a user meets in a test with these shares."""
     if sum(shares.values()) != 1 or min(shares.values()) < 0:
         fix = "Give shares of 0 or more that add up to 1"
@@ -107,20 +107,20 @@ def backtest(
     )
 
 
-def _answers(folder: Path | str, stored: Sequence[Stored], candidate: Flow) -> list[Answer]:
+def _answers(folder: Path | str, stored: Sequence[StoredDecision], candidate: Flow) -> list[Answer]:
     decider = Decider(candidate, live=False)
     flows: dict[str, Flow] = {}
     found = []
     for each in stored:
         if each.flow_sha256 not in flows:
-            flows[each.flow_sha256] = kept_flow(folder, each.flow_sha256)
+            flows[each.flow_sha256] = stored_flow(folder, each.flow_sha256)
         kind = DecisionKind(each.row["kind"])
-        inputs = translated(each.inputs, flows[each.flow_sha256], candidate, kind)
+        inputs = recoded_inputs(each.inputs, flows[each.flow_sha256], candidate, kind)
         found.append(decider.answer(inputs, kind))
     return found
 
 
-def translated(
+def recoded_inputs(
     inputs: Sequence[float], before: Flow, after: Flow, kind: DecisionKind
 ) -> tuple[float, ...]:
     """Stored inputs in the order and codes of another flow; one it needs and lacks is named."""
@@ -156,15 +156,17 @@ def _profits(
             [granted[at][0] for at in rows], [granted[at][1] for at in rows], [months] * len(rows)
         )
         pds, grades = [risk[at][0] for at in rows], [risk[at][1] for at in rows]
-        earned = expected(economics, offers, pds, grades, [funding_ppm] * len(rows)).profit_minor
+        earned = expected_profit(
+            economics, offers, pds, grades, [funding_ppm] * len(rows)
+        ).profit_minor
         for at, profit in zip(rows, earned, strict=True):
             found[at] = int(profit)
     return found
 
 
 def _table(
-    stored: Sequence[Stored], before: Sequence[bool], after: Sequence[bool], old: Sequence[int],
-    new: Sequence[int], outcomes: Mapping[int, int],
+    stored: Sequence[StoredDecision], before: Sequence[bool], after: Sequence[bool],
+    old: Sequence[int], new: Sequence[int], outcomes: Mapping[int, int],
 ) -> tuple[Swap, ...]:  # fmt: skip
     sides = {"both": (True, True), "swapped_in": (False, True), "swapped_out": (True, False),
              "neither": (False, False)}  # fmt: skip

@@ -4,7 +4,7 @@ A number stays itself; a special code keeps its own number and its own bin; a ca
 position of its level; nothing becomes NaN; a level that training never saw becomes −1.
 
 >>> import pyarrow as pa
->>> job = learn("job", pa.array(["clerk", "smith", "clerk", None]), least=1)
+>>> job = learn_column("job", pa.array(["clerk", "smith", "clerk", None]), least=1)
 >>> job.kind, job.levels, encode(job, pa.array(["smith", "nurse", None])).tolist()
 ('category', ('clerk', 'smith'), [1.0, -1.0, nan])
 """
@@ -19,7 +19,7 @@ from typing import Any, Literal
 import numpy as np
 
 from usance.assess.errors import DataError
-from usance.assess.table import BLANKS, NOTHING, parts
+from usance.assess.table import BLANK_CHARACTERS, EMPTY_WORDS, numbers_and_texts
 from usance.base.arrays import F64
 from usance.base.errors import UsanceError
 
@@ -57,9 +57,9 @@ class Column:
 
     def as_dict(self) -> dict[str, Any]:
         """The column as a model file holds it."""
-        parts = asdict(self)
-        del parts["codes"]
-        return parts
+        numbers_and_texts = asdict(self)
+        del numbers_and_texts["codes"]
+        return numbers_and_texts
 
     @classmethod
     def from_dict(cls, read: Mapping[str, Any]) -> Column:
@@ -69,9 +69,9 @@ class Column:
         return cls(**{**read, **lists, "specials": specials})
 
 
-def learn(name: str, array: Any, *, least: int, file: str = "") -> Column:
+def learn_column(name: str, array: Any, *, least: int, file: str = "") -> Column:
     """The input column learned from a training column; levels below `least` rows are rare."""
-    numbers, texts = parts(array)
+    numbers, texts = numbers_and_texts(array)
     seen = [text for text in texts.unique().to_pylist() if text is not None]
     values = np.unique(numbers[~np.isnan(numbers)])
     missing = bool(np.any(np.isnan(numbers) & np.asarray(texts.is_null())))
@@ -82,7 +82,7 @@ def learn(name: str, array: Any, *, least: int, file: str = "") -> Column:
         return Column(name, "category", levels=levels, rare=rare, has_missing=missing)
     if endless := [text for text in seen if _INFINITE.fullmatch(text)]:
         rows = np.flatnonzero(np.isin(np.array(texts.to_pylist(), object), endless))
-        raise impossible(name, int(rows[0]) + 1, len(rows), file)
+        raise infinite_number_error(name, int(rows[0]) + 1, len(rows), file)
     codes = _special_numbers(values)
     specials = [(f"{code:g}", code) for code in codes]
     specials += [(text, _TEXT_CODE - at) for at, text in enumerate(sorted(seen))]
@@ -125,8 +125,8 @@ def texts_of(array: Any) -> Any:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    text = pc.utf8_trim(array.cast(pa.string()), characters=BLANKS)
-    return pc.if_else(pc.is_in(text, pa.array(NOTHING)), pa.scalar(None, pa.string()), text)
+    text = pc.utf8_trim(array.cast(pa.string()), characters=BLANK_CHARACTERS)
+    return pc.if_else(pc.is_in(text, pa.array(EMPTY_WORDS)), pa.scalar(None, pa.string()), text)
 
 
 def encode(column: Column, array: Any, *, file: str = "") -> F64:
@@ -139,8 +139,8 @@ def encode(column: Column, array: Any, *, file: str = "") -> F64:
         codes = np.asarray(place.fill_null(-1).to_numpy(zero_copy_only=False), np.float64)
         codes[np.asarray(texts_of(array).is_null())] = np.nan
         return codes
-    numbers, texts = parts(array)
-    numbers = beside_codes(column, numbers)
+    numbers, texts = numbers_and_texts(array)
+    numbers = apart_from_codes(column, numbers)
     if texts.null_count < len(texts):
         place = pc.index_in(texts, pa.array([label for label, _ in column.specials], pa.string()))
         known, given = np.asarray(place.is_valid()), np.asarray(texts.is_valid())
@@ -150,15 +150,15 @@ def encode(column: Column, array: Any, *, file: str = "") -> F64:
         numbers = np.where(known, codes[np.asarray(place.fill_null(0))], numbers)
     infinite = np.flatnonzero(np.isinf(numbers))
     if len(infinite):
-        raise impossible(column.name, int(infinite[0]) + 1, len(infinite), file)
+        raise infinite_number_error(column.name, int(infinite[0]) + 1, len(infinite), file)
     return numbers
 
 
-def beside_codes(column: Column, numbers: F64) -> F64:
+def apart_from_codes(column: Column, numbers: F64) -> F64:
     """The same numbers; one that happens to be the number of a text code moves by the least step.
 
     >>> income = Column("income", "number", specials=(("Missing", -1e12),))
-    >>> beside_codes(income, np.array([-1e12, 5.0])).tolist()
+    >>> apart_from_codes(income, np.array([-1e12, 5.0])).tolist()
     [-999999999999.9999, 5.0]
     """
     taken = [code for _, code in column.specials if code <= _TEXT_CODE]
@@ -170,7 +170,7 @@ def beside_codes(column: Column, numbers: F64) -> F64:
 def _not_numbers(column: Column, wrong: list[tuple[int, str]], file: str) -> DataError:
     row, text = wrong[0]
     if _INFINITE.fullmatch(text):
-        return impossible(column.name, row, len(wrong), file)
+        return infinite_number_error(column.name, row, len(wrong), file)
     more = f", and {len(wrong) - 1} more" if len(wrong) > 1 else ""
     codes = ", ".join(label for label, _ in column.specials)
     fix = "Give a number" + (f" or one of the codes {codes}" if codes else "")
@@ -178,7 +178,7 @@ def _not_numbers(column: Column, wrong: list[tuple[int, str]], file: str) -> Dat
     return DataError(f"'{text}' is not a number{more}", where=where, fix=fix)
 
 
-def impossible(name: str, row: int, count: int, file: str) -> DataError:
+def infinite_number_error(name: str, row: int, count: int, file: str) -> DataError:
     """The error for an infinite number."""
     more = f", and {count - 1} more" if count > 1 else ""
     where = f"{file}: column '{name}', row {row}".removeprefix(": ")
@@ -201,7 +201,7 @@ def matrix(columns: tuple[Column, ...], table: Any) -> F64:
     return np.column_stack(encoded) if encoded else np.empty(shape, np.float64)
 
 
-def unseen(column: Column, value: float, text: str | None = None) -> Iterator[str]:
+def unseen_warnings(column: Column, value: float, text: str | None = None) -> Iterator[str]:
     """The warning, in plain words, about one encoded cell that training never saw."""
     if np.isnan(value):
         if not column.has_missing:
@@ -215,7 +215,7 @@ def unseen(column: Column, value: float, text: str | None = None) -> Iterator[st
         yield f"{column.name} is {value:g}, outside {column.low:g} to {column.high:g} of training"
 
 
-def batch_unseen(columns: tuple[Column, ...], table: Any, inputs: F64) -> list[str]:
+def batch_unseen_warnings(columns: tuple[Column, ...], table: Any, inputs: F64) -> list[str]:
     """Warnings, in plain words, about values of a table that training never saw, by column."""
     found: list[str] = []
     for column, values in zip(columns, inputs.T, strict=True):

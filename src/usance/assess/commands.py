@@ -158,15 +158,15 @@ def score(
     columns = [names, found.score.tolist(), found.pd_ppm.tolist()]
     if reasons:
         header.append("reasons")
-        told = explained(model, inputs, read_texts(texts) if texts else None)
-        columns.append(["; ".join(each.text for each in row) for row in told])
+        explanations = explained(model, inputs, read_texts(texts) if texts else None)
+        columns.append(["; ".join(each.text for each in row) for row in explanations])
     print_csv(header, zip(*columns, strict=True))
 
 
 def _tell_unseen(model: Model, table: Table, inputs: F64) -> None:
-    from usance.assess.columns import batch_unseen
+    from usance.assess.columns import batch_unseen_warnings
 
-    for note in batch_unseen(model.columns, table, inputs):
+    for note in batch_unseen_warnings(model.columns, table, inputs):
         print_warning(note)
 
 

@@ -24,20 +24,20 @@ EMPTY_ROWS = 0.5  # an empty bin counts as half a row: a few rows say little abo
 
 def measures(bad: F64, log_odds: F64) -> dict[str, float | int]:
     """The figures of one model on one file."""
-    said = sigmoid(log_odds)
+    predicted = sigmoid(log_odds)
     return {
         "auc": auc(bad, log_odds),
         "ks": ks(bad, log_odds),
-        "brier": brier(bad, said),
-        "ece10": calibration_error(bad, said),
+        "brier": brier(bad, predicted),
+        "ece10": calibration_error(bad, predicted),
         "slope": slope(bad, log_odds),
         "n": len(bad),
     }
 
 
-def auc(bad: F64, said: F64) -> float:
+def auc(bad: F64, predicted: F64) -> float:
     """The chance that a bad is ranked above a good; ties count half."""
-    _, place, count = np.unique(said, return_inverse=True, return_counts=True)
+    _, place, count = np.unique(predicted, return_inverse=True, return_counts=True)
     rank = np.cumsum(count) - (count - 1) / 2
     bads = bad.sum()
     goods = len(bad) - bads
@@ -55,29 +55,31 @@ def auc_error(area: float, bads: int, goods: int) -> float:
     return sqrt(spread / (bads * goods))
 
 
-def ks(bad: F64, said: F64) -> float:
+def ks(bad: F64, predicted: F64) -> float:
     """The largest gap between the two cumulative distributions (Kolmogorov and Smirnov)."""
-    order = np.argsort(said, kind="stable")
-    last = np.append(np.diff(said[order]) != 0, True)
+    order = np.argsort(predicted, kind="stable")
+    last = np.append(np.diff(predicted[order]) != 0, True)
     bads = np.cumsum(bad[order])[last] / bad.sum()
     goods = np.cumsum(1 - bad[order])[last] / (len(bad) - bad.sum())
     return float(np.abs(bads - goods).max())
 
 
-def brier(bad: F64, said: F64) -> float:
+def brier(bad: F64, predicted: F64) -> float:
     """The mean squared distance of probability and outcome."""
-    return float(((bad - said) ** 2).mean())
+    return float(((bad - predicted) ** 2).mean())
 
 
-def tenths(said: F64) -> list[NDArray[np.int64]]:
+def tenths(predicted: F64) -> list[NDArray[np.int64]]:
     """Rows in order of probability, in ten parts of equal size."""
-    parts = np.array_split(np.argsort(said, kind="stable"), 10)
+    parts = np.array_split(np.argsort(predicted, kind="stable"), 10)
     return [part for part in parts if len(part)]
 
 
-def calibration_error(bad: F64, said: F64) -> float:
+def calibration_error(bad: F64, predicted: F64) -> float:
     """The mean distance of stated and observed bad rates over ten parts of equal size."""
-    gaps = (abs(bad[part].mean() - said[part].mean()) * len(part) for part in tenths(said))
+    gaps = (
+        abs(bad[part].mean() - predicted[part].mean()) * len(part) for part in tenths(predicted)
+    )
     return float(sum(gaps) / len(bad))
 
 

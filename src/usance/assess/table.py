@@ -4,7 +4,7 @@ A cell is a number, a text, or nothing. What a column *is* is not decided here: 
 hold codes such as `Missing` among its numbers, and the same column of tomorrow's file may not.
 
 >>> import pyarrow as pa
->>> numbers, texts = parts(pa.array(["1.5", "Missing", None]))
+>>> numbers, texts = numbers_and_texts(pa.array(["1.5", "Missing", None]))
 >>> numbers.tolist(), texts.to_pylist()
 ([1.5, nan, nan], [None, 'Missing', None])
 """
@@ -21,12 +21,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from usance.assess.errors import DataError
-from usance.base.arrays import F64
+from usance.base.arrays import F64, I64
 
-NOTHING = ["", "NA", "N/A", "#N/A", "NaN", "nan", "null", "NULL"]
+EMPTY_WORDS = ["", "NA", "N/A", "#N/A", "NaN", "nan", "null", "NULL"]
 """Words that files write for an empty cell."""
 
-BLANKS = " \t\r\n"
+BLANK_CHARACTERS = " \t\r\n"
 """Characters that may stand around a cell; the same few in a file, a single call and a query."""
 
 NUMBER = r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?"
@@ -107,7 +107,7 @@ def _check_types(schema: Any, file: str) -> None:
 
 def is_number(text: str) -> bool:
     """True if a text is written as a number."""
-    return re.fullmatch(NUMBER, text.strip(BLANKS)) is not None
+    return re.fullmatch(NUMBER, text.strip(BLANK_CHARACTERS)) is not None
 
 
 def table_of(columns: Mapping[str, Any], name: str = "columns") -> Table:
@@ -140,28 +140,30 @@ def _csv(file: Path) -> Any:
     with csv.open_csv(file) as reader:
         names = reader.schema.names
     types = dict.fromkeys(names, pa.string())
-    convert = csv.ConvertOptions(column_types=types, null_values=NOTHING, strings_can_be_null=True)
+    convert = csv.ConvertOptions(
+        column_types=types, null_values=EMPTY_WORDS, strings_can_be_null=True
+    )
     return csv.read_csv(file, convert_options=convert)
 
 
-def parts(array: Any) -> tuple[F64, Any]:
+def numbers_and_texts(array: Any) -> tuple[F64, Any]:
     """The numbers of a column (NaN where there is none) and its texts (null where none)."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
     kind = array.type
     if pa.types.is_dictionary(kind):
-        return parts(array.cast(kind.value_type))
+        return numbers_and_texts(array.cast(kind.value_type))
     if not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
         if pa.types.is_temporal(kind):
-            return parts(array.cast(pa.string()))
+            return numbers_and_texts(array.cast(pa.string()))
         numbers = array.cast(pa.float64(), safe=False)
         return _floats(numbers), pa.nulls(len(array), pa.string())
-    text = pc.utf8_trim(array.cast(pa.string()), characters=BLANKS)
+    text = pc.utf8_trim(array.cast(pa.string()), characters=BLANK_CHARACTERS)
     is_number = pc.match_substring_regex(text, f"^{NUMBER}$")
     nothing = pa.scalar(None, pa.string())
     numbers = pc.if_else(is_number, text, nothing).cast(pa.float64())
-    empty = pc.or_(is_number, pc.is_in(text, pa.array(NOTHING)))
+    empty = pc.or_(is_number, pc.is_in(text, pa.array(EMPTY_WORDS)))
     return _floats(numbers), pc.if_else(empty, nothing, text)
 
 
@@ -170,3 +172,40 @@ def _floats(array: Any) -> F64:
 
     filled = pc.fill_null(array, float("nan"))
     return np.asarray(filled.to_numpy(zero_copy_only=False), np.float64)
+
+
+_MONTH_SPELLINGS = (
+    re.compile(r"(\d{4})[-/.](\d{1,2})(?:[-/.]\d{1,2}(?:[T ].*)?)?"),
+    re.compile(r"(\d{4})(\d{2})(?:\d{2})?(?:\.0)?"),
+)
+
+
+def months_of(name: str, array: Any, *, file: str = "") -> I64:
+    """The month of each row, counted from January 1970; a row without a date is an error.
+
+    >>> import pyarrow as pa
+    >>> months_of("issue_d", pa.array(["2018/5/1", "2018-06-30"])).tolist()
+    [580, 581]
+    """
+    import pyarrow as pa
+
+    coded = array.cast(pa.string()).dictionary_encode()
+    found = [_month(text) for text in coded.dictionary.to_pylist()]
+    months = np.array([-1 if month is None else month for month in (*found, None)], np.int64)
+    out = months.take(np.asarray(coded.indices.fill_null(len(found)), np.int64))
+    wrong = np.flatnonzero(out < 0)
+    if len(wrong):
+        row = int(wrong[0])
+        where = f"{file}: column '{name}', row {row + 1}".removeprefix(": ")
+        what = f"'{array[row].as_py()}' is no date, in {len(wrong)} rows"
+        raise DataError(what, where=where, fix="Write dates as 2024-06-30 or months as 2024-06")
+    return out
+
+
+def _month(text: str | None) -> int | None:
+    for spelling in _MONTH_SPELLINGS if text else ():
+        found = spelling.fullmatch(str(text).strip())
+        if found and 1 <= int(found[2]) <= 12:
+            month = (int(found[1]) - 1970) * 12 + int(found[2]) - 1
+            return month if month >= 0 else None
+    return None

@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from usance.assess.decision.explain import MAX, best_points
-from usance.assess.decision.kernel import BESIDE, INSTEAD, told_kernel
 from usance.assess.decision.model_inputs import cells_of, check_columns, model_of
+from usance.assess.decision.reasons import MAX_REASONS, best_points
+from usance.assess.decision.reasons_kernel import FOLLOWED, REPLACED, main_reasons_kernel
 from usance.assess.features.declared import Declared, ValueType, out_of_range
 from usance.assess.flow.columns import Answers, run_columns
-from usance.assess.flow.files import OWN, Flow, Stage, model_part
-from usance.assess.flow.reasons import HIGHEST_CODE
+from usance.assess.flow.files import STAGE_RESULTS, Flow, Stage, model_answer
+from usance.assess.flow.reasons import MAX_CODE
 from usance.base.arrays import I64
 from usance.base.codes import DecisionKind
 from usance.base.compiled import in_threads
@@ -30,7 +30,7 @@ _NUMBERS = ("score", "pd_ppm", "grade", *_MONEY)
 
 
 @dataclass(frozen=True)
-class Decided:
+class DecisionColumns:
     """Columns of a batch: approval, numbers, reasons and the stage that declined."""
 
     approved: NDArray[np.bool_]
@@ -45,7 +45,7 @@ class Decided:
 def decide_columns(
     flow: Flow, kind: DecisionKind, columns: Mapping[str, Any], *, workers: int | None = None,
     shares: bool = True, live: bool = True,
-) -> Decided:  # fmt: skip
+) -> DecisionColumns:  # fmt: skip
     """Decide every row; inputs are codes as `usance.assess.flow.columns` takes them.
 
     Without `shares` a model's own reasons are left out; for trees they take most of the time. A
@@ -58,7 +58,7 @@ def decide_columns(
     for group in _groups(stages):
         batch.run(group)
     if not shares:
-        batch.asked = None
+        batch.scored_by = None
     return batch.decided(stages)
 
 
@@ -94,10 +94,10 @@ class _Batch:
         self.known: dict[str, Declared] = {}
         self.values: dict[str, I64] = {}
         self.declined = np.full(rows, -1, np.int8)
-        self.spoken: list[I64] = []
+        self.rule_reasons: list[I64] = []
         self.lost = np.zeros((0, rows), np.float64)
         self.codes: list[int] = []
-        self.asked: tuple[Any, Any, int] | None = None
+        self.scored_by: tuple[Any, Any, int] | None = None
         self.at = 0
 
     def run(self, group: tuple[Stage, ...]) -> None:
@@ -118,10 +118,10 @@ class _Batch:
         declines = answers.program.texts.index("decline") if "outcome" in stage.gives else -1
         outcome = answers.values.get(f"{stage.name}/outcome", zero)
         open_still = self.declined < 0
-        self.spoken.append(answers.values.get(f"{stage.name}/reason", zero))
+        self.rule_reasons.append(answers.values.get(f"{stage.name}/reason", zero))
         self.declined[open_still & (outcome == declines)] = self.at
         for name, declared in stage.gives.items():
-            if name not in OWN:
+            if name not in STAGE_RESULTS:
                 self._know(name, declared, answers.values[f"{stage.name}/{name}"], open_still)
         if self.flow.card is not None and stage.name == self.flow.card.stage:
             best = best_points(self.flow)
@@ -141,22 +141,22 @@ class _Batch:
         inputs = model.inputs(table_of(plain, stage.name))
         scores = model.score_inputs(inputs)
         if self.flow.input_reasons:
-            self.asked = (model, inputs, self.at)
+            self.scored_by = (model, inputs, self.at)
         offered = {"score": scores.score, "pd_ppm": scores.pd_ppm}
         for name, declared in stage.gives.items():
-            values = offered[str(model_part(name))]
+            values = offered[str(model_answer(name))]
             raise_all(out_of_range(declared, values, f"{stage.name}.{name}"), where=stage.name)
             self._know(name, declared, values, self.declined < 0)
-        self.spoken.append(np.zeros(len(self.declined), np.int64))
+        self.rule_reasons.append(np.zeros(len(self.declined), np.int64))
         self.at += 1
 
     def _shares(self, rows: NDArray[np.bool_]) -> None:
         """A model's shares where a reason needs them; trees take long over each."""
         from usance.assess.scoring.reasons import contributions
 
-        assert self.asked is not None
-        model, inputs, at_stage = self.asked
-        # Who was declined before the model was asked is told the points of the card.
+        assert self.scored_by is not None
+        model, inputs, at_stage = self.scored_by
+        # Those declined before the model was asked get the reasons of the scorecard.
         before = (self.declined >= 0) & (self.declined < at_stage)
         rows = rows & ~before
         known = self.flow.input_reasons
@@ -172,35 +172,35 @@ class _Batch:
         self.known[name] = declared
         self.values[name] = np.where(reached, values, 0)
 
-    def decided(self, stages: tuple[Stage, ...]) -> Decided:
+    def decided(self, stages: tuple[Stage, ...]) -> DecisionColumns:
         approved = self.declined < 0
         for name in _MONEY:
             if name in self.values:
                 self.values[name] = np.where(approved, self.values[name], 0)
         names = tuple(stage.name for stage in stages)
         values = {name: self.values[name] for name in _NUMBERS if name in self.values}
-        return Decided(approved, values, self._reasons(), self.declined, names)
+        return DecisionColumns(approved, values, self._reasons(), self.declined, names)
 
     def _reasons(self) -> NDArray[np.int16]:
-        """As `explain.told`, row by row in the kernel."""
-        found = np.zeros((MAX, len(self.declined)), np.int16)
-        spoken = np.array(self.spoken, np.int64)
-        if self.asked is not None:
-            stage = np.arange(len(spoken))[:, None]
-            told = (self.declined < 0) | (stage == self.declined)
-            explained = [*self.flow.explained.instead, *self.flow.explained.beside]
-            self._shares((told & np.isin(spoken, explained)).any(axis=0))
+        """As `main_reasons`, row by row in the kernel."""
+        found = np.zeros((MAX_REASONS, len(self.declined)), np.int16)
+        rule_reasons = np.array(self.rule_reasons, np.int64)
+        if self.scored_by is not None:
+            stage = np.arange(len(rule_reasons))[:, None]
+            given_out = (self.declined < 0) | (stage == self.declined)
+            explained = [*self.flow.explained.replaced, *self.flow.explained.followed]
+            self._shares((given_out & np.isin(rule_reasons, explained)).any(axis=0))
         lost = np.asarray(self.lost, np.float64)
         codes = np.array(self.codes, np.int64)
-        treat = np.zeros(HIGHEST_CODE + 1, np.int8)
-        treat[list(self.flow.explained.beside)] = BESIDE
-        treat[list(self.flow.explained.instead)] = INSTEAD
+        treat = np.zeros(MAX_CODE + 1, np.int8)
+        treat[list(self.flow.explained.followed)] = FOLLOWED
+        treat[list(self.flow.explained.replaced)] = REPLACED
 
         def piece(start: int, stop: int) -> None:
             part = slice(start, stop)
             taken = np.zeros(len(codes), np.bool_)
-            told_kernel(
-                spoken[:, part], self.declined[part], lost[:, part], codes, treat, taken,
+            main_reasons_kernel(
+                rule_reasons[:, part], self.declined[part], lost[:, part], codes, treat, taken,
                 found[:, part],
             )  # fmt: skip
 

@@ -46,7 +46,7 @@ def decide(
     if log is not None:
         with Log(log) as opened:
             opened.append(decision, read)
-    shown = decision.shown(read)
+    shown = decision.as_dict(read)
     if as_json:
         print_json(shown)
         return
@@ -58,9 +58,9 @@ def replay(log: LogFolder, as_json: AsJson = False) -> None:
     """Decide every stored decision again and name what differs; exit code 1 if something does."""
     from dataclasses import asdict
 
-    from usance.assess.decision.replay import replay as replayed
+    from usance.assess.decision.replay import replay_log
 
-    found = replayed(log)
+    found = replay_log(log)
     if as_json:
         print_json(asdict(found))
     else:

@@ -14,12 +14,18 @@ from functools import cached_property
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from usance.assess.decision.explain import best_points, by_points, by_shares, is_explained, told
 from usance.assess.decision.model_inputs import cell_of, model_of
-from usance.assess.decision.request import Request, vector
+from usance.assess.decision.reasons import (
+    best_points,
+    is_explained,
+    lost_point_reasons,
+    main_reasons,
+    model_reasons,
+)
+from usance.assess.decision.request import Request, input_vector
+from usance.assess.errors import FlowError
 from usance.assess.flow.engine import Engine, lookup
-from usance.assess.flow.errors import FlowError
-from usance.assess.flow.files import Flow, Stage, model_part
+from usance.assess.flow.files import Flow, Stage, model_answer
 from usance.base.codes import DecisionKind
 from usance.base.ids import owned_id, print_id
 from usance.base.parameters import Parameters
@@ -77,7 +83,7 @@ class Decision:
             "latency_us": self.latency_us,
         }
 
-    def shown(self, flow: Flow) -> dict[str, Any]:
+    def as_dict(self, flow: Flow) -> dict[str, Any]:
         """The decision in words, for people and for `--json`."""
         row = self.row()
         named = {
@@ -91,7 +97,7 @@ class Decision:
             "kind": self.kind.label,
             "approved": self.answer.approved,
             "declined_by": self.answer.stage,
-            "reasons": flow.reasons.told(self.answer.reasons),
+            "reasons": flow.reasons.with_texts(self.answer.reasons),
             "path": [list(step) for step in self.answer.path],
             "flow": {"name": flow.name, "number": flow.number, "sha256": self.flow_sha256},
             "notes": list(self.answer.notes),
@@ -126,7 +132,7 @@ class Decider:
             fix = "Use the flow that was in force then"
             what = f"is in force from {self.flow.valid_from}, and the decision is of {day}"
             raise FlowError(what, where=self.flow.name, fix=fix)
-        inputs = vector(self.flow, request, day, self._parameters)
+        inputs = input_vector(self.flow, request, day, self._parameters)
         answer = self.answer(inputs, request.kind)
         taken = (now() - begun) // timedelta(microseconds=1)
         return Decision(
@@ -146,17 +152,17 @@ class Decider:
         declined = ""
         for stage in flow.stages_for(kind):
             given = self._stage(stage, {**values, **run.values}, run)
-            run.spoken.append(int(given.pop("reason", 0)))
+            run.rule_reasons.append(int(given.pop("reason", 0)))
             outcome = given.pop("outcome", "pass")
             run.values.update(given)
             if outcome == "decline":
                 declined = stage.name
                 break
         # What a stage noted on the way to a decline elsewhere is no reason for it.
-        spoken = run.spoken[-1:] if declined else run.spoken
-        if run.asked is not None and is_explained(flow, spoken):
-            run.lost[:] = by_shares(flow, *run.asked)
-        reasons = told(flow, spoken, run.lost)
+        rule_reasons = run.rule_reasons[-1:] if declined else run.rule_reasons
+        if run.scored_by is not None and is_explained(flow, rule_reasons):
+            run.lost[:] = model_reasons(flow, *run.scored_by)
+        reasons = main_reasons(flow, rule_reasons, run.lost)
         model_no = max((stage.number for stage in flow.stages_for(kind)), default=0)
         return Answer(
             not declined, declined, run.values, tuple(run.path), reasons, model_no, tuple(run.notes)
@@ -169,7 +175,7 @@ class Decider:
         run.path += [(stage.name, table, rule) for table, rule in path]
         if self.flow.card is not None and stage.name == self.flow.card.stage:
             points = {name: int(lookup(result, name)) for name in self._best}
-            run.lost[:] = by_points(self.flow, self._best, points)
+            run.lost[:] = lost_point_reasons(self.flow, self._best, points)
         return given
 
     def _scored(self, stage: Stage, values: Mapping[str, Any], run: _Run) -> dict[str, Any]:
@@ -182,12 +188,12 @@ class Decider:
         )
         run.notes += scored.unseen
         if self.flow.input_reasons:
-            run.asked = (model, scored.inputs)
+            run.scored_by = (model, scored.inputs)
         run.path.append((stage.name, "model", str(stage.number)))
         offered = {"score": scored.score, "pd_ppm": scored.pd_ppm}
         return {
             name: declared.plain(
-                declared.coded(offered[str(model_part(name))], f"{stage.name}.{name}")
+                declared.coded(offered[str(model_answer(name))], f"{stage.name}.{name}")
             )
             for name, declared in stage.gives.items()
         }
@@ -199,8 +205,8 @@ class _Run:
 
     values: dict[str, Any]
     path: list[tuple[str, str, str]]
-    spoken: list[int]
+    rule_reasons: list[int]
     lost: list[int]
     notes: list[str]
-    asked: tuple[Any, Any] | None = None
-    """The last model and what it was given; its shares are worked out only if they are told."""
+    scored_by: tuple[Any, Any] | None = None
+    """The last model and its inputs; its shares are worked out only if a reason needs them."""

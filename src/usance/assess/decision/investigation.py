@@ -1,4 +1,4 @@
-"""The pre-loan investigation report: what an institution is told before it decides on a loan.
+"""The pre-loan investigation report: the facts for an institution before it decides on a loan.
 
 Identity and consent, income and occupation, liabilities and bureau, exposure to other lenders,
 device and links, score, grade and capacity, the suggested line, price and tenor, warnings, where
@@ -18,8 +18,8 @@ from typing import Any
 from usance.acquire.consent import Consent, Purpose, in_force, read_consents
 from usance.assess.decision.decide import Decider, Decision
 from usance.assess.decision.request import Request, read_request
+from usance.assess.errors import WrongInput
 from usance.assess.features.definition import Feature
-from usance.assess.flow.errors import WrongInput
 from usance.assess.flow.files import Flow, read_flow
 from usance.base.dates import add_months
 from usance.base.documents import read_text
@@ -99,7 +99,7 @@ def _consents(facts: tuple[Consent, ...], request: Request) -> list[dict[str, st
 def _report(
     flow: Flow, request: Request, decision: Decision, consents: list[dict[str, str]], months: int
 ) -> dict[str, Any]:
-    shown = decision.shown(flow)
+    shown = decision.as_dict(flow)
     values, answer = shown["inputs"], decision.answer
     # A stage that was not reached has said nothing: that is not a probability of 0.
     reached = {name: answer.number(name) for name in ASSESSED if name in answer.values}

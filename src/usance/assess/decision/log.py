@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from usance.assess.decision.decide import Decision
-from usance.assess.flow.errors import LogError
+from usance.assess.errors import LogError
 from usance.assess.flow.files import Flow, content_of, content_sha256, read_flow
 from usance.base.columns import arrays
 from usance.base.parquet import read_parquet
@@ -47,7 +47,7 @@ PATHS = declare(
 
 
 @dataclass(frozen=True)
-class Stored:
+class StoredDecision:
     """A decision as the log has it."""
 
     row: dict[str, Any]
@@ -57,13 +57,13 @@ class Stored:
     values: dict[str, Any]
 
     @property
-    def asked(self) -> bytes:
-        """A mark of what was decided on, equal for the same request alone."""
+    def request_digest(self) -> bytes:
+        """A hash of what was decided on, equal for the same request alone."""
         row = self.row
-        return _asked(row["booked_at"], row["kind"], self.flow_sha256, self.inputs)
+        return _request_digest(row["booked_at"], row["kind"], self.flow_sha256, self.inputs)
 
 
-def _asked(booked_at: datetime, kind: int, flow: str, inputs: Sequence[float]) -> bytes:
+def _request_digest(booked_at: datetime, kind: int, flow: str, inputs: Sequence[float]) -> bytes:
     numbers = np.asarray(inputs, np.float64).tobytes()
     moment = booked_at.astimezone(UTC).isoformat()
     return sha256(f"{moment} {int(kind)} {flow} ".encode() + numbers).digest()[:16]
@@ -75,9 +75,9 @@ class Log:
     def __init__(self, folder: Path | str) -> None:
         self.folder = Path(folder)
         self.folder.mkdir(parents=True, exist_ok=True)
-        self._known: set[str] = set()
-        file = self._mended()
-        self._open = {int(each.row["decision_id"]): each.asked for each in _lines(file)}
+        self._stored_flows: set[str] = set()
+        file = self._repaired()
+        self._open = {int(each.row["decision_id"]): each.request_digest for each in _lines(file)}
         self._sealed = _sealed_ids(self.folder)
         self._lines = file.open("ab")
 
@@ -97,18 +97,20 @@ class Log:
 
         The same request again, under its id, changes nothing; another one under that id is refused.
         """
-        self._keep(flow)
+        self._store_flow(flow)
         key = decision.decision_id
-        asked = _asked(decision.booked_at, decision.kind, decision.flow_sha256, decision.inputs)
+        digest = _request_digest(
+            decision.booked_at, decision.kind, decision.flow_sha256, decision.inputs
+        )
         before = self._before(key)
-        if before == asked:
+        if before == digest:
             return
         if before is not None:
             fix = "Number a user's decisions 1, 2, 3 …"
             what = f"decision {key} is there with another request"
             raise LogError(what, where=str(self.folder), fix=fix)
         self._lines.write(_line(decision))
-        self._open[key] = asked
+        self._open[key] = digest
 
     def _before(self, key: int) -> bytes | None:
         """The logged request under an id, or None if it is new."""
@@ -116,7 +118,9 @@ class Log:
         if key in self._open or at == len(self._sealed) or self._sealed[at] != key:
             return self._open.get(key)
         return next(
-            each.asked for each in read_log(self.folder) if int(each.row["decision_id"]) == key
+            each.request_digest
+            for each in read_log(self.folder)
+            if int(each.row["decision_id"]) == key
         )
 
     def commit(self) -> None:
@@ -124,9 +128,9 @@ class Log:
         self._lines.flush()
         os.fsync(self._lines.fileno())
 
-    def _keep(self, flow: Flow) -> None:
+    def _store_flow(self, flow: Flow) -> None:
         """The flow's files, as they are now, under their hash."""
-        if flow.sha256 in self._known:
+        if flow.sha256 in self._stored_flows:
             return
         content = content_of(flow.folder)
         if content_sha256(content) != flow.sha256:
@@ -141,7 +145,7 @@ class Log:
                 (aside / path).parent.mkdir(parents=True, exist_ok=True)
                 (aside / path).write_bytes(data)
             publish(aside, place)
-        self._known.add(flow.sha256)
+        self._stored_flows.add(flow.sha256)
 
     def _number(self, flow: Flow) -> None:
         """A flow's number stands for one content for ever."""
@@ -156,7 +160,7 @@ class Log:
             if key not in numbers:
                 replace(file, json.dumps({**numbers, key: flow.sha256}, indent=1).encode())
 
-    def _mended(self) -> Path:
+    def _repaired(self) -> Path:
         """The file of open lines without a last line that was cut short."""
         file = self.folder / "open.jsonl"
         data = file.read_bytes() if file.exists() else b""
@@ -173,7 +177,7 @@ class Log:
         data = file.read_bytes()
         if not data:
             return None
-        from usance.assess.decision.tables import write_tables
+        from usance.assess.decision.log_tables import write_tables
 
         place = self.folder / "sealed" / _mark(data)
         aside = self.folder / "sealed" / f"{_mark(data)}.new"
@@ -189,9 +193,9 @@ class Log:
         return place
 
 
-def read_log(folder: Path | str) -> Iterator[Stored]:
+def read_log(folder: Path | str) -> Iterator[StoredDecision]:
     """Every decision of a log: sealed ones by folder and id, then open ones as they came."""
-    from usance.assess.decision.tables import read_tables
+    from usance.assess.decision.log_tables import read_tables
 
     place = Path(folder)
     if not (place / "numbers.json").is_file():
@@ -205,14 +209,14 @@ def read_log(folder: Path | str) -> Iterator[Stored]:
         yield from _lines(file)
 
 
-def _lines(file: Path) -> Iterator[Stored]:
+def _lines(file: Path) -> Iterator[StoredDecision]:
     """The open lines; one cut short by a crash is left out, a damaged one is named."""
     data = file.read_bytes() if file.exists() else b""
     for number, line in enumerate(data.splitlines(keepends=True), start=1):
         if not line.endswith(b"\n"):
             continue
         try:
-            yield _stored(json.loads(line))
+            yield _decision_of_line(json.loads(line))
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             fix = "Restore the file from a copy"
             where = f"{file}, line {number}"
@@ -232,7 +236,7 @@ def _sealed_ids(folder: Path) -> NDArray[np.int64]:
     return np.sort(np.concatenate([np.empty(0, np.int64), *found]))
 
 
-def kept_flow(folder: Path | str, mark: str) -> Flow:
+def stored_flow(folder: Path | str, mark: str) -> Flow:
     """The flow of that content, as the log keeps it."""
     place = Path(folder) / "versions" / mark
     if not place.is_dir():
@@ -249,7 +253,7 @@ def _mark(data: bytes) -> str:
 
 def _line(decision: Decision) -> bytes:
     row = decision.row()
-    kept = {
+    line = {
         **row,
         "booked_at": decision.booked_at.isoformat(),
         "flow": decision.flow_sha256,
@@ -257,19 +261,19 @@ def _line(decision: Decision) -> bytes:
         "values": decision.answer.values,
         "inputs": [None if np.isnan(code) else code for code in decision.inputs],
     }
-    return json.dumps(kept, ensure_ascii=False).encode() + b"\n"
+    return json.dumps(line, ensure_ascii=False).encode() + b"\n"
 
 
-def _stored(line: dict[str, Any]) -> Stored:
+def _decision_of_line(line: dict[str, Any]) -> StoredDecision:
     row = dict(line)
     inputs = tuple(float("nan") if code is None else float(code) for code in row.pop("inputs"))
     path = tuple((a, b, c) for a, b, c in row.pop("path"))
     flow, values = row.pop("flow"), row.pop("values")
     row["booked_at"] = datetime.fromisoformat(row["booked_at"])
-    return Stored(row, inputs, flow, path, values)
+    return StoredDecision(row, inputs, flow, path, values)
 
 
-def check_unique(stored: Sequence[Stored], where: str) -> None:
+def check_unique(stored: Sequence[StoredDecision], where: str) -> None:
     """Refuse two decisions of one id."""
     seen: set[int] = set()
     for each in stored:

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from usance.assess.columns import Column
+from usance.assess.errors import FlowError, WrongInput
 from usance.assess.features.declared import Declared, ValueType, out_of_range
-from usance.assess.flow.errors import FlowError, WrongInput
 from usance.assess.flow.files import Flow, Stage
 from usance.base.errors import UsanceError, raise_all
 
@@ -24,10 +24,10 @@ def model_of(stage: Stage, *, live: bool) -> Any:
 
     assert stage.model is not None
     model = live_model(stage.model) if live else load_model(stage.model)
-    lacking = sorted({column.name for column in model.columns} - set(stage.reads))
-    if lacking:
-        fix = f"Add {', '.join(lacking)} to the inputs and to what the stage reads"
-        raise FlowError(f"its model needs {lacking[0]}", where=stage.name, fix=fix)
+    missing = sorted({column.name for column in model.columns} - set(stage.reads))
+    if missing:
+        fix = f"Add {', '.join(missing)} to the inputs and to what the stage reads"
+        raise FlowError(f"its model needs {missing[0]}", where=stage.name, fix=fix)
     return model
 
 

@@ -1,4 +1,4 @@
-"""Stored decisions, decided again by the flow that decided them; what differs is told."""
+"""Stored decisions, decided again by the flow that decided them, and what differs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from usance.assess.decision.decide import Decider
-from usance.assess.decision.log import Stored, kept_flow, read_log
+from usance.assess.decision.log import StoredDecision, read_log, stored_flow
 from usance.base.codes import DecisionKind
 
 _ROW = ("score", "pd_ppm", "grade", "line_minor", "rate_ppm")
@@ -25,7 +25,7 @@ class Difference:
 
 
 @dataclass(frozen=True)
-class Replayed:
+class ReplayResult:
     """The result of replaying a log."""
 
     decisions: int
@@ -33,7 +33,7 @@ class Replayed:
     differences: tuple[Difference, ...]
 
 
-def replay(folder: Path | str) -> Replayed:
+def replay_log(folder: Path | str) -> ReplayResult:
     """Decide everything in a log again, each with the versions it was decided with."""
     deciders: dict[str, Decider] = {}
     found: list[Difference] = []
@@ -41,14 +41,14 @@ def replay(folder: Path | str) -> Replayed:
     for stored in read_log(folder):
         if stored.flow_sha256 not in deciders:
             # A kept model was approved when it decided; a replay asks nobody again.
-            kept = kept_flow(folder, stored.flow_sha256)
+            kept = stored_flow(folder, stored.flow_sha256)
             deciders[stored.flow_sha256] = Decider(kept, live=False)
         found += differences(stored, deciders[stored.flow_sha256])
         count += 1
-    return Replayed(count, len(deciders), tuple(found))
+    return ReplayResult(count, len(deciders), tuple(found))
 
 
-def differences(stored: Stored, decider: Decider) -> list[Difference]:
+def differences(stored: StoredDecision, decider: Decider) -> list[Difference]:
     """The parts of one stored decision that replay differently."""
     row = stored.row
     again = decider.answer(stored.inputs, DecisionKind(row["kind"]))

@@ -17,10 +17,10 @@ from typing import Any
 
 import numpy as np
 
-from usance.assess.features.compute import Moments, features
+from usance.assess.errors import WrongInput
+from usance.assess.features.compute import DecisionTimes, compute_features
 from usance.assess.features.declared import Declared
 from usance.assess.features.records import micros, records_of
-from usance.assess.flow.errors import WrongInput
 from usance.assess.flow.files import Flow
 from usance.base.codes import DecisionKind
 from usance.base.dates import to_day
@@ -64,7 +64,9 @@ def _mapping(given: Any, where: str) -> Mapping[str, Any]:
     raise WrongInput("is no mapping", where=where, fix="Write 'name: value' pairs")
 
 
-def vector(flow: Flow, request: Request, day: date, parameters: Parameters) -> tuple[float, ...]:
+def input_vector(
+    flow: Flow, request: Request, day: date, parameters: Parameters
+) -> tuple[float, ...]:
     """The inputs as stored, in the flow's order; an input nobody needs and nobody gave is NaN."""
     problems: list[UsanceError] = []
     made = _from_records(flow, request, day, problems)
@@ -98,8 +100,8 @@ def _from_records(
         return {}
     try:
         records = records_of(flow.features, request.records, request.user_id, "records")
-        known = Moments.of([request.user_id], [to_day(day)], [micros(request.at)])
-        return features(flow.features, records, known)
+        known = DecisionTimes.of([request.user_id], [to_day(day)], [micros(request.at)])
+        return compute_features(flow.features, records, known)
     except UsanceError as error:
         problems.append(error)
         return {}

@@ -12,8 +12,8 @@ r"""Features as they were known: for one decision or a column of them, by the sa
 >>> records = records_of(definitions, {"bureau": [late]}, 1, "records")
 >>> for day in ("2024-06-30", "2024-07-03"):
 ...     moment = np.datetime64(day, "us").astype(np.int64)
-...     known = Moments.of([1], [np.datetime64(day, "D").astype(int)], [moment])
-...     features(definitions, records, known)["open_loans"].tolist()
+...     known = DecisionTimes.of([1], [np.datetime64(day, "D").astype(int)], [moment])
+...     compute_features(definitions, records, known)["open_loans"].tolist()
 [-1]
 [3]
 """
@@ -27,10 +27,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from usance.assess.features.definition import Definitions, Feature, Take
+from usance.assess.errors import FeatureError
+from usance.assess.features.definition import Aggregate, Definitions, Feature
 from usance.assess.features.kernel import take_kernel
 from usance.assess.features.records import Records, Rows
-from usance.assess.flow.errors import FeatureError
 from usance.base.arrays import I64
 from usance.base.errors import UsanceError, raise_all
 from usance.base.rates import PPM
@@ -38,13 +38,13 @@ from usance.base.rates import PPM
 MAX_OF_A_SHARE = 2**62 // PPM
 """Beyond this, parts per million would not fit into 64 bits."""
 
-_CODES: dict[Take, int] = {take: number for number, take in enumerate(Take)}
-_SCALES = {Take.SHARE: PPM, Take.RATIO: 1}
-_PLAIN = (Take.SUM, Take.HIGHEST, Take.LOWEST, Take.DISTINCT)
+_CODES: dict[Aggregate, int] = {take: number for number, take in enumerate(Aggregate)}
+_SCALES = {Aggregate.SHARE: PPM, Aggregate.RATIO: 1}
+_PLAIN = (Aggregate.SUM, Aggregate.HIGHEST, Aggregate.LOWEST, Aggregate.DISTINCT)
 
 
 @dataclass(frozen=True)
-class Moments:
+class DecisionTimes:
     """The user, the business day and the latest booking time of each decision."""
 
     user_id: I64
@@ -52,7 +52,7 @@ class Moments:
     known_at: I64
 
     @classmethod
-    def of(cls, users: Any, days: Any, known_at: Any) -> Moments:
+    def of(cls, users: Any, days: Any, known_at: Any) -> DecisionTimes:
         """From any arrays or lists of equal length."""
         made = cls(
             np.asarray(users, np.int64), np.asarray(days, np.int32), np.asarray(known_at, np.int64)
@@ -63,7 +63,9 @@ class Moments:
         return made
 
 
-def features(definitions: Definitions, records: Records, moments: Moments) -> dict[str, I64]:
+def compute_features(
+    definitions: Definitions, records: Records, moments: DecisionTimes
+) -> dict[str, I64]:
     """Every feature of every decision; a required one that is not there is an error."""
     found: dict[str, I64] = {}
     problems: list[UsanceError] = []
@@ -75,7 +77,7 @@ def features(definitions: Definitions, records: Records, moments: Moments) -> di
             continue
         values, seen = _taken(definitions, feature, records[feature.source], spans, moments)
         absent = seen == 0
-        if feature.take in (Take.COUNT, Take.SUM, Take.DISTINCT):
+        if feature.take in (Aggregate.COUNT, Aggregate.SUM, Aggregate.DISTINCT):
             if feature.needs not in unseen:
                 unseen[feature.needs] = _unseen(feature.needs, records, spans, moments)
             absent = unseen[feature.needs]
@@ -89,7 +91,7 @@ def features(definitions: Definitions, records: Records, moments: Moments) -> di
 
 def _taken(
     definitions: Definitions, feature: Feature, rows: Rows, spans: dict[str, tuple[I64, I64]],
-    moments: Moments,
+    moments: DecisionTimes,
 ) -> tuple[I64, I64]:  # fmt: skip
     keep = np.ones(len(rows.booked_at), np.bool_)
     for column, codes in feature.where:
@@ -105,8 +107,8 @@ def _taken(
 
 
 def _run(
-    take: Take, days: int, starts: I64, stops: I64, rows: Rows, keep: NDArray[np.bool_],
-    value: I64, moments: Moments,
+    take: Aggregate, days: int, starts: I64, stops: I64, rows: Rows, keep: NDArray[np.bool_],
+    value: I64, moments: DecisionTimes,
 ) -> tuple[I64, I64]:  # fmt: skip
     out = np.empty(len(starts), np.int64)
     found = np.empty(len(starts), np.int64)
@@ -118,7 +120,7 @@ def _run(
 
 
 def _unseen(
-    source: str, records: Records, spans: dict[str, tuple[I64, I64]], moments: Moments
+    source: str, records: Records, spans: dict[str, tuple[I64, I64]], moments: DecisionTimes
 ) -> NDArray[np.bool_]:
     """A mark where the source whose presence makes 'no rows' mean zero has no records either."""
     if not source:
@@ -126,12 +128,12 @@ def _unseen(
     rows = records[source]
     keep = np.ones(len(rows.booked_at), np.bool_)
     starts, stops = spans[source]
-    _, seen = _run(Take.COUNT, 1 << 30, starts, stops, rows, keep, rows.booked_at, moments)
+    _, seen = _run(Aggregate.COUNT, 1 << 30, starts, stops, rows, keep, rows.booked_at, moments)
     return np.asarray(seen == 0)
 
 
 def _required(
-    feature: Feature, absent: NDArray[np.bool_], moments: Moments
+    feature: Feature, absent: NDArray[np.bool_], moments: DecisionTimes
 ) -> Sequence[UsanceError]:
     if feature.missing is not None or not absent.any():
         return []

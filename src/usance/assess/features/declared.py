@@ -12,7 +12,7 @@ that, or an error. Nothing is guessed and nothing falls back to a default.
 (7, -1)
 >>> overdue.coded(120)
 Traceback (most recent call last):
-usance.assess.flow.errors.WrongInput: overdue: 120 is too large. \
+usance.assess.errors.WrongInput: overdue: 120 is too large. \
 Give 0 to 99, or -1 (no bureau file).
 """
 
@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from usance.assess.flow.errors import WrongInput
+from usance.assess.errors import WrongInput
 from usance.base.errors import DocumentError, unknown
 from usance.base.fields import Fields, one_of, text, whole, whole_of
 

@@ -32,7 +32,7 @@ FOREVER = 1 << 30
 RESERVED = ("user_id", "effective_on", "booked_at")
 
 
-class Take(Enum):
+class Aggregate(Enum):
     """The aggregate a feature takes of the records it sees."""
 
     LATEST = "latest"
@@ -63,7 +63,7 @@ class Feature:
     """The definition of a feature: its source, aggregate and window, and the code of no records."""
 
     name: str
-    take: Take
+    take: Aggregate
     source: str = ""
     of: str = ""
     days: int = FOREVER
@@ -147,10 +147,10 @@ def _feature(
 ) -> Feature | None:
     if given is None:
         return None
-    take = given.need("take", one_of(Take))
+    take = given.need("take", one_of(Aggregate))
     missing = given.take("missing", _missing)
     code, means = missing or (None, "")
-    if take in (Take.SHARE, Take.RATIO):
+    if take in (Aggregate.SHARE, Aggregate.RATIO):
         parts = given.need("parts", partial(_parts, known))
         given.close()
         if not given.has_needed or missing is None:
@@ -167,7 +167,7 @@ def _feature(
     given.close()
     if not given.has_needed or held is None:
         return None
-    if not of and take not in (Take.COUNT, Take.DAYS_SINCE):
+    if not of and take not in (Aggregate.COUNT, Aggregate.DAYS_SINCE):
         given.wrong(f"{name} does not say of which column", "Give of: a column", "take")
         return None
     return Feature(name, take, held.name, of, days, where, needs, code, means)

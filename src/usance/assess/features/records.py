@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from usance.assess.errors import FeatureError, WrongInput
 from usance.assess.features.declared import Declared, out_of_range
 from usance.assess.features.definition import RESERVED, Definitions, Source
-from usance.assess.flow.errors import FeatureError, WrongInput
 from usance.base.arrays import I64
 from usance.base.dates import to_day
 from usance.base.errors import UsanceError, raise_all, unknown

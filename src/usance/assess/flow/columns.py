@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from usance.assess.errors import WrongInput
 from usance.assess.features.declared import Declared, ValueType
-from usance.assess.flow.errors import WrongInput
 from usance.assess.flow.files import Flow, Stage
 from usance.assess.flow.kernel import BLOCK, SCRATCH, run_kernel
 from usance.assess.flow.program import Program, compile_stages

@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from usance.assess.flow.errors import FlowError, WrongInput
+from usance.assess.errors import FlowError, WrongInput
 from usance.assess.flow.files import Flow, Stage
 
 # Zen's own trace copies the whole context at every node; a written column costs a twentieth.

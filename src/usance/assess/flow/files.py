@@ -19,12 +19,12 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from usance.assess.errors import FlowError
 from usance.assess.features.declared import Declared, ValueType, read_declared
 from usance.assess.features.definition import Definitions, read_features
-from usance.assess.flow.errors import FlowError
-from usance.assess.flow.graph import Graph, kinds_after, read_graph
-from usance.assess.flow.kinds import Kind, fits, kind_of_declared
-from usance.assess.flow.reasons import HIGHEST_CODE, Reasons, read_reasons
+from usance.assess.flow.graph import Graph, read_graph, types_after
+from usance.assess.flow.reasons import MAX_CODE, Reasons, read_reasons
+from usance.assess.flow.value_types import FormulaType, declared_type, fits
 from usance.base.codes import DecisionKind
 from usance.base.documents import read_document, read_text
 from usance.base.errors import DocumentError, UsanceError, raise_all
@@ -32,12 +32,12 @@ from usance.base.fields import Fields, day, document_places, one_of, text, whole
 
 SHIPPED = Path(__file__).resolve().parents[1] / "flows"
 OUTCOMES = ("pass", "decline")
-OWN = ("outcome", "reason")
+STAGE_RESULTS = ("outcome", "reason")
 """Results that a stage keeps to itself; all others are inputs of the stages after it."""
 
-_OWN = {
+_STAGE_RESULTS = {
     "outcome": Declared("outcome", ValueType.NAME, names=OUTCOMES),
-    "reason": Declared("reason", ValueType.WHOLE, 0, HIGHEST_CODE),
+    "reason": Declared("reason", ValueType.WHOLE, 0, MAX_CODE),
 }
 
 
@@ -73,10 +73,10 @@ class Card:
 class Explained:
     """Reasons of tables that the score explains."""
 
-    instead: frozenset[int] = frozenset()
-    """The score's own reasons are told instead of these."""
-    beside: frozenset[int] = frozenset()
-    """They are told after these."""
+    replaced: frozenset[int] = frozenset()
+    """The score's own reasons are given instead of these."""
+    followed: frozenset[int] = frozenset()
+    """The score's own reasons are given after these."""
 
 
 @dataclass(frozen=True)
@@ -121,7 +121,7 @@ class Flow:
         }
 
 
-def model_part(name: str) -> str | None:
+def model_answer(name: str) -> str | None:
     """The answer of a model that a name means: `trees_pd_ppm` is the pd_ppm of the trees."""
     return next((part for part in ("pd_ppm", "score") if name.endswith(part)), None)
 
@@ -141,7 +141,7 @@ def read_flow(folder: Path | str) -> Flow:
     flow = _flow(Fields(read_document(file), places, problems), path)
     raise_all(problems, where=str(file))
     assert flow is not None, "a flow without problems was read whole"
-    _check_kinds(flow)
+    _check_types(flow)
     return flow
 
 
@@ -161,7 +161,7 @@ def content_sha256(content: Mapping[str, bytes]) -> str:
 
 
 def _flow(given: Fields, folder: Path) -> Flow | None:
-    name, number = given.need("flow", text), given.need("number", whole_of(1, HIGHEST_CODE))
+    name, number = given.need("flow", text), given.need("number", whole_of(1, MAX_CODE))
     first = given.need("valid_from", day)
     inputs = _declared(given.inner("inputs"))
     features = given.take("features", _inside(folder, read_features))
@@ -216,7 +216,7 @@ def _stage(name: str, given: Fields, folder: Path, inputs: Mapping[str, Declared
     gives = _declared(given.inner("gives"))
     reads = tuple(given.take("reads", _list) or ())
     file, model = given.take("graph", text), given.take("model", text)
-    number = given.take("number", whole_of(1, HIGHEST_CODE)) or 0
+    number = given.take("number", whole_of(1, MAX_CODE)) or 0
     given.close()
     for read in reads:
         if read not in inputs:
@@ -225,7 +225,7 @@ def _stage(name: str, given: Fields, folder: Path, inputs: Mapping[str, Declared
         given.wrong(f"{name} has not one of graph and model", "Give one of them")
         return None
     if model is not None:
-        strange = [each for each in gives if model_part(each) is None]
+        strange = [each for each in gives if model_answer(each) is None]
         if not number or not reads or not gives or strange:
             fix = "Give number, reads, and gives with names that end in score or pd_ppm"
             given.wrong(f"{name} does not say enough of its model", fix)
@@ -237,7 +237,7 @@ def _stage(name: str, given: Fields, folder: Path, inputs: Mapping[str, Declared
         given.problems.append(error)
         return None
     written = {name for table in graph.tables for name in table.writes}
-    own = {name: declared for name, declared in _OWN.items() if name in written}
+    own = {name: declared for name, declared in _STAGE_RESULTS.items() if name in written}
     return Stage(name, {**gives, **own}, kinds, graph=graph)
 
 
@@ -259,22 +259,22 @@ def _card(given: Fields | None) -> Card | None:
 
 
 def _codes(given: Fields | None) -> dict[str, int]:
-    code = whole_of(1, HIGHEST_CODE)
+    code = whole_of(1, MAX_CODE)
     return {key: given.take(key, code) or 0 for key in given.keys} if given else {}
 
 
 def _explained(given: Fields | None) -> Explained:
     if given is None:
         return Explained()
-    instead, beside = given.take("instead_of", _numbers), given.take("beside", _numbers)
+    replaced, followed = given.take("instead_of", _numbers), given.take("beside", _numbers)
     given.close()
-    return Explained(frozenset(instead or ()), frozenset(beside or ()))
+    return Explained(frozenset(replaced or ()), frozenset(followed or ()))
 
 
 def _numbers(given: Any, where: str) -> list[int]:
     if not isinstance(given, list):
         raise DocumentError("is no list", where=where, fix="Write [120, 131]")
-    return [whole_of(1, HIGHEST_CODE)(each, where) for each in given]
+    return [whole_of(1, MAX_CODE)(each, where) for each in given]
 
 
 def _kinds(given: Any, where: str) -> tuple[DecisionKind, ...]:
@@ -299,31 +299,31 @@ def _check_codes(flow: Flow, given: Fields) -> None:
         given.wrong(f"{flow.card.stage} is no stage", "Name one", "scorecard", "stage")
 
 
-def _check_kinds(flow: Flow) -> None:
+def _check_types(flow: Flow) -> None:
     """Follow names and bounds through each kind of decision; what does not fit is an error."""
     problems: list[UsanceError] = []
     for decision in DecisionKind:
-        scope: dict[str, Kind] = {
-            name: kind_of_declared(declared) for name, declared in flow.inputs.items()
+        scope: dict[str, FormulaType] = {
+            name: declared_type(declared) for name, declared in flow.inputs.items()
         }
         for stage in flow.stages_for(decision):
             where = str(flow.folder / f"{stage.name}")
             try:
-                after = kinds_after(stage.graph, scope, where) if stage.graph else dict(scope)
+                after = types_after(stage.graph, scope, where) if stage.graph else dict(scope)
                 _check_gives(flow, stage, after, where)
             except UsanceError as error:
                 problems.append(error)
                 break
             scope |= {
-                name: kind_of_declared(each)
+                name: declared_type(each)
                 for name, each in stage.gives.items()
-                if name not in OWN
+                if name not in STAGE_RESULTS
             }
     distinct = {str(problem): problem for problem in problems}
     raise_all(list(distinct.values()), where=str(flow.folder))
 
 
-def _check_gives(flow: Flow, stage: Stage, after: Mapping[str, Kind], where: str) -> None:
+def _check_gives(flow: Flow, stage: Stage, after: Mapping[str, FormulaType], where: str) -> None:
     wrong: list[UsanceError] = []
     for name, declared in stage.gives.items():
         if stage.model is not None:

@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NoReturn
 
-from usance.assess.flow.errors import FlowError
+from usance.assess.errors import FlowError
 
 Plain = int | str | bool
 

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from usance.assess.flow.errors import FlowError
+from usance.assess.errors import FlowError
 from usance.assess.flow.formula import Cell, Formula, Name, names_in, parse_cell, parse_formula
-from usance.assess.flow.kinds import Kind, Scope, check_cell, kind_of, union
+from usance.assess.flow.value_types import FormulaType, Scope, check_cell, type_of, union
 from usance.base.errors import UsanceError, raise_all
 
 
@@ -163,16 +163,16 @@ def _plain_name(given: object, where: str) -> str:
     raise FlowError(f"a column reads {given!r}", where=where, fix="Let it read one name")
 
 
-def kinds_after(graph: Graph, scope: Scope, where: str) -> dict[str, Kind]:
+def types_after(graph: Graph, scope: Scope, where: str) -> dict[str, FormulaType]:
     """Everything there is once a graph has run, by kind; all that does not fit is an error."""
     after = dict(scope)
     problems: list[UsanceError] = []
     for node in graph.nodes:
         try:
             made = (
-                _table_kinds(node, after, where)
+                _table_types(node, after, where)
                 if isinstance(node, TableNode)
-                else (_formula_kinds(node, after, where))
+                else (_formula_types(node, after, where))
             )
             again = sorted(made.keys() & scope.keys())
             if again:
@@ -187,21 +187,21 @@ def kinds_after(graph: Graph, scope: Scope, where: str) -> dict[str, Kind]:
     return after
 
 
-def _formula_kinds(node: FormulaNode, scope: Scope, where: str) -> dict[str, Kind]:
-    made: dict[str, Kind] = {}
+def _formula_types(node: FormulaNode, scope: Scope, where: str) -> dict[str, FormulaType]:
+    made: dict[str, FormulaType] = {}
     for key, formula in node.formulas:
         own = {f"$.{name}": kind for name, kind in made.items()}
-        made[key] = kind_of(formula, {**scope, **own}, f"{where}: {node.name}, {key}")
+        made[key] = type_of(formula, {**scope, **own}, f"{where}: {node.name}, {key}")
     return made
 
 
-def _table_kinds(node: TableNode, scope: Scope, where: str) -> dict[str, Kind]:
-    made: dict[str, Kind] = {}
+def _table_types(node: TableNode, scope: Scope, where: str) -> dict[str, FormulaType]:
+    made: dict[str, FormulaType] = {}
     for rule in node.rules:
         place = f"{where}: {node.name}, rule {rule.id}"
         for name, cell in zip(node.reads, rule.cells, strict=True):
-            check_cell(cell, kind_of(Name(name), scope, place), place)
+            check_cell(cell, type_of(Name(name), scope, place), place)
         for name, formula in zip(node.writes, rule.gives, strict=True):
-            kind = kind_of(formula, scope, place)
+            kind = type_of(formula, scope, place)
             made[name] = union(made[name], kind, place) if name in made else kind
     return made

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from usance.assess.errors import FlowError
 from usance.assess.features.declared import Declared, ValueType
-from usance.assess.flow.errors import FlowError
 from usance.assess.flow.files import Flow, Stage
 from usance.assess.flow.formula import Call, Cell, Condition, Formula, Literal, Name, Plain
 from usance.assess.flow.graph import FormulaNode, TableNode

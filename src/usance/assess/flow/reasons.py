@@ -19,7 +19,7 @@ from usance.base.documents import read_document, read_text
 from usance.base.errors import UsanceError, raise_all
 from usance.base.fields import Fields, Places, document_places, text
 
-HIGHEST_CODE = 32_767
+MAX_CODE = 32_767
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class Reasons:
     texts: Mapping[int, str]
     advice: Mapping[int, str]
 
-    def told(self, codes: Sequence[int]) -> list[dict[str, Any]]:
+    def with_texts(self, codes: Sequence[int]) -> list[dict[str, Any]]:
         """Codes with their texts, strongest first; 0 stands for none."""
         return [
             {"code": code, "text": self.texts[code], "advice": self.advice.get(code, "")}
@@ -53,8 +53,8 @@ def reasons_of(content: object, places: Places, where: str) -> Reasons:
     advice: dict[int, str] = {}
     for key in given.keys:
         inner = given.inner(key)
-        if not key.isdigit() or not 1 <= int(key) <= HIGHEST_CODE:
-            given.wrong(f"{key} is no reason code", f"Use 1 to {HIGHEST_CODE}", key)
+        if not key.isdigit() or not 1 <= int(key) <= MAX_CODE:
+            given.wrong(f"{key} is no reason code", f"Use 1 to {MAX_CODE}", key)
         elif inner is not None:
             texts[int(key)] = inner.need("text", text) or ""
             helps = inner.take("advice", text)

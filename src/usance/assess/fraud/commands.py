@@ -36,7 +36,7 @@ def links(
     from datetime import timedelta
     from zoneinfo import ZoneInfo
 
-    from usance.assess.flow.errors import WrongInput
+    from usance.assess.errors import WrongInput
     from usance.assess.fraud.findings import (
         APPLICATIONS,
         BADS,

@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
+from usance.assess.errors import WrongInput
 from usance.assess.features.records import micros
-from usance.assess.flow.errors import WrongInput
 from usance.assess.fraud.links import Attribute, link_columns
 from usance.assess.fraud.lists import Entry, strongest
 from usance.assess.fraud.velocity import HOUR_US, velocity_columns
@@ -93,9 +93,9 @@ def findings(
 def _with_devices(applications: Columns, links: Columns) -> Columns:
     """The links, and the devices that applications came from."""
     device = np.full(len(applications["at"]), int(Attribute.DEVICE), np.int64)
-    told = (applications["user_id"], device, applications["device"], applications["at"])
+    seen = (applications["user_id"], device, applications["device"], applications["at"])
     return {
-        name: np.concatenate([links[name], more]) for name, more in zip(LINKS, told, strict=True)
+        name: np.concatenate([links[name], more]) for name, more in zip(LINKS, seen, strict=True)
     }
 
 

@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from usance.assess.flow.errors import WrongInput
+from usance.assess.errors import WrongInput
 from usance.assess.fraud.links_kernel import link_kernel
 from usance.base.arrays import I64
 from usance.base.codes import Code

@@ -20,10 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from usance.assess.metrics import auc, auc_error, psi
-from usance.assess.months import months_of
 from usance.assess.scoring.model import Model, Scores
 from usance.assess.scoring.scorecard import Bin, Variable
-from usance.assess.table import Table
+from usance.assess.table import Table, months_of
 from usance.assess.training.evidence import counts
 from usance.assess.training.outcome import outcomes
 from usance.base.arrays import F64
@@ -125,9 +124,9 @@ def _level(value: float, watch: float, alarm: float, note: str) -> tuple[int, st
     return level, note if level else ""
 
 
-def _calibration(bad: F64, said: F64) -> tuple[int, str]:
-    stated, seen = float(said.sum()), float(bad.sum())
-    error = sqrt(float((said * (1 - said)).sum()))
+def _calibration(bad: F64, predicted: F64) -> tuple[int, str]:
+    stated, seen = float(predicted.sum()), float(bad.sum())
+    error = sqrt(float((predicted * (1 - predicted)).sum()))
     gap = abs(seen - stated)
     if gap < MIN_RATIO * stated:
         return 0, ""

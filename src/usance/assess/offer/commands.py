@@ -1,4 +1,4 @@
-"""The commands of offers: `usance assess menu` and `offer`."""
+"""The commands of offers: `usance assess rate-card` and `offer`."""
 
 from __future__ import annotations
 
@@ -26,20 +26,22 @@ def offers() -> None:
     """Line and price."""
 
 
-@app.command()
-def menu(plan: PlanFile, economics: EconomicsFile = None, as_json: AsJson = False) -> None:
+@app.command("rate-card")
+def show_rate_card(
+    plan: PlanFile, economics: EconomicsFile = None, as_json: AsJson = False
+) -> None:
     """Show the best price of each segment and tenor inside the rate cap."""
     from dataclasses import asdict
 
-    from usance.assess.flow.errors import WrongInput
-    from usance.assess.offer.menu import price_menu
-    from usance.assess.offer.plan import read_plan
+    from usance.assess.errors import WrongInput
+    from usance.assess.offer.plan import read_offer_plan
+    from usance.assess.offer.rate_card import rate_card
 
-    read = read_plan(plan)
+    read = read_offer_plan(plan)
     if not read.segments:
         fix = "List at least one under 'segments:'"
         raise WrongInput("has no segments", where=str(plan), fix=fix)
-    cells = price_menu(
+    cells = rate_card(
         _economics(economics), read.segments, sorted(read.funding_ppm), read.prices_ppm,
         read.funding_ppm, _cap_ppm(read.on),
     )  # fmt: skip
@@ -62,10 +64,12 @@ def offer(
     as_json: AsJson = False,
 ) -> None:
     """Choose line, price and tenor for each applicant under the limits of a plan."""
-    from usance.assess.offer.plan import offer_rows, planned, read_applicants, read_plan
+    from usance.assess.offer.plan import choose_offers, offer_rows, read_applicants, read_offer_plan
 
-    read = read_plan(plan)
-    found = planned(_economics(economics), read, read_applicants(applicants), _cap_ppm(read.on))
+    read = read_offer_plan(plan)
+    found = choose_offers(
+        _economics(economics), read, read_applicants(applicants), _cap_ppm(read.on)
+    )
     limits = [
         {"limit": name, "most_minor": read.limits[name], "used_minor": used, "price": price}
         for name, used, price in zip(

@@ -9,7 +9,7 @@
       - {segment: prime, grade: 1, pd: 0.4%, line: 50000.00}
 
 Limits are on what is expected to be drawn, to be lost, and to be held as capital. Segments are for
-the price menu; single applicants come as a file beside the plan.
+the rate card; single applicants come as a file of their own.
 """
 
 from __future__ import annotations
@@ -23,9 +23,8 @@ from typing import Any
 
 import numpy as np
 
-from usance.assess.flow.errors import WrongInput
-from usance.assess.offer.choice import Choice, choose
-from usance.assess.offer.menu import Segment, within_cap
+from usance.assess.errors import WrongInput
+from usance.assess.offer.knapsack import Choice, choose
 from usance.assess.offer.profit import (
     MAX_GRADE,
     MAX_MINOR,
@@ -33,9 +32,10 @@ from usance.assess.offer.profit import (
     MAX_RATE_PPM,
     Economics,
     Offers,
-    expected,
-    part,
+    expected_profit,
+    share_of,
 )
+from usance.assess.offer.rate_card import Segment, within_cap
 from usance.base.arrays import I64
 from usance.base.documents import read_csv, read_document, read_text
 from usance.base.errors import DocumentError, UsanceError, raise_all, unknown
@@ -57,7 +57,7 @@ MAX_LIMIT = 10**16
 
 
 @dataclass(frozen=True)
-class Plan:
+class OfferPlan:
     """The offers allowed on a day."""
 
     on: date
@@ -80,7 +80,7 @@ class Applicants:
 
 
 @dataclass(frozen=True)
-class Planned:
+class ChosenOffers:
     """The offer of each applicant, 0 for none, and the prices of the limits."""
 
     applicants: Applicants
@@ -92,7 +92,9 @@ class Planned:
     choice: Choice
 
 
-def planned(economics: Economics, plan: Plan, applicants: Applicants, cap_ppm: int) -> Planned:
+def choose_offers(
+    economics: Economics, plan: OfferPlan, applicants: Applicants, cap_ppm: int
+) -> ChosenOffers:
     """The offers that earn most in sum inside the cap, the plan's limits and everyone's line."""
     people = len(applicants.user_id)
     prices = within_cap(plan.prices_ppm, cap_ppm)
@@ -103,25 +105,25 @@ def planned(economics: Economics, plan: Plan, applicants: Applicants, cap_ppm: i
     lines, rates, months = (np.tile(column, people) for column in grid.T)
     pd, grade = (np.repeat(each, len(grid)) for each in (applicants.pd_ppm, applicants.grade))
     funding = np.array([plan.funding_ppm[int(each)] for each in grid[:, 2]], np.int64)
-    found = expected(
+    found = expected_profit(
         economics, Offers.of(lines, rates, months), pd, grade, np.tile(funding, people)
     )
     used = {"drawn": found.drawn_minor, "loss": found.loss_minor,
-            "capital": part(found.drawn_minor, np.int64(economics.capital_ppm))}  # fmt: skip
+            "capital": share_of(found.drawn_minor, np.int64(economics.capital_ppm))}  # fmt: skip
     allowed = lines <= np.repeat(applicants.largest_line_minor, len(grid))
-    profit = _with_none(np.where(allowed, found.profit_minor, -1), people)
+    profit = _with_no_offer(np.where(allowed, found.profit_minor, -1), people)
     names = tuple(name for name in LIMITS if name in plan.limits)
     uses = np.zeros((len(names), *profit.shape), np.int64)
     for at, name in enumerate(names):
-        uses[at] = _with_none(np.where(allowed, used[name], 0), people)
+        uses[at] = _with_no_offer(np.where(allowed, used[name], 0), people)
     limits = np.array([plan.limits[name] for name in names], np.int64)
     choice = choose(profit, uses, limits)
     chosen = np.vstack([np.zeros((1, 3), np.int64), grid])[choice.option]
     earned = profit[np.arange(people), choice.option]
-    return Planned(applicants, chosen[:, 0], chosen[:, 1], chosen[:, 2], earned, names, choice)
+    return ChosenOffers(applicants, chosen[:, 0], chosen[:, 1], chosen[:, 2], earned, names, choice)
 
 
-def _with_none(values: I64, people: int) -> I64:
+def _with_no_offer(values: I64, people: int) -> I64:
     """Options of each applicant, a row each; the first is no offer."""
     return np.hstack([np.zeros((people, 1), np.int64), values.reshape(people, -1)])
 
@@ -131,10 +133,10 @@ def read_applicants(path: Path | str) -> Applicants:
     problems: list[UsanceError] = []
     rows: dict[int, tuple[int, int, int, int]] = {}
     for line, row in read_csv(path):
-        lacking = [name for name in COLUMNS[:3] if name not in row]
-        if lacking:
+        missing = [name for name in COLUMNS[:3] if name not in row]
+        if missing:
             fix = f"Give the columns {', '.join(COLUMNS)}"
-            raise WrongInput(f"has no column {lacking[0]}", where=str(path), fix=fix)
+            raise WrongInput(f"has no column {missing[0]}", where=str(path), fix=fix)
         where = f"{path} line {line}"
         try:
             one = _applicant(row, where)
@@ -158,7 +160,7 @@ def _applicant(row: Mapping[str, str], where: str) -> tuple[int, int, int, int]:
     return user, grade, pd, whole_of(0, MAX_MINOR)(largest, f"{where}, largest_line_minor")
 
 
-def read_plan(path: Path | str) -> Plan:
+def read_offer_plan(path: Path | str) -> OfferPlan:
     """The plan of a file, or everything that is wrong with it."""
     problems: list[UsanceError] = []
     places = document_places(str(path), partial(read_text, path))
@@ -172,7 +174,7 @@ def read_plan(path: Path | str) -> Plan:
     segments = [_segment(each, amount) for each in given.each("segments")]
     given.close()
     raise_all(problems, where=str(path))
-    return Plan(
+    return OfferPlan(
         on, currency, lines, prices, funding, limits,
         tuple(each for each in segments if each is not None),
     )  # fmt: skip
@@ -209,7 +211,7 @@ def _limits(read: Any, given: Any, where: str) -> dict[str, int]:
     return {name: int(read(amount, where)) for name, amount in given.items()}
 
 
-def offer_rows(found: Planned) -> Sequence[tuple[int, ...]]:
+def offer_rows(found: ChosenOffers) -> Sequence[tuple[int, ...]]:
     """Applicant, line, price, tenor and expected profit, a row each."""
     columns = (found.applicants.user_id, found.line_minor, found.rate_ppm, found.months,
                found.profit_minor)  # fmt: skip

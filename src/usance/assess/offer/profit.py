@@ -5,7 +5,7 @@ offer and a column of them give the same numbers.
 
 >>> economics = read_economics()
 >>> offer = Offers.of(line_minor=[2_000_000], rate_ppm=[180_000], months=[12])
->>> one = expected(economics, offer, pd_ppm=[20_000], grade=[3], funding_ppm=[43_000])
+>>> one = expected_profit(economics, offer, pd_ppm=[20_000], grade=[3], funding_ppm=[43_000])
 >>> {name: int(values[0]) for name, values in one.parts().items()}
 {'drawn_minor': 572000, 'income_minor': 52613, 'funding_minor': 13323, 'loss_minor': 7882, \
 'capital_minor': 4647, 'service_minor': 6656, 'profit_minor': 20105}
@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from usance.assess.flow.errors import WrongInput
+from usance.assess.errors import WrongInput
 from usance.base.arrays import I64
 from usance.base.documents import read_document, read_text
 from usance.base.errors import DocumentError, UsanceError, raise_all
@@ -71,7 +71,7 @@ class Offers:
 
 
 @dataclass(frozen=True)
-class Expected:
+class ExpectedProfit:
     """Expected results of each offer, a row each."""
 
     drawn_minor: I64
@@ -93,32 +93,32 @@ class Expected:
         return {f"{name}_minor": getattr(self, f"{name}_minor") for name in names}
 
 
-def expected(
+def expected_profit(
     economics: Economics, offers: Offers, pd_ppm: Any, grade: Any, funding_ppm: Any
-) -> Expected:
+) -> ExpectedProfit:
     """The expectation of each offer; `pd_ppm` is over the life of the loan."""
     given = {"pd_ppm": pd_ppm, "grade": grade, "funding_ppm": funding_ppm}
     limits = {"pd_ppm": (0, PPM), "grade": (0, MAX_GRADE), "funding_ppm": (0, PPM)}
     pd, graded, funding = _whole(given, limits, rows=len(offers.line_minor)).values()
-    take = along(economics.take_up, offers.rate_ppm)
+    take = interpolated(economics.take_up, offers.rate_ppm)
     used = _by_grade(economics.utilisation, graded)
-    drawn = part(part(offers.line_minor, take), used)
+    drawn = share_of(share_of(offers.line_minor, take), used)
     # A level loan of n months owes on average (n + 1) / 2n of its principal, for n / 12 years.
     owed = _half_up(drawn * (offers.months + 1), np.full_like(drawn, 24))
-    risk = np.minimum(part(pd, along(economics.risk_by_price, offers.rate_ppm)), PPM)
-    income = part(owed, offers.rate_ppm)
+    risk = np.minimum(share_of(pd, interpolated(economics.risk_by_price, offers.rate_ppm)), PPM)
+    income = share_of(owed, offers.rate_ppm)
     net = income - _half_up(
         income * economics.vat_ppm, np.full_like(income, PPM + economics.vat_ppm)
     )
-    capital = part(
-        part(owed, np.int64(economics.capital_ppm)), np.int64(economics.capital_cost_ppm)
+    capital = share_of(
+        share_of(owed, np.int64(economics.capital_ppm)), np.int64(economics.capital_cost_ppm)
     )
-    service = part(drawn, np.int64(economics.service_ppm)) + part(
+    service = share_of(drawn, np.int64(economics.service_ppm)) + share_of(
         np.full_like(drawn, economics.taker_minor), take
     )
-    return Expected(
-        drawn, net, part(owed, funding), part(part(drawn, risk), np.int64(economics.loss_ppm)),
-        capital, service,
+    return ExpectedProfit(
+        drawn, net, share_of(owed, funding),
+        share_of(share_of(drawn, risk), np.int64(economics.loss_ppm)), capital, service,
     )  # fmt: skip
 
 
@@ -144,7 +144,7 @@ def _whole(
     return {name: array.astype(np.int64) for name, array in arrays.items()}
 
 
-def part(amount: I64, ppm: Any) -> I64:
+def share_of(amount: I64, ppm: Any) -> I64:
     """A share of an amount, half up."""
     return _half_up(amount * ppm, np.int64(PPM))
 
@@ -153,10 +153,10 @@ def _half_up(above: I64, below: Any) -> I64:
     return np.asarray((2 * above + below) // (2 * below), np.int64)
 
 
-def along(curve: Curve, at_ppm: I64) -> I64:
+def interpolated(curve: Curve, at_ppm: I64) -> I64:
     """A curve between its points, level beyond its ends, in whole parts per million.
 
-    >>> along(((0, 100), (10, 200)), np.array([-5, 5, 50])).tolist()
+    >>> interpolated(((0, 100), (10, 200)), np.array([-5, 5, 50])).tolist()
     [100, 150, 200]
     """
     xs = np.array([x for x, _ in curve], np.int64)

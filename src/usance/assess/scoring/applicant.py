@@ -15,13 +15,13 @@ from typing import Any
 
 import numpy as np
 
-from usance.assess.columns import Column, beside_codes, texts_of
+from usance.assess.columns import Column, apart_from_codes, texts_of
 from usance.assess.errors import DataError
-from usance.assess.table import BLANKS, NOTHING, is_number, table_of
+from usance.assess.table import BLANK_CHARACTERS, EMPTY_WORDS, is_number, table_of
 from usance.base.arrays import F64
 from usance.base.errors import UsanceError, raise_all
 
-_NOTHING = frozenset(NOTHING)
+_NOTHING = frozenset(EMPTY_WORDS)
 
 
 def encode_row(
@@ -47,7 +47,7 @@ def _cell(column: Column, applicant: Mapping[str, Any]) -> tuple[float, str | No
         raise DataError(f"'{column.name}' is not given", where="applicant", fix=fix)
     value = applicant[column.name]
     if isinstance(value, str):
-        value = value.strip(BLANKS)
+        value = value.strip(BLANK_CHARACTERS)
         value = None if value in _NOTHING else value
     if value is None or _is_nan(value):
         return nan, None
@@ -82,7 +82,7 @@ def _number(column: Column, value: Any) -> float:
         number = inf
     if isinf(number):
         raise _wrong(column, "an infinite number")
-    return float(beside_codes(column, np.array([number]))[0])
+    return float(apart_from_codes(column, np.array([number]))[0])
 
 
 def _wrong(column: Column, what: str) -> DataError:

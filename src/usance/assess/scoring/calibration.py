@@ -1,7 +1,9 @@
 """A last bend of the blend: beta calibration, a logistic curve with two slopes.
 
 >>> import numpy as np
->>> bend(np.array([0.0, 1.0, 1.0]), np.array([-2.0, 0.5])).round(6).tolist()  # both slopes 1
+>>> beta_calibrated(np.array([0.0, 1.0, 1.0]), np.array([-2.0, 0.5])).round(
+...     6
+... ).tolist()  # both slopes 1
 [-2.0, 0.5]
 """
 
@@ -17,7 +19,7 @@ def beta_features(log_odds: F64) -> F64:
     return np.column_stack([-np.logaddexp(0.0, -log_odds), np.logaddexp(0.0, log_odds)])
 
 
-def bend(weights: F64, log_odds: F64) -> F64:
+def beta_calibrated(weights: F64, log_odds: F64) -> F64:
     """Calibrated log odds."""
     total: F64 = weights[0] + beta_features(log_odds) @ weights[1:]
     return total

@@ -22,10 +22,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from usance.assess.columns import Column, matrix, unseen
+from usance.assess.columns import Column, matrix, unseen_warnings
 from usance.assess.errors import ModelError
 from usance.assess.scoring.applicant import encode_row
-from usance.assess.scoring.calibration import bend
+from usance.assess.scoring.calibration import beta_calibrated
 from usance.assess.scoring.forest import Forest
 from usance.assess.scoring.scorecard import Scale, Scorecard, sigmoid
 from usance.assess.scoring.single import SingleRow
@@ -35,7 +35,7 @@ from usance.base.arrays import F64
 
 FORMAT, VERSION = "usance-model", 1
 KINDS = ("scorecard", "trees", "blend")
-_TOLD = {"recipe", "reference", "held_out", "data"}  # read after training
+_INFO_KEYS = {"recipe", "reference", "held_out", "data"}  # read after training
 PARTS_PER_MILLION = 1_000_000
 
 
@@ -110,7 +110,7 @@ class Model:
         new = (
             note
             for column, value, text in zip(self.columns, inputs[0], texts, strict=True)
-            for note in unseen(column, float(value), text)
+            for note in unseen_warnings(column, float(value), text)
         )
         return Scored(
             int(scores.score[0]), float(scores.pd[0]), int(scores.pd_ppm[0]),
@@ -127,7 +127,7 @@ class Model:
             start, of_card, of_trees = self.blend
             log_odds = start + of_card * card + of_trees * log_odds
             if self.beta:
-                log_odds = bend(np.array(self.beta), log_odds)
+                log_odds = beta_calibrated(np.array(self.beta), log_odds)
         return Scores(self.scale.points(log_odds), log_odds, points)
 
     @cached_property
@@ -201,7 +201,7 @@ def load_model(folder: Path | str) -> Model:
 def _read(read: Mapping[str, Any], trees: str) -> Model:
     start, of_card, of_trees = read["blend"]
     inside = range(len(read["columns"]))
-    if read["kind"] not in KINDS or not read["info"].keys() >= _TOLD:
+    if read["kind"] not in KINDS or not read["info"].keys() >= _INFO_KEYS:
         raise ValueError("not what training writes")
     if not all(each["at"] in inside for each in read["scorecard"]["variables"]):
         raise ValueError("a variable without its column")

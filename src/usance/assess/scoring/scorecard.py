@@ -13,9 +13,11 @@ applicants add the same integers.
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
+from io import StringIO
 from itertools import pairwise
 from math import log
 from typing import Any
@@ -24,6 +26,8 @@ import numpy as np
 
 from usance.assess.columns import Column
 from usance.base.arrays import F64, I64
+
+CSV_HEADER = ("variable", "bin", "rows", "bads", "bad_rate", "woe", "points")
 
 
 @dataclass(frozen=True)
@@ -171,3 +175,17 @@ def bin_labels(column: Column, cuts: Sequence[float], groups: Sequence[int]) -> 
         ranges = [f"below {edges[0]}", *ranges, f"{edges[-1]} and above"]
     codes = [f"code {label}" for label, _ in column.specials]
     return [*(ranges or ["any number"]), *codes, "missing"]
+
+
+def scorecard_csv(card: Scorecard) -> str:
+    """The scorecard on paper: one line for the base points and one for each bin."""
+    sheet = StringIO()
+    writer = csv.writer(sheet, lineterminator="\n")
+    writer.writerow(CSV_HEADER)
+    writer.writerow(["(base)", "every applicant", "", "", "", "", card.base])
+    for variable in card.variables:
+        for each in variable.bins:
+            rate = f"{each.bads / each.rows:.4f}" if each.rows else ""
+            row = [each.label, each.rows, each.bads, rate, f"{each.woe:.4f}", each.points]
+            writer.writerow([variable.name, *row])
+    return sheet.getvalue()

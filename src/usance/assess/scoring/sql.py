@@ -11,9 +11,9 @@ from collections.abc import Iterator
 
 from usance.assess.columns import Column
 from usance.assess.scoring.scorecard import Scorecard, Variable
-from usance.assess.table import BLANKS, NOTHING, NUMBER, is_number
+from usance.assess.table import BLANK_CHARACTERS, EMPTY_WORDS, NUMBER, is_number
 
-_BLANKS = "E'" + BLANKS.encode("unicode_escape").decode() + "'"
+_BLANKS = "E'" + BLANK_CHARACTERS.encode("unicode_escape").decode() + "'"
 
 
 def scorecard_sql(columns: tuple[Column, ...], card: Scorecard) -> str:
@@ -31,7 +31,7 @@ def _case(column: Column, variable: Variable) -> str:
 def _lines(column: Column, variable: Variable) -> Iterator[str]:
     points = [each.points for each in variable.bins]
     cell = f"trim(CAST({_name(column.name)} AS VARCHAR), {_BLANKS})"
-    empty = ", ".join(_text(each) for each in NOTHING)
+    empty = ", ".join(_text(each) for each in EMPTY_WORDS)
     yield f"WHEN {cell} IS NULL OR {cell} IN ({empty}) THEN {points[-1]}"
     if column.kind == "category":
         for level, group in zip(column.levels, variable.groups, strict=True):

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from usance.assess.columns import Column
 from usance.assess.metrics import auc, psi, tenths
 from usance.assess.scoring.scorecard import Scale, sigmoid
-from usance.assess.table import parts
+from usance.assess.table import numbers_and_texts
 from usance.assess.training.card import bin_column
 from usance.base.arrays import F64
 from usance.base.dates import format_month
@@ -28,10 +28,10 @@ MAX_GROUPS = 12
 
 def calibration_table(bad: F64, log_odds: F64) -> list[dict[str, float]]:
     """Stated and observed bad rate in ten parts of equal size."""
-    said = sigmoid(log_odds)
+    predicted = sigmoid(log_odds)
     return [
-        {"rows": len(part), "said": float(said[part].mean()), "seen": float(bad[part].mean())}
-        for part in tenths(said)
+        {"rows": len(part), "said": float(predicted[part].mean()), "seen": float(bad[part].mean())}
+        for part in tenths(predicted)
     ]
 
 
@@ -64,7 +64,7 @@ def stability(
     months: NDArray[np.int64], bad: F64, log_odds: F64, scale: Scale
 ) -> list[dict[str, Any]]:
     """Month by month: rows, bad rate, stated bad rate, ranking, and how far the scores moved."""
-    score, said = scale.points(log_odds), sigmoid(log_odds)
+    score, predicted = scale.points(log_odds), sigmoid(log_odds)
     edges = np.unique(np.quantile(score, np.arange(1, 10) / 10))
     whole = counts(score, edges)
     return [
@@ -72,7 +72,7 @@ def stability(
             "month": format_month(int(month)),
             "rows": int(own.sum()),
             "bad_rate": float(bad[own].mean()),
-            "stated": float(said[own].mean()),
+            "stated": float(predicted[own].mean()),
             "auc": auc(bad[own], log_odds[own]) if 0 < bad[own].sum() < own.sum() else None,
             "psi": psi(whole, counts(score[own], edges)),
         }
@@ -83,7 +83,7 @@ def stability(
 
 def fairness(array: Any, bad: F64, log_odds: F64, scale: Scale) -> list[dict[str, Any]]:
     """Fairness by group: the share above the median score, and stated against observed rates."""
-    score, said = scale.points(log_odds), sigmoid(log_odds)
+    score, predicted = scale.points(log_odds), sigmoid(log_odds)
     passes = score >= np.median(score)
     rows: list[dict[str, Any]] = []
     for name, own in _groups(array):
@@ -91,7 +91,7 @@ def fairness(array: Any, bad: F64, log_odds: F64, scale: Scale) -> list[dict[str
             both = 0 < bad[own].sum() < own.sum()
             rows.append({
                 "group": name, "rows": int(own.sum()), "bad_rate": float(bad[own].mean()),
-                "stated": float(said[own].mean()), "passes": float(passes[own].mean()),
+                "stated": float(predicted[own].mean()), "passes": float(passes[own].mean()),
                 "auc": auc(bad[own], log_odds[own]) if both else None,
             })  # fmt: skip
     best = max((row["passes"] for row in rows), default=0.0)
@@ -100,7 +100,7 @@ def fairness(array: Any, bad: F64, log_odds: F64, scale: Scale) -> list[dict[str
 
 def _groups(array: Any) -> list[tuple[str, NDArray[np.bool_]]]:
     """Levels of a category, or four bands of a number."""
-    numbers, texts = parts(array)
+    numbers, texts = numbers_and_texts(array)
     values = np.unique(numbers[~np.isnan(numbers)])
     missing = ("missing", np.asarray(array.is_null()))
     if texts.null_count == len(texts) and len(values) > MAX_GROUPS:

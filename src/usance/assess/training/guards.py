@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from usance.assess.columns import Column, encode, learn, with_trend
+from usance.assess.columns import Column, encode, learn_column, with_trend
 from usance.assess.errors import DataError
 from usance.assess.metrics import auc
 from usance.assess.table import Table, is_number
@@ -56,7 +56,7 @@ def choose_inputs(
         if name in left_out:
             continue
         try:
-            column = learn(name, table.column(name), least=MIN_LEVEL_ROWS, file=table.file)
+            column = learn_column(name, table.column(name), least=MIN_LEVEL_ROWS, file=table.file)
             why = _unusable(column, table)
             if why:
                 warnings.append(f"column '{name}' is left out: {why}")
@@ -116,9 +116,9 @@ def _unusable(column: Column, table: Table) -> str:
 
 
 def _is_whole(array: object) -> bool:
-    from usance.assess.table import parts
+    from usance.assess.table import numbers_and_texts
 
-    numbers, _ = parts(array)
+    numbers, _ = numbers_and_texts(array)
     return bool(np.all(numbers == np.rint(numbers)))
 
 

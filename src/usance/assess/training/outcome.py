@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from usance.assess.errors import DataError
-from usance.assess.table import Table, parts
+from usance.assess.table import Table, numbers_and_texts
 from usance.base.arrays import F64
 
 MIN_OF_A_CLASS = 30  # fewer leave nothing for five folds to learn from
@@ -15,7 +15,7 @@ _WORDS = {"true": 1.0, "false": 0.0, "yes": 1.0, "no": 0.0, "bad": 1.0, "good": 
 
 def outcomes(table: Table, name: str, *, least: int = 0) -> F64:
     """The target column as 0 and 1."""
-    bad, texts = parts(table.column(name))
+    bad, texts = numbers_and_texts(table.column(name))
     where = f"{table.file}: column '{name}'"
     words = [None if text is None else str(text).lower() for text in texts.to_pylist()]
     if any(words):

@@ -23,12 +23,10 @@ from typing import Any
 from usance import __version__
 from usance.assess.errors import ModelError
 from usance.assess.metrics import measures
-from usance.assess.months import months_of
 from usance.assess.scoring.model import Model
-from usance.assess.scoring.paper import scorecard_csv
-from usance.assess.scoring.scorecard import Scale
+from usance.assess.scoring.scorecard import Scale, scorecard_csv
 from usance.assess.scoring.sql import scorecard_sql
-from usance.assess.table import Table, read_table
+from usance.assess.table import Table, months_of, read_table
 from usance.assess.training.card import in_points
 from usance.assess.training.evidence import (
     calibration_table,
@@ -103,7 +101,7 @@ def _three(weights: F64) -> tuple[float, float, float]:
 def _info(
     rows: Table, recipe: Recipe, bad: F64, inputs: Inputs, fitted: Fitted, model: Model
 ) -> dict[str, Any]:
-    said = fitted.held_out[fitted.chosen]
+    predicted = fitted.held_out[fitted.chosen]
     held = {
         name: {**measures(bad, values), "log_loss": float(log_loss(bad, values).mean())}
         for name, values in fitted.held_out.items()
@@ -120,21 +118,21 @@ def _info(
         "rounds": list(fitted.rounds),
         "held_out": held,
         "out_of_time": late,
-        "calibration": calibration_table(bad, said),
-        "reference": reference(inputs.columns, inputs.matrix, bad, said, model.scale),
+        "calibration": calibration_table(bad, predicted),
+        "reference": reference(inputs.columns, inputs.matrix, bad, predicted, model.scale),
         "groups": {
-            name: fairness(rows.column(name), bad, said, model.scale) for name in recipe.groups
+            name: fairness(rows.column(name), bad, predicted, model.scale) for name in recipe.groups
         },
         "months": [],
     }
 
 
 def _why(chosen: str, losses: dict[str, float]) -> str:
-    told = ", ".join(f"{name} {loss:.5f}" for name, loss in losses.items())
+    named_losses = ", ".join(f"{name} {loss:.5f}" for name, loss in losses.items())
     least = min(losses, key=lambda name: losses[name])
     reason = "the least" if chosen == least else f"as good as {least} and simpler"
     named = "set of trees" if chosen == "trees" else chosen
-    return f"The {named} is used: its held-out log loss is {reason} ({told})."
+    return f"The {named} is used: its held-out log loss is {reason} ({named_losses})."
 
 
 def write_model(model: Model, folder: Path, card: Card | None = None) -> None:

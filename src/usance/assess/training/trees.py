@@ -35,20 +35,20 @@ PATIENCE = 2.5  # rounds without progress before a fit stops, times one over the
 
 
 @dataclass(frozen=True)
-class Grower:
+class TreeTrainer:
     """Training rows as trees see them."""
 
     columns: tuple[Column, ...]
     inputs: F64
     bad: F64
 
-    def grow(self, recipe: dict[str, Any], rows: Bools, seed: int, rounds: int) -> Any:
+    def train(self, recipe: dict[str, Any], rows: Bools, seed: int, rounds: int) -> Any:
         """A booster of so many rounds."""
         import lightgbm
 
         return lightgbm.train(self._settings(recipe, seed), self._set(rows), rounds)
 
-    def grow_watched(self, recipe: dict[str, Any], rows: Bools, seed: int) -> Any:
+    def train_with_early_stopping(self, recipe: dict[str, Any], rows: Bools, seed: int) -> Any:
         """A booster that stops when the rows left out gain no more."""
         import lightgbm
 
@@ -66,8 +66,8 @@ class Grower:
     def log_odds(self, booster: Any, rows: Bools, rounds: int) -> F64:
         """The log odds of some rows after so many rounds."""
         inputs = tree_inputs(self.columns, self.inputs[rows])
-        said = booster.predict(inputs, raw_score=True, num_iteration=rounds, num_threads=1)
-        return np.asarray(said, np.float64)
+        predicted = booster.predict(inputs, raw_score=True, num_iteration=rounds, num_threads=1)
+        return np.asarray(predicted, np.float64)
 
     def _settings(self, recipe: dict[str, Any], seed: int) -> dict[str, Any]:
         trends = [column.trend for column in self.columns]
@@ -96,7 +96,7 @@ def tree_inputs(columns: Sequence[Column], inputs: F64) -> F64:
     return out
 
 
-def added(boosters: Sequence[tuple[float, Any]]) -> str:
+def summed_boosters(boosters: Sequence[tuple[float, Any]]) -> str:
     """The text of one booster that is the weighted sum of several."""
     texts = [(weight, booster.model_to_string(num_iteration=-1)) for weight, booster in boosters]
     head = texts[0][1].partition("\ntree_sizes=")[0]

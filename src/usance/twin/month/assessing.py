@@ -13,8 +13,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 import usance.assess
-from usance.assess.decision.columns import Decided, decide_columns
-from usance.assess.decision.handover import LineState, decision_rows
+from usance.assess.decision.columns import DecisionColumns, decide_columns
+from usance.assess.decision.output_tables import LineState, decision_rows
 from usance.assess.flow.files import Flow, read_flow
 from usance.base.arrays import I64
 from usance.base.codes import DecisionKind, Product
@@ -80,7 +80,7 @@ class Assessor:
         needed = self.flow.needed(DecisionKind.DRAWDOWN)
         return {name: values for name, values in columns.items() if name in needed}
 
-    def decide(self, kind: DecisionKind, inputs: Inputs) -> Decided:
+    def decide(self, kind: DecisionKind, inputs: Inputs) -> DecisionColumns:
         """Decide every row."""
         return decide_columns(self.flow, kind, inputs, shares=False)
 
@@ -103,7 +103,13 @@ class Assessor:
         return {name: np.full(rows, value, np.int64) for name, value in given.items()}
 
     def table(
-        self, kind: DecisionKind, ids: I64, day: I64, second: Any, decided: Decided, zone: str
+        self,
+        kind: DecisionKind,
+        ids: I64,
+        day: I64,
+        second: Any,
+        decided: DecisionColumns,
+        zone: str,
     ) -> pa.Table:
         """The declared table of decisions; the twin takes no time to decide."""
         booked = moments(day, second, zone)

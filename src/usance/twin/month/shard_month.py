@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from usance.assess.decision.columns import Decided
+from usance.assess.decision.columns import DecisionColumns
 from usance.base.arrays import I64
 from usance.base.codes import DecisionKind
 from usance.base.columns import sort
@@ -214,7 +214,7 @@ def _arrivals(setting: Setting, shard: Shard, month: int, made: Made) -> None:
 def _decide(
     setting: Setting, kind: DecisionKind, ids: I64, day: I64, second: Any, inputs: Inputs,
     made: Made,
-) -> Decided:  # fmt: skip
+) -> DecisionColumns:  # fmt: skip
     """Decide every row; the decisions, and what they were made of, are among what was made."""
     assessor = setting.assessor
     decided = assessor.decide(kind, inputs)

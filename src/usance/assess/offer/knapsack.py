@@ -14,12 +14,12 @@ from importlib import import_module
 
 import numpy as np
 
-from usance.assess.flow.errors import WrongInput
+from usance.assess.errors import WrongInput
 from usance.base.arrays import F64, I64
 
 ROUNDS = 200
-FEW = 200  # so few applicants can also be filled one by one from nothing
-LARGEST = 10**13  # a hundred thousand such numbers still have an exact sum
+FEW_APPLICANTS = 200  # so few applicants can also be filled one by one from nothing
+MAX_NUMBER = 10**13  # a hundred thousand such numbers still have an exact sum
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ def choose(profit: I64, uses: I64, limits: I64, rounds: int = ROUNDS) -> Choice:
     best_bound, best_prices = np.inf, prices
     inside, most_inside = np.zeros(len(profit), np.int64), 0
     for _ in range(rounds):
-        option = _answer(profit, uses, prices)
+        option = _best_options(profit, uses, prices)
         earned, used = _totals(profit, uses, option)
         if earned > most_inside and (used <= limits).all():
             inside, most_inside = option, earned
@@ -65,10 +65,14 @@ def choose(profit: I64, uses: I64, limits: I64, rounds: int = ROUNDS) -> Choice:
         prices, low = found
         if best_bound - low <= 1e-9 * max(1.0, abs(best_bound)):
             break
-    starts = [_within(profit, uses, limits, _answer(profit, uses, best_prices), best_prices)]
-    if most_inside or len(profit) <= FEW:
+    starts = [
+        _move_inside_limits(
+            profit, uses, limits, _best_options(profit, uses, best_prices), best_prices
+        )
+    ]
+    if most_inside or len(profit) <= FEW_APPLICANTS:
         starts.append(inside)
-    plans = [_filled(profit, uses, limits, start) for start in starts]
+    plans = [_fill_up(profit, uses, limits, start) for start in starts]
     option = max(plans, key=lambda plan: _totals(profit, uses, plan)[0])
     earned, used = _totals(profit, uses, option)
     return Choice(option, int(earned), used, best_prices, best_bound)
@@ -83,15 +87,17 @@ def _check(profit: I64, uses: I64, limits: I64) -> None:
     if len(shape) != 2 or not shape[1] or np.shape(uses) != (len(limits), *shape):
         fix = "Give profit[applicant, option], uses[limit, applicant, option] and limits[limit]"
         raise WrongInput("shapes do not fit together", where="choose", fix=fix)
-    if any(float(np.abs(each.astype(np.float64)).max(initial=0)) > LARGEST for each in given[:2]):
-        raise WrongInput("a number is too large", where="choose", fix=f"Give at most {LARGEST}")
+    if any(
+        float(np.abs(each.astype(np.float64)).max(initial=0)) > MAX_NUMBER for each in given[:2]
+    ):
+        raise WrongInput("a number is too large", where="choose", fix=f"Give at most {MAX_NUMBER}")
     if profit[:, 0].any() or uses[:, :, 0].any():
         raise WrongInput("option 0 is no offer", where="choose", fix="Let it earn and use nothing")
     if (uses < 0).any() or (limits < 0).any():
         raise WrongInput("a use or limit is negative", where="choose", fix="Give 0 or more")
 
 
-def _answer(profit: I64, uses: I64, prices: F64) -> I64:
+def _best_options(profit: I64, uses: I64, prices: F64) -> I64:
     """The option worth most to each applicant at these prices; a tie takes the first."""
     worth = profit - np.tensordot(prices, uses, axes=1)
     return np.asarray(np.argmax(worth, axis=1), np.int64)
@@ -132,7 +138,7 @@ def _master(cuts: list[tuple[float, F64]], limits: I64, most: float) -> tuple[F6
     return np.maximum(found, 0.0), objective.Value() * unit
 
 
-def _within(profit: I64, uses: I64, limits: I64, option: I64, prices: F64) -> I64:
+def _move_inside_limits(profit: I64, uses: I64, limits: I64, option: I64, prices: F64) -> I64:
     """The same choice, moved where it costs least until it is inside every limit."""
     chosen = option.copy()
     rows = np.arange(len(chosen))
@@ -156,7 +162,7 @@ def _within(profit: I64, uses: I64, limits: I64, option: I64, prices: F64) -> I6
     return chosen
 
 
-def _filled(profit: I64, uses: I64, limits: I64, option: I64) -> I64:
+def _fill_up(profit: I64, uses: I64, limits: I64, option: I64) -> I64:
     """Better options that still fit, the largest gain first, until none does."""
     chosen = option.copy()
     rows = np.arange(len(chosen))

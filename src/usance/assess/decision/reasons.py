@@ -1,4 +1,4 @@
-"""The main reasons of a decision: the rule that spoke, and the points or shares that were lost.
+"""The main reasons of a decision: of the rule that decided, and of the points or shares lost.
 
 A point lost is the difference between the best a table of the scorecard can give and what it gave.
 A model says its own shares (points against the average applicant, SHAP for trees).
@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from usance.assess.flow.errors import FlowError
+from usance.assess.errors import FlowError
 from usance.assess.flow.files import Flow
 from usance.assess.flow.formula import Literal
 
-MAX = 4
+MAX_REASONS = 4
 
 
 def best_points(flow: Flow) -> dict[str, int]:
@@ -39,7 +39,7 @@ def best_points(flow: Flow) -> dict[str, int]:
     return found
 
 
-def by_points(flow: Flow, best: Mapping[str, int], points: Mapping[str, int]) -> list[int]:
+def lost_point_reasons(flow: Flow, best: Mapping[str, int], points: Mapping[str, int]) -> list[int]:
     """Reason codes of the points that were lost, most first; a tie keeps the file's order."""
     assert flow.card is not None
     lost = {name: best[name] - points[name] for name in best if name in points}
@@ -47,7 +47,7 @@ def by_points(flow: Flow, best: Mapping[str, int], points: Mapping[str, int]) ->
     return [flow.card.reasons[name] for name in order]
 
 
-def by_shares(flow: Flow, model: Any, inputs: Any) -> list[int]:
+def model_reasons(flow: Flow, model: Any, inputs: Any) -> list[int]:
     """Reason codes of the inputs that raised one applicant's risk, most first."""
     from usance.assess.scoring.reasons import contributions
 
@@ -58,15 +58,19 @@ def by_shares(flow: Flow, model: Any, inputs: Any) -> list[int]:
     return [codes[model.columns[at].name] for at in order]
 
 
-def is_explained(flow: Flow, spoken: Sequence[int]) -> bool:
+def is_explained(flow: Flow, rule_reasons: Sequence[int]) -> bool:
     """True if one of these reasons is explained by the score."""
-    return any(code in flow.explained.instead | flow.explained.beside for code in spoken)
+    return any(code in flow.explained.replaced | flow.explained.followed for code in rule_reasons)
 
 
-def told(flow: Flow, spoken: Sequence[int], lost: Sequence[int]) -> tuple[int, ...]:
-    """Up to four codes from the rules that spoke and what the score lost; the rest is 0."""
-    codes: list[int] = [code for code in spoken if code and code not in flow.explained.instead]
-    if is_explained(flow, spoken):
+def main_reasons(flow: Flow, rule_reasons: Sequence[int], lost: Sequence[int]) -> tuple[int, ...]:
+    """Up to four codes from the rules that decided and what the score lost; the rest is 0."""
+    codes: list[int] = [
+        code for code in rule_reasons if code and code not in flow.explained.replaced
+    ]
+    if is_explained(flow, rule_reasons):
         codes += lost
-    chosen = [*dict.fromkeys(codes)][:MAX] or [code for code in spoken if code][:MAX]
-    return (*chosen, *[0] * (MAX - len(chosen)))
+    chosen = [*dict.fromkeys(codes)][:MAX_REASONS] or [code for code in rule_reasons if code][
+        :MAX_REASONS
+    ]
+    return (*chosen, *[0] * (MAX_REASONS - len(chosen)))

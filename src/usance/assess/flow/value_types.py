@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from usance.assess.errors import FlowError
 from usance.assess.features.declared import EXACT, Declared, ValueType
-from usance.assess.flow.errors import FlowError
 from usance.assess.flow.formula import Call, Cell, Formula, Literal, Name
 from usance.base.errors import unknown
 
@@ -40,11 +40,11 @@ class Real:
     """A number for models alone."""
 
 
-Kind = Span | Texts | Truth | Real
-Scope = Mapping[str, Kind]
+FormulaType = Span | Texts | Truth | Real
+Scope = Mapping[str, FormulaType]
 
 
-def kind_of_declared(declared: Declared) -> Kind:
+def declared_type(declared: Declared) -> FormulaType:
     """The kind of a declared value."""
     if declared.type is ValueType.NAME:
         return Texts(frozenset(declared.names))
@@ -53,19 +53,19 @@ def kind_of_declared(declared: Declared) -> Kind:
     return Real() if declared.type is ValueType.REAL else Span(*declared.bounds)
 
 
-def kind_of(formula: Formula, scope: Scope, where: str) -> Kind:
+def type_of(formula: Formula, scope: Scope, where: str) -> FormulaType:
     """The type of a formula, or a `FlowError` where its parts do not fit together."""
     if isinstance(formula, Literal):
         return _literal(formula, where)
     if isinstance(formula, Name):
         return _named(formula, scope, where)
-    kinds = [kind_of(arg, scope, where) for arg in formula.args]
+    kinds = [type_of(arg, scope, where) for arg in formula.args]
     return _joined(formula, kinds, where)
 
 
-def fits(given: Kind, declared: Declared) -> bool:
+def fits(given: FormulaType, declared: Declared) -> bool:
     """True if everything a formula can give is inside what is declared."""
-    wanted = kind_of_declared(declared)
+    wanted = declared_type(declared)
     if isinstance(given, Span) and isinstance(wanted, Span):
         return wanted.low <= given.low and given.high <= wanted.high
     if isinstance(given, Texts) and isinstance(wanted, Texts):
@@ -73,7 +73,7 @@ def fits(given: Kind, declared: Declared) -> bool:
     return isinstance(given, Truth) and isinstance(wanted, Truth)
 
 
-def union(first: Kind, second: Kind, where: str) -> Kind:
+def union(first: FormulaType, second: FormulaType, where: str) -> FormulaType:
     """A value that is either."""
     if isinstance(first, Span) and isinstance(second, Span):
         return Span(min(first.low, second.low), max(first.high, second.high))
@@ -84,7 +84,7 @@ def union(first: Kind, second: Kind, where: str) -> Kind:
     raise FlowError("gives once a number and once a text", where=where, fix="Give one kind")
 
 
-def check_cell(cell: Cell, kind: Kind, where: str) -> None:
+def check_cell(cell: Cell, kind: FormulaType, where: str) -> None:
     """Refuse a cell that compares unlike things, or asks for a text that cannot come."""
     for test in (test for choice in cell for test in choice):
         other = _literal(Literal(test.value), where)
@@ -100,7 +100,7 @@ def check_cell(cell: Cell, kind: Kind, where: str) -> None:
             raise FlowError(f"uses {test.op} on a text", where=where, fix="Use == or !=")
 
 
-def _literal(formula: Literal, where: str) -> Kind:
+def _literal(formula: Literal, where: str) -> FormulaType:
     value = formula.value
     if isinstance(value, bool):
         return Truth()
@@ -109,7 +109,7 @@ def _literal(formula: Literal, where: str) -> Kind:
     return _exact(Span(value, value), where)
 
 
-def _named(formula: Name, scope: Scope, where: str) -> Kind:
+def _named(formula: Name, scope: Scope, where: str) -> FormulaType:
     if formula.path not in scope:
         wrong = unknown("name", formula.path, scope)
         fix = f"{wrong.fix}; a value of the same node is written $.name"
@@ -120,7 +120,7 @@ def _named(formula: Name, scope: Scope, where: str) -> Kind:
     return found
 
 
-def _joined(formula: Call, kinds: list[Kind], where: str) -> Kind:
+def _joined(formula: Call, kinds: list[FormulaType], where: str) -> FormulaType:
     op = formula.op
     if op in ("and", "or", "not"):
         if all(isinstance(kind, Truth) for kind in kinds):

@@ -23,9 +23,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from usance.assess.decision.columns import Decided
+from usance.assess.decision.columns import DecisionColumns
 from usance.assess.decision.decide import Decision
-from usance.assess.flow.errors import HandoverError
+from usance.assess.errors import DecisionTableError
 from usance.assess.flow.files import Flow
 from usance.base.arrays import I64
 from usance.base.book import Book
@@ -36,8 +36,8 @@ from usance.base.errors import UsanceError, raise_all
 from usance.base.ids import PER_USER, SHARD_BITS, print_id
 from usance.base.tables import table
 
-_OWNED = {"decisions": "decision_id", "lines": "line_id", "requests": "loan_id"}
-_MOMENTS = {"decisions": "booked_at", "lines": "booked_at", "requests": "requested_at"}
+_ID_COLUMNS = {"decisions": "decision_id", "lines": "line_id", "requests": "loan_id"}
+_MOMENT_COLUMNS = {"decisions": "booked_at", "lines": "booked_at", "requests": "requested_at"}
 _NUMBERS = ("score", "pd_ppm", "grade", "line_minor", "rate_ppm")
 
 
@@ -50,7 +50,7 @@ class LineState(Code):
 
 
 def decision_rows(
-    flow: Flow, kind: DecisionKind, decided: Decided, *, decision_id: Any, booked_at: Any,
+    flow: Flow, kind: DecisionKind, decided: DecisionColumns, *, decision_id: Any, booked_at: Any,
     latency_us: Any = 0,
 ) -> pa.Table:  # fmt: skip
     """The table `decisions` of a batch, in order of its ids; moments are microseconds in UTC."""
@@ -66,7 +66,7 @@ def decision_rows(
     return sort(make("decisions", **_whole(columns, rows)), table("decisions"))
 
 
-def stored_rows(decisions: Sequence[Decision]) -> pa.Table:
+def rows_of_decisions(decisions: Sequence[Decision]) -> pa.Table:
     """The table `decisions` of decisions that were taken one at a time."""
     rows = [decision.row() for decision in decisions]
     spec = table("decisions")
@@ -84,7 +84,7 @@ def line_rows(decisions: pa.Table, *, line_id: Any, product: Any, time_zone: str
     granted = (held["approved"] == 1) & (held["line_minor"] > 0)
     opens = granted & (held["kind"] == int(DecisionKind.APPLICATION))
     used = opens | (held["kind"] == int(DecisionKind.REVIEW))
-    raise_all(_strangers(held["decision_id"], given, "line_id", used), where="lines")
+    raise_all(_of_other_users(held["decision_id"], given, "line_id", used), where="lines")
     state = np.where(granted, int(LineState.ACTIVE), int(LineState.FROZEN))
     day = _days(decisions.column("booked_at"), time_zone)
     order = np.lexsort((held["decision_id"], held["booked_at"], day, given["line_id"]))
@@ -116,7 +116,7 @@ def request_rows(
         len(held["decision_id"]),
     )  # fmt: skip
     used = (held["approved"] == 1) & (held["kind"] == int(DecisionKind.DRAWDOWN))
-    problems = _strangers(held["decision_id"], given, "loan_id", used)
+    problems = _of_other_users(held["decision_id"], given, "loan_id", used)
     for name in ("amount_minor", "months", "rate_ppm"):
         least = 0 if name == "rate_ppm" else 1
         problems += _below(given, name, used, least)
@@ -128,23 +128,27 @@ def request_rows(
     )
 
 
-def write_assessed(book: Book, **tables: pa.Table) -> None:
+def write_decision_tables(book: Book, **tables: pa.Table) -> None:
     """Add `decisions`, `lines` and `requests` to a book in one step, by month and shard."""
-    if wrong := sorted(tables.keys() - _OWNED.keys()):
-        fix = f"Give {', '.join(_OWNED)}"
-        raise HandoverError(f"{wrong[0]} is not handed on here", where=str(book.path), fix=fix)
+    if wrong := sorted(tables.keys() - _ID_COLUMNS.keys()):
+        fix = f"Give {', '.join(_ID_COLUMNS)}"
+        raise DecisionTableError(
+            f"{wrong[0]} is no table of decisions", where=str(book.path), fix=fix
+        )
     with book.writing() as step:
         for name, data in tables.items():
-            for month, shard, part in _filed(name, data, book.manifest.time_zone):
+            for month, shard, part in _by_month_and_shard(name, data, book.manifest.time_zone):
                 step.add(name, part, month=month, shard=shard)
 
 
-def _filed(name: str, data: pa.Table, zone: str) -> Iterator[tuple[int, int, pa.Table]]:
+def _by_month_and_shard(
+    name: str, data: pa.Table, zone: str
+) -> Iterator[tuple[int, int, pa.Table]]:
     """The parts of a table by month of booking and shard of the user."""
-    day = _days(data.column(_MOMENTS[name]), zone)
+    day = _days(data.column(_MOMENT_COLUMNS[name]), zone)
     known, place = np.unique(day, return_inverse=True)
     month = np.array([to_month(from_day(int(each))) for each in known], np.int64)[place.ravel()]
-    shard = arrays(data.select([_OWNED[name]]))[_OWNED[name]] // PER_USER >> SHARD_BITS
+    shard = arrays(data.select([_ID_COLUMNS[name]]))[_ID_COLUMNS[name]] // PER_USER >> SHARD_BITS
     for each, number in sorted({*zip(month.tolist(), shard.tolist(), strict=True)}):
         yield each, number, data.filter(pa.array((month == each) & (shard == number)))
 
@@ -163,19 +167,19 @@ def _whole(columns: Mapping[str, Any], rows: int) -> dict[str, I64]:
         array = np.asarray(values)
         if array.dtype.kind not in "iub" or array.shape not in ((), (rows,)):
             fix = f"Give one whole number, or {rows}"
-            raise HandoverError(f"{name} is {array.dtype} {array.shape}", where=name, fix=fix)
+            raise DecisionTableError(f"{name} is {array.dtype} {array.shape}", where=name, fix=fix)
         made[name] = np.broadcast_to(array.astype(np.int64), (rows,))
     return made
 
 
-def _strangers(
+def _of_other_users(
     decision_id: I64, given: Mapping[str, I64], name: str, used: NDArray[np.bool_]
 ) -> list[UsanceError]:
     """Lines or loans that do not belong to the user who was decided about."""
     wrong = np.flatnonzero(used & (given[name] // PER_USER != decision_id // PER_USER))
     fix = f"Number a user's own: {name} = user_id × {PER_USER} + 1, 2, 3 …"
     return [
-        HandoverError(
+        DecisionTableError(
             f"{given[name][row]} is not of the user of {print_id('de', int(decision_id[row]))}",
             where=f"{name}, row {row + 1}",
             fix=fix,
@@ -190,6 +194,8 @@ def _below(
     wrong = np.flatnonzero(used & (given[name] < least))
     fix = f"Give {least} or more"
     return [
-        HandoverError(f"{given[name][row]} is too small", where=f"{name}, row {row + 1}", fix=fix)
+        DecisionTableError(
+            f"{given[name][row]} is too small", where=f"{name}, row {row + 1}", fix=fix
+        )
         for row in wrong[:20].tolist()
     ]

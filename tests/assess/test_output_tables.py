@@ -18,15 +18,15 @@ from tests.assess.flow_cases import random_codes
 from tests.assess.requests import request, ticking
 from usance.assess.decision.columns import decide_columns
 from usance.assess.decision.decide import Decider
-from usance.assess.decision.handover import (
+from usance.assess.decision.output_tables import (
     LineState,
     decision_rows,
     line_rows,
     request_rows,
-    stored_rows,
-    write_assessed,
+    rows_of_decisions,
+    write_decision_tables,
 )
-from usance.assess.flow.errors import HandoverError
+from usance.assess.errors import DecisionTableError
 from usance.assess.flow.files import read_flow
 from usance.base.book import Book
 from usance.base.codes import DecisionKind, Product
@@ -119,7 +119,7 @@ def test_one_decision_and_a_column_of_them_give_the_same_rows(tmp_path: Path) ->
         if not np.isnan(code)
     }
     decided = decide_columns(flow, one.kind, codes)
-    single = stored_rows([one])
+    single = rows_of_decisions([one])
     at = int(one.booked_at.timestamp() * 1_000_000)
     column = decision_rows(
         flow, one.kind, decided, decision_id=[one.decision_id], booked_at=[at],
@@ -128,7 +128,7 @@ def test_one_decision_and_a_column_of_them_give_the_same_rows(tmp_path: Path) ->
     assert column.equals(single)
     lines = line_rows(single, line_id=owned_id(7, 1), product=Product.INSTALMENT, time_zone=ZONE)
     book = Book.create(tmp_path / "book", currency="CNY", time_zone=ZONE)
-    write_assessed(book, decisions=single, lines=lines)
+    write_decision_tables(book, decisions=single, lines=lines)
     assert book.read("lines").equals(lines)
     assert book.read("decisions", month=653).num_rows == 1
 
@@ -156,7 +156,7 @@ def test_a_batch_of_drawdowns_reaches_a_book_by_month_and_shard(tmp_path: Path) 
     )  # fmt: skip
     assert 0 < requests.num_rows == int(decided.approved.sum()) < 400
     book = Book.create(tmp_path / "book", currency="CNY", time_zone=ZONE)
-    write_assessed(book, decisions=decisions, requests=requests)
+    write_decision_tables(book, decisions=decisions, requests=requests)
     assert {(file.month, file.shard) for file in book.files("decisions")} == {
         (653, 0), (653, 1), (654, 0), (654, 1)
     }  # fmt: skip
@@ -179,18 +179,18 @@ def test_what_belongs_to_another_user_or_is_nothing_is_refused() -> None:
     assert "amount_minor, row 1: 0 is too small" in told
     assert "months, row 2: 0 is too small" in told
     for wrong in ([1.5, 2], [1, 2, 3], ["a", "b"], None):
-        with pytest.raises(HandoverError, match="line_id"):
+        with pytest.raises(DecisionTableError, match="line_id"):
             line_rows(decisions, line_id=wrong, product=1, time_zone=ZONE)
 
 
 def test_only_tables_of_this_room_are_written_and_never_twice(tmp_path: Path) -> None:
     book = Book.create(tmp_path / "book", currency="CNY", time_zone=ZONE)
     decisions = table_of([(1, 0, 0, True, 500_000)])
-    with pytest.raises(HandoverError, match="loans is not handed on here"):
-        write_assessed(book, loans=decisions)
-    write_assessed(book, decisions=decisions)
+    with pytest.raises(DecisionTableError, match="loans is no table of decisions"):
+        write_decision_tables(book, loans=decisions)
+    write_decision_tables(book, decisions=decisions)
     with pytest.raises(UsanceError):
-        write_assessed(book, decisions=decisions)
+        write_decision_tables(book, decisions=decisions)
     assert book.rows("decisions") == 1
 
 

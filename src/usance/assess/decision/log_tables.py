@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from usance.assess.decision.log import PATHS, Stored, check_unique
+from usance.assess.decision.log import PATHS, StoredDecision, check_unique
 from usance.base.columns import make
 from usance.base.parquet import read_parquet, write_parquet
 from usance.base.tables import table
@@ -20,7 +20,7 @@ from usance.base.tables import table
 DECISIONS, INPUTS = table("decisions"), table("decision_inputs")
 
 
-def write_tables(stored: Sequence[Stored], folder: Path) -> None:
+def write_tables(stored: Sequence[StoredDecision], folder: Path) -> None:
     """Write decisions in order of their ids."""
     ordered = sorted(stored, key=lambda each: int(each.row["decision_id"]))
     check_unique(ordered, str(folder))
@@ -47,7 +47,7 @@ def write_tables(stored: Sequence[Stored], folder: Path) -> None:
         write_parquet(inputs, INPUTS, folder / f"decision_inputs-{mark[:16]}.parquet")
 
 
-def read_tables(folder: Path) -> Iterator[Stored]:
+def read_tables(folder: Path) -> Iterator[StoredDecision]:
     """The decisions of one sealed folder."""
     rows = read_parquet(folder / "decisions.parquet", DECISIONS).to_pylist()
     paths = read_parquet(folder / "decision_paths.parquet", PATHS).to_pylist()
@@ -58,4 +58,4 @@ def read_tables(folder: Path) -> Iterator[Stored]:
     for row, way in zip(rows, paths, strict=True):
         path = tuple((a, b, c) for a, b, c in json.loads(way["path"]))
         values = json.loads(way["values"])
-        yield Stored(row, inputs[row["decision_id"]], way["flow"], path, values)
+        yield StoredDecision(row, inputs[row["decision_id"]], way["flow"], path, values)
