@@ -1,4 +1,4 @@
-"""What the tests of this room share: a small release that ties out, and the real ones beside it."""
+"""Filings for the tests of this room: a small release that ties out, and the real ones."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ class Oracle:
                     self.of_row[number].append(identity)
 
     def broken_by(self, changed: int, text: str) -> int:
-        """How many identities hold as the rows are and not with one value changed."""
+        """The number of identities that hold as the rows are and not with one value changed."""
         return sum(
             self._holds(identity, -1, "") and not self._holds(identity, changed, text)
             for identity in self.of_row[changed]

@@ -54,7 +54,7 @@ def test_two_hundred_random_cells_reach_their_facts(drilling: dict[str, DrillInd
     assert len(listed) > 3_000
     chosen = Random(4).sample(listed, 200)
     followed = [follow(each, address) for each, address in chosen]
-    assert sum(each.made is not None for each in followed) > 150
+    assert sum(each.composition is not None for each in followed) > 150
     assert any(each.fact.is_total for each in followed)
     assert sum(bool(each.loans) for each in followed) > 20
     assert sum(bool(each.group_facts) for each in followed) > 20
@@ -65,7 +65,7 @@ def follow(drilling: DrillIndex, address: str) -> Drill:
     found = drilling.at(address)
     if found.metric is not None:
         assert_adds_up(found)
-    if found.made is None:
+    if found.composition is None:
         for term, _ in found.made_from:
             follow(drilling, term)
         assert found.made_from or found.metric or found.stated or found.fact.text == "no data"

@@ -77,7 +77,7 @@ class Exact:
         return total
 
     def dues(self, first: date, last: date, as_of: date) -> Counter[tuple[date, str]]:
-        """What this loan adds to the sums of each day."""
+        """The amounts this loan adds to the sums of each day."""
         sums: Counter[tuple[date, str]] = Counter()
         drawn, over = self.terms.disbursed_on, min(last, as_of)
         days = [drawn + DAY * n for n in range((over - drawn).days + 1)]

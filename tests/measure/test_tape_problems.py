@@ -55,7 +55,7 @@ def test_every_wrong_row_is_named(tmp_path: Path) -> None:
 def test_wrong_rows_are_left_out_on_request_and_gaps_are_kept(tmp_path: Path) -> None:
     (tmp_path / "tape.csv").write_text(TAPE)
     pack = measure_tape(tmp_path / "tape.csv", parse_mapping(MAP + "bad_rows: leave_out\n"))
-    assert found(Problems(pack.left_out)) == {row: sorted(what) for row, what in WRONG.items()}
+    assert found(Problems(pack.findings)) == {row: sorted(what) for row, what in WRONG.items()}
     assert (pack.rows, pack.loans) == (3, 2)
     gap = pack.tables["gaps"].to_pylist()
     assert [(row["row"], row["loan"]) for row in gap] == [(9, "3")]

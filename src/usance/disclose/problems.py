@@ -127,14 +127,14 @@ def _unknown_parents(facts: Sequence[Fact], profile: Profile) -> Iterator[Usance
     lines: dict[tuple[str, str], dict[str, str]] = defaultdict(dict)
     for fact in facts:
         lines[fact.document, fact.statement].setdefault(names[fact.line], fact.line)
-    said: set[tuple[str, str, str]] = set()
+    reported: set[tuple[str, str, str]] = set()
     for fact in facts:
         known = lines[fact.document, fact.statement]
         parent = names[fact.parent]
         place = fact.document, fact.statement, parent
-        if fact.statement not in tables or not parent or parent in known or place in said:
+        if fact.statement not in tables or not parent or parent in known or place in reported:
             continue
-        said.add(place)
+        reported.add(place)
         near = [known[name] for name in sorted(known) if _is_misread(name, parent)]
         if near:
             what = f"parent_line '{fact.parent}' is no line of {fact.statement}"

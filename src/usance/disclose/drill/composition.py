@@ -34,7 +34,7 @@ class Composition:
     """A line before rounding, and the entries it is the sum of."""
 
     exact_minor: int
-    parts: tuple[AccountEntries, ...]
+    entries: tuple[AccountEntries, ...]
 
 
 def line_composition(
@@ -125,7 +125,7 @@ def _adjusted(exact: ExactAmounts, key: Key, before: date, day: date) -> Composi
     own = _flow(exact, e.OPERATIONS, found, before, day)
     if own is None or parent:
         return own
-    return Composition(own.exact_minor + pay.exact_minor, (*own.parts, *pay.parts))
+    return Composition(own.exact_minor + pay.exact_minor, (*own.entries, *pay.entries))
 
 
 _SOURCES = {

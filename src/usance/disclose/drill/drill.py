@@ -66,7 +66,7 @@ class Drill:
     fact: Fact
     made_from: tuple[tuple[str, Fact], ...]
     rule: str
-    made: Composition | None
+    composition: Composition | None
     accounts: tuple[AccountDrill, ...]
     metric: MetricDrill | None = None
     stated: str = ""
@@ -81,12 +81,12 @@ class Drill:
     @property
     def exact_minor(self) -> int | None:
         """The amount before rounding, in the reporting currency; none for other figures."""
-        return self.made.exact_minor if self.made else None
+        return self.composition.exact_minor if self.composition else None
 
     @property
     def printed_minor(self) -> int | None:
         """The printed amount, where it is one of the reporting currency."""
-        if self.made is None or self.fact.currency != self.release.profile.reporting:
+        if self.composition is None or self.fact.currency != self.release.profile.reporting:
             return None
         exponent = self.release.closed.books.entities.currency.exponent
         return int(self.fact.value * 10**exponent)
@@ -114,7 +114,11 @@ class Drill:
         """The facts of some loans, as known at the release's close."""
         closed = self.release.closed
         last = closed.closes[-1]
-        day = self.made.parts[0].day if self.made and self.made.parts else last.day
+        day = (
+            self.composition.entries[0].day
+            if self.composition and self.composition.entries
+            else last.day
+        )
         return facts_of_loans(closed.book, loans, day, known_at_of(closed.book, last))
 
     @cached_property
@@ -170,9 +174,10 @@ class Drill:
             amount = f"{number(known['amount_minor'], known['currency'])} {known['currency']}"
             what = f"{known['kind']} on {known['effective_on']}"
             yield f"  {amount:>20}  group fact {fact_id}: {what}, quantity {known['quantity']:,}"
-        if self.made is None:
+        if self.composition is None:
             return
-        yield f"before rounding {number(self.made.exact_minor, self.currency)} {self.currency}"
+        exact = number(self.composition.exact_minor, self.currency)
+        yield f"before rounding {exact} {self.currency}"
         for account in self.accounts:
             amount, part = number(account.amount_minor, self.currency), account.part
             yield f"  {amount:>20}  account {part.account} ({tag_name(part.tag)})"
@@ -244,20 +249,20 @@ class DrillIndex:
         terms = tuple(
             (self.addresses.of(each), each) for each in (list(tie.facts)[1:] if tie else ())
         )
-        made = self._made(fact)
+        composition = self._composition(fact)
         accounts = tuple(
             drilled
-            for part in (made.parts if made else ())
+            for part in (composition.entries if composition else ())
             if (drilled := AccountDrill(part, tuple(self.journals.of(part)))).journals
         )
         metric = metric_of(self.release, fact)
-        stated = ("", ()) if tie or made or metric else source_of(self.release, fact)
+        stated = ("", ()) if tie or composition or metric else source_of(self.release, fact)
         return Drill(
-            self.release, address, fact, terms, tie.rule if tie else "", made, accounts, metric,
-            *stated,
+            self.release, address, fact, terms, tie.rule if tie else "", composition, accounts,
+            metric, *stated,
         )  # fmt: skip
 
-    def _made(self, fact: Fact) -> Composition | None:
+    def _composition(self, fact: Fact) -> Composition | None:
         if not fact.is_money or fact.currency == NO_CURRENCY:
             return None
         exact = self.release.statements.rounded.exact

@@ -42,7 +42,7 @@ class LoanShares:
     book: Book
     closes: tuple[CloseRef, ...]
     entities: Entities
-    _made: dict[tuple[int, int], tuple[Lines, I64]] = field(default_factory=dict)
+    _posted_by_rule: dict[tuple[int, int], tuple[Lines, I64]] = field(default_factory=dict)
 
     def of(
         self, close_no: int, rule: int, entity: int, cell: int, account: int, tag: IfrsAdjustment,
@@ -67,11 +67,11 @@ class LoanShares:
     def lines(self, close_no: int, rule: int) -> tuple[Lines, I64]:
         """The postings of one rule at a close for each loan, and the loan of every row."""
         key = close_no, rule
-        if key not in self._made:
+        if key not in self._posted_by_rule:
             place = [close.close_no for close in self.closes].index(close_no)
             before = self.closes[place - 1] if place else None
-            self._made[key] = self._posted(self.closes[place], before, rule)
-        return self._made[key]
+            self._posted_by_rule[key] = self._posted(self.closes[place], before, rule)
+        return self._posted_by_rule[key]
 
     @cached_property
     def _co_funded(self) -> dict[int, dict[int, int]]:

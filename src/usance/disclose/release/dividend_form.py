@@ -39,7 +39,7 @@ def dividend_form_figures(actions: CorporateActions, name: str) -> list[Figure]:
         Figure(FORM, line, "", period, currency, unit, text)
         for line, unit, text, currency in (
             *_issuer(dividend.form), *_terms(dividend, dividend.form),
-            *_register(dividend, register), *_rest(dividend.form),
+            *_register(dividend, register), *_other_fields(dividend.form),
         )
     ]  # fmt: skip
 
@@ -98,7 +98,7 @@ def _register(dividend: Dividend, terms: Entitlement) -> Iterator[Field]:
     yield _day("Payment date", terms.pays_on)
 
 
-def _rest(form: DividendForm) -> Iterator[Field]:
+def _other_fields(form: DividendForm) -> Iterator[Field]:
     yield _text("Share registrar", form.registrar)
     yield _text("Address of the share registrar", form.registrar_address)
     yield _text("Withholding tax", form.withholding)

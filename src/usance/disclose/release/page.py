@@ -90,17 +90,17 @@ class Page:
     """The facts of its sentences, by the number of their marks."""
     address: Mapping[Fact, str] = field(repr=False)
 
-    def shown(self, fact: Fact) -> str:
+    def formatted(self, fact: Fact) -> str:
         """A figure as a table shows it: separators, and brackets below zero."""
         if fact.statement == FORM:
-            return self._in_form(fact)
+            return self._form_field(fact)
         if not fact.is_number or fact.unit in ("rmb_per_usd", "rate"):
             return fact.text
         number = group_digits(fact.text.lstrip("-"), self.texts["numbers"])
         percent = "%" if fact.unit == "percent" else ""
         return f"({number}{percent})" if fact.text.startswith("-") else f"{number}{percent}"
 
-    def _in_form(self, fact: Fact) -> str:
+    def _form_field(self, fact: Fact) -> str:
         """A field of the exchange's form, with the words around its amounts."""
         template = self.texts["form"].get(fact.unit)
         if template is None:

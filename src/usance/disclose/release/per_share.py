@@ -54,7 +54,7 @@ class PerShareFigures:
         profile = self.statements.rounded.profile
         parents = SHARE.format(self.company), ADS.format(self.company)
         for line, shares in self.counts(period).items():
-            each = self.each(period, shares)
+            each = self.in_both_currencies(period, shares)
             for currency, cents in zip((profile.reporting, profile.translated), each, strict=True):
                 if currency == profile.translated and not (also and self.statements.translated):
                     continue
@@ -70,7 +70,7 @@ class PerShareFigures:
                     OPERATIONS, line, WEIGHTED, period.written, label, "shares", str(shares)
                 )
 
-    def each(self, period: Period, shares: int) -> tuple[int, int]:
+    def in_both_currencies(self, period: Period, shares: int) -> tuple[int, int]:
         """Income per share in the smallest printed part, in both currencies."""
         income = self.statements.rounded.operations(period.opens_on, period.end)[ATTRIBUTABLE, ""]
         own = self._half_up(Fraction(self.statements.base(income)) / shares)
@@ -147,9 +147,9 @@ class PerShareFigures:
                         format_steps(tenths, 1),
                     )
 
-    def _tenths(self, part: int, whole_: int) -> int:
+    def _tenths(self, part: int, total: int) -> int:
         method = self.statements.rounded.profile.rounding.method
-        return int(round_to(Fraction(1000 * part, whole_), Fraction(1), method))
+        return int(round_to(Fraction(1000 * part, total), Fraction(1), method))
 
     def _per_ads(self, columns: list[tuple[Period, bool, dict[str, int], int]]) -> Iterator[Figure]:
         profile = self.statements.rounded.profile
@@ -167,7 +167,7 @@ class PerShareFigures:
             ads = int(round_to(Fraction(shares, ratio), Fraction(1), profile.rounding.method))
             currency = profile.translated if translated else profile.reporting
             label = currency if translated else NO_CURRENCY
-            own = ratio * self.each(period, shares)[translated]
+            own = ratio * self.in_both_currencies(period, shares)[translated]
             income = Fraction(self.statements.base(made[ATTRIBUTABLE] + pay))
             values = (
                 (label, "ads", str(ads)),

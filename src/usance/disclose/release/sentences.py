@@ -58,9 +58,9 @@ class SentenceWriter:
     def sentences(self, statement: str, facts: Sequence[Fact]) -> Iterator[Sentence]:
         """The sentences of a statement, in the order of its facts."""
         write: Callable[[Sequence[Fact]], Iterator[Sentence]] = {
-            "dividend": self._each, "share_repurchase": self._plans, "outlook": self._ranges,
-            "convenience_translation": self._translation, "business_highlights": self._highlights,
-            "management_quote": self._highlights,
+            "dividend": self._plain_sentences, "share_repurchase": self._plans,
+            "outlook": self._ranges, "convenience_translation": self._translation,
+            "business_highlights": self._highlights, "management_quote": self._highlights,
         }.get(statement, self._results)  # fmt: skip
         yield from write(facts)
 
@@ -198,7 +198,7 @@ class SentenceWriter:
 
     # Capital, outlook, exchange rates.
 
-    def _each(self, facts: Iterable[Fact]) -> Iterator[Sentence]:
+    def _plain_sentences(self, facts: Iterable[Fact]) -> Iterator[Sentence]:
         given = list(facts)
         several = len({fact.period.name for fact in given}) > 1
         for fact in given:
@@ -213,7 +213,7 @@ class SentenceWriter:
             found = _PLAN.fullmatch(fact.line)
             template = self.texts["plan_parts"].get(found["what"]) if found else None
             if found is None or template is None:
-                yield from self._each([fact])
+                yield from self._plain_sentences([fact])
                 continue
             words = {
                 "value": self.value(fact),
@@ -230,13 +230,13 @@ class SentenceWriter:
         for fact in facts:
             found = GROWTH.fullmatch(fact.line) or _RANGE.fullmatch(fact.line)
             if found is None:
-                yield from self._each([fact])
+                yield from self._plain_sentences([fact])
                 continue
             kept = growths if GROWTH.fullmatch(fact.line) else ranges
             kept.setdefault((found["line"], fact.period.name), {})[found["end"]] = fact
         for (line, period), ends in ranges.items():
             if len(ends) < 2:
-                yield from self._each(list(ends.values()))
+                yield from self._plain_sentences(list(ends.values()))
                 continue
             known = growths.get((line, period), {})
             growth = self._fill("growth", **self._ends(known)) if len(known) == 2 else ""

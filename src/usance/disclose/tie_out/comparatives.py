@@ -28,7 +28,7 @@ def period_sums(table: Table) -> Iterator[Tie]:
         if set(table.concepts_of(target)) & set(profile.balances):
             continue
         for partition in partitions(target.period, table.durations):
-            yield from _sum(target, [_own(table, target, part.name) for part in partition])
+            yield from _sum(target, [_same_line(table, target, part.name) for part in partition])
 
 
 def _sum(target: Fact, parts: list[list[Fact]]) -> Iterator[Tie]:
@@ -48,7 +48,7 @@ def _sum(target: Fact, parts: list[list[Fact]]) -> Iterator[Tie]:
     yield (held or ties)[0]
 
 
-def _own(table: Table, target: Fact, period: str) -> list[Fact]:
+def _same_line(table: Table, target: Fact, period: str) -> list[Fact]:
     found = table.line_in(target, period)
     return sorted(
         found, key=lambda fact: (fact.document != target.document, -table.rank[fact.document])

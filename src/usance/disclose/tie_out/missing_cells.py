@@ -81,11 +81,11 @@ class MissingCells:
                 if self._is_total(row) and not self._reached(rows, row["line"], named):
                     continue
                 for period in self.periods.get(like, {}).values():
-                    yield from self._row(statement, row, period)
+                    yield from self._derived_row(statement, row, period)
 
     def _named(self, statement: str) -> set[str]:
         facts = [fact for fact in self.table.numbers if fact.statement == statement]
-        return {self._own(text) for fact in facts for text in (fact.line, fact.parent)}
+        return {self._compared_name(text) for fact in facts for text in (fact.line, fact.parent)}
 
     @staticmethod
     def _is_total(row: Mapping[str, Any]) -> bool:
@@ -127,35 +127,41 @@ class MissingCells:
                     yield from self._missing(*place, fact.currency, fact.unit, fact.is_total)
                 for each in (column, *ends):
                     named = columns.setdefault((base, each, fact.period), set())
-                    named.update(self._own(text) for text in (fact.line, fact.parent))
+                    named.update(self._compared_name(text) for text in (fact.line, fact.parent))
         for (base, column, period), named in columns.items():
             rows = derived_lines().get(base.removeprefix(matrix["prefix"]), [])
             for row in rows:
                 if self._is_total(row) and self._reached(rows, row["line"], named):
-                    yield from self._row(f"{base}:{column}", row, period)
+                    yield from self._derived_row(f"{base}:{column}", row, period)
 
     def _reached(self, rows: Sequence[Mapping[str, Any]], line: str, named: set[str]) -> bool:
         """True if a total has a part among the lines that are named, or a total under it has."""
         below = [row["line"] for row in rows if row.get("under") == line]
-        return self._own(line) in named or any(self._reached(rows, each, named) for each in below)
+        return self._compared_name(line) in named or any(
+            self._reached(rows, each, named) for each in below
+        )
 
-    def _row(self, statement: str, row: Mapping[str, Any], period: Period) -> Iterator[Fact]:
+    def _derived_row(
+        self, statement: str, row: Mapping[str, Any], period: Period
+    ) -> Iterator[Fact]:
         unit = row.get("unit", self.unit)
         currency = NO_CURRENCY if unit in _NO_CURRENCY else self.profile.reporting
-        line, under = (self._said(statement, row.get(key, "")) for key in ("line", "under"))
+        line, under = (self._written_name(statement, row.get(key, "")) for key in ("line", "under"))
         place = statement, line, under, period
         yield from self._missing(*place, currency, unit, self._is_total(row))
 
-    def _said(self, statement: str, name: str) -> str:
-        """A name of the frame as the table itself writes it, if it does."""
+    def _written_name(self, statement: str, name: str) -> str:
+        """The name of a derived line as the table itself writes it, if it does."""
         if not self._names:
             for fact in self.table.numbers:
                 for given in (fact.line, fact.parent):
-                    self._names.setdefault((fact.statement, self._own(given)), given)
-        return self._names.get((statement, self._own(name)), name.format(company=self.company))
+                    self._names.setdefault((fact.statement, self._compared_name(given)), given)
+        return self._names.get(
+            (statement, self._compared_name(name)), name.format(company=self.company)
+        )
 
-    def _own(self, name: str) -> str:
-        """A name under which it is compared, the filer's own being `company`."""
+    def _compared_name(self, name: str) -> str:
+        """The name under which a line is compared, the filer's own being `company`."""
         named = self.table.name(name.replace("{company}", "company"))
         return named.replace(self._company, "company")
 

@@ -75,7 +75,7 @@ def rebuild_facts(facts: Sequence[Fact], profile: Profile) -> Rebuilt:
     ties = all_ties(table)
     search = RootCauseSearch(ties, Plugs(ties, profile))
     search.root_causes()
-    derivations = first_derivations(ties, _given(search))
+    derivations = first_derivations(ties, _declared_plugs(search))
     values = Values(derivations)
     differences = []
     for fact, tie in derivations.items():
@@ -96,7 +96,7 @@ def derivations_of(facts: Sequence[Fact], profile: Profile) -> dict[Fact, Tie]:
     ties = all_ties(Table(facts, profile))
     search = RootCauseSearch(ties, Plugs(ties, profile))
     search.root_causes()
-    return first_derivations(ties, _given(search))
+    return first_derivations(ties, _declared_plugs(search))
 
 
 class Values:
@@ -144,7 +144,7 @@ def first_derivations(ties: Sequence[Tie], given: Collection[Fact] = ()) -> dict
     return derivations
 
 
-def _given(search: RootCauseSearch) -> set[Fact]:
+def _declared_plugs(search: RootCauseSearch) -> set[Fact]:
     """Declared plugs: where one line of a column alone carries the residue."""
     columns: dict[Column, list[Fact]] = {}
     for tie in search.plugged:

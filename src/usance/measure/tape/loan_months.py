@@ -46,7 +46,7 @@ class LoanMonths:
     table: pa.Table
     refs: pa.Table
     unused: int
-    left_out: tuple[UsanceError, ...]
+    findings: tuple[UsanceError, ...]
 
 
 def read_loan_months(path: Path | str, mapping: TapeMapping) -> LoanMonths:

@@ -24,7 +24,7 @@ def summary(report: TapeReport) -> dict[str, Any]:
         "loans": report.loans,
         "gaps": report.tables["gaps"].num_rows,
         "rows_not_used": report.unused,
-        "findings": [error.as_dict() for error in report.left_out],
+        "findings": [error.as_dict() for error in report.findings],
         "statuses": {
             row["status"]: row["loan_months"]
             for row in report.records("statuses") if not row["segment"]
@@ -91,7 +91,7 @@ _MONEY = (
 
 
 def _findings(report: TapeReport) -> str:
-    lines = [["where", "what", "fix"], *([e.where, e.what, e.fix] for e in report.left_out)]
+    lines = [["where", "what", "fix"], *([e.where, e.what, e.fix] for e in report.findings)]
     return "\n".join(",".join(_quote(cell) for cell in line) for line in lines) + "\n"
 
 

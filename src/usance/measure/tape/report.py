@@ -53,7 +53,7 @@ class TapeReport:
     loans: int
     unused: int
     ever: Mapping[int, int]
-    left_out: tuple[UsanceError, ...]
+    findings: tuple[UsanceError, ...]
 
     def records(self, name: str) -> list[dict[str, Any]]:
         """A table as rows with its rates; a rate over zero is None."""
@@ -111,7 +111,7 @@ def tape_report(rows: LoanMonths, mapping: TapeMapping) -> TapeReport:
         tables = {name: engine.sql(query).to_arrow_table() for name, query in _QUERIES.items()}
         ever = dict(engine.sql(report_sql.EVER_TOTAL).fetchall())
     return TapeReport(
-        mapping, tables, rows.table.num_rows, rows.refs.num_rows, rows.unused, ever, rows.left_out
+        mapping, tables, rows.table.num_rows, rows.refs.num_rows, rows.unused, ever, rows.findings
     )
 
 

@@ -165,7 +165,7 @@ def _table(page: Page, sheet: Sheet) -> Iterator[str]:
 
 def _row(page: Page, sheet: Sheet, row: Row) -> str:
     facts = (row.cells.get(column) for column in sheet.columns)
-    cells = [quoted(row.line), *(quoted(page.shown(fact) if fact else "") for fact in facts)]
+    cells = [quoted(row.line), *(quoted(page.formatted(fact) if fact else "") for fact in facts)]
     if row.is_total:
         cells = [f"strong({cell})" for cell in cells]
     cells[0] = f"pad(left: {row.depth * 8}pt, {cells[0]})"

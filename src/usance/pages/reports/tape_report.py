@@ -202,4 +202,4 @@ def _findings(report: TapeReport) -> list[str]:
         f"{report.month(row['after_month'])} and {report.month(row['before_month'])}"
         for row in report.tables["gaps"].slice(0, _MAX_FINDINGS).to_pylist()
     ]
-    return [*map(str, report.left_out[:_MAX_FINDINGS]), *gaps]
+    return [*map(str, report.findings[:_MAX_FINDINGS]), *gaps]
