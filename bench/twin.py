@@ -27,7 +27,7 @@ from usance.twin.month.open_loans import OpenLoans
 from usance.twin.month.opening_shard import open_shard
 from usance.twin.run.run import Run
 from usance.twin.run.run import run as run_twin
-from usance.twin.run.run_context import Setting
+from usance.twin.run.run_context import RunContext
 from usance.world.behaviour import payments
 from usance.world.population import month_days
 from usance.world.scenario.file import read_scenario
@@ -62,23 +62,23 @@ def _kernels(report: Report, scenario: Scenario) -> None:
 
     seconds = best_seconds(decide, repeats=5)
     report.at_most("behavioural step, two threads", seconds / LOANS * 1e9, 5, "ns")
-    setting = Setting(scenario, Fraction(1, 1_000))
-    loans, rules = _many(setting), ServicingRules.at(first_of_month(month))
-    seconds = min(_month_pass(setting, loans, month, rules) for _ in range(7))
+    context = RunContext(scenario, Fraction(1, 1_000))
+    loans, rules = _many(context), ServicingRules.at(first_of_month(month))
+    seconds = min(_month_pass(context, loans, month, rules) for _ in range(7))
     report.at_most("with full component accounting", seconds / len(loans) * 1e9, 40, "ns")
 
 
-def _month_pass(setting: Setting, loans: OpenLoans, month: int, rules: ServicingRules) -> float:
+def _month_pass(context: RunContext, loans: OpenLoans, month: int, rules: ServicingRules) -> float:
     """Seconds of one month: facts, states, tape and dues. States change, so each has its own."""
     own = loans.take(np.arange(len(loans)))
     begun = time.perf_counter()
-    month_pass(setting.scenario, own, month, rules, setting.sources, setting.cells)
+    month_pass(context.scenario, own, month, rules, context.sources, context.cells)
     return time.perf_counter() - begun
 
 
-def _many(setting: Setting) -> OpenLoans:
+def _many(context: RunContext) -> OpenLoans:
     """Opening loans, so many times over that there are enough."""
-    opened = open_shard(setting, 0).shard.loans
+    opened = open_shard(context, 0).shard.loans
     times = -(-LOANS // max(len(opened), 1))
     columns = {name: np.tile(values, times) for name, values in opened.columns.items()}
     columns["loan_id"] = np.arange(len(columns["loan_id"]), dtype=np.int64) * 16_384 + 16_385

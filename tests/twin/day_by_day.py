@@ -46,12 +46,13 @@ from usance.match.router.requests import from_columns
 from usance.match.router.router import Router
 from usance.service.servicing_events import Holders, due_facts
 from usance.twin.month.loan_terms import cells_of, loans_table
-from usance.twin.month.moments import END_OF_DAY, end_of_month, moments
+from usance.twin.month.mandates import mandates_of
 from usance.twin.month.routing import POLICY
-from usance.twin.run.run_context import Setting
+from usance.twin.month.timestamps import END_OF_DAY, end_of_month, timestamps
+from usance.twin.run.run_context import RunContext
 from usance.world import behaviour_kernel as how
 from usance.world.behaviour import behaviour_inputs
-from usance.world.demand import TICKET_STEP_MINOR, Eligible, chances, who_asks
+from usance.world.demand import TICKET_STEP_MINOR, EligibleUsers, request_chances, requesting_users
 from usance.world.distributions import threshold_ppm
 from usance.world.population import MAX_HAZARD_PPM, month_days
 from usance.world.scenario.scenario import SourceEventKind
@@ -149,23 +150,23 @@ class Account:
 class DayByDay:
     """The whole platform and its world, a day at a time; `made` are the rows of each month."""
 
-    setting: Setting
+    context: RunContext
     book: Book
     release_lag: int = 1
     """Days after which principal that came back may be lent again."""
     people: dict[int, Person] = field(default_factory=dict)
     accounts: dict[int, Account] = field(default_factory=dict)
     made: dict[tuple[str, int], list[Row]] = field(default_factory=dict)
-    eligible: Eligible = field(default_factory=lambda: Eligible(0, 0, 0))
+    eligible: EligibleUsers = field(default_factory=lambda: EligibleUsers(0, 0, 0))
     released: dict[int, dict[tuple[int, int], int]] = field(default_factory=dict)
     """By month: principal that came back by source and day."""
     back: list[tuple[int, int, int]] = field(default_factory=list)
     """What the router was told of it this month: from which day on, source and amount."""
 
     def __post_init__(self) -> None:
-        self.scenario, self.zone = self.setting.scenario, self.setting.zone
-        self.decider = Decider(self.setting.assessor.flow)
-        self.rules = self.setting.rules(self.setting.opening_month)
+        self.scenario, self.zone = self.context.scenario, self.context.zone
+        self.decider = Decider(self.context.assessor.flow)
+        self.rules = self.context.rules(self.context.opening_month)
 
     # Time
 
@@ -173,7 +174,7 @@ class DayByDay:
         return end_of_month(month, self.zone)
 
     def moment(self, day: int, second: int) -> datetime:
-        micro = int(moments(np.array([day]), second, self.zone)[0])
+        micro = int(timestamps(np.array([day]), second, self.zone)[0])
         return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=micro)
 
     def fact(self, day: int, kind: FactKind, amount: int, ref: int, arg: int, booked: int) -> Fact:
@@ -185,7 +186,7 @@ class DayByDay:
     # The opening, as it is in the book
 
     def open(self) -> None:
-        month = self.setting.opening_month
+        month = self.context.opening_month
         for row in self.book.read("users", month=month).to_pylist():
             self.people[row["user_id"]] = Person(row["user_id"])
         for row in self.book.read("decisions", month=month).to_pylist():
@@ -223,8 +224,8 @@ class DayByDay:
     def account(self, row: Row, facts: list[Fact]) -> Account:
         user, is_first = row["loan_id"] // PER_USER, row["user_loan_no"] == 1
         cohort = (row["disbursed_on"].year - 1970) * 12 + row["disbursed_on"].month - 1
-        hazard = self.setting.population.hazard_ppm(np.array([user]), np.array([is_first]), cohort)
-        funding = self.setting.institutions.funding[row["source"] - 1]
+        hazard = self.context.population.hazard_ppm(np.array([user]), np.array([is_first]), cohort)
+        funding = self.context.institutions.funding[row["source"] - 1]
         made = Account(row, funding.trigger_days, int(hazard[0]), facts)
         self.accounts[made.loan_id] = made
         return made
@@ -235,7 +236,7 @@ class DayByDay:
         """One month, from its first morning to its last evening."""
         first, last = month_days(month)
         known_at = self.known_at(month)
-        self.released[month], self.rules = {}, self.setting.rules(month)
+        self.released[month], self.rules = {}, self.context.rules(month)
         self.hear_late_notices(month)
         intended = {
             loan: self.decide_payments(account, month) for loan, account in self.accounts.items()
@@ -303,7 +304,7 @@ class DayByDay:
     def hazard(self, account: Account, k: int, count: int, since: int) -> int:
         """Early dues are likelier late, and those of a month in which an income is shaken."""
         early, hazard = self.scenario.behaviour.early_ppm, account.hazard
-        is_shaken = self.setting.population.shaken(np.array([account.loan_id // PER_USER]), since)
+        is_shaken = self.context.population.shaken(np.array([account.loan_id // PER_USER]), since)
         if is_shaken[0] and hazard >= 0:
             more = hazard * self.scenario.behaviour.life_event_hazard_ppm // PPM
             hazard = min(more, MAX_HAZARD_PPM)
@@ -311,7 +312,7 @@ class DayByDay:
             return hazard
         return hazard * (PPM + early * (count - 1 - 2 * k) // (count - 1)) // PPM
 
-    def count_eligible(self, month: int) -> Eligible:
+    def count_eligible(self, month: int) -> EligibleUsers:
         """Who may ask in the next month, counted before the month's own loans."""
         never = borrowed = repaid = 0
         overdue = self.overdue(month_days(month)[1], self.known_at(month))
@@ -324,7 +325,7 @@ class DayByDay:
                 repaid += 1
             else:
                 borrowed += 1
-        return Eligible(never, borrowed, repaid)
+        return EligibleUsers(never, borrowed, repaid)
 
     def overdue(self, day: int, known_at: datetime) -> set[int]:
         return {
@@ -337,10 +338,10 @@ class DayByDay:
         """Who asks, for how much and when; what is left of the line is that of the eve."""
         first, _ = month_days(month)
         known_at = self.known_at(month)
-        levels = chances(self.scenario, self.setting.scale, month, self.eligible)
+        levels = request_chances(self.scenario, self.context.scale, month, self.eligible)
         overdue = self.overdue(first - 1, known_at)
         for person in self.people.values():
-            asks = who_asks(
+            asks = requesting_users(
                 self.scenario.seed, month, person.user, np.array([person.line_minor]),
                 np.array([person.borrowed], np.int16),
                 np.array([person.user in overdue], np.int8),
@@ -350,7 +351,7 @@ class DayByDay:
                 yield self.request(person, month, first - 1, known_at)
 
     def request(self, person: Person, month: int, eve: int, known_at: datetime) -> Row:
-        wish = self.setting.wishes.of(np.array([person.user]), month)
+        wish = self.context.requests.of(np.array([person.user]), month)
         used = self.used(person.user, eve, known_at)
         whole = max(person.line_minor - used, 0) // TICKET_STEP_MINOR * TICKET_STEP_MINOR
         wanted = int(wish.amount_minor[0])
@@ -373,12 +374,12 @@ class DayByDay:
     # Users who come
 
     def newcomers(self, month: int) -> Iterator[tuple[Person, int]]:
-        world = self.setting.population
+        world = self.context.population
         for user in range(world.registered_by(month - 1) + 1, world.registered_by(month) + 1):
             yield Person(user), int(world.registered_on(user, user, month)[0])
 
     def register(self, person: Person, day: int, month: int) -> None:
-        one, world = np.array([person.user]), self.setting.population
+        one, world = np.array([person.user]), self.context.population
         self.people[person.user] = person
         self.tell("users", month, {
             "user_id": person.user, "registered_on": from_day(day),
@@ -388,12 +389,12 @@ class DayByDay:
         if not world.applies(one)[0]:
             return
         person.decided += 1
-        inputs = self.setting.assessor.application_inputs(one, day)
+        inputs = self.context.assessor.application_inputs(one, day)
         at = self.moment(day, NOON)
         answer = self.decide(person, DecisionKind.APPLICATION, inputs, at, month)
         person.line_minor, person.grade = answer.number("line_minor"), answer.number("grade")
         if person.line_minor:
-            rate = int(self.setting.pricer.rate_ppm(np.array([person.grade]))[0])
+            rate = int(self.context.pricer.rate_ppm(np.array([person.grade]))[0])
             self.tell("lines", month, {
                 "line_id": person.user * PER_USER + 1, "effective_on": from_day(day),
                 "booked_at": at, "product": int(Product.INSTALMENT), "rate_ppm": rate,
@@ -403,7 +404,7 @@ class DayByDay:
     def decide(
         self, person: Person, kind: DecisionKind, inputs: Row, at: datetime, month: int
     ) -> Any:
-        flow = self.setting.assessor.flow
+        flow = self.context.assessor.flow
         stored = tuple(float(inputs[name][0]) if name in inputs else float("nan")
                        for name in flow.inputs)  # fmt: skip
         answer = self.decider.answer(stored, kind)
@@ -429,7 +430,7 @@ class DayByDay:
             max(account.worst[month - 1], self.worst_in(account, month, eve, booked))
             for account in own
         )])  # fmt: skip
-        inputs = self.setting.assessor.drawdown_inputs(
+        inputs = self.context.assessor.drawdown_inputs(
             np.array([person.user]), ask["day"], np.array([ask["amount"]]), np.array([room]),
             np.array([worst]), np.array([late]),
         )  # fmt: skip
@@ -489,13 +490,13 @@ class DayByDay:
         before = self.released[month - 1]
         revolved = {
             source: sum(minor for (own, _), minor in before.items() if own == source)
-            for source in range(1, self.setting.sources + 1)
+            for source in range(1, self.context.sources + 1)
         }
-        return self.setting.institutions.mandates(month, revolved)
+        return mandates_of(self.context.institutions, month, revolved)
 
     def answers(self, ask: Row) -> Any:
         """What institutions say on the day: yes, no, or nothing."""
-        institutions, day = self.setting.institutions, ask["day"]
+        institutions, day = self.context.institutions, ask["day"]
 
         def answer(source: int, _attempt: int) -> bool | None:
             if institutions.events.value_ppm(source, SourceEventKind.OUTAGE, day) is not None:
@@ -508,7 +509,7 @@ class DayByDay:
         return answer
 
     def request_row(self, ask: Row) -> Row:
-        person, world = ask["person"], self.setting.population
+        person, world = ask["person"], self.context.population
         one = np.array([person.user])
         grade = min(max(person.grade, 1), len(self.scenario.pricing.rate_ppm))
         return {
@@ -521,7 +522,7 @@ class DayByDay:
 
     def book_loan(self, ask: Row, source: int, month: int) -> None:
         person, asked = ask["person"], self.request_row(ask)
-        terms = self.setting.pricer.columns(
+        terms = self.context.pricer.columns(
             source=np.array([source]), grade=np.array([asked["grade"]]),
             amount_minor=np.array([ask["amount"]]), months=np.array([ask["months"]]),
             convention=np.array([ask["convention"]]), disbursed_on=np.array([ask["day"]]),

@@ -18,11 +18,11 @@ import pytest
 
 from usance.base.errors import Problems
 from usance.cli import main
-from usance.twin.errors import LostManifest, NoRoom, RunError
+from usance.twin.errors import DiskFull, LostManifest, RunError
 from usance.twin.run.commands import Shown
-from usance.twin.run.disk_space import sizes
+from usance.twin.run.disk_space import readable_sizes
 from usance.twin.run.options import parse_scale
-from usance.twin.run.plan import Plan
+from usance.twin.run.plan import RunPlan
 from usance.twin.what_if.page import write_files
 from usance.twin.what_if.pairs import BASE, OTHER, Answer, WhatIf, WhatIfError, place_of
 from usance.world.scenario.file import read_scenario
@@ -33,8 +33,8 @@ LIMIT = 40_000
 """Bytes of a file: less than the lines of any schedule of a hundred years."""
 
 
-def plan(scale: Fraction = Fraction(1, 20)) -> Plan:
-    return Plan(read_scenario("calm"), scale, FIRST, MARCH)
+def plan(scale: Fraction = Fraction(1, 20)) -> RunPlan:
+    return RunPlan(read_scenario("calm"), scale, FIRST, MARCH)
 
 
 def asked() -> WhatIf:
@@ -171,9 +171,9 @@ def test_an_answer_that_cannot_be_written_is_named(tmp_path: Path) -> None:
 
 
 def test_sizes_are_told_apart() -> None:
-    assert sizes(62_000_000, 1_000) == ["62.0 MB", "0.0 MB"]
-    assert sizes(3_200_000_000, 100_000_000) == ["3.2 GB", "0.1 GB"]
-    assert sizes(62_000_001, 62_000_000) == ["62,000,001 bytes", "62,000,000 bytes"]
+    assert readable_sizes(62_000_000, 1_000) == ["62.0 MB", "0.0 MB"]
+    assert readable_sizes(3_200_000_000, 100_000_000) == ["3.2 GB", "0.1 GB"]
+    assert readable_sizes(62_000_001, 62_000_000) == ["62,000,001 bytes", "62,000,000 bytes"]
 
 
 def test_a_lack_of_room_is_said_in_a_unit_that_shows_it(
@@ -182,11 +182,11 @@ def test_a_lack_of_room_is_said_in_a_unit_that_shows_it(
     needed = plan().bytes_needed
     usage = type("Usage", (), {"free": needed - 20_000_000})
     monkeypatch.setattr("shutil.disk_usage", lambda _path: usage)
-    more, less = sizes(needed, needed - 20_000_000)
+    more, less = readable_sizes(needed, needed - 20_000_000)
     assert more.endswith("MB")
-    with pytest.raises(NoRoom, match=f"needs about {more}, and {less} are free"):
+    with pytest.raises(DiskFull, match=f"needs about {more}, and {less} are free"):
         plan().check(tmp_path / "run")
-    with pytest.raises(NoRoom, match=f"4 runs need about .* MB, and {less} are free"):
+    with pytest.raises(DiskFull, match=f"4 runs need about .* MB, and {less} are free"):
         asked().check(tmp_path / "pairs")
 
 

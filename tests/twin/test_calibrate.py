@@ -17,11 +17,11 @@ from usance.base.rates import PPM
 from usance.cli import main
 from usance.loan.batch import schedule_columns
 from usance.loan.visible_facts import term_columns
-from usance.twin.calibrate.model import SEARCHED, SELECTED, ExpectedBook, Fitted
+from usance.twin.calibrate.expected_book import SEARCHED, SELECTED, ExpectedBook, Fitted
 from usance.twin.calibrate.search import Fit, calibrate, fitted_values, least_squares, place_of
 from usance.twin.calibrate.targets import read_targets, targets_of
 from usance.twin.month.opening_shard import open_shard
-from usance.twin.run.run_context import Setting
+from usance.twin.run.run_context import RunContext
 from usance.world.scenario.file import PACKAGED, read_scenario
 from usance.world.scenario.scenario import Behaviour, Scenario
 
@@ -180,8 +180,8 @@ def test_day_one_and_collection_are_what_they_are_set_to(scenario: Scenario) -> 
 
 def test_the_opening_book_has_the_balance_that_is_stated() -> None:
     calm, scale = read_scenario("calm"), Fraction(4)
-    setting = Setting(calm, scale)
-    tape = arrays(open_shard(setting, 0, workers=1).tables["tape"])
+    context = RunContext(calm, scale)
+    tape = arrays(open_shard(context, 0, workers=1).tables["tape"])
     there = int(tape["principal_minor"][tape["dpd"] <= 180].sum())
     stated = sum(calm.opening.balance_minor.values()) * scale
     # Chance alone moves it by one part in a hundred.
@@ -189,12 +189,12 @@ def test_the_opening_book_has_the_balance_that_is_stated() -> None:
 
 
 def test_loans_settled_early_before_the_opening_are_closed_and_lost_fees() -> None:
-    setting = Setting(read_scenario("calm"), Fraction(2))
-    tables = open_shard(setting, 0, workers=1).tables
+    context = RunContext(read_scenario("calm"), Fraction(2))
+    tables = open_shard(context, 0, workers=1).tables
     loans, facts = arrays(tables["loans"]), arrays(tables["facts"])
     users = np.unique(loans["loan_id"] >> 14)
-    standing = setting.opening.standing(users)
-    settled = setting.opening.loans(users, standing.grade).settled
+    standing = context.opening.standing(users)
+    settled = context.opening.loans(users, standing.grade).settled
     early = np.flatnonzero(settled >= 0)
     assert len(early) > 100
     assert not np.isin(loans["loan_id"][early], arrays(tables["tape"])["loan_id"]).any()
@@ -228,8 +228,8 @@ def test_a_scenario_may_charge_late_fees_of_its_own(tmp_path: Path) -> None:
     path = tmp_path / "dear.yaml"
     path.write_text("based_on: calm\nname: dear\ntext: Dear.\npricing: {late_fee: {2023H1: 7%}}\n")
     own, usual = (
-        Setting(read_scenario(path), Fraction(1)),
-        Setting(read_scenario("calm"), Fraction(1)),
+        RunContext(read_scenario(path), Fraction(1)),
+        RunContext(read_scenario("calm"), Fraction(1)),
     )
     assert own.rules(641).late_fee_ppm == 70_000
     assert own.rules(642) == usual.rules(642)

@@ -8,7 +8,7 @@ import pytest
 
 from usance.base.errors import DocumentError
 from usance.cli import main
-from usance.twin.calibrate.file import FittedText
+from usance.twin.calibrate.fitted_text import FittedText
 from usance.world.scenario.file import PACKAGED, read_scenario
 
 TARGETS = str(PACKAGED / "2024" / "targets.yaml")

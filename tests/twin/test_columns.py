@@ -14,7 +14,7 @@ from usance.base.dates import add_months, from_day, to_day
 from usance.base.packed import pack, unpack
 from usance.twin.month.fact_rows import FactRows
 from usance.twin.month.loan_terms import a_month_later, month_of
-from usance.twin.month.moments import END_OF_DAY, end_of_month, microseconds, moments
+from usance.twin.month.timestamps import END_OF_DAY, end_of_month, microseconds, timestamps
 
 ROW = st.tuples(st.integers(1, 5), st.integers(0, 4), st.integers(3, 5), st.integers(1, 30))
 
@@ -90,6 +90,6 @@ def test_a_month_later_is_the_same_day_or_the_last(days: list[date]) -> None:
 def test_a_day_ends_where_the_platform_is() -> None:
     last = np.array([to_day(date(2024, 6, 30))])
     for zone in ("Asia/Shanghai", "America/New_York", "UTC"):
-        end = int(moments(last, END_OF_DAY, zone)[0])
+        end = int(timestamps(last, END_OF_DAY, zone)[0])
         assert end == microseconds(end_of_month(653, zone)) - 999_999
-    assert moments(np.zeros(0, np.int32), 0, "UTC").tolist() == []
+    assert timestamps(np.zeros(0, np.int32), 0, "UTC").tolist() == []

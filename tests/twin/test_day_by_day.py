@@ -18,7 +18,7 @@ from usance.measure.inputs import Inputs
 from usance.measure.metrics import measure
 from usance.measure.periods import MetricPeriod
 from usance.twin.run.run import run
-from usance.twin.run.run_context import Setting
+from usance.twin.run.run_context import RunContext
 from usance.world.scenario.scenario import Scenario, SourceEvent, SourceEventKind
 
 SCALE = Fraction(1, 60)
@@ -79,7 +79,7 @@ def book(tmp_path_factory: pytest.TempPathFactory) -> Book:
 
 
 def lived(book: Book, *, release_lag: int = 1) -> DayByDay:
-    made = DayByDay(Setting(lively(), SCALE), book, release_lag)
+    made = DayByDay(RunContext(lively(), SCALE), book, release_lag)
     made.open()
     for month in MONTHS:
         made.live(month)

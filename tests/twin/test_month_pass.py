@@ -27,7 +27,7 @@ from usance.twin.month.opening_shard import open_shard
 from usance.twin.month.tape import folded_loans, is_closed, with_month_end
 from usance.twin.month.users import COLUMNS
 from usance.twin.run.checkpoint import shard_bytes, shard_of
-from usance.twin.run.run_context import Setting
+from usance.twin.run.run_context import RunContext
 from usance.world.behaviour import behaviour_inputs
 from usance.world.draw_kernel import draw_from
 from usance.world.population import month_days
@@ -41,16 +41,16 @@ def assert_same(found: dict[str, NDArray[Any]], expected: dict[str, NDArray[Any]
 
 
 def assert_same_both_ways(
-    setting: Setting, loans: OpenLoans, month: int, rules: ServicingRules, workers: int
+    context: RunContext, loans: OpenLoans, month: int, rules: ServicingRules, workers: int
 ) -> OpenLoans:
     """A month in one pass is the same month served and folded; the loans that are open after it."""
-    scenario = setting.scenario
+    scenario = context.scenario
     facts = serve(scenario, loans, month, rules)
     is_known = facts.booked <= month_days(month)[1]
     known, coming = facts.where(is_known), facts.where(~is_known)
-    folded = fold(loans, known, month, setting.sources)
+    folded = fold(loans, known, month, context.sources)
     own = loans.take(np.arange(len(loans)))
-    went = month_pass(scenario, own, month, rules, setting.sources, setting.cells, workers=workers)
+    went = month_pass(scenario, own, month, rules, context.sources, context.cells, workers=workers)
     assert_same(went.known._asdict(), known._asdict())
     assert_same(went.coming._asdict(), coming._asdict())
     here = np.ones(len(loans), np.bool_)
@@ -60,14 +60,14 @@ def assert_same_both_ways(
         {name: values[here] for name, values in went.ends._asdict().items()},
         {name: values[here] for name, values in folded.ends._asdict().items()},
     )
-    dues = DueSums(setting.cells)
+    dues = DueSums(context.cells)
     dues.add(folded.dues[here], loans["cell"][here], month)
     for sums, wanted in ((went.dues.final, dues.final), (went.dues.open, dues.open)):
         for each in range(month - 2, month + 1):
-            nothing = DueSums.space(setting.cells)[0]
+            nothing = DueSums.space(context.cells)[0]
             assert (sums.get(each, nothing) == wanted.get(each, nothing)).all()
     some = loans.take(here)
-    alone = fold(some, known.of_loans(some["loan_id"]), month, setting.sources)
+    alone = fold(some, known.of_loans(some["loan_id"]), month, context.sources)
     assert (went.released == alone.released).all()
     after, expected = with_month_end(own, went.ends).take(here), folded_loans(folded).take(here)
     assert (after.states == expected.states).all()
@@ -84,11 +84,11 @@ def test_one_pass_is_serving_and_folding(
     monkeypatch: pytest.MonkeyPatch, scenario: Scenario, scale: Fraction, workers: int
 ) -> None:
     monkeypatch.setattr(serving, "PIECE", 256)
-    setting = Setting(scenario, Fraction(scale))
-    loans = open_shard(setting, 0).shard.loans
+    context = RunContext(scenario, Fraction(scale))
+    loans = open_shard(context, 0).shard.loans
     assert len(loans) > 4 * serving.PIECE
     for month in range(scenario.first_month, scenario.first_month + 6):
-        loans = assert_same_both_ways(setting, loans, month, setting.rules(month), workers)
+        loans = assert_same_both_ways(context, loans, month, context.rules(month), workers)
 
 
 JANUARY, FEBRUARY = parse_month("2023-01"), parse_month("2023-02")
@@ -119,21 +119,21 @@ def test_one_pass_under_other_rules(rules: ServicingRules, convention: str, firs
     calm = faulty()
     products = tuple(replace(each, convention=convention) for each in calm.demand.products)
     demand = replace(calm.demand, products=products)
-    setting = Setting(replace(calm, first_month=first, demand=demand), Fraction(1))
-    loans = open_shard(setting, 0).shard.loans
+    context = RunContext(replace(calm, first_month=first, demand=demand), Fraction(1))
+    loans = open_shard(context, 0).shard.loans
     ids = loans["loan_id"]
     loans["trigger"][:] = np.where(ids % 2 == 1, ids % 31, 60)
     loans["hazard"][ids % 11 == 0] = -1
     for month in range(first, first + 4):
-        loans = assert_same_both_ways(setting, loans, month, rules, 1)
+        loans = assert_same_both_ways(context, loans, month, rules, 1)
 
 
 def test_loans_whose_first_instalments_are_nil_settle_alike() -> None:
     """Interest only, without interest: nothing is due before the last instalment."""
     calm = faulty()
     behaviour = replace(calm.behaviour, prepay_ppm=900_000, late_ppm=0)
-    setting = Setting(replace(calm, behaviour=behaviour), Fraction(1))
-    loans, month = open_shard(setting, 0).shard.loans, JANUARY
+    context = RunContext(replace(calm, behaviour=behaviour), Fraction(1))
+    loans, month = open_shard(context, 0).shard.loans, JANUARY
     is_new = (loans.states[:, META] == IS_DISBURSED) & (loans["dpd"] == 0)
     loans = loans.take(is_new & (loans["instalments"] > 1))
     assert len(loans) > 20
@@ -141,15 +141,15 @@ def test_loans_whose_first_instalments_are_nil_settle_alike() -> None:
         loans[name][:] = 0
     loans["convention"][:] = CONVENTION_CODES["interest_only_monthly"]
     loans.states[:, LEVEL_MINOR] = loans.states[:, FEES] = 0
-    after = assert_same_both_ways(setting, loans, month, setting.rules(month), 1)
+    after = assert_same_both_ways(context, loans, month, context.rules(month), 1)
     assert len(after) == len(loans)
 
 
 def test_most_loans_that_miss_a_due_take_the_short_path() -> None:
     """Else the other tests would pass with no short path at all."""
-    setting = Setting(faulty(), Fraction(1))
-    loans, month = open_shard(setting, 0).shard.loans, setting.scenario.first_month
-    world, rules = behaviour_inputs(setting.scenario, month), setting.rules(month)
+    context = RunContext(faulty(), Fraction(1))
+    loans, month = open_shard(context, 0).shard.loans, context.scenario.first_month
+    world, rules = behaviour_inputs(context.scenario, month), context.rules(month)
     is_due = loans["first_due_on"] <= world.span.last
     late = 0
     for row in np.flatnonzero(is_due & (loans["dpd"] == 0))[:500]:
@@ -168,8 +168,8 @@ def test_most_loans_that_miss_a_due_take_the_short_path() -> None:
 @pytest.mark.parametrize("most", [2**31 - 1, 2**40])
 def test_states_are_kept_exactly(most: int) -> None:
     """Narrow where all numbers fit, else as they are."""
-    setting = Setting(faulty(), Fraction(1))
-    shard = open_shard(setting, 0).shard
+    context = RunContext(faulty(), Fraction(1))
+    shard = open_shard(context, 0).shard
     drawn = np.random.default_rng(1).integers(-most, most, shard.loans.states.shape)
     drawn[:, FEES] = np.abs(drawn[:, FEES]) % 2**31 << 32 | np.abs(drawn[:, 0]) % 2**31
     shard.loans.states[:] = drawn
@@ -181,8 +181,8 @@ def test_states_are_kept_exactly(most: int) -> None:
 
 def test_users_are_kept_exactly_also_those_with_one_thing_alone() -> None:
     """Of those who have only registered, nothing but their number is kept."""
-    setting = Setting(faulty(), Fraction(1))
-    shard = open_shard(setting, 0).shard
+    context = RunContext(faulty(), Fraction(1))
+    shard = open_shard(context, 0).shard
     users, rng = shard.users, np.random.default_rng(2)
     users.grow(1_000)
     for values in users.columns.values():

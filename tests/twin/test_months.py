@@ -23,9 +23,9 @@ from usance.measure.book_dues import dues_between
 from usance.measure.book_tape import tape_month
 from usance.measure.positions import Portfolio
 from usance.twin.month.loan_month import fold, serve
-from usance.twin.month.moments import end_of_month
 from usance.twin.month.opening_shard import open_shard
-from usance.twin.run.run_context import Setting
+from usance.twin.month.timestamps import end_of_month
+from usance.twin.run.run_context import RunContext
 
 
 @pytest.fixture(scope="module")
@@ -140,8 +140,8 @@ def test_the_folder_is_whole(book: Book, tmp_path: Path) -> None:
 
 def test_inputs_are_kept_and_come_out_again(book: Book) -> None:
     """What a decision was made of is in the book, and follows from the seed alone."""
-    setting = Setting(faulty(), SCALE)
-    flow = setting.assessor.flow
+    context = RunContext(faulty(), SCALE)
+    flow = context.assessor.flow
     kept = book.read(table("decision_inputs"), month=FIRST)
     ids = kept["decision_id"].to_numpy()
     decisions = arrays(book.read("decisions", month=FIRST))
@@ -149,11 +149,11 @@ def test_inputs_are_kept_and_come_out_again(book: Book) -> None:
     rows = kept["inputs"].combine_chunks().flatten().to_numpy().reshape(len(ids), -1)
     applied = np.flatnonzero(decisions["kind"] == DecisionKind.APPLICATION)
     day = to_day(first_of_month(FIRST))
-    again = setting.assessor.application_inputs(ids[applied] // PER_USER, day)
+    again = context.assessor.application_inputs(ids[applied] // PER_USER, day)
     for place, name in enumerate(flow.inputs):
         if name in again:
             assert (rows[applied, place] == again[name]).all()
-    decided = setting.assessor.decide(DecisionKind.APPLICATION, again)
+    decided = context.assessor.decide(DecisionKind.APPLICATION, again)
     assert (decided.approved == (decisions["approved"][applied] == 1)).all()
     assert 0.3 < decided.approved.mean() < 0.95
 
@@ -163,10 +163,10 @@ def test_facts_of_many_loans_are_in_order() -> None:
     given = faulty()
     old = replace(given.opening, bucket_ppm=(500_000, 0, 0, 0, 0, 0, 500_000))
     pays = replace(given.behaviour, partial_ppm=900_000)
-    setting = Setting(replace(given, opening=old, behaviour=pays), Fraction(1))
-    shard = open_shard(setting, 0).shard
-    facts = serve(setting.scenario, shard.loans, FIRST, setting.rules(FIRST))
-    folded = fold(shard.loans, facts, FIRST, setting.sources)  # raises where one is out of order
+    context = RunContext(replace(given, opening=old, behaviour=pays), Fraction(1))
+    shard = open_shard(context, 0).shard
+    facts = serve(context.scenario, shard.loans, FIRST, context.rules(FIRST))
+    folded = fold(shard.loans, facts, FIRST, context.sources)  # raises where one is out of order
     order = np.lexsort((facts.ref, facts.kind, facts.day, facts.loan_id))
     assert (order == np.arange(len(order))).all()
     off = facts.kind == FactKind.CHARGED_OFF

@@ -18,10 +18,10 @@ from usance.base.digest import digest
 from usance.base.errors import CorruptFile, Problems
 from usance.base.tables import table
 from usance.cli import main
-from usance.twin.errors import NoRoom, OtherRun, RunError
+from usance.twin.errors import DiskFull, OtherRun, RunError
 from usance.twin.run.commands import Shown
-from usance.twin.run.plan import Plan
-from usance.twin.run.quarter_close import measured, period_of
+from usance.twin.run.plan import RunPlan
+from usance.twin.run.quarter_close import period_of, quarter_metrics
 from usance.twin.run.run import Progress, no_progress, run
 from usance.world.scenario.file import read_scenario
 
@@ -82,7 +82,7 @@ def test_metrics_are_of_the_book_as_the_close_left_it_whenever_they_are_made(
     # What has come since would be seen, were it not for the manifest that was kept.
     period = period_of(FIRST + 2, FIRST - 1)
     assert period is not None
-    assert digest(measured(again, period), table("metrics")) != whole.digest("metrics")
+    assert digest(quarter_metrics(again, period), table("metrics")) != whole.digest("metrics")
 
 
 def test_a_run_killed_while_it_writes_leaves_nothing_half(whole: Book, tmp_path: Path) -> None:
@@ -150,7 +150,7 @@ def test_a_damaged_checkpoint_is_named(tmp_path: Path) -> None:
 def test_it_refuses_what_cannot_be_run(tmp_path: Path) -> None:
     def refused(**more: object) -> Exception:
         given = {"scale": SCALE, "first": FIRST, "last": LAST} | more
-        with pytest.raises((RunError, Problems, NoRoom)) as error:
+        with pytest.raises((RunError, Problems, DiskFull)) as error:
             run(faulty(), tmp_path / "run", clock=ticking(), **given)  # type: ignore[arg-type]
         assert not (tmp_path / "run").exists()
         return error.value
@@ -162,16 +162,16 @@ def test_it_refuses_what_cannot_be_run(tmp_path: Path) -> None:
 
 
 def test_it_says_how_much_disk_it_needs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    plan = Plan(faulty(), Fraction(1), FIRST, LAST)
+    plan = RunPlan(faulty(), Fraction(1), FIRST, LAST)
     assert plan.bytes_needed > 10_000_000
     usage = type("Usage", (), {"free": 1_000})
     monkeypatch.setattr("shutil.disk_usage", lambda _path: usage)
-    with pytest.raises(NoRoom, match=r"needs about 6.* MB, and 0\.0 MB are free"):
+    with pytest.raises(DiskFull, match=r"needs about 6.* MB, and 0\.0 MB are free"):
         plan.check(tmp_path)
 
 
 def test_the_key_knows_every_number() -> None:
-    plan = Plan(faulty(), SCALE, FIRST, LAST)
+    plan = RunPlan(faulty(), SCALE, FIRST, LAST)
     late = replace(faulty().behaviour, late_ppm=1)
     others = [
         replace(plan, scale=SCALE / 2),

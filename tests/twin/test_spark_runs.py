@@ -20,7 +20,7 @@ from usance.base.compiled import available_cores
 from usance.base.errors import CorruptFile
 from usance.measure.engines import spark_session, without_pandas
 from usance.twin.run.engine import Engine, engine_of
-from usance.twin.run.run_context import Setting
+from usance.twin.run.run_context import RunContext
 
 pytestmark = [needs_java, pytest.mark.slow]
 BITS, SHARDS, LAST = 10, 4, FIRST + 1
@@ -84,11 +84,11 @@ def test_workers_are_of_this_python_with_one_thread() -> None:
 
 def test_a_setting_travels_light() -> None:
     """What follows from it is made again where it arrives, once."""
-    setting = Setting(faulty(), SCALE)
-    before = pickle.dumps(setting)
-    assert len(setting.assessor.flow.inputs) > 0
-    assert setting.opening is not None
-    sent = pickle.dumps(setting)
+    context = RunContext(faulty(), SCALE)
+    before = pickle.dumps(context)
+    assert len(context.assessor.flow.inputs) > 0
+    assert context.opening is not None
+    sent = pickle.dumps(context)
     assert len(sent) == len(before)
     assert pickle.loads(sent) is pickle.loads(before)
-    assert pickle.loads(sent) == setting
+    assert pickle.loads(sent) == context

@@ -12,7 +12,8 @@ import pytest
 from tests.twin.runs import run_into, ticking
 from usance.base.book import Book
 from usance.base.errors import UsanceError
-from usance.twin.month.assessing import FLOW
+from usance.twin.month.assessment import FLOW
+from usance.twin.run.options import named_scenario
 from usance.twin.run.run import run
 from usance.twin.what_if.figures import METRICS, figures_of
 from usance.world.scenario.file import read_scenario
@@ -108,7 +109,7 @@ def test_a_credit_policy_of_ones_own_decides(tmp_path: Path) -> None:
 def test_a_policy_that_is_none_is_refused(tmp_path: Path) -> None:
     path = strict(tmp_path, '"> 365"', '"> line"')
     with pytest.raises(UsanceError, match="drawdown"):
-        read_scenario(path)
+        named_scenario(str(path))
     shutil.rmtree(tmp_path / "policy")
     with pytest.raises(UsanceError, match="policy is not there"):
-        read_scenario(path)
+        named_scenario(str(path))

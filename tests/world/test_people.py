@@ -11,13 +11,14 @@ import pytest
 from usance.base.codes import FundingModel
 from usance.base.rates import PPM
 from usance.match.mandates.mandate import Mandates
+from usance.twin.month.mandates import mandates_of
 from usance.world.demand import (
-    Eligible,
-    Wishes,
-    chances,
+    EligibleUsers,
+    RequestSampler,
     mean_ticket_minor,
-    targets,
-    who_asks,
+    request_chances,
+    request_targets,
+    requesting_users,
 )
 from usance.world.institutions import Institutions
 from usance.world.opening import Opening
@@ -67,20 +68,20 @@ def test_requests_come_to_the_demand(calm: Scenario) -> None:
     overdue = (np.arange(users) % 10 == 9).astype(np.int8)
     repaid = np.where(np.arange(users) % 8 == 1, MONTH - 1, 0).astype(np.int16)
     may = overdue == 0
-    eligible = Eligible(
+    eligible = EligibleUsers(
         int((may & (borrowed == 0)).sum()),
         int((may & (borrowed > 0) & (repaid == 0)).sum()),
         int((may & (borrowed > 0) & (repaid > 0)).sum()),
     )
     scale = Fraction(20)
-    found = chances(calm, scale, MONTH, eligible)
-    rows = who_asks(calm.seed, MONTH, 1, line, borrowed, overdue, repaid, found, workers=2)
-    first, repeat = targets(calm, scale, MONTH)
+    found = request_chances(calm, scale, MONTH, eligible)
+    rows = requesting_users(calm.seed, MONTH, 1, line, borrowed, overdue, repaid, found, workers=2)
+    first, repeat = request_targets(calm, scale, MONTH)
     asked_first, asked_again = (borrowed[rows] == 0).sum(), (borrowed[rows] > 0).sum()
     assert abs(asked_first - first) < 5 * first**0.5
     assert abs(asked_again - repeat) < 5 * repeat**0.5
     assert not overdue[rows].any()
-    alone = who_asks(calm.seed, MONTH, 1, line, borrowed, overdue, repaid, found, workers=1)
+    alone = requesting_users(calm.seed, MONTH, 1, line, borrowed, overdue, repaid, found, workers=1)
     assert (alone == rows).all()
     just = (repaid[rows] > 0).sum() / max(eligible.repaid, 1)
     others = ((repaid[rows] == 0) & (borrowed[rows] > 0)).sum() / max(eligible.borrowed, 1)
@@ -88,7 +89,7 @@ def test_requests_come_to_the_demand(calm: Scenario) -> None:
 
 
 def test_wishes_follow_the_products(calm: Scenario) -> None:
-    asked = Wishes(calm).of(np.arange(1, 40_001), MONTH)
+    asked = RequestSampler(calm).of(np.arange(1, 40_001), MONTH)
     first, last = month_days(MONTH)
     assert (asked.amount_minor % 10_000 == 0).all()
     assert (first, last) == (asked.day.min(), asked.day.max())
@@ -140,7 +141,7 @@ def test_opening_loans_are_those_that_were_not_settled_early(calm: Scenario) -> 
 def test_every_desk_takes_its_part_of_every_model() -> None:
     scenario = read_scenario("2024")
     banks = Institutions(scenario, Fraction(1, 100))
-    rows = banks.mandates(MONTH, {}).mandates
+    rows = mandates_of(banks, MONTH, {}).mandates
     asked = {months: 0 for group in scenario.specialisations.months for months in group}
     for mix in scenario.demand.mix(MONTH):
         for months, share in mix.months_ppm.items():
@@ -187,7 +188,7 @@ def test_opening_loans_are_with_sources_of_their_segment() -> None:
 
 def test_mandates_have_room_for_the_demand(calm: Scenario) -> None:
     banks = Institutions(calm, Fraction(1))
-    mandates = banks.mandates(MONTH, {})
+    mandates = mandates_of(banks, MONTH, {})
     assert isinstance(mandates, Mandates)
     assert [each.source for each in mandates.mandates] == list(range(1, len(banks.funding) + 1))
     volume = banks.volume_minor(MONTH)
@@ -199,7 +200,7 @@ def test_mandates_have_room_for_the_demand(calm: Scenario) -> None:
         assert abs(room / wanted - 1) < 0.01
     frozen = Shock(ShockKind.FUNDING, MONTH, MONTH, 500_000, (FundingModel.CAPITAL_HEAVY,))
     less = replace(calm, macro=replace(calm.macro, shocks=(frozen,)))
-    half = Institutions(less, Fraction(1)).mandates(MONTH, {})
+    half = mandates_of(Institutions(less, Fraction(1)), MONTH, {})
     for one, other in zip(mandates.mandates, half.mandates, strict=True):
         ratio = other.budgets.total_minor / one.budgets.total_minor
         assert abs(ratio - (0.5 if one.model is FundingModel.CAPITAL_HEAVY else 1)) < 0.01

@@ -16,7 +16,7 @@ from usance.base.dates import parse_month
 from usance.base.rates import PPM
 from usance.world.applicants import application_inputs, income_minor
 from usance.world.behaviour import behaviour_params
-from usance.world.demand import Wishes
+from usance.world.demand import RequestSampler
 from usance.world.institutions import Institutions
 from usance.world.population import Population
 from usance.world.scenario.file import read_scenario
@@ -75,7 +75,7 @@ def test_tickets_budgets_and_incomes_follow_prices(calm: Scenario) -> None:
     people = Population(tied, Fraction(1))
     before, after = (income_minor(people, USERS, FIRST + n).sum() for n in (0, 17))
     assert abs(after / before - 1.01**17) < 0.003
-    then, plain = (Wishes(each).of(USERS, LAST).amount_minor.sum() for each in (tied, calm))
+    then, plain = (RequestSampler(each).of(USERS, LAST).amount_minor.sum() for each in (tied, calm))
     assert abs(then / plain - (1 + (1.01**17 - 1) / 2)) < 0.003
     room, usual = (Institutions(each, Fraction(1)).volume_minor(LAST) for each in (tied, calm))
     assert abs(room / usual - then / plain) < 0.003

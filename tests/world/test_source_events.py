@@ -17,6 +17,7 @@ from usance.base.codes import FundingModel
 from usance.base.dates import parse_month, to_day
 from usance.base.rates import PPM
 from usance.match.mandates.mandate import EventKind, Mandates
+from usance.twin.month.mandates import mandates_of
 from usance.world.institutions import Institutions
 from usance.world.scenario.file import read_scenario
 from usance.world.scenario.scenario import FOR_GOOD, Scenario, SourceEvent, SourceEventKind
@@ -39,7 +40,8 @@ def calm() -> Scenario:
 
 
 def mandates(scenario: Scenario, month: int, *changes: SourceEvent) -> Mandates:
-    return Institutions(replace(scenario, source_events=changes), Fraction(1)).mandates(month, {})
+    institutions = Institutions(replace(scenario, source_events=changes), Fraction(1))
+    return mandates_of(institutions, month, {})
 
 
 def told(found: Mandates) -> list[tuple[int, int, EventKind, int]]:

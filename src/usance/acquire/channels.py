@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from usance.acquire.errors import ChannelError
-from usance.base.codes import Product
+from usance.base.codes import ChannelKind, Product
 from usance.base.documents import read_document, read_text
 from usance.base.errors import DocumentError, UsanceError, raise_all
 from usance.base.fields import (
@@ -35,15 +35,6 @@ from usance.base.rates import PPM
 
 SHIPPED = Path(__file__).parent / "channels.yaml"
 MAX_MINOR = 10**15
-
-
-class ChannelKind(Enum):
-    """The kind of a channel."""
-
-    OWN_APP = "own_app"
-    PARTNER = "partner"
-    AGENT = "agent"
-    CAMPAIGN = "campaign"
 
 
 class AttributionRule(Enum):

@@ -8,7 +8,7 @@
 
 from __future__ import annotations
 
-from enum import IntEnum
+from enum import Enum, IntEnum
 from typing import TypeVar
 
 from usance.base.errors import unknown
@@ -190,6 +190,16 @@ _LISTS: dict[str, type[Code]] = {
     "scope": Scope,
     "currency": Currency,
 }
+
+
+class ChannelKind(Enum):
+    """Kind of a channel, as files name it; no table stores it."""
+
+    OWN_APP = "own_app"
+    PARTNER = "partner"
+    AGENT = "agent"
+    CAMPAIGN = "campaign"
+
 
 C = TypeVar("C", bound=Code)
 

@@ -1,4 +1,13 @@
-"""What can stand against a run."""
+"""Errors of the twin.
+
+UsanceError
+├── InputError
+│   └── RunError            a run that cannot be made as asked for
+│       ├── OtherRun        the folder holds another run
+│       ├── LostManifest    the folder holds a run without its manifest
+│       └── WhatIfError     two scenarios that cannot be compared
+└── DiskFull                the disk is too small for the run
+"""
 
 from __future__ import annotations
 
@@ -30,7 +39,7 @@ class LostManifest(RunError):
     code = "twin.lost_manifest"
 
 
-class NoRoom(UsanceError):
+class DiskFull(UsanceError):
     """The disk is too small for the run."""
 
     code = "twin.disk"

@@ -1,4 +1,4 @@
-"""What the platform learns of an applicant: inputs of the decision flow, drawn from traits.
+"""Inputs of the decision flow for an applicant, drawn from the user's traits.
 
 Riskier users have, more often, the marks that a scorecard looks for; nobody's inputs say what they
 will do. Every input is one draw, so the inputs of any decision can be made again.
@@ -39,7 +39,7 @@ def income_minor(population: Population, users: I64, month: int = 0) -> I64:
 
 
 def score_inputs(population: Population, users: I64, month: int = 0) -> dict[str, Any]:
-    """What the scorecard reads in a month, without the user's history on the platform."""
+    """Inputs of the scorecard in a month, without the user's history on the platform."""
     risk = population.hazard_step(users) * PPM // STEPS
 
     def chance(place: int) -> I64:
@@ -65,7 +65,7 @@ def score_inputs(population: Population, users: I64, month: int = 0) -> dict[str
 
 
 def application_inputs(population: Population, users: I64, month: int = 0) -> dict[str, Any]:
-    """What registration, identity and line stages read besides, in a month.
+    """Further inputs of the registration, identity and line stages in a month.
 
     Rings hide, but some of them are seen to share devices and phones.
     """

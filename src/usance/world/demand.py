@@ -28,19 +28,19 @@ OPENS, CLOSES = 7 * 3600, 23 * 3600
 """Requests come between seven in the morning and eleven at night, business time."""
 
 
-class Eligible(NamedTuple):
+class EligibleUsers(NamedTuple):
     """Users who may ask, on the evening before: never borrowed, borrowed, just repaid."""
 
     never: int
     borrowed: int
     repaid: int
 
-    def __add__(self, other: object) -> Eligible:
-        assert isinstance(other, Eligible)
-        return Eligible(*(a + b for a, b in zip(self, other, strict=True)))
+    def __add__(self, other: object) -> EligibleUsers:
+        assert isinstance(other, EligibleUsers)
+        return EligibleUsers(*(a + b for a, b in zip(self, other, strict=True)))
 
 
-def targets(scenario: Scenario, scale: Fraction, month: int) -> tuple[int, int]:
+def request_targets(scenario: Scenario, scale: Fraction, month: int) -> tuple[int, int]:
     """Requests of a month at a scale: by users who never borrowed, and by others."""
     wanted = scenario.demand.requests.get(month, 0) * factor_ppm(scenario, ShockKind.DEMAND, month)
     total = int(wanted * scale) // PPM
@@ -48,9 +48,11 @@ def targets(scenario: Scenario, scale: Fraction, month: int) -> tuple[int, int]:
     return first, total - first
 
 
-def chances(scenario: Scenario, scale: Fraction, month: int, eligible: Eligible) -> I64:
+def request_chances(
+    scenario: Scenario, scale: Fraction, month: int, eligible: EligibleUsers
+) -> I64:
     """The chance to ask of each group, as thresholds."""
-    first, repeat = targets(scenario, scale, month)
+    first, repeat = request_targets(scenario, scale, month)
     boost = scenario.behaviour.repeat_ppm
     weight = eligible.borrowed * PPM + eligible.repaid * boost
     each = CERTAIN * repeat * PPM // max(weight, 1)
@@ -58,7 +60,7 @@ def chances(scenario: Scenario, scale: Fraction, month: int, eligible: Eligible)
     return np.array([min(chance, CERTAIN) for chance in found], np.int64)
 
 
-def who_asks(
+def requesting_users(
     seed: int, month: int, first_user: int, line: I64, borrowed: NDArray[np.int16],
     overdue: NDArray[np.int8], repaid: NDArray[np.int16], thresholds: I64, *,
     workers: int | None = None,
@@ -86,7 +88,7 @@ def who_asks(
     return np.flatnonzero(asks)
 
 
-class Asked(NamedTuple):
+class RequestColumns(NamedTuple):
     """Columns of requests, in order of user."""
 
     product: I64
@@ -98,13 +100,13 @@ class Asked(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Wishes:
-    """What users ask for, by a scenario's products."""
+class RequestSampler:
+    """Requests of users, drawn by a scenario's products."""
 
     scenario: Scenario
 
-    def of(self, users: I64, month: int) -> Asked:
-        """What each of these users asks for in a month."""
+    def of(self, users: I64, month: int) -> RequestColumns:
+        """Requests of each of these users in a month."""
         mixes = self.scenario.demand.mix(month)
         drawn = [
             draws(self.scenario.seed, Stream.REQUEST_PART, users, month * 256 + place)
@@ -118,7 +120,7 @@ class Wishes:
             months[rows] = Choice.of(dict(mix.months_ppm)).of_draws(drawn[1][rows])
             amount[rows] = tickets(mix, level, drawn[2][rows])
         first, last = month_days(month)
-        return Asked(
+        return RequestColumns(
             np.array([int(each.product) for each in mixes])[which],
             np.array([CONVENTION_CODES[each.convention] for each in mixes])[which],
             months, amount, first + within(drawn[3], last - first + 1),

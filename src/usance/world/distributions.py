@@ -34,7 +34,7 @@ def threshold_ppm(ppm: int) -> int:
 
 
 def happened(drawn: U64, threshold: int) -> NDArray[np.bool_]:
-    """Where events of that threshold happen."""
+    """True for each draw below the threshold."""
     return np.asarray((drawn >> _S11) < np.uint64(threshold))
 
 

@@ -1,28 +1,20 @@
-"""Funding sources of a scenario and the mandates they give for a month."""
+"""Funding sources of a scenario and the terms they state for a month."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
 from usance.base.codes import FundingModel
-from usance.base.dates import first_of_month, from_day, last_of_month
+from usance.base.dates import last_of_month
 from usance.base.draws import draw
 from usance.base.rates import PPM
-from usance.match.mandates.mandate import (
-    MAX_BUDGET_MINOR,
-    Budgets,
-    Eligibility,
-    Guarantee,
-    Mandate,
-    Mandates,
-    Structure,
-)
 from usance.world.demand import mean_ticket_minor
 from usance.world.distributions import log_normal_median
 from usance.world.scenario.scenario import Funding, Scenario
@@ -35,6 +27,23 @@ ELIGIBILITY, SPREAD = 1_000_001, 1_000_002
 """Streams of the sources' own draws, far from those of users and loans."""
 COUPON_SPREAD_PPM = 60_000
 """Sources of one model differ a little in what their money costs."""
+
+
+class StatedTerms(NamedTuple):
+    """Terms of a source for days on which nothing changes; a mandate is one version of them."""
+
+    source: int
+    version: int
+    first_day: int
+    last_day: int
+    funding: Funding
+    coupon_ppm: int
+    approval_ppm: int
+    budget_minor: int
+    regions: frozenset[int]
+    """Regions, tenors and grades it takes; all if empty."""
+    months: frozenset[int]
+    grades: frozenset[int]
 
 
 @dataclass(frozen=True)
@@ -72,22 +81,19 @@ class Institutions:
         """The funding of each source on the terms of a month."""
         return tuple(self.scenario.terms(each.model, month) for each in self.funding)
 
-    def mandates(self, month: int, revolved: Mapping[int, int]) -> Mandates:
-        """The mandates of a month; `revolved` is what came back to each source the month before."""
-        period = first_of_month(month), last_of_month(month)
+    def stated_terms(
+        self, month: int, revolved: Mapping[int, int], max_budget_minor: int
+    ) -> list[StatedTerms]:
+        """Terms of a month; `revolved` is the principal each source got back the month before."""
         budgets, funding = self.budgets(month, revolved), self.funding_of(month)
-        rows = [
-            self._mandate(number, each, month, budgets[number], span, version)
+        return [
+            self._stated(number, each, month, min(budgets[number], max_budget_minor), span, version)
             for number, each in enumerate(funding, start=1)
             for version, span in enumerate(
                 self.events.spans(number, each, month),
                 self.events.first_version(number, each, month),
             )
         ]
-        return Mandates(
-            tuple(rows), currency=self.scenario.currency, time_zone=self.scenario.time_zone,
-            period=period, events=self.events.events(funding, month), where="scenario",
-        )  # fmt: skip
 
     def budgets(self, month: int, revolved: Mapping[int, int]) -> dict[int, int]:
         """Budget of each source for a month, before any source event."""
@@ -133,28 +139,20 @@ class Institutions:
         own = own * factor_ppm(self.scenario, ShockKind.FUNDING, month, funding.model) // PPM
         # What comes back to the platform's own funds is lent again, and is no part of the budget.
         is_own = funding.model is FundingModel.ON_BALANCE_SHEET
-        room = max(own - revolved, own // 5) if is_own else own
-        return min(max(room, MIN_BUDGET_MINOR), MAX_BUDGET_MINOR)
+        budget = max(own - revolved, own // 5) if is_own else own
+        return max(budget, MIN_BUDGET_MINOR)
 
-    def _mandate(
+    def _stated(
         self, number: int, funding: Funding, month: int, budget: int, span: Span, version: int
-    ) -> Mandate:
-        """A mandate for a month, or for the part of it in which nothing changes."""
+    ) -> StatedTerms:
+        """Terms for a month, or for the part of it in which nothing changes."""
         days = last_of_month(month).day
         if span.days < days or span.budget_ppm != PPM:
             budget = budget * span.budget_ppm // PPM * span.days // days
-        first, last = from_day(span.first_day), from_day(span.last_day)
-        eligible = replace(funding, eligible_ppm=span.eligible_ppm)
-        is_own = funding.model is FundingModel.ON_BALANCE_SHEET
-        return Mandate(
-            source=number, version=version, name=f"{funding.model.label} {number}",
-            institution=number, entity=funding.entity, valid_from=first, valid_to=last,
-            approved_by=("world", "scenario"), model=funding.model,
-            coupon_ppm=self.coupon_ppm(number, month), fee_ppm=funding.fee_ppm,
-            approval_ppm=self.events.stated_ppm(number, funding, month),
-            guarantee=Guarantee(trigger_days=max(funding.trigger_days, 1)),
-            eligibility=self._eligibility(number, eligible), budgets=Budgets(total_minor=budget),
-            structure=Structure(revolving_until=last) if is_own else None,
+        return StatedTerms(
+            number, version, span.first_day, span.last_day, funding,
+            self.coupon_ppm(number, month), self.events.stated_ppm(number, funding, month), budget,
+            *self._eligible(number, span.eligible_ppm),
         )  # fmt: skip
 
     def coupon_ppm(self, number: int, month: int) -> int:
@@ -163,25 +161,26 @@ class Institutions:
         drawn = draw(self.scenario.seed, SPREAD, number, 0)
         return coupon * int(log_normal_median(COUPON_SPREAD_PPM)[drawn >> 52]) // PPM // 100 * 100
 
-    def _eligibility(self, number: int, funding: Funding) -> Eligibility:
-        """Regions and grades a source takes: most of both, so that pairs come to its share.
+    def _eligible(
+        self, number: int, share_ppm: int
+    ) -> tuple[frozenset[int], frozenset[int], frozenset[int]]:
+        """Regions, tenors and grades a source takes: most, so that pairs come to its share.
 
         In a segment it takes all grades of that, and its share of the regions.
         """
-        if funding.eligible_ppm >= PPM:
-            return Eligibility()
+        every: frozenset[int] = frozenset()
+        if share_ppm >= PPM:
+            return every, every, every
         regions = range(1, len(self.scenario.users.region_ppm) + 1)
         segment = self.segment[number - 1]
         if segment != NO_SEGMENT:
-            some = self._some(number, list(regions), 0, funding.eligible_ppm)
-            months, grades = self.segments.takes(segment)
-            return Eligibility(regions=some, months=months, grades=grades)
-        side = int(np.sqrt(funding.eligible_ppm / PPM) * PPM)
+            return self._some(number, list(regions), 0, share_ppm), *self.segments.takes(segment)
+        side = int(np.sqrt(share_ppm / PPM) * PPM)
         graded = range(1, len(self.scenario.pricing.rate_ppm) + 1)
-        return Eligibility(
-            regions=self._some(number, list(regions), 0, side),
-            grades=self._some(number, list(graded), len(regions) + 1, side),
-        )
+        return (
+            self._some(number, list(regions), 0, side), every,
+            self._some(number, list(graded), len(regions) + 1, side),
+        )  # fmt: skip
 
     def _some(self, number: int, all_of: list[int], at: int, side_ppm: int) -> frozenset[int]:
         drawn = (draw(self.scenario.seed, ELIGIBILITY, number, at + each) for each in all_of)

@@ -37,8 +37,8 @@ MIN_LINE_MINOR, MAX_LINE_MINOR = 100_000, 20_000_000
 WEIGHT = 10**12
 
 
-class Standing(NamedTuple):
-    """What opening users have: approved, borrowed before, grade and line."""
+class OpeningUsers(NamedTuple):
+    """Opening users: approved, borrowed before, grade and line."""
 
     approved: NDArray[np.bool_]
     borrowed: NDArray[np.bool_]
@@ -73,7 +73,7 @@ def monthly_rate(scenario: Scenario) -> float:
 
 @lru_cache(maxsize=256)
 def level_left(months: int, rate: float) -> tuple[float, ...]:
-    """What of the principal is left after 0, 1, … and all of so many level instalments.
+    """Share of the principal outstanding after 0, 1, … and all of so many level instalments.
 
     >>> [round(each, 3) for each in level_left(3, 0.02)]
     [1.0, 0.673, 0.34, 0.0]
@@ -82,7 +82,7 @@ def level_left(months: int, rate: float) -> tuple[float, ...]:
     return tuple(sum(parts[paid:]) / sum(parts) for paid in range(months + 1))
 
 
-class Kinds(NamedTuple):
+class LoanKinds(NamedTuple):
     """Kinds of opening loans (product, months, age, behind), how often each, their mean balance."""
 
     rows: NDArray[np.int64]
@@ -90,7 +90,7 @@ class Kinds(NamedTuple):
     mean: int
 
 
-def kinds_of(scenario: Scenario) -> Kinds:
+def loan_kinds(scenario: Scenario) -> LoanKinds:
     """The kinds of loans that make up the balance of each bucket of a scenario."""
     rate, stays = monthly_rate(scenario), 1 - scenario.behaviour.prepay_ppm / PPM
     rows, weights, balance, count = [], [], 0.0, 0.0
@@ -111,20 +111,20 @@ def kinds_of(scenario: Scenario) -> Kinds:
             count += own
     scaled = [round(WEIGHT * each / count) for each in weights]
     choice = Choice.weighted(np.arange(len(rows)), scaled)
-    return Kinds(np.array(rows), choice, round(balance / count))
+    return LoanKinds(np.array(rows), choice, round(balance / count))
 
 
 def loans_a_borrower(scenario: Scenario) -> float:
-    """How many open loans a borrower must have on average to make up the opening balance."""
+    """Mean number of open loans of a borrower that makes up the opening balance."""
     users = scenario.users
     borrowers = users.opening * users.opening_approved_ppm * users.opening_borrowers_ppm
     balance = sum(scenario.opening.balance_minor.values())
-    wanted = balance / max(kinds_of(scenario).mean, 1) if balance else 0.0
+    wanted = balance / max(loan_kinds(scenario).mean, 1) if balance else 0.0
     return wanted / max(borrowers / PPM**2, 1e-9)
 
 
 def loan_counts(mean: float) -> list[int]:
-    """How often a borrower has 0, 1, … and `MAX_LOANS` open loans, if there were no most."""
+    """Weights of a borrower having 0, 1, … and `MAX_LOANS` open loans."""
     chance, chances = exp(-mean), []
     for n in range(MAX_LOANS + 1):
         chances.append(round(WEIGHT * chance))
@@ -132,7 +132,7 @@ def loan_counts(mean: float) -> list[int]:
     return chances
 
 
-def reached(mean: float) -> float:
+def capped_mean(mean: float) -> float:
     """The mean of loans a borrower has, who has no more than `MAX_LOANS`."""
     chances = loan_counts(mean)
     return sum(n * each for n, each in enumerate(chances)) / max(sum(chances), 1)
@@ -140,15 +140,15 @@ def reached(mean: float) -> float:
 
 @dataclass(frozen=True)
 class Opening:
-    """How the opening book of a scenario is drawn."""
+    """Sampler of the opening book of a scenario."""
 
     population: Population
     institutions: Institutions
 
     @cached_property
-    def kinds(self) -> Kinds:
-        """What the opening book is made of."""
-        return kinds_of(self.population.scenario)
+    def kinds(self) -> LoanKinds:
+        """Kinds of loans of the opening book."""
+        return loan_kinds(self.population.scenario)
 
     @property
     def _prepay(self) -> float:
@@ -171,12 +171,12 @@ class Opening:
 
     @cached_property
     def loans_per_borrower(self) -> Choice:
-        """How many open loans a borrower has."""
+        """Distribution of the open loans of a borrower."""
         chances = loan_counts(loans_a_borrower(self.population.scenario))
         return Choice.weighted(np.arange(MAX_LOANS + 1), chances)
 
-    def standing(self, users: I64) -> Standing:
-        """What each opening user has."""
+    def standing(self, users: I64) -> OpeningUsers:
+        """Approval, history, grade and line of each opening user."""
         scenario, seed = self.population.scenario, self.population.scenario.seed
         drawn = [draws(seed, Stream.LINE, users, place) for place in range(4)]
         approved = happened(drawn[0], threshold_ppm(scenario.users.opening_approved_ppm))
@@ -192,7 +192,7 @@ class Opening:
         tenths = np.array([LINE_TENTHS[min(n, len(LINE_TENTHS) - 1)] for n in range(len(shares))])
         line = income_minor(self.population, users) * tenths[grade - 1] // 10 // 10_000 * 10_000
         line = np.clip(line, MIN_LINE_MINOR, MAX_LINE_MINOR)
-        return Standing(approved, borrowed, grade, np.where(approved, line, 0))
+        return OpeningUsers(approved, borrowed, grade, np.where(approved, line, 0))
 
     def loans(self, borrowers: I64, grade: I64) -> OpeningLoans:
         """The opening loans of borrowers; one without an open loan has one that is long repaid."""

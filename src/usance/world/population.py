@@ -33,7 +33,7 @@ class Population:
     scale: Fraction
 
     def registered_by(self, month: int) -> int:
-        """How many users there are at the end of a month."""
+        """Number of users at the end of a month."""
         users = self.scenario.users
         later = sum(n for each, n in users.registered.items() if each <= month)
         return int((users.opening + later) * self.scale)
@@ -86,16 +86,16 @@ class Population:
         return np.where(business, BUSINESS, CONSUMER).astype(np.int8)
 
     def applies(self, users: I64) -> NDArray[np.bool_]:
-        """Who applies for a line in the month of registration."""
+        """True for each user who applies for a line in the month of registration."""
         drawn = self._draws(Stream.APPLIES, users)
         return happened(drawn, threshold_ppm(self.scenario.users.applies_ppm))
 
     def hazard_step(self, users: I64) -> I64:
-        """Where each user stands among all by hazard, in steps of `shapes.STEPS`."""
+        """Quantile of each user by hazard, in steps of `distributions.STEPS`."""
         return step_of(self._draws(Stream.HAZARD, users))
 
     def hazard_ppm(self, users: I64, first_loan: NDArray[np.bool_], month: int) -> I64:
-        """How likely each loan is late against the average one; -1 for a ring that never pays."""
+        """Hazard of each loan to be late against the average one; -1 for a ring that never pays."""
         behaviour = self.scenario.behaviour
         own = log_normal(behaviour.hazard_spread_ppm)[self.hazard_step(users)]
         own = np.where(first_loan, own * behaviour.first_loan_hazard_ppm // PPM, own)
@@ -103,7 +103,7 @@ class Population:
         return np.where(ring, -1, np.minimum(own, MAX_HAZARD_PPM))
 
     def shaken(self, users: I64, month: int) -> NDArray[np.bool_]:
-        """Whose income something shook in a month or so few months before that it still lasts."""
+        """True for each user with a life event in a month, or so recently that it still lasts."""
         behaviour = self.scenario.behaviour
         found = np.zeros(len(users), np.bool_)
         chance = threshold_ppm(behaviour.life_event_ppm)
@@ -123,7 +123,7 @@ class Population:
         return found
 
     def in_ring(self, users: I64, month: int) -> NDArray[np.bool_]:
-        """Who belongs to a ring that never pays, by how many of them there are in a month."""
+        """True for each user of a ring that never pays, by their share in a month."""
         fraud = (
             self.scenario.behaviour.fraud_ppm
             * factor_ppm(self.scenario, ShockKind.FRAUD, month)

@@ -1,4 +1,4 @@
-"""Which users ask for money in a month, compiled."""
+"""Users who request a loan in a month, compiled."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def count_rows(
     start: int, stop: int, line: I64, borrowed: I16, overdue: I8, repaid: I16, month: int,
     counts: I64,
 ) -> None:  # fmt: skip
-    """How many users with a line and nothing overdue there are at the end of a month, by place."""
+    """Count users with a line and nothing overdue at the end of a month, by place."""
     for row in range(start, stop):
         if line[row] > 0 and overdue[row] == 0:
             counts[place_of(borrowed[row], repaid[row], month)] += 1

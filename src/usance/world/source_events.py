@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, time
+from enum import StrEnum
 from functools import cached_property
 from typing import NamedTuple
 from zoneinfo import ZoneInfo
@@ -20,8 +21,24 @@ from numpy.typing import NDArray
 from usance.base.arrays import I64
 from usance.base.dates import first_of_month, from_day, last_of_month, to_day
 from usance.base.rates import PPM
-from usance.match.mandates.mandate import Event, EventKind
 from usance.world.scenario.scenario import Funding, Scenario, SourceEvent, SourceEventKind
+
+
+class ChangeKind(StrEnum):
+    """Unannounced change of a source at a moment."""
+
+    LEAVES = "leaves"
+    RETURNS = "returns"
+    APPROVAL_RATE = "approval_rate"
+
+
+class Change(NamedTuple):
+    """A source that leaves, returns, or begins to answer otherwise."""
+
+    at: datetime
+    source: int
+    kind: ChangeKind
+    value_ppm: int = 0
 
 
 class Span(NamedTuple):
@@ -101,13 +118,13 @@ class SourceEvents:
         changed = self.value_ppm(source, SourceEventKind.APPROVAL, day)
         return funding.approval_ppm if changed is None else changed
 
-    def events(self, fundings: tuple[Funding, ...], month: int) -> tuple[Event, ...]:
+    def changes(self, fundings: tuple[Funding, ...], month: int) -> tuple[Change, ...]:
         """Unannounced changes of a month, in order."""
         found = (each for source in self.by_source
                  for each in self._of_source(source, fundings[source - 1], month))  # fmt: skip
         return tuple(sorted(found, key=lambda each: (each.at, each.source)))
 
-    def _of_source(self, source: int, funding: Funding, month: int) -> Iterator[Event]:
+    def _of_source(self, source: int, funding: Funding, month: int) -> Iterator[Change]:
         rate, is_there = self.stated_ppm(source, funding, month), True
         zone = ZoneInfo(self.scenario.time_zone)
         for day in range(to_day(first_of_month(month)), to_day(last_of_month(month)) + 1):
@@ -115,12 +132,12 @@ class SourceEvents:
             is_gone = self.value_ppm(source, SourceEventKind.LEAVES, day) is not None
             if is_gone == is_there:
                 is_there = not is_gone
-                yield Event(at, source, EventKind.LEAVES if is_gone else EventKind.RETURNS)
+                yield Change(at, source, ChangeKind.LEAVES if is_gone else ChangeKind.RETURNS)
             is_silent = self.value_ppm(source, SourceEventKind.OUTAGE, day) is not None
             answers = 0 if is_silent else self.approval_ppm(source, funding, day)
             if answers != rate:
                 rate = answers
-                yield Event(at, source, EventKind.APPROVAL_RATE, rate)
+                yield Change(at, source, ChangeKind.APPROVAL_RATE, rate)
 
     def silent(self, source: I64, day: I64) -> NDArray[np.bool_]:
         """True for each source and day on which it gives no answer."""

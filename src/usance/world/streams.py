@@ -10,7 +10,7 @@ from usance.base.codes import Code
 
 
 class Stream(Code):
-    """What a draw is about; `entity` is a user or a loan, `counter` as its line says."""
+    """Subject of a draw; `entity` is a user or a loan, `counter` as its line says."""
 
     HAZARD = 1  # user; 0
     REGION = 2  # user; 0

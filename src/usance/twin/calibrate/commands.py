@@ -29,12 +29,13 @@ def calibrate_command(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Fit how borrowers behave to published figures, and write the scenario with what was found."""
-    from usance.twin.calibrate.file import FittedText, check_out, write_out
+    from usance.twin.calibrate.fitted_text import FittedText, check_out, write_out
     from usance.twin.calibrate.search import calibrate
     from usance.twin.calibrate.targets import read_targets, targets_of
-    from usance.world.scenario.file import read_scenario, scenario_path
+    from usance.twin.run.options import named_scenario
+    from usance.world.scenario.file import scenario_path
 
-    given, path = read_scenario(scenario), scenario_path(scenario)
+    given, path = named_scenario(scenario), scenario_path(scenario)
     text = FittedText.of(read_text(path), where=str(path))
     figures = targets or targets_of(scenario)
     read = read_targets(figures, given)

@@ -16,7 +16,7 @@ import numpy as np
 from usance.base.arrays import F64
 from usance.base.errors import InputError
 from usance.base.rates import PPM, Rate
-from usance.twin.calibrate.model import Expected, ExpectedBook, Fitted
+from usance.twin.calibrate.expected_book import Expected, ExpectedBook, Fitted
 from usance.twin.calibrate.targets import Target, Targets
 from usance.world.scenario.checks import contradictions
 from usance.world.scenario.scenario import Behaviour, Scenario
@@ -27,7 +27,7 @@ NUDGE = 1e-5
 LATER_CURES = (0.75, 0.5, 0.5)
 """Cures of the last three buckets against that of 61–90 days: no figure tells them apart."""
 FARTHEST = 16.0
-"""Where a search stops moving: the share is then less than a part per million from 0% or 100%."""
+"""Bound of the search: the share is then less than a part per million from 0% or 100%."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +151,7 @@ def _slope(misses: Callable[[F64], F64], place: F64) -> F64:
 
 
 def place_of(behaviour: Behaviour) -> F64:
-    """Where the search begins: the values to be fitted as numbers without bounds."""
+    """Start of the search: the values to be fitted as numbers without bounds."""
     own = Fitted.of(behaviour)
     shares = [own.late, own.collected30, own.prepay, *own.cure[:2]]
     inside = [min(max(each, 1e-4), 1 - 1e-4) for each in shares]

@@ -1,4 +1,4 @@
-"""What a scenario is fitted to: figures of periods that the expected book tells, read from a file.
+"""Targets of calibration: figures of periods that the expected book has, read from a file.
 
 A target is refused by its name, `day_1 of 2024Q1`, when nothing could come near it or tell it.
 """
@@ -17,7 +17,7 @@ from usance.base.errors import AmountError, InputError, UsanceError, raise_all, 
 from usance.base.fields import Fields, Reader, document_places, rate_of
 from usance.base.rates import PPM
 from usance.books.periods import ClosePeriod, parse_close_period
-from usance.twin.calibrate.model import SEARCHED, Expected
+from usance.twin.calibrate.expected_book import SEARCHED, Expected
 from usance.world.scenario.file import scenario_path
 from usance.world.scenario.scenario import Scenario
 from usance.world.scenario.values import amount_in, by_period, flow, with_texts
@@ -48,13 +48,13 @@ class Target:
             return inf
 
     def miss(self, months: Mapping[int, Expected]) -> float:
-        """How many tolerances the expected figure lies above the published one."""
+        """Tolerances by which the expected figure lies above the published one."""
         return (self.expected(months) / self.value - 1) / self.tolerance
 
 
 @dataclass(frozen=True, slots=True)
 class Targets:
-    """What a scenario is fitted to, and what was lent in the months of the targets."""
+    """Targets of a scenario, and the volume lent in their months."""
 
     targets: tuple[Target, ...]
     volume_minor: Mapping[int, int]
@@ -169,7 +169,7 @@ def _published(figure: str | None, period: ClosePeriod | None, currency: str) ->
 
 
 def _is_inside(given: Fields, figure: str, period: ClosePeriod, scenario: Scenario) -> bool:
-    """Whether the scenario has every month the figure is of; a roll needs the one before, too."""
+    """True if the scenario has every month of the figure; a roll needs the one before, too."""
     is_roll = figure.startswith("roll")
     first, last = scenario.first_month + is_roll, scenario.last_month
     if first <= period.months[0] and period.last_month <= last:

@@ -73,7 +73,7 @@ class Compared:
 
     @property
     def is_near(self) -> bool | None:
-        """Whether it lies within its tolerance, none where it has none."""
+        """True if it lies within its tolerance, none where it has none."""
         return self.tolerance.allows(self.published, self.found) if self.tolerance else None
 
     def as_dict(self) -> dict[str, Any]:
@@ -91,7 +91,7 @@ class Compared:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What was compared, and every other published figure by the reason why it was not."""
+    """Figures compared, and every other published figure by the reason it was not."""
 
     rows: list[Compared]
     left_out: Mapping[str, list[Fact]]
@@ -124,7 +124,7 @@ def compare(
 def _told(
     book: Book, published: Sequence[Fact], profile: Profile, rules: Rules
 ) -> dict[Key, Fraction]:
-    """What the run says of them: in the release of each document's last quarter, then others."""
+    """The run's figures for them: of the release of each document's last quarter, then others."""
     own: dict[Key, Fraction] = {}
     latest = sorted(set(_last_quarters(published).values()))
     for quarter in latest:
@@ -136,7 +136,7 @@ def _told(
 
 
 def own_figures(book: Book, quarter: str, profile: Profile) -> dict[Key, Fraction]:
-    """What a run says in its release of a quarter; nothing if it was not run or is not closed."""
+    """Figures of a run's release of a quarter; none if it was not run or is not closed."""
     period = parse_close_period(quarter)
     if not {period.months[0] - 1, period.last_month} <= {
         each.month for each in effective_closes(book)
@@ -170,7 +170,7 @@ def _ripe(book: Book, release: Release) -> Iterator[tuple[Key, Fraction]]:
 
 
 def was_run(period: Period, opening: date) -> bool:
-    """Whether a run can tell a period: what led to its opening book was drawn, not simulated.
+    """True if a run simulated a period: what led to its opening book was drawn.
 
     >>> from usance.disclose.periods import parse_period
     >>> eve = date(2022, 12, 31)
@@ -181,7 +181,7 @@ def was_run(period: Period, opening: date) -> bool:
 
 
 def _reason(fact: Fact, closes: Sequence[CloseRef], profile: Profile) -> str:
-    """Why a published figure cannot be compared, if it cannot."""
+    """Reason a published figure cannot be compared, if there is one."""
     if not fact.is_number:
         return "no numbers"
     if fact.currency not in (profile.reporting, NO_CURRENCY):

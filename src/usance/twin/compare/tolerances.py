@@ -1,4 +1,4 @@
-"""How near a run must come to published figures: data, read from `tolerances.yaml`.
+"""Tolerances of published figures: data, read from `tolerances.yaml`.
 
 >>> rules = load_rules()
 >>> rules.tolerance("operations", "Financing income", "2024Q1")
@@ -39,7 +39,7 @@ class Tolerance:
         )
 
     def allows(self, published: Fraction, found: Fraction) -> bool:
-        """Whether a figure is near enough."""
+        """True if a figure is within the tolerance."""
         if self.points is not None:
             return abs(found - published) <= self.points
         return self.share is not None and abs(found - published) <= self.share * abs(published)

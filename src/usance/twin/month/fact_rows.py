@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from usance.base.arrays import I64
 from usance.base.columns import make, order_of
 from usance.loan.columns import FactColumns
-from usance.twin.month.moments import END_OF_DAY, moments
+from usance.twin.month.timestamps import END_OF_DAY, timestamps
 
 TYPES: dict[str, Any] = {
     "loan_id": np.int64, "day": np.int32, "kind": np.int8, "ref": np.int64, "amount": np.int64,
@@ -112,5 +112,5 @@ class FactRows(NamedTuple):
         return make(
             "facts", loan_id=self.loan_id, effective_on=self.day, kind=self.kind, ref=self.ref,
             amount_minor=self.amount, arg=self.arg,
-            booked_at=moments(self.booked, END_OF_DAY, zone),
+            booked_at=timestamps(self.booked, END_OF_DAY, zone),
         )  # fmt: skip

@@ -1,4 +1,4 @@
-"""What is known of users' loans when they ask for money: facts booked by the evening before.
+"""History known of users' loans at a request: facts booked by the evening before.
 
 A month is served at once, but a request is assessed at its moment. Payments of the month's later
 days do not count yet, nor do those whose notice is still out.
@@ -22,7 +22,7 @@ from usance.twin.month.users import Users
 _MONEY = (int(FactKind.PAID), int(FactKind.RECOVERED))
 
 
-class Known(NamedTuple):
+class KnownHistory(NamedTuple):
     """Columns by user: principal owed, days past due, and the most days past due ever."""
 
     used_minor: I64
@@ -30,63 +30,63 @@ class Known(NamedTuple):
     worst_days: I64
 
 
-class Month(NamedTuple):
-    """A month of a shard's loans: at its beginning as they are, and as they were thought to be."""
+class RequestMonth(NamedTuple):
+    """A month of a shard's loans at its beginning, with and without late notices, and its facts."""
 
     loans: OpenLoans
-    unheard: OpenLoans
+    before_late: OpenLoans
     """Before the notices of earlier payments that the month brings."""
     late: FactRows
     """These notices."""
-    told: FactRows
+    facts: FactRows
 
 
 def known_at_requests(
-    users: Users, rows: I64, day: I64, month: Month, *, workers: int | None = None
-) -> Known:
-    """What is known of some users, by row in ascending order, on the eve of a day each."""
+    users: Users, rows: I64, day: I64, month: RequestMonth, *, workers: int | None = None
+) -> KnownHistory:
+    """History known of some users, by row in ascending order, on the eve of a day each."""
     asked_on = np.zeros(len(users), np.int64)
     asked_on[rows] = day
     loans = _as_known(users, asked_on, month)
     owner = np.searchsorted(rows, users.rows(loans["loan_id"] // PER_USER))
     eve = day[owner] - 1
-    facts = _told(month.told, loans, eve)
+    facts = _booked_by(month.facts, loans, eve)
     used, overdue = np.zeros(len(rows), np.int64), np.zeros(len(rows), np.int64)
     worst = users["worst"][rows].astype(np.int64)
     np.maximum.at(worst, owner, loans["worst"])
-    seen = _seen(loans, facts, eve, workers)
-    np.add.at(used, owner, seen.column("principal_outstanding"))
+    views = _views(loans, facts, eve, workers)
+    np.add.at(used, owner, views.column("principal_outstanding"))
     for most in (overdue, worst):  # who never borrowed has no worst days
-        np.maximum.at(most, owner, seen.column("days_past_due"))
+        np.maximum.at(most, owner, views.column("days_past_due"))
     for own, until in _eves_of_payments(loans, facts):
-        before = _seen(loans.take(own), _until(facts, loans, own, until), until, workers)
+        before = _views(loans.take(own), _until(facts, loans, own, until), until, workers)
         np.maximum.at(worst, owner[own], before.column("days_past_due"))
-    return Known(used, overdue, worst)
+    return KnownHistory(used, overdue, worst)
 
 
-def _as_known(users: Users, asked_on: I64, month: Month) -> OpenLoans:
-    """The loans of those who ask; without a notice that comes on the day they ask or later."""
+def _as_known(users: Users, asked_on: I64, month: RequestMonth) -> OpenLoans:
+    """Loans of those who ask, without a notice that comes on the day they ask or later."""
     when = asked_on[users.rows(month.late.loan_id // PER_USER)]
     out = month.late.loan_id[(when > 0) & (month.late.booked >= when)]
 
-    def asking(loans: OpenLoans) -> NDArray[np.bool_]:
+    def ask(loans: OpenLoans) -> NDArray[np.bool_]:
         found: NDArray[np.bool_] = asked_on[users.rows(loans["loan_id"] // PER_USER)] > 0
         return found
 
-    heard = month.loans.take(asking(month.loans) & ~np.isin(month.loans["loan_id"], out))
-    return heard.joined(month.unheard.take(np.isin(month.unheard["loan_id"], out)))
+    known = month.loans.take(ask(month.loans) & ~np.isin(month.loans["loan_id"], out))
+    return known.joined(month.before_late.take(np.isin(month.before_late["loan_id"], out)))
 
 
-def _told(told: FactRows, loans: OpenLoans, until: I64) -> FactRows:
+def _booked_by(facts: FactRows, loans: OpenLoans, until: I64) -> FactRows:
     """The facts of some loans that are booked by a day each."""
     if not len(loans):
         return FactRows.none()
-    at = np.minimum(np.searchsorted(loans["loan_id"], told.loan_id), len(loans) - 1)
-    return told.where((loans["loan_id"][at] == told.loan_id) & (told.booked <= until[at]))
+    at = np.minimum(np.searchsorted(loans["loan_id"], facts.loan_id), len(loans) - 1)
+    return facts.where((loans["loan_id"][at] == facts.loan_id) & (facts.booked <= until[at]))
 
 
-def _seen(loans: OpenLoans, facts: FactRows, until: I64, workers: int | None) -> Views:
-    """Where loans stand on a day each, with these facts of the month."""
+def _views(loans: OpenLoans, facts: FactRows, until: I64, workers: int | None) -> Views:
+    """Views of loans on a day each, with these facts of the month."""
     last, known = int(until.max(initial=0)), facts.columns_for(loans["loan_id"])
     stepped = step_columns(loans.states_at(-1), known, last, workers=workers)
     days = until.astype(np.int32)

@@ -18,7 +18,7 @@ from usance.loan.columns import TermColumns
 from usance.loan.kernel.arrays import ScheduleColumns
 from usance.loan.visible_facts import term_columns
 from usance.service.servicing_events import Holders, due_facts
-from usance.twin.month.assessing import granted_table, lines_table
+from usance.twin.month.assessment import granted_table, lines_table
 from usance.twin.month.dues import DueSums
 from usance.twin.month.fact_rows import FactRows
 from usance.twin.month.loan_month import fold
@@ -26,16 +26,16 @@ from usance.twin.month.loan_terms import loans_table
 from usance.twin.month.open_loans import OpenLoans
 from usance.twin.month.shard import (
     Pending,
-    Served,
     Shard,
+    ShardMonth,
+    derived_columns,
     disbursed,
-    labels,
-    note_worst,
     overdue_users,
+    record_worst,
 )
 from usance.twin.month.tape import folded_loans, is_closed, tape_rows
 from usance.twin.month.users import Users
-from usance.twin.run.run_context import Setting
+from usance.twin.run.run_context import RunContext
 from usance.world.opening import OpeningLoans
 from usance.world.population import month_days
 
@@ -44,49 +44,49 @@ SETTLED_BEFORE_DUE = 15
 """Days before its next due on which a loan was settled early, on average."""
 
 
-def open_shard(setting: Setting, number: int, *, workers: int | None = None) -> Served:
+def open_shard(context: RunContext, number: int, *, workers: int | None = None) -> ShardMonth:
     """Draw a shard's users and loans as they stand at the opening."""
-    month = setting.opening_month
-    first, last = setting.users_of(number, month)
+    month = context.opening_month
+    first, last = context.users_of(number, month)
     users = Users.none(first)
     ids = users.grow(max(last - first + 1, 0))
-    standing = setting.opening.standing(ids)
+    standing = context.opening.standing(ids)
     users.columns["line_minor"] = standing.line_minor
     users.columns["grade"] = standing.grade.astype(np.int8)
     users.columns["decided"] = standing.approved.astype(np.int16)
-    tables = _people(setting, ids, users, month)
-    drawn = setting.opening.loans(ids[standing.borrowed], standing.grade[standing.borrowed])
-    loans, facts = _loans(setting, drawn, users, month, workers)
-    tables |= {"loans": loans, "facts": facts.table(setting.zone)}
+    tables = _people(context, ids, users, month)
+    drawn = context.opening.loans(ids[standing.borrowed], standing.grade[standing.borrowed])
+    loans, facts = _loans(context, drawn, users, month, workers)
+    tables |= {"loans": loans, "facts": facts.table(context.zone)}
     count = np.bincount(users.rows(drawn.user), minlength=len(users)).astype(np.int16)
     users.columns["asked"], users.columns["borrowed"] = count, count.copy()
     users["worst"][count > 0] = 0
     users["grade"][(users["decided"] == 0) & (count == 0)] = 0  # nobody has looked at them yet
-    return _stand(setting, Shard(number, users, OpenLoans.none(), Pending.none()), loans, facts,
+    return _stand(context, Shard(number, users, OpenLoans.none(), Pending.none()), loans, facts,
                   tables, workers)  # fmt: skip
 
 
-def _people(setting: Setting, ids: I64, users: Users, month: int) -> dict[str, pa.Table]:
+def _people(context: RunContext, ids: I64, users: Users, month: int) -> dict[str, pa.Table]:
     """Users, and the decisions and lines of those approved."""
-    world = setting.population
+    world = context.population
     days = world.registered_on(int(ids[0]), int(ids[-1]), month) if len(ids) else np.zeros(0)
     approved = np.flatnonzero(users["line_minor"] > 0)
     own = ids[approved] * PER_USER + 1
     grade = users["grade"][approved].astype(np.int64)
-    line, rate = users["line_minor"][approved], setting.pricer.rate_ppm(grade)
+    line, rate = users["line_minor"][approved], context.pricer.rate_ppm(grade)
     when = days[approved].astype(np.int64)
     return {
-        "users": users_table(setting, ids, days),
+        "users": users_table(context, ids, days),
         "decisions": granted_table(
-            own, when, NOON, grade, line, rate, setting.assessor.flow.number, setting.zone
+            own, when, NOON, grade, line, rate, context.assessor.flow.number, context.zone
         ),
-        "lines": lines_table(own, when, NOON, line, rate, setting.zone),
+        "lines": lines_table(own, when, NOON, line, rate, context.zone),
     }
 
 
-def users_table(setting: Setting, ids: I64, days: NDArray[Any]) -> pa.Table:
+def users_table(context: RunContext, ids: I64, days: NDArray[Any]) -> pa.Table:
     """The declared table of users."""
-    world = setting.population
+    world = context.population
     return make(
         "users", user_id=ids, registered_on=days.astype(np.int32), channel=world.channel(ids),
         region=world.region(ids), kind=world.kind(ids),
@@ -94,33 +94,33 @@ def users_table(setting: Setting, ids: I64, days: NDArray[Any]) -> pa.Table:
 
 
 def _loans(
-    setting: Setting, drawn: OpeningLoans, users: Users, month: int, workers: int | None
+    context: RunContext, drawn: OpeningLoans, users: Users, month: int, workers: int | None
 ) -> tuple[pa.Table, FactRows]:
     """The `loans` table of what was drawn, and every fact of it up to the opening."""
     grade = users["grade"][users.rows(drawn.user)].astype(np.int64)
     oldest = int(drawn.age.max(initial=0))
     spans = np.array([month_days(month - back) for back in range(oldest + 1)])[drawn.age]
     day = np.minimum(spans[:, 0] + drawn.day - 1, spans[:, 1])
-    terms = setting.pricer.columns(
+    terms = context.pricer.columns(
         source=drawn.source, grade=grade, amount_minor=drawn.amount_minor, months=drawn.months,
         convention=drawn.convention, disbursed_on=day, month=month,
     )  # fmt: skip
     loan_id = drawn.user * PER_USER + drawn.number
     request = {
         "product": drawn.product, "source": drawn.source, "grade": grade,
-        "channel": setting.population.channel(drawn.user).astype(np.int64),
-        "region": setting.population.region(drawn.user).astype(np.int64),
+        "channel": context.population.channel(drawn.user).astype(np.int64),
+        "region": context.population.region(drawn.user).astype(np.int64),
     }  # fmt: skip
     own = drawn.user * PER_USER + 1
     # They all borrowed before: what is on the book now is not their first loan.
     loans = loans_table(
-        loan_id, own, own, drawn.number + 1, request, terms, setting.scenario.currency
+        loan_id, own, own, drawn.number + 1, request, terms, context.scenario.currency
     )
-    return loans, _facts(setting, loans, terms, drawn, month, workers)
+    return loans, _facts(context, loans, terms, drawn, month, workers)
 
 
 def _facts(
-    setting: Setting, loans: pa.Table, terms: dict[str, Any], drawn: OpeningLoans, month: int,
+    context: RunContext, loans: pa.Table, terms: dict[str, Any], drawn: OpeningLoans, month: int,
     workers: int | None,
 ) -> FactRows:  # fmt: skip
     """Drawn, paid on their days as far as they are paid, and what fell due by rule since."""
@@ -155,7 +155,7 @@ def _facts(
     states = step_columns(start_columns(late), owned.columns_for(loan_id[behind]), last)
     due = due_facts(
         States(late, states.values, through[behind]),
-        Holders(terms["model"][behind], terms["trigger"][behind]), setting.rules(month), last,
+        Holders(terms["model"][behind], terms["trigger"][behind]), context.rules(month), last,
         workers=workers,
     )  # fmt: skip
     whose = np.repeat(loan_id[behind], np.diff(due.facts.offsets))
@@ -170,7 +170,7 @@ def _settlements(
     terms: TermColumns, loan_id: I64, facts: FactRows, plan: ScheduleColumns, settled: I64,
     booked: int,
 ) -> FactRows:  # fmt: skip
-    """What closed loans that were settled early, half-way to the first due they did not pay."""
+    """Payments that settled loans early, half-way to the first due that was not paid."""
     rows = np.flatnonzero(settled >= 0)
     due = plan.due_on[plan.offsets[rows] + settled[rows]].astype(np.int32)
     own, ids, zeros = terms.take(rows), loan_id[rows], np.zeros(len(rows), np.int64)
@@ -184,11 +184,15 @@ def _settlements(
 
 
 def _stand(
-    setting: Setting, shard: Shard, table: pa.Table, facts: FactRows, tables: dict[str, pa.Table],
+    context: RunContext,
+    shard: Shard,
+    table: pa.Table,
+    facts: FactRows,
+    tables: dict[str, pa.Table],
     workers: int | None,
-) -> Served:  # fmt: skip
-    """Where the loans stand at the opening; its month is folded as any other."""
-    month = setting.opening_month
+) -> ShardMonth:
+    """Loans at the opening; its month is folded as any other."""
+    month = context.opening_month
     first, _ = month_days(month)
     terms = term_columns(table)
     columns: dict[str, Any] = {name: table[name].to_numpy() for name in _PLAIN}
@@ -202,23 +206,23 @@ def _stand(
     dpd = seen.column("days_past_due")
     owed = np.where(was_there, seen.column("principal_outstanding"), 0)
     loans = OpenLoans.of(
-        {**columns, **labels(setting, columns), "worst": np.minimum(dpd, 32_767),
+        {**columns, **derived_columns(context, columns), "worst": np.minimum(dpd, 32_767),
          "bucket": np.where(was_there, ageing_buckets(dpd), -1), "dpd": dpd,
          "owed_minor": owed},
         before.values,
     )  # fmt: skip
     live = ~was_there | (owed > 0)
     loans, known = loans.take(live), facts.where(~earlier)
-    folded = fold(loans, known, month, setting.sources, workers=workers)
-    dues = DueSums(setting.cells)
+    folded = fold(loans, known, month, context.sources, workers=workers)
+    dues = DueSums(context.cells)
     dues.add(folded.dues, loans["cell"], month)
     ends = folded.ends
     tables["tape"] = tape_rows(loans, ends, month)
     shard.loans = folded_loans(folded).take(~is_closed(ends))
-    note_worst(shard.users, shard.loans)
+    record_worst(shard.users, shard.loans)
     eligible = shard.users.eligible(overdue_users(shard.users, shard.loans), month)
     figures = {"loans": len(table), "facts": len(facts.day), "loan_months": len(loans)}
-    return Served(shard, tables, {}, dues, folded.released, eligible, figures)
+    return ShardMonth(shard, tables, {}, dues, folded.released, eligible, figures)
 
 
 _PLAIN = (

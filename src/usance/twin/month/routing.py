@@ -1,4 +1,4 @@
-"""The requests of a month, in order, through the router; loans are booked from its answers."""
+"""Routing of a month: the requests of all shards, in order, through the router."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from usance.base.codes import RoutingOutcome
 from usance.base.columns import arrays, make, sort
 from usance.base.compiled import available_cores
 from usance.base.concurrency import parallel_map
-from usance.base.ids import PER_USER
 from usance.base.tables import table
 from usance.match.router.releases import releases_of
 from usance.match.router.request_rows import local_seconds
@@ -24,16 +23,15 @@ from usance.match.router.router import route
 from usance.match.router.routing import routing_table
 from usance.match.router.state import ENGINE
 from usance.twin.month.loan_month import MONTH_DAYS
-from usance.twin.month.loan_terms import loans_table
-from usance.twin.month.shard import disbursed, new_loans, new_tape
-from usance.twin.run.run_context import Setting
+from usance.twin.month.mandates import month_mandates
+from usance.twin.run.run_context import RunContext
 from usance.world.population import month_days
 
 Columns = Mapping[str, NDArray[Any]]
 WEEK_HOURS, SEGMENTS = 168, 2_000
 POLICY = replace(ENGINE, every_hours=WEEK_HOURS, segments=SEGMENTS)
 """Plans are made again each week, from so many kinds of demand at most."""
-_TABLE = (
+REQUEST_COLUMNS = (
     "requested_at", "loan_id", "decision_id", "product", "amount_minor", "months", "rate_ppm",
     "grade", "region", "channel",
 )  # fmt: skip
@@ -62,84 +60,33 @@ def in_order(parts: Sequence[Columns]) -> dict[str, NDArray[Any]]:
 
 
 def route_month(
-    setting: Setting, month: int, requests: dict[str, NDArray[Any]], released: I64,
+    context: RunContext, month: int, requests: dict[str, NDArray[Any]], released: I64,
     before: I64,
 ) -> Routing:  # fmt: skip
-    """Route a month; `released` is what came back in it, `before` in the month before."""
+    """Route a month; `released` is the principal released in it, `before` in the month before."""
     count = len(requests["loan_id"])
     if count == 0:
         return Routing(requests, np.zeros(0, np.int64), None, 0)
-    revolved = {n: int(before[n].sum()) for n in range(1, setting.sources + 1)}
-    mandates = setting.institutions.mandates(month, revolved)
-    asked = from_columns(**{name: requests[name] for name in _TABLE})
+    mandates = month_mandates(context.institutions, month, before)
+    asked = from_columns(**{name: requests[name] for name in REQUEST_COLUMNS})
     first, _ = month_days(month)
     source, day = np.nonzero(released[:, :MONTH_DAYS])
     back = releases_of(day=day + first + 1, source=source, principal_minor=released[source, day])
-    routed = route(asked, mandates, POLICY, seed=setting.scenario.seed, releases=back)
+    routed = route(asked, mandates, POLICY, seed=context.scenario.seed, releases=back)
     column = routed.column
     taken = np.where(column >= 0, routed.columns.source[np.maximum(column, 0)], 0)
-    attempts = sort(_unanswered(setting, routing_table(routed)), table("routing"))
+    attempts = sort(_unanswered(context, routing_table(routed)), table("routing"))
     return Routing(requests, taken, attempts, len(routed.plans))
 
 
-def _unanswered(setting: Setting, attempts: pa.Table) -> pa.Table:
-    """Of a source that does not answer, attempts end with their time."""
-    events = setting.institutions.events
+def _unanswered(context: RunContext, attempts: pa.Table) -> pa.Table:
+    """Attempts at a source that does not answer time out."""
+    events = context.institutions.events
     if not events.by_source:
         return attempts
     found = arrays(attempts)
-    day = local_seconds(found["at"], setting.zone) // DAY_SECONDS
+    day = local_seconds(found["at"], context.zone) // DAY_SECONDS
     no = found["outcome"] == RoutingOutcome.DECLINED
     silent = no & events.silent(found["source"].astype(np.int64), day)
     outcome = np.where(silent, RoutingOutcome.TIMED_OUT, found["outcome"])
     return make("routing", **{**found, "outcome": outcome})
-
-
-class Booked(NamedTuple):
-    """The rows that a shard's new loans add to the book."""
-
-    requests: pa.Table
-    routing: pa.Table
-    loans: pa.Table
-    facts: pa.Table
-    tape: pa.Table
-
-
-def book_shard(setting: Setting, routing: Routing, shard: int, month: int) -> Booked:
-    """The new loans of one shard: terms, disbursement and first row of the tape."""
-    own = np.flatnonzero(routing.requests["loan_id"] // PER_USER >> setting.shard_bits == shard)
-    asked = {name: values[own] for name, values in routing.requests.items()}
-    requests = make("requests", **{name: asked[name] for name in _TABLE})
-    taken = np.flatnonzero(routing.source[own] > 0)
-    taken = taken[np.argsort(asked["loan_id"][taken], kind="stable")]
-    drawn = {name: values[taken] for name, values in asked.items()}
-    drawn["source"] = routing.source[own][taken]
-    terms = setting.pricer.columns(
-        source=drawn["source"], grade=drawn["grade"], amount_minor=drawn["amount_minor"],
-        months=drawn["months"], convention=drawn["convention"], disbursed_on=drawn["day"],
-        month=month,
-    )  # fmt: skip
-    loan_id = drawn["loan_id"]
-    loans = loans_table(
-        loan_id, loan_id // PER_USER * PER_USER + 1, drawn["decision_id"], drawn["user_loan_no"],
-        drawn, terms, setting.scenario.currency,
-    )  # fmt: skip
-    facts = disbursed(loan_id, terms["disbursed_on"], terms["principal_minor"])
-    tape = new_tape(new_loans(setting, loans), month)
-    return Booked(
-        requests, _attempts(routing, setting, shard), loans, facts.table(setting.zone), tape
-    )
-
-
-def _attempts(routing: Routing, setting: Setting, shard: int) -> pa.Table:
-    attempts = routing.attempts
-    if attempts is None:
-        from usance.base.columns import arrow_schema
-
-        return arrow_schema(table("routing")).empty_table()
-    loan = attempts["loan_id"].to_numpy()
-    start, stop = (
-        np.searchsorted(loan, (bound << setting.shard_bits) * PER_USER)
-        for bound in (shard, shard + 1)
-    )
-    return attempts.slice(int(start), int(stop - start))

@@ -21,8 +21,8 @@ from usance.twin.month.loan_terms import cells_of, month_of
 from usance.twin.month.month_kernel import DUES
 from usance.twin.month.open_loans import OpenLoans
 from usance.twin.month.users import Users
-from usance.twin.run.run_context import Setting
-from usance.world.demand import Eligible
+from usance.twin.run.run_context import RunContext
+from usance.world.demand import EligibleUsers
 
 DISBURSED_REF = 1
 
@@ -44,7 +44,7 @@ class Pending(NamedTuple):
 
 @dataclass
 class Shard:
-    """What is remembered of a shard from one month to the next."""
+    """State of a shard carried from one month to the next."""
 
     number: int
     users: Users
@@ -52,21 +52,21 @@ class Shard:
     pending: Pending
 
 
-def empty_shard(setting: Setting, number: int) -> Shard:
+def empty_shard(context: RunContext, number: int) -> Shard:
     """A shard whose first user is still to come."""
-    first, _ = setting.users_of(number, setting.opening_month)
+    first, _ = context.users_of(number, context.opening_month)
     return Shard(number, Users.none(first), OpenLoans.none(), Pending.none())
 
 
-class Served(NamedTuple):
-    """What a month of one shard gives to the run."""
+class ShardMonth(NamedTuple):
+    """Result of a month of one shard."""
 
     shard: Shard
     tables: dict[str, pa.Table]
     requests: dict[str, NDArray[Any]]
     dues: DueSums
     released: I64
-    eligible: Eligible
+    eligible: EligibleUsers
     figures: dict[str, int]
 
 
@@ -79,7 +79,7 @@ def overdue_users(users: Users, loans: OpenLoans) -> NDArray[np.int8]:
 
 
 def owed_by(loans: OpenLoans, users: I64) -> I64:
-    """What each of these users owes of principal, from open loans in order of id."""
+    """Principal owed by each of these users, from open loans in order of id."""
     so_far = np.zeros(len(loans) + 1, np.int64)
     np.cumsum(loans["owed_minor"], out=so_far[1:])
     starts = np.searchsorted(loans["loan_id"], users * PER_USER)
@@ -87,7 +87,7 @@ def owed_by(loans: OpenLoans, users: I64) -> I64:
     return np.asarray(so_far[stops] - so_far[starts])
 
 
-def note_worst(users: Users, loans: OpenLoans) -> None:
+def record_worst(users: Users, loans: OpenLoans) -> None:
     """Remember the most days past due of each user's loans."""
     rows = users.rows(loans["loan_id"] // PER_USER)
     np.maximum.at(users["worst"], rows, loans["worst"])
@@ -103,7 +103,7 @@ def disbursed(loan_id: I64, day: NDArray[Any], amount: I64, booked: Any = None) 
     )  # fmt: skip
 
 
-def new_loans(setting: Setting, loans: pa.Table) -> OpenLoans:
+def new_loans(context: RunContext, loans: pa.Table) -> OpenLoans:
     """Loans of a `loans` table as they stand at the end of the month they were drawn in."""
     columns = arrays(loans)
     terms = term_columns(loans)
@@ -113,22 +113,30 @@ def new_loans(setting: Setting, loans: pa.Table) -> OpenLoans:
     known = facts.columns_for(columns["loan_id"])
     states = step_columns(start_columns(terms), known, last).values
     return OpenLoans.of(
-        {**columns, **labels(setting, columns), "worst": np.zeros(count), "bucket": np.zeros(count),
-         "dpd": np.zeros(count), "owed_minor": columns["principal_minor"]},
+        {
+            **columns,
+            **derived_columns(context, columns),
+            "worst": np.zeros(count),
+            "bucket": np.zeros(count),
+            "dpd": np.zeros(count),
+            "owed_minor": columns["principal_minor"],
+        },
         states,
-    )  # fmt: skip
+    )
 
 
-def labels(setting: Setting, columns: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-    """What follows from a loan's terms and source: cell, trigger, hazard and cohort."""
+def derived_columns(
+    context: RunContext, columns: dict[str, NDArray[Any]]
+) -> dict[str, NDArray[Any]]:
+    """Columns that follow from a loan's terms and source: cell, trigger, hazard and cohort."""
     cohort = month_of(columns["disbursed_on"].astype(np.int64))
     source = columns["source"].astype(np.int64)
-    triggers = np.array([each.trigger_days for each in setting.institutions.funding], np.int16)
+    triggers = np.array([each.trigger_days for each in context.institutions.funding], np.int16)
     users, is_first = columns["loan_id"] // PER_USER, columns["user_loan_no"] == 1
     hazard = np.zeros(len(users), np.int64)
     for month in np.unique(cohort):
         own = cohort == month
-        hazard[own] = setting.population.hazard_ppm(users[own], is_first[own], int(month))
+        hazard[own] = context.population.hazard_ppm(users[own], is_first[own], int(month))
     return {
         "cell": cells_of(source, columns["product"].astype(np.int64)),
         "trigger": triggers[source - 1], "hazard": hazard, "cohort": cohort,

@@ -1,4 +1,4 @@
-"""A month of one shard: existing loans are served, users come and apply, and some ask for money."""
+"""A month of one shard: existing loans, new users and their applications, and requests."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from usance.base.codes import DecisionKind
 from usance.base.columns import sort
 from usance.base.ids import PER_USER
 from usance.base.tables import table
-from usance.twin.month.assessing import Inputs, lines_table
+from usance.twin.month.assessment import Inputs, lines_table
 from usance.twin.month.dues import DueSums
 from usance.twin.month.fact_rows import FactRows
-from usance.twin.month.known_at_request import Month, known_at_requests
+from usance.twin.month.known_at_request import RequestMonth, known_at_requests
 from usance.twin.month.loan_month import (
     MONTH_DAYS,
     fold,
@@ -26,265 +26,280 @@ from usance.twin.month.loan_month import (
     put_folded,
 )
 from usance.twin.month.loan_terms import month_of
-from usance.twin.month.moments import moments
 from usance.twin.month.month_arrays import MonthEnd
 from usance.twin.month.open_loans import OpenLoans
 from usance.twin.month.opening_shard import users_table
 from usance.twin.month.shard import (
     Pending,
-    Served,
     Shard,
+    ShardMonth,
     new_loans,
-    note_worst,
     overdue_users,
     owed_by,
+    record_worst,
 )
 from usance.twin.month.tape import folded_loans, is_closed, tape_rows, with_month_end
+from usance.twin.month.timestamps import timestamps
 from usance.twin.month.users import Users
-from usance.twin.run.run_context import Setting
-from usance.world.demand import TICKET_STEP_MINOR, Asked, who_asks
+from usance.twin.run.run_context import RunContext
+from usance.world.demand import TICKET_STEP_MINOR, RequestColumns, requesting_users
 from usance.world.population import month_days
 from usance.world.providers import are_faulty, duplicates
 
-Made = dict[str, list[pa.Table]]
+TableParts = dict[str, list[pa.Table]]
 
 
-def serve_shard(
-    setting: Setting, shard: Shard, month: int, thresholds: I64, booked: pa.Table | None, *,
+def run_shard_month(
+    context: RunContext, shard: Shard, month: int, thresholds: I64, booked: pa.Table | None, *,
     workers: int | None = None,
-) -> Served:  # fmt: skip
-    """Take a shard through a month; `booked` are the loans drawn in the month before."""
-    dues = DueSums(setting.cells)
-    heard = _late_notices(setting, shard, month, dues, workers)
-    loans = _with_booked(setting, shard, booked, heard.kept, workers)
+) -> ShardMonth:  # fmt: skip
+    """Carry a shard through a month; `booked` are the loans drawn in the month before."""
+    dues = DueSums(context.cells)
+    late = _late_notices(context, shard, month, dues, workers)
+    loans = _with_booked(context, shard, booked, late.still_open, workers)
     users, overdue = shard.users, overdue_users(shard.users, loans)
-    wishes = _wishes(setting, users, month, thresholds, overdue, loans, workers)
-    # As they stand on the first day: the month takes their states on in place.
+    requested = _requested_loans(context, users, month, thresholds, overdue, loans, workers)
+    # As of the first day: the month carries their states on in place.
     asks = np.zeros(len(users), np.bool_)
-    asks[wishes.rows] = True
+    asks[requested.rows] = True
     theirs = loans.take(asks[users.rows(loans["loan_id"] // PER_USER)])
-    went = _lived(setting, loans, month, workers)
-    dues.join(went.dues)
-    tape = tape_rows(loans, went.ends, month)
-    closed = is_closed(went.ends)
-    after = with_month_end(loans, went.ends)
+    passed = _loan_month(context, loans, month, workers)
+    dues.join(passed.dues)
+    tape = tape_rows(loans, passed.ends, month)
+    closed = is_closed(passed.ends)
+    after = with_month_end(loans, passed.ends)
     ended = after["loan_id"][closed] // PER_USER
-    closed[went.apart] = False
-    open_still = after.take(~closed, workers=workers)
-    facts = went.known.with_few(heard.late)
-    tables = {"facts": facts.table(setting.zone), "tape": tape}
-    made: Made = {}
-    told = went.known.of_loans(theirs["loan_id"]).and_also(went.coming.among(theirs["loan_id"]))
-    lived = Month(theirs, heard.unheard, heard.late, told)
-    asked = _requests(setting, shard, month, wishes, lived, made, workers)
+    closed[passed.apart] = False
+    open_after = after.take(~closed, workers=workers)
+    facts = passed.known.with_few(late.facts)
+    tables = {"facts": facts.table(context.zone), "tape": tape}
+    rows: TableParts = {}
+    theirs_now = passed.known.of_loans(theirs["loan_id"])
+    known = RequestMonth(
+        theirs, late.loans_before, late.facts,
+        theirs_now.and_also(passed.coming.among(theirs["loan_id"])),
+    )  # fmt: skip
+    requests = _requests(context, shard, month, requested, known, rows, workers)
     users["repaid"][users.rows(ended)] = month
-    note_worst(users, after)
-    _arrivals(setting, shard, month, made)
-    for name, parts in made.items():
+    record_worst(users, after)
+    _arrivals(context, shard, month, rows)
+    for name, parts in rows.items():
         tables[name] = sort(pa.concat_tables(parts), table(name))
-    stays = Shard(shard.number, users, open_still, went.pending)
+    carried = Shard(shard.number, users, open_after, passed.pending)
     figures = {
-        "loan_months": len(loans), "facts": len(went.known.day) + len(heard.late.day),
-        "late_notices": len(went.coming.day), "duplicates": went.duplicates,
-        "asks": len(wishes.rows), "requests": len(asked["loan_id"]),
+        "loan_months": len(loans), "facts": len(passed.known.day) + len(late.facts.day),
+        "late_notices": len(passed.coming.day), "duplicates": passed.duplicates,
+        "asks": len(requested.rows), "requests": len(requests["loan_id"]),
     }  # fmt: skip
-    eligible = users.eligible(overdue_users(users, open_still), month, workers=workers)
-    return Served(stays, tables, asked, dues, went.released + heard.back, eligible, figures)
+    eligible = users.eligible(overdue_users(users, open_after), month, workers=workers)
+    released = passed.released + late.released
+    return ShardMonth(carried, tables, requests, dues, released, eligible, figures)
 
 
-def _in_month(setting: Setting, loans: OpenLoans, month: int) -> OpenLoans:
-    """The loans with the hazards of a month: of the oldest due that is unpaid, else of its own."""
-    if not setting.scenario.behaviour.life_event_ppm:
+def _in_month(context: RunContext, loans: OpenLoans, month: int) -> OpenLoans:
+    """Loans with the hazards of a month: of the oldest unpaid due, else of its own."""
+    if not context.scenario.behaviour.life_event_ppm:
         return loans
     first, _ = month_days(month)
     late = loans["dpd"].astype(np.int64)
     due = np.where(late > 0, month_of(first - 1 - late), month)
-    hazard = setting.population.hazard_in(loans["loan_id"] // PER_USER, loans["hazard"], due)
+    hazard = context.population.hazard_in(loans["loan_id"] // PER_USER, loans["hazard"], due)
     columns = {**loans.columns, "hazard": hazard.astype(np.int32)}
     return OpenLoans(columns, loans.states, loans.watches)
 
 
 def _with_booked(
-    setting: Setting, shard: Shard, booked: pa.Table | None, kept: NDArray[np.bool_] | None,
+    context: RunContext,
+    shard: Shard,
+    booked: pa.Table | None,
+    still_open: NDArray[np.bool_] | None,
     workers: int | None,
-) -> OpenLoans:  # fmt: skip
+) -> OpenLoans:
     """The open loans and those drawn last month; their borrowers have one loan more."""
     has = booked is not None and booked.num_rows
-    fresh = new_loans(setting, booked) if has else OpenLoans.none()
+    fresh = new_loans(context, booked) if has else OpenLoans.none()
     rows = shard.users.rows(fresh["loan_id"] // PER_USER)
     np.add.at(shard.users["borrowed"], rows, 1)
-    return shard.loans.joined(fresh, kept, workers=workers)
+    return shard.loans.joined(fresh, still_open, workers=workers)
 
 
-class Heard(NamedTuple):
+class LateNotices(NamedTuple):
     """Payments of the month before that are known only now."""
 
-    late: FactRows
-    unheard: OpenLoans
-    """Their loans before."""
-    kept: NDArray[np.bool_] | None
-    """Which open loans are not over by that, if there are such payments."""
-    back: I64
-    """What they brought back, by source, on the first day."""
+    facts: FactRows
+    loans_before: OpenLoans
+    """Their loans without them."""
+    still_open: NDArray[np.bool_] | None
+    """True for each open loan that they do not close, if there are such payments."""
+    released: I64
+    """Principal they brought back, by source, on the first day."""
 
 
 def _late_notices(
-    setting: Setting, shard: Shard, month: int, dues: DueSums, workers: int | None
-) -> Heard:
-    """Loans whose notices come now are folded again, and put back among the open ones."""
+    context: RunContext, shard: Shard, month: int, dues: DueSums, workers: int | None
+) -> LateNotices:
+    """Fold loans whose notices come now again, and put them back among the open ones."""
     pending, loans = shard.pending, shard.loans
-    back = np.zeros((setting.sources + 1, MONTH_DAYS), np.int64)
+    released = np.zeros((context.sources + 1, MONTH_DAYS), np.int64)
     if not len(pending.loans):
-        return Heard(FactRows.none(), OpenLoans.none(), None, back)
+        return LateNotices(FactRows.none(), OpenLoans.none(), None, released)
     facts = pending.known.with_few(pending.late)
-    again = fold(pending.loans, facts, month - 1, setting.sources, workers=workers)
-    before = fold(pending.loans, pending.known, month - 1, setting.sources, workers=workers)
-    back[:, 0] = (again.released - before.released).sum(axis=1)
+    again = fold(pending.loans, facts, month - 1, context.sources, workers=workers)
+    before = fold(pending.loans, pending.known, month - 1, context.sources, workers=workers)
+    released[:, 0] = (again.released - before.released).sum(axis=1)
     dues.add(pending.dues, pending.loans["cell"], month - 1, sign=-1)
     dues.add(again.dues, pending.loans["cell"], month - 1)
     dues.open = {}
     rows = np.searchsorted(loans["loan_id"], pending.loans["loan_id"])
-    unheard = loans.take(rows)
+    loans_before = loans.take(rows)
     loans.put(rows, folded_loans(again))
-    kept = np.ones(len(loans), np.bool_)
-    kept[rows] = ~is_closed(again.ends)
-    return Heard(pending.late, unheard, kept, back)
+    still_open = np.ones(len(loans), np.bool_)
+    still_open[rows] = ~is_closed(again.ends)
+    return LateNotices(pending.late, loans_before, still_open, released)
 
 
-class Lived(NamedTuple):
+class LoanMonth(NamedTuple):
     """A month of loans, with those whose payments are known only later."""
 
     ends: MonthEnd
     known: FactRows
     coming: FactRows
     apart: I64
-    """The rows of loans with payments that are coming."""
+    """Rows of loans with payments that are coming."""
     pending: Pending
     dues: DueSums
     released: I64
     duplicates: int
 
 
-def _lived(setting: Setting, loans: OpenLoans, month: int, workers: int | None) -> Lived:
-    """Loans through a month; notices that come twice are dropped, those that come late kept."""
-    scenario = setting.scenario
-    went = (month_pass_with_faults if are_faulty(scenario.providers) else month_pass)(
-        scenario, _in_month(setting, loans, month), month, setting.rules(month), setting.sources,
-        setting.cells, workers=workers,
+def _loan_month(
+    context: RunContext, loans: OpenLoans, month: int, workers: int | None
+) -> LoanMonth:
+    """Carry loans through a month; repeated notices are dropped, late ones kept."""
+    scenario = context.scenario
+    passed = (month_pass_with_faults if are_faulty(scenario.providers) else month_pass)(
+        scenario, _in_month(context, loans, month), month, context.rules(month), context.sources,
+        context.cells, workers=workers,
     )  # fmt: skip
-    twice = duplicates(scenario, went.known)
-    known = went.known.with_few(twice)
-    again = len(twice.day) + len(duplicates(scenario, went.coming).day)
-    rows, dues, released = went.apart, went.dues, went.released
-    apart, own = loans.take(rows), known.of_loans(loans["loan_id"][rows])
+    twice = duplicates(scenario, passed.known)
+    known = passed.known.with_few(twice)
+    repeated = len(twice.day) + len(duplicates(scenario, passed.coming).day)
+    apart, own = loans.take(passed.apart), known.of_loans(loans["loan_id"][passed.apart])
     # What has to be folded again when the notices come is folded without them for now.
-    folded = fold(apart, own, month, setting.sources, workers=workers)
-    dues.add(folded.dues, apart["cell"], month)
-    put_folded(loans, rows, folded, went.ends)
-    pending = Pending(apart, own, went.coming, folded.dues)
-    released = released + folded.released
-    return Lived(went.ends, known, went.coming, rows, pending, dues, released, again)
+    folded = fold(apart, own, month, context.sources, workers=workers)
+    passed.dues.add(folded.dues, apart["cell"], month)
+    put_folded(loans, passed.apart, folded, passed.ends)
+    pending = Pending(apart, own, passed.coming, folded.dues)
+    return LoanMonth(
+        passed.ends, known, passed.coming, passed.apart, pending, passed.dues,
+        passed.released + folded.released, repeated,
+    )  # fmt: skip
 
 
-def _arrivals(setting: Setting, shard: Shard, month: int, made: Made) -> None:
+def _arrivals(context: RunContext, shard: Shard, month: int, rows_of: TableParts) -> None:
     """Users who register in the month; who applies is decided the same day."""
-    users, world = shard.users, setting.population
-    _, last = setting.users_of(shard.number, month)
+    users, world = shard.users, context.population
+    _, last = context.users_of(shard.number, month)
     ids = users.grow(max(last - users.first - len(users) + 1, 0))
     days = world.registered_on(int(ids[0]), int(ids[-1]), month) if len(ids) else np.zeros(0)
     applying = np.flatnonzero(world.applies(ids))
     own, when = ids[applying], days[applying].astype(np.int64)
     if len(own):
-        inputs = setting.assessor.application_inputs(own, int(month_days(month)[0]))
+        inputs = context.assessor.application_inputs(own, int(month_days(month)[0]))
         rows, noon = users.rows(own), 12 * 3600
         users["decided"][rows] += 1
         kind = DecisionKind.APPLICATION
-        decided = _decide(setting, kind, own * PER_USER + 1, when, noon, inputs, made)
+        decided = _decide(context, kind, own * PER_USER + 1, when, noon, inputs, rows_of)
         line = decided.values["line_minor"]
         users["line_minor"][rows] = line
         users["grade"][rows] = decided.values["grade"]
         yes = np.flatnonzero(line > 0)
-        rate = setting.pricer.rate_ppm(decided.values["grade"])
-        made.setdefault("lines", []).append(lines_table(
-            own[yes] * PER_USER + 1, when[yes], noon, line[yes], rate[yes], setting.zone
+        rate = context.pricer.rate_ppm(decided.values["grade"])
+        rows_of.setdefault("lines", []).append(lines_table(
+            own[yes] * PER_USER + 1, when[yes], noon, line[yes], rate[yes], context.zone
         ))  # fmt: skip
-    made["users"] = [users_table(setting, ids, days)]
+    rows_of["users"] = [users_table(context, ids, days)]
 
 
 def _decide(
-    setting: Setting, kind: DecisionKind, ids: I64, day: I64, second: Any, inputs: Inputs,
-    made: Made,
+    context: RunContext, kind: DecisionKind, ids: I64, day: I64, second: Any, inputs: Inputs,
+    rows_of: TableParts,
 ) -> DecisionColumns:  # fmt: skip
-    """Decide every row; the decisions, and what they were made of, are among what was made."""
-    assessor = setting.assessor
+    """Decide every row; the decisions and their inputs are added to the rows."""
+    assessor = context.assessor
     decided = assessor.decide(kind, inputs)
-    made.setdefault("decisions", []).append(
-        assessor.table(kind, ids, day, second, decided, setting.zone)
+    rows_of.setdefault("decisions", []).append(
+        assessor.table(kind, ids, day, second, decided, context.zone)
     )
-    if setting.keeps_inputs:
-        made.setdefault("decision_inputs", []).append(assessor.inputs_table(ids, inputs))
+    if context.keeps_inputs:
+        rows_of.setdefault("decision_inputs", []).append(assessor.inputs_table(ids, inputs))
     return decided
 
 
-class Asking(NamedTuple):
-    """Users who ask in a month, by row, and what for; settled on its first day."""
+class RequestedLoans(NamedTuple):
+    """Requests of a month by row of users, as of its first day."""
 
     rows: I64
     ids: I64
-    wish: Asked
+    columns: RequestColumns
     amount_minor: I64
 
 
-def _wishes(
-    setting: Setting, users: Users, month: int, thresholds: I64, overdue: NDArray[np.int8],
+def _requested_loans(
+    context: RunContext, users: Users, month: int, thresholds: I64, overdue: NDArray[np.int8],
     loans: OpenLoans, workers: int | None,
-) -> Asking:  # fmt: skip
-    """Who asks for how much: no more than their lines have room for, if they have any."""
-    rows = who_asks(
-        setting.scenario.seed, month, users.first, users["line_minor"], users["borrowed"], overdue,
+) -> RequestedLoans:  # fmt: skip
+    """Users who ask, and amounts: at most what is available on their lines."""
+    rows = requesting_users(
+        context.scenario.seed, month, users.first, users["line_minor"], users["borrowed"], overdue,
         users["repaid"], thresholds, workers=workers,
     )  # fmt: skip
     ids = users.first + rows
-    wish = setting.wishes.of(ids, month)
-    room = np.maximum(users["line_minor"][rows] - owed_by(loans, ids), 0)
-    whole = room // TICKET_STEP_MINOR * TICKET_STEP_MINOR
-    amount = np.where(whole > 0, np.minimum(wish.amount_minor, whole), wish.amount_minor)
-    return Asking(rows, ids, wish, amount)
+    drawn = context.requests.of(ids, month)
+    available = np.maximum(users["line_minor"][rows] - owed_by(loans, ids), 0)
+    whole = available // TICKET_STEP_MINOR * TICKET_STEP_MINOR
+    amount = np.where(whole > 0, np.minimum(drawn.amount_minor, whole), drawn.amount_minor)
+    return RequestedLoans(rows, ids, drawn, amount)
 
 
 def _requests(
-    setting: Setting, shard: Shard, month: int, asking: Asking, lived: Month, made: Made,
+    context: RunContext,
+    shard: Shard,
+    month: int,
+    requested: RequestedLoans,
+    month_facts: RequestMonth,
+    rows_of: TableParts,
     workers: int | None,
-) -> dict[str, NDArray[Any]]:  # fmt: skip
-    """Requests that the drawdown check lets through; all of them are decided about.
+) -> dict[str, NDArray[Any]]:
+    """Requests that the drawdown check approves; all of them are decided.
 
-    What is asked for was settled on the first day; the check knows what was booked since.
+    Amounts were drawn on the first day; the check knows what was booked since.
     """
-    users, world = shard.users, setting.population
-    rows, ids, wish, amount = asking
+    users, world = shard.users, context.population
+    rows, ids, drawn, amount = requested
     users["decided"][rows] += 1
     users["asked"][rows] += 1
     decision = ids * PER_USER + users["decided"][rows]
     approved = np.zeros(len(rows), np.bool_)
     if len(rows):
-        known = known_at_requests(users, rows, wish.day, lived, workers=workers)
-        left = np.maximum(users["line_minor"][rows] - known.used_minor, 0)
-        inputs = setting.assessor.drawdown_inputs(
-            ids, int(month_days(month)[0]), amount, left, known.worst_days, known.overdue_days
+        known = known_at_requests(users, rows, drawn.day, month_facts, workers=workers)
+        available = np.maximum(users["line_minor"][rows] - known.used_minor, 0)
+        inputs = context.assessor.drawdown_inputs(
+            ids, int(month_days(month)[0]), amount, available, known.worst_days, known.overdue_days
         )
         kind = DecisionKind.DRAWDOWN
-        decided = _decide(setting, kind, decision, wish.day, wish.second, inputs, made)
+        decided = _decide(context, kind, decision, drawn.day, drawn.second, inputs, rows_of)
         approved = decided.approved
-    grades = len(setting.scenario.pricing.rate_ppm)
+    grades = len(context.scenario.pricing.rate_ppm)
     grade = np.clip(users["grade"][rows].astype(np.int64), 1, grades)
     columns = {
-        "requested_at": moments(wish.day, wish.second, setting.zone),
+        "requested_at": timestamps(drawn.day, drawn.second, context.zone),
         "loan_id": ids * PER_USER + users["asked"][rows], "decision_id": decision,
-        "product": wish.product, "amount_minor": amount, "months": wish.months,
-        "rate_ppm": setting.pricer.rate_ppm(grade), "grade": grade,
+        "product": drawn.product, "amount_minor": amount, "months": drawn.months,
+        "rate_ppm": context.pricer.rate_ppm(grade), "grade": grade,
         "region": world.region(ids).astype(np.int64),
         "channel": world.channel(ids).astype(np.int64),
-        "convention": wish.convention, "day": wish.day,
+        "convention": drawn.convention, "day": drawn.day,
         "user_loan_no": users["borrowed"][rows].astype(np.int64) + 1,
     }  # fmt: skip
     return {name: values[approved] for name, values in columns.items()}

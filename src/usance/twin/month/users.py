@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from usance.base.arrays import Bools
 from usance.base.compiled import in_threads
-from usance.world.demand import Eligible
+from usance.world.demand import EligibleUsers
 from usance.world.request_kernel import count_rows
 
 COLUMNS: dict[str, Any] = {
@@ -46,7 +46,7 @@ class Users:
         return made
 
     def active(self) -> Bools:
-        """Who has more than registered."""
+        """True for each user with anything beyond registration."""
         found = np.zeros(len(self), np.bool_)
         for name, values in self.columns.items():
             found |= values != _NOTHING[name]
@@ -74,8 +74,8 @@ class Users:
 
     def eligible(
         self, overdue: NDArray[np.int8], month: int, *, workers: int | None = None
-    ) -> Eligible:
-        """Who may ask next month, counted at the end of this one."""
+    ) -> EligibleUsers:
+        """Number of users who may ask next month, at the end of this one."""
 
         def rows(start: int, stop: int) -> NDArray[np.int64]:
             counts = np.zeros(3, np.int64)
@@ -86,4 +86,4 @@ class Users:
             return counts
 
         found = sum(in_threads(rows, len(self), workers, 1 << 18), np.zeros(3, np.int64))
-        return Eligible(*(int(each) for each in found))
+        return EligibleUsers(*(int(each) for each in found))

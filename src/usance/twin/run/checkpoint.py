@@ -89,7 +89,7 @@ def _loans(arrays: Arrays, name: str) -> OpenLoans:
 
 
 def _beyond_plan(loans: OpenLoans) -> NDArray[Any]:
-    """What is owed against what is left of the principal, nearly always 0; and back again."""
+    """Principal outstanding less owed, nearly always 0; the same function undoes it."""
     left = loans["principal_minor"] - loans.states[:, COVERED]
     return np.asarray(left - loans["owed_minor"])
 
@@ -106,7 +106,7 @@ def _narrow(loans: OpenLoans) -> NDArray[Any]:
 
 
 def _turn(slots: NDArray[np.int32], principal: NDArray[Any]) -> None:
-    """What is met by whole instalments against all that is met, mostly 0; twice is as it was."""
+    """Replace sums of whole instalments by all paid less those, mostly 0; twice undoes it."""
     slots[BALANCE] = principal.astype(np.int32) - slots[COVERED] - slots[BALANCE]
     slots[INTEREST_BEFORE] = slots[COVERED + 1] - slots[INTEREST_BEFORE]
     slots[FEES] = slots[COVERED + 2] + slots[COVERED + 3] - slots[FEES]

@@ -12,7 +12,7 @@ import typer
 
 from usance.base.command_line import Session, print_json, print_line, print_pairs, show_help
 from usance.base.memory import keep_memory
-from usance.twin.run.options import First, Last, Scale, parse_scale, parse_span
+from usance.twin.run.options import First, Last, Scale, named_scenario, parse_scale, parse_span
 
 LARGE = Fraction(1, 200)
 """The scale from which on a run keeps the memory it has had."""
@@ -48,15 +48,14 @@ def run(
     if parse_scale(scale) >= LARGE:
         keep_memory()  # before anything that has threads is imported
     from usance.twin.run.engine import engine_of
-    from usance.twin.run.plan import Plan
+    from usance.twin.run.plan import RunPlan
     from usance.twin.run.run import no_progress
     from usance.twin.run.run import run as runs
-    from usance.world.scenario.file import read_scenario
 
     session: Session = ctx.obj
-    economy = read_scenario(scenario)
+    economy = named_scenario(scenario)
     begin, end = parse_span(economy, first, last)
-    plan = Plan(economy, parse_scale(scale), begin, end)
+    plan = RunPlan(economy, parse_scale(scale), begin, end)
     plan.check(out)
     worked_by = engine_of(engine, workers)
     shown = sys.stderr.isatty() and not as_json

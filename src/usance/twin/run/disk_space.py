@@ -1,4 +1,4 @@
-"""Whether a folder can be written to, and whether there is room for what is to be written."""
+"""Checks that a folder can be written to, and that its disk has space enough."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ELSEWHERE = "Choose another folder with --out"
 
 
 def unwritable(folder: Path) -> Iterator[UsanceError]:
-    """Why nothing can be written to a folder; what is tried is gone at once."""
+    """Reasons nothing can be written to a folder; what is tried is removed at once."""
     there = _nearest(folder)
     if not there.is_dir():
         yield RunError("is no folder", where=str(there), fix=ELSEWHERE)
@@ -32,7 +32,7 @@ def unwritable(folder: Path) -> Iterator[UsanceError]:
         yield RunError(what, where=str(folder), fix=f"{ELSEWHERE}, one you may write to")
 
 
-def lacking(folder: Path, needed: int) -> int | None:
+def free_if_too_small(folder: Path, needed: int) -> int | None:
     """The bytes that are free, if they and those the folder holds are fewer than are needed."""
     free = shutil.disk_usage(_nearest(folder)).free
     return free if free + _held(folder) < needed else None
@@ -53,10 +53,10 @@ def _held(folder: Path) -> int:
     return held
 
 
-def sizes(*counts: int) -> list[str]:
+def readable_sizes(*counts: int) -> list[str]:
     """Bytes as people read them, in the largest unit that tells them apart.
 
-    >>> sizes(62_000_000, 1_500_000), sizes(1_040_000_000, 1_020_000_000)
+    >>> readable_sizes(62_000_000, 1_500_000), readable_sizes(1_040_000_000, 1_020_000_000)
     (['62.0 MB', '1.5 MB'], ['1,040.0 MB', '1,020.0 MB'])
     """
     for unit, name in ((10**9, "GB"), (10**6, "MB"), (10**3, "kB")):

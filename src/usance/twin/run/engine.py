@@ -1,4 +1,4 @@
-"""Who does the work of shards: threads of this process, or Spark."""
+"""Engines that run the tasks of shards: threads of this process, or Spark."""
 
 from __future__ import annotations
 
@@ -9,29 +9,29 @@ from usance.base.compiled import available_cores
 from usance.base.concurrency import in_idle_time, parallel_map
 from usance.base.errors import unknown
 from usance.measure.duckdb_connection import shared_connection
-from usance.twin.run.stage_output import Part
-from usance.twin.run.stages import Work
+from usance.twin.run.stage_output import StageOutput
+from usance.twin.run.stages import ShardTask
 
 ENGINES = ("local", "spark")
 T = TypeVar("T")
 
 
 class Engine(Protocol):
-    """Does a work for shards; the parts come in the order of the shards."""
+    """Runs a task for shards; outputs come in the order of the shards."""
 
     name: str
     workers: int
     """Shards that are worked on at once."""
     in_memory: bool
-    """Whether a shard may stay in memory from one stage to the next."""
+    """True if a shard may stay in memory from one stage to the next."""
     relations: str
     """The engine of `measure` that metrics are computed on."""
 
-    def parts(self, work: Work, numbers: Sequence[int]) -> Iterator[Part]:
-        """The part of each shard, in the order given."""
+    def outputs(self, task: ShardTask, numbers: Sequence[int]) -> Iterator[StageOutput]:
+        """Output of each shard, in the order given."""
 
     def in_idle_time(self, work: Callable[[], T]) -> Callable[[], T]:
-        """Begin what is needed only later; what is returned waits for it."""
+        """Begin work that is needed only later; the function returned waits for its result."""
 
 
 class Local:
@@ -46,19 +46,19 @@ class Local:
         ):  # it begins before there is memory that it would make others give back
             pass
 
-    def parts(self, work: Work, numbers: Sequence[int]) -> Iterator[Part]:
-        """The part of each shard; never more are made at once than there are workers."""
+    def outputs(self, task: ShardTask, numbers: Sequence[int]) -> Iterator[StageOutput]:
+        """Output of each shard; never more are made at once than there are workers."""
         if len(numbers) <= 1 or self.workers == 1:
-            return map(work.part, numbers)
-        return parallel_map(work.part, numbers, self.workers)
+            return map(task.output, numbers)
+        return parallel_map(task.output, numbers, self.workers)
 
     def in_idle_time(self, work: Callable[[], T]) -> Callable[[], T]:
-        """It is done on what the shards leave of the cores."""
+        """Work on the cores that shards leave free."""
         return in_idle_time(work)
 
 
 def engine_of(name: str, workers: int | None = None) -> Engine:
-    """The engine of that name, or why it cannot be had."""
+    """The engine of that name; an unknown one is refused."""
     if name == "local":
         return Local(workers)
     if name != "spark":

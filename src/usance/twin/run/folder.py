@@ -10,7 +10,7 @@ from usance.base.book import Book
 from usance.base.errors import FULL, raise_all
 from usance.base.step import MANIFEST
 from usance.books.close.closes import controls_of, effective_closes
-from usance.twin.errors import NoRoom, OtherRun
+from usance.twin.errors import DiskFull, OtherRun
 from usance.twin.run.quarter_close import ACTOR
 from usance.world.scenario.scenario import Scenario
 
@@ -32,7 +32,7 @@ def _book(folder: Path, scenario: Scenario) -> Book:
 
 
 def _check(book: Book) -> None:
-    """What an earlier run wrote is compared once, so that nothing is built on a damaged file."""
+    """Compare the files of an earlier run once, so that nothing is built on a damaged one."""
     found = book.damaged()
     for each in found:
         each.fix = "Restore it from a copy, or run again with another --out"
@@ -54,4 +54,4 @@ def _room_in(folder: Path) -> Iterator[None]:
         if error.errno not in FULL:
             raise
         fix = "Make room, and run the same command again: it goes on where it was"
-        raise NoRoom("the disk is full", where=str(folder), fix=fix) from error
+        raise DiskFull("the disk is full", where=str(folder), fix=fix) from error

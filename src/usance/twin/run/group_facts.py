@@ -1,4 +1,4 @@
-"""What the group states about itself in a twin run, month by month, beside its loans.
+"""Group facts of a twin run, month by month, beside its loans.
 
 Two sources: facts the scenario states as such (balances at the opening, shares, rates, dividends),
 at the run's scale; and facts that follow from the month: operating cost by function, what channels
@@ -193,7 +193,7 @@ def _read(content: str, scale_ppb: int, currency: str) -> tuple[GroupFact, ...]:
 def _costs(
     said: _Statement, volume_minor: int, approved: Mapping[int, int], scale_ppb: int
 ) -> None:
-    """What the month cost, paid on its last day, so that what is accrued stays as it was."""
+    """Costs of the month, paid on its last day, so that accruals stay as they were."""
     group, platform = said.scenario.group, _platform(said.scenario)
     total, code = 0, said.scenario.currency
     for function in sorted({*group.cost_of_volume_ppm, *group.cost_minor}, key=_place):
@@ -271,7 +271,7 @@ def _contribute(said: _Statement, minor: int) -> None:
 
 
 def _distribute(said: _Statement, balance_minor: int, interest_minor: int) -> None:
-    """What a trust's loans earn beyond what it keeps and what investors earn."""
+    """Earnings of a trust's loans beyond what it keeps and its investors earn."""
     funding, platform = _own(said.scenario), _platform(said.scenario)
     if funding is None or funding.entity == platform:
         return
@@ -293,7 +293,7 @@ def _borrowed(scenario: Scenario, balance_minor: int) -> int:
 
 
 def _cash(scenario: Scenario) -> str:
-    """Where the money of loans on the balance sheet lies: restricted in a trust."""
+    """Account of the money of loans on the balance sheet: restricted in a trust."""
     funding = _own(scenario)
     own = funding is not None and funding.entity == _platform(scenario)
     return "cash" if own else "restricted_cash"

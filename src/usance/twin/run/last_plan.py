@@ -20,10 +20,11 @@ from usance.match.plan.demand import demand_of
 from usance.match.plan.planner import make_plan
 from usance.pages.site.book_view import RUN
 from usance.pages.site.matching import LastPlan, no_plan
-from usance.twin.run.driver import Driver
-from usance.twin.run.plan import Plan as RunPlan
-from usance.twin.run.run_context import Setting
-from usance.world.scenario.file import read_scenario
+from usance.twin.month.mandates import month_mandates
+from usance.twin.run.options import named_scenario
+from usance.twin.run.plan import RunPlan
+from usance.twin.run.run_context import RunContext
+from usance.twin.run.run_totals import RunTotals
 
 MAX_REQUESTS = 20_000
 """A month with more is planned by the run itself, not again for a page."""
@@ -42,16 +43,14 @@ def last_plan(book: Book) -> LastPlan:
     if not 0 < count <= MAX_REQUESTS:
         return LastPlan(month, None, f"The last month has {count:,} requests: no plan is made.")
     try:
-        scenario = read_scenario(told["scenario"])
+        scenario = named_scenario(told["scenario"])
     except UsanceError as error:
         return LastPlan(month, None, f"The scenario cannot be read again: {error}")
     scale, first = Fraction(told["scale"]), parse_month(told["from"])
     if RunPlan(scenario, scale, first, month).key != told["key"]:
         return LastPlan(month, None, "The scenario has changed since this run.")
-    driver = Driver.of(unpack(book.kept(f"checkpoint/run/{month % 2}/driver-book")))
-    setting = Setting(scenario, scale)
-    before = driver.released_before
-    revolved = {n: int(before[n].sum()) for n in range(1, setting.sources + 1)}
-    mandates = setting.institutions.mandates(month, revolved)
+    totals = RunTotals.of(unpack(book.kept(f"checkpoint/run/{month % 2}/driver-book")))
+    context = RunContext(scenario, scale)
+    mandates = month_mandates(context.institutions, month, totals.released_before)
     demand = demand_of(requests=np.ones(count, np.int64), **requests)
     return LastPlan(month, make_plan(demand.over_period(), mandates))

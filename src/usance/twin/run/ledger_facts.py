@@ -1,4 +1,4 @@
-"""What the group states each month of a run: `group`'s facts, from the run's own volumes."""
+"""Group facts of each month of a run, from the run's own volumes."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from usance.base.step import Step
 from usance.twin.month.loan_terms import PRODUCTS
 from usance.twin.run.group_facts import income_tax_owed, month_facts, opening_facts
 from usance.twin.run.quarter_close import period_of
-from usance.twin.run.run_context import Setting
+from usance.twin.run.run_context import RunContext
 
 MODELS = max(FundingModel) + 1
 """The bucket of loans more than 180 days past due, which are no balance any more."""
 
 
-def owed_by_model(setting: Setting, tape: pa.Table) -> I64:
+def owed_by_model(context: RunContext, tape: pa.Table) -> I64:
     """Unpaid principal of the rows of a tape."""
-    models = np.array([int(each.model) for each in setting.institutions.funding])
+    models = np.array([int(each.model) for each in context.institutions.funding])
     rows = tape.select(["bucket", "cell", "principal_minor"])
     kept = rows.filter(pc.less(rows["bucket"], LAST_BUCKET))
     of_cell = models[(kept["cell"].to_numpy().astype(np.int64) - 1) // PRODUCTS]
@@ -33,36 +33,36 @@ def owed_by_model(setting: Setting, tape: pa.Table) -> I64:
 
 
 def lent_by_model(loans: pa.Table) -> I64:
-    """What new loans were drawn for."""
+    """Volume of new loans by model."""
     return _sums(loans["model"].to_numpy(), loans["principal_minor"].to_numpy(), MODELS)
 
 
-def approved_by_channel(setting: Setting, lines: pa.Table | None) -> I64:
+def approved_by_channel(context: RunContext, lines: pa.Table | None) -> I64:
     """Users given their first line."""
-    channels = max((each.number for each in setting.scenario.users.channels), default=0) + 1
+    channels = max((each.number for each in context.scenario.users.channels), default=0) + 1
     if lines is None:
         return np.zeros(channels, np.int64)
-    found = setting.population.channel(lines["line_id"].to_numpy() // PER_USER)
+    found = context.population.channel(lines["line_id"].to_numpy() // PER_USER)
     return np.bincount(found, minlength=channels).astype(np.int64)
 
 
 class GroupFacts:
     """States the group's facts."""
 
-    def __init__(self, setting: Setting) -> None:
-        self.setting = setting
-        self.scale_ppb = int(setting.scale * PPB)
+    def __init__(self, context: RunContext) -> None:
+        self.context = context
+        self.scale_ppb = int(context.scale * PPB)
 
     @property
     def is_asked(self) -> bool:
-        """Whether the scenario says anything about the group."""
-        return bool(self.setting.scenario.group.policies)
+        """True if the scenario describes the group."""
+        return bool(self.context.scenario.group.policies)
 
     def open(self, step: Step) -> None:
         """The facts by the opening."""
         if self.is_asked:
-            rows = opening_facts(self.setting.scenario, self.scale_ppb)
-            step.add("group_facts", rows, month=self.setting.opening_month)
+            rows = opening_facts(self.context.scenario, self.scale_ppb)
+            step.add("group_facts", rows, month=self.context.opening_month)
 
     def month(
         self, step: Step, month: int, book: Book, *, lent: I64, owed: I64, approved: I64
@@ -72,10 +72,10 @@ class GroupFacts:
             return
         before = book.read("group_facts", month=month - 1)
         first_id = 1 + max(_last_ids(book), default=0)
-        closed = period_of(month - 1, self.setting.opening_month)
+        closed = period_of(month - 1, self.context.opening_month)
         tax = income_tax_owed(book) if closed is not None else None
         rows = month_facts(
-            self.setting.scenario, month, _models(lent), _models(owed + lent),
+            self.context.scenario, month, _models(lent), _models(owed + lent),
             dict(enumerate(approved.tolist())), self.scale_ppb, first_id, before, tax,
         )  # fmt: skip
         if rows.num_rows:

@@ -1,4 +1,4 @@
-"""What commands that run a scenario ask for alike: its scale and its months."""
+"""Options of the commands that run a scenario: the scenario, its scale and its months."""
 
 from __future__ import annotations
 
@@ -20,8 +20,16 @@ Last = Annotated[
 ]
 
 
+def named_scenario(name_or_path: str) -> Scenario:
+    """A packaged scenario or one of a file, whose decision flow was read by `assess`."""
+    from usance.assess.flow.files import read_flow
+    from usance.world.scenario.file import read_scenario
+
+    return read_scenario(name_or_path, check_flow=read_flow)
+
+
 def parse_scale(text: str) -> Fraction:
-    """A scale as people write it.
+    """A scale as users write it.
 
     >>> parse_scale("0.01") == parse_scale("1/100")
     True

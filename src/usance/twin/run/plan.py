@@ -21,14 +21,14 @@ from usance.base.tables import TABLES
 from usance.twin.errors import (
     MAX_SCALE,
     MIN_SCALE,
+    DiskFull,
     LostManifest,
-    NoRoom,
     OtherRun,
     RunError,
     scale_error,
     scale_text,
 )
-from usance.twin.run.disk_space import ELSEWHERE, lacking, sizes, unwritable
+from usance.twin.run.disk_space import ELSEWHERE, free_if_too_small, readable_sizes, unwritable
 from usance.twin.run.stage_output import PARTS
 from usance.world.scenario.scenario import Scenario
 
@@ -37,14 +37,14 @@ BYTES_A_LOAN, BYTES_A_USER, BYTES_FIXED = 220, 30, 60_000_000
 FORMAT = 7
 """Of marks and checkpoints: a run that has others cannot be gone on with."""
 MARKS = "run/done"
-"""Where a run keeps a mark for each finished stage."""
+"""Folder with a mark for each finished stage."""
 OF_A_RUN = ("run.json", MARKS, PARTS)
-"""What shows that a folder held a run, whatever else is missing."""
+"""Files that show that a folder held a run, whatever else is missing."""
 
 
 @dataclass(frozen=True)
-class Plan:
-    """What is to be run."""
+class RunPlan:
+    """A run to be made."""
 
     scenario: Scenario
     scale: Fraction
@@ -68,7 +68,7 @@ class Plan:
 
     @property
     def loans(self) -> int:
-        """How many loans the run will hold, roughly."""
+        """Rough number of loans the run will hold."""
         requests = sum(n for month, n in self.scenario.demand.requests.items()
                        if self.first <= month <= self.last)  # fmt: skip
         users = self.scenario.users
@@ -83,7 +83,7 @@ class Plan:
 
     @property
     def users(self) -> int:
-        """How many users there are by the last month at full size."""
+        """Number of users by the last month at full size."""
         users = self.scenario.users
         return users.opening + sum(n for month, n in users.registered.items() if month <= self.last)
 
@@ -124,7 +124,7 @@ class Plan:
             yield RunError(f"{scenario.name} ends with {ends}", where="--to", fix="End there")
 
     def _other(self, folder: Path) -> Iterator[UsanceError]:
-        """Whether the folder holds something else than this run."""
+        """Errors of a folder that holds something else than this run."""
         if not (folder / MANIFEST).exists():
             yield from _without_manifest(folder)
             return
@@ -142,15 +142,15 @@ class Plan:
             yield OtherRun(what, where=str(folder), fix=fix)
 
     def _room(self, folder: Path) -> Iterator[UsanceError]:
-        needed, free = self.bytes_needed, lacking(folder, self.bytes_needed)
+        needed, free = self.bytes_needed, free_if_too_small(folder, self.bytes_needed)
         if free is not None:
-            what = "needs about {}, and {} are free".format(*sizes(needed, free))
+            what = "needs about {}, and {} are free".format(*readable_sizes(needed, free))
             fix = "Choose another disk, or a smaller --scale"
-            yield NoRoom(what, where=str(folder), fix=fix)
+            yield DiskFull(what, where=str(folder), fix=fix)
 
 
 def _without_manifest(folder: Path) -> Iterator[UsanceError]:
-    """Whether a folder without a manifest holds anything."""
+    """Errors of a folder without a manifest that holds something."""
     if any((folder / name).exists() for name in OF_A_RUN):
         fix = f"Put its {MANIFEST} back, or empty the folder, or choose another with --out"
         yield LostManifest(f"holds a run whose {MANIFEST} is missing", where=str(folder), fix=fix)

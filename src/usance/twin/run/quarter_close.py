@@ -27,19 +27,19 @@ from usance.measure.metrics import measure, metrics_table
 from usance.measure.periods import MetricPeriod
 from usance.pages.reports.release import RELEASE_WRITERS
 from usance.twin.errors import RunError
-from usance.twin.month.moments import end_of_month
+from usance.twin.month.timestamps import end_of_month
 from usance.world.scenario.file import write_policies
 from usance.world.scenario.scenario import Scenario
 
 RELEASE_FORMATS = ("csv", "html")
 ACTOR = "twin"
-"""Who closes the books of a run; what anyone else closed in its folder is not the run's."""
+"""Actor of the closes of a run; a close by any other is not the run's."""
 FILER = "filer.yaml"
 """Beside the policies of a scenario: how its company files."""
 
 
 def period_of(month: int, opening: int) -> ClosePeriod | None:
-    """What is closed at the end of a month: the opening by itself, then quarters."""
+    """Period closed at the end of a month: the opening by itself, then quarters."""
     if month == opening:
         return parse_close_period(format_month(month))
     if month % 3 != 2:
@@ -48,7 +48,7 @@ def period_of(month: int, opening: int) -> ClosePeriod | None:
 
 
 def is_open(book: Book, period: ClosePeriod) -> bool:
-    """Whether a period is still to be closed."""
+    """True if a period is still to be closed."""
     found = book.manifest.periods.get(format_month(period.last_month))
     return found is None or found.state == OPEN
 
@@ -73,7 +73,7 @@ def _shipped() -> Parameters:
     return Parameters.load()
 
 
-def measured(book: Book, period: ClosePeriod, engine: str = "duckdb") -> pa.Table:
+def quarter_metrics(book: Book, period: ClosePeriod, engine: str = "duckdb") -> pa.Table:
     """The whole pack of metrics of a closed quarter."""
     as_of, span = last_of_month(period.last_month), MetricPeriod.of(period.label)
     results = measure(Inputs.of_book(book), as_of=as_of, period=span, engine=engine)

@@ -2,12 +2,12 @@
 
 The stages of a month are `serve` (every shard by itself) and `book` (requests of all shards meet
 the router, in order, and become loans of every shard); a quarter adds `close` and `measure`, the
-end `states`. Every shard of a stage leaves a part in the run's folder; when all are there, the
+end `states`. Every shard of a stage leaves an output in the run's folder; when all are there, the
 stage is published as one step of the book, with a mark that it is done and the checkpoints the
-next stage goes on from. After a kill, finished stages and finished parts are taken as they are.
+next stage resumes from. After a kill, finished stages and finished outputs are used as they are.
 
-Nothing waits for metrics but the next ones and the end: they are computed beside the months that
-follow, from the book as the close left it, which is kept.
+Nothing waits for metrics but the next ones and the end: they are computed in idle time during the
+months that follow, from the book as of the close, which is kept.
 """
 
 from __future__ import annotations
@@ -39,37 +39,43 @@ from usance.twin.month.loan_terms import cells_table
 from usance.twin.month.routing import Routing, route_month
 from usance.twin.month.shard import Shard
 from usance.twin.run import quarter_close as closing
-from usance.twin.run.driver import Driver
 from usance.twin.run.engine import Engine, Local
 from usance.twin.run.folder import book_in
 from usance.twin.run.ledger_facts import GroupFacts
-from usance.twin.run.plan import MARKS, Plan
-from usance.twin.run.run_context import SHARD_BITS, Setting
+from usance.twin.run.plan import MARKS, RunPlan
+from usance.twin.run.run_context import SHARD_BITS, RunContext
+from usance.twin.run.run_totals import RunTotals
 from usance.twin.run.sources import limits_table, sources_table
-from usance.twin.run.stage_output import Part, Place, clear, shard_name, standing
-from usance.twin.run.stages import (
-    ROUTED,
-    SUMS,
-    Booking,
-    Opening,
-    Serving,
-    Stating,
-    Work,
-    checkpoint_path,
-    only,
-    write_routed,
+from usance.twin.run.stage_output import (
+    StageFolder,
+    StageOutput,
+    finished_outputs,
+    remove_outputs,
+    shard_name,
 )
-from usance.world.demand import chances, targets
+from usance.twin.run.stages import (
+    ROUTING,
+    SUMS,
+    BookingTask,
+    OpeningTask,
+    ServingTask,
+    ShardTask,
+    StatesTask,
+    book_view,
+    checkpoint_path,
+    write_routing,
+)
+from usance.world.demand import request_chances, request_targets
 from usance.world.scenario.scenario import Scenario
 
 Progress = Callable[[str, int, int], None]
 OPEN, SERVE, BOOK, CLOSE, MEASURE, STATES = "open", "serve", "book", "close", "measure", "states"
-MAX_HELD = 8
+MAX_CACHED_SHARDS = 8
 """Shards that stay in memory from stage to stage, at some 300 MB each; more are read again."""
 
 
 def no_progress(_stage: str, _done: int, _whole: int) -> None:
-    """Say nothing."""
+    """Report nothing."""
 
 
 @dataclass
@@ -80,20 +86,20 @@ class Run:
     figures: dict[str, Any]
 
 
-class Measuring(NamedTuple):
+class PendingMetrics(NamedTuple):
     """A quarter whose metrics are being computed."""
 
     month: int
-    made: Callable[[], tuple[pa.Table, float]]
+    result: Callable[[], tuple[pa.Table, float]]
     """Waits for them, and for the seconds they took."""
 
 
-class Stage(NamedTuple):
-    """A stage that is being done: its step of the book, and the parts that are there already."""
+class RunningStage(NamedTuple):
+    """A stage in progress: its step of the book, and the outputs that are finished already."""
 
     step: Step
-    place: Place
-    there: dict[str, Part]
+    folder: StageFolder
+    finished: dict[str, StageOutput]
 
 
 def run(
@@ -102,7 +108,7 @@ def run(
     clock: Callable[[], float], shard_bits: int = SHARD_BITS,
 ) -> Run:  # fmt: skip
     """Run a scenario into a folder, or go on with the run that is in it."""
-    plan = Plan(scenario, scale, first, last)
+    plan = RunPlan(scenario, scale, first, last)
     plan.check(folder)
     with book_in(folder.absolute(), scenario) as book:
         plan.check_other(folder)  # again: until now another process might have begun here
@@ -113,26 +119,30 @@ class Runner:
     """One run, stage by stage."""
 
     def __init__(
-        self, plan: Plan, book: Book, engine: Engine, progress: Progress,
+        self, plan: RunPlan, book: Book, engine: Engine, progress: Progress,
         clock: Callable[[], float], shard_bits: int,
     ) -> None:  # fmt: skip
         self.plan, self.book, self.engine, self.clock = plan, book, engine, clock
-        self.setting = Setting(plan.scenario, plan.scale, shard_bits)
-        self.group = GroupFacts(self.setting)
-        self.driver = Driver.new(self.setting)
-        in_memory = engine.in_memory and len(self.setting.shards(plan.last)) <= MAX_HELD
-        self.held: dict[int, Shard] | None = {} if in_memory else None
+        self.context = RunContext(plan.scenario, plan.scale, shard_bits)
+        self.group = GroupFacts(self.context)
+        self.totals = RunTotals.new(self.context)
+        in_memory = engine.in_memory and len(self.context.shards(plan.last)) <= MAX_CACHED_SHARDS
+        self.cached_shards: dict[int, Shard] | None = {} if in_memory else None
         self.seconds: defaultdict[str, float] = defaultdict(float)
-        self.seconds_beside: defaultdict[str, float] = defaultdict(float)
+        self.seconds_in_background: defaultdict[str, float] = defaultdict(float)
         self.figures: Counter[str] = Counter()
-        self.measuring: Measuring | None = None
-        self.answers: Callable[[], Routing] | None = None
+        self.pending_metrics: PendingMetrics | None = None
+        self.pending_routing: Callable[[], Routing] | None = None
         stages = list(self._stages())
         self.progress, self.reached = progress, 0
         self.whole = sum(self._size(month) for month, _ in stages)
 
     def run(self) -> Run:
         """Every stage that is not done yet."""
+        run_stage: dict[str, Callable[[int], None]] = {
+            OPEN: self._open, SERVE: self._serve, BOOK: self._book, CLOSE: self._close,
+            MEASURE: self._measure, STATES: self._states,
+        }  # fmt: skip
         stages, begun = list(self._stages()), self.clock()
         done = [each for each in stages if self._is_done(*each)]
         self._restore(done)
@@ -140,17 +150,17 @@ class Runner:
             if (month, stage) not in done:
                 started = self.clock()
                 self.progress(f"{format_month(month)} {stage}", self.reached, self.whole)
-                getattr(self, f"_{stage}")(month)
+                run_stage[stage](month)
                 self.seconds[stage] += self.clock() - started
             self.reached += self._size(month)
         with use_all_cores():  # nothing follows that would need the memory again
-            self._take_metrics()
+            self._publish_metrics()
             figures = self._finish(self.clock() - begun)
         self.progress("done", self.whole, self.whole)
         return Run(self.book, figures)
 
     def _stages(self) -> Iterator[tuple[int, str]]:
-        opening = self.setting.opening_month
+        opening = self.context.opening_month
         with_books = bool(self.plan.scenario.group.policies)
         yield opening, OPEN
         if with_books:
@@ -164,8 +174,8 @@ class Runner:
         yield self.plan.last, STATES
 
     def _size(self, month: int) -> int:
-        """How long a stage takes, roughly, in shards."""
-        return len(self.setting.shards(month))
+        """Rough duration of a stage, in shards."""
+        return len(self.context.shards(month))
 
     # Marks and checkpoints
 
@@ -179,57 +189,59 @@ class Runner:
         content = {"key": self.plan.key, "figures": self.figures}
         step.keep(self._mark(month, stage), json.dumps(content, sort_keys=True).encode())
 
-    def _keep_driver(self, stage: Stage) -> None:
-        path = checkpoint_path(stage.place.month, f"driver-{stage.place.stage}")
-        stage.step.keep(path, pack(self.driver.arrays()))
+    def _keep_totals(self, stage: RunningStage) -> None:
+        path = checkpoint_path(stage.folder.month, f"driver-{stage.folder.stage}")
+        stage.step.keep(path, pack(self.totals.arrays()))
 
     def _restore(self, done: list[tuple[int, str]]) -> None:
-        """What the last finished stage left."""
+        """Restore the totals of the last finished stage."""
         stages = [each for each in done if each[1] in (OPEN, SERVE, BOOK)]
         if not stages:
             return
         month, stage = stages[-1]
         kept = self.book.kept(checkpoint_path(month, f"driver-{stage}"))
-        self.driver = Driver.of(unpack(kept))
+        self.totals = RunTotals.of(unpack(kept))
         self.figures = Counter(json.loads(self.book.kept(self._mark(month, stage)))["figures"])
 
-    # Parts
+    # Outputs of shards
 
     @contextmanager
-    def _stage(self, month: int, stage: str) -> Iterator[Stage]:
-        """A step of the book and the parts it is made of, which are gone when it is done."""
+    def _stage(self, month: int, stage: str) -> Iterator[RunningStage]:
+        """A step of the book and the outputs it is made of, which are removed when it is done."""
         with self.book.writing() as step:
             after = sha256_of(self.book.path / MANIFEST)
-            place = Place(self.book.path, month, stage, self.plan.key, after)
-            yield Stage(step, place, standing(place))
+            folder = StageFolder(self.book.path, month, stage, self.plan.key, after)
+            yield RunningStage(step, folder, finished_outputs(folder))
             self._done(step, month, stage)
-        clear(place)
+        remove_outputs(folder)
 
-    def _told(self, place: Place, month: int | None = None) -> dict[str, Any]:
-        """What every work is told; it reads the loans and checkpoints of that month, if any."""
-        shards = self.setting.shards(place.month)
-        book = only(self.book, month, [shard_name(number) for number in shards])
+    def _task_arguments(self, folder: StageFolder, month: int | None = None) -> dict[str, Any]:
+        """Arguments of every task; it reads the loans and checkpoints of that month, if any."""
+        shards = self.context.shards(folder.month)
+        book = book_view(self.book, month, [shard_name(number) for number in shards])
         inner = self.engine.workers if self.engine.in_memory else 1  # for the last shards
         return {
-            "setting": self.setting, "place": place, "book": book, "workers": inner,
-            "held": self.held,
+            "context": self.context, "folder": folder, "book": book, "workers": inner,
+            "cached_shards": self.cached_shards,
         }  # fmt: skip
 
-    def _parts(self, stage: Stage, work: Work, *, instead: bool = False) -> Iterator[Part]:
-        """The part of every shard, in order; those that are not there yet are made."""
-        step, place, there = stage
-        shards = self.setting.shards(place.month)
-        coming = self.engine.parts(work, [n for n in shards if shard_name(n) not in there])
+    def _outputs(
+        self, stage: RunningStage, task: ShardTask, *, instead: bool = False
+    ) -> Iterator[StageOutput]:
+        """The output of every shard, in order; those that are not finished are made."""
+        step, folder, finished = stage
+        shards = self.context.shards(folder.month)
+        coming = self.engine.outputs(task, [n for n in shards if shard_name(n) not in finished])
         for number in shards:
-            part = there.get(shard_name(number)) or next(coming, None)
-            if part is None or part.name != shard_name(number):
-                what = f"the engine gave {part and part.name} for {shard_name(number)}"
-                raise RunError(what, where=str(place.folder), fix="Use another --engine")
-            part.publish(step, instead=instead)
-            self.figures.update(part.figures)
-            yield part
+            output = finished.get(shard_name(number)) or next(coming, None)
+            if output is None or output.name != shard_name(number):
+                what = f"the engine gave {output and output.name} for {shard_name(number)}"
+                raise RunError(what, where=str(folder.path), fix="Use another --engine")
+            output.publish(step, instead=instead)
+            self.figures.update(output.figures)
+            yield output
             self.progress(
-                f"{format_month(place.month)} {place.stage}, shard {number + 1} of {len(shards)}",
+                f"{format_month(folder.month)} {folder.stage}, shard {number + 1} of {len(shards)}",
                 self.reached + number + 1, self.whole,
             )  # fmt: skip
 
@@ -237,106 +249,112 @@ class Runner:
 
     def _open(self, month: int) -> None:
         with self._stage(month, OPEN) as stage:
-            stage.step.add("cells", cells_table(self.setting.institutions))
-            stage.step.add("sources", sources_table(self.setting))
+            stage.step.add("cells", cells_table(self.context.institutions))
+            stage.step.add("sources", sources_table(self.context))
             self.group.open(stage.step)
-            work = Opening(**self._told(stage.place))
-            self.driver.take(map(_sums, self._parts(stage, work)))
-            self._keep_driver(stage)
+            task = OpeningTask(**self._task_arguments(stage.folder))
+            self.totals.take(map(_sums, self._outputs(stage, task)))
+            self._keep_totals(stage)
 
     def _serve(self, month: int) -> None:
-        setting, driver = self.setting, self.driver
-        thresholds = chances(setting.scenario, setting.scale, month, driver.eligible)
-        self.figures["asks_wanted"] += sum(targets(setting.scenario, setting.scale, month))
-        driver.begin(month)
+        context, totals = self.context, self.totals
+        thresholds = request_chances(context.scenario, context.scale, month, totals.eligible)
+        self.figures["asks_wanted"] += sum(request_targets(context.scenario, context.scale, month))
+        totals.begin(month)
         with self._stage(month, SERVE) as stage:
-            work = Serving(**self._told(stage.place, month - 1), thresholds=thresholds)
-            driver.take(map(_sums, self._parts(stage, work)))
-            self.answers = in_background(self._to_route(month))
-            for each in range(max(month - 2, setting.opening_month), month + 1):
-                stage.step.add("dues", driver.dues.table(each), month=each, instead=True)
-            self._keep_driver(stage)
+            task = ServingTask(
+                **self._task_arguments(stage.folder, month - 1), thresholds=thresholds
+            )
+            totals.take(map(_sums, self._outputs(stage, task)))
+            self.pending_routing = in_background(self._to_route(month))
+            for each in range(max(month - 2, context.opening_month), month + 1):
+                stage.step.add("dues", totals.dues.table(each), month=each, instead=True)
+            self._keep_totals(stage)
 
     def _book(self, month: int) -> None:
-        driver = self.driver
+        totals = self.totals
         with self._stage(month, BOOK) as stage:
             # While requests are routed:
-            limits = limits_table(self.setting, month, self.book, driver.released_before)
+            limits = limits_table(self.context, month, self.book, totals.released_before)
             stage.step.add("limits", limits, month=month)
-            routed = stage.there.get(ROUTED) or self._routed(stage.place)
-            self.answers = None
-            driver.requests = {}  # each shard has its own now
-            work = Booking(**self._told(stage.place), routed=routed)
-            lent = [_sums(part)["lent"] for part in self._parts(stage, work)]
-            self.figures.update(routed.figures)
+            routing = stage.finished.get(ROUTING) or self._write_routing(stage.folder)
+            self.pending_routing = None
+            totals.requests = {}  # each shard has its own now
+            task = BookingTask(**self._task_arguments(stage.folder), routing=routing)
+            lent = [_sums(output)["lent"] for output in self._outputs(stage, task)]
+            self.figures.update(routing.figures)
             self.group.month(
-                stage.step, month, self.book, lent=np.sum(lent, axis=0), owed=driver.owed,
-                approved=driver.approved,
+                stage.step, month, self.book, lent=np.sum(lent, axis=0), owed=totals.owed,
+                approved=totals.approved,
             )  # fmt: skip
-            self._keep_driver(stage)
+            self._keep_totals(stage)
 
-    def _routed(self, place: Place) -> Part:
-        """What the router answered, which began as soon as all had asked, if that was just now."""
-        answers = self.answers or self._to_route(place.month)
-        return write_routed(place, self.setting, answers())
+    def _write_routing(self, folder: StageFolder) -> StageOutput:
+        """Output of the router, which began as soon as all had asked, if that was just now."""
+        routing = self.pending_routing or self._to_route(folder.month)
+        return write_routing(folder, self.context, routing())
 
     def _to_route(self, month: int) -> Callable[[], Routing]:
-        """Requests are routed once, in order, whoever works on the shards."""
-        driver = self.driver
-        asked, back = driver.requests, (driver.released, driver.released_before)
-        return lambda: route_month(self.setting, month, asked, *back)
+        """Routing of a month: once, in order, whatever engine works on the shards."""
+        totals = self.totals
+        requests, released = totals.requests, (totals.released, totals.released_before)
+        return lambda: route_month(self.context, month, requests, *released)
 
     def _close(self, month: int) -> None:
         period = self._period(month)
         # A run may have been cut off between the close and its mark.
         if closing.is_open(self.book, period):
             closing.close_period(self.book, self.plan.scenario, period, self.clock)
-        left = self.book.manifest.to_bytes()
+        manifest = self.book.manifest.to_bytes()
         with self.book.writing() as step:
-            step.keep(self._left(month), left)
+            step.keep(self._closed_manifest(month), manifest)
             self._done(step, month, CLOSE)
 
-    def _left(self, month: int) -> str:
-        """Where the manifest is kept as the close of a month left it."""
+    def _closed_manifest(self, month: int) -> str:
+        """Path of the manifest as of the close of a month."""
         return f"run/left/{format_month(month)}.json"
 
-    def _as_left(self, month: int) -> Book:
-        """The book as the close left it, but for the states, which are those of an earlier end."""
-        left = Manifest.from_bytes(self.book.kept(self._left(month)), where=self._left(month))
-        tables = {name: entry for name, entry in left.tables.items() if name != "state"}
-        return Book(self.book.path, replace(left, tables=tables))
+    def _as_closed(self, month: int) -> Book:
+        """The book as of a close, but for the states, which are those of an earlier end."""
+        manifest = Manifest.from_bytes(
+            self.book.kept(self._closed_manifest(month)), where=self._closed_manifest(month)
+        )
+        tables = {name: entry for name, entry in manifest.tables.items() if name != "state"}
+        return Book(self.book.path, replace(manifest, tables=tables))
 
     def _measure(self, month: int) -> None:
-        self._take_metrics()
-        left = self._as_left(month)
+        self._publish_metrics()
+        closed = self._as_closed(month)
 
-        def made() -> tuple[pa.Table, float]:
+        def computed() -> tuple[pa.Table, float]:
             begun = self.clock()
-            metrics = closing.measured(left, self._period(month), self.engine.relations)
+            metrics = closing.quarter_metrics(closed, self._period(month), self.engine.relations)
             return metrics, self.clock() - begun
 
-        self.measuring = Measuring(month, self.engine.in_idle_time(made))
+        self.pending_metrics = PendingMetrics(month, self.engine.in_idle_time(computed))
 
-    def _take_metrics(self) -> None:
+    def _publish_metrics(self) -> None:
         """Publish the metrics that were being computed, if any were."""
-        if self.measuring is None:
+        if self.pending_metrics is None:
             return
-        month = self.measuring.month
+        month = self.pending_metrics.month
         self.progress(f"{format_month(month)} {MEASURE}", self.reached, self.whole)
-        metrics, seconds = self.measuring.made()
+        metrics, seconds = self.pending_metrics.result()
         with self.book.writing() as step:
             step.add("metrics", metrics, month=month, instead=True)
             self._done(step, month, MEASURE)
-        self.seconds_beside[MEASURE] += seconds
-        self.measuring = None
+        self.seconds_in_background[MEASURE] += seconds
+        self.pending_metrics = None
 
     def _states(self, month: int) -> None:
         with self._stage(month, STATES) as stage:
-            for _ in self._parts(stage, Stating(**self._told(stage.place, month)), instead=True):
+            for _ in self._outputs(
+                stage, StatesTask(**self._task_arguments(stage.folder, month)), instead=True
+            ):
                 pass
 
     def _period(self, month: int) -> ClosePeriod:
-        period = closing.period_of(month, self.setting.opening_month)
+        period = closing.period_of(month, self.context.opening_month)
         assert period is not None
         return period
 
@@ -345,13 +363,13 @@ class Runner:
     def _finish(self, seconds: float) -> dict[str, Any]:
         """`run.json`, then the release of the last quarter, then its files in `run.json` too."""
         figures = self._figures(seconds)
-        self._tell(figures)
+        self._write_figures(figures)
         month = max((m for m, stage in self._stages() if stage == MEASURE), default=None)
         if month is not None:
             figures["release"] = closing.publish_release(
                 self.book, self.plan.scenario, self._period(month), self.book.path / "release"
             )
-            self._tell(figures)
+            self._write_figures(figures)
         return figures
 
     def _figures(self, seconds: float) -> dict[str, Any]:
@@ -362,14 +380,14 @@ class Runner:
             "engine": self.engine.name, "workers": self.engine.workers,
             "figures": dict(self.figures), "notes": _notes(self.figures),
             "seconds": round(seconds, 3), "seconds_by_stage": _rounded(self.seconds),
-            "seconds_beside": _rounded(self.seconds_beside),
+            "seconds_beside": _rounded(self.seconds_in_background),
             "disk_bytes_expected": plan.bytes_needed, "release": {},
             "digests": {
                 name: str(entry.digest) for name, entry in self.book.manifest.tables.items()
             },
         }  # fmt: skip
 
-    def _tell(self, figures: Mapping[str, Any]) -> None:
+    def _write_figures(self, figures: Mapping[str, Any]) -> None:
         content = json.dumps(figures, indent=1, sort_keys=True) + "\n"
         replace_file(self.book.path / "run.json", content.encode())
 
@@ -379,12 +397,12 @@ def _rounded(seconds: Mapping[str, float]) -> dict[str, float]:
 
 
 def _notes(figures: Counter[str]) -> list[str]:
-    """What a run did not reach, beyond chance."""
+    """Targets of the scenario that a run missed, beyond chance."""
     asked, wanted = figures["asks"], figures["asks_wanted"]
     if wanted - asked <= max(wanted / 20, 4 * wanted**0.5):
         return []
     return [f"users asked {asked:,} of the {wanted:,} times the scenario wants: too few may ask"]
 
 
-def _sums(part: Part) -> dict[str, Any]:
-    return unpack(part.read(SUMS))
+def _sums(output: StageOutput) -> dict[str, Any]:
+    return unpack(output.read(SUMS))

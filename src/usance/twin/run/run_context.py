@@ -1,4 +1,4 @@
-"""What every part of a run shares: a scenario at a scale, with all that follows from it."""
+"""Run context: a scenario at a scale, with all that follows from it, shared by every stage."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from functools import cached_property, lru_cache
 from usance.base.dates import first_of_month
 from usance.base.parameters import Parameters
 from usance.service.rules import ServicingRules
-from usance.twin.month.assessing import Assessor
+from usance.twin.month.assessment import Assessor
 from usance.twin.month.loan_terms import PRODUCTS, Pricer
-from usance.world.demand import Wishes
+from usance.world.demand import RequestSampler
 from usance.world.institutions import Institutions
 from usance.world.opening import Opening
 from usance.world.population import Population
@@ -25,7 +25,7 @@ SHARD_BITS = 22
 
 
 @dataclass(frozen=True)
-class Setting:
+class RunContext:
     """A scenario at a scale; `shard_bits` differs from the contract's only in tests."""
 
     scenario: Scenario
@@ -52,9 +52,9 @@ class Setting:
         return Opening(self.population, self.institutions)
 
     @cached_property
-    def wishes(self) -> Wishes:
-        """What its users ask for."""
-        return Wishes(self.scenario)
+    def requests(self) -> RequestSampler:
+        """Requests of its users."""
+        return RequestSampler(self.scenario)
 
     @cached_property
     def assessor(self) -> Assessor:
@@ -64,7 +64,7 @@ class Setting:
 
     @cached_property
     def pricer(self) -> Pricer:
-        """What loans cost."""
+        """Terms of its loans."""
         return Pricer(self.institutions)
 
     @property
@@ -74,12 +74,12 @@ class Setting:
 
     @property
     def sources(self) -> int:
-        """How many funding sources there are."""
+        """Number of funding sources."""
         return len(self.institutions.funding)
 
     @property
     def cells(self) -> int:
-        """How many cells there are."""
+        """Number of cells."""
         return self.sources * PRODUCTS
 
     @property
@@ -88,7 +88,7 @@ class Setting:
         return self.scenario.first_month - 1
 
     def rules(self, month: int) -> ServicingRules:
-        """The rules of service in a month; a scenario may charge late fees of its own."""
+        """Servicing rules of a month; a scenario may charge late fees of its own."""
         rules = ServicingRules.at(first_of_month(month), self._parameters)
         own = self.scenario.pricing.late_fee_ppm.get(month)
         return rules if own is None else rules._replace(late_fee_ppm=own)
@@ -109,10 +109,10 @@ class Setting:
 
     @cached_property
     def keeps_inputs(self) -> bool:
-        """Whether decision inputs are kept; of a large book they are made again from the seed."""
+        """True if decision inputs are kept; of a large book they are drawn again from the seed."""
         return self.population.registered_by(self.scenario.last_month) < LARGE
 
 
 @lru_cache(maxsize=1)
-def _again(given: bytes) -> Setting:
-    return Setting(*pickle.loads(given))  # noqa: S301  # from the driver of the same run
+def _again(given: bytes) -> RunContext:
+    return RunContext(*pickle.loads(given))  # noqa: S301  # from the driver of the same run

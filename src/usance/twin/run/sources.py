@@ -18,16 +18,17 @@ from usance.base.manifest import FileEntry
 from usance.base.tables import table
 from usance.match.mandates.limits import LimitKind, list_limits
 from usance.twin.month.loan_terms import PRODUCTS
-from usance.twin.run.run_context import Setting
+from usance.twin.month.mandates import month_mandates
+from usance.twin.run.run_context import RunContext
 
 HISTORY = 60
 """Months before the opening in which opening loans may have been drawn."""
 FIRST_VERSION = 1
 
 
-def sources_table(setting: Setting) -> pa.Table:
+def sources_table(context: RunContext) -> pa.Table:
     """Every source on its terms: before the run, then a version for each of its mandates."""
-    columns = np.array([row for n in range(1, setting.sources + 1) for row in _rows(setting, n)]).T
+    columns = np.array([row for n in range(1, context.sources + 1) for row in _rows(context, n)]).T
     names = (
         "source", "version", "valid_from", "valid_to", "institution", "entity", "model",
         "coupon_ppm", "fee_ppm", "trigger_days", "guarantor", "co_share_ppm", "settlement_lag",
@@ -39,9 +40,9 @@ def sources_table(setting: Setting) -> pa.Table:
     })  # fmt: skip
 
 
-def _rows(setting: Setting, number: int) -> Iterator[tuple[int, ...]]:
-    scenario, institutions = setting.scenario, setting.institutions
-    opening = setting.opening_month
+def _rows(context: RunContext, number: int) -> Iterator[tuple[int, ...]]:
+    scenario, institutions = context.scenario, context.institutions
+    opening = context.opening_month
     begun = to_day(first_of_month(opening - HISTORY)), to_day(last_of_month(opening))
     spans = [(FIRST_VERSION, *begun, opening)]
     for month in range(scenario.first_month, scenario.last_month + 1):
@@ -58,15 +59,14 @@ def _rows(setting: Setting, number: int) -> Iterator[tuple[int, ...]]:
         )  # fmt: skip
 
 
-def limits_table(setting: Setting, month: int, book: Book, released_before: I64) -> pa.Table:
+def limits_table(context: RunContext, month: int, book: Book, released_before: I64) -> pa.Table:
     """The most each source may have out under a month's mandates.
 
     That is what it has out on the eve, and what the mandate lets it lend besides; what comes back
     makes room again where budgets revolve.
     """
-    revolved = {n: int(released_before[n].sum()) for n in range(1, setting.sources + 1)}
-    mandates = setting.institutions.mandates(month, revolved)
-    out = _owed(setting, month - 1, book)
+    mandates = month_mandates(context.institutions, month, released_before)
+    out = _owed(context, month - 1, book)
     rows = []
     for limit in list_limits(mandates):
         assert limit.kind is LimitKind.TOTAL, "mandates of the world have a budget and no more"
@@ -80,15 +80,15 @@ def limits_table(setting: Setting, month: int, book: Book, released_before: I64)
     )  # fmt: skip
 
 
-def _owed(setting: Setting, month: int, book: Book) -> I64:
+def _owed(context: RunContext, month: int, book: Book) -> I64:
     """Unpaid principal at a month's end by source."""
 
     def owed(file: FileEntry) -> I64:
-        found = np.zeros(setting.sources + 1, np.int64)
+        found = np.zeros(context.sources + 1, np.int64)
         rows = book.read_file(table("tape"), file, ["cell", "principal_minor"])
         source = (rows["cell"].to_numpy().astype(np.int64) - 1) // PRODUCTS + 1
         np.add.at(found, source, rows["principal_minor"].to_numpy())
         return found
 
     parts = parallel_map(owed, book.files("tape", month=month), available_cores())
-    return sum(parts, np.zeros(setting.sources + 1, np.int64))
+    return sum(parts, np.zeros(context.sources + 1, np.int64))

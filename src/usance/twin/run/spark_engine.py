@@ -1,7 +1,7 @@
-"""Shards on Spark: a frame of their numbers, and a worker's Python that does the work of each.
+"""Shards on Spark: a frame of their numbers, and a worker's Python that runs the task of each.
 
-Executors read and write the run's folder themselves. What goes over Spark is the work, which is
-what the scenario says, and of each part a few lines that name its files.
+Executors read and write the run's folder themselves. Only the task, which is the scenario, and the
+few lines that name the files of each output go over Spark.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ import pyarrow as pa
 from usance.base.compiled import available_cores
 from usance.base.errors import UsanceError
 from usance.measure.engines import check_spark, spark_session, without_pandas
-from usance.twin.run.stage_output import Part
-from usance.twin.run.stages import Work
+from usance.twin.run.stage_output import StageOutput
+from usance.twin.run.stages import ShardTask
 
 _ANSWER = pa.schema([("answer", pa.binary())])
 _SPARK_ANSWER = "answer binary"
@@ -32,15 +32,15 @@ class Spark:
         check_spark()
         self.workers = workers or available_cores()
 
-    def parts(self, work: Work, numbers: Sequence[int]) -> Iterator[Part]:
-        """The part of each shard; one task a shard, answers in the order of the tasks."""
+    def outputs(self, task: ShardTask, numbers: Sequence[int]) -> Iterator[StageOutput]:
+        """Output of each shard; one Spark task a shard, answers in their order."""
         if not numbers:
             return
         session = spark_session(self.workers)
         count = len(numbers)
         tasks = session.range(0, count, 1, numPartitions=count)
         with without_pandas():
-            done = tasks.mapInArrow(_answers(work, list(numbers)), _SPARK_ANSWER)
+            done = tasks.mapInArrow(_answers(task, list(numbers)), _SPARK_ANSWER)
         for row in done.collect():
             answer = pickle.loads(row.answer)  # noqa: S301  # from our own executors
             if isinstance(answer, Exception):
@@ -48,26 +48,26 @@ class Spark:
             yield answer
 
     def in_idle_time(self, work: Callable[[], T]) -> Callable[[], T]:
-        """It is done at once: a session belongs to its thread."""
-        made = work()
-        return lambda: made
+        """Do the work at once: a session belongs to its thread."""
+        result = work()
+        return lambda: result
 
 
-def _answers(work: Work, numbers: list[int]) -> Callable[[Iterator[Any]], Iterator[Any]]:
+def _answers(task: ShardTask, numbers: list[int]) -> Callable[[Iterator[Any]], Iterator[Any]]:
     """The function that a task runs."""
 
     def answers(batches: Iterator[Any]) -> Iterator[Any]:
         pa.set_cpu_count(1)
         for batch in batches:
-            found = [answer(work, numbers[place]) for place in batch.column(0).to_pylist()]
+            found = [answer(task, numbers[place]) for place in batch.column(0).to_pylist()]
             yield pa.RecordBatch.from_arrays([pa.array(found, pa.binary())], schema=_ANSWER)
 
     return answers
 
 
-def answer(work: Work, number: int) -> bytes:
-    """A part as bytes, or what went wrong with it: a message must come through as it is."""
+def answer(task: ShardTask, number: int) -> bytes:
+    """An output as bytes, or its error: a message must come through as it is."""
     try:
-        return pickle.dumps(work.part(number))
+        return pickle.dumps(task.output(number))
     except (UsanceError, OSError) as error:
         return pickle.dumps(error)

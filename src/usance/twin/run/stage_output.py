@@ -1,12 +1,12 @@
-"""A part of a run: what one stage of a month makes of one shard, whole in a folder of its own.
+"""Stage outputs: the result of one stage of a month for one shard, whole in a folder of its own.
 
     RUN/run/parts/2023-02-serve/s0007/facts.parquet, tape.parquet, …   rows of tables
-    RUN/run/parts/2023-02-serve/s0007/shard, sums                      what the run goes on from
-    RUN/run/parts/2023-02-serve/s0007/part.json                        what must be in all of them
+    RUN/run/parts/2023-02-serve/s0007/shard, sums                      what the run resumes from
+    RUN/run/parts/2023-02-serve/s0007/part.json                        hashes of all of them
 
-A part is made under a passing name and renamed when it is durable: it is there whole or not at
-all, whoever made it. It counts only if it is of the same run, goes on from the same manifest, and
-every file is what it was. A stage is done when the book has taken all its parts.
+An output is written under a temporary name and renamed when it is durable: it is there whole or
+not at all, whatever process made it. It counts only if it is of the same run, resumes from the same
+manifest, and every file is unchanged. A stage is done when the book has taken all its outputs.
 """
 
 from __future__ import annotations
@@ -35,24 +35,24 @@ _THREADS = 2
 """Tables written at once: the last shards of a stage have the other cores for themselves."""
 
 
-class Kept(NamedTuple):
-    """Bytes that a part keeps; `path` is their place in the book, if they are to have one."""
+class StoredFile(NamedTuple):
+    """Bytes that an output stores; `path` is their path in the book, if they are to have one."""
 
     name: str
     path: str
     content: bytes
 
 
-class Mark(NamedTuple):
-    """What must be in a kept file, and its place in the book, if it is to have one."""
+class FileHash(NamedTuple):
+    """Hash of a stored file, and its path in the book, if it is to have one."""
 
     path: str
     sha256: str
 
 
 @dataclass(frozen=True)
-class Place:
-    """Where the parts of one stage are made, and what they must go on from."""
+class StageFolder:
+    """Folder of the outputs of one stage, and the manifest they must resume from."""
 
     book: Path
     month: int
@@ -60,37 +60,37 @@ class Place:
     key: str
     """The run's."""
     after: str
-    """A hash of the manifest that the stage begins with."""
+    """Hash of the manifest that the stage begins with."""
 
     @property
-    def folder(self) -> Path:
-        """The folder of the stage's parts."""
+    def path(self) -> Path:
+        """Path of the folder."""
         return self.book / PARTS / f"{format_month(self.month)}-{self.stage}"
 
 
 @dataclass(frozen=True)
-class Part:
-    """A finished part."""
+class StageOutput:
+    """A finished output."""
 
     book: Path
     folder: Path
     tables: Mapping[str, FileEntry]
-    kept: Mapping[str, Mark]
+    stored: Mapping[str, FileHash]
     figures: Mapping[str, int]
 
     @property
     def name(self) -> str:
-        """Which part of its stage it is, such as `s0007`."""
+        """Name within its stage, such as `s0007`."""
         return self.folder.name
 
     def file(self, name: str, path: str) -> Path:
-        """Where a file is: in the part, or in its place if a kill came while it was published."""
+        """Path of a file: in the output, or in the book if a kill came while it was published."""
         own = self.folder / name
         return own if own.exists() or not path else self.book / path
 
     def read(self, name: str) -> bytes:
-        """The bytes of a kept file."""
-        mark = self.kept[name]
+        """Bytes of a stored file."""
+        mark = self.stored[name]
         content = self.file(name, mark.path).read_bytes()
         if sha256(content).hexdigest() != mark.sha256:
             fix = "Run the same command again: the part is made anew"
@@ -98,24 +98,24 @@ class Part:
         return content
 
     def publish(self, step: Step, *, instead: bool = False) -> None:
-        """Hand everything that has a place in the book to a step."""
+        """Hand everything that has a path in the book to a step."""
         rows = self.tables.items()
         files = [(name, entry, self.file(_rows_of(name), entry.path)) for name, entry in rows]
         step.take_all(files, instead=instead)
-        for name, mark in self.kept.items():
+        for name, mark in self.stored.items():
             if mark.path:
                 step.take_kept(mark.path, self.file(name, mark.path), mark.sha256)
 
     def check(self) -> None:
-        """Raise if a file is not what it was."""
+        """Raise if a file has changed."""
         for name, entry in self.tables.items():
             check_sha256(self.file(_rows_of(name), entry.path), entry.sha256)
-        for name, mark in self.kept.items():
+        for name, mark in self.stored.items():
             check_sha256(self.file(name, mark.path), mark.sha256)
 
 
 def shard_name(number: int) -> str:
-    """The name of a shard's part, checkpoint and files.
+    """Name of a shard's output, checkpoint and files.
 
     >>> shard_name(7)
     's0007'
@@ -123,68 +123,68 @@ def shard_name(number: int) -> str:
     return f"s{number:04}"
 
 
-def make_part(
-    place: Place, name: str, *, tables: Mapping[str, pa.Table], kept: Iterable[Kept],
+def write_output(
+    folder: StageFolder, name: str, *, tables: Mapping[str, pa.Table], stored: Iterable[StoredFile],
     figures: Mapping[str, int], shard: int = 0, by_month: bool = True,
-) -> Part:  # fmt: skip
-    """Write a part; if another attempt has finished it meanwhile, that one is taken."""
-    place.folder.mkdir(parents=True, exist_ok=True)
-    aside = Path(mkdtemp(prefix=f".{name}-", dir=place.folder))
+) -> StageOutput:  # fmt: skip
+    """Write an output; if another attempt has finished it meanwhile, that one is taken."""
+    folder.path.mkdir(parents=True, exist_ok=True)
+    aside = Path(mkdtemp(prefix=f".{name}-", dir=folder.path))
     try:
-        month = place.month if by_month else None
+        month = folder.month if by_month else None
 
         def write(table: str) -> FileEntry:
             return written(tables[table], table, aside / _rows_of(table), month=month, shard=shard)
 
         entries = dict(zip(tables, parallel_map(write, tables, _THREADS), strict=True))
-        marks = {each.name: _keep(aside, each) for each in kept}
-        part = Part(place.book, place.folder / name, entries, marks, figures)
-        content = _content(place, part)
+        marks = {each.name: _store(aside, each) for each in stored}
+        output = StageOutput(folder.book, folder.path / name, entries, marks, figures)
+        content = _content(folder, output)
         (aside / PART).write_text(json.dumps({**content, MARK: mark_of(content)}))
         for file in aside.iterdir():
             sync(file)
-        publish(aside, part.folder)
+        publish(aside, output.folder)
     except OSError:
         shutil.rmtree(aside, ignore_errors=True)
-        there = find_part(place, name)
+        there = find_output(folder, name)
         if there is None:
             raise
         return there
-    return part
+    return output
 
 
-def find_part(place: Place, name: str) -> Part | None:
-    """The finished part of that name, if it is of this run and nothing in it has changed."""
-    folder = place.folder / name
+def find_output(stage: StageFolder, name: str) -> StageOutput | None:
+    """The finished output of that name, if it is of this run and nothing in it has changed."""
+    folder = stage.path / name
     try:
         content = json.loads((folder / PART).read_text())
         if content.pop(MARK) != mark_of(content):
             return None
-        part = Part(
-            place.book, folder,
+        output = StageOutput(
+            stage.book, folder,
             {table: _entry(each) for table, each in content["tables"].items()},
-            {kept: Mark(*each) for kept, each in content["kept"].items()}, content["figures"],
+            {name: FileHash(*each) for name, each in content["kept"].items()}, content["figures"],
         )  # fmt: skip
-        if content != _plain(_content(place, part)):
+        if content != _plain(_content(stage, output)):
             return None
-        part.check()
+        output.check()
     except (OSError, ValueError, KeyError, TypeError, AttributeError, UsanceError):
         return None
-    return part
+    return output
 
 
-def standing(place: Place) -> dict[str, Part]:
-    """The finished parts of a stage; what else lies there, or is of another stage, is removed."""
-    found: dict[str, Part] = {}
-    for folder in _inside(place.book / PARTS):
-        if folder != place.folder:
+def finished_outputs(stage: StageFolder) -> dict[str, StageOutput]:
+    """Finished outputs of a stage; any other file there, or of another stage, is removed."""
+    found: dict[str, StageOutput] = {}
+    for folder in _inside(stage.book / PARTS):
+        if folder != stage.path:
             shutil.rmtree(folder)
-    for folder in _inside(place.folder):
-        part = find_part(place, folder.name)
-        if part is None:
+    for folder in _inside(stage.path):
+        output = find_output(stage, folder.name)
+        if output is None:
             shutil.rmtree(folder)
         else:
-            found[part.name] = part
+            found[output.name] = output
     return found
 
 
@@ -192,25 +192,25 @@ def _inside(folder: Path) -> list[Path]:
     return list(folder.iterdir()) if folder.exists() else []
 
 
-def clear(place: Place) -> None:
-    """Remove the parts of a stage that is done."""
-    shutil.rmtree(place.folder, ignore_errors=True)
+def remove_outputs(stage: StageFolder) -> None:
+    """Remove the outputs of a stage that is done."""
+    shutil.rmtree(stage.path, ignore_errors=True)
 
 
 def _rows_of(table: str) -> str:
     return f"{table}.parquet"
 
 
-def _keep(folder: Path, kept: Kept) -> Mark:
-    (folder / kept.name).write_bytes(kept.content)
-    return Mark(kept.path, sha256(kept.content).hexdigest())
+def _store(folder: Path, file: StoredFile) -> FileHash:
+    (folder / file.name).write_bytes(file.content)
+    return FileHash(file.path, sha256(file.content).hexdigest())
 
 
-def _content(place: Place, part: Part) -> dict[str, Any]:
+def _content(stage: StageFolder, output: StageOutput) -> dict[str, Any]:
     return {
-        "key": place.key, "after": place.after, "month": place.month, "stage": place.stage,
-        "name": part.name, "tables": {name: asdict(each) for name, each in part.tables.items()},
-        "kept": part.kept, "figures": part.figures,
+        "key": stage.key, "after": stage.after, "month": stage.month, "stage": stage.stage,
+        "name": output.name, "tables": {name: asdict(each) for name, each in output.tables.items()},
+        "kept": output.stored, "figures": output.figures,
     }  # fmt: skip
 
 

@@ -1,7 +1,7 @@
-"""The stages of a run that every shard goes through by itself: opened, served, booked, written.
+"""Stages of a run that every shard goes through by itself: opening, serving, booking, states.
 
-A work is all that a shard is told of its stage. It can be sent to another process, reads nothing
-but the run's folder, and leaves a part there: so it does not matter who does it.
+A task holds all that a shard needs for its stage. It can be sent to another process, reads nothing
+but the run's folder, and leaves its output there, so that any process can do it.
 """
 
 from __future__ import annotations
@@ -23,144 +23,153 @@ from usance.base.ids import PER_USER
 from usance.base.manifest import TableEntry
 from usance.base.packed import pack, unpack
 from usance.base.tables import table
+from usance.twin.month.booking import book_shard
 from usance.twin.month.opening_shard import open_shard
-from usance.twin.month.routing import Routing, book_shard
-from usance.twin.month.shard import Served, Shard, empty_shard, new_loans
-from usance.twin.month.shard_month import serve_shard
+from usance.twin.month.routing import Routing
+from usance.twin.month.shard import Shard, ShardMonth, empty_shard, new_loans
+from usance.twin.month.shard_month import run_shard_month
 from usance.twin.month.tape import state_table
 from usance.twin.run.checkpoint import shard_bytes, shard_of
-from usance.twin.run.driver import sums_of
 from usance.twin.run.ledger_facts import approved_by_channel, lent_by_model, owed_by_model
-from usance.twin.run.run_context import Setting
-from usance.twin.run.stage_output import Kept, Part, Place, make_part, shard_name
+from usance.twin.run.run_context import RunContext
+from usance.twin.run.run_totals import sums_of
+from usance.twin.run.stage_output import (
+    StageFolder,
+    StageOutput,
+    StoredFile,
+    shard_name,
+    write_output,
+)
 
-SHARD, SUMS, ROUTED = "shard", "sums", "routed"
+SHARD, SUMS, ROUTING = "shard", "sums", "routed"
 _SOURCE, _ATTEMPTS = "routed.source", "routed.attempts"
 
 
 def checkpoint_path(month: int, name: str) -> str:
-    """Checkpoints of even and odd months take turns: the older one stands until the end."""
+    """Path of a checkpoint; those of even and odd months alternate, so that the older one stays."""
     return f"checkpoint/run/{month % 2}/{name}"
 
 
 @dataclass(frozen=True)
-class Work(ABC):
-    """What every shard of a stage is told."""
+class ShardTask(ABC):
+    """Arguments of a stage, the same for every shard."""
 
-    setting: Setting
-    place: Place
+    context: RunContext
+    folder: StageFolder
     book: Book
-    """No more of it than the stage reads: see `only`."""
+    """As much of it as the stage reads: see `book_view`."""
     workers: int
     """Threads inside a shard."""
-    held: dict[int, Shard] | None
-    """Shards that stay in this process's memory, if any do."""
+    cached_shards: dict[int, Shard] | None
+    """Shards kept in this process's memory, if any are."""
 
     @abstractmethod
-    def part(self, number: int) -> Part:
-        """What the stage makes of a shard."""
+    def output(self, number: int) -> StageOutput:
+        """Output of the stage for a shard."""
 
     def _shard(self, number: int, month: int) -> Shard:
-        """A shard as it stood at the end of a month."""
-        found = self.held.pop(number, None) if self.held is not None else None
+        """A shard at the end of a month."""
+        found = self.cached_shards.pop(number, None) if self.cached_shards is not None else None
         if found is not None:
             return found
         return shard_of(self.book.kept(checkpoint_path(month, shard_name(number))))
 
-    def _write(self, number: int, tables: dict[str, pa.Table], kept: list[Kept],
-               figures: dict[str, int], *, by_month: bool = True) -> Part:  # fmt: skip
-        return make_part(
-            self.place, shard_name(number), tables=tables, kept=kept, figures=figures,
+    def _write(self, number: int, tables: dict[str, pa.Table], stored: list[StoredFile],
+               figures: dict[str, int], *, by_month: bool = True) -> StageOutput:  # fmt: skip
+        return write_output(
+            self.folder, shard_name(number), tables=tables, stored=stored, figures=figures,
             shard=number, by_month=by_month,
         )  # fmt: skip
 
-    def _served(self, served: Served, lines: pa.Table | None = None) -> Part:
-        """A shard at the end of a month: its rows, its checkpoint and its sums."""
-        month, name = self.place.month, shard_name(served.shard.number)
-        owed = owed_by_model(self.setting, served.tables["tape"])
-        approved = approved_by_channel(self.setting, lines)
-        kept = [
-            Kept(SHARD, checkpoint_path(month, name), shard_bytes(served.shard)),
-            Kept(SUMS, "", pack(sums_of(served, owed, approved))),
+    def _write_month(self, done: ShardMonth, lines: pa.Table | None = None) -> StageOutput:
+        """Write a shard at the end of a month: its rows, its checkpoint and its sums."""
+        month, name = self.folder.month, shard_name(done.shard.number)
+        owed = owed_by_model(self.context, done.tables["tape"])
+        approved = approved_by_channel(self.context, lines)
+        stored = [
+            StoredFile(SHARD, checkpoint_path(month, name), shard_bytes(done.shard)),
+            StoredFile(SUMS, "", pack(sums_of(done, owed, approved))),
         ]
-        some = {table: rows for table, rows in served.tables.items() if rows.num_rows}
-        part = self._write(served.shard.number, some, kept, served.figures)
-        if self.held is not None:
-            self.held[served.shard.number] = served.shard
-        return part
+        some = {table: rows for table, rows in done.tables.items() if rows.num_rows}
+        output = self._write(done.shard.number, some, stored, done.figures)
+        if self.cached_shards is not None:
+            self.cached_shards[done.shard.number] = done.shard
+        return output
 
 
-class Opening(Work):
-    """A shard is drawn as it stands at the opening."""
+class OpeningTask(ShardTask):
+    """Draw a shard at the opening."""
 
-    def part(self, number: int) -> Part:
-        """Its users, and the loans they have."""
-        return self._served(open_shard(self.setting, number, workers=self.workers))
+    def output(self, number: int) -> StageOutput:
+        """Its users, and their loans."""
+        return self._write_month(open_shard(self.context, number, workers=self.workers))
 
 
 @dataclass(frozen=True)
-class Serving(Work):
-    """A shard is taken through a month."""
+class ServingTask(ShardTask):
+    """Carry a shard through a month."""
 
     thresholds: I64
 
-    def part(self, number: int) -> Part:
-        """Loans are served, users come, and some ask for money."""
-        setting, month = self.setting, self.place.month
+    def output(self, number: int) -> StageOutput:
+        """Facts of loans, new users, and requests."""
+        context, month = self.context, self.folder.month
         booked = None
-        if number not in setting.shards(month - 1):
-            shard = empty_shard(setting, number)
+        if number not in context.shards(month - 1):
+            shard = empty_shard(context, number)
         else:
             shard = self._shard(number, month - 1)
-            if month > setting.scenario.first_month:
+            if month > context.scenario.first_month:
                 booked = self.book.read("loans", month=month - 1, shard=number)
-        served = serve_shard(setting, shard, month, self.thresholds, booked, workers=self.workers)
-        return self._served(served, served.tables.get("lines"))
+        done = run_shard_month(context, shard, month, self.thresholds, booked, workers=self.workers)
+        return self._write_month(done, done.tables.get("lines"))
 
 
 @dataclass(frozen=True)
-class Booking(Work):
-    """A shard's loans are booked by what the router answered."""
+class BookingTask(ShardTask):
+    """Book a shard's loans by the router's answers."""
 
-    routed: Part
+    routing: StageOutput
 
-    def part(self, number: int) -> Part:
+    def output(self, number: int) -> StageOutput:
         """Terms, disbursement and the first row of the tape."""
-        routing = _routing_of(self.routed.read(shard_name(number)))
-        made = book_shard(self.setting, routing, number, self.place.month)
+        routing = _routing_of(self.routing.read(shard_name(number)))
+        made = book_shard(self.context, routing, number, self.folder.month)
         some = {name: rows for name, rows in made._asdict().items() if rows.num_rows}
-        sums = Kept(SUMS, "", pack({"lent": lent_by_model(made.loans)}))
+        sums = StoredFile(SUMS, "", pack({"lent": lent_by_model(made.loans)}))
         return self._write(number, some, [sums], {"loans": made.loans.num_rows})
 
 
 @dataclass(frozen=True)
-class Stating(Work):
-    """The states of a shard's open loans are written."""
+class StatesTask(ShardTask):
+    """Write the states of a shard's open loans."""
 
-    def part(self, number: int) -> Part:
+    def output(self, number: int) -> StageOutput:
         """One row for each loan that is open at the end of the month."""
-        month = self.place.month
+        month = self.folder.month
         shard = shard_of(self.book.kept(checkpoint_path(month, shard_name(number))))
         booked = self.book.read("loans", month=month, shard=number)
-        states = state_table(shard.loans.joined(new_loans(self.setting, booked)), month)
+        states = state_table(shard.loans.joined(new_loans(self.context, booked)), month)
         # Of a shard whose last loan is over, what an earlier end wrote must not stay.
         again = states.num_rows or self.book.files("state", shard=number)
         return self._write(number, {"state": states} if again else {}, [], {}, by_month=False)
 
 
-def write_routed(place: Place, setting: Setting, routing: Routing) -> Part:
-    """What the router answered to each shard, as a part of the stage that books its loans."""
+def write_routing(folder: StageFolder, context: RunContext, routing: Routing) -> StageOutput:
+    """Write the router's answers to each shard, as an output of the stage that books its loans."""
 
-    def kept(each: tuple[int, Routing]) -> Kept:
+    def stored(each: tuple[int, Routing]) -> StoredFile:
         number, own = each
-        return Kept(shard_name(number), "", _routing_bytes(own))
+        return StoredFile(shard_name(number), "", _routing_bytes(own))
 
-    answers = parallel_map(kept, _by_shard(setting, routing, place.month), available_cores())
-    return make_part(place, ROUTED, tables={}, kept=answers, figures={"plans": routing.plans})
+    answers = parallel_map(stored, _by_shard(context, routing, folder.month), available_cores())
+    return write_output(
+        folder, ROUTING, tables={}, stored=answers, figures={"plans": routing.plans}
+    )
 
 
-def only(book: Book, month: int | None, names: list[str]) -> Book:
-    """The book as far as a work reads it: loans and checkpoints of a month, and the states."""
+def book_view(book: Book, month: int | None, names: list[str]) -> Book:
+    """The part of a book that a task reads: loans and checkpoints of a month, and the states."""
     tables, marks = dict[str, TableEntry](), dict[str, str]()
     if month is not None:
         loans, states = book.files("loans", month=month), book.files("state")
@@ -171,13 +180,13 @@ def only(book: Book, month: int | None, names: list[str]) -> Book:
     return Book(book.path, replace(book.manifest, tables=tables, versions=marks, periods={}))
 
 
-def _by_shard(setting: Setting, routing: Routing, month: int) -> Iterator[tuple[int, Routing]]:
-    """The answers of each shard, in order."""
+def _by_shard(context: RunContext, routing: Routing, month: int) -> Iterator[tuple[int, Routing]]:
+    """Answers to each shard, in order."""
     users = routing.requests["loan_id"] // PER_USER if routing.requests else np.zeros(0, np.int64)
     # Of each shard in the order they have: numbers of 16 bits are put in order in one go.
-    shard_of_each = (users >> setting.shard_bits).astype(np.int16)
+    shard_of_each = (users >> context.shard_bits).astype(np.int16)
     order = np.argsort(shard_of_each, kind="stable")
-    shards = setting.shards(month)
+    shards = context.shards(month)
     bounds = np.searchsorted(shard_of_each[order], np.arange(len(shards) + 1))
     attempts = routing.attempts
     loan = attempts["loan_id"].to_numpy() if attempts is not None else np.zeros(0, np.int64)
@@ -185,7 +194,7 @@ def _by_shard(setting: Setting, routing: Routing, month: int) -> Iterator[tuple[
         own = order[bounds[number] : bounds[number + 1]]
         asked = {name: values[own] for name, values in routing.requests.items()}
         start, stop = (
-            int(np.searchsorted(loan, (bound << setting.shard_bits) * PER_USER))
+            int(np.searchsorted(loan, (bound << context.shard_bits) * PER_USER))
             for bound in (number, number + 1)
         )
         tried = attempts.slice(start, stop - start) if attempts is not None else None
@@ -204,6 +213,6 @@ def _routing_bytes(routing: Routing) -> bytes:
 
 def _routing_of(content: bytes) -> Routing:
     arrays = unpack(content)
-    source, told = arrays.pop(_SOURCE), arrays.pop(_ATTEMPTS, None)
-    attempts = pa.ipc.open_stream(told.tobytes()).read_all() if told is not None else None
+    source, packed = arrays.pop(_SOURCE), arrays.pop(_ATTEMPTS, None)
+    attempts = pa.ipc.open_stream(packed.tobytes()).read_all() if packed is not None else None
     return Routing(arrays, source, attempts, 0)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from usance.base.command_line import Session, print_json, print_line, print_table, show_help
-from usance.twin.run.options import First, Last, Scale, parse_scale, parse_span
+from usance.twin.run.options import First, Last, Scale, named_scenario, parse_scale, parse_span
 
 if TYPE_CHECKING:
     from usance.twin.what_if.pairs import Answer
@@ -44,10 +44,9 @@ def what_if_command(
     from usance.twin.what_if.page import write_files
     from usance.twin.what_if.pairs import WhatIf, what_if
     from usance.twin.what_if.table import as_dict
-    from usance.world.scenario.file import read_scenario
 
     session: Session = ctx.obj
-    economy, second = read_scenario(base), read_scenario(other)
+    economy, second = named_scenario(base), named_scenario(other)
     begin, end = parse_span(economy, first, last)
     asked = WhatIf(economy, second, parse_scale(scale), begin, end, seeds)
     tells = sys.stderr.isatty() and not as_json

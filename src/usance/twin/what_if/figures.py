@@ -24,7 +24,7 @@ PARTS = (METRICS, *STATEMENTS)
 
 
 class Place(NamedTuple):
-    """Where a figure stands; `within` is a metric's dimensions, or the total a line is part of."""
+    """Place of a figure; `within` is a metric's dimensions, or the total a line is part of."""
 
     part: str
     line: str

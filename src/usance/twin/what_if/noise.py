@@ -19,7 +19,7 @@ from functools import cache
 from math import atan, cos, pi, sin, sqrt
 
 CONFIDENCE = 0.95
-"""How often the mean difference plus or minus its reach holds the true one."""
+"""Share of intervals, mean difference plus or minus reach, that hold the true difference."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class Difference:
 
     @property
     def difference(self) -> Fraction:
-        """What the other run says beyond the base."""
+        """Other less base."""
         return self.other - self.base
 
     @property
@@ -49,7 +49,7 @@ class Difference:
 
     @property
     def is_beyond(self) -> bool | None:
-        """Whether the difference lies beyond its noise; none where there is no noise to tell."""
+        """True if the difference lies beyond its noise; none where there is no measure of noise."""
         return None if self.reach is None else abs(self.difference) > self.reach
 
 
@@ -67,7 +67,7 @@ def difference(base: Sequence[Fraction], other: Sequence[Fraction]) -> Differenc
 
 @cache
 def student(degrees: int, confidence: float = CONFIDENCE) -> float:
-    """How many standard errors hold a mean so often: the quantile of Student's distribution.
+    """Quantile of Student's distribution: standard errors that hold a mean so often.
 
     >>> [round(student(degrees), 3) for degrees in (1, 2, 4, 30)]
     [12.706, 4.303, 2.776, 2.042]

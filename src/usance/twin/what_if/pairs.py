@@ -1,4 +1,4 @@
-"""What if: two scenarios run side by side on the same seeds, and every figure set beside the other.
+"""Pairs of runs: two scenarios on the same seeds, and the difference of every figure.
 
 A pair is one seed run twice, once with each scenario. Draws are keyed by seed, entity and event, so
 a borrower who is the same in both scenarios has the same luck in both. Each run has a folder of its
@@ -14,9 +14,9 @@ from pathlib import Path
 
 from usance.base.dates import format_month
 from usance.base.errors import UsanceError, raise_all
-from usance.twin.errors import NoRoom, RunError
-from usance.twin.run.disk_space import lacking, sizes, unwritable
-from usance.twin.run.plan import Plan
+from usance.twin.errors import DiskFull, RunError
+from usance.twin.run.disk_space import free_if_too_small, readable_sizes, unwritable
+from usance.twin.run.plan import RunPlan
 from usance.twin.run.run import Progress, no_progress, run
 from usance.twin.what_if.figures import PARTS, Place, figures_of
 from usance.twin.what_if.noise import Difference, difference
@@ -37,7 +37,7 @@ class WhatIfError(RunError):
 
 @dataclass(frozen=True)
 class WhatIf:
-    """What is asked: two scenarios at a scale over some months, and on how many seeds."""
+    """The question: two scenarios at a scale over some months, on a number of seeds."""
 
     base: Scenario
     other: Scenario
@@ -51,12 +51,12 @@ class WhatIf:
         """The base's own seed and those after it."""
         return tuple((self.base.seed + n) % SEEDS for n in range(self.pairs))
 
-    def plans(self) -> Iterator[tuple[int, str, Plan]]:
+    def plans(self) -> Iterator[tuple[int, str, RunPlan]]:
         """Every run: its seed, its side and what is run."""
         for seed in self.seeds:
             for side, scenario in ((BASE, self.base), (OTHER, self.other)):
                 own = replace(scenario, seed=seed)
-                yield seed, side, Plan(own, self.scale, self.first, self.last)
+                yield seed, side, RunPlan(own, self.scale, self.first, self.last)
 
     def check(self, folder: Path) -> None:
         """Raise everything that stands against it."""
@@ -68,7 +68,7 @@ class WhatIf:
             plan.check(place_of(folder, seed, side))
 
     def _differ(self) -> Iterator[UsanceError]:
-        """What both scenarios must share."""
+        """Errors of scenarios that differ in what both must share."""
         for name, noun in _SHARED.items():
             first, second = (getattr(each, name) for each in (self.base, self.other))
             if first != second:
@@ -96,12 +96,12 @@ class WhatIf:
 
     def _room(self, folder: Path) -> Iterator[UsanceError]:
         needed = sum(plan.bytes_needed for _, _, plan in self.plans())
-        free = lacking(folder, needed)
+        free = free_if_too_small(folder, needed)
         if free is not None:
-            shown = sizes(needed, free)
+            shown = readable_sizes(needed, free)
             what = f"{2 * self.pairs} runs need about {shown[0]}, and {shown[1]} are free"
             fix = "Choose another disk, a smaller --scale or fewer --seeds"
-            yield NoRoom(what, where=str(folder), fix=fix)
+            yield DiskFull(what, where=str(folder), fix=fix)
 
 
 _SHARED = {
@@ -112,7 +112,7 @@ _SHARED = {
 
 @dataclass(frozen=True)
 class Answer:
-    """What was asked, and every figure that both sides tell, in print order."""
+    """The question, and every figure that both sides have, in print order."""
 
     asked: WhatIf
     rows: Sequence[tuple[Place, Difference]]
@@ -144,7 +144,7 @@ def what_if(
 
 
 def place_of(folder: Path, seed: int, side: str) -> Path:
-    """Where a run of a pair is."""
+    """Folder of a run of a pair."""
     return folder / f"seed-{seed}" / side
 
 

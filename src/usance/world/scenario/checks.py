@@ -291,18 +291,22 @@ def _tickets(scenario: Scenario, places: Places) -> Iterator[UsanceError]:
 
 
 def _opening_reach(scenario: Scenario, places: Places) -> Iterator[UsanceError]:
-    """Whether the borrowers of the opening can owe its balance."""
-    from usance.world.opening import MAX_LOANS, loans_a_borrower, reached  # only reading needs it
+    """Error of an opening balance that its borrowers cannot owe."""
+    from usance.world.opening import (  # only reading needs it
+        MAX_LOANS,
+        capped_mean,
+        loans_a_borrower,
+    )
 
     wanted = loans_a_borrower(scenario)
-    if wanted and reached(wanted) < ENOUGH * wanted:
+    if wanted and capped_mean(wanted) < ENOUGH * wanted:
         what = f"each borrower would have {wanted:,.1f} loans on average, and {MAX_LOANS} at most"
         where, fix = places(("opening", "balance")), "Lower it, or raise users.opening"
         yield DocumentError(what, where=where, fix=fix)
 
 
 def _demand_reach(scenario: Scenario, places: Places) -> Iterator[UsanceError]:
-    """Whether there are users enough: each asks once a month, of those who came before it.
+    """Error of too few users: each asks once a month, of those who came before it.
 
     All who apply are taken for approved, and all first requests for funded: fewer will ask.
     """

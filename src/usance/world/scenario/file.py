@@ -16,18 +16,16 @@ wrote, and nobody else.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from usance.assess.flow.files import content_of, read_flow
 from usance.base.codes import Currency, parse
 from usance.base.documents import parse_yaml, read_text
 from usance.base.errors import DocumentError, UsanceError, raise_all, unknown
 from usance.base.fields import Fields, Places, document_places, text, whole_of
 from usance.base.fields import Path as Way
-from usance.books.policy_files import NAMES
 from usance.world.scenario.checks import contradictions
 from usance.world.scenario.scenario import Scenario
 from usance.world.scenario.sections import (
@@ -51,32 +49,32 @@ from usance.world.scenario.values import month, with_texts
 
 PACKAGED = Path(__file__).resolve().parents[1] / "scenarios"
 """The scenarios that come with the platform."""
-POLICIES = (*NAMES, "filer.yaml")
-"""Files of a folder of policies: those of the closes, and how the company files."""
 _PERIOD = re.compile(r"[0-9]{4}([QH][1-4]|-[0-9]{2})?")
 _DEEPEST = 8
 
 
 @dataclass(frozen=True, slots=True)
-class _Beside:
+class _Files:
     """Files named by a scenario: beside it, else among the packaged ones."""
 
     scenario: Path
+    check_flow: Callable[[Path], object]
 
     def folder(self, given: Any, where: str) -> Mapping[str, str]:
-        """The texts of a folder of policies by name."""
+        """Texts of a folder of policies by name; the closes check what they say."""
         folder = self._found(given, where)
-        texts = {name: read_text(folder / name) for name in POLICIES if (folder / name).exists()}
+        texts = {path.name: read_text(path) for path in sorted(folder.glob("*.yaml"))}
         if not texts:
-            fix = f"Name a folder with any of {', '.join(POLICIES)}"
+            fix = "Name a folder with the policies of the closes, such as entities.yaml"
             raise DocumentError(f"{given} holds no policies", where=where, fix=fix)
         return texts
 
     def flow(self, given: Any, where: str) -> Mapping[str, str]:
-        """The texts of a decision flow by name, once it reads as one."""
+        """Texts of a decision flow by path inside its folder, once it was checked."""
         folder = self._found(given, where)
-        read_flow(folder)
-        return {name: read_text(folder / name) for name in content_of(folder)}
+        self.check_flow(folder)
+        files = sorted(path for path in folder.rglob("*") if path.is_file())
+        return {path.relative_to(folder).as_posix(): read_text(path) for path in files}
 
     def text(self, given: Any, where: str) -> str:
         """The text of a file."""
@@ -106,12 +104,18 @@ def scenario_path(name_or_path: str | Path) -> Path:
     return PACKAGED / f"{name_or_path}.yaml"
 
 
-def read_scenario(name_or_path: str | Path) -> Scenario:
-    """A scenario by its packaged name or from a `.yaml` file, or everything wrong with it."""
+def read_scenario(
+    name_or_path: str | Path, *, check_flow: Callable[[Path], object] = Path.exists
+) -> Scenario:
+    """A scenario by its packaged name or from a `.yaml` file, or everything wrong with it.
+
+    `check_flow` is the platform's reader of the folder of a decision flow, which raises what is
+    wrong with it.
+    """
     path = scenario_path(name_or_path)
     document, places = _document(path, 0)
     problems: list[UsanceError] = []
-    scenario = _scenario(Fields(document, places, problems), path)
+    scenario = _scenario(Fields(document, places, problems), _Files(path, check_flow))
     if scenario is not None:
         problems += contradictions(scenario, places)
     raise_all(problems, where=str(path))
@@ -166,7 +170,7 @@ def _merged(below: Any, above: Any) -> Any:
 
 
 def _either(above: dict[str, Any], own: Places, under: Places) -> Places:
-    """Where a part stands: in the file itself if it says anything of it, else in its base."""
+    """Places of parts: in the file itself if it has them, else in its base."""
 
     def place(way: Way) -> str:
         return own(way) if not way or _says(above, way) else under(way)
@@ -175,7 +179,7 @@ def _either(above: dict[str, Any], own: Places, under: Places) -> Places:
 
 
 def _says(document: Any, way: Way) -> bool:
-    """Whether a document has this part, or replaces what it is in."""
+    """True if a document has this part, or replaces what it is in."""
     for step in way:
         if isinstance(document, list) or not isinstance(document, dict):
             return True
@@ -201,7 +205,7 @@ def _with_fitted(document: dict[str, Any], places: Places) -> tuple[Any, Places]
     return {**document, "behaviour": {**behaviour, **fitted}}, place
 
 
-def _scenario(given: Fields, path: Path) -> Scenario | None:
+def _scenario(given: Fields, files: _Files) -> Scenario | None:
     currency = given.need("currency", _currency) or "CNY"
     needs = ("users", "demand", "macro", "behaviour", "providers", "opening", "pricing", "group")
     for key in (*needs, "funding"):
@@ -227,8 +231,8 @@ def _scenario(given: Fields, path: Path) -> Scenario | None:
         "providers": lambda own: read_providers(own.inner("providers")),
         "opening": lambda own: read_opening(own.inner("opening"), currency),
         "pricing": lambda own: read_pricing(own.inner("pricing")),
-        "group": lambda own: read_group(own.inner("group"), currency, _Beside(path)),
-        "flow": optional("flow", _Beside(path).flow, {}),
+        "group": lambda own: read_group(own.inner("group"), currency, files),
+        "flow": optional("flow", files.flow, {}),
     })  # fmt: skip
 
 

@@ -11,8 +11,7 @@ from dataclasses import replace
 from enum import StrEnum
 from typing import Any, Protocol, TypeVar
 
-from usance.acquire.channels import ChannelKind
-from usance.base.codes import FundingModel, Product
+from usance.base.codes import ChannelKind, FundingModel, Product
 from usance.base.dates import to_day
 from usance.base.errors import DateError, unknown
 from usance.base.fields import Fields, Reader, day, one_of, rate_of, text, whole_of
@@ -79,8 +78,8 @@ def _member(what: str, kind: type[E]) -> Reader[E]:
     return lambda given, where: kind(choice(given, where))
 
 
-class Beside(Protocol):
-    """What finds the files a scenario names."""
+class ReferencedFiles(Protocol):
+    """Reader of the files that a scenario names."""
 
     def folder(self, given: Any, where: str) -> Mapping[str, str]:
         """The texts of a folder of policies by name."""
@@ -146,7 +145,7 @@ def _listed(key: str, read: Callable[[Fields], Any], *, default: bool = False) -
 
 
 def read_users(given: Fields | None, currency: str) -> Users | None:
-    """Who is there and who comes."""
+    """Users at the opening and later."""
     channel = {
         "number": needed("number", code),
         "name": needed("name", text),
@@ -167,7 +166,7 @@ def read_users(given: Fields | None, currency: str) -> Users | None:
 
 
 def read_demand(given: Fields | None, currency: str) -> Demand | None:
-    """What is asked for."""
+    """Demand by month and product."""
     product = {
         "product": needed("product", one_of(Product)),
         "request_ppm": needed("share", share),
@@ -300,7 +299,7 @@ def read_macro(given: Fields | None) -> Macro | None:
 
 
 def _elasticities(given: Fields | None) -> dict[str, int]:
-    """How work and prices act on what people do; 0 where nothing is said."""
+    """Elasticities of behaviour to unemployment and prices; 0 where none is given."""
     inner = given.inner("elasticities") if given is not None else None
     if inner is None:
         return {}
@@ -336,12 +335,12 @@ BEHAVIOUR: Mapping[str, Part] = {
 
 
 def read_behaviour(given: Fields | None) -> Behaviour | None:
-    """How borrowers pay."""
+    """Payment behaviour."""
     return built(Behaviour, given, BEHAVIOUR)
 
 
 def read_providers(given: Fields | None) -> Providers | None:
-    """How payments reach the platform."""
+    """Payment providers."""
     return built(Providers, given, {
         "providers": needed("providers", whole_of(1, 100)),
         "late_notice_ppm": needed("late_notice", share),
@@ -363,7 +362,7 @@ def read_opening(given: Fields | None, currency: str) -> OpeningBook | None:
 
 
 def read_pricing(given: Fields | None) -> Pricing | None:
-    """What borrowers are charged."""
+    """Rates, grades and late fees."""
     return built(Pricing, given, {
         "rate_ppm": needed("rates", list_of(annual)),
         "grade_share_ppm": needed("grades", list_of(share)),
@@ -371,8 +370,8 @@ def read_pricing(given: Fields | None) -> Pricing | None:
     })  # fmt: skip
 
 
-def read_group(given: Fields | None, currency: str, beside: Beside) -> Group | None:
-    """What the group does beside its loans; policies and facts are other files."""
+def read_group(given: Fields | None, currency: str, beside: ReferencedFiles) -> Group | None:
+    """The group beside its loans; policies and facts are other files."""
     return built(Group, given, {
         "policies": needed("policies", beside.folder),
         "facts": needed("facts", beside.text),

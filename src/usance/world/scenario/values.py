@@ -1,4 +1,4 @@
-r"""How the values of a scenario are written: amounts in words, shares, and figures by period.
+r"""Values of a scenario as written: amounts in words, shares, and figures by period.
 
 A figure by period is a flow, spread evenly over the months of its period, or a level, the same in
 each of them. Periods are months, quarters, halves and years.
@@ -24,8 +24,8 @@ from typing import Any, TypeVar
 from usance.base.dates import parse_month
 from usance.base.errors import DateError, DocumentError, UsanceError
 from usance.base.fields import Fields, Reader, amount_of, rate_of, whole_of
+from usance.base.periods import parse_period
 from usance.base.rates import PPM
-from usance.books.periods import parse_close_period
 
 T = TypeVar("T")
 
@@ -69,7 +69,7 @@ Spread = Callable[[Fields, str, int], Sequence[T] | None]
 
 
 def flow(read: Reader[int]) -> Spread[int]:
-    """What a period was given in all, in equal whole parts over its months."""
+    """A total of a period, in equal whole parts over its months."""
 
     def spread(given: Fields, key: str, months: int) -> list[int] | None:
         total = given.take(key, read)
@@ -81,7 +81,7 @@ def flow(read: Reader[int]) -> Spread[int]:
 
 
 def level(read: Reader[T]) -> Spread[T]:
-    """What holds in each month of a period."""
+    """A level, the same in each month of a period."""
 
     def spread(given: Fields, key: str, months: int) -> list[T] | None:
         value = given.take(key, read)
@@ -91,7 +91,7 @@ def level(read: Reader[T]) -> Spread[T]:
 
 
 def shares_of(name: Reader[T]) -> Spread[dict[T, int]]:
-    """How each month of a period is split over names."""
+    """Shares by name, the same in each month of a period."""
 
     def spread(given: Fields, key: str, months: int) -> list[dict[T, int]] | None:
         found = by_name(given, key, name, share)
@@ -109,7 +109,7 @@ def by_period(given: Fields, key: str, spread: Spread[T]) -> dict[int, T] | None
     before = len(inner.problems)
     for written in inner.keys:
         try:
-            months = parse_close_period(written, where=inner.where(written)).months
+            months = parse_period(written, where=inner.where(written))
         except DateError as error:
             inner.problems.append(error)
             continue

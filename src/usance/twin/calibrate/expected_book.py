@@ -1,4 +1,4 @@
-"""What a scenario's book is expected to do: balances, arrears and collection by month, no draws.
+"""Expected book of a scenario: balances, arrears and collection by month, without draws.
 
 The same behaviour as the world's, as shares of a cohort instead of draws of a loan. A cohort is a
 month of drawdown and a tenor. A loan of it is current, or so many month ends behind: 0 in the month
@@ -91,7 +91,7 @@ class ExpectedBook:
 
     scenario: Scenario
     volume_minor: Mapping[int, int]
-    """What was lent in each month; where none is given, what is asked for."""
+    """Volume lent in each month; where none is given, the volume requested."""
 
     def months(self, fitted: Fitted) -> dict[int, Expected]:
         """Every month from the first to the last with these values."""
@@ -123,7 +123,7 @@ class ExpectedBook:
 
     @cached_property
     def left(self) -> F64:
-        """What of the principal is left by tenor and instalments paid, at the mean rate."""
+        """Share of the principal outstanding by tenor and instalments paid, at the mean rate."""
         rate = monthly_rate(self.scenario)
         demand = self.scenario.demand
         mixes = (demand.products, *demand.products_from.values())
@@ -138,7 +138,7 @@ class ExpectedBook:
         return tuple(self._new())
 
     def _new(self) -> Iterator[Cohort]:
-        """What is lent, by month and tenor."""
+        """New cohorts, by month and tenor."""
         demand = self.scenario.demand
         for month in range(self.scenario.first_month, self.scenario.last_month + 1):
             level = demand.ticket_ppm.get(month, PPM)
@@ -265,6 +265,6 @@ class _Month(NamedTuple):
 
 
 def _early(early: float, k: NDArray[np.int64], tenor: NDArray[np.int64]) -> F64:
-    """How much likelier the k-th due is late than the average one."""
+    """Likelihood of the k-th due to be late, against the average one."""
     slope = (tenor + 1 - 2 * k) / np.maximum(tenor - 1, 1)
     return np.asarray(np.where(tenor > 1, 1 + early * slope, 1.0), np.float64)

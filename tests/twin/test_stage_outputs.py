@@ -18,8 +18,8 @@ from usance.base.errors import BookLocked, CorruptFile
 from usance.base.manifest import MARK, mark_of
 from usance.twin.errors import RunError
 from usance.twin.run.engine import Local
-from usance.twin.run.stage_output import PARTS, Part, Place, standing
-from usance.twin.run.stages import Work
+from usance.twin.run.stage_output import PARTS, StageFolder, StageOutput, finished_outputs
+from usance.twin.run.stages import ShardTask
 
 pytestmark = pytest.mark.slow
 BITS, SHARDS, LAST = 10, 4, FIRST + 1
@@ -195,10 +195,10 @@ HARMS = [
 def test_a_part_that_does_not_fit_is_none(cut: Path, harm: Callable[[Path], None]) -> None:
     folder = cut / PARTS / "2023-02-serve"
     told = json.loads((folder / "s0001" / "part.json").read_text())
-    place = Place(cut, FIRST + 1, "serve", told["key"], told["after"])
-    assert standing(place).keys() == {"s0000", "s0001"}
+    place = StageFolder(cut, FIRST + 1, "serve", told["key"], told["after"])
+    assert finished_outputs(place).keys() == {"s0000", "s0001"}
     harm(folder / "s0001")
-    assert standing(place).keys() == {"s0000"}
+    assert finished_outputs(place).keys() == {"s0000"}
     assert [each.name for each in folder.iterdir()] == ["s0000"]
 
 
@@ -280,24 +280,24 @@ def test_a_full_disk_is_said_and_a_later_run_goes_on(whole: Book, tmp_path: Path
 
 
 class Backwards(Local):
-    """Gives the parts in another order than asked."""
+    """Gives the outputs in another order than asked."""
 
-    def parts(self, work: Work, numbers: Sequence[int]) -> Iterator[Part]:
-        yield from list(super().parts(work, numbers))[::-1]
+    def outputs(self, task: ShardTask, numbers: Sequence[int]) -> Iterator[StageOutput]:
+        yield from list(super().outputs(task, numbers))[::-1]
 
 
 class Shifted(Local):
     """Does the work of one shard for another."""
 
-    def parts(self, work: Work, numbers: Sequence[int]) -> Iterator[Part]:
-        yield from super().parts(work, [(number + 1) % SHARDS for number in numbers])
+    def outputs(self, task: ShardTask, numbers: Sequence[int]) -> Iterator[StageOutput]:
+        yield from super().outputs(task, [(number + 1) % SHARDS for number in numbers])
 
 
 class Forgetful(Local):
     """Leaves the last shard out."""
 
-    def parts(self, work: Work, numbers: Sequence[int]) -> Iterator[Part]:
-        yield from super().parts(work, numbers[:-1])
+    def outputs(self, task: ShardTask, numbers: Sequence[int]) -> Iterator[StageOutput]:
+        yield from super().outputs(task, numbers[:-1])
 
 
 @pytest.mark.parametrize("engine", [Backwards, Shifted, Forgetful])

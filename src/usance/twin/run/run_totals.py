@@ -1,4 +1,4 @@
-"""What a run knows across shards between two stages: sums, and the requests of a month."""
+"""Totals of a run over its shards between two stages: sums, and the requests of a month."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from usance.base.arrays import I64
 from usance.twin.month.dues import DueSums
 from usance.twin.month.loan_month import MONTH_DAYS
 from usance.twin.month.routing import in_order
-from usance.twin.month.shard import Served
+from usance.twin.month.shard import ShardMonth
 from usance.twin.run.checkpoint import dues_bytes, dues_of
 from usance.twin.run.ledger_facts import MODELS, approved_by_channel
-from usance.twin.run.run_context import Setting
-from usance.world.demand import Eligible
+from usance.twin.run.run_context import RunContext
+from usance.world.demand import EligibleUsers
 
 Arrays = dict[str, NDArray[Any]]
 _OPEN, _REQUESTS = "open.", "requests."
 
 
-def sums_of(served: Served, owed: I64, approved: I64) -> Arrays:
-    """What one shard adds to the driver, as arrays."""
+def sums_of(served: ShardMonth, owed: I64, approved: I64) -> Arrays:
+    """Arrays that one shard adds to the totals."""
     return {
         **dues_bytes(served.dues), **_with(_OPEN, served.dues.open),
         **_with(_REQUESTS, served.requests), "released": served.released,
@@ -33,7 +33,7 @@ def sums_of(served: Served, owed: I64, approved: I64) -> Arrays:
 
 
 @dataclass
-class Driver:
+class RunTotals:
     """Everything that is summed over shards."""
 
     dues: DueSums
@@ -43,16 +43,16 @@ class Driver:
     """Unpaid principal by model, of loans that were there before the month."""
     approved: I64
     """Users given their first line in the month, by channel."""
-    eligible: Eligible = field(default_factory=lambda: Eligible(0, 0, 0))
+    eligible: EligibleUsers = field(default_factory=lambda: EligibleUsers(0, 0, 0))
     requests: Arrays = field(default_factory=dict)
 
     @classmethod
-    def new(cls, setting: Setting) -> Driver:
+    def new(cls, context: RunContext) -> RunTotals:
         """Nothing has happened yet."""
-        room = (setting.sources + 1, MONTH_DAYS)
+        room = (context.sources + 1, MONTH_DAYS)
         return cls(
-            DueSums(setting.cells), np.zeros(room, np.int64), np.zeros(room, np.int64),
-            np.zeros(MODELS, np.int64), approved_by_channel(setting, None),
+            DueSums(context.cells), np.zeros(room, np.int64), np.zeros(room, np.int64),
+            np.zeros(MODELS, np.int64), approved_by_channel(context, None),
         )  # fmt: skip
 
     def begin(self, month: int) -> None:
@@ -60,7 +60,7 @@ class Driver:
         self.dues.begin(month)
         self.released_before, self.released = self.released, np.zeros_like(self.released)
         self.owed, self.approved = np.zeros_like(self.owed), np.zeros_like(self.approved)
-        self.eligible, self.requests = Eligible(0, 0, 0), {}
+        self.eligible, self.requests = EligibleUsers(0, 0, 0), {}
 
     def take(self, parts: Iterable[Arrays]) -> None:
         """Add what the shards of a stage give, one after the other."""
@@ -85,15 +85,15 @@ class Driver:
         }  # fmt: skip
 
     @classmethod
-    def of(cls, arrays: Arrays) -> Driver:
+    def of(cls, arrays: Arrays) -> RunTotals:
         """From the arrays that were kept."""
         plain = {name: arrays[name] for name in ("released", "released_before", "owed", "approved")}
         requests = _named(_REQUESTS, arrays)
         return cls(dues_of(arrays), **plain, eligible=_eligible(arrays), requests=requests)
 
 
-def _eligible(arrays: Arrays) -> Eligible:
-    return Eligible(*(int(each) for each in arrays["eligible"]))
+def _eligible(arrays: Arrays) -> EligibleUsers:
+    return EligibleUsers(*(int(each) for each in arrays["eligible"]))
 
 
 def _with(start: str, arrays: Mapping[Any, NDArray[Any]]) -> Arrays:

@@ -21,7 +21,7 @@ from usance.base.codes import DecisionKind, Product
 from usance.base.columns import make
 from usance.base.dates import from_day, to_month
 from usance.base.parameters import Parameters
-from usance.twin.month.moments import moments
+from usance.twin.month.timestamps import timestamps
 from usance.world.applicants import application_inputs, score_inputs
 from usance.world.population import Population
 from usance.world.scenario.file import write_texts
@@ -53,7 +53,7 @@ class Assessor:
         return Parameters.load()
 
     def application_inputs(self, users: I64, day: int) -> Inputs:
-        """What is known of new users who apply."""
+        """Inputs of new users who apply."""
         month = to_month(from_day(day))
         return {
             **score_inputs(self.population, users, month),
@@ -66,7 +66,7 @@ class Assessor:
         self, users: I64, day: int, amount_minor: I64, available_minor: I64, worst_days: I64,
         overdue_days: I64,
     ) -> Inputs:  # fmt: skip
-        """What is known of users with a line who ask for money."""
+        """Inputs of users with a line who request a loan."""
         month = to_month(from_day(day))
         application = application_inputs(self.population, users, month)
         columns = {
@@ -112,7 +112,7 @@ class Assessor:
         zone: str,
     ) -> pa.Table:
         """The declared table of decisions; the twin takes no time to decide."""
-        booked = moments(day, second, zone)
+        booked = timestamps(day, second, zone)
         return decision_rows(self.flow, kind, decided, decision_id=ids, booked_at=booked)
 
 
@@ -124,7 +124,7 @@ def granted_table(
     zeros = np.zeros(len(ids), np.int64)
     empty = ("score", "pd_ppm", "model_no", "latency_us", *(f"reason_{n}" for n in range(1, 5)))
     return make(
-        "decisions", decision_id=ids, booked_at=moments(day, second, zone),
+        "decisions", decision_id=ids, booked_at=timestamps(day, second, zone),
         kind=zeros + int(DecisionKind.APPLICATION), approved=zeros + 1, grade=grade,
         line_minor=line_minor, rate_ppm=rate_ppm, flow_no=zeros + flow_no,
         **dict.fromkeys(empty, zeros),
@@ -137,7 +137,7 @@ def lines_table(
     """The declared table of lines, one each."""
     return make(
         "lines", line_id=ids, effective_on=day.astype(np.int32),
-        booked_at=moments(day, second, zone), product=np.full(len(ids), int(Product.INSTALMENT)),
+        booked_at=timestamps(day, second, zone), product=np.full(len(ids), int(Product.INSTALMENT)),
         limit_minor=limit_minor, rate_ppm=rate_ppm, state=np.full(len(ids), int(LineState.ACTIVE)),
     )  # fmt: skip
 

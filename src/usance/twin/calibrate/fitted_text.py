@@ -73,13 +73,13 @@ class FittedText:
 
 
 def _inside(node: yaml.Node | None, key: str) -> yaml.Node | None:
-    """What a mapping has under a key."""
+    """Value of a mapping under a key."""
     pairs = node.value if isinstance(node, yaml.MappingNode) else []
     return next((value for name, value in pairs if name.value == key), None)
 
 
 def _spans(node: yaml.Node | None, content: str) -> Iterator[slice]:
-    """Where a value stands, or each of a list."""
+    """Span of a value, or of each of a list."""
     if isinstance(node, yaml.SequenceNode):
         for each in node.value:
             yield from _spans(each, content)

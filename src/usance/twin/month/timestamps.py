@@ -1,6 +1,6 @@
 """Moments of business days, as whole microseconds in UTC.
 
->>> moments(np.array([19_904]), END_OF_DAY, "Asia/Shanghai").tolist()
+>>> timestamps(np.array([19_904]), END_OF_DAY, "Asia/Shanghai").tolist()
 [1719763199000000]
 """
 
@@ -22,14 +22,14 @@ END_OF_DAY = DAY_SECONDS - 1
 
 @lru_cache(maxsize=1 << 12)
 def _offset_seconds(day: int, zone: str) -> int:
-    """How far the zone's noon of a day is ahead of UTC."""
+    """Offset of the zone's noon of a day from UTC."""
     noon = datetime.combine(from_day(day), time(12), ZoneInfo(zone))
     ahead = noon.utcoffset()
     assert ahead is not None
     return int(ahead.total_seconds())
 
 
-def moments(days: NDArray[Any], seconds: Any, zone: str) -> NDArray[np.int64]:
+def timestamps(days: NDArray[Any], seconds: Any, zone: str) -> NDArray[np.int64]:
     """Seconds after the beginning of business days."""
     if not len(days):
         return np.zeros(0, np.int64)

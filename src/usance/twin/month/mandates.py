@@ -1,0 +1,58 @@
+"""Mandates of a month, as the router reads them, from what the simulated institutions state."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from usance.base.arrays import I64
+from usance.base.codes import FundingModel
+from usance.base.dates import first_of_month, from_day, last_of_month
+from usance.match.mandates.mandate import (
+    MAX_BUDGET_MINOR,
+    Budgets,
+    Eligibility,
+    Event,
+    EventKind,
+    Guarantee,
+    Mandate,
+    Mandates,
+    Structure,
+)
+from usance.world.institutions import Institutions, StatedTerms
+
+
+def month_mandates(institutions: Institutions, month: int, released_before: I64) -> Mandates:
+    """Mandates of a month, from the principal released to each source the month before, by day."""
+    sources = range(1, len(institutions.funding) + 1)
+    return mandates_of(institutions, month, {n: int(released_before[n].sum()) for n in sources})
+
+
+def mandates_of(institutions: Institutions, month: int, revolved: Mapping[int, int]) -> Mandates:
+    """Mandates of a month; `revolved` is the principal released to each source the month before."""
+    scenario = institutions.scenario
+    stated = institutions.stated_terms(month, revolved, MAX_BUDGET_MINOR)
+    changes = institutions.events.changes(institutions.funding_of(month), month)
+    events = (Event(at, source, EventKind(kind), value) for at, source, kind, value in changes)
+    return Mandates(
+        tuple(map(_mandate, stated)), currency=scenario.currency, time_zone=scenario.time_zone,
+        period=(first_of_month(month), last_of_month(month)), events=tuple(events),
+        where="scenario",
+    )  # fmt: skip
+
+
+def _mandate(stated: StatedTerms) -> Mandate:
+    funding, last = stated.funding, from_day(stated.last_day)
+    is_own = funding.model is FundingModel.ON_BALANCE_SHEET
+    return Mandate(
+        source=stated.source, version=stated.version,
+        name=f"{funding.model.label} {stated.source}", institution=stated.source,
+        entity=funding.entity, valid_from=from_day(stated.first_day), valid_to=last,
+        approved_by=("world", "scenario"), model=funding.model, coupon_ppm=stated.coupon_ppm,
+        fee_ppm=funding.fee_ppm, approval_ppm=stated.approval_ppm,
+        guarantee=Guarantee(trigger_days=max(funding.trigger_days, 1)),
+        eligibility=Eligibility(
+            regions=stated.regions, months=stated.months, grades=stated.grades
+        ),
+        budgets=Budgets(total_minor=stated.budget_minor),
+        structure=Structure(revolving_until=last) if is_own else None,
+    )  # fmt: skip
