@@ -25,9 +25,8 @@ from usance.service.rules import ServicingRules
 from usance.twin.month.loan_month import month_pass
 from usance.twin.month.open_loans import OpenLoans
 from usance.twin.month.opening_shard import open_shard
-from usance.twin.run.run import Run
-from usance.twin.run.run import run as run_twin
 from usance.twin.run.run_context import RunContext
+from usance.twin.run.runner import Run, run_scenario
 from usance.world.behaviour import payments
 from usance.world.population import month_days
 from usance.world.scenario.file import read_scenario
@@ -107,7 +106,7 @@ def _runs(report: Report, scenario: Scenario) -> None:
 
 
 def _into(folder: Path, scenario: Scenario, scale: Fraction, last: int) -> Run:
-    return run_twin(
+    return run_scenario(
         scenario, folder / "run", scale=scale, first=scenario.first_month, last=last,
         clock=time.perf_counter,
     )  # fmt: skip

@@ -17,8 +17,7 @@ from pathlib import Path
 from bench.report import Report
 from usance.base.dates import parse_month
 from usance.twin.run.engine import engine_of
-from usance.twin.run.run import Run
-from usance.twin.run.run import run as run_twin
+from usance.twin.run.runner import Run, run_scenario
 from usance.world.scenario.file import read_scenario
 
 CORES, SHARD_BITS = 2, 20
@@ -51,7 +50,7 @@ def run(report: Report) -> None:
 
 def _run(name: str, scale: Fraction, folder: Path) -> Run:
     scenario = read_scenario("2024")
-    return run_twin(
+    return run_scenario(
         scenario, folder, scale=scale, first=scenario.first_month, last=parse_month(LAST),
         engine=engine_of(name, CORES), clock=time.perf_counter, shard_bits=SHARD_BITS,
     )  # fmt: skip

@@ -18,7 +18,7 @@ from usance.pages.server import site_server
 from usance.pages.site.write import write_site
 from usance.twin.errors import LostManifest, OtherRun
 from usance.twin.run.last_plan import last_plan
-from usance.twin.run.run import Run, run
+from usance.twin.run.runner import Run, run_scenario
 from usance.world.scenario.file import read_scenario
 from usance.world.scenario.scenario import Scenario
 
@@ -58,7 +58,7 @@ def lender(home: Path) -> Path:
 
 def _run(economy: Scenario, folder: Path) -> Run:
     def again() -> Run:
-        return run(
+        return run_scenario(
             economy, folder, scale=Fraction(1), first=economy.first_month,
             last=economy.last_month, progress=Progress(), clock=perf_counter,
         )  # fmt: skip

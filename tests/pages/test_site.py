@@ -34,7 +34,7 @@ from usance.pages.reports.release import RELEASE_WRITERS
 from usance.pages.server import site_server
 from usance.pages.site.write import write_site
 from usance.twin.run.last_plan import last_plan
-from usance.twin.run.run import run
+from usance.twin.run.runner import run_scenario
 from usance.world.scenario.file import read_scenario
 
 NAME = 'Loans & <Sons> "Ltd"'
@@ -427,7 +427,7 @@ def test_the_command_serves_until_interrupted(
 def test_a_run_shows_its_plan_and_its_stories(tmp_path: Path) -> None:
     economy = read_scenario("calm")
     first = economy.first_month
-    made = run(economy, tmp_path / "run", scale=Fraction(1, 20), first=first, last=first,
+    made = run_scenario(economy, tmp_path / "run", scale=Fraction(1, 20), first=first, last=first,
                clock=ticking())  # fmt: skip
     site = Site(write_site(made.book, tmp_path / "site", loans=12, last_plan=last_plan).parent)
     assert site.broken() == []

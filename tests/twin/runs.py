@@ -10,8 +10,8 @@ from pathlib import Path
 
 from usance.base.book import Book
 from usance.twin.run.engine import Engine
-from usance.twin.run.run import Run, run
 from usance.twin.run.run_context import SHARD_BITS
+from usance.twin.run.runner import Run, run_scenario
 from usance.world.scenario.file import read_scenario
 from usance.world.scenario.scenario import Group, Scenario
 
@@ -50,7 +50,7 @@ def run_into(
 ) -> Run:  # fmt: skip
     """A run of a scenario's first months."""
     said = progress or (lambda _what, _done, _whole: None)
-    return run(
+    return run_scenario(
         scenario, folder, scale=SCALE, first=FIRST, last=last, workers=workers, progress=said,
         clock=ticking(), shard_bits=shard_bits, engine=engine,
     )  # fmt: skip

@@ -18,13 +18,13 @@ import pytest
 
 from usance.base.errors import Problems
 from usance.cli import main
-from usance.twin.errors import DiskFull, LostManifest, RunError
+from usance.twin.errors import DiskFull, LostManifest, RunError, WhatIfError
 from usance.twin.run.commands import Shown
 from usance.twin.run.disk_space import readable_sizes
 from usance.twin.run.options import parse_scale
 from usance.twin.run.plan import RunPlan
 from usance.twin.what_if.page import write_files
-from usance.twin.what_if.pairs import BASE, OTHER, Answer, WhatIf, WhatIfError, place_of
+from usance.twin.what_if.pairs import BASE, OTHER, WhatIf, WhatIfAnswer, run_folder
 from usance.world.scenario.file import read_scenario
 
 FIRST, MARCH = 636, 638
@@ -145,7 +145,7 @@ def test_folders_that_are_not_used_are_not_looked_at(side: str, tmp_path: Path) 
 
 @pytest.mark.parametrize("side", [BASE, OTHER])
 def test_every_folder_that_is_used_is_looked_at_first(side: str, tmp_path: Path) -> None:
-    last = place_of(tmp_path, asked().seeds[-1], side)
+    last = run_folder(tmp_path, asked().seeds[-1], side)
     last.mkdir(parents=True)
     (last / "mine").write_text("mine")
     with pytest.raises(RunError, match=f"{last}: is not an empty folder"):
@@ -164,7 +164,7 @@ def test_workers_of_a_what_if_are_at_least_one(
 def test_an_answer_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     (tmp_path / "what_if.csv").mkdir()
     with pytest.raises(WhatIfError, match=r"what_if.csv: cannot be written.*the runs stand"):
-        write_files(Answer(asked(), []), tmp_path)
+        write_files(WhatIfAnswer(asked(), []), tmp_path)
 
 
 # Room, manifest, progress

@@ -18,7 +18,7 @@ from usance.cli import main
 from usance.loan.batch import schedule_columns
 from usance.loan.visible_facts import term_columns
 from usance.twin.calibrate.expected_book import SEARCHED, SELECTED, ExpectedBook, Fitted
-from usance.twin.calibrate.search import Fit, calibrate, fitted_values, least_squares, place_of
+from usance.twin.calibrate.search import Fit, fit_scenario, fitted_values, least_squares, place_of
 from usance.twin.calibrate.targets import read_targets, targets_of
 from usance.twin.month.opening_shard import open_shard
 from usance.twin.run.run_context import RunContext
@@ -46,7 +46,7 @@ def off_by(behaviour: Behaviour, factor: float) -> Behaviour:
 def fits(scenario: Scenario) -> list[Fit]:
     targets = read_targets(targets_of("2024"), scenario)
     return [
-        calibrate(replace(scenario, behaviour=off_by(scenario.behaviour, factor)), targets)
+        fit_scenario(replace(scenario, behaviour=off_by(scenario.behaviour, factor)), targets)
         for factor in (0.7, 1.3)
     ]
 
@@ -193,8 +193,8 @@ def test_loans_settled_early_before_the_opening_are_closed_and_lost_fees() -> No
     tables = open_shard(context, 0, workers=1).tables
     loans, facts = arrays(tables["loans"]), arrays(tables["facts"])
     users = np.unique(loans["loan_id"] >> 14)
-    standing = context.opening.standing(users)
-    settled = context.opening.loans(users, standing.grade).settled
+    opening = context.opening.users(users)
+    settled = context.opening.loans(users, opening.grade).settled
     early = np.flatnonzero(settled >= 0)
     assert len(early) > 100
     assert not np.isin(loans["loan_id"][early], arrays(tables["tape"])["loan_id"]).any()

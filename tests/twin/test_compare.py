@@ -24,7 +24,7 @@ from usance.disclose.reading import read_facts
 from usance.measure.book_tape import cells_table, tape_month
 from usance.measure.positions import Portfolio
 from usance.twin.compare.commands import scale_of
-from usance.twin.compare.compare import Compared, Key, compare, own_figures
+from usance.twin.compare.comparison import Compared, Key, compare_run, own_figures
 from usance.twin.compare.tolerances import Tolerance, load_rules
 
 
@@ -54,7 +54,7 @@ def published(own: dict[Key, Fraction], folder: Path, factor: Fraction = Fractio
 def test_a_run_beside_itself_has_no_error(
     book: Book, own: dict[Key, Fraction], tmp_path: Path
 ) -> None:
-    rows = compare(book, [published(own, tmp_path)], Fraction(1)).rows
+    rows = compare_run(book, [published(own, tmp_path)], Fraction(1)).rows
     assert len(rows) > 20
     assert {row.error for row in rows if row.published} == {0}
     assert all(row.is_near for row in rows if row.tolerance)
@@ -62,7 +62,7 @@ def test_a_run_beside_itself_has_no_error(
 
 def test_amounts_are_set_at_full_size(book: Book, own: dict[Key, Fraction], tmp_path: Path) -> None:
     path = published(own, tmp_path, Fraction(1000))
-    rows = compare(book, [path], Fraction(1, 1000)).rows
+    rows = compare_run(book, [path], Fraction(1, 1000)).rows
     # The table prints hundredths.
     assert all(abs(row.found - row.published) <= 1 for row in rows)
 
@@ -70,8 +70,8 @@ def test_amounts_are_set_at_full_size(book: Book, own: dict[Key, Fraction], tmp_
 def test_a_figure_beyond_its_tolerance_is_outside(
     book: Book, own: dict[Key, Fraction], tmp_path: Path
 ) -> None:
-    near = compare(book, [published(own, tmp_path, Fraction(110, 100))], Fraction(1)).rows
-    far = compare(book, [published(own, tmp_path, Fraction(130, 100))], Fraction(1)).rows
+    near = compare_run(book, [published(own, tmp_path, Fraction(110, 100))], Fraction(1)).rows
+    far = compare_run(book, [published(own, tmp_path, Fraction(130, 100))], Fraction(1)).rows
 
     def of_income(rows: list[Compared]) -> Compared:
         return next(row for row in rows if row.line == "Financing income")
@@ -83,7 +83,7 @@ def test_a_figure_beyond_its_tolerance_is_outside(
 
 def test_filings_can_be_laid_beside_a_run(book: Book, shared: Path) -> None:
     path = shared / "filings" / "000.csv"
-    made = compare(book, [path], Fraction(1, 10**6))
+    made = compare_run(book, [path], Fraction(1, 10**6))
     lines = {(row.statement, row.line) for row in made.rows}
     assert ("operations", "Financing income") in lines
     assert ("balance_sheet", "Loans receivable, net") in lines
@@ -102,13 +102,13 @@ def test_figures_of_an_earlier_quarter_are_compared_and_others_told_apart(
 ) -> None:
     """A document may also name what is not closed yet, or what no one has."""
     path = published(own, tmp_path)
-    compared = len(compare(book, [path], Fraction(1)).rows)
+    compared = len(compare_run(book, [path], Fraction(1)).rows)
     row = "X,operations,{line},,{period},RMB,unit,5.00,0\n"
     with path.open("a") as file:
         file.write(row.format(line="Net income", period="2025Q1"))
         file.write(row.format(line="Income from the moon", period="2024Q1"))
         file.write(row.format(line="Net income", period="2019Q1"))
-    made = compare(book, [path], Fraction(1))
+    made = compare_run(book, [path], Fraction(1))
     assert len(made.rows) == compared
     assert {reason: [fact.line for fact in some] for reason, some in made.left_out.items()} == {
         "of quarters the run has not closed": ["Net income"],
@@ -185,7 +185,7 @@ def test_what_is_no_run_or_no_scale_is_refused(tmp_path: Path, book: Book) -> No
     with pytest.raises(InputError, match="is no scale"):
         scale_of(tmp_path, "1/0")
     with pytest.raises(InputError, match="a scale of 0"):
-        compare(book, [], Fraction(0))
+        compare_run(book, [], Fraction(0))
 
 
 def test_periods_that_are_not_closed_are_refused(
@@ -194,7 +194,7 @@ def test_periods_that_are_not_closed_are_refused(
     path = published(own, tmp_path)
     path.write_text(path.read_text().replace("2024Q1", "2025Q1").replace("2023", "2025"))
     with pytest.raises(InputError, match=r"has a counterpart: .* the run has not closed"):
-        compare(book, [path], Fraction(1))
+        compare_run(book, [path], Fraction(1))
 
 
 def test_where_nothing_can_be_compared_there_is_no_success(
@@ -203,6 +203,6 @@ def test_where_nothing_can_be_compared_there_is_no_success(
     path = published(own, tmp_path)
     path.write_text(path.read_text().replace("operations", "opera"))
     with pytest.raises(InputError, match=r"counterpart: \d+ are of other statements"):
-        compare(book, [path], Fraction(1))
+        compare_run(book, [path], Fraction(1))
     path.write_text(",".join(COLUMNS) + "\n")
     assert main(["twin", "compare", str(book.path), str(path), "--scale", "1"]) == 2

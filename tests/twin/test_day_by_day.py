@@ -17,8 +17,8 @@ from usance.base.dates import last_of_month, to_day
 from usance.measure.inputs import Inputs
 from usance.measure.metrics import measure
 from usance.measure.periods import MetricPeriod
-from usance.twin.run.run import run
 from usance.twin.run.run_context import RunContext
+from usance.twin.run.runner import run_scenario
 from usance.world.scenario.scenario import Scenario, SourceEvent, SourceEventKind
 
 SCALE = Fraction(1, 60)
@@ -73,7 +73,7 @@ def lively() -> Scenario:
 @pytest.fixture(scope="module")
 def book(tmp_path_factory: pytest.TempPathFactory) -> Book:
     folder = tmp_path_factory.mktemp("twin") / "run"
-    return run(
+    return run_scenario(
         lively(), folder, scale=SCALE, first=MONTHS[0], last=MONTHS[-1], workers=1, clock=ticking()
     ).book
 

@@ -22,7 +22,7 @@ from usance.twin.errors import DiskFull, OtherRun, RunError
 from usance.twin.run.commands import Shown
 from usance.twin.run.plan import RunPlan
 from usance.twin.run.quarter_close import period_of, quarter_metrics
-from usance.twin.run.run import Progress, no_progress, run
+from usance.twin.run.runner import Progress, no_progress, run_scenario
 from usance.world.scenario.file import read_scenario
 
 MONTHS = FIRST + 2
@@ -61,7 +61,7 @@ def test_metrics_are_of_the_book_as_the_close_left_it_whenever_they_are_made(
     calm, april, small = read_scenario("calm"), FIRST + 3, Fraction(1, 20)
 
     def into(name: str, progress: Progress = no_progress, last: int = april) -> Book:
-        return run(
+        return run_scenario(
             calm, tmp_path / name, scale=small, first=FIRST, last=last, clock=ticking(),
             progress=progress,
         ).book  # fmt: skip
@@ -151,7 +151,7 @@ def test_it_refuses_what_cannot_be_run(tmp_path: Path) -> None:
     def refused(**more: object) -> Exception:
         given = {"scale": SCALE, "first": FIRST, "last": LAST} | more
         with pytest.raises((RunError, Problems, DiskFull)) as error:
-            run(faulty(), tmp_path / "run", clock=ticking(), **given)  # type: ignore[arg-type]
+            run_scenario(faulty(), tmp_path / "run", clock=ticking(), **given)  # type: ignore[arg-type]
         assert not (tmp_path / "run").exists()
         return error.value
 
@@ -254,7 +254,7 @@ def test_figures_are_kept_when_the_release_fails(
     monkeypatch.setattr("usance.twin.run.quarter_close.publish_release", fails)
     calm = read_scenario("calm")
     with pytest.raises(Killed):
-        run(calm, tmp_path / "run", scale=Fraction(1, 50), first=FIRST, last=MONTHS,
+        run_scenario(calm, tmp_path / "run", scale=Fraction(1, 50), first=FIRST, last=MONTHS,
             clock=ticking())  # fmt: skip
     kept = json.loads((tmp_path / "run" / "run.json").read_text())
     assert kept["figures"]["loans"] > 10
@@ -268,7 +268,7 @@ def test_a_close_by_hand_is_not_taken_for_the_runs_own(tmp_path: Path) -> None:
     assert main([*words, "2023-03"]) == 0
     assert main(["close", "2023Q2", "--book", str(tmp_path / "run")]) == 0
     with pytest.raises(OtherRun, match=r"2023-06\.1 was closed by hand"):
-        run(
+        run_scenario(
             read_scenario("calm"), tmp_path / "run", scale=Fraction(1, 10), first=FIRST,
             last=FIRST + 5, clock=ticking(),
         )  # fmt: skip

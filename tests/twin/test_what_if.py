@@ -23,10 +23,10 @@ from usance.cli import main
 from usance.measure.inputs import Inputs
 from usance.measure.metrics import RESTATED, measure
 from usance.measure.periods import MetricPeriod
-from usance.twin.what_if.figures import METRICS, STATEMENTS, Place
-from usance.twin.what_if.noise import Difference, difference, student
+from usance.twin.what_if.figures import METRICS, STATEMENTS, FigureKey
+from usance.twin.what_if.noise import Difference, difference, student_quantile
 from usance.twin.what_if.page import write_files
-from usance.twin.what_if.pairs import BASE, OTHER, Answer, WhatIf, differences, what_if
+from usance.twin.what_if.pairs import BASE, OTHER, WhatIf, WhatIfAnswer, differences, run_pairs
 from usance.world.scenario.file import read_scenario
 from usance.world.scenario.scenario import Scenario
 
@@ -52,11 +52,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def answer(folder: Path) -> Answer:
-    return what_if(asked(later), folder, workers=1, clock=ticking())
+def answer(folder: Path) -> WhatIfAnswer:
+    return run_pairs(asked(later), folder, workers=1, clock=ticking())
 
 
-def of(answer: Answer, line: str, within: str = "", part: str = METRICS) -> Difference:
+def of(answer: WhatIfAnswer, line: str, within: str = "", part: str = METRICS) -> Difference:
     return next(
         each
         for place, each in answer.rows
@@ -68,7 +68,7 @@ def of(answer: Answer, line: str, within: str = "", part: str = METRICS) -> Diff
 
 
 @pytest.mark.slow
-def test_a_known_change_shows_beyond_its_noise(answer: Answer) -> None:
+def test_a_known_change_shows_beyond_its_noise(answer: WhatIfAnswer) -> None:
     day_1 = of(answer, "day_1_delinquency")
     assert day_1.is_beyond
     # A fifth more dues are late. Debits that fail on their day are late too, and are as many.
@@ -81,7 +81,7 @@ def test_a_known_change_shows_beyond_its_noise(answer: Answer) -> None:
 
 
 @pytest.mark.slow
-def test_what_the_change_cannot_move_does_not_move(answer: Answer) -> None:
+def test_what_the_change_cannot_move_does_not_move(answer: WhatIfAnswer) -> None:
     for name in ("registered_users", "approved_users", "institutions"):
         found = of(answer, name)
         assert found.difference == 0
@@ -90,7 +90,7 @@ def test_what_the_change_cannot_move_does_not_move(answer: Answer) -> None:
 
 
 @pytest.mark.slow
-def test_every_metric_and_statement_is_told(answer: Answer) -> None:
+def test_every_metric_and_statement_is_told(answer: WhatIfAnswer) -> None:
     parts = {place.part for place, _ in answer.rows}
     assert parts == {METRICS, *STATEMENTS}
     assert of(answer, "origination_volume", "model=ice").base > 0
@@ -102,13 +102,13 @@ def test_every_metric_and_statement_is_told(answer: Answer) -> None:
 
 @pytest.mark.slow
 def test_equal_scenarios_differ_by_exactly_nothing(
-    answer: Answer, folder: Path, tmp_path: Path
+    answer: WhatIfAnswer, folder: Path, tmp_path: Path
 ) -> None:
     first = answer.asked.seeds[:2]
     for seed in first:
         place = f"seed-{seed}"
         shutil.copytree(folder / place / BASE, tmp_path / "same" / place / BASE)
-    same = what_if(
+    same = run_pairs(
         asked(lambda calm: replace(calm, name="same"), 2), tmp_path / "same",
         workers=2, clock=ticking(),
     )  # fmt: skip
@@ -119,7 +119,7 @@ def test_equal_scenarios_differ_by_exactly_nothing(
 
 
 @pytest.mark.slow
-def test_what_was_run_is_not_run_again(answer: Answer, folder: Path) -> None:
+def test_what_was_run_is_not_run_again(answer: WhatIfAnswer, folder: Path) -> None:
     runs = sorted(folder.glob("seed-*/*/run.json"))
     assert {path.parent.name for path in runs} == {BASE, OTHER}
     before = [path.parent.joinpath("manifest.json").read_bytes() for path in runs]
@@ -130,14 +130,14 @@ def test_what_was_run_is_not_run_again(answer: Answer, folder: Path) -> None:
             stages.append(what)
         assert done <= whole
 
-    again = what_if(asked(later), folder, progress=saw, clock=ticking())
+    again = run_pairs(asked(later), folder, progress=saw, clock=ticking())
     assert again.rows == answer.rows
     assert stages == []
     assert len(before) == 2 * SEEDS
 
 
 @pytest.mark.slow
-def test_the_answer_is_written_three_times(answer: Answer, folder: Path) -> None:
+def test_the_answer_is_written_three_times(answer: WhatIfAnswer, folder: Path) -> None:
     files = write_files(answer, folder)
     told = json.loads(files["json"].read_text())
     with files["csv"].open(newline="") as file:
@@ -170,7 +170,7 @@ def test_the_error_is_that_of_the_mean_of_paired_differences(pairs: list[tuple[i
 
 def test_students_factor_is_the_printed_one() -> None:
     printed = {1: 12.706, 2: 4.303, 3: 3.182, 4: 2.776, 5: 2.571, 9: 2.262, 10: 2.228, 99: 1.984}
-    assert {each: round(student(each), 3) for each in printed} == printed
+    assert {each: round(student_quantile(each), 3) for each in printed} == printed
 
 
 def test_one_pair_tells_no_noise() -> None:
@@ -247,7 +247,7 @@ def pair_of_runs(folder: Path, seed: int) -> dict[str, tuple[Fraction, Fraction]
 
 
 def test_pairs_that_do_not_tell_a_figure_are_left_out() -> None:
-    place = Place(METRICS, "roll_rate", "bucket=2", "2023Q1", "ratio")
+    place = FigureKey(METRICS, "roll_rate", "bucket=2", "2023Q1", "ratio")
     base = [{place: Fraction(1)}, {}, {place: Fraction(3)}]
     other = [{place: Fraction(2)}, {place: Fraction(9)}, {place: Fraction(5)}]
     ((found, told),) = differences(base, other)

@@ -14,7 +14,7 @@ from usance.base.book import Book
 from usance.base.errors import UsanceError
 from usance.twin.month.assessment import FLOW
 from usance.twin.run.options import named_scenario
-from usance.twin.run.run import run
+from usance.twin.run.runner import run_scenario
 from usance.twin.what_if.figures import METRICS, figures_of
 from usance.world.scenario.file import read_scenario
 from usance.world.scenario.scenario import Scenario
@@ -47,7 +47,7 @@ def at_once(scenario: Scenario) -> Scenario:
 
 def quarter(folder: Path, name: str) -> Book:
     scenario = at_once(read_scenario(name))
-    made = run(
+    made = run_scenario(
         scenario, folder / name, scale=SCALE, first=FIRST, last=MARCH, workers=1, clock=ticking()
     )
     return made.book

@@ -21,7 +21,7 @@ from usance.base.columns import arrays
 from usance.base.dates import first_of_month, from_day, to_day
 from usance.service.payment_file import HEADER, PaymentFileIntake, PaymentNotice, write_notices
 from usance.twin.month.fact_rows import FactRows
-from usance.twin.run.run import run
+from usance.twin.run.runner import run_scenario
 from usance.world.providers import Sender, arrivals, delivered
 from usance.world.scenario.file import read_scenario
 from usance.world.scenario.scenario import Scenario, SourceEvent, SourceEventKind
@@ -37,7 +37,7 @@ def with_faults(scenario: Scenario, lost: int, damaged: int, crash: int) -> Scen
 
 
 def ran(scenario: Scenario, folder: Path, scale: Fraction, last: int = LAST) -> Book:
-    return run(
+    return run_scenario(
         scenario, folder, scale=scale, first=FIRST, last=last, workers=1, clock=ticking()
     ).book
 

@@ -105,17 +105,17 @@ def test_the_opening_book_has_its_balances_and_buckets(calm: Scenario) -> None:
     world = Population(calm, scale)
     opening = Opening(world, Institutions(calm, scale))
     users = np.arange(1, world.registered_by(MONTH - 1) + 1)
-    standing = opening.standing(users)
-    assert abs(standing.approved.mean() - calm.users.opening_approved_ppm / PPM) < 0.01
-    loans = opening.loans(users[standing.borrowed], standing.grade[standing.borrowed])
-    left = (loans.months - loans.age + loans.behind).clip(0)
+    drawn = opening.users(users)
+    assert abs(drawn.approved.mean() - calm.users.opening_approved_ppm / PPM) < 0.01
+    loans = opening.loans(users[drawn.borrowed], drawn.grade[drawn.borrowed])
+    left = (loans.months - loans.age + loans.months_behind).clip(0)
     owed = loans.amount_minor * left // loans.months
     model = np.array([int(f.model) for f in opening.institutions.funding])[loans.source - 1]
     for each, minor in calm.opening.balance_minor.items():
         assert abs(owed[model == int(each)].sum() / (minor * 8) - 1) < 0.06
-    shares = np.bincount(loans.behind, owed, 7) / owed.sum()
+    shares = np.bincount(loans.months_behind, owed, 7) / owed.sum()
     assert np.abs(shares - np.array(calm.opening.bucket_ppm) / PPM).max() < 0.006
-    assert set(np.unique(loans.user)) == set(users[standing.borrowed])
+    assert set(np.unique(loans.user)) == set(users[drawn.borrowed])
 
 
 def test_opening_loans_are_those_that_were_not_settled_early(calm: Scenario) -> None:
@@ -123,11 +123,11 @@ def test_opening_loans_are_those_that_were_not_settled_early(calm: Scenario) -> 
     world = Population(calm, scale)
     opening = Opening(world, Institutions(calm, scale))
     users = np.arange(1, world.registered_by(MONTH - 1) + 1)
-    standing = opening.standing(users)
-    loans = opening.loans(users[standing.borrowed], standing.grade[standing.borrowed])
+    drawn = opening.users(users)
+    loans = opening.loans(users[drawn.borrowed], drawn.grade[drawn.borrowed])
     past = loans.age >= loans.months + 2
     stays = 1 - calm.behaviour.prepay_ppm / PPM
-    year = ~past & (loans.months == 12) & (loans.behind == 0)
+    year = ~past & (loans.months == 12) & (loans.months_behind == 0)
     many = np.bincount(loans.age[year], minlength=12)
     young, old = many[:6].sum(), many[6:12].sum()
     assert abs(old / young / stays**6 - 1) < 5 * (1 / young + 1 / old) ** 0.5
@@ -170,10 +170,10 @@ def test_opening_loans_are_with_sources_of_their_segment() -> None:
     banks = Institutions(scenario, Fraction(1, 2000))
     opening = Opening(Population(scenario, Fraction(1, 2000)), banks)
     users = np.arange(1, 60_000)
-    standing = opening.standing(users)
-    grade = standing.grade[standing.borrowed]
-    loans = opening.loans(users[standing.borrowed], grade)
-    of_user = dict(zip(users[standing.borrowed].tolist(), grade.tolist(), strict=True))
+    drawn = opening.users(users)
+    grade = drawn.grade[drawn.borrowed]
+    loans = opening.loans(users[drawn.borrowed], grade)
+    of_user = dict(zip(users[drawn.borrowed].tolist(), grade.tolist(), strict=True))
     seen = set()
     columns = (each.tolist() for each in (loans.source, loans.months, loans.user))
     for source, months, user in zip(*columns, strict=True):

@@ -39,6 +39,12 @@ class LostManifest(RunError):
     code = "twin.lost_manifest"
 
 
+class WhatIfError(RunError):
+    """Two scenarios that cannot be compared."""
+
+    code = "twin.what_if"
+
+
 class DiskFull(UsanceError):
     """The disk is too small for the run."""
 

@@ -56,7 +56,7 @@ class OpeningLoans(NamedTuple):
     months: I64
     amount_minor: I64
     age: I64
-    behind: I64
+    months_behind: I64
     day: I64
     """Day of the month it was drawn on, from 1."""
     source: I64
@@ -175,7 +175,7 @@ class Opening:
         chances = loan_counts(loans_a_borrower(self.population.scenario))
         return Choice.weighted(np.arange(MAX_LOANS + 1), chances)
 
-    def standing(self, users: I64) -> OpeningUsers:
+    def users(self, users: I64) -> OpeningUsers:
         """Approval, history, grade and line of each opening user."""
         scenario, seed = self.population.scenario, self.population.scenario.seed
         drawn = [draws(seed, Stream.LINE, users, place) for place in range(4)]

@@ -63,8 +63,8 @@ def factor_ppm(
     """
     factor = late_ppm(scenario, month) if kind is ShockKind.HAZARD else PPM
     for shock in scenario.macro.shocks:
-        meant = model is None or not shock.models or model in shock.models
-        if shock.kind is kind and shock.first_month <= month <= shock.last_month and meant:
+        is_meant = model is None or not shock.models or model in shock.models
+        if shock.kind is kind and shock.first_month <= month <= shock.last_month and is_meant:
             factor = factor * shock.factor_ppm // PPM
     return factor
 

@@ -30,7 +30,7 @@ def calibrate_command(
 ) -> None:
     """Fit how borrowers behave to published figures, and write the scenario with what was found."""
     from usance.twin.calibrate.fitted_text import FittedText, check_out, write_out
-    from usance.twin.calibrate.search import calibrate
+    from usance.twin.calibrate.search import fit_scenario
     from usance.twin.calibrate.targets import read_targets, targets_of
     from usance.twin.run.options import named_scenario
     from usance.world.scenario.file import scenario_path
@@ -40,19 +40,19 @@ def calibrate_command(
     figures = targets or targets_of(scenario)
     read = read_targets(figures, given)
     check_out(out, figures)
-    told = calibrate(given, read).as_dict()
-    write_out(out, text.with_values(told["fitted"]))
+    fit = fit_scenario(given, read).as_dict()
+    write_out(out, text.with_values(fit["fitted"]))
     if as_json:
-        print_json({**told, "file": str(out)})
+        print_json({**fit, "file": str(out)})
         return
     head = ["figure", "period", "published", "expected", "error", "tolerance"]
     print_table(head, [
         [row["figure"], row["period"], *(_shown(row["figure"], row[key]) for key in head[2:4]),
          f"{row['error']:+.1%}", f"{row['tolerance']:.0%}"]
-        for row in told["residuals"]
+        for row in fit["residuals"]
     ])  # fmt: skip
-    print_line(f"objective {told['objective']:.4f} after {told['steps']} steps")
-    for key, value in told["fitted"].items():
+    print_line(f"objective {fit['objective']:.4f} after {fit['steps']} steps")
+    for key, value in fit["fitted"].items():
         print_line(f"{key} {value if isinstance(value, str) else ', '.join(value)}")
     print_line(f"written to {out}")
 

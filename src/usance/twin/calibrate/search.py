@@ -53,7 +53,7 @@ class Fit:
         }  # fmt: skip
 
 
-def calibrate(scenario: Scenario, targets: Targets) -> Fit:
+def fit_scenario(scenario: Scenario, targets: Targets) -> Fit:
     """The behaviour whose expected book misses the targets least."""
     book = ExpectedBook(scenario, targets.volume_minor)
     start = place_of(scenario.behaviour)

@@ -14,7 +14,7 @@ from usance.base.errors import DocumentError, InputError
 from usance.twin.run.options import parse_scale
 
 if TYPE_CHECKING:
-    from usance.twin.compare.compare import Compared
+    from usance.twin.compare.comparison import Compared
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False, invoke_without_command=True)
 RUN = "run.json"
@@ -40,14 +40,14 @@ def compare_command(
 ) -> None:
     """Set each metric and statement line of a run beside the published one."""
     from usance.base.book import Book
-    from usance.twin.compare.compare import compare
+    from usance.twin.compare.comparison import compare_run
 
-    made = compare(Book.open(folder), facts, scale_of(folder, scale))
-    rows = made.rows
+    comparison = compare_run(Book.open(folder), facts, scale_of(folder, scale))
+    rows = comparison.rows
     shown = [row for row in rows if row.tolerance is not None] if only else rows
     if as_json:
         left_out = {
-            reason: [fact.place() for fact in some] for reason, some in made.left_out.items()
+            reason: [fact.place() for fact in some] for reason, some in comparison.left_out.items()
         }
         compared = [row.as_dict() for row in shown]
         print_json({"compared": compared, **_counts(rows), "left_out": left_out})
@@ -59,7 +59,7 @@ def compare_command(
         f"{counts['figures']} figures; {counts['within']} of {counts['with_tolerance']} "
         "lie within their tolerance"
     )
-    for reason, some in made.left_out.items():
+    for reason, some in comparison.left_out.items():
         if some:
             print_line(f"{len(some)} more are {reason}")
 
@@ -71,8 +71,8 @@ def scale_of(folder: Path, given: str = "") -> Fraction:
         path = folder / RUN
         if not path.exists():
             raise InputError(f"has no {RUN}", where=str(folder), fix=fix)
-        said = parse_json(read_text(path), where=str(path))
-        given = str(said.get("scale", "")) if isinstance(said, dict) else ""
+        run_file = parse_json(read_text(path), where=str(path))
+        given = str(run_file.get("scale", "")) if isinstance(run_file, dict) else ""
         if not given:
             raise DocumentError("names no scale", where=str(path), fix=fix)
     return parse_scale(given)

@@ -62,7 +62,7 @@ class Sum:
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class ComparisonRules:
     """Everything `tolerances.yaml` says."""
 
     tolerances: Mapping[tuple[str, str], Tolerance]
@@ -79,7 +79,7 @@ class Rules:
 
 
 @cache
-def load_rules(path: Path = _FILE) -> Rules:
+def load_rules(path: Path = _FILE) -> ComparisonRules:
     """The rules that come with the platform."""
     given: dict[str, Any] = read_document(path)
     tolerances = {
@@ -91,7 +91,7 @@ def load_rules(path: Path = _FILE) -> Rules:
         Sum(row["line"], row["statement"], tuple(row["of"]), tuple(row["periods"]), _tolerance(row))
         for row in given["sums"]
     )
-    return Rules(
+    return ComparisonRules(
         tolerances, frozenset(map(str, given["loose"])), given["loose_factor"], sums,
         frozenset(given["unscaled"]), given["printed_in"],
     )  # fmt: skip

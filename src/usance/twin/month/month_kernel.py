@@ -282,11 +282,11 @@ def past_due(plan: Plan, state: State, day: int) -> int:
 
 @kernel(inline=True)
 def write_end(
-    ends: MonthEnd, row: int, standing: tuple[int, int, int], owed: int, worst: int, prepaid: int,
+    ends: MonthEnd, row: int, at_end: tuple[int, int, int], owed: int, worst: int, prepaid: int,
     recovered: int,
 ) -> None:  # fmt: skip
     """Write a loan's columns of the tape, from `status_at` and what the month brought."""
-    status, dpd, past_due = standing
+    status, dpd, past_due = at_end
     ends.dpd[row] = min(dpd, MAX_DAYS_PAST_DUE)
     ends.bucket[row] = LAST_BUCKET if status == _CHARGED_OFF else ageing_bucket(dpd)
     ends.status[row], ends.principal_minor[row], ends.past_due_minor[row] = status, owed, past_due
@@ -312,11 +312,11 @@ def fold_loan(
     refusal = fold_month(
         plan, facts, at, stop, span, loans.watches[row], out, work, released[loans.source[row]]
     )
-    standing = status_at(plan, state, span.last)
+    at_end = status_at(plan, state, span.last)
     owed = plan[P] - state[COVERED] if state[META] & IS_DISBURSED else 0
-    worst = max(notes[NOTE_WORST], standing[1])
+    worst = max(notes[NOTE_WORST], at_end[1])
     recovered = state[RECOVERED] - loans.states[row, RECOVERED]
-    write_end(ends, row, standing, owed, worst, notes[NOTE_PREPAID], recovered)
+    write_end(ends, row, at_end, owed, worst, notes[NOTE_PREPAID], recovered)
     loans.worst[row] = min(worst, MAX_DAYS_PAST_DUE)
     for slot in range(SLOTS):
         loans.states[row, slot] = state[slot]

@@ -167,8 +167,8 @@ def write_missed_due(
     dpd = i64(0) if pays else span.last - due
     worst = max(loans.worst[row], missed.days_late - 1 if pays else dpd)
     owed = plan[P] - states[row, COVERED]
-    standing = (_CLOSED if is_over else _ACTIVE, dpd, missed.past_due)
-    write_end(out.ends, row, standing, owed, worst, 0, 0)
+    at_end = (_CLOSED if is_over else _ACTIVE, dpd, missed.past_due)
+    write_end(out.ends, row, at_end, owed, worst, 0, 0)
     loans.worst[row] = min(worst, MAX_DAYS_PAST_DUE)
     if pays:
         day = due + missed.days_late
@@ -234,12 +234,12 @@ def fold_unpaid(
         kind = facts[2][place]
         if kind in (_PAID, _RECOVERED) or refuse_amount(kind, facts[3][place]) != OK:
             return False
-    standing = status_at(plan, state, span.last)
-    dpd = standing[1]
+    at_end = status_at(plan, state, span.last)
+    dpd = at_end[1]
     if dpd <= span.last - span.first:  # what is overdue fell due in this month, or nothing is
         return False
     worst = max(loans.worst[row], dpd)
-    write_end(out.ends, row, standing, plan[P] - state[COVERED], worst, 0, 0)
+    write_end(out.ends, row, at_end, plan[P] - state[COVERED], worst, 0, 0)
     loans.worst[row] = min(worst, MAX_DAYS_PAST_DUE)
     day = watch[m.W_DAY]
     if day >= 0:

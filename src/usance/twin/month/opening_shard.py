@@ -50,20 +50,26 @@ def open_shard(context: RunContext, number: int, *, workers: int | None = None) 
     first, last = context.users_of(number, month)
     users = Users.none(first)
     ids = users.grow(max(last - first + 1, 0))
-    standing = context.opening.standing(ids)
-    users.columns["line_minor"] = standing.line_minor
-    users.columns["grade"] = standing.grade.astype(np.int8)
-    users.columns["decided"] = standing.approved.astype(np.int16)
+    opening = context.opening.users(ids)
+    users.columns["line_minor"] = opening.line_minor
+    users.columns["grade"] = opening.grade.astype(np.int8)
+    users.columns["decided"] = opening.approved.astype(np.int16)
     tables = _people(context, ids, users, month)
-    drawn = context.opening.loans(ids[standing.borrowed], standing.grade[standing.borrowed])
+    drawn = context.opening.loans(ids[opening.borrowed], opening.grade[opening.borrowed])
     loans, facts = _loans(context, drawn, users, month, workers)
     tables |= {"loans": loans, "facts": facts.table(context.zone)}
     count = np.bincount(users.rows(drawn.user), minlength=len(users)).astype(np.int16)
     users.columns["asked"], users.columns["borrowed"] = count, count.copy()
     users["worst"][count > 0] = 0
     users["grade"][(users["decided"] == 0) & (count == 0)] = 0  # nobody has looked at them yet
-    return _stand(context, Shard(number, users, OpenLoans.none(), Pending.none()), loans, facts,
-                  tables, workers)  # fmt: skip
+    return _at_opening(
+        context,
+        Shard(number, users, OpenLoans.none(), Pending.none()),
+        loans,
+        facts,
+        tables,
+        workers,
+    )
 
 
 def _people(context: RunContext, ids: I64, users: Users, month: int) -> dict[str, pa.Table]:
@@ -128,7 +134,7 @@ def _facts(
     loan_id = loans["loan_id"].to_numpy()
     _, last = month_days(month)
     plan = schedule_columns(columns, workers=workers)
-    paid = np.minimum(drawn.age - drawn.behind, drawn.months)
+    paid = np.minimum(drawn.age - drawn.months_behind, drawn.months)
     paid = np.where(drawn.settled >= 0, drawn.settled, paid)
     owner = np.repeat(np.arange(len(loan_id)), np.diff(plan.offsets))
     nth = np.arange(len(owner)) - plan.offsets[owner]
@@ -147,23 +153,23 @@ def _facts(
     begun = disbursed(loan_id, terms["disbursed_on"], terms["principal_minor"], booked=last)
     facts = begun.each_before(money, owner[rows])
     early = _settlements(columns, loan_id, facts, plan, drawn.settled, last)
-    behind = np.flatnonzero(drawn.behind > 0)
+    overdue = np.flatnonzero(drawn.months_behind > 0)
     through = terms["disbursed_on"].copy()
     np.maximum.at(through, owner[rows], when)
-    late = columns.take(behind)
-    owned = facts.of_loans(loan_id[behind]).and_also(early.of_loans(loan_id[behind]))
-    states = step_columns(start_columns(late), owned.columns_for(loan_id[behind]), last)
+    late = columns.take(overdue)
+    owned = facts.of_loans(loan_id[overdue]).and_also(early.of_loans(loan_id[overdue]))
+    states = step_columns(start_columns(late), owned.columns_for(loan_id[overdue]), last)
     due = due_facts(
-        States(late, states.values, through[behind]),
-        Holders(terms["model"][behind], terms["trigger"][behind]), context.rules(month), last,
+        States(late, states.values, through[overdue]),
+        Holders(terms["model"][overdue], terms["trigger"][overdue]), context.rules(month), last,
         workers=workers,
     )  # fmt: skip
-    whose = np.repeat(loan_id[behind], np.diff(due.facts.offsets))
-    ruled = FactRows.of(
-        loan_id=whose, day=due.facts.day, kind=due.facts.kind, ref=due.ref,
-        amount=due.facts.amount_minor, arg=due.facts.arg, booked=np.full(len(whose), last),
+    owner_ids = np.repeat(loan_id[overdue], np.diff(due.facts.offsets))
+    by_rule = FactRows.of(
+        loan_id=owner_ids, day=due.facts.day, kind=due.facts.kind, ref=due.ref,
+        amount=due.facts.amount_minor, arg=due.facts.arg, booked=np.full(len(owner_ids), last),
     )  # fmt: skip
-    return facts.and_also(early, ruled)
+    return facts.and_also(early, by_rule)
 
 
 def _settlements(
@@ -183,7 +189,7 @@ def _settlements(
     )  # fmt: skip
 
 
-def _stand(
+def _at_opening(
     context: RunContext,
     shard: Shard,
     table: pa.Table,

@@ -49,8 +49,7 @@ def run(
         keep_memory()  # before anything that has threads is imported
     from usance.twin.run.engine import engine_of
     from usance.twin.run.plan import RunPlan
-    from usance.twin.run.run import no_progress
-    from usance.twin.run.run import run as runs
+    from usance.twin.run.runner import no_progress, run_scenario
 
     session: Session = ctx.obj
     economy = named_scenario(scenario)
@@ -61,19 +60,19 @@ def run(
     shown = sys.stderr.isatty() and not as_json
     if not as_json:
         print_line(f"about {plan.loans:,} loans; needs {plan.bytes_needed / 1e9:,.2f} GB of disk")
-    made = runs(
+    finished = run_scenario(
         economy, out, scale=plan.scale, first=begin, last=end, engine=worked_by,
         progress=Shown(session.seconds) if shown else no_progress, clock=session.seconds,
     )  # fmt: skip
     if as_json:
-        print_json(made.figures)
+        print_json(finished.figures)
         return
-    print_pairs(_told(made.figures))
-    for note in made.figures["notes"]:
+    print_pairs(_summary(finished.figures))
+    for note in finished.figures["notes"]:
         print_line(f"note: {note}")
 
 
-def _told(figures: dict[str, Any]) -> list[tuple[str, str]]:
+def _summary(figures: dict[str, Any]) -> list[tuple[str, str]]:
     counts = [(name.replace("_", " "), f"{n:,}") for name, n in figures["figures"].items()]
     files = list(figures["release"].items())
     return [*counts, ("seconds", f"{figures['seconds']:,.1f}"), *files]
@@ -89,11 +88,11 @@ class Shown:
     def __call__(self, what: str, done: int, whole: int) -> None:
         """Say it, on the line that stands."""
         end = "\n" if what == "done" else ""
-        left = "" if end else self._left(done, whole)
-        sys.stderr.write(f"\r\x1b[K{what} {done / whole:.0%}{left}{end}")
+        time_left = "" if end else self._time_left(done, whole)
+        sys.stderr.write(f"\r\x1b[K{what} {done / whole:.0%}{time_left}{end}")
         sys.stderr.flush()
 
-    def _left(self, done: int, whole: int) -> str:
+    def _time_left(self, done: int, whole: int) -> str:
         """The time left, by the pace since kernels were compiled."""
         # What an earlier run did took no time of this one.
         self.first = done if self.first < 0 else self.first

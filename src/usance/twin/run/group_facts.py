@@ -66,8 +66,8 @@ MONTHS_A_YEAR = 12
 
 
 @dataclass(slots=True)
-class _Statement:
-    """Facts stated on the last day of a month, numbered one after the other."""
+class _FactWriter:
+    """Writer of facts on the last day of a month, numbered one after the other."""
 
     scenario: Scenario
     month: int
@@ -84,11 +84,11 @@ class _Statement:
         zone = ZoneInfo(self.scenario.time_zone)
         return datetime.combine(self.day, time(23, 59, 59), zone).astimezone(UTC)
 
-    def say(
+    def write(
         self, entity: int, kind: GroupFactKind, minor: int, *, party: int = 0, quantity: int = 0,
         **detail: Any,
     ) -> GroupFact | None:  # fmt: skip
-        """State one more; an amount of zero is not worth a fact."""
+        """Write one more fact; an amount of zero is not worth one."""
         if minor <= 0 and not quantity:
             return None
         made = fact(
@@ -99,15 +99,15 @@ class _Statement:
         self.next_id += 1
         return made
 
-    def keep(self, stated: GroupFact) -> None:
-        """A fact of the scenario under the next number."""
+    def copy(self, stated: GroupFact) -> None:
+        """Write a fact of the scenario under the next number."""
         values = {name: getattr(stated, name) for name in _COLUMNS}
         detail = json.loads(stated.detail_json)
         self.facts.append(fact(self.next_id, **values, **detail))
         self.next_id += 1
 
     def table(self) -> pa.Table:
-        """Everything stated."""
+        """Table of all facts written."""
         return table_of_facts(self.facts)
 
 
@@ -119,16 +119,16 @@ _COLUMNS = (
 def opening_facts(scenario: Scenario, scale_ppb: int) -> pa.Table:
     """Facts by the eve of the first month: what the scenario states, and the opening funding."""
     eve = scenario.first_month - 1
-    said = _Statement(scenario, eve, 1)
+    writer = _FactWriter(scenario, eve, 1)
     for each in _stated(scenario, scale_ppb):
         if to_month(each.effective_on) <= eve:
-            said.keep(each)
+            writer.copy(each)
     balance = (
         scenario.opening.balance_minor.get(FundingModel.ON_BALANCE_SHEET, 0) * scale_ppb // PPB
     )
-    _raise(said, balance)
-    _contribute(said, balance - _borrowed(scenario, balance) + balance * BUFFER_PPM // PPM)
-    return said.table()
+    _raise(writer, balance)
+    _contribute(writer, balance - _borrowed(scenario, balance) + balance * BUFFER_PPM // PPM)
+    return writer.table()
 
 
 def month_facts(
@@ -148,17 +148,17 @@ def month_facts(
     model; `approved_by_channel` counts users who were given their first line; `tax_owed` is what
     each entity owed on its income at a close and pays now (`income_tax_owed`).
     """
-    said = _Statement(scenario, month, first_id)
+    writer = _FactWriter(scenario, month, first_id)
     earlier = facts_of_table(before) if before is not None else []
-    _costs(said, sum(volumes.values()), approved_by_channel, scale_ppb)
-    _fees(said, volumes, earlier)
-    _funding(said, balances.get(FundingModel.ON_BALANCE_SHEET, 0), earlier)
+    _costs(writer, sum(volumes.values()), approved_by_channel, scale_ppb)
+    _fees(writer, volumes, earlier)
+    _funding(writer, balances.get(FundingModel.ON_BALANCE_SHEET, 0), earlier)
     for entity, minor in sorted((tax_owed or {}).items()):
-        said.say(entity, GroupFactKind.TAX_PAID, minor)
+        writer.write(entity, GroupFactKind.TAX_PAID, minor)
     for each in _stated(scenario, scale_ppb):
         if to_month(each.effective_on) == month:
-            said.keep(each)
-    return said.table()
+            writer.copy(each)
+    return writer.table()
 
 
 def own_funds_account(scenario: Scenario) -> int:
@@ -191,94 +191,96 @@ def _read(content: str, scale_ppb: int, currency: str) -> tuple[GroupFact, ...]:
 
 
 def _costs(
-    said: _Statement, volume_minor: int, approved: Mapping[int, int], scale_ppb: int
+    writer: _FactWriter, volume_minor: int, approved: Mapping[int, int], scale_ppb: int
 ) -> None:
     """Costs of the month, paid on its last day, so that accruals stay as they were."""
-    group, platform = said.scenario.group, _platform(said.scenario)
-    total, code = 0, said.scenario.currency
+    group, platform = writer.scenario.group, _platform(writer.scenario)
+    total, code = 0, writer.scenario.currency
     for function in sorted({*group.cost_of_volume_ppm, *group.cost_minor}, key=_place):
         by_volume = half_up(volume_minor * group.cost_of_volume_ppm.get(function, 0), PPM)
         minor = by_volume + half_up(group.cost_minor.get(function, 0) * scale_ppb, PPB)
-        said.say(platform, GroupFactKind.COST_INCURRED, minor, function=function)
+        writer.write(platform, GroupFactKind.COST_INCURRED, minor, function=function)
         total += minor
-    for channel in said.scenario.users.channels:
+    for channel in writer.scenario.users.channels:
         lines, price = approved.get(channel.number, 0), Money(channel.cost_minor, code)
         if lines and channel.cost_minor:
-            made = said.say(
+            made = writer.write(
                 platform, GroupFactKind.COST_DRIVER, 0, party=channel.number, quantity=lines,
                 driver=CostDriver.CHANNEL_COST.value, price=price.number,
             )  # fmt: skip
             total += driver_cost_minor(made) if made is not None else 0
-    said.say(platform, GroupFactKind.COST_PAID, total)
+    writer.write(platform, GroupFactKind.COST_PAID, total)
 
 
-def _fees(said: _Statement, volumes: Mapping[FundingModel, int], earlier: list[GroupFact]) -> None:
+def _fees(
+    writer: _FactWriter, volumes: Mapping[FundingModel, int], earlier: list[GroupFact]
+) -> None:
     """Institutions are invoiced for referrals and pay in the next month; use is paid at once."""
-    platform = _platform(said.scenario)
+    platform = _platform(writer.scenario)
     for each in earlier:
         if each.kind is GroupFactKind.REFERRAL_INVOICED:
-            said.say(platform, GroupFactKind.FEES_RECEIVED, each.amount_minor, party=each.party)
-    for funding in said.scenario.funding:
-        fee_ppm = said.scenario.terms(funding.model, said.month).fee_ppm
+            writer.write(platform, GroupFactKind.FEES_RECEIVED, each.amount_minor, party=each.party)
+    for funding in writer.scenario.funding:
+        fee_ppm = writer.scenario.terms(funding.model, writer.month).fee_ppm
         minor = volumes.get(funding.model, 0) * fee_ppm // PPM
         party = int(funding.model) + 1
         if funding.model is FundingModel.ICE:
-            said.say(platform, GroupFactKind.REFERRAL_INVOICED, minor, party=party)
+            writer.write(platform, GroupFactKind.REFERRAL_INVOICED, minor, party=party)
         elif funding.model is FundingModel.TECH_SOLUTIONS:
-            said.say(platform, GroupFactKind.FEES_RECEIVED, minor, party=party)
+            writer.write(platform, GroupFactKind.FEES_RECEIVED, minor, party=party)
 
 
-def _funding(said: _Statement, balance_minor: int, earlier: list[GroupFact]) -> None:
+def _funding(writer: _FactWriter, balance_minor: int, earlier: list[GroupFact]) -> None:
     """Repay the deal of the month before with its interest, and raise this month's."""
     funded = 0
     paid = 0
     for deal in deals(each for each in earlier if each.detail.get("deal")).values():
         entity, name = deal.raised.entity, deal.raised.detail["deal"]
-        if deal.raised.kind is not GroupFactKind.FUNDING_RAISED or deal.owed(said.day) <= 0:
+        if deal.raised.kind is not GroupFactKind.FUNDING_RAISED or deal.owed(writer.day) <= 0:
             continue
-        owed, interest = deal.owed(said.day), deal.interest(said.day)
-        said.say(entity, GroupFactKind.FUNDING_REPAID, owed, deal=name)
-        said.say(entity, GroupFactKind.FUNDING_INTEREST_PAID, interest, deal=name)
+        owed, interest = deal.owed(writer.day), deal.interest(writer.day)
+        writer.write(entity, GroupFactKind.FUNDING_REPAID, owed, deal=name)
+        writer.write(entity, GroupFactKind.FUNDING_INTEREST_PAID, interest, deal=name)
         funded, paid = funded + owed, paid + interest
-    _raise(said, balance_minor)
-    own_now = balance_minor - _borrowed(said.scenario, balance_minor)
-    leverage = said.scenario.group.leverage_ppm
+    _raise(writer, balance_minor)
+    own_now = balance_minor - _borrowed(writer.scenario, balance_minor)
+    leverage = writer.scenario.group.leverage_ppm
     own_before = funded * (PPM - leverage) // leverage if leverage else own_now
-    _contribute(said, own_now - own_before)
-    _distribute(said, balance_minor, paid)
+    _contribute(writer, own_now - own_before)
+    _distribute(writer, balance_minor, paid)
 
 
-def _raise(said: _Statement, balance_minor: int) -> None:
-    funding, cost = _own(said.scenario), said.scenario.group.funding_cost_ppm
+def _raise(writer: _FactWriter, balance_minor: int) -> None:
+    funding, cost = _own(writer.scenario), writer.scenario.group.funding_cost_ppm
     if funding is not None:
-        said.say(
-            funding.entity, GroupFactKind.FUNDING_RAISED, _borrowed(said.scenario, balance_minor),
-            deal=f"investors {format_month(said.month)}", lender="trust_investors",
-            rate=_percent(cost[max(said.month, said.scenario.first_month)]),
-            cash=_cash(said.scenario),
+        writer.write(
+            funding.entity, GroupFactKind.FUNDING_RAISED, _borrowed(writer.scenario, balance_minor),
+            deal=f"investors {format_month(writer.month)}", lender="trust_investors",
+            rate=_percent(cost[max(writer.month, writer.scenario.first_month)]),
+            cash=_cash(writer.scenario),
         )  # fmt: skip
 
 
-def _contribute(said: _Statement, minor: int) -> None:
+def _contribute(writer: _FactWriter, minor: int) -> None:
     """The platform's own money goes to the trust, or back where the trust needs less."""
-    funding, platform = _own(said.scenario), _platform(said.scenario)
+    funding, platform = _own(writer.scenario), _platform(writer.scenario)
     if funding is None or funding.entity == platform:
         return
-    said.say(platform, GroupFactKind.CAPITAL_CONTRIBUTED, minor, to=funding.entity)
+    writer.write(platform, GroupFactKind.CAPITAL_CONTRIBUTED, minor, to=funding.entity)
     placed: dict[str, Any] = {"as": "restricted_cash"}
-    said.say(funding.entity, GroupFactKind.DEPOSIT_PLACED, minor, **placed)
-    said.say(funding.entity, GroupFactKind.RESIDUAL_DISTRIBUTED, -minor, to=platform)
+    writer.write(funding.entity, GroupFactKind.DEPOSIT_PLACED, minor, **placed)
+    writer.write(funding.entity, GroupFactKind.RESIDUAL_DISTRIBUTED, -minor, to=platform)
 
 
-def _distribute(said: _Statement, balance_minor: int, interest_minor: int) -> None:
+def _distribute(writer: _FactWriter, balance_minor: int, interest_minor: int) -> None:
     """Earnings of a trust's loans beyond what it keeps and its investors earn."""
-    funding, platform = _own(said.scenario), _platform(said.scenario)
+    funding, platform = _own(writer.scenario), _platform(writer.scenario)
     if funding is None or funding.entity == platform:
         return
-    pricing = said.scenario.pricing
+    pricing = writer.scenario.pricing
     mean = sum(r * s for r, s in zip(pricing.rate_ppm, pricing.grade_share_ppm, strict=True)) // PPM
     earned = balance_minor * mean * (PPM - KEPT_PPM) // (MONTHS_A_YEAR * PPM * PPM)
-    said.say(
+    writer.write(
         funding.entity, GroupFactKind.RESIDUAL_DISTRIBUTED, earned - interest_minor, to=platform
     )
 

@@ -28,16 +28,16 @@ def scaled_facts(content: str, scale_ppb: int, currency: str) -> str:
     """The facts of a YAML text at a scale, as JSON."""
     given = parse_yaml(content, where="group facts")
     rows = given.get("facts", []) if isinstance(given, dict) else []
-    made = [_fact(row, scale_ppb, currency) for row in rows]
-    return json.dumps({"facts": made}, default=str, ensure_ascii=False)
+    scaled = [_fact(row, scale_ppb, currency) for row in rows]
+    return json.dumps({"facts": scaled}, default=str, ensure_ascii=False)
 
 
 def _fact(row: Mapping[str, Any], scale_ppb: int, home: str) -> dict[str, Any]:
     currency = str(row.get("currency", home))
-    made = dict(_scaled(row, scale_ppb, currency))
+    scaled = dict(_scaled(row, scale_ppb, currency))
     if row.get("kind") in _BALANCED and isinstance(row.get("lines"), list):
-        made["lines"] = _balanced(row, made["lines"], currency)
-    return made
+        scaled["lines"] = _balanced(row, scaled["lines"], currency)
+    return scaled
 
 
 def _scaled(row: Mapping[str, Any], scale_ppb: int, currency: str) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The plan of a run's last month, made again: demand as it came, mandates as they were.
+"""The plan of a run's last month, recomputed: demand as it came, mandates as they were.
 
 A book keeps what the router answered, not the prices it went by. For a run of a packaged scenario
 both follow again from the scenario and from what the run kept of that month.
@@ -36,18 +36,18 @@ def last_plan(book: Book) -> LastPlan:
     file = book.path / RUN
     if not file.exists():
         return no_plan(book)
-    told = json.loads(file.read_text(encoding="utf-8"))
-    month = parse_month(told["to"])
+    run_file = json.loads(file.read_text(encoding="utf-8"))
+    month = parse_month(run_file["to"])
     requests = arrays(book.read("requests", list(_SEGMENT), month=month))
     count = len(requests["product"])
     if not 0 < count <= MAX_REQUESTS:
         return LastPlan(month, None, f"The last month has {count:,} requests: no plan is made.")
     try:
-        scenario = named_scenario(told["scenario"])
+        scenario = named_scenario(run_file["scenario"])
     except UsanceError as error:
         return LastPlan(month, None, f"The scenario cannot be read again: {error}")
-    scale, first = Fraction(told["scale"]), parse_month(told["from"])
-    if RunPlan(scenario, scale, first, month).key != told["key"]:
+    scale, first = Fraction(run_file["scale"]), parse_month(run_file["from"])
+    if RunPlan(scenario, scale, first, month).key != run_file["key"]:
         return LastPlan(month, None, "The scenario has changed since this run.")
     totals = RunTotals.of(unpack(book.kept(f"checkpoint/run/{month % 2}/driver-book")))
     context = RunContext(scenario, scale)

@@ -34,7 +34,7 @@ class RunContext:
 
     def __reduce__(self) -> tuple[object, ...]:
         # A worker gets what is given, not what follows, and makes that once for all its shards.
-        return _again, (pickle.dumps((self.scenario, self.scale, self.shard_bits)),)
+        return _rebuilt, (pickle.dumps((self.scenario, self.scale, self.shard_bits)),)
 
     @cached_property
     def population(self) -> Population:
@@ -114,5 +114,5 @@ class RunContext:
 
 
 @lru_cache(maxsize=1)
-def _again(given: bytes) -> RunContext:
+def _rebuilt(given: bytes) -> RunContext:
     return RunContext(*pickle.loads(given))  # noqa: S301  # from the driver of the same run

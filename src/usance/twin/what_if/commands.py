@@ -12,7 +12,7 @@ from usance.base.command_line import Session, print_json, print_line, print_tabl
 from usance.twin.run.options import First, Last, Scale, named_scenario, parse_scale, parse_span
 
 if TYPE_CHECKING:
-    from usance.twin.what_if.pairs import Answer
+    from usance.twin.what_if.pairs import WhatIfAnswer
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False, invoke_without_command=True)
 
@@ -40,9 +40,9 @@ def what_if_command(
 ) -> None:
     """Run two scenarios on the same seeds; every difference between them, with its noise."""
     from usance.twin.run.commands import Shown
-    from usance.twin.run.run import no_progress
+    from usance.twin.run.runner import no_progress
     from usance.twin.what_if.page import write_files
-    from usance.twin.what_if.pairs import WhatIf, what_if
+    from usance.twin.what_if.pairs import WhatIf, run_pairs
     from usance.twin.what_if.table import as_dict
 
     session: Session = ctx.obj
@@ -50,7 +50,7 @@ def what_if_command(
     begin, end = parse_span(economy, first, last)
     asked = WhatIf(economy, second, parse_scale(scale), begin, end, seeds)
     tells = sys.stderr.isatty() and not as_json
-    answer = what_if(
+    answer = run_pairs(
         asked, out, workers=workers, clock=session.seconds,
         progress=Shown(session.seconds) if tells else no_progress,
     )  # fmt: skip
@@ -62,7 +62,7 @@ def what_if_command(
     print_line(f"written to {', '.join(str(path) for path in files.values())}")
 
 
-def _print(answer: Answer) -> None:
+def _print(answer: WhatIfAnswer) -> None:
     """The last quarter's metrics and operations, and how many figures moved."""
     from usance.disclose.release.exact_amounts import OPERATIONS
     from usance.twin.what_if.figures import METRICS

@@ -23,7 +23,7 @@ PARTS = (METRICS, *STATEMENTS)
 """Parts of the answer, in order."""
 
 
-class Place(NamedTuple):
+class FigureKey(NamedTuple):
     """Place of a figure; `within` is a metric's dimensions, or the total a line is part of."""
 
     part: str
@@ -34,7 +34,7 @@ class Place(NamedTuple):
     """`ratio`, `money` (in units of the currency), `count` or what else a metric is read in."""
 
 
-def figures_of(book: Book) -> dict[Place, Fraction]:
+def figures_of(book: Book) -> dict[FigureKey, Fraction]:
     """Every figure of the closes of a book, by its place."""
     shown = BookView(book, 0)
     flows = [each for each in shown.all_periods if each.flows]
@@ -51,17 +51,17 @@ def _divided(book: Book, period: Period) -> list[Row]:
     return list(metrics_table(found).to_pylist())
 
 
-def _measured(shown: BookView, rows: list[Row]) -> Iterator[tuple[Place, Fraction]]:
+def _measured(shown: BookView, rows: list[Row]) -> Iterator[tuple[FigureKey, Fraction]]:
     """Figures of the newest definitions, as far as there are data."""
     for row in rows:
         if row["series"] == RESTATED and row["denominator"]:
             value, unit = Fraction(row["numerator"], row["denominator"]), row["unit"]
             if unit == MONEY:
                 value /= 10**shown.currency.exponent
-            yield Place(METRICS, row["metric"], row["dimensions"], row["period"], unit), value
+            yield FigureKey(METRICS, row["metric"], row["dimensions"], row["period"], unit), value
 
 
-def _stated(shown: BookView, flows: list[Period]) -> Iterator[tuple[Place, Fraction]]:
+def _stated(shown: BookView, flows: list[Period]) -> Iterator[tuple[FigureKey, Fraction]]:
     for statement in STATEMENTS:
         name = statement.partition(":")[0]
         is_sheet = name in (SHEET, SHEET_MATRIX)
@@ -70,4 +70,4 @@ def _stated(shown: BookView, flows: list[Period]) -> Iterator[tuple[Place, Fract
             amounts = amounts_of(shown, statement, period)
             for line in lines_in(shown, name):
                 value = Fraction(amounts.get(line.key, 0), 10**shown.currency.exponent)
-                yield Place(statement, line.line, line.parent, label, MONEY), value
+                yield FigureKey(statement, line.line, line.parent, label, MONEY), value

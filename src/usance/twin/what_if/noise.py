@@ -45,7 +45,7 @@ class Difference:
     @property
     def reach(self) -> float | None:
         """Half of the width of the interval around the difference."""
-        return None if self.error is None else self.error * student(self.pairs - 1)
+        return None if self.error is None else self.error * student_quantile(self.pairs - 1)
 
     @property
     def is_beyond(self) -> bool | None:
@@ -66,10 +66,10 @@ def difference(base: Sequence[Fraction], other: Sequence[Fraction]) -> Differenc
 
 
 @cache
-def student(degrees: int, confidence: float = CONFIDENCE) -> float:
+def student_quantile(degrees: int, confidence: float = CONFIDENCE) -> float:
     """Quantile of Student's distribution: standard errors that hold a mean so often.
 
-    >>> [round(student(degrees), 3) for degrees in (1, 2, 4, 30)]
+    >>> [round(student_quantile(degrees), 3) for degrees in (1, 2, 4, 30)]
     [12.706, 4.303, 2.776, 2.042]
     """
     low, high = 0.0, 1.0

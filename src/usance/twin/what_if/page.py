@@ -18,9 +18,10 @@ from usance.pages.components import Row, cell, number, table, table_row
 from usance.pages.numbers import words
 from usance.pages.rendering import render
 from usance.pages.site.statements import MATRICES, TITLES
-from usance.twin.what_if.figures import IFRS, METRICS, PARTS, Place
+from usance.twin.errors import WhatIfError
+from usance.twin.what_if.figures import IFRS, METRICS, PARTS, FigureKey
 from usance.twin.what_if.noise import CONFIDENCE, Difference
-from usance.twin.what_if.pairs import Answer, WhatIfError
+from usance.twin.what_if.pairs import WhatIfAnswer
 from usance.twin.what_if.table import as_csv, as_dict, cells, main_rows, shown
 
 NAME = "what_if"
@@ -35,7 +36,7 @@ _TITLES = {
 }  # fmt: skip
 
 
-def write_files(answer: Answer, folder: Path) -> dict[str, Path]:
+def write_files(answer: WhatIfAnswer, folder: Path) -> dict[str, Path]:
     """The answer as a table, as JSON and as a page, each whole or not at all."""
     told = json.dumps(as_dict(answer), indent=1) + "\n"
     content = {"csv": as_csv(answer), "json": told, "html": page_of(answer, f"{NAME}.csv")}
@@ -50,7 +51,7 @@ def write_files(answer: Answer, folder: Path) -> dict[str, Path]:
     return files
 
 
-def page_of(answer: Answer, table_name: str) -> str:
+def page_of(answer: WhatIfAnswer, table_name: str) -> str:
     """The whole file; `table_name` is the table beside it that holds everything."""
     asked = answer.asked
     return render(
@@ -63,7 +64,7 @@ def page_of(answer: Answer, table_name: str) -> str:
     )  # fmt: skip
 
 
-def _curves(answer: Answer) -> list[Figure | None]:
+def _curves(answer: WhatIfAnswer) -> list[Figure | None]:
     """Both sides of some metrics over the quarters."""
     made = []
     for name in CURVES:
@@ -74,7 +75,9 @@ def _curves(answer: Answer) -> list[Figure | None]:
     return made
 
 
-def _curve(answer: Answer, name: str, rows: list[tuple[Place, Difference]]) -> Figure | None:
+def _curve(
+    answer: WhatIfAnswer, name: str, rows: list[tuple[FigureKey, Difference]]
+) -> Figure | None:
     labels = [place.period for place, _ in rows]
     unit = rows[0][0].unit
     series = {
@@ -87,7 +90,7 @@ def _curve(answer: Answer, name: str, rows: list[tuple[Place, Difference]]) -> F
     )  # fmt: skip
 
 
-def _tables(answer: Answer) -> Iterator[tuple[str, str, Markup]]:
+def _tables(answer: WhatIfAnswer) -> Iterator[tuple[str, str, Markup]]:
     """The last quarter, part by part."""
     for part in PARTS:
         rows = main_rows(answer, part)
@@ -98,7 +101,7 @@ def _tables(answer: Answer) -> Iterator[tuple[str, str, Markup]]:
             yield name, part.replace(":", "-"), made
 
 
-def _row(place: Place, each: Difference) -> Row:
+def _row(place: FigureKey, each: Difference) -> Row:
     *figures, mark = cells(place, each)
     name = words(place.line).capitalize() if place.part == METRICS else place.line
     quiet = "" if each.is_beyond else "quiet"

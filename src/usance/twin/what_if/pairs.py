@@ -14,11 +14,11 @@ from pathlib import Path
 
 from usance.base.dates import format_month
 from usance.base.errors import UsanceError, raise_all
-from usance.twin.errors import DiskFull, RunError
+from usance.twin.errors import DiskFull, WhatIfError
 from usance.twin.run.disk_space import free_if_too_small, readable_sizes, unwritable
 from usance.twin.run.plan import RunPlan
-from usance.twin.run.run import Progress, no_progress, run
-from usance.twin.what_if.figures import PARTS, Place, figures_of
+from usance.twin.run.runner import Progress, no_progress, run_scenario
+from usance.twin.what_if.figures import PARTS, FigureKey, figures_of
 from usance.twin.what_if.noise import Difference, difference
 from usance.world.scenario.scenario import Scenario
 
@@ -26,13 +26,7 @@ BASE, OTHER = "base", "other"
 FEWEST, MAX = 2, 100
 """Pairs: one alone tells nothing about noise."""
 SEEDS = 2**63
-Figures = Mapping[Place, Fraction]
-
-
-class WhatIfError(RunError):
-    """Two scenarios that cannot be set side by side."""
-
-    code = "twin.what_if"
+Figures = Mapping[FigureKey, Fraction]
 
 
 @dataclass(frozen=True)
@@ -65,7 +59,7 @@ class WhatIf:
             plan.check_anywhere()
         raise_all(list(self._room(folder)), where="what-if")
         for seed, side, plan in self.plans():
-            plan.check(place_of(folder, seed, side))
+            plan.check(run_folder(folder, seed, side))
 
     def _differ(self) -> Iterator[UsanceError]:
         """Errors of scenarios that differ in what both must share."""
@@ -111,11 +105,11 @@ _SHARED = {
 
 
 @dataclass(frozen=True)
-class Answer:
+class WhatIfAnswer:
     """The question, and every figure that both sides have, in print order."""
 
     asked: WhatIf
-    rows: Sequence[tuple[Place, Difference]]
+    rows: Sequence[tuple[FigureKey, Difference]]
 
     @property
     def last_periods(self) -> frozenset[str]:
@@ -125,32 +119,32 @@ class Answer:
                           max((p for p in whole if p.count("-") == 2), default="")})  # fmt: skip
 
 
-def what_if(
+def run_pairs(
     asked: WhatIf, folder: Path, *, workers: int | None = None, progress: Progress = no_progress,
     clock: Callable[[], float],
-) -> Answer:  # fmt: skip
+) -> WhatIfAnswer:  # fmt: skip
     """Run every pair, or go on with those that are there, and set their figures side by side."""
     asked.check(folder)
     found: dict[str, list[Figures]] = {BASE: [], OTHER: []}
     for at, (seed, side, plan) in enumerate(asked.plans()):
-        made = run(
-            plan.scenario, place_of(folder, seed, side), scale=plan.scale, first=plan.first,
+        finished = run_scenario(
+            plan.scenario, run_folder(folder, seed, side), scale=plan.scale, first=plan.first,
             last=plan.last, workers=workers, clock=clock,
             progress=_part(progress, f"seed {seed} {plan.scenario.name}", at, 2 * asked.pairs),
         )  # fmt: skip
-        found[side].append(figures_of(made.book))
+        found[side].append(figures_of(finished.book))
     progress("done", 1, 1)
-    return Answer(asked, differences(found[BASE], found[OTHER]))
+    return WhatIfAnswer(asked, differences(found[BASE], found[OTHER]))
 
 
-def place_of(folder: Path, seed: int, side: str) -> Path:
+def run_folder(folder: Path, seed: int, side: str) -> Path:
     """Folder of a run of a pair."""
     return folder / f"seed-{seed}" / side
 
 
 def differences(
     base: Sequence[Figures], other: Sequence[Figures]
-) -> list[tuple[Place, Difference]]:
+) -> list[tuple[FigureKey, Difference]]:
     """Every figure that both runs of a pair tell, over the pairs that tell it."""
     pairs = list(zip(base, other, strict=True))
     places = {place: None for first, second in pairs for place in first if place in second}
@@ -166,7 +160,7 @@ def differences(
 def _part(progress: Progress, name: str, at: int, of: int) -> Progress:
     """The progress of one run as part of the whole."""
 
-    def said(what: str, done: int, whole: int) -> None:
+    def report(what: str, done: int, whole: int) -> None:
         progress(f"{name} {what}", at * whole + done, of * whole)
 
-    return said
+    return report

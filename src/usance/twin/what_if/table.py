@@ -10,9 +10,9 @@ from typing import Any
 
 from usance.base.dates import format_month
 from usance.pages.numbers import MINUS
-from usance.twin.what_if.figures import METRICS, Place
+from usance.twin.what_if.figures import METRICS, FigureKey
 from usance.twin.what_if.noise import CONFIDENCE, Difference
-from usance.twin.what_if.pairs import Answer
+from usance.twin.what_if.pairs import WhatIfAnswer
 
 COLUMNS = (
     "part", "line", "within", "period", "unit", "base", "other", "difference", "relative", "se",
@@ -22,7 +22,7 @@ MARKS = {True: "beyond noise", False: "within noise", None: "one pair only"}
 _LARGE = 1000
 
 
-def as_dict(answer: Answer) -> dict[str, Any]:
+def as_dict(answer: WhatIfAnswer) -> dict[str, Any]:
     """For JSON: what was asked, how many figures moved, and every figure."""
     asked = answer.asked
     return {
@@ -36,7 +36,7 @@ def as_dict(answer: Answer) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def as_csv(answer: Answer) -> str:
+def as_csv(answer: WhatIfAnswer) -> str:
     """Every figure as a row of a table."""
     made = io.StringIO()
     writer = csv.writer(made, lineterminator="\n")
@@ -46,7 +46,7 @@ def as_csv(answer: Answer) -> str:
     return made.getvalue()
 
 
-def main_rows(answer: Answer, part: str) -> list[tuple[Place, Difference]]:
+def main_rows(answer: WhatIfAnswer, part: str) -> list[tuple[FigureKey, Difference]]:
     """Figures of the last quarter worth a glance: undivided metrics, lines that hold anything."""
     last = answer.last_periods
     return [
@@ -71,7 +71,7 @@ def shown(value: Fraction | float | None, unit: str, *, sign: bool = False) -> s
     return f"{text} %" if unit == "ratio" and not sign else text
 
 
-def cells(place: Place, each: Difference) -> list[str]:
+def cells(place: FigureKey, each: Difference) -> list[str]:
     """Base, other, difference, relative, standard error and mark; of a ratio in points."""
     relative = "" if each.relative is None else f"{float(each.relative):+.1%}".replace("-", MINUS)
     error = shown(each.error, place.unit, sign=True).removeprefix("+")
@@ -84,7 +84,7 @@ def cells(place: Place, each: Difference) -> list[str]:
     ]  # fmt: skip
 
 
-def _values(answer: Answer) -> Iterator[list[Any]]:
+def _values(answer: WhatIfAnswer) -> Iterator[list[Any]]:
     for place, each in answer.rows:
         relative = None if each.relative is None else float(each.relative)
         beyond = None if each.is_beyond is None else int(each.is_beyond)

@@ -370,11 +370,11 @@ def read_pricing(given: Fields | None) -> Pricing | None:
     })  # fmt: skip
 
 
-def read_group(given: Fields | None, currency: str, beside: ReferencedFiles) -> Group | None:
+def read_group(given: Fields | None, currency: str, files: ReferencedFiles) -> Group | None:
     """The group beside its loans; policies and facts are other files."""
     return built(Group, given, {
-        "policies": needed("policies", beside.folder),
-        "facts": needed("facts", beside.text),
+        "policies": needed("policies", files.folder),
+        "facts": needed("facts", files.text),
         "cost_of_volume_ppm": _named("cost_of_volume", _choice("function", FUNCTIONS), share),
         "cost_minor": _named("cost", _choice("function", FUNCTIONS), amount_in(currency)),
         "funding_cost_ppm": _months("funding_cost", level(annual)),

@@ -102,7 +102,7 @@ class RunningStage(NamedTuple):
     finished: dict[str, StageOutput]
 
 
-def run(
+def run_scenario(
     scenario: Scenario, folder: Path, *, scale: Fraction, first: int, last: int,
     workers: int | None = None, engine: Engine | None = None, progress: Progress = no_progress,
     clock: Callable[[], float], shard_bits: int = SHARD_BITS,

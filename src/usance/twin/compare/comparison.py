@@ -34,7 +34,7 @@ from usance.measure.definitions import load_definitions
 from usance.measure.inputs import Inputs
 from usance.measure.metrics import measure
 from usance.measure.periods import MetricPeriod
-from usance.twin.compare.tolerances import Rules, Tolerance, load_rules
+from usance.twin.compare.tolerances import ComparisonRules, Tolerance, load_rules
 
 STATEMENTS = (
     "business_highlights", "management_quote", "balance_sheet", "operations",
@@ -97,9 +97,9 @@ class Comparison:
     left_out: Mapping[str, list[Fact]]
 
 
-def compare(
+def compare_run(
     book: Book, facts: Sequence[Path], scale: Fraction, *, profile: Profile | None = None,
-    rules: Rules | None = None,
+    rules: ComparisonRules | None = None,
 ) -> Comparison:  # fmt: skip
     """Every published figure that the run tells too, and which ones it does not."""
     if scale <= 0:
@@ -110,7 +110,7 @@ def compare(
     for fact in read_facts(facts, printing):
         left_out[_reason(fact, closes, printing)].append(fact)
     published = left_out.pop("", [])
-    own = _told(book, published, printing, known)
+    own = _simulated(book, published, printing, known)
     left_out[NOT_TOLD] = [fact for fact in published if _key(fact, known) not in own]
     rows = list(_rows(published, own, scale, known))
     if not rows:
@@ -121,8 +121,8 @@ def compare(
     return Comparison([*rows, *_sums(rows, known)], left_out)
 
 
-def _told(
-    book: Book, published: Sequence[Fact], profile: Profile, rules: Rules
+def _simulated(
+    book: Book, published: Sequence[Fact], profile: Profile, rules: ComparisonRules
 ) -> dict[Key, Fraction]:
     """The run's figures for them: of the release of each document's last quarter, then others."""
     own: dict[Key, Fraction] = {}
@@ -208,7 +208,7 @@ def _last_quarters(facts: Iterable[Fact]) -> dict[str, str]:
     return {fact.document: _quarter(fact) for fact in by_day}
 
 
-def _key(fact: Fact, rules: Rules) -> Key:
+def _key(fact: Fact, rules: ComparisonRules) -> Key:
     statement = rules.printed_in.get(fact.line, fact.statement)
     return statement, _anyone(fact.line), _anyone(fact.parent), fact.period.name
 
@@ -225,7 +225,7 @@ def _anyone(line: str) -> str:
 
 
 def _rows(
-    published: Sequence[Fact], own: Mapping[Key, Fraction], scale: Fraction, rules: Rules
+    published: Sequence[Fact], own: Mapping[Key, Fraction], scale: Fraction, rules: ComparisonRules
 ) -> Iterator[Compared]:
     for fact in published:
         statement, *_ = key = _key(fact, rules)
@@ -240,7 +240,7 @@ def _rows(
         )  # fmt: skip
 
 
-def _sums(rows: Sequence[Compared], rules: Rules) -> Iterator[Compared]:
+def _sums(rows: Sequence[Compared], rules: ComparisonRules) -> Iterator[Compared]:
     for each in rules.sums:
         for document in dict.fromkeys(row.document for row in rows):
             for period in each.periods:
