@@ -304,8 +304,10 @@ class DayByDay:
     def hazard(self, account: Account, k: int, count: int, since: int) -> int:
         """Early dues are likelier late, and those of a month in which an income is shaken."""
         early, hazard = self.scenario.behaviour.early_ppm, account.hazard
-        is_shaken = self.context.population.shaken(np.array([account.loan_id // PER_USER]), since)
-        if is_shaken[0] and hazard >= 0:
+        has_event = self.context.population.has_life_event(
+            np.array([account.loan_id // PER_USER]), since
+        )
+        if has_event[0] and hazard >= 0:
             more = hazard * self.scenario.behaviour.life_event_hazard_ppm // PPM
             hazard = min(more, MAX_HAZARD_PPM)
         if early == 0 or count < 2 or hazard < 0:

@@ -35,7 +35,7 @@ def test_a_few_more_facts_are_put_in_their_places(
     many: list[tuple[int, int, int, int]], few: list[tuple[int, int, int, int]]
 ) -> None:
     known, told = facts_of(many), facts_of(few)
-    merged = known.with_few(told)
+    merged = known.with_inserted(told)
     keys = {(int(a), int(b)) for a, b in zip(known.loan_id, known.ref, strict=True)}
     new = [row for row in range(len(told.day))
            if (int(told.loan_id[row]), int(told.ref[row])) not in keys]  # fmt: skip
@@ -44,7 +44,7 @@ def test_a_few_more_facts_are_put_in_their_places(
          *zip(*(each[new].tolist() for each in told), strict=True)]
     )  # fmt: skip
     assert list(zip(*(each.tolist() for each in merged), strict=True)) == rows
-    again = merged.with_few(told)
+    again = merged.with_inserted(told)
     assert [each.tolist() for each in again] == [each.tolist() for each in merged]
 
 

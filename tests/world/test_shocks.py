@@ -136,7 +136,7 @@ def test_a_life_event_lasts_its_months_and_makes_late() -> None:
     """Each month shakes as many users as it should; who is shaken stays so, and then recovers."""
     recession = read_scenario("recession")
     people, months = Population(recession, Fraction(1)), recession.behaviour.life_event_months
-    shaken = np.array([people.shaken(USERS, FIRST + n) for n in range(40)])
+    shaken = np.array([people.has_life_event(USERS, FIRST + n) for n in range(40)])
     expected = 1 - (1 - recession.behaviour.life_event_ppm / PPM) ** months
     assert abs(shaken.mean() - expected) < 0.003
     # The length of every spell that begins and ends within the time looked at.

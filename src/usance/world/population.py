@@ -102,7 +102,7 @@ class Population:
         ring = self.in_ring(users, month) & first_loan
         return np.where(ring, -1, np.minimum(own, MAX_HAZARD_PPM))
 
-    def shaken(self, users: I64, month: int) -> NDArray[np.bool_]:
+    def has_life_event(self, users: I64, month: int) -> NDArray[np.bool_]:
         """True for each user with a life event in a month, or so recently that it still lasts."""
         behaviour = self.scenario.behaviour
         found = np.zeros(len(users), np.bool_)
@@ -113,12 +113,12 @@ class Population:
         return found
 
     def hazard_in(self, users: I64, hazard_ppm: I64, month: I64) -> I64:
-        """The hazard of loans for dues of a month each: more while a user's income is shaken."""
+        """The hazard of loans for dues of a month each: more during a life event of the user."""
         found = hazard_ppm.astype(np.int64)
         more = self.scenario.behaviour.life_event_hazard_ppm
         for each in np.unique(month).tolist() if self.scenario.behaviour.life_event_ppm else ():
             rows = np.flatnonzero((month == each) & (found >= 0))
-            rows = rows[self.shaken(users[rows], each)]
+            rows = rows[self.has_life_event(users[rows], each)]
             found[rows] = np.minimum(found[rows] * more // PPM, MAX_HAZARD_PPM)
         return found
 

@@ -51,23 +51,23 @@ class FactRows(NamedTuple):
         before = np.cumsum(counts) - counts
         return self.where(np.arange(counts.sum()) + np.repeat(starts - before, counts))
 
-    def among(self, loan_ids: I64) -> FactRows:
-        """The facts of some loans in ascending order, the facts in any."""
+    def owned_by(self, loan_ids: I64) -> FactRows:
+        """Facts of some loans given in ascending order; the facts are in any order."""
         if not len(loan_ids):
             return FactRows.none()
         places = np.searchsorted(loan_ids, self.loan_id).clip(0, len(loan_ids) - 1)
         return self.where(np.flatnonzero(loan_ids[places] == self.loan_id))
 
-    def and_also(self, *others: FactRows) -> FactRows:
-        """These facts and others, by loan in canonical order."""
+    def merged_with(self, *others: FactRows) -> FactRows:
+        """These facts merged with others, by loan in canonical order."""
         parts = [each for each in (self, *others) if len(each.day)]
         if len(parts) < 2:
             return parts[0] if parts else self
         joined = FactRows(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
         return joined.where(joined.in_order())
 
-    def each_before(self, others: FactRows, owner: NDArray[Any]) -> FactRows:
-        """One fact of each loan, before all others of the same; those are in order already."""
+    def followed_by(self, others: FactRows, owner: NDArray[Any]) -> FactRows:
+        """These facts, one of each loan, each followed by the others of its loan."""
         later = np.arange(len(owner)) + owner + 1
         first = np.ones(len(self.day) + len(owner), np.bool_)
         first[later] = False
@@ -80,8 +80,8 @@ class FactRows(NamedTuple):
         """The places of the facts in canonical order, loan by loan."""
         return order_of([self.loan_id, self.day, self.kind, self.ref])
 
-    def with_few(self, others: FactRows) -> FactRows:
-        """These facts, in order, with a few more put in their places; a known one is dropped."""
+    def with_inserted(self, others: FactRows) -> FactRows:
+        """These facts, in order, with a few more inserted; a known one is dropped."""
         places, kept = [], []
         starts = np.searchsorted(self.loan_id, others.loan_id, side="left")
         stops = np.searchsorted(self.loan_id, others.loan_id, side="right")

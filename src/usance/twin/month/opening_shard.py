@@ -151,13 +151,13 @@ def _facts(
         booked=zeros + last,
     )
     begun = disbursed(loan_id, terms["disbursed_on"], terms["principal_minor"], booked=last)
-    facts = begun.each_before(money, owner[rows])
+    facts = begun.followed_by(money, owner[rows])
     early = _settlements(columns, loan_id, facts, plan, drawn.settled, last)
     overdue = np.flatnonzero(drawn.months_behind > 0)
     through = terms["disbursed_on"].copy()
     np.maximum.at(through, owner[rows], when)
     late = columns.take(overdue)
-    owned = facts.of_loans(loan_id[overdue]).and_also(early.of_loans(loan_id[overdue]))
+    owned = facts.of_loans(loan_id[overdue]).merged_with(early.of_loans(loan_id[overdue]))
     states = step_columns(start_columns(late), owned.columns_for(loan_id[overdue]), last)
     due = due_facts(
         States(late, states.values, through[overdue]),
@@ -169,7 +169,7 @@ def _facts(
         loan_id=owner_ids, day=due.facts.day, kind=due.facts.kind, ref=due.ref,
         amount=due.facts.amount_minor, arg=due.facts.arg, booked=np.full(len(owner_ids), last),
     )  # fmt: skip
-    return facts.and_also(early, by_rule)
+    return facts.merged_with(early, by_rule)
 
 
 def _settlements(

@@ -71,13 +71,13 @@ def run_shard_month(
     ended = after["loan_id"][closed] // PER_USER
     closed[passed.apart] = False
     open_after = after.take(~closed, workers=workers)
-    facts = passed.known.with_few(late.facts)
+    facts = passed.known.with_inserted(late.facts)
     tables = {"facts": facts.table(context.zone), "tape": tape}
     rows: TableParts = {}
     theirs_now = passed.known.of_loans(theirs["loan_id"])
     known = RequestMonth(
         theirs, late.loans_before, late.facts,
-        theirs_now.and_also(passed.coming.among(theirs["loan_id"])),
+        theirs_now.merged_with(passed.coming.owned_by(theirs["loan_id"])),
     )  # fmt: skip
     requests = _requests(context, shard, month, requested, known, rows, workers)
     users["repaid"][users.rows(ended)] = month
@@ -143,7 +143,7 @@ def _late_notices(
     released = np.zeros((context.sources + 1, MONTH_DAYS), np.int64)
     if not len(pending.loans):
         return LateNotices(FactRows.none(), OpenLoans.none(), None, released)
-    facts = pending.known.with_few(pending.late)
+    facts = pending.known.with_inserted(pending.late)
     again = fold(pending.loans, facts, month - 1, context.sources, workers=workers)
     before = fold(pending.loans, pending.known, month - 1, context.sources, workers=workers)
     released[:, 0] = (again.released - before.released).sum(axis=1)
@@ -182,7 +182,7 @@ def _loan_month(
         context.cells, workers=workers,
     )  # fmt: skip
     twice = duplicates(scenario, passed.known)
-    known = passed.known.with_few(twice)
+    known = passed.known.with_inserted(twice)
     repeated = len(twice.day) + len(duplicates(scenario, passed.coming).day)
     apart, own = loans.take(passed.apart), known.of_loans(loans["loan_id"][passed.apart])
     # What has to be folded again when the notices come is folded without them for now.

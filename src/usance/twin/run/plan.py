@@ -88,21 +88,20 @@ class RunPlan:
         return users.opening + sum(n for month, n in users.registered.items() if month <= self.last)
 
     def check(self, folder: Path) -> None:
-        """Raise everything that stands against the run."""
-        scaled = list(self._scaled())
-        here = list(unwritable(folder))
-        there = [] if scaled or here else [*self._other(folder), *self._room(folder)]
-        raise_all([*scaled, *self._months(), *here, *there], where="twin run")
+        """Raise every error of the run."""
+        scale, write = list(self._scale_errors()), list(unwritable(folder))
+        inside = [] if scale or write else [*self._folder_errors(folder), *self._disk_space(folder)]
+        raise_all([*scale, *self._month_errors(), *write, *inside], where="twin run")
 
     def check_other(self, folder: Path) -> None:
         """Raise if the folder holds something else than this run."""
-        raise_all(list(self._other(folder)), where=str(folder))
+        raise_all(list(self._folder_errors(folder)), where=str(folder))
 
     def check_anywhere(self) -> None:
-        """Raise everything that stands against the run in whatever folder."""
-        raise_all([*self._scaled(), *self._months()], where="twin run")
+        """Raise every error of the run that no folder would mend."""
+        raise_all([*self._scale_errors(), *self._month_errors()], where="twin run")
 
-    def _scaled(self) -> Iterator[UsanceError]:
+    def _scale_errors(self) -> Iterator[UsanceError]:
         scale = scale_text(self.scale)
         if not MIN_SCALE <= self.scale <= MAX_SCALE:
             yield scale_error(scale)
@@ -110,7 +109,7 @@ class RunPlan:
             what = f"{self.scenario.name} has no user at the scale {scale}"
             yield RunError(what, where="--scale", fix=f"Give 1/{self.users} or more")
 
-    def _months(self) -> Iterator[UsanceError]:
+    def _month_errors(self) -> Iterator[UsanceError]:
         scenario = self.scenario
         if self.first > self.last:
             what = f"{format_month(self.first)} comes after {format_month(self.last)}"
@@ -123,7 +122,7 @@ class RunPlan:
             ends = format_month(scenario.last_month)
             yield RunError(f"{scenario.name} ends with {ends}", where="--to", fix="End there")
 
-    def _other(self, folder: Path) -> Iterator[UsanceError]:
+    def _folder_errors(self, folder: Path) -> Iterator[UsanceError]:
         """Errors of a folder that holds something else than this run."""
         if not (folder / MANIFEST).exists():
             yield from _without_manifest(folder)
@@ -141,7 +140,7 @@ class RunPlan:
             fix = f"Give --to {reached} or a later month"
             yield OtherRun(what, where=str(folder), fix=fix)
 
-    def _room(self, folder: Path) -> Iterator[UsanceError]:
+    def _disk_space(self, folder: Path) -> Iterator[UsanceError]:
         needed, free = self.bytes_needed, free_if_too_small(folder, self.bytes_needed)
         if free is not None:
             what = "needs about {}, and {} are free".format(*readable_sizes(needed, free))

@@ -53,11 +53,11 @@ class WhatIf:
                 yield seed, side, RunPlan(own, self.scale, self.first, self.last)
 
     def check(self, folder: Path) -> None:
-        """Raise everything that stands against it."""
+        """Raise every error of the question."""
         raise_all([*self._differ(), *self._problems(folder)], where="what-if")
         for _, _, plan in self.plans():
             plan.check_anywhere()
-        raise_all(list(self._room(folder)), where="what-if")
+        raise_all(list(self._disk_space(folder)), where="what-if")
         for seed, side, plan in self.plans():
             plan.check(run_folder(folder, seed, side))
 
@@ -88,7 +88,7 @@ class WhatIf:
             fix = "Choose another folder with --out: every run gets one of its own inside"
             yield WhatIfError("holds a run or another book", where=str(folder), fix=fix)
 
-    def _room(self, folder: Path) -> Iterator[UsanceError]:
+    def _disk_space(self, folder: Path) -> Iterator[UsanceError]:
         needed = sum(plan.bytes_needed for _, _, plan in self.plans())
         free = free_if_too_small(folder, needed)
         if free is not None:
