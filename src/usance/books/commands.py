@@ -105,11 +105,12 @@ def periods(book: BookFolder = Path(), as_json: AsJson = False) -> None:
 
 @app.command()
 def check(book: BookFolder = Path(), as_json: AsJson = False) -> None:
-    """Compare every file of a book with what was published; ends with 1 if one differs."""
+    """Compare files, rows and journals of a book as published; ends with 1 if one differs."""
     from usance.base.book import Book
+    from usance.books.integrity import integrity_findings
 
     opened = Book.open(book)
-    findings = opened.check()
+    findings = integrity_findings(opened)
     files, tables = len(opened.named()), len(opened.manifest.tables)
     if as_json:
         found = [finding.as_dict() for finding in findings]

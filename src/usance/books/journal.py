@@ -18,7 +18,7 @@ from usance.base.arrays import I64
 from usance.base.codes import Code
 from usance.base.columns import arrays, make
 from usance.base.dates import to_day
-from usance.base.errors import UsanceError
+from usance.base.errors import CorruptFile, UsanceError
 from usance.books.errors import Unbalanced
 from usance.books.postings import Lines
 
@@ -29,7 +29,7 @@ _COVERED = (
 
 
 class JournalKind(Code):
-    """Why a journal was written."""
+    """Origin of a journal."""
 
     LOANS = 1
     GROUP = 2
@@ -39,7 +39,7 @@ class JournalKind(Code):
 
 @dataclass(frozen=True, slots=True)
 class CloseHead:
-    """What all journals of a close share."""
+    """The head that all journals of a close share."""
 
     close_no: int
     month: int
@@ -131,14 +131,19 @@ def check_chain(
 ) -> list[UsanceError]:
     """Every journal whose lines or place in the chain were changed."""
     again = journal_heads(postings, head, {}, previous_hash)
-    kept = dict(zip(journals["journal_id"].to_pylist(), journals["hash"].to_pylist(), strict=True))
-    made = dict(zip(again["journal_id"].to_pylist(), again["hash"].to_pylist(), strict=True))
+    published, recomputed = _hashes(journals), _hashes(again)
     return [
-        Unbalanced("is not the journal that was written", where=f"journal {number}",
-                   fix="Restore the close from a copy of the book")
-        for number in sorted(kept.keys() | made.keys())
-        if kept.get(number) != made.get(number)
+        CorruptFile("is not the journal that was written", where=f"journal {number}",
+                    fix="Restore the close from a copy of the book")
+        for number in sorted(published.keys() | recomputed.keys())
+        if published.get(number) != recomputed.get(number)
     ]  # fmt: skip
+
+
+def _hashes(journals: pa.Table) -> dict[int, tuple[str, str]]:
+    """By journal, its hash and that of the journal before."""
+    ids, *hashes = (journals[name].to_pylist() for name in ("journal_id", "hash", "previous_hash"))
+    return dict(zip(ids, zip(*hashes, strict=True), strict=True))
 
 
 def unbalanced(postings: pa.Table) -> Iterator[UsanceError]:

@@ -1,7 +1,7 @@
-"""The closes of a book: which stand, which one a period follows, and how one is reopened.
+"""The closes of a book: effective ones, the one a period follows, reopening and locking.
 
-A close lives in `closes/<month>.<version>/`. Of each month the latest version stands while its
-period is closed or locked; a reopened period keeps its old versions and gets the next one.
+A close lives in `closes/<month>.<version>/`. Of each month the latest version is effective while
+its period is closed or locked; a reopened period keeps its old versions and gets the next one.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from usance.base.step import Step
 from usance.books.errors import PeriodError
 from usance.books.periods import MAX_CLOSES, ClosePeriod
 
-_FOLDER = re.compile(r"closes/(\d{4}-\d{2})\.(\d+)/")
+_FOLDER = re.compile(r"closes/(\d{4}-\d{2}\.\d+)/")
 OPEN, CLOSED, LOCKED = "open", "closed", "locked"
 REOPENERS = 2
 """People who reopen a period together."""
@@ -44,6 +44,12 @@ class CloseRef:
         """Its folder in the book."""
         return f"closes/{self.name}"
 
+    @classmethod
+    def parse(cls, name: str) -> CloseRef:
+        """The close of a folder name, such as `2024-06.1`."""
+        month, _, version = name.partition(".")
+        return cls(parse_month(month), int(version))
+
     @property
     def close_no(self) -> int:
         """Its number in tables."""
@@ -58,7 +64,7 @@ class CloseRef:
 def all_closes(book: Book) -> list[CloseRef]:
     """Every close that was ever written, in order."""
     found = {
-        CloseRef(parse_month(match[1]), int(match[2]))
+        CloseRef.parse(match[1])
         for file in book.files("journals")
         if (match := _FOLDER.match(file.path))
     }
@@ -119,18 +125,18 @@ def begin(book: Book, period: ClosePeriod) -> tuple[CloseRef, CloseRef | None]:
 
 
 def controls_of(book: Book, close: CloseRef) -> dict[str, Any]:
-    """What a close wrote down about itself."""
+    """The control file of a close."""
     found: dict[str, Any] = json.loads(book.kept(_controls(close)))
     return found
 
 
 def known_at_of(book: Book, close: CloseRef) -> datetime:
-    """Up to which moment a close knew facts."""
+    """The moment up to which a close knew facts."""
     return parse_moment(controls_of(book, close)["known_at"])
 
 
 def keep_controls(step: Step, close: CloseRef, content: dict[str, Any]) -> None:
-    """Write down what a close has to say about itself."""
+    """Write the control file of a close."""
     step.keep(_controls(close), (json.dumps(content, indent=1, sort_keys=True) + "\n").encode())
 
 
@@ -149,12 +155,13 @@ def last_hash(book: Book, before: CloseRef | None) -> str:
     if before is None:
         return ""
     hashes = book.read("journals", ["hash"], folder=before.folder)["hash"]
-    return hashes[-1].as_py() if len(hashes) else last_hash(book, _before(book, before))
+    return hashes[-1].as_py() if len(hashes) else last_hash(book, previous_close(book, before))
 
 
-def _before(book: Book, close: CloseRef) -> CloseRef | None:
-    earlier = [each for each in effective_closes(book) if each.month < close.month]
-    return earlier[-1] if earlier else None
+def previous_close(book: Book, close: CloseRef) -> CloseRef | None:
+    """The close that a close followed, as it wrote down."""
+    name = controls_of(book, close)["before"]
+    return CloseRef.parse(name) if name else None
 
 
 def reopen(book: Book, period: ClosePeriod, people: Sequence[str]) -> list[CloseRef]:
