@@ -16,8 +16,9 @@ from tests.books.worked import PARAMETERS
 from usance.base.arrays import I64
 from usance.base.codes import Status
 from usance.base.dates import last_of_month, to_day
-from usance.books.loans import positions as p
 from usance.books.loans.measurement import LoanColumns, positions
+from usance.books.loans.positions import PARTS
+from usance.books.loans.positions import POSITION as P
 from usance.books.policies import Policies
 from usance.loan.batch import replay_columns
 
@@ -34,7 +35,7 @@ def exported(loans: LoanColumns, months: Sequence[int], lag_days: int = 1) -> pa
         at = positions(loans, Policies.at(day, PARAMETERS), day, cutoff, 0, len(loans))
         seen = replay_columns(loans.terms, loans.facts, day)
         recovered = seen.column("recovered")
-        here = np.flatnonzero((at[:, p.PRINCIPAL] > 0) & ~over)
+        here = np.flatnonzero((at[:, P.principal] > 0) & ~over)
         row = {"month": np.full(len(loans), month), "recovered_minor": recovered - before}
         row |= _of_view(loans, seen) | _of_position(at)
         parts.append({name: values[here] for name, values in row.items()})
@@ -51,7 +52,7 @@ def _of_view(loans: LoanColumns, seen: Any) -> dict[str, I64]:
         "cohort": loans.terms.disbursed_on.astype("datetime64[D]").astype("datetime64[M]")
         .astype(np.int64),
     }  # fmt: skip
-    for part in p.PARTS[:4]:
+    for part in PARTS[:4]:
         made[f"waived_{part}_minor"] = seen.column(f"waived_{FEES.get(part, part)}")
     return made
 
@@ -59,24 +60,27 @@ def _of_view(loans: LoanColumns, seen: Any) -> dict[str, I64]:
 def _of_position(position: I64) -> dict[str, I64]:
     at = in_fee_instalments(position)
     whole = {
-        "dpd": p.DAYS_PAST_DUE, "settled": p.IS_SETTLED, "event_cleared": p.EVENT_CLEARED,
-        "fee_ppm": p.FEE_PPM, "term_days": p.TERM_DAYS, "elapsed_days": p.EARNED_DAYS,
-        "eir_ppb": p.EFFECTIVE_PPB,
+        "dpd": P.days_past_due, "settled": P.is_settled, "event_cleared": P.event_cleared,
+        "fee_ppm": P.fee_ppm, "term_days": P.term_days, "elapsed_days": P.earned_days,
+        "eir_ppb": P.effective_ppb,
     }  # fmt: skip
     money = {
-        "originated": p.PRINCIPAL, "principal": p.OUTSTANDING, "upfront_fee": p.UPFRONT,
-        "guarantee_fee": p.GUARANTEE, "service_fee": p.SERVICE, "overpaid": p.OVERPAID,
-        "cleared_overpaid": p.CLEARED_OVERPAID, "earned_interest": p.EARNED_INTEREST,
-        "earned_fee_instalments": p.EARNED_FEE_INSTALMENTS, "earned_fee": p.EARNED_FEE,
-        "earned_fee_ifrs": p.EARNED_FEE_IFRS, "due_guarantee": p.DUE_GUARANTEE,
-        "due_service": p.DUE_SERVICE, "compensated": p.COMPENSATED,
-        "non_current_principal": p.NON_CURRENT_PRINCIPAL,
-        "non_current_guarantee": p.NON_CURRENT_GUARANTEE,
-        "non_current_service": p.NON_CURRENT_SERVICE,
+        "originated": P.principal, "principal": P.outstanding, "upfront_fee": P.upfront,
+        "guarantee_fee": P.guarantee, "service_fee": P.service, "overpaid": P.overpaid,
+        "cleared_overpaid": P.cleared_overpaid, "earned_interest": P.earned_interest,
+        "earned_fee_instalments": P.earned_fee_instalments, "earned_fee": P.earned_fee,
+        "earned_fee_ifrs": P.earned_fee_ifrs, "due_guarantee": P.due_guarantee,
+        "due_service": P.due_service, "compensated": P.compensated,
+        "non_current_principal": P.non_current_principal,
+        "non_current_guarantee": P.non_current_guarantee,
+        "non_current_service": P.non_current_service,
     }  # fmt: skip
-    for place, part in enumerate(p.PARTS):
-        money |= {f"paid_{part}": p.PAID + place, f"before_{part}": p.BEFORE + place,
-                  f"cleared_{part}": p.CLEARED + place}  # fmt: skip
+    for place, part in enumerate(PARTS):
+        money |= {
+            f"paid_{part}": P.paid_principal + place,
+            f"before_{part}": P.before_principal + place,
+            f"cleared_{part}": P.cleared_principal + place,
+        }
     made = {name: at[:, place] for name, place in whole.items()}
     return made | {f"{name}_minor": at[:, place] for name, place in money.items()}
 
@@ -84,10 +88,10 @@ def _of_position(position: I64) -> dict[str, I64]:
 def in_fee_instalments(position: I64) -> I64:
     """Fees earned below zero taken from the instalments they are earned with, as on a tape."""
     at = position.copy()
-    below = -np.minimum(0, np.minimum(at[:, p.EARNED_FEE], at[:, p.EARNED_FEE_IFRS]))
-    at[:, p.EARNED_FEE_INSTALMENTS] -= below
-    at[:, p.EARNED_FEE] += below
-    at[:, p.EARNED_FEE_IFRS] += below
+    below = -np.minimum(0, np.minimum(at[:, P.earned_fee], at[:, P.earned_fee_ifrs]))
+    at[:, P.earned_fee_instalments] -= below
+    at[:, P.earned_fee] += below
+    at[:, P.earned_fee_ifrs] += below
     return at
 
 

@@ -25,10 +25,10 @@ from tests.books.worked import (
 )
 from usance.base.codes import FactKind, FundingModel, IfrsAdjustment
 from usance.books.close.closes import effective_closes, postings_of
-from usance.books.kernel.policy_layout import STAGE_3
-from usance.books.loans import positions as p
 from usance.books.loans.amounts import AMOUNTS, SUBLEDGER
 from usance.books.loans.measurement import amounts_of_positions, positions
+from usance.books.loans.positions import NO_EVENT
+from usance.books.loans.positions import POSITION as P
 from usance.loan import Fact
 
 JUN, SEP = date(2024, 6, 30), date(2024, 9, 30)
@@ -107,13 +107,13 @@ def test_it_is_the_rate_on_what_the_accounts_hold(path: str, day: date) -> None:
     )
     names = ("loans", "loans_non_current", "accrued_interest", "unearned_fee", "loan_allowance")
     net = held(own, *names) + held(eir, "unearned_fee") - found[:, AMOUNTS.index("ifrs_loan_loss")]
-    days = at[:, p.DAYS_PAST_DUE] - rules.numbers[STAGE_3]
-    alive = (at[:, p.EVENT] == p.NO_EVENT) & (at[:, p.IS_SETTLED] == 0)
+    days = at[:, P.days_past_due] - rules.numbers.stage_3_days
+    alive = (at[:, P.event] == NO_EVENT) & (at[:, P.is_settled] == 0)
     interest = found[:, AMOUNTS.index("ifrs_net_interest")]
     impaired = alive & (days > 0) & (net > 0)
     assert not interest[~impaired].any()
     for row in np.flatnonzero(impaired).tolist():
-        rate = Fraction(int(at[row, p.EFFECTIVE_PPB]), 10**9) * Fraction(12 * int(days[row]), 365)
+        rate = Fraction(int(at[row, P.effective_ppb]), 10**9) * Fraction(12 * int(days[row]), 365)
         assert abs(rate * int(net[row]) - int(interest[row])) <= 1, row
 
 

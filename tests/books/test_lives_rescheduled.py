@@ -17,10 +17,11 @@ from tests.loan.cases import TO_DUE_DATE, Event, History, Move, random_terms
 from usance.base.arrays import I64
 from usance.base.codes import FactKind, FundingModel, IfrsAdjustment
 from usance.base.dates import from_day, to_day
-from usance.books.loans import positions as p
 from usance.books.loans.checks import LoanFindings
 from usance.books.loans.exact_positions import position_of
 from usance.books.loans.measurement import amounts_of_positions
+from usance.books.loans.positions import NO_EVENT
+from usance.books.loans.positions import POSITION as P
 from usance.loan import Fact, Terms
 from usance.loan.exact import replay
 
@@ -121,7 +122,7 @@ def test_lives_with_changed_terms(first: int, count: int) -> None:
     lives = [life(seed) for seed in range(first, first + count)]
     draw = np.random.default_rng(first)
     at, found = measured(lives, [each.over_on for each in lives], draw)
-    settled = (at[:, p.IS_SETTLED] == 1) | (at[:, p.EVENT] != p.NO_EVENT)
+    settled = (at[:, P.is_settled] == 1) | (at[:, P.event] != NO_EVENT)
     assert settled.all()
     look(at, found)
     for number, each in enumerate(lives):

@@ -11,27 +11,27 @@ from tests.books.lives import lives
 from tests.books.rule_matrix import random_policies
 from usance.base.arrays import I64
 from usance.base.codes import FundingModel
-from usance.books.loans import amounts as a
+from usance.books.loans.amounts import AMOUNT as A
 from usance.books.loans.checks import CHECKS, KEPT, LoanFindings
 from usance.books.loans.measurement import amounts_of_positions, positions
 
 DAY = date(2024, 3, 31)
 SEEN = {
     FundingModel.ON_BALANCE_SHEET: {
-        a.DISBURSED: "own principal is what borrowers owe",
-        a.INTEREST_RECEIVED: "cash received is posted once",
-        a.CLEARED_FEES: "cash cleared is posted once",
+        A.disbursed: "own principal is what borrowers owe",
+        A.interest_received: "cash received is posted once",
+        A.cleared_fees: "cash cleared is posted once",
     },
     FundingModel.CAPITAL_HEAVY: {
-        a.TO_INSTITUTION: "cash received is posted once",
-        a.CLEARED_INSTITUTION: "cash cleared is posted once",
-        a.GUARANTEE_RELEASED: "guarantees stand between nothing and what was issued",
+        A.to_institution: "cash received is posted once",
+        A.cleared_institution: "cash cleared is posted once",
+        A.guarantee_released: "guarantees stand between nothing and what was issued",
     },
-    FundingModel.CAPITAL_LIGHT: {a.SERVICE_RECEIVED: "cash received is posted once"},
+    FundingModel.CAPITAL_LIGHT: {A.service_received: "cash received is posted once"},
 }
 LEFT = (
-    a.GUARANTEE_RELEASED, a.RECEIVABLE_WRITTEN_OFF, a.SERVICING_EARNED, a.FEE_EARNED,
-    a.INTEREST_EARNED,
+    A.guarantee_released, A.receivable_written_off, A.servicing_earned, A.fee_earned,
+    A.interest_earned,
 )  # fmt: skip
 
 
@@ -69,7 +69,7 @@ def test_an_ended_loan_that_holds_something_is_seen(amount: int) -> None:
 
 def test_all_are_counted_and_some_named() -> None:
     ids, at, found = measured(FundingModel.ON_BALANCE_SHEET, "term", date(2030, 12, 31))
-    found[:, a.FEE_EARNED] += 1
+    found[:, A.fee_earned] += 1
     findings = LoanFindings()
     findings.look(ids, at, found)
     findings.look(ids, at, found)

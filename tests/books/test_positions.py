@@ -14,10 +14,10 @@ from usance.base.codes import FundingModel
 from usance.base.dates import to_day
 from usance.books.effective_interest.expected_lives import ExpectedLives
 from usance.books.effective_interest.loans import Survival, effective_rates
-from usance.books.loans import positions as p
 from usance.books.loans.exact_positions import position_of
 from usance.books.loans.measurement import LoanColumns, positions
 from usance.books.loans.positions import FIELDS
+from usance.books.loans.positions import POSITION as P
 from usance.books.policies import Policies
 from usance.loan.columns import FactColumns, TermColumns
 from usance.loan.facts import Fact, visible
@@ -31,10 +31,23 @@ ONLY = np.zeros(1, np.int64)
 LIVES_OF = ExpectedLives(LATER_LIFE, EXPECTED_LIFE, ONLY[:, None], 0)
 POLICIES = replace(Policies.at(date(2024, 6, 30)), lives=LIVES_OF)
 LARGE_MINOR = 10**9
-STANDING = np.array([
-    p.MODEL, p.PRINCIPAL, p.UPFRONT, p.GUARANTEE, p.SERVICE, p.FEE_PPM, p.IS_SETTLED,
-    p.DAYS_PAST_DUE, p.EVENT, *range(p.PAID, p.PAID + 5), p.OVERPAID, p.COMPENSATED, p.OUTSTANDING,
-])  # fmt: skip
+STANDING = np.array(
+    [
+        P.model,
+        P.principal,
+        P.upfront,
+        P.guarantee,
+        P.service,
+        P.fee_ppm,
+        P.is_settled,
+        P.days_past_due,
+        P.event,
+        *range(P.paid_principal, P.paid_principal + 5),
+        P.overpaid,
+        P.compensated,
+        P.outstanding,
+    ]
+)
 
 
 def column_of(terms: Terms, facts: list[Fact], model: FundingModel, day: date) -> LoanColumns:

@@ -15,7 +15,7 @@ from usance.base.codes import FundingModel
 from usance.books.close import recomputation as sample
 from usance.books.close.recomputation import guarantee_notes, implausible_guarantees, recomputed
 from usance.books.kernel.effective import level_of
-from usance.books.loans import amounts as a
+from usance.books.loans.amounts import AMOUNT as A
 from usance.books.loans.measurement import amounts_of_positions, positions
 from usance.loan import CONVENTIONS, Terms
 from usance.loan.kernel.arrays import Plan
@@ -71,8 +71,8 @@ def test_interest_of_an_impaired_loan_that_is_off_is_named(
     rules = policies(day, loans=400_000_000, survival=[900_000, 500_000])
     at = positions(given, rules, day, day, 0, 2)
     made = amounts_of_positions(at, rules, given.segment, given.pool)
-    assert made[:, a.IFRS_NET_INTEREST].all()
-    made[1, a.IFRS_NET_INTEREST] += off
+    assert made[:, A.ifrs_net_interest].all()
+    made[1, A.ifrs_net_interest] += off
     controls = {each.name: each.loans for each in recomputed(given, at, made, 0, rules)}
     assert controls[sample.IMPAIRED] == named
 

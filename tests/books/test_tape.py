@@ -24,10 +24,11 @@ from usance.base.dates import last_of_month, parse_month, to_day
 from usance.books.close.closes import effective_closes
 from usance.books.errors import TapeError
 from usance.books.exports import trial_balance
-from usance.books.loans import positions as p
 from usance.books.loans.amounts import AMOUNTS
 from usance.books.loans.journal import loan_journal
 from usance.books.loans.measurement import positions
+from usance.books.loans.positions import FIELDS
+from usance.books.loans.positions import POSITION as P
 from usance.books.loans.subledger import held, written
 from usance.books.policies import Policies
 from usance.books.tape.file import read_tape
@@ -122,15 +123,15 @@ def test_positions_of_random_lives(model: FundingModel, tmp_path: Path) -> None:
             _same(found[here], in_fee_instalments(at[row[here]]), f"{model.label} {path} {day}")
 
 
-_LOOSE = {p.EARN_MONTH, p.EARNED_DAYS, p.DUE_SERVICE, p.DUE_GUARANTEE, p.EARNED_INTEREST,
-          p.EARNED_FEE_INSTALMENTS, p.EARNED_FEE, p.EARNED_FEE_IFRS}  # fmt: skip
+_LOOSE = {P.earn_month, P.earned_days, P.due_service, P.due_guarantee, P.earned_interest,
+          P.earned_fee_instalments, P.earned_fee, P.earned_fee_ifrs}  # fmt: skip
 """Nothing asks for them once a loan has been repaid."""
 
 
 def _same(found: I64, expected: I64, what: str) -> None:
-    over = (expected[:, p.IS_SETTLED] == 1) & (expected[:, p.EVENT] == 0)
-    for place, name in enumerate(p.FIELDS):
-        if place == p.EARNING_DAY:
+    over = (expected[:, P.is_settled] == 1) & (expected[:, P.event] == 0)
+    for place, name in enumerate(FIELDS):
+        if place == P.earning_day:
             continue  # only fees hang on it, and this tape tells them
         rows = ~over if place in _LOOSE else np.ones(len(over), np.bool_)
         wrong = np.flatnonzero(rows & (found[:, place] != expected[:, place]))

@@ -22,8 +22,8 @@ from usance.books.close.checklist import close
 from usance.books.close.closes import effective_closes, reopen
 from usance.books.errors import PeriodError, TapeError
 from usance.books.exports import trial_balance
-from usance.books.loans import positions as p
 from usance.books.loans.amounts import SUBLEDGER
+from usance.books.loans.positions import FIELDS
 from usance.books.periods import parse_close_period
 from usance.books.tape.book import TAPE
 from usance.books.tape.columns import COLUMNS
@@ -196,7 +196,7 @@ def seen(tmp_path: Path, rows: list[dict[str, object]]) -> tuple[TapePositions, 
     tape = read_tape(write_csv(tmp_path / "seen.csv", rows), currency="CNY")
     assert not tape.problems
     made = tape_positions(tape, np.full(len(tape), 60))
-    return made, {name: made.at[:, place].tolist() for place, name in enumerate(p.FIELDS)}
+    return made, {name: made.at[:, place].tolist() for place, name in enumerate(FIELDS)}
 
 
 def late(**changes: object) -> list[dict[str, object]]:

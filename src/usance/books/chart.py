@@ -25,7 +25,7 @@ _LAST_NUMBER = 2**15 - 1
 
 
 class AccountKind(Enum):
-    """Where an account stands."""
+    """Element of the statements an account belongs to."""
 
     ASSET = "asset"
     LIABILITY = "liability"
@@ -35,7 +35,7 @@ class AccountKind(Enum):
 
     @property
     def on_balance_sheet(self) -> bool:
-        """Whether it keeps its balance from year to year."""
+        """True if it keeps its balance from year to year."""
         return self in (AccountKind.ASSET, AccountKind.LIABILITY, AccountKind.EQUITY)
 
 

@@ -1,4 +1,4 @@
-"""What the books refuse.
+"""Errors of the books, with their codes and HTTP statuses.
 
 InputError
 ├── ChartError        books.chart        400

@@ -36,7 +36,7 @@ BALANCE_COLUMNS = ("entity", "basis", "tag", "account", "name", "line", "currenc
 
 
 def trial_balance(book: Book, last: CloseRef | None = None) -> list[dict[str, Any]]:
-    """What every account holds after a close, the latest if none is named; zeros are left out."""
+    """Balances of all accounts after a close, the latest if none is named; zeros are left out."""
     closes = [each for each in effective_closes(book) if last is None or each.month <= last.month]
     keys = ["entity", "basis", "tag", "account", "currency"]
     sums = postings_of(book, closes).group_by(keys).aggregate([("amount_minor", "sum")])

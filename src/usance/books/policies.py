@@ -17,12 +17,7 @@ from numpy.typing import NDArray
 from usance.base.parameters import Parameters
 from usance.books.effective_interest.expected_lives import ExpectedLives
 from usance.books.kernel.arithmetic import PPM
-from usance.books.kernel.policy_layout import RATE_COUNT, VAT
-
-_NUMBERS = (
-    "accounting.facilitation_share_heavy", "accounting.facilitation_share_light", "tax.vat",
-    "tax.ifrs_adjustment", "accounting.stage_2_backstop", "accounting.stage_3",
-)  # fmt: skip
+from usance.books.kernel.policy_layout import RATE_COUNT, LossRates, PolicyArrays, PolicyNumbers
 
 
 def _no_rates() -> NDArray[np.int64]:
@@ -31,9 +26,9 @@ def _no_rates() -> NDArray[np.int64]:
 
 @dataclass(frozen=True, slots=True)
 class Policies:
-    """Everything the policy kernels need to know about one close."""
+    """Accounting policies of one close."""
 
-    numbers: NDArray[np.int64]
+    numbers: PolicyNumbers
     non_accrual_days: int
     lost_ppm: NDArray[np.int64] = field(default_factory=lambda: np.zeros((1, 1), np.int64))
     """By segment and month, the share of fee instalments not yet due expected to be lost."""
@@ -42,16 +37,31 @@ class Policies:
     rates_ppb: NDArray[np.int64] = field(default_factory=_no_rates)
     """By pool, loss rates on exposure in the places of `usance.books.kernel.policy_layout`."""
     lives: ExpectedLives | None = None
-    """How long own loans are expected to live (IFRS)."""
+    """Expected lives of loans on the balance sheet (IFRS)."""
 
     @classmethod
     def at(cls, day: date, parameters: Parameters | None = None) -> Policies:
         """The policies of a day, without estimates."""
         known = parameters or Parameters.load()
-        numbers = np.array([known.at(name, day).integer for name in _NUMBERS], np.int64)
-        surcharge = known.at("tax.vat_surcharge", day).integer
-        numbers[VAT] = _with_surcharge(int(numbers[VAT]), surcharge)
-        return cls(numbers, known.at("accounting.non_accrual", day).integer)
+
+        def value(name: str) -> int:
+            return known.at(name, day).integer
+
+        numbers = PolicyNumbers(
+            facilitation_share_heavy=value("accounting.facilitation_share_heavy"),
+            facilitation_share_light=value("accounting.facilitation_share_light"),
+            vat=_with_surcharge(value("tax.vat"), value("tax.vat_surcharge")),
+            ifrs_tax=value("tax.ifrs_adjustment"),
+            stage_2_days=value("accounting.stage_2_backstop"),
+            stage_3_days=value("accounting.stage_3"),
+        )
+        return cls(numbers, value("accounting.non_accrual"))
+
+    @property
+    def arrays(self) -> PolicyArrays:
+        """The policies as kernels read them."""
+        rates = LossRates.of(self.rates_ppb)
+        return PolicyArrays(self.numbers, rates, self.lost_ppm, self.first_month)
 
 
 def _with_surcharge(vat_ppm: int, surcharge_ppm: int) -> int:

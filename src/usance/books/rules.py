@@ -35,7 +35,7 @@ class Place(Enum):
 
 
 class Activity(Enum):
-    """What the cash-flow statement calls a movement of cash."""
+    """Activity of the cash-flow statement."""
 
     OPERATING = "operating"
     INVESTING = "investing"
@@ -147,5 +147,5 @@ def _contradictions(rules: Sequence[Rule], chart: Chart) -> Iterator[UsanceError
 
 
 def moves_cash(side: Side, accounts: Mapping[str, Any]) -> bool:
-    """Whether a side is money in hand."""
+    """True if a side is an account of cash."""
     return side.account in CELL_ACCOUNTS or accounts[side.account].is_cash

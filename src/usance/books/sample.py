@@ -98,7 +98,7 @@ def fact_rows(facts: Sequence[tuple[int, Fact]]) -> pa.Table:
 
 
 def booked_at(fact: Fact) -> datetime:
-    """When a fact was known: as it says, or the beginning of its day."""
+    """Booking time of a fact: its own, or the beginning of its day."""
     if fact.booked_at != START_OF_TIME:
         return fact.booked_at
     return datetime.combine(fact.effective_on, time(), UTC)

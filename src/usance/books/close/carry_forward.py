@@ -156,5 +156,5 @@ def _files(book: Book) -> frozenset[str]:
 def _policy_hash(book: Book, policies: Policies) -> str:
     """SHA-256 of all that the amounts of a settled loan depend on; estimates no longer matter."""
     sources = [file.sha256 for file in book.files("sources")]
-    used = [__version__, *AMOUNTS, policies.numbers.tolist(), policies.non_accrual_days, *sources]
+    used = [__version__, *AMOUNTS, policies.numbers, policies.non_accrual_days, *sources]
     return sha256(json.dumps(used).encode()).hexdigest()

@@ -104,7 +104,7 @@ class Closing:
         self.progress(name, 1, 1)
 
     def as_dict(self) -> dict[str, Any]:
-        """What the close has to say about itself."""
+        """The close as JSON."""
         return {
             "period": self.period.label, "close": self.ref.name, "loans": self.loans,
             "known_at": self.known_at.isoformat(),
@@ -115,7 +115,7 @@ class Closing:
 
     @property
     def head(self) -> CloseHead:
-        """What its journals share."""
+        """The head of its journals."""
         return CloseHead(self.ref.close_no, self.ref.month, self.ref.day, self.known_at, self.actor)
 
 
@@ -298,7 +298,7 @@ def _post_loans(made: Closing, scope: Scope, sums: Sums) -> pa.Table:
 
 
 def _sums_before(made: Closing, scope: Scope) -> I64:
-    """What the close before held, in the rows of this one's cells."""
+    """Sums of the close before, in the rows of this one's cells."""
     found = np.zeros((len(scope.index.cells), len(AMOUNTS)), np.int64)
     if made.before is None:
         return found

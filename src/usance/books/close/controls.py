@@ -1,4 +1,4 @@
-"""Control totals of a close: what must be equal, on two ways that do not share their arithmetic.
+"""Control totals of a close: amounts found on two ways that do not share their arithmetic.
 
 A control that fails says by how much, and where it can, which loans stand behind it.
 """
@@ -34,12 +34,12 @@ class Control:
 
     @property
     def holds(self) -> bool:
-        """Whether both sides are equal."""
+        """True if both sides are equal."""
         return self.expected_minor == self.found_minor
 
     @property
     def error(self) -> UsanceError:
-        """What to say when it does not hold."""
+        """The error of a control that does not hold."""
         behind = f"; loans {', '.join(map(str, self.loans[:_SHOWN]))}" if self.loans else ""
         more = " and more" if len(self.loans) > _SHOWN else ""
         return ControlFailed(
@@ -97,7 +97,7 @@ BALANCES: Mapping[str, str] = {
     "other_tax_payable": "- penalty_vat - recovered_other_vat - guarantee_vat - facilitation_vat"
     " - servicing_vat - income_vat - referral_vat - usage_vat",
 }  # fmt: skip
-"""What the loans say accounts hold of them together, under US GAAP."""
+"""Accounts, and their balance under US GAAP as a formula of amounts summed over all loans."""
 
 
 def ledger_controls(
@@ -143,5 +143,5 @@ def _tags_balance(columns: Mapping[str, I64], chart: Chart) -> Iterator[Control]
 
 
 def failed(controls: Sequence[Control]) -> list[UsanceError]:
-    """What to say of the controls that do not hold."""
+    """Errors of the controls that do not hold."""
     return [control.error for control in controls if not control.holds]

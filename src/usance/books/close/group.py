@@ -62,7 +62,7 @@ def activity_codes(rule: I64, account: I64) -> I64:
 
 @dataclass(frozen=True, slots=True)
 class GroupClose:
-    """What the group's steps of a close look at."""
+    """The facts of the group as a close knows them, and the steps that post them."""
 
     facts: list[GroupFact]
     entities: Entities
@@ -92,7 +92,7 @@ class GroupClose:
         return Rates.of(self.seen, self.entities.currency)
 
     def refusals(self, book: Book, before: CloseRef | None) -> list[UsanceError]:
-        """What people wrote that cannot be posted: unbalanced, twice, or into a closed period."""
+        """Facts that cannot be posted: unbalanced, twice, or in a closed period."""
         known = [fact for fact in self.facts if fact.booked_at <= self.known_at]
         if before is None:
             return list(group_fact_problems(known, None, None))
@@ -130,7 +130,7 @@ class GroupClose:
 def fees_of_loans(
     book: Book, entities: Entities, closes: Sequence[CloseRef], now: tuple[date, I64]
 ) -> Iterator[LoanFees]:
-    """What loans added to the fees of institutions in each close and in the one being made.
+    """Fees of institutions that loans added in each close and in the one being made.
 
     `now` has its day and the sums of all amounts. The platform company is owed all of them.
     """

@@ -1,4 +1,4 @@
-"""Which accounts metrics of journals mean: the roles a close states for those who measure.
+"""Roles of accounts for metrics of journals; a close states them for those who measure.
 
 >>> roles_of(load_chart())["sales_and_marketing"]
 {'accounts': [5030]}

@@ -36,11 +36,11 @@ from usance.books.effective_interest.instruments import (
 )
 from usance.books.effective_interest.loans import effective_rates, fees_earned, steps_of
 from usance.books.kernel.effective import level_of
-from usance.books.kernel.policy_layout import STAGE_3
-from usance.books.loans import amounts as a
-from usance.books.loans import positions as p
+from usance.books.loans.amounts import AMOUNT as A
 from usance.books.loans.guarantees import fair_value, gross_position, net_position
 from usance.books.loans.measurement import LoanColumns
+from usance.books.loans.positions import NO_EVENT
+from usance.books.loans.positions import POSITION as P
 from usance.books.policies import Policies
 from usance.loan.batch import schedule_columns
 from usance.loan.convention import CONVENTION_CODES
@@ -63,12 +63,12 @@ def recomputed(
     loans: LoanColumns, at: I64, found: I64, first: int, policies: Policies
 ) -> list[Control]:
     """The controls of a sample from loans `first …`, with their positions and amounts."""
-    alive = (at[:, p.EVENT] == p.NO_EVENT) & (at[:, p.IS_SETTLED] == 0) & (at[:, p.PRINCIPAL] > 0)
+    alive = (at[:, P.event] == NO_EVENT) & (at[:, P.is_settled] == 0) & (at[:, P.principal] > 0)
     heavy, own = (
-        alive & (at[:, p.MODEL] == model)
+        alive & (at[:, P.model] == model)
         for model in (FundingModel.CAPITAL_HEAVY, FundingModel.ON_BALANCE_SHEET)
     )
-    impaired = own & (at[:, p.DAYS_PAST_DUE] > policies.numbers[STAGE_3])
+    impaired = own & (at[:, P.days_past_due] > policies.numbers.stage_3_days)
     level = alive & np.isin(loans.terms.convention[first : first + len(at)], _LEVEL)
     checks: list[tuple[str, NDArray[np.bool_], Callable[[int], bool]]] = [
         (GUARANTEES, heavy, lambda row: _guarantee_holds(at[row], found[row])),
@@ -92,7 +92,7 @@ def implausible_guarantees(loans: LoanColumns, at: I64, first: int) -> list[int]
     What a guarantee saves on instalments is at most what it saves on a loan that is repaid at its
     end: the interest between the funder's rate and all that the borrower pays.
     """
-    heavy = np.flatnonzero(at[:, p.MODEL] == FundingModel.CAPITAL_HEAVY)[:SAMPLE] + first
+    heavy = np.flatnonzero(at[:, P.model] == FundingModel.CAPITAL_HEAVY)[:SAMPLE] + first
     terms = loans.terms.take(heavy)
     all_in = effective_rates(terms, np.zeros(len(heavy), np.int64))
     wrong = []
@@ -107,7 +107,7 @@ def implausible_guarantees(loans: LoanColumns, at: I64, first: int) -> list[int]
 
 
 def guarantee_notes(loan_ids: Sequence[int]) -> list[str]:
-    """What a close says of guarantees that are stated above all they can be worth."""
+    """Notes on guarantees that are stated above all they can be worth."""
     if not loan_ids:
         return []
     shown = ", ".join(map(str, sorted(loan_ids)[:5]))
@@ -119,17 +119,17 @@ def _whole(value: Fraction) -> int:
 
 
 def _guarantee_holds(at: I64, found: I64) -> bool:
-    """Receivable, stand-ready and contingent liability of one guarantee, gross and net."""
-    premium = int(at[p.GUARANTEE] - at[p.WAIVED + 2])
-    days, term = int(at[p.EARNED_DAYS]), int(at[p.TERM_DAYS])
-    received = int(at[p.BEFORE + 2])
-    target = int(found[a.CONTINGENT_PROVISION])
-    ifrs_target = target + int(found[a.IFRS_CONTINGENT_LOSS])
+    """True if receivable and liabilities of one guarantee, gross and net, are as recomputed."""
+    premium = int(at[P.guarantee] - at[P.waived_guarantee])
+    days, term = int(at[P.earned_days]), int(at[P.term_days])
+    received = int(at[P.before_guarantee])
+    target = int(found[A.contingent_provision])
+    ifrs_target = target + int(found[A.ifrs_contingent_loss])
     gross = gross_position(premium, days, term, received, target)
     net = net_position(premium, days, term, received, ifrs_target)
-    released = int(found[a.GUARANTEE_RELEASED])
+    released = int(found[A.guarantee_released])
     made = (
-        int(found[a.GUARANTEE_ISSUED] - found[a.GUARANTEE_CANCELLED]) - received, released,
+        int(found[A.guarantee_issued] - found[A.guarantee_cancelled]) - received, released,
         target, released, ifrs_target,
     )  # fmt: skip
     plain = (gross.receivable, gross.revenue, gross.contingent, net.revenue, net.loss_allowance)
@@ -137,7 +137,7 @@ def _guarantee_holds(at: I64, found: I64) -> bool:
 
 
 def _fee_holds(loans: LoanColumns, row: int) -> bool:
-    """What one loan earns of its fee by each due date, up to the rounding of its interest."""
+    """True if one loan earns its fee by each due date as recomputed, up to rounding of interest."""
     terms = loans.terms.take(np.array([row]))
     upfront = loans.upfront_fee_minor[[row]]
     if upfront[0] == 0 or terms.coupon_ppm[0] != terms.rate_ppm[0] or terms.flat_fee_minor[0]:
@@ -162,7 +162,7 @@ def _fee_holds(loans: LoanColumns, row: int) -> bool:
 
 
 def _level_holds(loans: LoanColumns, row: int) -> bool:
-    """Whether a cent less than a level instalment takes longer than agreed, and a cent more not."""
+    """True if a cent less than a level instalment takes longer than agreed, and a cent more not."""
     terms = loans.terms.take(np.array([row]))
     plan = plan_at(terms.arrays, 0)
     principal, agreed, paid = (
@@ -178,24 +178,24 @@ def _level_holds(loans: LoanColumns, row: int) -> bool:
 
 
 def _net_interest_holds(at: I64, found: I64, policies: Policies) -> bool:
-    """What an impaired loan earns on its net amount, up to the rounding of its rate."""
+    """True if an impaired loan earns its rate on its net amount, up to rounding of the rate."""
     gross = (
-        int(at[p.OUTSTANDING])
-        + int(found[a.INTEREST_EARNED] - found[a.INTEREST_RECEIVED])
-        + int(found[a.FEE_EARNED] - found[a.UPFRONT_FEE] - found[a.FEE_INSTALMENTS_RECEIVED])
+        int(at[P.outstanding])
+        + int(found[A.interest_earned] - found[A.interest_received])
+        + int(found[A.fee_earned] - found[A.upfront_fee] - found[A.fee_instalments_received])
     )
     # Of a loan without charge-off or settlement what was provided, forgiven principal aside, is
     # the allowance.
-    allowance = int(found[a.LOAN_PROVISION] - found[a.PRINCIPAL_WRITTEN_OFF])
-    net = gross + int(found[a.IFRS_FEE] - found[a.IFRS_LOAN_LOSS]) - allowance
-    days = int(at[p.DAYS_PAST_DUE] - policies.numbers[STAGE_3])
-    rate = as_fraction(int(at[p.EFFECTIVE_PPB]))
+    allowance = int(found[A.loan_provision] - found[A.principal_written_off])
+    net = gross + int(found[A.ifrs_fee] - found[A.ifrs_loan_loss]) - allowance
+    days = int(at[P.days_past_due] - policies.numbers.stage_3_days)
+    rate = as_fraction(int(at[P.effective_ppb]))
     earned = interest_on(max(net, 0), rate, Fraction(12 * days, 365), simple)
-    return abs(int(found[a.IFRS_NET_INTEREST]) - earned) <= 1 + Fraction(abs(net), PPB)
+    return abs(int(found[A.ifrs_net_interest]) - earned) <= 1 + Fraction(abs(net), PPB)
 
 
 def _expected_life_holds(loans: LoanColumns, row: int, lives: ExpectedLives | None) -> bool:
-    """What one loan is worth at its start if all are expected to repay with one instalment."""
+    """True if one loan that all repay with one instalment is worth its advance at its start."""
     if lives is None:
         return True
     terms, upfront = loans.terms.take(np.array([row])), loans.upfront_fee_minor[[row]]

@@ -43,13 +43,13 @@ def at_rate(exposure: int, rate_ppb: int) -> int:
 
 @kernel(inline=True)
 def rate_of_days(month_ppb: int, days: int) -> int:
-    """What a rate a month comes to over some days of a year of 365, in ppb."""
+    """A rate a month over some days of a year of 365, in ppb."""
     return min(divide_half_up(12 * days * month_ppb, 365), _MAX_PPB)
 
 
 @kernel(inline=True)
 def earned_of(price: int, at_once_ppm: int, days: int, term_days: int) -> int:
-    """What is earned of a price: a share at once, the rest by days of the term."""
+    """Part of a price earned: a share at once, the rest by days of the term."""
     if term_days == 0:
         return price
     weight = at_once_ppm * term_days + (PPM - at_once_ppm) * days

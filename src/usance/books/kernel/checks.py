@@ -1,4 +1,4 @@
-"""What must hold for every loan, looked at from its replay and from its amounts.
+"""Checks of every loan: its replay and its amounts must agree.
 
 The ways are not those of the policies: cash is summed over components, accounts over amounts.
 """
@@ -9,8 +9,9 @@ from usance.base.arrays import I64, U8
 from usance.base.compiled import kernel
 from usance.books.kernel.on_balance_sheet import total
 from usance.books.kernel.policy_layout import ICE, OWN_BOOK
-from usance.books.loans import amounts as a
-from usance.books.loans import positions as p
+from usance.books.loans.amounts import AMOUNT as A
+from usance.books.loans.positions import NO_EVENT
+from usance.books.loans.positions import POSITION as P
 
 PRINCIPAL_TIES, CASH_IS_POSTED, CLEARED_IS_POSTED, NOTHING_IS_LEFT, GUARANTEE_IS_WHOLE = (
     1, 2, 4, 8, 16,
@@ -18,70 +19,76 @@ PRINCIPAL_TIES, CASH_IS_POSTED, CLEARED_IS_POSTED, NOTHING_IS_LEFT, GUARANTEE_IS
 
 
 @kernel
-def is_cash_posted(at: I64, found: I64, row: int) -> bool:
-    """Whether every unit the borrower paid is posted once."""
+def is_cash_posted(at: I64, found: I64) -> bool:
+    """True if every unit the borrower paid is posted once."""
     posted = (
-        found[row, a.TO_INSTITUTION] + found[row, a.PRINCIPAL_RECEIVED]
-        + found[row, a.INTEREST_RECEIVED] + found[row, a.FEE_INSTALMENTS_RECEIVED]
-        + found[row, a.GUARANTEE_RECEIVED] + found[row, a.SERVICE_RECEIVED]
-        + found[row, a.PENALTY_RECEIVED] + found[row, a.OVERPAID] + found[row, a.RECOVERED_CLAIM]
-        + found[row, a.RECOVERED_GUARANTEE] + found[row, a.RECOVERED_SERVICE]
-        + found[row, a.RECOVERED_LOAN] + found[row, a.RECOVERED_OTHER]
+        found[A.to_institution] + found[A.principal_received]
+        + found[A.interest_received] + found[A.fee_instalments_received]
+        + found[A.guarantee_received] + found[A.service_received]
+        + found[A.penalty_received] + found[A.overpaid] + found[A.recovered_claim]
+        + found[A.recovered_guarantee] + found[A.recovered_service]
+        + found[A.recovered_loan] + found[A.recovered_other]
     )  # fmt: skip
-    return bool(posted == total(at, row, p.PAID) + at[row, p.OVERPAID])
+    return bool(posted == total(at, P.paid_principal) + at[P.overpaid])
 
 
 @kernel
-def is_cleared_posted(at: I64, found: I64, row: int) -> bool:
-    """Whether every unit the providers handed over is posted once."""
+def is_cleared_posted(at: I64, found: I64) -> bool:
+    """True if every unit the providers handed over is posted once."""
     posted = (
-        found[row, a.CLEARED_INSTITUTION] + found[row, a.CLEARED_PRINCIPAL]
-        + found[row, a.CLEARED_INTEREST] + found[row, a.CLEARED_FEES]
-        + found[row, a.CLEARED_RECOVERY]
+        found[A.cleared_institution] + found[A.cleared_principal]
+        + found[A.cleared_interest] + found[A.cleared_fees]
+        + found[A.cleared_recovery]
     )  # fmt: skip
-    return bool(posted == total(at, row, p.CLEARED) + at[row, p.CLEARED_OVERPAID])
+    return bool(posted == total(at, P.cleared_principal) + at[P.cleared_overpaid])
 
 
 @kernel
-def is_empty(found: I64, row: int) -> bool:
-    """Whether no guarantee, receivable, contract asset, fee or interest is left."""
-    issued = found[row, a.GUARANTEE_ISSUED] - found[row, a.GUARANTEE_CANCELLED]
-    receivable = found[row, a.GUARANTEE_RECEIVED] + found[row, a.RECEIVABLE_WRITTEN_OFF]
-    earned = found[row, a.FACILITATION_EARNED] + found[row, a.SERVICING_EARNED]
-    contract = found[row, a.SERVICE_RECEIVED] + found[row, a.CONTRACT_WRITTEN_OFF]
-    fee = found[row, a.UPFRONT_FEE] + found[row, a.FEE_INSTALMENTS_RECEIVED]
-    interest = found[row, a.INTEREST_RECEIVED] + found[row, a.INTEREST_WRITTEN_OFF]
+def is_empty(found: I64) -> bool:
+    """True if no guarantee, receivable, contract asset, fee or interest is left."""
+    issued = found[A.guarantee_issued] - found[A.guarantee_cancelled]
+    receivable = found[A.guarantee_received] + found[A.receivable_written_off]
+    earned = found[A.facilitation_earned] + found[A.servicing_earned]
+    contract = found[A.service_received] + found[A.contract_written_off]
+    fee = found[A.upfront_fee] + found[A.fee_instalments_received]
+    interest = found[A.interest_received] + found[A.interest_written_off]
     return bool(
-        issued == found[row, a.GUARANTEE_RELEASED]
+        issued == found[A.guarantee_released]
         and issued == receivable
         and earned == contract
-        and fee == found[row, a.FEE_EARNED] + found[row, a.FEE_WRITTEN_OFF]
-        and found[row, a.INTEREST_EARNED] == interest
+        and fee == found[A.fee_earned] + found[A.fee_written_off]
+        and found[A.interest_earned] == interest
     )
 
 
 @kernel
+def failed_checks(at: I64, found: I64) -> int:
+    """Bits of the checks that fail for one loan."""
+    model, marks = at[P.model], 0
+    ended = at[P.event] != NO_EVENT or at[P.is_settled] == 1
+    if at[P.principal] > 0 and model < ICE:
+        if not is_cash_posted(at, found):
+            marks |= CASH_IS_POSTED
+        if not is_cleared_posted(at, found):
+            marks |= CLEARED_IS_POSTED
+    if at[P.principal] > 0 and model == OWN_BOOK:
+        gone = found[A.principal_received] + found[A.principal_written_off]
+        owed = 0 if ended else at[P.outstanding]
+        if found[A.disbursed] - gone != owed:
+            marks |= PRINCIPAL_TIES
+    if ended and not is_empty(found):
+        marks |= NOTHING_IS_LEFT
+    ready = (
+        found[A.guarantee_issued] - found[A.guarantee_cancelled]
+        - found[A.guarantee_released]
+    )  # fmt: skip
+    if ready < 0 or ready > at[P.guarantee]:
+        marks |= GUARANTEE_IS_WHOLE
+    return marks
+
+
+@kernel
 def check_rows(at: I64, found: I64, failed: U8) -> None:
-    """Mark by a bit each what does not hold for a loan."""
+    """Bits of the failed checks of each loan."""
     for row in range(len(at)):
-        model, marks = at[row, p.MODEL], 0
-        ended = at[row, p.EVENT] != p.NO_EVENT or at[row, p.IS_SETTLED] == 1
-        if at[row, p.PRINCIPAL] > 0 and model < ICE:
-            if not is_cash_posted(at, found, row):
-                marks |= CASH_IS_POSTED
-            if not is_cleared_posted(at, found, row):
-                marks |= CLEARED_IS_POSTED
-        if at[row, p.PRINCIPAL] > 0 and model == OWN_BOOK:
-            gone = found[row, a.PRINCIPAL_RECEIVED] + found[row, a.PRINCIPAL_WRITTEN_OFF]
-            owed = 0 if ended else at[row, p.OUTSTANDING]
-            if found[row, a.DISBURSED] - gone != owed:
-                marks |= PRINCIPAL_TIES
-        if ended and not is_empty(found, row):
-            marks |= NOTHING_IS_LEFT
-        ready = (
-            found[row, a.GUARANTEE_ISSUED] - found[row, a.GUARANTEE_CANCELLED]
-            - found[row, a.GUARANTEE_RELEASED]
-        )  # fmt: skip
-        if ready < 0 or ready > at[row, p.GUARANTEE]:
-            marks |= GUARANTEE_IS_WHOLE
-        failed[row] = marks
+        failed[row] = failed_checks(at[row], found[row])

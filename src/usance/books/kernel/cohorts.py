@@ -1,4 +1,4 @@
-"""What became of loans by cohort and age: sums of the facts a triangle is made of."""
+"""Outcomes of loans by cohort and age: sums of the facts a triangle is made of."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def add_outcomes(
 ) -> int:  # fmt: skip
     """Add facts of chosen loans by a day to `outcomes` [kind, segment, cohort, age].
 
-    An early loan, or -1.
+    Returns a loan with a fact before its month, or -1.
     """
     offsets, days, kinds, amounts, _ = facts
     for loan in range(len(offsets) - 1):

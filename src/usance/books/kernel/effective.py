@@ -47,7 +47,7 @@ _LOW = 0xFFFFFFFF
 _WIDE = 1 << 43
 NEWTON_STEPS = 40
 _LAST_STEP = 1e-8
-"""What is left after a step is of the order of its square, far below half a ppb."""
+"""The error after a step is of the order of its square, far below half a ppb."""
 _ROUNDOFF = 2.0**-53
 
 NO_CURVE: U64 = np.empty((1, 0), np.uint64)
@@ -104,7 +104,7 @@ def period_discount(plan: Plan, k: int, rate_ppb: int, month: int) -> int:
 def worth_from(
     plan: Plan, k: int, balance: int, level: int, rate_ppb: int, stays: Stays, segment: int
 ) -> int:
-    """What instalments k and later are worth when period k begins, to 2^-24 minor units."""
+    """Value of instalments k and later when period k begins, to 2^-24 minor units."""
     month = discount(rate_ppb, i64(1), i64(1))
     weight, worth = u64(ONE), u64(0)
     for j in range(k, plan[COUNT]):
@@ -136,7 +136,7 @@ def earned_linearly(opening: int, closing: int, elapsed: int, days: int) -> int:
 def expected_fee_earned(
     plan: Plan, level: int, upfront_minor: int, rate_ppb: int, day: int, stays: Stays, segment: int
 ) -> int:
-    """What a loan that is there on a day has earned of its fee, by the flows then expected.
+    """Fee earned by a day of a loan that is there then, by the flows then expected.
 
     After an instalment, the fee less what the balance is above the value of what is to come;
     before the first, nothing; between two of them linear by day. The whole fee when all are due.
@@ -171,7 +171,7 @@ def expected_fee_earned(
 
 @kernel(inline=True)
 def fee_earned(plan: Plan, level: int, upfront_minor: int, rate_ppb: int, day: int) -> int:
-    """What a loan has earned of its fee by a day, by its contractual flows."""
+    """Fee earned by a day, by contractual flows."""
     return expected_fee_earned(plan, level, upfront_minor, rate_ppb, day, NO_CURVE, i64(0))
 
 

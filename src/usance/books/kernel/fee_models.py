@@ -5,73 +5,58 @@ from __future__ import annotations
 from usance.base.arrays import I64
 from usance.base.compiled import kernel
 from usance.books.kernel.arithmetic import PPM, at_rate, earned_of, part_of, share_of, tax_in
-from usance.books.kernel.policy_layout import (
-    CONTINGENT,
-    CONTRACT,
-    GUARANTEE,
-    HEAVY,
-    IFRS_CONTINGENT,
-    IFRS_TAX,
-    INTEREST,
-    LIGHT,
-    PENALTY,
-    PRINCIPAL,
-    RECEIVABLE,
-    SERVICE,
-    SHARE_HEAVY,
-    SHARE_LIGHT,
-    VAT,
-)
-from usance.books.loans import amounts as a
-from usance.books.loans import positions as p
+from usance.books.kernel.policy_layout import HEAVY, LIGHT, LossRates, PolicyNumbers
+from usance.books.loans.amounts import AMOUNT as A
+from usance.books.loans.positions import NO_EVENT, PAYOUT
+from usance.books.loans.positions import POSITION as P
 from usance.books.losses.stages import stage_of
 
 
 @kernel
-def receive_fee_loan(at: I64, out: I64, row: int) -> None:
+def receive_fee_loan(at: I64, out: I64) -> None:
     """Cash of the borrower: what is the institution's, what is a fee, what is recovered."""
-    paid_out = at[row, p.EVENT] == p.PAYOUT
-    ended = at[row, p.EVENT] != p.NO_EVENT
-    institution = at[row, p.PAID + PRINCIPAL] + at[row, p.PAID + INTEREST]
-    cleared = at[row, p.CLEARED + PRINCIPAL] + at[row, p.CLEARED + INTEREST]
+    paid_out = at[P.event] == PAYOUT
+    ended = at[P.event] != NO_EVENT
+    institution = at[P.paid_principal] + at[P.paid_interest]
+    cleared = at[P.cleared_principal] + at[P.cleared_interest]
     if paid_out:
-        ours = at[row, p.BEFORE + PRINCIPAL] + at[row, p.BEFORE + INTEREST]
-        out[row, a.RECOVERED_CLAIM] = institution - ours
-        if at[row, p.EVENT_CLEARED]:
-            out[row, a.CLEARED_RECOVERY] = cleared - ours
+        ours = at[P.before_principal] + at[P.before_interest]
+        out[A.recovered_claim] = institution - ours
+        if at[P.event_cleared]:
+            out[A.cleared_recovery] = cleared - ours
             cleared = ours
         institution = ours
-    out[row, a.TO_INSTITUTION] = institution
-    out[row, a.CLEARED_INSTITUTION] = cleared
-    out[row, a.GUARANTEE_RECEIVED] = at[row, p.BEFORE + GUARANTEE]
-    out[row, a.SERVICE_RECEIVED] = at[row, p.BEFORE + SERVICE]
+    out[A.to_institution] = institution
+    out[A.cleared_institution] = cleared
+    out[A.guarantee_received] = at[P.before_guarantee]
+    out[A.service_received] = at[P.before_service]
     if ended:
-        out[row, a.RECOVERED_GUARANTEE] = (
-            at[row, p.PAID + GUARANTEE] - at[row, p.BEFORE + GUARANTEE]
-        )
-        out[row, a.RECOVERED_SERVICE] = at[row, p.PAID + SERVICE] - at[row, p.BEFORE + SERVICE]
-    out[row, a.PENALTY_RECEIVED] = at[row, p.PAID + PENALTY]
-    out[row, a.CLEARED_FEES] = (
-        at[row, p.CLEARED + GUARANTEE] + at[row, p.CLEARED + SERVICE] + at[row, p.CLEARED + PENALTY]
-        + at[row, p.CLEARED_OVERPAID]
+        out[A.recovered_guarantee] = at[P.paid_guarantee] - at[P.before_guarantee]
+        out[A.recovered_service] = at[P.paid_service] - at[P.before_service]
+    out[A.penalty_received] = at[P.paid_penalty]
+    out[A.cleared_fees] = (
+        at[P.cleared_guarantee] + at[P.cleared_service] + at[P.cleared_penalty]
+        + at[P.cleared_overpaid]
     )  # fmt: skip
 
 
 @kernel
-def earn_fee_loan(at: I64, policy: I64, lost_ppm: int, out: I64, row: int) -> None:
+def earn_fee_loan(at: I64, policy: PolicyNumbers, lost_ppm: int, out: I64) -> None:
     """Guarantee released and service earned; both end with what was collected."""
-    guarantee, service = at[row, p.GUARANTEE], at[row, p.SERVICE]
-    ended = at[row, p.EVENT] != p.NO_EVENT
-    waived_guarantee = at[row, p.WAIVED + GUARANTEE]
-    waived_service = at[row, p.WAIVED + SERVICE]
-    days, term = at[row, p.EARNED_DAYS], at[row, p.TERM_DAYS]
-    at_once = policy[SHARE_HEAVY if at[row, p.MODEL] == HEAVY else SHARE_LIGHT]
-    if at[row, p.IS_SETTLED] and not ended:
-        price = earned = at[row, p.BEFORE + SERVICE]
-        released = at[row, p.BEFORE + GUARANTEE]
+    guarantee, service = at[P.guarantee], at[P.service]
+    ended = at[P.event] != NO_EVENT
+    waived_guarantee = at[P.waived_guarantee]
+    waived_service = at[P.waived_service]
+    days, term = at[P.earned_days], at[P.term_days]
+    at_once = policy.facilitation_share_light
+    if at[P.model] == HEAVY:
+        at_once = policy.facilitation_share_heavy
+    if at[P.is_settled] and not ended:
+        price = earned = at[P.before_service]
+        released = at[P.before_guarantee]
         cancelled = guarantee - released
     else:
-        certain = max(at[row, p.DUE_SERVICE] - waived_service, at[row, p.BEFORE + SERVICE])
+        certain = max(at[P.due_service] - waived_service, at[P.before_service])
         price = certain + share_of(max(0, service - waived_service - certain), PPM - lost_ppm)
         earned = earned_of(price, at_once, days, term)
         cancelled = waived_guarantee
@@ -79,71 +64,71 @@ def earn_fee_loan(at: I64, policy: I64, lost_ppm: int, out: I64, row: int) -> No
         if not ended:
             released = earned_of(released, 0, days, term)
     facilitation = share_of(price, at_once)
-    out[row, a.GUARANTEE_ISSUED] = guarantee
-    out[row, a.GUARANTEE_CANCELLED] = cancelled
-    out[row, a.GUARANTEE_RELEASED] = released
-    out[row, a.GUARANTEE_VAT] = tax_in(released, policy[VAT])
-    out[row, a.FACILITATION_EARNED] = facilitation
-    out[row, a.FACILITATION_VAT] = tax_in(facilitation, policy[VAT])
-    out[row, a.SERVICING_EARNED] = earned - facilitation
-    out[row, a.SERVICING_VAT] = tax_in(earned, policy[VAT]) - out[row, a.FACILITATION_VAT]
+    out[A.guarantee_issued] = guarantee
+    out[A.guarantee_cancelled] = cancelled
+    out[A.guarantee_released] = released
+    out[A.guarantee_vat] = tax_in(released, policy.vat)
+    out[A.facilitation_earned] = facilitation
+    out[A.facilitation_vat] = tax_in(facilitation, policy.vat)
+    out[A.servicing_earned] = earned - facilitation
+    out[A.servicing_vat] = tax_in(earned, policy.vat) - out[A.facilitation_vat]
 
 
-@kernel
-def provide_fee_loan(at: I64, policy: I64, rates: I64, pool: int, out: I64, row: int) -> None:
+@kernel(inline=True)
+def provide_fee_loan(at: I64, policy: PolicyNumbers, rates: LossRates, pool: int, out: I64) -> None:
     """Receivables written off, and every allowance at its target; also as IFRS has them."""
-    ended = at[row, p.EVENT] != p.NO_EVENT
-    alive = not ended and not at[row, p.IS_SETTLED]
-    earned = out[row, a.FACILITATION_EARNED] + out[row, a.SERVICING_EARNED]
-    received = out[row, a.GUARANTEE_RECEIVED]
-    receivable = out[row, a.GUARANTEE_ISSUED] - out[row, a.GUARANTEE_CANCELLED] - received
-    contract = earned - out[row, a.SERVICE_RECEIVED]
+    ended = at[P.event] != NO_EVENT
+    alive = not ended and not at[P.is_settled]
+    earned = out[A.facilitation_earned] + out[A.servicing_earned]
+    received = out[A.guarantee_received]
+    receivable = out[A.guarantee_issued] - out[A.guarantee_cancelled] - received
+    contract = earned - out[A.service_received]
     if ended:
-        out[row, a.RECEIVABLE_WRITTEN_OFF] = receivable
-        out[row, a.CONTRACT_WRITTEN_OFF] = contract
+        out[A.receivable_written_off] = receivable
+        out[A.contract_written_off] = contract
         receivable = contract = 0
-    out[row, a.CONTRACT_LIABILITY] = max(0, -contract)
-    allowance = at_rate(receivable, rates[pool, RECEIVABLE])
-    contract_allowance = at_rate(contract, rates[pool, CONTRACT])
-    out[row, a.RECEIVABLE_PROVISION] = (
-        allowance + out[row, a.RECEIVABLE_WRITTEN_OFF] - out[row, a.RECOVERED_GUARANTEE]
+    out[A.contract_liability] = max(0, -contract)
+    allowance = at_rate(receivable, rates.receivable[pool])
+    contract_allowance = at_rate(contract, rates.contract[pool])
+    out[A.receivable_provision] = (
+        allowance + out[A.receivable_written_off] - out[A.recovered_guarantee]
     )
-    out[row, a.CONTRACT_PROVISION] = (
-        contract_allowance + out[row, a.CONTRACT_WRITTEN_OFF] - out[row, a.RECOVERED_SERVICE]
+    out[A.contract_provision] = (
+        contract_allowance + out[A.contract_written_off] - out[A.recovered_service]
     )
-    out[row, a.NON_CURRENT_RECEIVABLE] = part_of(
-        receivable - allowance, at[row, p.NON_CURRENT_GUARANTEE], receivable
+    out[A.non_current_receivable] = part_of(
+        receivable - allowance, at[P.non_current_guarantee], receivable
     )
-    out[row, a.NON_CURRENT_CONTRACT] = part_of(
-        contract - contract_allowance, at[row, p.NON_CURRENT_SERVICE],
-        at[row, p.SERVICE] - at[row, p.WAIVED + SERVICE] - at[row, p.BEFORE + SERVICE],
+    out[A.non_current_contract] = part_of(
+        contract - contract_allowance, at[P.non_current_service],
+        at[P.service] - at[P.waived_service] - at[P.before_service],
     )  # fmt: skip
-    if at[row, p.MODEL] == LIGHT:
+    if at[P.model] == LIGHT:
         return
     target = ifrs_target = 0
     if alive:
-        exposure, stage = at[row, p.OUTSTANDING], stage_of(at[row, p.DAYS_PAST_DUE], policy)
-        target = at_rate(exposure, rates[pool, CONTINGENT])
-        ifrs_target = at_rate(exposure, rates[pool, IFRS_CONTINGENT + stage - 1])
-    out[row, a.PAID_OUT] = at[row, p.COMPENSATED]
-    out[row, a.CONTINGENT_PROVISION] = target + at[row, p.COMPENSATED] - out[row, a.RECOVERED_CLAIM]
-    out[row, a.IFRS_CONTINGENT_LOSS] = ifrs_target - target
-    out[row, a.IFRS_CONTINGENT_LOSS_TAX] = share_of(ifrs_target - target, policy[IFRS_TAX])
+        exposure, stage = at[P.outstanding], stage_of(at[P.days_past_due], policy)
+        target = at_rate(exposure, rates.contingent[pool])
+        ifrs_target = at_rate(exposure, rates.ifrs_contingent[pool, stage - 1])
+    out[A.paid_out] = at[P.compensated]
+    out[A.contingent_provision] = target + at[P.compensated] - out[A.recovered_claim]
+    out[A.ifrs_contingent_loss] = ifrs_target - target
+    out[A.ifrs_contingent_loss_tax] = share_of(ifrs_target - target, policy.ifrs_tax)
     if alive:
-        guarantee_of_ifrs(at, policy, rates[pool, RECEIVABLE], allowance, out, row)
+        guarantee_of_ifrs(at, policy, rates.receivable[pool], allowance, out)
 
 
 @kernel
 def guarantee_of_ifrs(
-    at: I64, policy: I64, rate_ppb: int, allowance: int, out: I64, row: int
+    at: I64, policy: PolicyNumbers, rate_ppb: int, allowance: int, out: I64
 ) -> None:
     """Premium is recognised when due; what is released beyond it is a receivable, else owed."""
-    released, received = out[row, a.GUARANTEE_RELEASED], out[row, a.GUARANTEE_RECEIVED]
-    stand_ready = out[row, a.GUARANTEE_ISSUED] - out[row, a.GUARANTEE_CANCELLED] - released
-    due = at[row, p.DUE_GUARANTEE] - at[row, p.WAIVED + GUARANTEE]
+    released, received = out[A.guarantee_released], out[A.guarantee_received]
+    stand_ready = out[A.guarantee_issued] - out[A.guarantee_cancelled] - released
+    due = at[P.due_guarantee] - at[P.waived_guarantee]
     unpaid = max(0, due - received)
     spared = allowance - at_rate(unpaid, rate_ppb)
-    out[row, a.IFRS_STAND_READY] = stand_ready
-    out[row, a.IFRS_CONTRACT_LIABILITY] = max(0, unpaid - (released - received))
-    out[row, a.IFRS_ALLOWANCE] = spared
-    out[row, a.IFRS_ALLOWANCE_TAX] = share_of(spared, policy[IFRS_TAX])
+    out[A.ifrs_stand_ready] = stand_ready
+    out[A.ifrs_contract_liability] = max(0, unpaid - (released - received))
+    out[A.ifrs_allowance] = spared
+    out[A.ifrs_allowance_tax] = share_of(spared, policy.ifrs_tax)

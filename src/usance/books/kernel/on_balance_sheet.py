@@ -7,137 +7,127 @@ from usance.base.compiled import kernel
 from usance.books.kernel.arithmetic import at_rate, part_of, rate_of_days, share_of, tax_in
 from usance.books.kernel.policy_layout import (
     GUARANTEE,
-    IFRS_LOANS,
-    IFRS_TAX,
     INTEREST,
-    LOANS,
     PENALTY,
     PRINCIPAL,
     SERVICE,
-    STAGE_3,
-    VAT,
+    LossRates,
+    PolicyNumbers,
 )
-from usance.books.loans import amounts as a
-from usance.books.loans import positions as p
+from usance.books.loans.amounts import AMOUNT as A
+from usance.books.loans.positions import NO_EVENT
+from usance.books.loans.positions import POSITION as P
 from usance.books.losses.stages import stage_of
 
 
 @kernel
-def total(at: I64, row: int, field: int) -> int:
+def total(at: I64, field: int) -> int:
     """Cash over all components."""
     return (
-        at[row, field] + at[row, field + 1] + at[row, field + 2] + at[row, field + 3]
-        + at[row, field + 4]
+        at[field] + at[field + 1] + at[field + 2] + at[field + 3]
+        + at[field + 4]
     )  # fmt: skip
 
 
 @kernel
-def earn_own_loan(at: I64, policy: I64, out: I64, row: int) -> None:
+def earn_own_loan(at: I64, policy: PolicyNumbers, out: I64) -> None:
     """Interest and fees earned; a settled loan has earned what it brought, to the last fee."""
-    instalments = at[row, p.BEFORE + GUARANTEE] + at[row, p.BEFORE + SERVICE]
-    ended = at[row, p.EVENT] != p.NO_EVENT
-    interest, fee = at[row, p.BEFORE + INTEREST], at[row, p.UPFRONT] + instalments
+    instalments = at[P.before_guarantee] + at[P.before_service]
+    ended = at[P.event] != NO_EVENT
+    interest, fee = at[P.before_interest], at[P.upfront] + instalments
     expected = 0
-    if ended or not at[row, p.IS_SETTLED]:
-        accrued = at[row, p.EARNED_INTEREST] - at[row, p.WAIVED + INTEREST]
+    if ended or not at[P.is_settled]:
+        accrued = at[P.earned_interest] - at[P.waived_interest]
         interest = max(interest, accrued)
-        waived = at[row, p.WAIVED + GUARANTEE] + at[row, p.WAIVED + SERVICE]
+        waived = at[P.waived_guarantee] + at[P.waived_service]
         # What is waived takes nothing back of instalments that were paid.
-        earned = at[row, p.EARNED_FEE_INSTALMENTS]
-        fee = at[row, p.EARNED_FEE] + max(min(earned, instalments), earned - waived)
+        earned = at[P.earned_fee_instalments]
+        fee = at[P.earned_fee] + max(min(earned, instalments), earned - waived)
         if not ended:
-            expected = at[row, p.EARNED_FEE_IFRS] - at[row, p.EARNED_FEE]
-    out[row, a.INTEREST_EARNED] = interest
-    out[row, a.FEE_EARNED] = fee
-    out[row, a.INCOME_VAT] = tax_in(interest + fee, policy[VAT])
-    out[row, a.IFRS_FEE] = expected
-    out[row, a.IFRS_FEE_VAT] = tax_in(expected, policy[VAT])
-    out[row, a.IFRS_FEE_TAX] = share_of(expected - out[row, a.IFRS_FEE_VAT], policy[IFRS_TAX])
+            expected = at[P.earned_fee_ifrs] - at[P.earned_fee]
+    out[A.interest_earned] = interest
+    out[A.fee_earned] = fee
+    out[A.income_vat] = tax_in(interest + fee, policy.vat)
+    out[A.ifrs_fee] = expected
+    out[A.ifrs_fee_vat] = tax_in(expected, policy.vat)
+    out[A.ifrs_fee_tax] = share_of(expected - out[A.ifrs_fee_vat], policy.ifrs_tax)
 
 
 @kernel
-def charge_off_own_loan(at: I64, out: I64, row: int) -> None:
-    """What leaves the balance sheet without cash: a forgiven part, or all that is left."""
-    out[row, a.PRINCIPAL_WRITTEN_OFF] = at[row, p.WAIVED + PRINCIPAL]
-    if at[row, p.EVENT] == p.NO_EVENT:
+def charge_off_own_loan(at: I64, out: I64) -> None:
+    """Write-offs: a forgiven part, or all that is left at a charge-off."""
+    out[A.principal_written_off] = at[P.waived_principal]
+    if at[P.event] == NO_EVENT:
         return
-    out[row, a.PRINCIPAL_WRITTEN_OFF] = at[row, p.PRINCIPAL] - at[row, p.BEFORE + PRINCIPAL]
-    out[row, a.INTEREST_WRITTEN_OFF] = out[row, a.INTEREST_EARNED] - at[row, p.BEFORE + INTEREST]
-    instalments = at[row, p.BEFORE + GUARANTEE] + at[row, p.BEFORE + SERVICE]
-    out[row, a.FEE_WRITTEN_OFF] = at[row, p.UPFRONT] + instalments - out[row, a.FEE_EARNED]
+    out[A.principal_written_off] = at[P.principal] - at[P.before_principal]
+    out[A.interest_written_off] = out[A.interest_earned] - at[P.before_interest]
+    instalments = at[P.before_guarantee] + at[P.before_service]
+    out[A.fee_written_off] = at[P.upfront] + instalments - out[A.fee_earned]
 
 
 @kernel
-def recovered(at: I64, out: I64, row: int, field: int) -> int:
+def recovered(at: I64, out: I64, field: int) -> int:
     """Of the cash after a charge-off, what comes back to the allowance."""
     written_off = (
-        out[row, a.PRINCIPAL_WRITTEN_OFF]
-        + out[row, a.INTEREST_WRITTEN_OFF]
-        - out[row, a.FEE_WRITTEN_OFF]
+        out[A.principal_written_off] + out[A.interest_written_off] - out[A.fee_written_off]
     )
-    return min(total(at, row, field) - total(at, row, p.BEFORE), max(0, written_off))
+    return min(total(at, field) - total(at, P.before_principal), max(0, written_off))
 
 
 @kernel
-def receive_own_loan(at: I64, policy: I64, out: I64, row: int) -> None:
+def receive_own_loan(at: I64, policy: PolicyNumbers, out: I64) -> None:
     """Cash of the borrower by what it pays, as received and as cleared."""
-    ended, field = at[row, p.EVENT] != p.NO_EVENT, p.CLEARED
-    out[row, a.DISBURSED], out[row, a.UPFRONT_FEE] = at[row, p.PRINCIPAL], at[row, p.UPFRONT]
-    out[row, a.PRINCIPAL_RECEIVED] = at[row, p.BEFORE + PRINCIPAL]
-    out[row, a.INTEREST_RECEIVED] = at[row, p.BEFORE + INTEREST]
-    out[row, a.FEE_INSTALMENTS_RECEIVED] = (
-        at[row, p.BEFORE + GUARANTEE] + at[row, p.BEFORE + SERVICE]
-    )
-    out[row, a.PENALTY_RECEIVED] = at[row, p.BEFORE + PENALTY]
+    ended, field = at[P.event] != NO_EVENT, P.cleared_principal
+    out[A.disbursed], out[A.upfront_fee] = at[P.principal], at[P.upfront]
+    out[A.principal_received] = at[P.before_principal]
+    out[A.interest_received] = at[P.before_interest]
+    out[A.fee_instalments_received] = at[P.before_guarantee] + at[P.before_service]
+    out[A.penalty_received] = at[P.before_penalty]
     if ended:
-        out[row, a.RECOVERED_LOAN] = recovered(at, out, row, p.PAID)
-        out[row, a.RECOVERED_OTHER] = (
-            total(at, row, p.PAID) - total(at, row, p.BEFORE) - out[row, a.RECOVERED_LOAN]
+        out[A.recovered_loan] = recovered(at, out, P.paid_principal)
+        out[A.recovered_other] = (
+            total(at, P.paid_principal) - total(at, P.before_principal) - out[A.recovered_loan]
         )
-        out[row, a.RECOVERED_OTHER_VAT] = tax_in(out[row, a.RECOVERED_OTHER], policy[VAT])
-    others = at[row, p.CLEARED_OVERPAID]
-    if ended and at[row, p.EVENT_CLEARED]:
-        field = p.BEFORE
-        out[row, a.CLEARED_RECOVERY] = recovered(at, out, row, p.CLEARED)
+        out[A.recovered_other_vat] = tax_in(out[A.recovered_other], policy.vat)
+    others = at[P.cleared_overpaid]
+    if ended and at[P.event_cleared]:
+        field = P.before_principal
+        out[A.cleared_recovery] = recovered(at, out, P.cleared_principal)
         others += (
-            total(at, row, p.CLEARED) - total(at, row, p.BEFORE) - out[row, a.CLEARED_RECOVERY]
+            total(at, P.cleared_principal) - total(at, P.before_principal) - out[A.cleared_recovery]
         )
-    out[row, a.CLEARED_PRINCIPAL] = at[row, field + PRINCIPAL]
-    out[row, a.CLEARED_INTEREST] = at[row, field + INTEREST]
-    fees = at[row, field + GUARANTEE] + at[row, field + SERVICE] + at[row, field + PENALTY]
-    out[row, a.CLEARED_FEES] = fees + others
+    out[A.cleared_principal] = at[field + PRINCIPAL]
+    out[A.cleared_interest] = at[field + INTEREST]
+    fees = at[field + GUARANTEE] + at[field + SERVICE] + at[field + PENALTY]
+    out[A.cleared_fees] = fees + others
 
 
-@kernel
-def provide_own_loan(at: I64, policy: I64, rates: I64, pool: int, out: I64, row: int) -> None:
+@kernel(inline=True)
+def provide_own_loan(at: I64, policy: PolicyNumbers, rates: LossRates, pool: int, out: I64) -> None:
     """The allowance at its target, also as IFRS has it, and there the interest of stage 3.
 
     That interest is of every day beyond the days of stage 3, on the net amount as it is now: a
     loan that is paid, cured or charged off has none left, since its cash is income or recovery.
     """
     written_off = (
-        out[row, a.PRINCIPAL_WRITTEN_OFF]
-        + out[row, a.INTEREST_WRITTEN_OFF]
-        - out[row, a.FEE_WRITTEN_OFF]
+        out[A.principal_written_off] + out[A.interest_written_off] - out[A.fee_written_off]
     )
     target = ifrs_target = interest = 0
-    if at[row, p.EVENT] == p.NO_EVENT and not at[row, p.IS_SETTLED]:
-        exposure, stage = at[row, p.OUTSTANDING], stage_of(at[row, p.DAYS_PAST_DUE], policy)
-        target = at_rate(exposure, rates[pool, LOANS])
-        ifrs_target = at_rate(exposure, rates[pool, IFRS_LOANS + stage - 1])
+    if at[P.event] == NO_EVENT and not at[P.is_settled]:
+        exposure, stage = at[P.outstanding], stage_of(at[P.days_past_due], policy)
+        target = at_rate(exposure, rates.loans[pool])
+        ifrs_target = at_rate(exposure, rates.ifrs_loans[pool, stage - 1])
         gross = (
-            exposure + out[row, a.INTEREST_EARNED] - out[row, a.INTEREST_RECEIVED]
-            + out[row, a.FEE_EARNED] - out[row, a.UPFRONT_FEE]
-            - out[row, a.FEE_INSTALMENTS_RECEIVED]
+            exposure + out[A.interest_earned] - out[A.interest_received]
+            + out[A.fee_earned] - out[A.upfront_fee]
+            - out[A.fee_instalments_received]
         )  # fmt: skip
-        out[row, a.NON_CURRENT_LOANS] = part_of(
-            gross - target, at[row, p.NON_CURRENT_PRINCIPAL], exposure
-        )
-        days = at[row, p.DAYS_PAST_DUE] - policy[STAGE_3]
+        out[A.non_current_loans] = part_of(gross - target, at[P.non_current_principal], exposure)
+        days = at[P.days_past_due] - policy.stage_3_days
         if days > 0:
-            net = gross + out[row, a.IFRS_FEE] - ifrs_target
-            interest = at_rate(net, rate_of_days(at[row, p.EFFECTIVE_PPB], days))
-    out[row, a.LOAN_PROVISION] = target + written_off - out[row, a.RECOVERED_LOAN]
-    out[row, a.IFRS_LOAN_LOSS] = ifrs_target - target
-    out[row, a.IFRS_NET_INTEREST] = interest
-    out[row, a.IFRS_LOAN_LOSS_TAX] = share_of(ifrs_target - target - interest, policy[IFRS_TAX])
+            net = gross + out[A.ifrs_fee] - ifrs_target
+            interest = at_rate(net, rate_of_days(at[P.effective_ppb], days))
+    out[A.loan_provision] = target + written_off - out[A.recovered_loan]
+    out[A.ifrs_loan_loss] = ifrs_target - target
+    out[A.ifrs_net_interest] = interest
+    out[A.ifrs_loan_loss_tax] = share_of(ifrs_target - target - interest, policy.ifrs_tax)

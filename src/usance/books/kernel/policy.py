@@ -1,4 +1,4 @@
-"""What the accounting policies make of a loan's position: its cumulative posting amounts.
+"""Posting amounts of a loan: the accounting policies applied to its position.
 
 Amounts are rounded once, on the cumulative number; rules post the difference between two rows.
 """
@@ -15,53 +15,57 @@ from usance.books.kernel.on_balance_sheet import (
     provide_own_loan,
     receive_own_loan,
 )
-from usance.books.kernel.policy_layout import ICE, OWN_BOOK, TECH, VAT
-from usance.books.loans import amounts as a
-from usance.books.loans import positions as p
+from usance.books.kernel.policy_layout import (
+    ICE,
+    OWN_BOOK,
+    TECH,
+    LossRates,
+    PolicyArrays,
+    PolicyNumbers,
+)
+from usance.books.loans.amounts import AMOUNT as A
+from usance.books.loans.amounts import AMOUNTS
+from usance.books.loans.positions import POSITION as P
 
-AMOUNT_COUNT = len(a.AMOUNTS)
+AMOUNT_COUNT = len(AMOUNTS)
 
 
-@kernel
-def amounts_of(
-    at: I64, policy: I64, lost_ppm: int, rates: I64, pool: int, out: I64, row: int
+@kernel(inline=True)
+def fill_amounts(
+    at: I64, policy: PolicyNumbers, rates: LossRates, pool: int, lost_ppm: int, out: I64
 ) -> None:
     """Fill one row of amounts from one row of positions."""
     for amount in range(AMOUNT_COUNT):
-        out[row, amount] = 0
-    model = at[row, p.MODEL]
-    if at[row, p.PRINCIPAL] == 0:
+        out[amount] = 0
+    model = at[P.model]
+    if at[P.principal] == 0:
         return
     if model in (ICE, TECH):
-        fee = share_of(at[row, p.PRINCIPAL], at[row, p.FEE_PPM])
-        out[row, a.REFERRAL_FEE if model == ICE else a.USAGE_FEE] = fee
-        out[row, a.REFERRAL_VAT if model == ICE else a.USAGE_VAT] = tax_in(fee, policy[VAT])
+        fee = share_of(at[P.principal], at[P.fee_ppm])
+        out[A.referral_fee if model == ICE else A.usage_fee] = fee
+        out[A.referral_vat if model == ICE else A.usage_vat] = tax_in(fee, policy.vat)
         return
     if model == OWN_BOOK:
-        earn_own_loan(at, policy, out, row)
-        charge_off_own_loan(at, out, row)
-        receive_own_loan(at, policy, out, row)
-        provide_own_loan(at, policy, rates, pool, out, row)
+        earn_own_loan(at, policy, out)
+        charge_off_own_loan(at, out)
+        receive_own_loan(at, policy, out)
+        provide_own_loan(at, policy, rates, pool, out)
     else:
-        receive_fee_loan(at, out, row)
-        earn_fee_loan(at, policy, lost_ppm, out, row)
-        provide_fee_loan(at, policy, rates, pool, out, row)
-    out[row, a.PENALTY_VAT] = tax_in(out[row, a.PENALTY_RECEIVED], policy[VAT])
-    out[row, a.OVERPAID] = at[row, p.OVERPAID]
+        receive_fee_loan(at, out)
+        earn_fee_loan(at, policy, lost_ppm, out)
+        provide_fee_loan(at, policy, rates, pool, out)
+    out[A.penalty_vat] = tax_in(out[A.penalty_received], policy.vat)
+    out[A.overpaid] = at[P.overpaid]
 
 
 @kernel
-def amount_rows(
-    count: int, first: int, at: I64, policy: I64, lost: I64, first_month: int, rates: I64,
-    segments: I32, pools: I32, out: I64,
-) -> None:  # fmt: skip
-    """Amounts of the first `count` rows of positions; `segments` and `pools` begin at `first`.
+def amount_rows(at: I64, policies: PolicyArrays, segments: I32, pools: I32, out: I64) -> None:
+    """Amounts of each row of positions.
 
-    `lost` has by segment and month the share of coming fee instalments expected to be lost to
-    prepayment: a loan that has stopped earning keeps that of its month.
+    A loan that has stopped earning keeps the share of lost fee instalments of its month.
     """
-    last = lost.shape[1] - 1
-    for row in range(count):
-        month = min(max(at[row, p.EARN_MONTH] - first_month, 0), last)
-        lost_ppm = lost[segments[first + row], month]
-        amounts_of(at, policy, lost_ppm, rates, pools[first + row], out, row)
+    last = policies.lost_ppm.shape[1] - 1
+    for row in range(len(at)):
+        month = min(max(at[row, P.earn_month] - policies.first_month, 0), last)
+        lost_ppm = policies.lost_ppm[segments[row], month]
+        fill_amounts(at[row], policies.numbers, policies.rates, pools[row], lost_ppm, out[row])

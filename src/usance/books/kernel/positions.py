@@ -2,45 +2,14 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from usance.base.arrays import I8, I32, I64, i64
 from usance.base.codes import FactKind, FundingModel
 from usance.base.compiled import kernel
 from usance.base.refusals import pack_refusal
-from usance.books.loans.positions import (
-    BEFORE,
-    CHARGE_OFF,
-    CLEARED,
-    CLEARED_OVERPAID,
-    COMPENSATED,
-    DAYS_PAST_DUE,
-    DUE_GUARANTEE,
-    DUE_SERVICE,
-    EARN_MONTH,
-    EARNED_DAYS,
-    EARNED_FEE_INSTALMENTS,
-    EARNED_INTEREST,
-    EARNING_DAY,
-    EVENT,
-    EVENT_CLEARED,
-    FEE_PPM,
-    FIELDS,
-    GUARANTEE,
-    IS_SETTLED,
-    MODEL,
-    NO_EVENT,
-    NON_CURRENT_GUARANTEE,
-    NON_CURRENT_PRINCIPAL,
-    NON_CURRENT_SERVICE,
-    OUTSTANDING,
-    OVERPAID,
-    PAID,
-    PAYOUT,
-    PRINCIPAL,
-    SERVICE,
-    TERM_DAYS,
-    UPFRONT,
-    WAIVED,
-)
+from usance.books.loans.positions import CHARGE_OFF, FIELDS, NO_EVENT, PAYOUT
+from usance.books.loans.positions import POSITION as P
 from usance.loan.kernel.arrays import FactArrays, Plan, State, TermArrays
 from usance.loan.kernel.batch import plan_at, record_refusal
 from usance.loan.kernel.facts import waived_amount
@@ -84,177 +53,211 @@ _PENALTY_PART = 4
 _YEAR_DAYS = 365
 
 
-@kernel
-def fold_part(
-    plan: Plan, state: State, work: I64, facts: FactArrays, first: int, last: int, day: int
-) -> int:
-    """Facts of one loan from one position to another."""
-    return fold_facts(plan, state, work, facts, first, last, BEFORE_FIRST_FACT, day)
+class Scratch(NamedTuple):
+    """Memory that every loan of a call uses again."""
+
+    state: State
+    work: I64
+    view_row: I64
+
+
+class LoanArrays(NamedTuple):
+    """A column of loans: terms, facts, and what the books add to them."""
+
+    terms: TermArrays
+    facts: FactArrays
+    model: I8
+    upfront_fee_minor: I64
+    fee_ppm: I32
+
+
+class ClosingDay(NamedTuple):
+    """The day of a close, the last day of cleared cash of each loan, and days to non-accrual."""
+
+    day: int
+    cutoffs: I32
+    """One for each loan; one for all with a stride of 0."""
+    stride: int
+    non_accrual_days: int
+
+
+class OneLoan(NamedTuple):
+    """The facts of one loan, `first` to `last` of a column, and its part of the closing day."""
+
+    facts: FactArrays
+    first: int
+    last: int
+    model: int
+    day: int
+    cutoff: int
+    non_accrual_days: int
 
 
 @kernel
-def cash(state: State, out: I64, row: int, field: int) -> None:
-    """Cash received so far by component."""
+def fold_part(plan: Plan, scratch: Scratch, loan: OneLoan, first: int, last: int) -> int:
+    """Apply facts of one loan from one place to another; `OK`, or a packed refusal."""
+    refusal = fold_facts(
+        plan, scratch.state, scratch.work, loan.facts, first, last, BEFORE_FIRST_FACT, loan.day
+    )
+    return OK if refusal == OK else pack_refusal(refusal, first - loan.first)
+
+
+@kernel
+def fill_cash(state: State, out: I64, field: int) -> None:
+    """Cash received so far by component, from a field on."""
     for c in range(4):
-        out[row, field + c] = state[COVERED + c] - waived_amount(state, c)
-    out[row, field + _PENALTY_PART] = state[PENALTY_PAID]
+        out[field + c] = state[COVERED + c] - waived_amount(state, c)
+    out[field + _PENALTY_PART] = state[PENALTY_PAID]
 
 
 @kernel
-def earn(
-    plan: Plan, state: State, day: int, non_accrual: int, seen: I64, out: I64, row: int
-) -> None:
-    """What the loan has earned when it stops earning on a day, in `state` as it is then."""
-    view(plan, state, day, seen, 0)
-    earning_day = day - max(0, seen[0, 1] - non_accrual)
+def fill_earned(plan: Plan, scratch: Scratch, day: int, non_accrual: int, out: I64) -> None:
+    """Interest and fees of a loan that stops earning on a day, in its state of that day."""
+    state = scratch.state
+    view(plan, state, day, scratch.view_row, 0)
+    earning_day = day - max(0, scratch.view_row[0, 1] - non_accrual)
     last_due = due_day(plan, plan[COUNT] - 1)
-    out[row, EARN_MONTH] = month_of(day)
-    out[row, EARNING_DAY] = earning_day
-    out[row, TERM_DAYS] = last_due - plan[DISBURSED]
-    out[row, EARNED_DAYS] = min(max(earning_day - plan[DISBURSED], 0), out[row, TERM_DAYS])
-    out[row, DUE_GUARANTEE] = seen[0, 6]
+    out[P.earn_month] = month_of(day)
+    out[P.earning_day] = earning_day
+    out[P.term_days] = last_due - plan[DISBURSED]
+    out[P.earned_days] = min(max(earning_day - plan[DISBURSED], 0), out[P.term_days])
+    out[P.due_guarantee] = scratch.view_row[0, 6]
     principal, interest, guarantee, service, accrued, k = due_and_accrued(plan, state, earning_day)
-    out[row, EARNED_INTEREST] = interest + accrued
-    out[row, DUE_SERVICE] = service
-    out[row, EARNED_FEE_INSTALMENTS] = guarantee + service
+    out[P.earned_interest] = interest + accrued
+    out[P.due_service] = service
+    out[P.earned_fee_instalments] = guarantee + service
     has_fees = plan[FLAT] > 0 or plan[COUPON] != plan[RATE]
     if has_fees and k < plan[COUNT] and earning_day > plan[DISBURSED]:
         _, _, fee = instalment(plan, k, plan[PLAN_PRINCIPAL] - principal, state[LEVEL_MINOR])
         begun = period_start(plan, k)
-        out[row, EARNED_FEE_INSTALMENTS] += accrued_share(fee, earning_day, begun, due_day(plan, k))
+        out[P.earned_fee_instalments] += accrued_share(fee, earning_day, begun, due_day(plan, k))
     for c in range(4):
-        out[row, WAIVED + c] = waived_amount(state, c)
-    cash(state, out, row, BEFORE)
+        out[P.waived_principal + c] = waived_amount(state, c)
+    fill_cash(state, out, P.before_principal)
 
 
 @kernel
-def later(plan: Plan, state: State, day: int, out: I64, row: int) -> None:
-    """What is still to be paid and falls due more than a year after the close."""
+def fill_non_current(plan: Plan, state: State, day: int, out: I64) -> None:
+    """Parts still to be paid that fall due more than a year after the close."""
     horizon = day + _YEAR_DAYS
     if state[META] & SETTLED_FLAG or due_day(plan, plan[COUNT] - 1) <= horizon:
         return
     principal, _, guarantee, service, _, _ = due_and_accrued(plan, state, horizon)
-    out[row, NON_CURRENT_PRINCIPAL] = plan[PLAN_PRINCIPAL] - max(principal, state[COVERED])
-    out[row, NON_CURRENT_GUARANTEE] = max(
-        0, out[row, GUARANTEE] - max(guarantee, state[COVERED + 2])
-    )
-    out[row, NON_CURRENT_SERVICE] = max(0, out[row, SERVICE] - max(service, state[COVERED + 3]))
+    guarantee = max(guarantee, state[COVERED + 2])
+    service = max(service, state[COVERED + 3])
+    out[P.non_current_principal] = plan[PLAN_PRINCIPAL] - max(principal, state[COVERED])
+    out[P.non_current_guarantee] = max(0, out[P.guarantee] - guarantee)
+    out[P.non_current_service] = max(0, out[P.service] - service)
 
 
 @kernel
-def find_event(facts: FactArrays, first: int, last: int, model: int, until: int) -> tuple[int, int]:
-    """The position after the fact that ends a loan's earning, and what it was."""
-    _, days, kinds, _, _ = facts
-    for at in range(first, last):
-        if days[at] > until:
+def find_event(loan: OneLoan) -> tuple[int, int]:
+    """The place after the fact that ends a loan's earning, and the event."""
+    _, days, kinds, _, _ = loan.facts
+    for at in range(loan.first, loan.last):
+        if days[at] > loan.day:
             break
         if kinds[at] == _CHARGED_OFF:
             return at + 1, CHARGE_OFF
-        if kinds[at] == _COMPENSATED and model == _HEAVY:
+        if kinds[at] == _COMPENSATED and loan.model == _HEAVY:
             return at + 1, PAYOUT
-    return last, NO_EVENT
+    return loan.last, NO_EVENT
 
 
 @kernel
-def stand(plan: Plan, state: State, seen: I64, event: int, out: I64, row: int) -> None:
-    """Where a loan stands at the close, in `state` and `seen` as they are then."""
-    out[row, DAYS_PAST_DUE], out[row, EVENT] = seen[0, 1], event
+def fill_balances(plan: Plan, scratch: Scratch, event: int, out: I64) -> None:
+    """Balances of a loan at the close, in its state and view of that day."""
+    state = scratch.state
+    out[P.days_past_due], out[P.event] = scratch.view_row[0, 1], event
     fees = state[FEES] >> 32 if plan[PLAN_GUARANTEE] > 0 else fees_of(plan, state[LEVEL_MINOR])
-    out[row, PRINCIPAL] = plan[PLAN_PRINCIPAL]
-    out[row, GUARANTEE], out[row, SERVICE] = plan[PLAN_GUARANTEE], fees - plan[PLAN_GUARANTEE]
-    out[row, IS_SETTLED] = 1 if state[META] & SETTLED_FLAG else 0
-    out[row, OUTSTANDING] = plan[PLAN_PRINCIPAL] - state[COVERED]
-    out[row, COMPENSATED], out[row, OVERPAID] = state[COMPENSATED_SLOT], state[OVERPAID_SLOT]
-    cash(state, out, row, PAID)
+    out[P.principal] = plan[PLAN_PRINCIPAL]
+    out[P.guarantee], out[P.service] = plan[PLAN_GUARANTEE], fees - plan[PLAN_GUARANTEE]
+    out[P.is_settled] = 1 if state[META] & SETTLED_FLAG else 0
+    out[P.outstanding] = plan[PLAN_PRINCIPAL] - state[COVERED]
+    out[P.compensated], out[P.overpaid] = state[COMPENSATED_SLOT], state[OVERPAID_SLOT]
+    fill_cash(state, out, P.paid_principal)
 
 
 @kernel
-def standing(
-    plan: Plan, state: State, work: I64, facts: FactArrays, first: int, last: int, model: int,
-    day: int, seen: I64, out: I64, row: int,
-) -> int:  # fmt: skip
-    """Fill what exposures look at: where the loan stands, not what it has earned or cleared."""
-    _, event = find_event(facts, first, last, model, day)
-    refusal = fold_part(plan, state, work, facts, first, last, day)
-    if refusal == OK and state[META] & IS_DISBURSED:
-        view(plan, state, day, seen, 0)
-        stand(plan, state, seen, event, out, row)
+def balances_only(plan: Plan, scratch: Scratch, loan: OneLoan, out: I64) -> int:
+    """Fill the balances of one loan, as exposures need them; `OK`, or a packed refusal."""
+    _, event = find_event(loan)
+    refusal = fold_part(plan, scratch, loan, loan.first, loan.last)
+    if refusal == OK and scratch.state[META] & IS_DISBURSED:
+        view(plan, scratch.state, loan.day, scratch.view_row, 0)
+        fill_balances(plan, scratch, event, out)
     return refusal
 
 
 @kernel
-def position(
-    plan: Plan, state: State, work: I64, facts: FactArrays, first: int, last: int, model: int,
-    day: int, cutoff: int, non_accrual: int, seen: I64, out: I64, row: int,
-) -> int:  # fmt: skip
-    """Fill one row of a loan that has begun; `OK`, or why a fact is refused."""
-    days = facts[1]
-    after_event, event = find_event(facts, first, last, model, day)
-    cleared = first
-    while cleared < last and days[cleared] <= cutoff:
+def position(plan: Plan, scratch: Scratch, loan: OneLoan, out: I64) -> int:
+    """Fill the position of one loan; `OK`, or a packed refusal."""
+    days, state, non_accrual = loan.facts[1], scratch.state, loan.non_accrual_days
+    after_event, event = find_event(loan)
+    cleared = loan.first
+    while cleared < loan.last and days[cleared] <= loan.cutoff:
         cleared += 1
     event_cleared = event != NO_EVENT and after_event <= cleared
-    at = first
+    at = loan.first
     if event_cleared:
-        refusal = fold_part(plan, state, work, facts, at, after_event, day)
+        refusal = fold_part(plan, scratch, loan, at, after_event)
         if refusal != OK:
             return refusal
-        earn(plan, state, i64(days[after_event - 1]), non_accrual, seen, out, row)
+        fill_earned(plan, scratch, i64(days[after_event - 1]), non_accrual, out)
         at = after_event
-    refusal = fold_part(plan, state, work, facts, at, cleared, day)
+    refusal = fold_part(plan, scratch, loan, at, cleared)
     if refusal != OK:
-        return pack_refusal(refusal, at - first)
-    cash(state, out, row, CLEARED)
-    out[row, CLEARED_OVERPAID] = state[OVERPAID_SLOT]
+        return refusal
+    fill_cash(state, out, P.cleared_principal)
+    out[P.cleared_overpaid] = state[OVERPAID_SLOT]
     at = cleared
     if event != NO_EVENT and not event_cleared:
-        refusal = fold_part(plan, state, work, facts, at, after_event, day)
+        refusal = fold_part(plan, scratch, loan, at, after_event)
         if refusal != OK:
-            return pack_refusal(refusal, at - first)
-        earn(plan, state, i64(days[after_event - 1]), non_accrual, seen, out, row)
+            return refusal
+        fill_earned(plan, scratch, i64(days[after_event - 1]), non_accrual, out)
         at = after_event
-    refusal = fold_part(plan, state, work, facts, at, last, day)
+    refusal = fold_part(plan, scratch, loan, at, loan.last)
     if refusal != OK:
-        return pack_refusal(refusal, at - first)
+        return refusal
     if not state[META] & IS_DISBURSED:
         return OK
     if event == NO_EVENT:
-        earn(plan, state, day, non_accrual, seen, out, row)
+        fill_earned(plan, scratch, loan.day, non_accrual, out)
     else:
-        view(plan, state, day, seen, 0)
-    stand(plan, state, seen, event, out, row)
-    out[row, EVENT_CLEARED] = event_cleared
-    later(plan, state, day, out, row)
+        view(plan, state, loan.day, scratch.view_row, 0)
+    fill_balances(plan, scratch, event, out)
+    out[P.event_cleared] = event_cleared
+    fill_non_current(plan, state, loan.day, out)
     return OK
 
 
 @kernel
 def position_rows(
-    start: int, stop: int, state: State, work: I64, seen: I64, terms: TermArrays,
-    facts: FactArrays, models: I8, upfront: I64, fee_ppm: I32, day: int, cutoffs: I32, stride: int,
-    non_accrual: int, whole: bool, out: I64, refused: I64,
+    start: int, stop: int, scratch: Scratch, loans: LoanArrays, close: ClosingDay, whole: bool,
+    out: I64, refused: I64,
 ) -> None:  # fmt: skip
-    """Positions of rows `start … stop`, written to `out` from its first row on.
+    """Positions of loans `start … stop`, in `out` from its first row on; unless `whole`, balances.
 
-    Unless they are wanted `whole`, only where each loan stands.
+    A refused loan is counted in `refused`.
     """
-    offsets = facts[0]
+    offsets = loans.facts[0]
     for row in range(start, stop):
-        to = row - start
+        to = out[row - start]
         for field in range(FIELD_COUNT):
-            out[to, field] = 0
-        model = i64(models[row])
-        out[to, MODEL], out[to, FEE_PPM] = model, fee_ppm[row]
-        plan = plan_at(terms, row)
-        if record_refusal(refused, row, initialise(plan, state)):
+            to[field] = 0
+        model = i64(loans.model[row])
+        to[P.model], to[P.fee_ppm] = model, loans.fee_ppm[row]
+        plan = plan_at(loans.terms, row)
+        if record_refusal(refused, row, initialise(plan, scratch.state)):
             continue
-        first, last = offsets[row], offsets[row + 1]
+        loan = OneLoan(
+            loans.facts, offsets[row], offsets[row + 1], model, close.day,
+            i64(close.cutoffs[row * close.stride]), close.non_accrual_days,
+        )  # fmt: skip
         if whole:
-            refusal = position(
-                plan, state, work, facts, first, last, model, day, i64(cutoffs[row * stride]),
-                non_accrual, seen, out, to,
-            )  # fmt: skip
+            refusal = position(plan, scratch, loan, to)
         else:
-            refusal = standing(plan, state, work, facts, first, last, model, day, seen, out, to)
-        if not record_refusal(refused, row, refusal) and out[to, PRINCIPAL] > 0:
-            out[to, UPFRONT] = upfront[row]
+            refusal = balances_only(plan, scratch, loan, to)
+        if not record_refusal(refused, row, refusal) and to[P.principal] > 0:
+            to[P.upfront] = loans.upfront_fee_minor[row]

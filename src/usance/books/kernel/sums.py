@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from usance.base.arrays import I32, I64, Bools
 from usance.base.compiled import kernel
-from usance.books.kernel.policy_layout import ICE, SERVICE
-from usance.books.loans import positions as p
+from usance.books.kernel.policy_layout import ICE, PolicyNumbers
+from usance.books.loans.positions import NO_EVENT, PARTS
+from usance.books.loans.positions import POSITION as P
 from usance.books.losses.stages import stage_of
 
-_PARTS = len(p.PARTS)
+_PARTS = len(PARTS)
 
 
 @kernel
@@ -22,24 +23,24 @@ def add_amounts(amounts: I64, groups: I32, sums: I64) -> None:
 
 
 @kernel
-def add_exposures(at: I64, policy: I64, pools: I32, exposure: I64) -> None:
+def add_exposures(at: I64, policy: PolicyNumbers, pools: I32, exposure: I64) -> None:
     """Outstanding principal of live loans by stage and pool."""
     for row in range(len(at)):
-        alive = at[row, p.EVENT] == p.NO_EVENT and not at[row, p.IS_SETTLED]
-        if alive and at[row, p.MODEL] < ICE:
-            stage = stage_of(at[row, p.DAYS_PAST_DUE], policy)
-            exposure[stage - 1, pools[row]] += at[row, p.OUTSTANDING]
+        alive = at[row, P.event] == NO_EVENT and not at[row, P.is_settled]
+        if alive and at[row, P.model] < ICE:
+            stage = stage_of(at[row, P.days_past_due], policy)
+            exposure[stage - 1, pools[row]] += at[row, P.outstanding]
 
 
 @kernel
 def add_fee_instalments(at: I64, segments: I32, fees: I64) -> None:
     """Of settled loans by segment: how many, their service fees, and the part collected."""
     for row in range(len(at)):
-        if at[row, p.EVENT] == p.NO_EVENT and at[row, p.IS_SETTLED] and at[row, p.SERVICE] > 0:
+        if at[row, P.event] == NO_EVENT and at[row, P.is_settled] and at[row, P.service] > 0:
             segment = segments[row]
             fees[segment, 0] += 1
-            fees[segment, 1] += at[row, p.SERVICE]
-            fees[segment, 2] += at[row, p.PAID + SERVICE]
+            fees[segment, 1] += at[row, P.service]
+            fees[segment, 2] += at[row, P.paid_service]
 
 
 @kernel
@@ -50,10 +51,10 @@ def mark_fully_settled(at: I64, settled: Bools) -> None:
     """
     for row in range(len(at)):
         settled[row] = (
-            at[row, p.IS_SETTLED] == 1
-            and at[row, p.EVENT] == p.NO_EVENT
-            and at[row, p.OVERPAID] == at[row, p.CLEARED_OVERPAID]
+            at[row, P.is_settled] == 1
+            and at[row, P.event] == NO_EVENT
+            and at[row, P.overpaid] == at[row, P.cleared_overpaid]
         )
         for part in range(_PARTS):
-            if at[row, p.PAID + part] != at[row, p.CLEARED + part]:
+            if at[row, P.paid_principal + part] != at[row, P.cleared_principal + part]:
                 settled[row] = False

@@ -1,4 +1,4 @@
-"""What a close places loans by: the cells of a book, and the terms of its sources."""
+"""Cells of a book, by which journals are written, and the terms of its funding sources."""
 
 from __future__ import annotations
 
@@ -84,12 +84,12 @@ def _found_cells(book: Book) -> dict[str, NDArray[Any]]:
 
 
 _DAY_BITS = 20
-"""Room for a day beside the number of a source: until the year 4840."""
+"""Bits of a day beside the number of a source: until the year 4840."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """What the close needs to know of funding sources: fees by version, and days to settle."""
+    """Terms of funding sources: fees by version, and days to settle."""
 
     source: I64
     valid_from: I64

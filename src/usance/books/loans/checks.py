@@ -1,4 +1,4 @@
-"""What must hold for every single loan at a close; a loan that fails is named.
+"""Checks of every single loan at a close; a loan that fails is named.
 
 The checks (`kernel.checks`) look at a loan from its replay, and at the amounts the policies made of
 it, and compare the two on ways that the policies do not take.
@@ -61,7 +61,7 @@ class LoanFindings:
                 finding.loans += ids[bad[: max(0, KEPT - len(finding.loans))]].tolist()
 
     def add(self, other: LoanFindings) -> None:
-        """What was found in another piece."""
+        """Add the findings of another piece."""
         for name, found in other.by_check.items():
             finding = self.by_check.setdefault(name, Finding())
             finding.count += found.count

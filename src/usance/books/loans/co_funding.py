@@ -47,8 +47,8 @@ CLOSINGS: dict[str, tuple[str, ...]] = {
     "contract_written_off - recovered_service - contract_provision": ("contract_provision",),
     "paid_out - recovered_claim - contingent_provision": ("contingent_provision",),
 }  # fmt: skip
-"""What an account holds, and the amount that closes it: the first that is not nothing, else the
-last. The other side of that amount is closed further down, or is income, cost or cash."""
+"""Balance of an account, and the amount that closes it: the first that is not zero, else the last.
+ The other side of that amount is closed further down, or is income, cost or cash."""
 
 
 def parts_of(found: I64, loans: I64, cells: I64, weights: I64) -> I64:

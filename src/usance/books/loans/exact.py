@@ -95,7 +95,7 @@ def _positions(
 def _expected(
     policies: Policies, segments: NDArray[np.int64], row: Mapping[str, Any], drawn: NDArray[Any]
 ) -> Expected | None:
-    """What was and is expected of a loan of its segment and month."""
+    """Expected life of a loan of its segment and month, then and now."""
     if policies.lives is None:
         return None
     place = np.searchsorted(segments, [segment_code(row["model"], row["product"])])

@@ -16,7 +16,8 @@ from usance.base.codes import FactKind, FundingModel
 from usance.base.dates import to_day, to_month
 from usance.books.effective_interest.expected_lives import Expected
 from usance.books.effective_interest.loans import effective_rates, fees_earned
-from usance.books.loans import positions as p
+from usance.books.loans.positions import CHARGE_OFF, FIELDS, NO_EVENT, PARTS, PAYOUT
+from usance.books.loans.positions import POSITION as P
 from usance.loan import exact
 from usance.loan.columns import TermColumns, unsupported_term
 from usance.loan.exact import ExactLoan
@@ -40,8 +41,8 @@ def position_of(
     known_at: datetime = END_OF_TIME,
 ) -> NDArray[np.int64]:
     """One row of `positions.FIELDS`; `versions` are the terms that changes of terms name."""
-    out = np.zeros(len(p.FIELDS), np.int64)
-    out[p.MODEL], out[p.FEE_PPM] = model, fee_ppm
+    out = np.zeros(len(FIELDS), np.int64)
+    out[P.model], out[P.fee_ppm] = model, fee_ppm
     seen = visible(facts, as_of=day, known_at=known_at)
     if not seen:
         return out
@@ -57,60 +58,60 @@ def position_of(
     before = exact.replay(terms, until, stop)
     _earn(out, terms, until, before, stop, non_accrual_days)
     _earn_fees(out, terms[0], model, expected)
-    _put(out, p.BEFORE, before.view().paid)
-    _put(out, p.PAID, view.paid)
+    _put(out, P.before_principal, before.view().paid)
+    _put(out, P.paid_principal, view.paid)
     if cleared:
         settled = exact.replay(terms, cleared, cutoff).view()
-        _put(out, p.CLEARED, settled.paid)
-        out[p.CLEARED_OVERPAID] = settled.overpaid
-    out[p.EVENT], out[p.EVENT_CLEARED] = event, bool(event) and after_event <= len(cleared)
-    out[p.PRINCIPAL], out[p.UPFRONT] = view.disbursed, terms[0].upfront_fee_minor
-    out[p.IS_SETTLED] = now.state.settled
-    out[p.DAYS_PAST_DUE] = view.days_past_due
-    out[p.OVERPAID], out[p.COMPENSATED] = view.overpaid, view.compensated
-    out[p.OUTSTANDING] = view.principal_outstanding
+        _put(out, P.cleared_principal, settled.paid)
+        out[P.cleared_overpaid] = settled.overpaid
+    out[P.event], out[P.event_cleared] = event, bool(event) and after_event <= len(cleared)
+    out[P.principal], out[P.upfront] = view.disbursed, terms[0].upfront_fee_minor
+    out[P.is_settled] = now.state.settled
+    out[P.days_past_due] = view.days_past_due
+    out[P.overpaid], out[P.compensated] = view.overpaid, view.compensated
+    out[P.outstanding] = view.principal_outstanding
     later = [row.outstanding for row in now.rows() if row.due_on > day + _YEAR]
-    if not out[p.IS_SETTLED]:
-        out[p.NON_CURRENT_PRINCIPAL] = sum(part.principal for part in later)
-        out[p.NON_CURRENT_GUARANTEE] = sum(part.guarantee_fee for part in later)
-        out[p.NON_CURRENT_SERVICE] = sum(part.service_fee for part in later)
+    if not out[P.is_settled]:
+        out[P.non_current_principal] = sum(part.principal for part in later)
+        out[P.non_current_guarantee] = sum(part.guarantee_fee for part in later)
+        out[P.non_current_service] = sum(part.service_fee for part in later)
     return out
 
 
 def _event(seen: Sequence[Fact], model: FundingModel) -> tuple[int, int]:
-    """What ends the loan's earning, and how many facts there are up to it."""
+    """The event that ends the loan's earning, and the number of facts up to it."""
     for count, fact in enumerate(seen, start=1):
         if fact.kind is FactKind.CHARGED_OFF:
-            return p.CHARGE_OFF, count
+            return CHARGE_OFF, count
         if fact.kind is FactKind.COMPENSATED and model is FundingModel.CAPITAL_HEAVY:
-            return p.PAYOUT, count
-    return p.NO_EVENT, len(seen)
+            return PAYOUT, count
+    return NO_EVENT, len(seen)
 
 
 def _earn(
     out: NDArray[np.int64], terms: list[Terms], until: list[Fact], loan: ExactLoan, stop: date,
     non_accrual_days: int,
 ) -> None:  # fmt: skip
-    """What is earned when the loan stops earning, and the fees of its whole plan."""
+    """Interest and fees earned when the loan stops earning, and the fees of its whole plan."""
     view, rows, settled = loan.view(), loan.rows(), loan.state.settled
     late = max(0, view.days_past_due - non_accrual_days)
     earning_day = stop - timedelta(days=late)
     then = ExactLoan(loan.state, earning_day).view()
     term = (rows[-1].due_on - terms[0].disbursed_on).days
-    out[p.EARN_MONTH], out[p.EARNING_DAY] = to_month(stop), to_day(earning_day)
-    out[p.TERM_DAYS] = term
-    out[p.EARNED_DAYS] = min(max((earning_day - terms[0].disbursed_on).days, 0), term)
+    out[P.earn_month], out[P.earning_day] = to_month(stop), to_day(earning_day)
+    out[P.term_days] = term
+    out[P.earned_days] = min(max((earning_day - terms[0].disbursed_on).days, 0), term)
     plan = _plan_rows(terms, until)
-    out[p.GUARANTEE] = sum(row.due.guarantee_fee for row in plan)
-    out[p.SERVICE] = sum(row.due.service_fee for row in plan)
-    out[p.DUE_GUARANTEE], out[p.DUE_SERVICE] = view.due.guarantee_fee, then.due.service_fee
-    out[p.EARNED_INTEREST] = then.interest_earned
-    out[p.EARNED_FEE_INSTALMENTS] = then.due.guarantee_fee + then.due.service_fee
+    out[P.guarantee] = sum(row.due.guarantee_fee for row in plan)
+    out[P.service] = sum(row.due.service_fee for row in plan)
+    out[P.due_guarantee], out[P.due_service] = view.due.guarantee_fee, then.due.service_fee
+    out[P.earned_interest] = then.interest_earned
+    out[P.earned_fee_instalments] = then.due.guarantee_fee + then.due.service_fee
     if not settled:
-        out[p.EARNED_FEE_INSTALMENTS] += _running_fee_instalment(
+        out[P.earned_fee_instalments] += _running_fee_instalment(
             rows, terms[0].disbursed_on, earning_day
         )
-    out[p.WAIVED : p.WAIVED + 4] = view.waived[:4]
+    out[P.waived_principal : P.waived_principal + 4] = view.waived[:4]
 
 
 def _plan_rows(terms: list[Terms], facts: list[Fact]) -> list[InstalmentState]:
@@ -141,13 +142,13 @@ def _earn_fees(
     if model is not FundingModel.ON_BALANCE_SHEET or unsupported_term(terms):
         return
     columns, upfront = TermColumns.of([terms]), np.array([terms.upfront_fee_minor], np.int64)
-    days = out[[p.EARNING_DAY]].astype(np.int32)
+    days = out[[P.earning_day]].astype(np.int32)
     made, now = expected or (None, None)
-    for place, then, today in ((p.EARNED_FEE, None, None), (p.EARNED_FEE_IFRS, made, now)):
+    for place, then, today in ((P.earned_fee, None, None), (P.earned_fee_ifrs, made, now)):
         rates = effective_rates(columns, upfront, then)
         out[place] = fees_earned(columns, upfront, rates, days, today)[0]
-        out[p.EFFECTIVE_PPB] = rates[0]
+        out[P.effective_ppb] = rates[0]
 
 
 def _put(out: NDArray[np.int64], place: int, parts: ComponentAmounts) -> None:
-    out[place : place + len(p.PARTS)] = parts
+    out[place : place + len(PARTS)] = parts

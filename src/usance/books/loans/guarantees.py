@@ -43,7 +43,7 @@ class NetPosition(NamedTuple):
 def fair_value(
     principal: Number, rate_with: Number | str, rate_without: Number | str, periods: int
 ) -> int:
-    """What a guarantee of a bullet loan is worth: the interest it saves, in whole units.
+    """Fair value of a guarantee of a bullet loan: the interest it saves, in whole units.
 
     The saving of each period is discounted at the rate without a guarantee, and the amount
     recognised is rounded once, to the unit it is kept in.
@@ -55,7 +55,7 @@ def fair_value(
 
 
 def straight_line(total: Number, elapsed: int, term: int) -> Fraction:
-    """What is released of a total after a part of its term; all of it when the term is over."""
+    """Part of a total released after a part of its term; all of it at the end."""
     if term <= 0 or elapsed < 0:
         what, fix = f"{elapsed} of a term of {term}", "Give a term above 0 and a time of 0 or more"
         raise AmountError(what, fix=fix)

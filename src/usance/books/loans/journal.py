@@ -42,7 +42,7 @@ class LoanLine:
 
 
 def loan_journal(book: Book, loan_id: int) -> Iterator[LoanLine]:
-    """What every close posted for one loan; closes that moved nothing have no lines."""
+    """Lines of one loan, close by close; closes that moved nothing have none."""
     closes = effective_closes(book)
     last_day = max((close.day for close in closes), default=date.max)
     platform = read_policies(book, None, last_day).entities.platform.number
@@ -55,7 +55,7 @@ def loan_journal(book: Book, loan_id: int) -> Iterator[LoanLine]:
     for close in closes:
         now = _held(book, close, loan_id)
         if now is None:
-            continue  # not there yet, or over: what a close does not hold has not moved
+            continue  # not there yet, or fully settled: it has not moved
         if shares:
             weights = np.array(list(shares.values()), np.int64)
             now = parts_of(now, np.zeros(len(rows), np.int64), rows.astype(np.int64), weights)

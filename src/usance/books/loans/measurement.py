@@ -20,16 +20,10 @@ from usance.base.dates import to_day
 from usance.base.refusals import unpack_refusal
 from usance.books.effective_interest.loans import effective_rates, fees_earned
 from usance.books.kernel.policy import amount_rows
-from usance.books.kernel.positions import position_rows
+from usance.books.kernel.positions import ClosingDay, LoanArrays, Scratch, position_rows
 from usance.books.loans.amounts import AMOUNTS
-from usance.books.loans.positions import (
-    EARNED_FEE,
-    EARNED_FEE_IFRS,
-    EARNING_DAY,
-    EFFECTIVE_PPB,
-    FIELDS,
-    PRINCIPAL,
-)
+from usance.books.loans.positions import FIELDS
+from usance.books.loans.positions import POSITION as P
 from usance.books.policies import Policies
 from usance.loan.columns import FactColumns, TermColumns
 from usance.loan.kernel.state import empty_state, workspace
@@ -58,6 +52,13 @@ class LoanColumns:
     def __len__(self) -> int:
         return len(self.loan_id)
 
+    @property
+    def arrays(self) -> LoanArrays:
+        """The loans as the kernel of positions reads them."""
+        return LoanArrays(
+            self.terms.arrays, self.facts.arrays, self.model, self.upfront_fee_minor, self.fee_ppm
+        )
+
 
 def positions(
     loans: LoanColumns, policies: Policies, day: date, cutoff: date | I32, start: int, stop: int,
@@ -65,18 +66,17 @@ def positions(
 ) -> I64:  # fmt: skip
     """Positions of loans `start … stop`; cash is cleared to the cut-off, one day or one each.
 
-    Not `whole`, they have only where loans stand, as exposures need it.
+    Unless `whole`, they have balances alone, as exposures need them.
     """
     if out is None:
         out = np.empty((stop - start, len(FIELDS)), np.int64)
     refused = np.zeros(3, np.int64)
-    single = isinstance(cutoff, date)
     cutoffs = np.array([to_day(cutoff)], np.int32) if isinstance(cutoff, date) else cutoff
-    position_rows(
-        start, stop, empty_state(), workspace(), np.empty((1, len(VIEW_FIELDS)), np.int64),
-        loans.terms.arrays, loans.facts.arrays, loans.model, loans.upfront_fee_minor, loans.fee_ppm,
-        to_day(day), cutoffs, 0 if single else 1, policies.non_accrual_days, whole, out, refused,
-    )  # fmt: skip
+    close = ClosingDay(
+        to_day(day), cutoffs, 0 if isinstance(cutoff, date) else 1, policies.non_accrual_days
+    )
+    scratch = Scratch(empty_state(), workspace(), np.empty((1, len(VIEW_FIELDS)), np.int64))
+    position_rows(start, stop, scratch, loans.arrays, close, whole, out, refused)
     if refused[0]:
         count, row, reason = refused.tolist()
         code, place = unpack_refusal(reason)
@@ -90,10 +90,10 @@ def positions(
 def _earn_fees(loans: LoanColumns, policies: Policies, out: I64, start: int) -> None:
     """Effective rates of our own loans, and what those with fees have earned of them."""
     stop = start + len(out)
-    own = (loans.model[start:stop] == FundingModel.ON_BALANCE_SHEET) & (out[:, PRINCIPAL] > 0)
+    own = (loans.model[start:stop] == FundingModel.ON_BALANCE_SHEET) & (out[:, P.principal] > 0)
     rows = np.flatnonzero(own)
     at = rows + start
-    out[rows, EFFECTIVE_PPB] = loans.eir_ppb[at]
+    out[rows, P.effective_ppb] = loans.eir_ppb[at]
     terms = loans.terms
     has_fees = (loans.upfront_fee_minor[at] > 0) | (terms.flat_fee_minor[at] > 0)
     has_fees |= terms.coupon_ppm[at] != terms.rate_ppm[at]
@@ -101,14 +101,14 @@ def _earn_fees(loans: LoanColumns, policies: Policies, out: I64, start: int) -> 
     if len(rows) == 0:
         return
     some, upfront = terms.take(at), loans.upfront_fee_minor[at]
-    days = out[rows, EARNING_DAY].astype(np.int32)
-    out[rows, EARNED_FEE] = fees_earned(some, upfront, loans.eir_ppb[at], days, workers=1)
-    out[rows, EARNED_FEE_IFRS] = out[rows, EARNED_FEE]
+    days = out[rows, P.earning_day].astype(np.int32)
+    out[rows, P.earned_fee] = fees_earned(some, upfront, loans.eir_ppb[at], days, workers=1)
+    out[rows, P.earned_fee_ifrs] = out[rows, P.earned_fee]
     if policies.lives is not None:
         made, now = policies.lives.of(loans.segment[at].astype(np.int64), some.disbursed_on)
         rates = effective_rates(some, upfront, made, workers=1)
-        out[rows, EFFECTIVE_PPB] = rates
-        out[rows, EARNED_FEE_IFRS] = fees_earned(some, upfront, rates, days, now, workers=1)
+        out[rows, P.effective_ppb] = rates
+        out[rows, P.earned_fee_ifrs] = fees_earned(some, upfront, rates, days, now, workers=1)
 
 
 def amounts_of_positions(
@@ -116,10 +116,7 @@ def amounts_of_positions(
 ) -> I64:
     """Posting amounts from positions; `segment` and `pool` are the loans' own."""
     result = out if out is not None else np.empty((len(at), len(AMOUNTS)), np.int64)
-    amount_rows(
-        len(at), 0, at, policies.numbers, policies.lost_ppm, policies.first_month,
-        policies.rates_ppb, segment, pool, result,
-    )  # fmt: skip
+    amount_rows(at, policies.arrays, segment, pool, result)
     return result
 
 

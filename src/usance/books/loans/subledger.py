@@ -1,4 +1,4 @@
-"""Amounts of loans at a close: the rows it wrote, and the last rows of loans that were over."""
+"""Amounts of loans at a close: the rows it wrote, and the last rows of loans settled before."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def written(book: Book, close: CloseRef, names: Sequence[str]) -> tuple[I64, I64
 
 
 def held(book: Book, close: CloseRef, names: Sequence[str], ids: I64) -> I64:
-    """What a close holds of some loans: a loan it has no row of has not moved since its last."""
+    """Amounts of some loans at a close; a loan without a row has not moved since its last."""
     found, left = np.zeros((len(ids), len(names)), np.int64), np.ones(len(ids), np.bool_)
     for each in reversed([each for each in effective_closes(book) if each <= close]):
         if not left.any():

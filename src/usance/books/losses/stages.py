@@ -3,9 +3,7 @@
 Stage 1 is performing, stage 2 has a significant increase in credit risk (SICR), stage 3 is
 credit-impaired. Arrays by stage hold stage 1 first.
 
->>> import numpy as np
->>> policy = np.zeros(6, np.int64)
->>> policy[STAGE_2], policy[STAGE_3] = 30, 90
+>>> policy = PolicyNumbers(0, 0, 0, 0, stage_2_days=30, stage_3_days=90)
 >>> [stage_of(days, policy) for days in (0, 30, 31, 90, 91)]
 [1, 1, 2, 2, 3]
 """
@@ -16,22 +14,21 @@ from collections.abc import Sequence
 from decimal import Decimal
 from fractions import Fraction
 
-from usance.base.arrays import I64
 from usance.base.compiled import kernel
-from usance.books.kernel.policy_layout import STAGE_2, STAGE_3
+from usance.books.kernel.policy_layout import PolicyNumbers
 
 STAGES = 3
 
 
 @kernel(inline=True)
-def stage_of(days_past_due: int, policy: I64) -> int:
+def stage_of(days_past_due: int, policy: PolicyNumbers) -> int:
     """Stage of a loan by its days past due: 1, 2 (the backstop of SICR) or 3.
 
     SICR beyond the backstop is found for a pool as a whole (`has_sicr`).
     """
-    if days_past_due > policy[STAGE_3]:
+    if days_past_due > policy.stage_3_days:
         return 3
-    return 2 if days_past_due > policy[STAGE_2] else 1
+    return 2 if days_past_due > policy.stage_2_days else 1
 
 
 def has_sicr(lifetime_rate: Fraction, initial_rate: int | Fraction, factor: Decimal) -> bool:

@@ -53,7 +53,7 @@ class Portfolio:
 
     @property
     def months(self) -> range:
-        """The months it tells of."""
+        """The months it covers."""
         month = as_numpy(self.rows["month"])
         return range(int(month[0]), int(month[-1]) + 1)
 
@@ -155,7 +155,7 @@ def _refs(tape: GivenTape) -> pa.Table:
 
 
 def holds_tape(book: Book) -> bool:
-    """Whether a book keeps its loans as a tape."""
+    """True if a book keeps its loans as a tape."""
     return not book.files("loans") and bool(book.files("tape"))
 
 
@@ -168,7 +168,7 @@ def tape_shards(book: Book) -> Mapping[int, list[int]]:
 
 
 def tape_moments(book: Book) -> list[datetime]:
-    """When the months of a tape were over; none where loans are kept with their facts."""
+    """Ends of the months of a tape; none where loans are kept with their facts."""
     if not holds_tape(book):
         return []
     ends = [last_of_month(file.month or 0) for file in book.files("tape")]

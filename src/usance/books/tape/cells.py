@@ -57,7 +57,7 @@ _Reader = tuple[Callable[[str, str], int], int | None]
 
 
 def _readers(platform: int) -> dict[str, _Reader]:
-    """How each cell of the file is read, and what stands for an empty one."""
+    """By column, the function that reads its cells, and the default of an empty one."""
     return {
         "cell": (_number, None),
         "model": (lambda text, where: _code(FundingModel, text, where), None),

@@ -1,4 +1,4 @@
-"""What the rows of a tape must keep among themselves; every row that does not is named.
+"""Checks of the rows of a tape against each other; every row that fails is named.
 
 Rows are sorted by loan and month. Each check returns places of rows, so that all of them can be
 told at once.
@@ -63,7 +63,7 @@ def tape_problems(tape: GivenTape, currency: str) -> list[UsanceError]:
 
 
 def same_loan(tape: GivenTape) -> NDArray[np.bool_]:
-    """Whether a row is of the loan of the row before."""
+    """True for a row of the same loan as the row before."""
     loan = tape.columns["loan_id"]
     return np.append(False, loan[1:] == loan[:-1])
 

@@ -28,17 +28,17 @@ class TapeColumn:
 
     @property
     def is_needed(self) -> bool:
-        """Whether a tape cannot do without it."""
+        """True if a tape must have it."""
         return self.default == "needed"
 
     @property
     def is_cumulative(self) -> bool:
-        """Whether it never falls from one month end of a loan to the next."""
+        """True if it never falls from one month end of a loan to the next."""
         return self.kind == "total"
 
     @property
     def is_money(self) -> bool:
-        """Whether it is an amount."""
+        """True of an amount."""
         return self.kind in ("money", "total")
 
     @property
@@ -50,7 +50,7 @@ class TapeColumn:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """How it may be called in a file."""
+        """Its names in a file."""
         return (f"{self.name}_minor", self.name) if self.is_money else (self.name,)
 
 
@@ -78,7 +78,7 @@ DEFAULTS = {
     "overpaid": "all of it",
     "by_days_left": "by days of the term beyond a year",
 }
-"""What stands for an empty cell, in words; other defaults stand for themselves."""
+"""Defaults of empty cells, in words; other defaults stand for themselves."""
 
 _WRITTEN = """
 month             month    needed                month end the row tells of: 2024-06, or months since 1970
@@ -153,4 +153,4 @@ COLUMNS: dict[str, TapeColumn] = {
 TERMS = ("rate_ppm", "instalments", "first_due_on", "convention")
 """With all of them, an upfront fee is earned by effective interest."""
 CONSTANT = ("model", "product", "source", "cohort", "disbursed_on", "originated", "upfront_fee")
-"""What a loan keeps for life."""
+"""Columns that a loan keeps for life."""

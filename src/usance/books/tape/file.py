@@ -55,13 +55,13 @@ class GivenTape:
         return np.asarray(np.where(column == NOT_GIVEN, default, column), np.int64)
 
     def wrong(self, place: int, what: str, fix: str) -> TapeError:
-        """What is wrong with a row, by its place in the sorted rows."""
+        """An error of a row, by its place in the sorted rows."""
         return TapeError(
             f"loan {self.loan(place)}: {what}", where=f"{self.path} row {self.row[place]}", fix=fix
         )
 
     def loan(self, place: int) -> str:
-        """How the tape calls the loan of a row."""
+        """The loan of a row as the tape names it."""
         return str(self.refs[place] if self.refs is not None else self.columns["loan_id"][place])
 
 

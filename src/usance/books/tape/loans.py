@@ -22,17 +22,20 @@ from usance.base.dates import first_of_month, from_day, last_of_month, to_day, t
 from usance.base.segments import segment_codes
 from usance.base.tables import table
 from usance.books.close.scope import Pools, Scope
-from usance.books.loans import positions as p
 from usance.books.loans.cohorts import CohortOutcomes
 from usance.books.loans.exact import ExactLoans
 from usance.books.loans.measurement import LoanColumns
+from usance.books.loans.positions import FIELDS, NO_EVENT, PARTS
+from usance.books.loans.positions import POSITION as P
 from usance.books.loans.shards import Shard
 from usance.books.policies import Policies
 from usance.books.tape.book import TAPE, tape_shards
 from usance.loan.columns import FactColumns, TermColumns
 from usance.measure.triangles import Triangle, triangle
 
-_CASH = len(p.PARTS)
+_PAID, _CLEARED = (
+    slice(first, first + len(PARTS)) for first in (P.paid_principal, P.cleared_principal)
+)
 _POOL = 1 << 16
 _LOW = _POOL - 1
 
@@ -45,7 +48,7 @@ class TapeLoans:
         self._shards: dict[int, _ShardLoans] = {}
 
     def scope(self, scope: Scope) -> TapeScope:
-        """What a close sees, with the loans of the tape."""
+        """The scope of a close, with the loans of the tape."""
         parts: dict[str, Any] = {each.name: getattr(scope, each.name) for each in fields(scope)}
         return TapeScope(**parts, tape=self)
 
@@ -67,7 +70,7 @@ class _ShardLoans:
     def __init__(self) -> None:
         self.month = 0
         self.loan_id = np.empty(0, np.int64)
-        self.positions = np.empty((0, len(p.FIELDS)), np.int64)
+        self.positions = np.empty((0, len(FIELDS)), np.int64)
         self.cell, self.cohort = np.empty(0, np.int64), np.empty(0, np.int32)
         self.told: list[tuple[I64, I64, I64, I64, I64]] = []
         """For the triangle: cell, cohort, month, kind and amount."""
@@ -83,7 +86,7 @@ class _ShardLoans:
             (FactKind.RECOVERED, "recovered_minor", rows["month"], rows["recovered_minor"] > 0),
         ):
             self._tell(rows, int(kind), rows[name], when, which)
-        here = np.stack([rows[name] for name in p.FIELDS], 1)
+        here = np.stack([rows[name] for name in FIELDS], 1)
         stay = ~np.isin(self.loan_id, rows["loan_id"])
         ids = np.concatenate([self.loan_id[stay], rows["loan_id"]])
         order = np.argsort(ids, kind="stable")
@@ -96,15 +99,19 @@ class _ShardLoans:
         """Before a later month: what was under way has been handed over."""
         if month > self.month:
             at = self.positions
-            at[:, p.CLEARED : p.CLEARED + _CASH] = at[:, p.PAID : p.PAID + _CASH]
-            at[:, p.CLEARED_OVERPAID] = at[:, p.OVERPAID]
-            at[:, p.EVENT_CLEARED] = at[:, p.EVENT] != p.NO_EVENT
+            at[:, _CLEARED] = at[:, _PAID]
+            at[:, P.cleared_overpaid] = at[:, P.overpaid]
+            at[:, P.event_cleared] = at[:, P.event] != NO_EVENT
             self.month = month
 
     def _tell(
-        self, rows: dict[str, NDArray[Any]], kind: int, amount: I64, when: I64,
+        self,
+        rows: dict[str, NDArray[Any]],
+        kind: int,
+        amount: I64,
+        when: I64,
         which: NDArray[np.bool_],
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Sums by cell, cohort and month."""
         wide = [each[which].astype(np.int64) for each in (rows["cell"], rows["cohort"], when)]
         keys, place = np.unique((wide[0] << 32) + (wide[1] << 16) + wide[2], return_inverse=True)
@@ -124,7 +131,7 @@ class TapeShard(Shard):
 
 @dataclass(frozen=True, slots=True)
 class TapeScope(Scope):
-    """What a close sees of a tape."""
+    """The scope of a close of a tape."""
 
     tape: TapeLoans = field(kw_only=True)
 
@@ -148,7 +155,7 @@ class TapeScope(Scope):
         return TapeShard(self.day, self.known_at, **_NO_TERMS, held=loans, found=found)
 
     def triangle(self, shard: Shard) -> Triangle:
-        """What became of its loans by cohort and age."""
+        """Outcomes of its loans by cohort and age."""
         assert isinstance(shard, TapeShard)
         return shard.found
 

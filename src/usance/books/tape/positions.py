@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from usance.base.arrays import I64
 from usance.base.codes import FundingModel, Status
 from usance.books.effective_interest.loans import effective_rates, fees_earned
-from usance.books.loans import positions as p
+from usance.books.loans.positions import CHARGE_OFF, FIELDS, NO_EVENT, PARTS, PAYOUT
+from usance.books.loans.positions import POSITION as P
 from usance.books.tape.checks import last_days, months_of, same_loan
 from usance.books.tape.columns import NOT_GIVEN, TERMS
 from usance.books.tape.file import GivenTape
@@ -58,7 +59,7 @@ class _Rows:
         self.source = self._source(self.get("dpd") > non_accrual_days)
 
     def moved(self, column: I64) -> I64:
-        """What a total rose by since the month before."""
+        """Rise of a total since the month before."""
         before = np.where(self.follows, column[self.place - 1], 0)
         return np.asarray(column - before, np.int64)
 
@@ -83,8 +84,8 @@ class _Rows:
 
     def _event(self) -> I64:
         paid_out = (self.model == FundingModel.CAPITAL_HEAVY) & (self.compensated[self.stop] > 0)
-        kind = np.where(paid_out, p.PAYOUT, p.CHARGE_OFF)
-        return np.where(self.place >= self.ended_at, kind, p.NO_EVENT)
+        kind = np.where(paid_out, PAYOUT, CHARGE_OFF)
+        return np.where(self.place >= self.ended_at, kind, NO_EVENT)
 
     def _earning_day(self, non_accrual_days: I64) -> I64:
         """The last day each row earns by itself, with the day of its end where that is told."""
@@ -104,7 +105,7 @@ def tape_positions(tape: GivenTape, non_accrual_days: I64) -> TapePositions:
     """The positions of all rows; `non_accrual_days` is the policy in force at each."""
     rows = _Rows(tape, non_accrual_days)
     # Columns lie together: they are filled one by one.
-    out, notes = np.zeros((rows.size, len(p.FIELDS)), np.int64, order="F"), list[str]()
+    out, notes = np.zeros((rows.size, len(FIELDS)), np.int64, order="F"), list[str]()
     _terms(rows, out)
     _cash(rows, out)
     _earned(rows, out)
@@ -122,55 +123,55 @@ def tape_positions(tape: GivenTape, non_accrual_days: I64) -> TapePositions:
 
 
 def _terms(rows: _Rows, out: I64) -> None:
-    out[:, p.MODEL], out[:, p.PRINCIPAL] = rows.model, rows.get("originated")
-    out[:, p.UPFRONT], out[:, p.FEE_PPM] = rows.get("upfront_fee", 0), rows.get("fee_ppm", 0)
-    out[:, p.GUARANTEE] = rows.get("guarantee_fee", 0)
-    out[:, p.SERVICE] = rows.get("service_fee", 0)
+    out[:, P.model], out[:, P.principal] = rows.model, rows.get("originated")
+    out[:, P.upfront], out[:, P.fee_ppm] = rows.get("upfront_fee", 0), rows.get("fee_ppm", 0)
+    out[:, P.guarantee] = rows.get("guarantee_fee", 0)
+    out[:, P.service] = rows.get("service_fee", 0)
     closed = (rows.get("status") == Status.CLOSED).astype(np.int64)
-    out[:, p.IS_SETTLED] = rows.get("settled", closed)
-    out[:, p.DAYS_PAST_DUE], out[:, p.OUTSTANDING] = rows.get("dpd"), rows.get("principal")
-    out[:, p.EVENT], out[:, p.COMPENSATED] = rows.event, rows.compensated
-    out[:, p.EVENT_CLEARED] = np.where(rows.event != p.NO_EVENT, rows.get("event_cleared", 1), 0)
-    out[:, p.EARN_MONTH] = rows.month[rows.stop]
-    out[:, p.EARNING_DAY] = rows.earning_day[rows.source]
-    out[:, p.TERM_DAYS] = rows.get("term_days", 0)
+    out[:, P.is_settled] = rows.get("settled", closed)
+    out[:, P.days_past_due], out[:, P.outstanding] = rows.get("dpd"), rows.get("principal")
+    out[:, P.event], out[:, P.compensated] = rows.event, rows.compensated
+    out[:, P.event_cleared] = np.where(rows.event != NO_EVENT, rows.get("event_cleared", 1), 0)
+    out[:, P.earn_month] = rows.month[rows.stop]
+    out[:, P.earning_day] = rows.earning_day[rows.source]
+    out[:, P.term_days] = rows.get("term_days", 0)
     elapsed = rows.get("elapsed_days", (rows.earning_day - rows.drawn).clip(0))
-    out[:, p.EARNED_DAYS] = np.minimum(elapsed[rows.source], out[:, p.TERM_DAYS])
+    out[:, P.earned_days] = np.minimum(elapsed[rows.source], out[:, P.term_days])
     agreed = (rows.get("rate_ppm", 0) * 1_000 + 6) // 12  # a month, in ppb
     rates = rows.get("eir_ppb", agreed)
-    out[:, p.EFFECTIVE_PPB] = np.where(rows.model == FundingModel.ON_BALANCE_SHEET, rates, 0)
+    out[:, P.effective_ppb] = np.where(rows.model == FundingModel.ON_BALANCE_SHEET, rates, 0)
 
 
 def _cash(rows: _Rows, out: I64) -> None:
     """Cash to date, before the loan stopped earning, and as the providers handed it over."""
-    for place, part in enumerate(p.PARTS):
+    for place, part in enumerate(PARTS):
         waived = rows.get(f"waived_{part}", 0)
         rest = rows.get("originated") - rows.get("principal") - waived
         paid = rows.get(f"paid_{part}", rest if part == "principal" else 0)
-        out[:, p.PAID + place] = paid
-        before = np.where(rows.event != p.NO_EVENT, rows.get(f"before_{part}", paid), paid)
-        out[:, p.BEFORE + place] = before[rows.stop]
-        out[:, p.CLEARED + place] = rows.get(f"cleared_{part}", paid)
+        out[:, P.paid_principal + place] = paid
+        before = np.where(rows.event != NO_EVENT, rows.get(f"before_{part}", paid), paid)
+        out[:, P.before_principal + place] = before[rows.stop]
+        out[:, P.cleared_principal + place] = rows.get(f"cleared_{part}", paid)
         if part != "penalty":
-            out[:, p.WAIVED + place] = waived[rows.stop]
-    out[:, p.OVERPAID] = rows.get("overpaid", 0)
-    out[:, p.CLEARED_OVERPAID] = rows.get("cleared_overpaid", out[:, p.OVERPAID])
+            out[:, P.waived_principal + place] = waived[rows.stop]
+    out[:, P.overpaid] = rows.get("overpaid", 0)
+    out[:, P.cleared_overpaid] = rows.get("cleared_overpaid", out[:, P.overpaid])
 
 
 def _earned(rows: _Rows, out: I64) -> None:
     """Interest and fees as far as they are earned or fallen due."""
     elapsed = (np.minimum(rows.month_end, rows.earning_day) - rows.drawn).clip(0)
     by_days = {
-        name: _share(rows.get(f"{name}_fee", 0), elapsed, out[:, p.TERM_DAYS])
+        name: _share(rows.get(f"{name}_fee", 0), elapsed, out[:, P.term_days])
         for name in ("guarantee", "service")
     }
     guarantee = rows.get("due_guarantee", by_days["guarantee"])
     service = rows.get("due_service", by_days["service"])
     interest = rows.get("paid_interest", 0) + rows.get("waived_interest", 0)
-    out[:, p.DUE_GUARANTEE] = guarantee[rows.stop]
-    out[:, p.DUE_SERVICE] = service[rows.source]
-    out[:, p.EARNED_INTEREST] = rows.get("earned_interest", interest)[rows.source]
-    out[:, p.EARNED_FEE_INSTALMENTS] = rows.get("earned_fee_instalments", guarantee + service)[
+    out[:, P.due_guarantee] = guarantee[rows.stop]
+    out[:, P.due_service] = service[rows.source]
+    out[:, P.earned_interest] = rows.get("earned_interest", interest)[rows.source]
+    out[:, P.earned_fee_instalments] = rows.get("earned_fee_instalments", guarantee + service)[
         rows.source
     ]
 
@@ -183,22 +184,22 @@ def _share(whole: I64, part: I64, parts: I64) -> I64:
 
 
 def _fees(rows: _Rows, out: I64) -> list[str]:
-    """What of upfront fees is earned: as told, by effective interest, or by days of the term."""
+    """Upfront fees earned: as given, by effective interest, or by days of the term."""
     told, ifrs = (rows.get(name)[rows.source] for name in ("earned_fee", "earned_fee_ifrs"))
-    own = (out[:, p.UPFRONT] > 0) | (told > 0) | (ifrs > 0)
+    own = (out[:, P.upfront] > 0) | (told > 0) | (ifrs > 0)
     own &= rows.model == FundingModel.ON_BALANCE_SHEET
     if not own.any():
         return []
     with_terms = own & (told == NOT_GIVEN)
     for name in TERMS:
         with_terms &= rows.get(name) != NOT_GIVEN
-    earned = np.where(told == NOT_GIVEN, _share(out[:, p.UPFRONT], out[:, p.EARNED_DAYS],
-                                                out[:, p.TERM_DAYS]), told)  # fmt: skip
+    earned = np.where(told == NOT_GIVEN, _share(out[:, P.upfront], out[:, P.earned_days],
+                                                out[:, P.term_days]), told)  # fmt: skip
     by_terms = np.flatnonzero(with_terms)
     if len(by_terms):
         earned[by_terms] = _effective(rows, out, by_terms)
-    out[own, p.EARNED_FEE] = earned[own]
-    out[own, p.EARNED_FEE_IFRS] = np.where(ifrs == NOT_GIVEN, earned, ifrs)[own]
+    out[own, P.earned_fee] = earned[own]
+    out[own, P.earned_fee_ifrs] = np.where(ifrs == NOT_GIVEN, earned, ifrs)[own]
     by_days = len(np.unique(rows.first[own & ~with_terms & (told == NOT_GIVEN)]))
     notes = []
     if by_days:
@@ -217,24 +218,24 @@ def _effective(rows: _Rows, out: I64, at: NDArray[np.intp]) -> I64:
         rows.drawn[at].astype(np.int32), rows.get("first_due_on")[at].astype(np.int32), zeros,
         zeros, rows.get("convention")[at].astype(np.int16),
     )  # fmt: skip
-    upfront = np.ascontiguousarray(out[at, p.UPFRONT])
+    upfront = np.ascontiguousarray(out[at, P.upfront])
     rates = rows.get("eir_ppb")[at]
     missing = np.flatnonzero(rates == NOT_GIVEN)
     if len(missing):
         rates[missing] = effective_rates(terms.take(missing), upfront[missing])
-    out[at, p.EFFECTIVE_PPB] = rates
-    return fees_earned(terms, upfront, rates, out[at, p.EARNING_DAY].astype(np.int32))
+    out[at, P.effective_ppb] = rates
+    return fees_earned(terms, upfront, rates, out[at, P.earning_day].astype(np.int32))
 
 
 def _later(rows: _Rows, out: I64) -> None:
-    """What falls due more than a year from now: as told, or by days of the term."""
-    left = (out[:, p.TERM_DAYS] - (rows.month_end - rows.drawn)).clip(0)
+    """Parts that fall due more than a year from now: as given, or by days of the term."""
+    left = (out[:, P.term_days] - (rows.month_end - rows.drawn)).clip(0)
     beyond = (left - _YEAR_DAYS).clip(0)
-    open_now = out[:, p.IS_SETTLED] == 0
+    open_now = out[:, P.is_settled] == 0
     for place, name, unpaid in (
-        (p.NON_CURRENT_PRINCIPAL, "principal", out[:, p.OUTSTANDING]),
-        (p.NON_CURRENT_GUARANTEE, "guarantee", out[:, p.GUARANTEE] - out[:, p.PAID + 2]),
-        (p.NON_CURRENT_SERVICE, "service", out[:, p.SERVICE] - out[:, p.PAID + 3]),
+        (P.non_current_principal, "principal", out[:, P.outstanding]),
+        (P.non_current_guarantee, "guarantee", out[:, P.guarantee] - out[:, P.paid_guarantee]),
+        (P.non_current_service, "service", out[:, P.service] - out[:, P.paid_service]),
     ):
         by_days = np.where(beyond > 0, _share(unpaid.clip(0), beyond, left), 0)
         out[:, place] = np.where(open_now, rows.get(f"non_current_{name}", by_days), 0)
@@ -242,6 +243,6 @@ def _later(rows: _Rows, out: I64) -> None:
 
 def _received_after(rows: _Rows, out: I64) -> I64:
     """Cash of the month after the loan stopped earning."""
-    paid = out[:, p.PAID : p.PAID + len(p.PARTS)].sum(axis=1)
-    before = out[:, p.BEFORE : p.BEFORE + len(p.PARTS)].sum(axis=1)
+    paid = out[:, P.paid_principal : P.paid_principal + len(PARTS)].sum(axis=1)
+    before = out[:, P.before_principal : P.before_principal + len(PARTS)].sum(axis=1)
     return rows.moved(paid - before)

@@ -23,7 +23,7 @@ from usance.books.tape.book import file_portfolio, read_portfolio, tape_moments
 from usance.books.tape.loans import TapeLoans
 
 EVERY = ("month", "quarter")
-"""How often books are closed."""
+"""Choices of how often books are closed."""
 
 
 def run_tape(
