@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 import time
+from math import log10
 from pathlib import Path
 
 from bench.report import Report
@@ -14,6 +15,7 @@ from usance.match.backtest.replay import Replay, replay
 from usance.match.backtest.streams import StreamKind, make_stream
 from usance.match.plan.planner import make_plan
 from usance.match.router.state import POLICIES
+from usance.pages.charts import lines
 
 REQUESTS, SOURCES, SEGMENTS = 1_000_000, 160, 20_000
 AIMS = {
@@ -83,29 +85,21 @@ def large_plan(report: Report) -> None:
 
 def regret_chart(file: Path) -> None:
     """Regret per loan against the number of requests, as an SVG."""
-    import vl_convert
-
-    values = []
+    curves: dict[str, list[tuple[float, float]]] = {each.title: [] for each in POLICIES}
     for requests in HORIZONS:
         done = replayed(StreamKind.STEADY, requests, CHART_SOURCES)
         for each in done.runs:
             row = done.row(each)
             share = 100 - row["captured_ppm"] / 10_000
-            values.append({"requests": requests, "regret": max(share, 0.01), "rule": row["title"]})
+            curves[row["title"]].append((log10(requests), log10(max(share, 0.01))))
             sys.stdout.write(f"{requests} {row['policy']} {share:.3f} %\n")
-    axes = {
-        "x": {"field": "requests", "type": "quantitative", "scale": {"type": "log"},
-              "title": "requests in the period"},
-        "y": {"field": "regret", "type": "quantitative", "scale": {"type": "log"},
-              "title": "regret, % of hindsight"},
-        "color": {"field": "rule", "type": "nominal", "title": None,
-                  "sort": [each.title for each in POLICIES]},
-    }  # fmt: skip
-    chart = {
-        "data": {"values": values}, "mark": {"type": "line", "point": True}, "encoding": axes,
-        "width": 520, "height": 320, "background": "white",
-    }  # fmt: skip
-    file.write_text(vl_convert.vegalite_to_svg(chart), encoding="utf-8")
+    chart = lines(
+        {name: curve for name, curve in curves.items() if curve}, dots=True,
+        format_x=lambda x: f"{10**x:,.0f}", format_y=lambda y: f"{10**y:.2g} %",
+        caption="Regret, % of hindsight, by requests in the period; both scales are logarithms",
+    )  # fmt: skip
+    assert chart is not None
+    file.write_text(chart.file(), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -32,6 +32,9 @@ from usance.twin.compare import commands as compare_command
 from usance.twin.run import commands as twin
 from usance.twin.what_if import commands as what_if_command
 
+SINGLE = {"close": "PERIOD", "pages": "BOOK"}
+"""Commands that are no group, and their argument."""
+
 
 def loaded_by(call: list[str]) -> set[str]:
     """The modules a process has imported after one command."""
@@ -74,7 +77,7 @@ def test_no_arguments_are_a_call_for_help(capsys: pytest.CaptureFixture[str]) ->
     assert capsys.readouterr().out == wanted
 
 
-@pytest.mark.parametrize("name", [name for name in cli.ROOMS if name != "close"])
+@pytest.mark.parametrize("name", [name for name in cli.ROOMS if name not in SINGLE])
 def test_every_room_has_commands_and_says_the_same_as_its_line(
     name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -84,10 +87,11 @@ def test_every_room_has_commands_and_says_the_same_as_its_line(
     assert "Commands:" in printed
 
 
-def test_a_close_is_a_command_of_its_own(capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["close", "--help"]) == 0
+@pytest.mark.parametrize(("name", "argument"), SINGLE.items())
+def test_some_are_one_command(name: str, argument: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main([name, "--help"]) == 0
     printed = capsys.readouterr().out
-    assert "PERIOD" in printed
+    assert argument in printed
     assert "Commands:" not in printed
 
 

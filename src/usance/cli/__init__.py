@@ -167,7 +167,7 @@ def _run(words: list[str], session: Session) -> int:
 
 
 def _unanswered(error: OSError) -> int:
-    """What to end with when standard output cannot be written."""
+    """The exit code when standard output cannot be written."""
     drop(sys.stdout)
     if isinstance(error, BrokenPipeError):  # whoever reads has gone
         return BROKEN_PIPE

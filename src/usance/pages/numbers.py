@@ -20,7 +20,7 @@ PPM = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """What amounts of a statement are counted in."""
+    """The unit that amounts of a statement are counted in."""
 
     minor: int
     """Minor units in one of it."""

@@ -1,4 +1,4 @@
-"""What the pages look at: a book, its closes one after another, and the sample of its loans."""
+"""View of a book for its pages: its closes one after another, and a sample of its loans."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from usance.base.arrays import I64
 from usance.base.book import Book
 from usance.base.codes import Currency, FundingModel, Product, parse
 from usance.base.columns import arrays
-from usance.base.dates import first_of_month, format_month, last_of_month, to_month
+from usance.base.dates import format_month, last_of_month, to_month
+from usance.base.periods import period_label
 from usance.books.chart import Chart, load_chart
 from usance.books.close.closes import CloseRef
 from usance.books.closed_books import ClosedBooks
@@ -25,10 +26,9 @@ from usance.books.rules import load_rules
 from usance.disclose.drill.loans import LoanShares
 from usance.disclose.release.exact_amounts import SHEET, ExactAmounts
 from usance.pages.numbers import Unit, money, words
-from usance.pages.site.table_rows import Rows, by, rows_of
+from usance.pages.site.table_rows import Rows, group_by, rows_of
 from usance.pages.site.loan_sample import sample_loans
 
-I64 = NDArray[np.int64]
 RUN = "run.json"
 COLUMNS = 6
 """Periods side by side on a page."""
@@ -40,7 +40,7 @@ _POSTING = (
 
 @dataclass(frozen=True, slots=True)
 class Period:
-    """What one close closed."""
+    """The period of one close."""
 
     label: str
     before: date
@@ -50,17 +50,17 @@ class Period:
 
     @property
     def flows(self) -> bool:
-        """Whether anything can have moved in it; an opening balance sheet has no flows."""
+        """False for an opening balance sheet, which has no flows."""
         return self.before < self.day
 
 
 @dataclass(frozen=True)
 class BookView:
-    """A book and what of it is view."""
+    """A book with everything its pages need of it."""
 
     book: Book
     count: int
-    """How many loans are told in full."""
+    """Number of loans in the sample."""
     amounts: dict[tuple[str, Period], Mapping[tuple[str, str], int]] = field(
         default_factory=dict, compare=False, repr=False
     )
@@ -96,7 +96,7 @@ class BookView:
         befores = [opening, *(close.day for close in closes[:-1])]
         first = "" if self.closed.has_opening_balances else "until "
         labels = [
-            period_label(before, close.day, first if place == 0 else "")
+            close_label(before, close.day, first if place == 0 else "")
             for place, (before, close) in enumerate(zip(befores, closes, strict=True))
         ]
         return tuple(map(Period, labels, befores, (close.day for close in closes), closes))
@@ -118,7 +118,7 @@ class BookView:
 
     @cached_property
     def unit(self) -> Unit:
-        """What amounts of statements are shown in."""
+        """The unit of amounts of statements."""
         held = self.exact.balance_sheet(SHEET, self.periods[-1].day) if self.periods else {}
         return Unit.fitting(max(map(abs, held.values()), default=0), self.currency.exponent)
 
@@ -133,7 +133,7 @@ class BookView:
 
     @cached_property
     def name(self) -> str:
-        """Who lends: the parent of the group, or the folder where there are no entities."""
+        """Name of the lender: the parent of the group, or the folder if it has no entities."""
         return self.closed.books.entities.parent.name if self.closed else self.book.path.name
 
     @cached_property
@@ -173,7 +173,7 @@ class BookView:
 
     @cached_property
     def cells(self) -> dict[int, str]:
-        """What each cell of postings holds, in words."""
+        """Description of each cell of postings."""
         declared = self.book.read("cells").to_pylist()
         if declared:
             return {
@@ -193,31 +193,27 @@ class BookView:
     @cached_property
     def tape(self) -> dict[int, Rows]:
         """The rows of the tape of every loan of the sample."""
-        return by(rows_of(self.book, "tape", "loan_id", self.loans), "loan_id")
+        return group_by(rows_of(self.book, "tape", "loan_id", self.loans), "loan_id")
 
     def has(self, name: str) -> bool:
-        """Whether the book has rows of a table."""
+        """True if the book has rows of a table."""
         return self.book.rows(name) > 0
 
 
-def period_label(before: date, day: date, first: str = "") -> str:
+def close_label(before: date, day: date, first: str = "") -> str:
     """The name of the months after one day up to another.
 
     >>> (
-    ...     period_label(date(2024, 3, 31), date(2024, 6, 30)),
-    ...     period_label(date(2024, 5, 31), date(2024, 6, 30)),
-    ...     period_label(date(2023, 10, 31), date(2023, 12, 31)),
+    ...     close_label(date(2024, 3, 31), date(2024, 6, 30)),
+    ...     close_label(date(2024, 5, 31), date(2024, 6, 30)),
+    ...     close_label(date(2023, 10, 31), date(2023, 12, 31)),
     ... )
     ('2024Q2', '2024-06', '2023-11 to 2023-12')
     """
-    if first:
-        return f"{first}{format_month(to_month(day))}"
     begin, end = to_month(before) + 1, to_month(day)
-    count, year = end - begin + 1, 1970 + begin // 12
-    whole = before == last_of_month(begin - 1) and begin <= end
-    if not whole or count == 1:
+    if first:
+        return f"{first}{format_month(end)}"
+    if before != last_of_month(begin - 1) or begin > end:
         return format_month(end)
-    if begin % 12 % count == 0 and count in (3, 6, 12):
-        part = begin % 12 // count + 1
-        return {3: f"{year}Q{part}", 6: f"{year}H{part}", 12: f"{year}"}[count]
-    return f"{format_month(to_month(first_of_month(begin)))} to {format_month(end)}"
+    whole = period_label(begin, end - begin + 1)
+    return whole or f"{format_month(begin)} to {format_month(end)}"

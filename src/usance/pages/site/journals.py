@@ -1,7 +1,7 @@
 """Accounts and the journals behind them: a page for each account, each close and rule.
 
 A close posts one journal for each rule, entity and cell. The page of a rule at a close lists them,
-and below the loans of the sample that are part of them; what the others make is told as one sum,
+and below the loans of the sample that are part of them; the others are one sum,
 so every column adds up to what the journals posted.
 """
 
@@ -22,11 +22,12 @@ from usance.books.journal import JournalKind
 from usance.books.statements.ifrs_reconciliation import COLUMNS
 from usance.pages.numbers import grouped, money, words
 from usance.pages.site.page import Page, Part
-from usance.pages.site.book_view import I64, BookView
+from usance.base.arrays import I64
+from usance.pages.site.book_view import BookView
 from usance.pages.site.statements import COLUMN_NAMES, NO_BOOKS
 
 _MAX_FACTS = 40
-"""Facts of the group listed on one page; of more the number is told."""
+"""Facts of the group listed on one page; of more only the number is given."""
 _TAGS = {tags[0]: COLUMN_NAMES[name] for name, tags in COLUMNS.items() if len(tags) == 1}
 
 
@@ -154,7 +155,7 @@ def _opened(view: BookView, sums: Mapping[tuple[int, int], int]) -> str | None:
 
 
 def _foreign(view: BookView, rows: I64) -> Markup:
-    """What is held in other currencies, each by itself."""
+    """Balances in other currencies, each by itself."""
     columns = view.postings
     listed = []
     for code in np.unique(columns["currency"][rows]).tolist():
@@ -221,18 +222,18 @@ def _loans(view: BookView, close: CloseRef, rule: int, rows: I64) -> Markup:
     lines, ids = view.shares.lines(close.close_no, rule)
     accounts = np.unique(view.postings["account"][rows]).tolist()
     owner = ids[lines.row] if len(ids) else ids
-    listed, told = [], np.zeros(len(accounts), np.int64)
+    listed, of_sample = [], np.zeros(len(accounts), np.int64)
     for loan in view.loans:
         own = owner == loan
         if own.any():
             amounts = [int(lines.amount[own & (lines.account == each)].sum()) for each in accounts]
-            told += np.array(amounts, np.int64)
+            of_sample += np.array(amounts, np.int64)
             name = print_id("ln", loan)
             listed.append(_amounts(view, name, amounts, to=f"/loans/{name}.html"))
     totals = [int(lines.amount[lines.account == each].sum()) for each in accounts]
     others = len(np.unique(owner)) - len(listed)
     if others:
-        rest = [total - int(part) for total, part in zip(totals, told, strict=True)]
+        rest = [total - int(part) for total, part in zip(totals, of_sample, strict=True)]
         listed.append(_amounts(view, f"{grouped(others)} other loans", rest))
     listed.append(_amounts(view, "all loans", totals, total=True))
     names = [words(view.chart.by_number[each].name) for each in accounts]

@@ -1,4 +1,4 @@
-"""Everything a book knows about one loan, gathered before it is told."""
+"""History of a loan: terms, decision, routing, facts, tape and journal."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from usance.books.loans.journal import LoanLine, loan_journal
 from usance.books.tape.book import holds_tape
 from usance.loan.loan import Loan, replay
 from usance.loan.table_rows import fact_of_row, terms_of_row
-from usance.pages.site.table_rows import Rows, by, rows_of
+from usance.pages.site.table_rows import Rows, group_by, rows_of
 from usance.pages.site.book_view import BookView
 
 REASONS = Path(usance.assess.__file__).parent / "flows" / "consumer" / "reasons.yaml"
@@ -39,7 +39,7 @@ class LoanHistory:
     journal: list[LoanLine]
     ref: str = ""
     as_of: date = date.min
-    """The day it is told up to: the end of the last month the book knows of it."""
+    """Last day of the history: the end of the last month the book knows of it."""
     _loan: list[Loan] = field(default_factory=list, compare=False, repr=False)
 
     @property
@@ -72,16 +72,16 @@ def loan_histories(view: BookView) -> Iterator[LoanHistory]:
     """The loans of the sample, in order."""
     book, ids = view.book, view.loans
     users = sorted({user_of(each) for each in ids})
-    terms = by(rows_of(book, "loans", "loan_id", ids), "loan_id")
-    facts = by(rows_of(book, "facts", "loan_id", ids), "loan_id")
-    routing = by(rows_of(book, "routing", "loan_id", ids), "loan_id")
-    requests = by(rows_of(book, "requests", "loan_id", ids), "loan_id")
-    shares = by(rows_of(book, "shares", "loan_id", ids), "loan_id")
-    refs = by(rows_of(book, "refs", "loan_id", ids), "loan_id")
+    terms = group_by(rows_of(book, "loans", "loan_id", ids), "loan_id")
+    facts = group_by(rows_of(book, "facts", "loan_id", ids), "loan_id")
+    routing = group_by(rows_of(book, "routing", "loan_id", ids), "loan_id")
+    requests = group_by(rows_of(book, "requests", "loan_id", ids), "loan_id")
+    shares = group_by(rows_of(book, "shares", "loan_id", ids), "loan_id")
+    refs = group_by(rows_of(book, "refs", "loan_id", ids), "loan_id")
     # The decision of a loan and the one its line came from, which is the user's first.
     wanted = {row["decision_id"] for rows in terms.values() for row in rows}
     wanted |= {user * PER_USER + 1 for user in users}
-    decisions = by(rows_of(book, "decisions", "decision_id", sorted(wanted)), "decision_id")
+    decisions = group_by(rows_of(book, "decisions", "decision_id", sorted(wanted)), "decision_id")
     day = _as_of(view)
     for loan_id in ids:
         own = terms.get(loan_id, [])
@@ -113,5 +113,5 @@ def _as_of(view: BookView) -> date:
 
 
 def reasons() -> Reasons:
-    """What the codes of decisions say, by the packaged flow."""
+    """Texts of the reason codes, by the packaged flow."""
     return read_reasons(REASONS)

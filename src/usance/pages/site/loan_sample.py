@@ -1,7 +1,7 @@
-"""Which loans are told in full: as many different loan_histories as there is room for.
+"""Sample of loans that differ from each other as much as they can.
 
-Every loan has marks: its model, product and grade, the kinds of its facts, where it stood at month
-ends, whether several sources were asked, and the rules that posted it at the last close. The next
+Every loan has marks: its model, product and grade, the kinds of its facts, its state at month ends,
+whether several sources were asked, and the rules that posted it at the last close. The next
 loan is always the one with the most marks not covered yet, the lowest number first; when all are
 covered, it begins again.
 """
@@ -9,15 +9,14 @@ covered, it begins again.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from usance.base.arrays import I64
 from usance.base.book import Book
 from usance.base.columns import arrays
 from usance.books.close.closes import effective_closes
 from usance.books.rules import load_rules
 from usance.disclose.drill.loans import LoanShares
 
-I64 = NDArray[np.int64]
 _BITS = 63
 _MODEL, _PRODUCT, _GRADE, _KIND, _BUCKET, _STATUS, _ASKED, _TERMS = 0, 5, 8, 16, 29, 38, 41, 42
 """The first bit of each kind of mark."""

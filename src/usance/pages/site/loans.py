@@ -41,21 +41,21 @@ _TAGS = {
 def loan_pages(view: BookView) -> Iterator[Page]:
     """The list of the sample and the page of every loan in it."""
     known = reasons()
-    told = list(loan_histories(view))
-    yield _list(view, told)
-    for history in told:
+    histories = list(loan_histories(view))
+    yield _list(view, histories)
+    for history in histories:
         yield _story(view, history, known)
 
 
-def _list(view: BookView, told: list[LoanHistory]) -> Page:
-    if not told:
+def _list(view: BookView, histories: list[LoanHistory]) -> Page:
+    if not histories:
         return Page.without("loans.html", "Loans", "This book has no loans.")
-    rows = [table_row(_summary(view, history)) for history in told]
+    rows = [table_row(_summary(view, history)) for history in histories]
     heads = ["loan", "model", "product", "drawn", "principal", "rate", "instalments", "status",
              "days past due", "facts"]  # fmt: skip
     count = view.book.rows("loans") or view.book.rows("refs")
     lead = (
-        f"{len(told)} of {grouped(count)} loans, chosen to differ as much as they can. "
+        f"{len(histories)} of {grouped(count)} loans, chosen to differ as much as they can. "
         "Each leads from its decision to its journal."
     )
     made = table(heads, rows, numbers=[4, 5, 6, 8, 9])

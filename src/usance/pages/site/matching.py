@@ -10,8 +10,8 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from usance.base.arrays import I64
 from usance.base.book import Book
 from usance.base.codes import FundingModel, RoutingOutcome, Scope
 from usance.base.columns import arrays
@@ -22,7 +22,6 @@ from usance.pages.numbers import grouped, percent, ppm, words
 from usance.pages.site.page import Page
 from usance.pages.site.book_view import BookView
 
-I64 = NDArray[np.int64]
 NO_ROUTING = "This book has no routing, so it does not say who was asked for its loans."
 NO_SOURCES = "This book has no sources."
 _PPB = 1_000_000_000
@@ -235,7 +234,7 @@ def _plan(view: BookView, last: LastPlan) -> dict[str, Any]:
 
 
 def _lent(view: BookView, month: int) -> Iterator[tuple[int, int]]:
-    """What each source lent in a month."""
+    """Principal that each source lent in a month."""
     rows = arrays(view.book.read("loans", ["source", "principal_minor", "terms_no"], month=month))
     first = rows["terms_no"] == 1
     for source in np.unique(rows["source"]).tolist():

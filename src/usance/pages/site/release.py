@@ -100,7 +100,7 @@ class Targets:
     def of(self, statement: str, line: str) -> str | None:
         """The page of a figure, if there is one for it."""
         if statement == BUSINESS_HIGHLIGHTS:
-            # A line is followed by what is told of it: that it is incomplete, its change.
+            # A line is followed by notes on it: that it is incomplete, its change.
             known = [each for each in self.business if line.startswith(each)]
             return self.business[max(known, key=len)] if known else None
         if statement in (*NARRATIVE, e.ADJUSTED):

@@ -27,14 +27,14 @@ def rows_of(book: Book, name: str, key: str, ids: Sequence[int]) -> Rows:
 
 
 def _may_hold(file: FileEntry, spec: Table, key: str, ids: Sequence[int]) -> bool:
-    """Whether the first and last key of a file leave room for one of some ids."""
+    """True unless the first and last key of a file rule out all of some ids."""
     if not file.first or spec.key[0] != key:
         return bool(ids)
     return any(int(file.first[0]) <= each <= int(file.last[0]) for each in ids)
 
 
-def by(rows: Rows, key: str) -> dict[int, Rows]:
-    """Rows gathered by one of their columns."""
+def group_by(rows: Rows, key: str) -> dict[int, Rows]:
+    """Rows by the value of one of their columns."""
     found: dict[int, Rows] = {}
     for row in rows:
         found.setdefault(row[key], []).append(row)

@@ -24,7 +24,7 @@ from usance.pages.site.statements import statement_pages
 INDEX, STYLES, MARK = "index.html", "style.css", ".usance-site"
 """The mark lists the files of a site, so that no other file is ever taken for one of them."""
 LOANS = 20
-"""Loans told in full, unless another number is given."""
+"""Loans shown in full, unless another number is given."""
 
 
 def write_site(
