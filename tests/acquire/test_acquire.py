@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import usance.acquire
 from usance import cli
 from usance.acquire.channels import SHIPPED, Channels, Touch, attributed_channel, read_channels
 from usance.acquire.consent import Consent, Purpose, in_force, read_consents
@@ -270,3 +271,8 @@ def test_a_wrong_file_of_channels_is_named(tmp_path: Path) -> None:
     file.write_text(SHIPPED.read_text().replace("from: 2024-04-01", "from: 2023-01-01"))
     with pytest.raises(UsanceError, match="two entries from 2023-01-01"):
         read_channels(file)
+
+
+def test_the_public_names_of_the_room() -> None:
+    assert dir(usance.acquire) == sorted(usance.acquire.__all__)
+    assert all(getattr(usance.acquire, name) is not None for name in usance.acquire.__all__)

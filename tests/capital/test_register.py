@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import usance.capital
 from usance.capital.averages import daily_average, weighted_average
 from usance.capital.awards import Source, UnitChange, UnitKind
 from usance.capital.errors import PerShareError, RegisterError
@@ -135,3 +136,8 @@ def test_impossible_changes_and_periods_are_refused() -> None:
         ShareChange(ShareKind.ISSUED, FIRST, 1, "USD", source=Source.TREASURY)
     with pytest.raises(PerShareError, match="no time"):
         daily_average(lambda _: 1, [], after(1), after(0))
+
+
+def test_the_public_names_of_the_room() -> None:
+    assert dir(usance.capital) == sorted(usance.capital.__all__)
+    assert all(getattr(usance.capital, name) is not None for name in usance.capital.__all__)

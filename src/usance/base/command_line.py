@@ -63,7 +63,7 @@ class OutputError(UsanceError):
     code = "output"
 
 
-class Unanswered(Exception):
+class OutputFailed(Exception):
     """Standard output failed; no `UsanceError`, which a command might take for its input's."""
 
     def __init__(self, error: OSError) -> None:
@@ -81,31 +81,31 @@ class Output:
         return getattr(self._stream, name)
 
     def write(self, text: str) -> int:
-        """Write, or raise `Unanswered`."""
+        """Write, or raise `OutputFailed`."""
         try:
             return self._stream.write(text)
         except OSError as error:
-            raise Unanswered(error) from error
+            raise OutputFailed(error) from error
 
     def writelines(self, lines: Iterable[str]) -> None:
-        """Write all of them, or raise `Unanswered`."""
+        """Write all of them, or raise `OutputFailed`."""
         for line in lines:
             self.write(line)
 
     def flush(self) -> None:
-        """Hand on what was written, or raise `Unanswered`."""
+        """Hand on what was written, or raise `OutputFailed`."""
         try:
             self._stream.flush()
         except OSError as error:
-            raise Unanswered(error) from error
+            raise OutputFailed(error) from error
 
 
-class Beside(Output):
+class StandardError(Output):
     """Standard error: words beside an answer, which fail nothing if they cannot be written."""
 
     def write(self, text: str) -> int:
         """Write, if it can be."""
-        with suppress(Unanswered):
+        with suppress(OutputFailed):
             return super().write(text)
         return len(text)
 
@@ -113,7 +113,7 @@ class Beside(Output):
         """Hand on what was written; what cannot be is dropped, so that nothing fails later."""
         try:
             super().flush()
-        except Unanswered:
+        except OutputFailed:
             drop(self._stream)
 
 

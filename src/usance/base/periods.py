@@ -37,7 +37,7 @@ def period_label(first: int, count: int) -> str:
     if count == 1:
         return format_month(first)
     letter = _LETTERS.get(count)
-    return f"{1970 + first // 12}" + (f"{letter}{first % 12 // count + 1}" if letter else "")
+    return f"{1970 + first // 12:04}" + (f"{letter}{first % 12 // count + 1}" if letter else "")
 
 
 def quarter_label(month: int) -> str:

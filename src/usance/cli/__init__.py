@@ -28,11 +28,11 @@ from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
 from usance.base.command_line import (
-    Beside,
     Output,
     OutputError,
+    OutputFailed,
     Session,
-    Unanswered,
+    StandardError,
     drop,
     print_json,
     print_line,
@@ -138,12 +138,12 @@ def main(
     if sys.stdout is None:
         return _fail(_no_output("it is closed"), as_json=False)
     out = cast(TextIO, Output(sys.stdout))
-    beside = cast(TextIO, Beside(sys.stderr)) if sys.stderr is not None else None
+    beside = cast(TextIO, StandardError(sys.stderr)) if sys.stderr is not None else None
     with redirect_stdout(out), redirect_stderr(beside):
         try:
             code = _run(words, Session(now or _now))
             sys.stdout.flush()
-        except Unanswered as failed:
+        except OutputFailed as failed:
             code = _unanswered(failed.error)
         except (KeyboardInterrupt, typer.Abort):
             code = INTERRUPTED
@@ -159,7 +159,7 @@ def _run(words: list[str], session: Session) -> int:
             ctx.command.invoke(ctx)
     except typer.Exit as end:
         return end.exit_code
-    except (Unanswered, typer.Abort):
+    except (OutputFailed, typer.Abort):
         raise
     except Exception as error:  # noqa: BLE001 -- the last resort: everything becomes a message
         return _fail(_named(error), as_json="--json" in words)
