@@ -30,11 +30,12 @@ from usance.measure.definitions import (
     in_force,
     load_definitions,
 )
+from usance.measure.dimensions import check_dimensions
 from usance.measure.engines import open_engine
 from usance.measure.errors import DimensionError
 from usance.measure.inputs import Inputs, Role
 from usance.measure.periods import MetricPeriod
-from usance.measure.queries import AggregateQuery, QueryPlanner, Sum, Sums, check_dimensions
+from usance.measure.queries import AggregateQuery, QueryPlanner, Sum, Sums
 
 AS_REPORTED, RESTATED = "as_reported", "restated"
 _PPB = 1_000_000_000

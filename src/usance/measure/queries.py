@@ -9,10 +9,9 @@ from datetime import datetime, time, timedelta
 from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo
 
-from usance.base.columns import arrays
 from usance.base.dates import to_day, to_month
-from usance.base.errors import unknown
 from usance.measure.definitions import Aggregate, Window
+from usance.measure.dimensions import OF_BORROWER, OF_CELL, dimension_mappings
 from usance.measure.engines import Engine
 from usance.measure.errors import DimensionError
 from usance.measure.expressions import (
@@ -40,11 +39,6 @@ from usance.measure.relations import (
     unreversed,
 )
 
-DIMENSIONS = (
-    "model", "product", "source", "institution", "channel", "region", "grade", "model_no",
-)  # fmt: skip
-_OF_CELL = ("model", "product", "source", "institution")
-_OF_BORROWER = ("channel", "region", "grade")
 _QUARTER_MONTHS = 3
 _MIN_SHARED = 2
 """Queries from which on one scan for all of them is less than one for each."""
@@ -157,7 +151,7 @@ class QueryPlanner:
         """The relation to query, and the keys to group it by."""
         name = query.aggregate.table
         keys: list[GroupKey] = []
-        if name == "tape" and any(each in _OF_BORROWER for each in query.by):
+        if name == "tape" and any(each in OF_BORROWER for each in query.by):
             name = "tape_by_borrower"
         kinds = query.aggregate.where.get("kind", (-1,))
         if name == "unreversed_facts" and {*kinds} <= {*RARE_FACTS}:
@@ -166,7 +160,7 @@ class QueryPlanner:
             columns = COLUMNS[name]
             if each in columns:
                 keys.append(GroupKey(each, each, None))
-            elif each in _OF_CELL and "cell" in columns:
+            elif each in OF_CELL and "cell" in columns:
                 keys.append(GroupKey(each, "cell", self._mappings["cell", each]))
             elif each == "institution" and "source" in columns:
                 keys.append(GroupKey(each, "source", self._mappings["source", each]))
@@ -385,31 +379,3 @@ def _sums_by_key(
         old = found.get(key, Sum(0, 0))
         found[key] = Sum(old.value + value, old.rows + count)
     return found
-
-
-def dimension_mappings(inputs: Inputs) -> dict[tuple[str, str], dict[int, int]]:
-    """The dimensions of each cell and source."""
-    owners: dict[int, int] = {}
-    if "sources" in inputs:
-        columns = arrays(inputs.read("sources", ("source", "institution")))
-        owners = dict(zip(*(columns[n].tolist() for n in ("source", "institution")), strict=True))
-    mappings: dict[tuple[str, str], dict[int, int]] = {("cell", name): {} for name in _OF_CELL} | {
-        ("source", "institution"): owners
-    }
-    if "cells" in inputs:
-        cells = arrays(inputs.read("cells"))
-        for name in ("model", "product", "source"):
-            mappings["cell", name] = dict(
-                zip(cells["cell"].tolist(), cells[name].tolist(), strict=True)
-            )
-        mappings["cell", "institution"] = {
-            cell: owners.get(source, -1) for cell, source in mappings["cell", "source"].items()
-        }
-    return mappings
-
-
-def check_dimensions(by: Sequence[str]) -> None:
-    """Refuse an unknown dimension."""
-    for name in by:
-        if name not in DIMENSIONS:
-            raise unknown("dimension", name, DIMENSIONS, where="--by")

@@ -64,11 +64,6 @@ class State:
             fix="Write current, closed, charged_off, absent, or days such as 31-60 or 181+",
         )
 
-    @property
-    def may_owe(self) -> bool:
-        """True if a loan in this state can have a balance."""
-        return self.kind not in (StateKind.CLOSED, StateKind.ABSENT)
-
 
 _RANGES = ("1-30", "31-60", "61-90", "91-120", "121-150", "151-180", "181+")
 BY_DAYS: tuple[State, ...] = (
