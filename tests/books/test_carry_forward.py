@@ -30,7 +30,7 @@ from usance.books.close.closes import effective_closes, reopen
 from usance.books.loans.amounts import AMOUNTS, SUBLEDGER, SUMS
 from usance.books.loans.files import is_among
 from usance.books.loans.journal import loan_journal
-from usance.books.loans.shard_loans import KnownLoans
+from usance.books.loans.shard_loans import LoansWithFacts
 from usance.books.loans.subledger import held, written
 from usance.books.periods import parse_close_period
 from usance.loan import Fact, schedule
@@ -224,7 +224,7 @@ def test_a_close_begins_with_the_open_loans_that_were_kept(tmp_path: Path) -> No
 
     def without_a_payment(book: Book) -> None:
         path = open_loans_path(0)
-        left = KnownLoans.of_bytes(book.kept(path))
+        left = LoansWithFacts.of_bytes(book.kept(path))
         _, kind, _, amount, _ = left.facts.facts
         amount[np.flatnonzero(kind == FactKind.PAID)[0]] -= 100
         over = "closes/2024-06.1/carry_forward.json"
@@ -242,7 +242,7 @@ def test_a_close_begins_with_the_open_loans_that_were_kept(tmp_path: Path) -> No
 def test_open_loans_are_kept_as_they_are_known(tmp_path: Path) -> None:
     book = closed(tmp_path / "book", paused, whole=False)
     content = book.kept(open_loans_path(0))
-    left = KnownLoans.of_bytes(content)
+    left = LoansWithFacts.of_bytes(content)
     open_still = [loan for loan, over in rows_of(book, "2024-12.1").items() if not over]
     assert left.ids.tolist() == open_still
     assert left.to_bytes() == content

@@ -271,7 +271,7 @@ def test_every_check_of_single_loans_holds_on_the_way(ended: Ended, day: date) -
     segment, pool = ended.loans.segment[:SOME], ended.loans.pool[:SOME]
     found = amounts_of_positions(at, policies, segment, pool)
     findings = LoanFindings()
-    findings.look(ended.loans.loan_id[:SOME], at, found)
+    findings.check(ended.loans.loan_id[:SOME], at, found)
     assert not findings.by_check
     balances = found @ matrix(ended.life.model, IfrsAdjustment.NONE)
     assert not balances.sum(axis=1).any()

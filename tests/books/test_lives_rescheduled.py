@@ -110,7 +110,7 @@ def measured(lives: list[Life], days: list[date], draw: np.random.Generator) -> 
 
 def look(at: I64, found: I64) -> None:
     findings = LoanFindings()
-    findings.look(np.arange(len(at)), at, found)
+    findings.check(np.arange(len(at)), at, found)
     assert not findings.by_check
 
 

@@ -12,7 +12,7 @@ from tests.books.rule_matrix import random_policies
 from usance.base.arrays import I64
 from usance.base.codes import FundingModel
 from usance.books.loans.amounts import AMOUNT as A
-from usance.books.loans.checks import CHECKS, KEPT, LoanFindings
+from usance.books.loans.checks import CHECKS, MAX_NAMED, LoanFindings
 from usance.books.loans.measurement import amounts_of_positions, positions
 
 DAY = date(2024, 3, 31)
@@ -44,7 +44,7 @@ def measured(model: FundingModel, path: str, day: date = DAY) -> tuple[I64, I64,
 
 def looked(ids: I64, at: I64, found: I64) -> dict[str, list[int]]:
     findings = LoanFindings()
-    findings.look(ids, at, found)
+    findings.check(ids, at, found)
     return {name: finding.loans for name, finding in findings.by_check.items()}
 
 
@@ -71,10 +71,10 @@ def test_all_are_counted_and_some_named() -> None:
     ids, at, found = measured(FundingModel.ON_BALANCE_SHEET, "term", date(2030, 12, 31))
     found[:, A.fee_earned] += 1
     findings = LoanFindings()
-    findings.look(ids, at, found)
-    findings.look(ids, at, found)
+    findings.check(ids, at, found)
+    findings.check(ids, at, found)
     other = LoanFindings()
     other.add(findings)
     (finding,) = other.by_check.values()
-    assert (finding.count, len(finding.loans)) == (600, KEPT)
+    assert (finding.count, len(finding.loans)) == (600, MAX_NAMED)
     assert set(other.by_check) < set(CHECKS)

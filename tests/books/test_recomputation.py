@@ -13,7 +13,11 @@ from hypothesis import strategies as st
 from tests.books.worked import HEAVY, OWN_BOOK, Worked, columns, drawn, policies
 from usance.base.codes import FundingModel
 from usance.books.close import recomputation as sample
-from usance.books.close.recomputation import guarantee_notes, implausible_guarantees, recomputed
+from usance.books.close.recomputation import (
+    guarantee_notes,
+    implausible_guarantees,
+    recompute_sample,
+)
 from usance.books.kernel.effective import level_of
 from usance.books.loans.amounts import AMOUNT as A
 from usance.books.loans.measurement import amounts_of_positions, positions
@@ -30,7 +34,7 @@ def found(*loans: tuple[FundingModel, Terms]) -> dict[str, tuple[int, ...]]:
     rules = policies(DAY)
     at = positions(given, rules, DAY, DAY, 0, len(loans))
     made = amounts_of_positions(at, rules, given.segment, given.pool)
-    return {each.name: each.loans for each in recomputed(given, at, made, 0, rules)}
+    return {each.name: each.loans for each in recompute_sample(given, at, made, 0, rules)}
 
 
 def implausible(*loans: Terms) -> list[int]:
@@ -73,7 +77,7 @@ def test_interest_of_an_impaired_loan_that_is_off_is_named(
     made = amounts_of_positions(at, rules, given.segment, given.pool)
     assert made[:, A.ifrs_net_interest].all()
     made[1, A.ifrs_net_interest] += off
-    controls = {each.name: each.loans for each in recomputed(given, at, made, 0, rules)}
+    controls = {each.name: each.loans for each in recompute_sample(given, at, made, 0, rules)}
     assert controls[sample.IMPAIRED] == named
 
 

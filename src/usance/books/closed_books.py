@@ -62,7 +62,7 @@ class ClosedBooks:
         group = GroupClose.of(book, entities, period.last_day, known_at, Parameters.load())
         postings = postings_of(book, closes)
         books = group.books(postings)
-        return cls(book, period, tuple(closes), books, tuple(group.seen), postings)
+        return cls(book, period, tuple(closes), books, tuple(group.visible_facts), postings)
 
     @classmethod
     def covering(cls, book: Book, period: ClosePeriod) -> ClosedBooks:

@@ -30,7 +30,7 @@ from usance.base.step import Step
 from usance.books.close.closes import CloseRef, known_at_of
 from usance.books.loans.amounts import AMOUNTS, SUBLEDGER
 from usance.books.loans.cohorts import CohortOutcomes
-from usance.books.loans.shard_loans import KnownLoans
+from usance.books.loans.shard_loans import LoansWithFacts
 from usance.books.policies import Policies
 
 _READ = ("loans", "facts", "shares", "cells")
@@ -74,7 +74,7 @@ class CarryForward:
             rows = arrays(self.book.read(SUBLEDGER, columns, shard=shard, folder=self.close.folder))
         return np.asarray(rows["loan_id"][rows["is_fully_settled"] == 0], np.int64)
 
-    def open_loans_of(self, shard: int, known_at: datetime) -> KnownLoans | None:
+    def open_loans_of(self, shard: int, known_at: datetime) -> LoansWithFacts | None:
         """Open loans of a shard with their facts, if they are still kept.
 
         A close as known at an earlier moment must not see what this one has known. Tables say the
@@ -87,7 +87,7 @@ class CarryForward:
         except OSError:
             return None
         is_whole = sha256(content).hexdigest() == self.open_loans[shard]
-        return KnownLoans.of_bytes(content) if is_whole else None
+        return LoansWithFacts.of_bytes(content) if is_whole else None
 
     @classmethod
     def of(cls, book: Book, before: CloseRef | None, policies: Policies) -> CarryForward | None:

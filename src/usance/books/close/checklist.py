@@ -48,7 +48,7 @@ from usance.books.close.group import GroupClose, activity_codes, fees_of_loans, 
 from usance.books.close.loans import Sums, subledger_parts
 from usance.books.close.metric_roles import keep_roles
 from usance.books.close.prepayment import NAME, by_month, lost_shares
-from usance.books.close.recomputation import guarantee_notes, merged
+from usance.books.close.recomputation import guarantee_notes, merge_controls
 from usance.books.close.scope import Pools, Progress, Scope, no_progress, shares_of
 from usance.books.effective_interest.expected_lives import expected_lives, life_rows
 from usance.books.errors import PeriodError
@@ -161,9 +161,9 @@ def close(
             postings = pa.concat_tables([postings, entries])
         with made.step("tax and non-controlling interests"):
             everything = pa.concat_tables([postings_of(book, effective_closes(book)), postings])
-            rest = group.rest(everything, made.head)
-            postings = pa.concat_tables([postings, rest])
-            everything = pa.concat_tables([everything, rest])
+            closing = group.closing_entries(everything, made.head)
+            postings = pa.concat_tables([postings, closing])
+            everything = pa.concat_tables([everything, closing])
         with made.step("controls"):
             books = group.books(everything)
             _control(made, group, books, postings, everything, sums)
@@ -277,7 +277,7 @@ def _subledger(made: Closing, scope: Scope, pools: Pools, policies: Policies, st
             made.open_loans[number] = step.keep(open_loans_path(number), own.open_loans)
     made.loans = sums.loans
     made.controls += loan_controls(sums.findings)
-    made.controls += merged(iter(sums.sampled))
+    made.controls += merge_controls(iter(sums.sampled))
     made.notes += guarantee_notes(sums.implausible)
     raise_all(failed(made.controls), where=f"close {made.ref.name}")
     return sums

@@ -51,7 +51,7 @@ def exposure_of(scope: Scope, policies: Policies, progress: Progress = no_progre
     for done, (shard, own) in enumerate(parallel_map(found, numbers, available_cores())):
         progress("exposures", done, len(numbers))
         parts += own
-        scope.keep(numbers[done], shard)
+        scope.cache(numbers[done], shard)
     if scope.carry_forward is not None:
         parts.append(_exposure_of_settled(scope.carry_forward.settled, scope.day))
     whole = Triangle.sum_of([part.triangle for part in parts]) if parts else _NO_TRIANGLE
@@ -91,7 +91,7 @@ def _exposure_of_settled(settled: SettledSums, day: date) -> Exposure:
 def _exposure_of_shard(scope: Scope, shard: Shard, policies: Policies) -> Exposure:
     found = scope.triangle(shard)
     made = _no_exposure(found, Pools.of(found))
-    loans = made.pools.placed(shard.loans, shard.cohort)
+    loans = made.pools.with_pools(shard.loans, shard.cohort)
     workspace = Workspace()
 
     def piece(start: int, stop: int) -> tuple[I64, I64]:

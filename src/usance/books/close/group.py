@@ -69,27 +69,27 @@ class GroupClose:
     day: date
     known_at: datetime
     parameters: Parameters
-    of_loans: tuple[LoanFees, ...] = ()
+    loan_fees: tuple[LoanFees, ...] = ()
     """Fees of institutions that loans tell, close by close."""
 
     @classmethod
     def of(
         cls, book: Book, entities: Entities, day: date, known_at: datetime, parameters: Parameters,
-        of_loans: Sequence[LoanFees] = (),
+        loan_fees: Sequence[LoanFees] = (),
     ) -> GroupClose:  # fmt: skip
         """The facts of a book."""
         facts = facts_of_table(book.read("group_facts"))
-        return cls(facts, entities, day, known_at, parameters, tuple(of_loans))
+        return cls(facts, entities, day, known_at, parameters, tuple(loan_fees))
 
     @property
-    def seen(self) -> list[GroupFact]:
+    def visible_facts(self) -> list[GroupFact]:
         """The facts true and known at the close."""
         return visible_facts(self.facts, self.day, self.known_at)
 
     @property
     def rates(self) -> Rates:
         """The rates of exchange they state."""
-        return Rates.of(self.seen, self.entities.currency)
+        return Rates.of(self.visible_facts, self.entities.currency)
 
     def refusals(self, book: Book, before: CloseRef | None) -> list[UsanceError]:
         """Facts that cannot be posted: unbalanced, twice, or in a closed period."""
@@ -107,15 +107,15 @@ class GroupClose:
         return group_postings(lines, head, activity_codes(lines.rule, lines.account))
 
     def _lines(self, day: date, known_at: datetime) -> GroupLines:
-        told = [each for each in self.of_loans if each.on <= day]
+        by_close = [each for each in self.loan_fees if each.on <= day]
         return group_lines(
-            self.facts, self.entities, day, known_at, parameters=self.parameters, of_loans=told
+            self.facts, self.entities, day, known_at, parameters=self.parameters, of_loans=by_close
         )
 
-    def rest(self, everything: pa.Table, head: CloseHead) -> pa.Table:
+    def closing_entries(self, everything: pa.Table, head: CloseHead) -> pa.Table:
         """Value-added tax paid, tax on income, and the share of non-controlling interests."""
         ledger = Ledger.of_postings(everything)
-        lines, _ = closing_ledger(ledger, self.seen, self.entities, self.rates, self.day)
+        lines, _ = closing_ledger(ledger, self.visible_facts, self.entities, self.rates, self.day)
         return ledger_postings(lines, head, activity_codes(lines.rule, lines.account))
 
     def books(self, everything: pa.Table) -> GroupBooks:
@@ -124,7 +124,7 @@ class GroupClose:
 
     def problems(self, books: GroupBooks, before: date) -> dict[str, list[UsanceError]]:
         """Every control of the group by name, with what does not hold."""
-        return group_controls(books, self.seen, before, self.day)
+        return group_controls(books, self.visible_facts, before, self.day)
 
 
 def fees_of_loans(
@@ -135,10 +135,10 @@ def fees_of_loans(
     `now` has its day and the sums of all amounts. The platform company is owed all of them.
     """
     currency = parse(Currency, book.manifest.currency)
-    told = [(close.day, _fees_held(book, close)) for close in closes]
-    told.append((now[0], [int(now[1][AMOUNTS.index(name)]) for name in _FEES]))
+    by_close = [(close.day, _fees_held(book, close)) for close in closes]
+    by_close.append((now[0], [int(now[1][AMOUNTS.index(name)]) for name in _FEES]))
     before = [0, 0]
-    for day, held in told:
+    for day, held in by_close:
         usage, referral = (new - old for new, old in zip(held, before, strict=True))
         if usage or referral:
             yield LoanFees(entities.platform.number, currency, day, usage, referral)

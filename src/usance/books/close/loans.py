@@ -19,7 +19,7 @@ from usance.base.arrays import I32, I64
 from usance.base.compiled import in_threads
 from usance.books.close.carry_forward import SettledSums
 from usance.books.close.controls import Control
-from usance.books.close.recomputation import implausible_guarantees, recomputed
+from usance.books.close.recomputation import implausible_guarantees, recompute_sample
 from usance.books.close.scope import Pools, Progress, Scope, no_progress
 from usance.books.kernel.sums import add_amounts, add_fee_instalments, mark_fully_settled
 from usance.books.loans.amounts import AMOUNTS, SUBLEDGER
@@ -115,7 +115,7 @@ def subledger_parts(
     """The second pass over one shard: its subledger, piece by piece; sums grow with it."""
     if shard.reopened is not None:
         _subtract_reopened(scope, shard.reopened, pools, policies, sums)
-    loans, exact = pools.placed(shard.loans, shard.cohort), scope.exact(shard, policies, pools)
+    loans, exact = pools.with_pools(shard.loans, shard.cohort), scope.exact(shard, policies, pools)
     settled = np.zeros(len(loans), np.bool_)
     workspace = Workspace()
     for kernel_rows, rows in _pieces(loans, exact):
@@ -151,7 +151,7 @@ def _subtract_reopened(
     scope: Scope, reopened: Shard, pools: Pools, policies: Policies, sums: Sums
 ) -> None:
     """Subtract settled loans that have moved, as the sums carried forward hold them."""
-    loans = pools.placed(reopened.loans, reopened.cohort)
+    loans = pools.with_pools(reopened.loans, reopened.cohort)
     at = positions(loans, policies, reopened.day, reopened.cutoffs, 0, len(loans))
     found = -amounts_of_positions(at, policies, loans.segment, loans.pool)
     for total in (sums.cells, sums.settled):
@@ -195,9 +195,9 @@ def _kernel_piece(
         groups = _groups(loans.cell[a:b], shard.cohort[a:b], scope)
         _add(scope, loans.loan_id[a:b], found, groups, local, shared)
         findings = LoanFindings()
-        findings.look(loans.loan_id[a:b], at, found)
+        findings.check(loans.loan_id[a:b], at, found)
         if a == 0:
-            sums.sampled.append(recomputed(loans, at, found, 0, policies))
+            sums.sampled.append(recompute_sample(loans, at, found, 0, policies))
             sums.implausible += implausible_guarantees(loans, at, 0)
         mark_fully_settled(at, settled[a:b])
         ended, fees = np.zeros_like(sums.settled), np.zeros_like(sums.fee_instalments)
@@ -229,7 +229,7 @@ def _exact_piece(
     found = amounts_of_positions(at, policies, segment, pools.pool(segment, exact.cohort[rows]))
     groups = _groups(exact.cell[rows], exact.cohort[rows], scope)
     _add(scope, exact.loan_id[rows], found, groups, sums.cells, scope.shared_ids)
-    sums.findings.look(exact.loan_id[rows], at, found)
+    sums.findings.check(exact.loan_id[rows], at, found)
     return np.ascontiguousarray(found.T)
 
 

@@ -23,7 +23,7 @@ from usance.base.rates import PPM
 from usance.books.close.closes import CloseRef
 
 NAME = "fee_instalments_lost"
-ENOUGH_LOANS = 100
+MIN_LOANS = 100
 """Ended loans from which a share is taken; fewer say too little."""
 
 
@@ -31,7 +31,7 @@ def lost_shares(fees: I64, assumed_ppm: int) -> I64:
     """The share of each segment in ppm; `fees` has count, scheduled and collected by segment."""
     count, scheduled, collected = fees.T
     shares = np.full(len(fees), assumed_ppm, np.int64)
-    known = (count >= ENOUGH_LOANS) & (scheduled > 0)
+    known = (count >= MIN_LOANS) & (scheduled > 0)
     lost = (scheduled - collected)[known].tolist()
     whole = scheduled[known].tolist()
     shares[known] = [

@@ -59,7 +59,7 @@ _MIN_MINOR = 100
 could change its length by years."""
 
 
-def recomputed(
+def recompute_sample(
     loans: LoanColumns, at: I64, found: I64, first: int, policies: Policies
 ) -> list[Control]:
     """The controls of a sample from loans `first …`, with their positions and amounts."""
@@ -215,7 +215,7 @@ def _expected_life_holds(loans: LoanColumns, row: int, lives: ExpectedLives | No
     return abs(worth.gain) < 1 and (not alike or abs(revised(advance, numbered, rate).gain) < 1)
 
 
-def merged(controls: Iterator[list[Control]]) -> list[Control]:
+def merge_controls(controls: Iterator[list[Control]]) -> list[Control]:
     """The controls of all shards as one of each name."""
     found: dict[str, Control] = {}
     for control in (each for part in controls for each in part):

@@ -22,7 +22,7 @@ from usance.books.loans.shards import Shard, ShardReader
 from usance.books.policies import Policies
 from usance.measure.triangles import Triangle
 
-KEPT_FACTS = 100_000_000
+MAX_CACHED_FACTS = 100_000_000
 """Facts, with their loans, that stay in memory between the passes: some 3 GB."""
 
 Progress = Callable[[str, int, int], None]
@@ -48,7 +48,7 @@ class Scope:
     """Of co-funded loans: principal by row of the share's cell."""
     carry_forward: CarryForward | None = None
     """Sums of the loans that are not read again; None if all are."""
-    kept: dict[int, Shard] = field(default_factory=dict)
+    cached: dict[int, Shard] = field(default_factory=dict)
     """Shards that the first pass has left in memory for the second."""
 
     @property
@@ -67,13 +67,13 @@ class Scope:
 
     def shard(self, number: int) -> Shard:
         """The same; what was kept is given away."""
-        return self.kept.pop(number) if number in self.kept else self.read(number)
+        return self.cached.pop(number) if number in self.cached else self.read(number)
 
-    def keep(self, number: int, shard: Shard) -> None:
+    def cache(self, number: int, shard: Shard) -> None:
         """Keep a shard in memory if there is room: reading it costs as much as its amounts."""
-        held = sum(each.size for each in self.kept.values())
-        if held + shard.size <= KEPT_FACTS:
-            self.kept[number] = shard
+        held = sum(each.size for each in self.cached.values())
+        if held + shard.size <= MAX_CACHED_FACTS:
+            self.cached[number] = shard
 
     def triangle(self, shard: Shard) -> Triangle:
         """Outcomes of its loans by cohort and age."""
@@ -114,7 +114,7 @@ class Pools:
         age = (cohort - self.cohorts[0]).clip(0, len(self.cohorts) - 1)
         return np.asarray(segment * len(self.cohorts) + age, np.int32)
 
-    def placed(self, loans: LoanColumns, cohort: I32) -> LoanColumns:
+    def with_pools(self, loans: LoanColumns, cohort: I32) -> LoanColumns:
         """Loans with their rows instead of their segment numbers."""
         segment = self.segment(loans.segment)
         return replace(loans, segment=segment, pool=self.pool(segment, cohort))

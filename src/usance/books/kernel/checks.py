@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from usance.base.arrays import I64, U8
 from usance.base.compiled import kernel
-from usance.books.kernel.on_balance_sheet import total
-from usance.books.kernel.policy_layout import ICE, OWN_BOOK
+from usance.books.kernel.on_balance_sheet import total_cash
+from usance.books.kernel.policy_layout import ICE, ON_BALANCE_SHEET
 from usance.books.loans.amounts import AMOUNT as A
 from usance.books.loans.positions import NO_EVENT
 from usance.books.loans.positions import POSITION as P
@@ -29,7 +29,7 @@ def is_cash_posted(at: I64, found: I64) -> bool:
         + found[A.recovered_guarantee] + found[A.recovered_service]
         + found[A.recovered_loan] + found[A.recovered_other]
     )  # fmt: skip
-    return bool(posted == total(at, P.paid_principal) + at[P.overpaid])
+    return bool(posted == total_cash(at, P.paid_principal) + at[P.overpaid])
 
 
 @kernel
@@ -40,7 +40,7 @@ def is_cleared_posted(at: I64, found: I64) -> bool:
         + found[A.cleared_interest] + found[A.cleared_fees]
         + found[A.cleared_recovery]
     )  # fmt: skip
-    return bool(posted == total(at, P.cleared_principal) + at[P.cleared_overpaid])
+    return bool(posted == total_cash(at, P.cleared_principal) + at[P.cleared_overpaid])
 
 
 @kernel
@@ -71,7 +71,7 @@ def failed_checks(at: I64, found: I64) -> int:
             marks |= CASH_IS_POSTED
         if not is_cleared_posted(at, found):
             marks |= CLEARED_IS_POSTED
-    if at[P.principal] > 0 and model == OWN_BOOK:
+    if at[P.principal] > 0 and model == ON_BALANCE_SHEET:
         gone = found[A.principal_received] + found[A.principal_written_off]
         owed = 0 if ended else at[P.outstanding]
         if found[A.disbursed] - gone != owed:

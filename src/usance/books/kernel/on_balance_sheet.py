@@ -21,7 +21,7 @@ from usance.books.losses.stages import stage_of
 
 
 @kernel
-def total(at: I64, field: int) -> int:
+def total_cash(at: I64, field: int) -> int:
     """Cash over all components."""
     return (
         at[field] + at[field + 1] + at[field + 2] + at[field + 3]
@@ -30,7 +30,7 @@ def total(at: I64, field: int) -> int:
 
 
 @kernel
-def earn_own_loan(at: I64, policy: PolicyNumbers, out: I64) -> None:
+def earn_on_balance_sheet(at: I64, policy: PolicyNumbers, out: I64) -> None:
     """Interest and fees earned; a settled loan has earned what it brought, to the last fee."""
     instalments = at[P.before_guarantee] + at[P.before_service]
     ended = at[P.event] != NO_EVENT
@@ -54,7 +54,7 @@ def earn_own_loan(at: I64, policy: PolicyNumbers, out: I64) -> None:
 
 
 @kernel
-def charge_off_own_loan(at: I64, out: I64) -> None:
+def charge_off_on_balance_sheet(at: I64, out: I64) -> None:
     """Write-offs: a forgiven part, or all that is left at a charge-off."""
     out[A.principal_written_off] = at[P.waived_principal]
     if at[P.event] == NO_EVENT:
@@ -71,11 +71,11 @@ def recovered(at: I64, out: I64, field: int) -> int:
     written_off = (
         out[A.principal_written_off] + out[A.interest_written_off] - out[A.fee_written_off]
     )
-    return min(total(at, field) - total(at, P.before_principal), max(0, written_off))
+    return min(total_cash(at, field) - total_cash(at, P.before_principal), max(0, written_off))
 
 
 @kernel
-def receive_own_loan(at: I64, policy: PolicyNumbers, out: I64) -> None:
+def receive_on_balance_sheet(at: I64, policy: PolicyNumbers, out: I64) -> None:
     """Cash of the borrower by what it pays, as received and as cleared."""
     ended, field = at[P.event] != NO_EVENT, P.cleared_principal
     out[A.disbursed], out[A.upfront_fee] = at[P.principal], at[P.upfront]
@@ -86,7 +86,9 @@ def receive_own_loan(at: I64, policy: PolicyNumbers, out: I64) -> None:
     if ended:
         out[A.recovered_loan] = recovered(at, out, P.paid_principal)
         out[A.recovered_other] = (
-            total(at, P.paid_principal) - total(at, P.before_principal) - out[A.recovered_loan]
+            total_cash(at, P.paid_principal)
+            - total_cash(at, P.before_principal)
+            - out[A.recovered_loan]
         )
         out[A.recovered_other_vat] = tax_in(out[A.recovered_other], policy.vat)
     others = at[P.cleared_overpaid]
@@ -94,7 +96,9 @@ def receive_own_loan(at: I64, policy: PolicyNumbers, out: I64) -> None:
         field = P.before_principal
         out[A.cleared_recovery] = recovered(at, out, P.cleared_principal)
         others += (
-            total(at, P.cleared_principal) - total(at, P.before_principal) - out[A.cleared_recovery]
+            total_cash(at, P.cleared_principal)
+            - total_cash(at, P.before_principal)
+            - out[A.cleared_recovery]
         )
     out[A.cleared_principal] = at[field + PRINCIPAL]
     out[A.cleared_interest] = at[field + INTEREST]
@@ -103,7 +107,9 @@ def receive_own_loan(at: I64, policy: PolicyNumbers, out: I64) -> None:
 
 
 @kernel(inline=True)
-def provide_own_loan(at: I64, policy: PolicyNumbers, rates: LossRates, pool: int, out: I64) -> None:
+def provide_on_balance_sheet(
+    at: I64, policy: PolicyNumbers, rates: LossRates, pool: int, out: I64
+) -> None:
     """The allowance at its target, also as IFRS has it, and there the interest of stage 3.
 
     That interest is of every day beyond the days of stage 3, on the net amount as it is now: a

@@ -10,14 +10,14 @@ from usance.base.compiled import kernel
 from usance.books.kernel.arithmetic import share_of, tax_in
 from usance.books.kernel.fee_models import earn_fee_loan, provide_fee_loan, receive_fee_loan
 from usance.books.kernel.on_balance_sheet import (
-    charge_off_own_loan,
-    earn_own_loan,
-    provide_own_loan,
-    receive_own_loan,
+    charge_off_on_balance_sheet,
+    earn_on_balance_sheet,
+    provide_on_balance_sheet,
+    receive_on_balance_sheet,
 )
 from usance.books.kernel.policy_layout import (
     ICE,
-    OWN_BOOK,
+    ON_BALANCE_SHEET,
     TECH,
     LossRates,
     PolicyArrays,
@@ -45,11 +45,11 @@ def fill_amounts(
         out[A.referral_fee if model == ICE else A.usage_fee] = fee
         out[A.referral_vat if model == ICE else A.usage_vat] = tax_in(fee, policy.vat)
         return
-    if model == OWN_BOOK:
-        earn_own_loan(at, policy, out)
-        charge_off_own_loan(at, out)
-        receive_own_loan(at, policy, out)
-        provide_own_loan(at, policy, rates, pool, out)
+    if model == ON_BALANCE_SHEET:
+        earn_on_balance_sheet(at, policy, out)
+        charge_off_on_balance_sheet(at, out)
+        receive_on_balance_sheet(at, policy, out)
+        provide_on_balance_sheet(at, policy, rates, pool, out)
     else:
         receive_fee_loan(at, out)
         earn_fee_loan(at, policy, lost_ppm, out)

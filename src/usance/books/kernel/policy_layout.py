@@ -14,7 +14,7 @@ import numpy as np
 from usance.base.arrays import I64
 from usance.base.codes import Component, FundingModel
 
-HEAVY, OWN_BOOK, LIGHT, ICE, TECH = (int(model) for model in FundingModel)
+HEAVY, ON_BALANCE_SHEET, LIGHT, ICE, TECH = (int(model) for model in FundingModel)
 PRINCIPAL, INTEREST, GUARANTEE, SERVICE, PENALTY = (int(part) for part in Component)
 
 LOANS, CONTINGENT, RECEIVABLE, CONTRACT, IFRS_LOANS, IFRS_CONTINGENT, RATE_COUNT = (

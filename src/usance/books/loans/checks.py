@@ -29,7 +29,7 @@ CHECKS = {
 }
 """The checks and their bits."""
 
-KEPT = 20
+MAX_NAMED = 20
 """Loans named per check; all are counted."""
 
 
@@ -47,7 +47,7 @@ class LoanFindings:
 
     by_check: dict[str, Finding] = field(default_factory=dict)
 
-    def look(self, ids: I64, at: I64, found: I64) -> None:
+    def check(self, ids: I64, at: I64, found: I64) -> None:
         """Check a piece of loans."""
         failed = np.zeros(len(ids), np.uint8)
         check_rows(at, found, failed)
@@ -58,11 +58,11 @@ class LoanFindings:
             if len(bad):
                 finding = self.by_check.setdefault(name, Finding())
                 finding.count += len(bad)
-                finding.loans += ids[bad[: max(0, KEPT - len(finding.loans))]].tolist()
+                finding.loans += ids[bad[: max(0, MAX_NAMED - len(finding.loans))]].tolist()
 
     def add(self, other: LoanFindings) -> None:
         """Add the findings of another piece."""
         for name, found in other.by_check.items():
             finding = self.by_check.setdefault(name, Finding())
             finding.count += found.count
-            finding.loans += found.loans[: max(0, KEPT - len(finding.loans))]
+            finding.loans += found.loans[: max(0, MAX_NAMED - len(finding.loans))]

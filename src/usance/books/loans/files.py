@@ -19,7 +19,7 @@ from usance.base.merge_kernel import mark_shared
 from usance.base.parquet import check_unchanged, opened
 from usance.base.tables import table
 from usance.books.close.carry_forward import CarryForward
-from usance.books.loans.shard_loans import LOANS, TERMS, KnownLoans
+from usance.books.loans.shard_loans import LOANS, TERMS, LoansWithFacts
 from usance.loan.fact_files import NO_BOOKING_TIMES, booked_after, collect_facts
 from usance.loan.kernel.fact_files import FactFile, FactRows
 from usance.loan.table_rows import EXACT_KINDS
@@ -41,7 +41,7 @@ def shards_of(book: Book) -> list[int]:
 class TermFile(NamedTuple):
     """The loans that a file has terms of, and how to read those."""
 
-    mark: str
+    sha256: str
     """The file's SHA-256."""
     ids: I64
     """One for each row."""
@@ -80,7 +80,7 @@ class LoanFiles:
         shard: int,
         known_at: datetime,
         before: CarryForward,
-        open_loans: KnownLoans,
+        open_loans: LoansWithFacts,
     ) -> LoanFiles:
         """The open loans of the close before, as one file, and what came since."""
         owner = arrays(open_loans.terms.select(["loan_id"]))["loan_id"]
@@ -108,13 +108,13 @@ class LoanFiles:
 
     def as_of(self, before: CarryForward) -> LoanFiles:
         """The files that the close before has read."""
-        terms = [file for file in self.term_files if file.mark in before.files]
+        terms = [file for file in self.term_files if file.sha256 in before.files]
         facts = [pair for pair in self.fact_files if pair[0] in before.files]
         return self._with(self.book, self.shard, terms, facts)
 
     def settled_and_moved(self, before: CarryForward) -> tuple[Bools, Bools]:
         """Loans fully settled at the close before, and loans with a fact or terms since."""
-        came = [file.ids for file in self.term_files if file.mark not in before.files]
+        came = [file.ids for file in self.term_files if file.sha256 not in before.files]
         moment = microseconds(before.known_at)
         for mark, facts in self.fact_files:
             if mark not in before.files:
@@ -127,7 +127,7 @@ class LoanFiles:
     def _among_earlier(self, before: CarryForward) -> Bools:
         """Loans that the close before has read."""
         if self._have_one_file_each:
-            new = [file.ids for file in self.term_files if file.mark not in before.files]
+            new = [file.ids for file in self.term_files if file.sha256 not in before.files]
             return ~is_among(self.ids, _unique(new))
         return is_among(self.ids, self.as_of(before).ids)
 
@@ -147,10 +147,10 @@ class LoanFiles:
             changed.append(every[1:][every[1:] == every[:-1]])
         return is_among(self.ids, _unique(changed))
 
-    def known(self, wanted: Bools, known_at: datetime) -> KnownLoans:
+    def known(self, wanted: Bools, known_at: datetime) -> LoansWithFacts:
         """Some loans with their facts that were known at a moment."""
         facts = collect_facts([facts for _, facts in self.fact_files], self.ids, wanted, known_at)
-        return KnownLoans(self.ids[wanted], self._terms(wanted), facts)
+        return LoansWithFacts(self.ids[wanted], self._terms(wanted), facts)
 
     def _terms(self, wanted: Bools) -> pa.Table:
         """The terms of some loans, in order."""

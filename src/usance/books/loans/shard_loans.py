@@ -32,7 +32,7 @@ _IDS, _COUNTS, _TERM = "ids", "counts", "terms."
 
 
 @dataclass(frozen=True, slots=True)
-class KnownLoans:
+class LoansWithFacts:
     """Some loans, rising, with their terms and with all facts that were known."""
 
     ids: I64
@@ -40,7 +40,7 @@ class KnownLoans:
     """In order; a loan whose terms have changed has several rows."""
     facts: FactsByLoan
 
-    def of(self, rows: Bools) -> KnownLoans:
+    def of(self, rows: Bools) -> LoansWithFacts:
         """Some of the loans."""
         if rows.all():
             return self
@@ -48,7 +48,9 @@ class KnownLoans:
         if self.terms.num_rows > len(self.ids):
             owner = arrays(self.terms.select(["loan_id"]))["loan_id"]
             own = rows[np.searchsorted(self.ids, owner)]
-        return KnownLoans(self.ids[rows], self.terms.filter(pa.array(own)), self.facts.select(rows))
+        return LoansWithFacts(
+            self.ids[rows], self.terms.filter(pa.array(own)), self.facts.select(rows)
+        )
 
     def to_bytes(self) -> bytes:
         """To be kept for the next close."""
@@ -57,7 +59,7 @@ class KnownLoans:
         return pack({_IDS: self.ids, _COUNTS: np.diff(self.facts.offsets), **facts, **terms})
 
     @classmethod
-    def of_bytes(cls, content: bytes) -> KnownLoans:
+    def of_bytes(cls, content: bytes) -> LoansWithFacts:
         """Loans that were kept."""
         held = unpack(content)
         rows = FactRows(**{name: held[name] for name in FactRows._fields})

@@ -27,7 +27,7 @@ from usance.books.loans.cells import CellIndex, Sources
 from usance.books.loans.cohorts import CohortOutcomes, cohort_outcomes
 from usance.books.loans.files import LoanFiles, is_among
 from usance.books.loans.measurement import LoanColumns
-from usance.books.loans.shard_loans import KnownLoans
+from usance.books.loans.shard_loans import LoansWithFacts
 from usance.loan.columns import FactColumns
 from usance.loan.errors import OrphanFacts
 from usance.loan.visible_facts import term_columns
@@ -48,7 +48,7 @@ class Shard:
     exact_facts: pa.Table
     reopened: Shard | None = None
     """Loans among these that were fully settled at the close before, as it knew them."""
-    known: KnownLoans | None = None
+    known: LoansWithFacts | None = None
     """All of them as they were read."""
 
     def __len__(self) -> int:
@@ -157,7 +157,7 @@ def _all(files: LoanFiles) -> Bools:
     return np.ones(len(files.ids), np.bool_)
 
 
-def _exact_outcomes(exact: KnownLoans, day: date) -> CohortOutcomes:
+def _exact_outcomes(exact: LoansWithFacts, day: date) -> CohortOutcomes:
     """Outcomes of loans of the exact form, by the first of their terms."""
     columns = arrays(exact.terms)
     _, first = np.unique(columns["loan_id"], return_index=True)

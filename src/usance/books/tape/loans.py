@@ -72,7 +72,7 @@ class _ShardLoans:
         self.loan_id = np.empty(0, np.int64)
         self.positions = np.empty((0, len(FIELDS)), np.int64)
         self.cell, self.cohort = np.empty(0, np.int64), np.empty(0, np.int32)
-        self.told: list[tuple[I64, I64, I64, I64, I64]] = []
+        self.outcomes: list[tuple[I64, I64, I64, I64, I64]] = []
         """For the triangle: cell, cohort, month, kind and amount."""
 
     def add(self, rows: dict[str, NDArray[Any]], month: int) -> None:
@@ -118,7 +118,7 @@ class _ShardLoans:
         sums = np.zeros(len(keys), np.int64)
         np.add.at(sums, place, amount[which])
         parts = keys >> 32, keys >> 16 & _LOW, keys & _LOW
-        self.told.append((*parts, np.full(len(keys), kind), sums))
+        self.outcomes.append((*parts, np.full(len(keys), kind), sums))
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,9 +166,9 @@ class TapeScope(Scope):
 
 
 def _triangle(held: _ShardLoans, cells: I64, segments: I64, day: int) -> Triangle:
-    """The triangle of what the tape told, a pool in the place of a loan."""
+    """The triangle of the outcomes of a tape, a pool in the place of a loan."""
     cell, cohort, month, kind, amount = (
-        np.concatenate(each) for each in zip(*held.told, strict=True)
+        np.concatenate(each) for each in zip(*held.outcomes, strict=True)
     )
     segment = segments[np.searchsorted(cells, cell)]
     pool = segment * _POOL + cohort
