@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -30,7 +30,6 @@ from usance.base.dates import format_month
 from usance.base.manifest import Manifest
 from usance.base.packed import pack, unpack
 from usance.base.parquet import sha256_of
-from usance.base.publish import replace as replace_file
 from usance.base.step import MANIFEST, Step
 from usance.books.periods import ClosePeriod
 from usance.measure.duckdb_connection import use_all_cores
@@ -44,6 +43,7 @@ from usance.twin.run.folder import book_in
 from usance.twin.run.ledger_facts import GroupFacts
 from usance.twin.run.plan import MARKS, RunPlan
 from usance.twin.run.run_context import SHARD_BITS, RunContext
+from usance.twin.run.run_file import run_content, write_run_file
 from usance.twin.run.run_totals import RunTotals
 from usance.twin.run.sources import limits_table, sources_table
 from usance.twin.run.stage_output import (
@@ -362,46 +362,18 @@ class Runner:
 
     def _finish(self, seconds: float) -> dict[str, Any]:
         """`run.json`, then the release of the last quarter, then its files in `run.json` too."""
-        figures = self._figures(seconds)
-        self._write_figures(figures)
+        content = run_content(
+            self.plan, self.engine, self.book, self.figures, seconds, self.seconds,
+            self.seconds_in_background,
+        )  # fmt: skip
+        write_run_file(self.book, content)
         month = max((m for m, stage in self._stages() if stage == MEASURE), default=None)
         if month is not None:
-            figures["release"] = closing.publish_release(
+            content["release"] = closing.publish_release(
                 self.book, self.plan.scenario, self._period(month), self.book.path / "release"
             )
-            self._write_figures(figures)
-        return figures
-
-    def _figures(self, seconds: float) -> dict[str, Any]:
-        plan = self.plan
-        return {
-            "scenario": plan.scenario.name, "seed": plan.scenario.seed, "scale": str(plan.scale),
-            "from": format_month(plan.first), "to": format_month(plan.last), "key": plan.key,
-            "engine": self.engine.name, "workers": self.engine.workers,
-            "figures": dict(self.figures), "notes": _notes(self.figures),
-            "seconds": round(seconds, 3), "seconds_by_stage": _rounded(self.seconds),
-            "seconds_beside": _rounded(self.seconds_in_background),
-            "disk_bytes_expected": plan.bytes_needed, "release": {},
-            "digests": {
-                name: str(entry.digest) for name, entry in self.book.manifest.tables.items()
-            },
-        }  # fmt: skip
-
-    def _write_figures(self, figures: Mapping[str, Any]) -> None:
-        content = json.dumps(figures, indent=1, sort_keys=True) + "\n"
-        replace_file(self.book.path / "run.json", content.encode())
-
-
-def _rounded(seconds: Mapping[str, float]) -> dict[str, float]:
-    return {name: round(each, 3) for name, each in seconds.items()}
-
-
-def _notes(figures: Counter[str]) -> list[str]:
-    """Targets of the scenario that a run missed, beyond chance."""
-    asked, wanted = figures["asks"], figures["asks_wanted"]
-    if wanted - asked <= max(wanted / 20, 4 * wanted**0.5):
-        return []
-    return [f"users asked {asked:,} of the {wanted:,} times the scenario wants: too few may ask"]
+            write_run_file(self.book, content)
+        return content
 
 
 def _sums(output: StageOutput) -> dict[str, Any]:
