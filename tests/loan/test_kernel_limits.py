@@ -24,6 +24,14 @@ from usance.loan import (
     step,
 )
 from usance.loan.bounds import MAX_KERNEL_FACT_MINOR, MAX_KERNEL_FEES_MINOR
+from usance.loan.convention import (
+    CONVENTION_CODES,
+    KERNEL_CONVENTIONS,
+    Amortisation,
+    Convention,
+    DayCount,
+    PeriodUnit,
+)
 from usance.loan.errors import ConventionNotInKernel, FactError, FeeError, KernelRange, OptionError
 from usance.loan.terms import FeeBasis, PercentFee
 
@@ -135,3 +143,22 @@ def test_columns_take_whole_numbers_only(wrong: Any) -> None:
 def test_no_terms_at_all() -> None:
     with pytest.raises(OptionError, match="no terms"):
         replay([], [], DRAWN)
+
+
+def test_a_convention_after_the_kernel_s_own_is_for_the_exact_form(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    weekly = Convention(
+        name="level_weekly", amortisation=Amortisation.EQUAL_INSTALMENT,
+        day_count=DayCount.ACTUAL_364, unit=PeriodUnit.WEEKS,
+    )  # fmt: skip
+    monkeypatch.setitem(CONVENTIONS, weekly.name, weekly)
+    monkeypatch.setitem(CONVENTION_CODES, weekly.name, KERNEL_CONVENTIONS + 1)
+    terms = Terms(
+        principal_minor=1_000_00, rate_ppm=180_000, instalments=4, convention=weekly,
+        disbursed_on=date(2024, 1, 1), first_due_on=date(2024, 1, 8),
+    )  # fmt: skip
+    with pytest.raises(ConventionNotInKernel, match="level_weekly"):
+        TermColumns.of([terms])
+    drawn = Fact(FactKind.DISBURSED, date(2024, 1, 1), 1_000_00, ref=1)
+    assert replay(terms, [drawn], date(2024, 1, 8)).form == "exact"

@@ -37,8 +37,7 @@ if TYPE_CHECKING:
     )
     from usance.loan.facts import Fact, visible
     from usance.loan.kernel.arrays import ScheduleColumns
-    from usance.loan.life import schedule, start, step, view
-    from usance.loan.loan import Loan, replay
+    from usance.loan.loan import Loan, replay, schedule, start, step, view
     from usance.loan.terms import Terms
     from usance.loan.views import ComponentAmounts, Instalment, InstalmentState, LoanView
     from usance.loan.visible_facts import fact_columns, term_columns
@@ -66,9 +65,8 @@ _MODULES = {
     ),
     "facts": ("Fact", "visible"),
     "visible_facts": ("fact_columns", "term_columns"),
-    "life": ("schedule", "start", "step", "view"),
     "kernel.arrays": ("ScheduleColumns",),
-    "loan": ("Loan", "replay"),
+    "loan": ("Loan", "replay", "schedule", "start", "step", "view"),
     "terms": ("Terms",),
     "views": ("Instalment", "InstalmentState", "LoanView", "ComponentAmounts"),
 }  # fmt: skip

@@ -28,6 +28,7 @@ from usance.loan.convention import (
     CONVENTION_CODES,
     CONVENTIONS,
     DEFAULT_ALLOCATION,
+    KERNEL_CONVENTIONS,
     Allocation,
     Convention,
     DueStatus,
@@ -47,7 +48,7 @@ _exact_only_values = attrgetter(*_EXACT_ONLY)  # all at once, for one loan in mi
 
 
 def convention_code(convention: Convention) -> int | None:
-    """The code of the own convention this is, whatever its allocation order; else None.
+    """The code of a convention the kernel knows, whatever its allocation order; else None.
 
     >>> (
     ...     convention_code(CONVENTIONS["level_daily"]),
@@ -55,12 +56,15 @@ def convention_code(convention: Convention) -> int | None:
     ... )
     (4, None)
     """
-    if CONVENTIONS.get(convention.name) is convention:
-        return CONVENTION_CODES[convention.name]
-    for name, own in CONVENTIONS.items():
-        if own == convention.named(name, allocation=DEFAULT_ALLOCATION):
-            return CONVENTION_CODES[name]
-    return None
+    code = CONVENTION_CODES.get(convention.name, 0)
+    if CONVENTIONS.get(convention.name) is not convention:
+        same = (
+            CONVENTION_CODES[name]
+            for name, own in CONVENTIONS.items()
+            if own == convention.named(name, allocation=DEFAULT_ALLOCATION)
+        )
+        code = next(same, 0)
+    return code if 1 <= code <= KERNEL_CONVENTIONS else None
 
 
 def unsupported_term(terms: Terms) -> str:
@@ -165,7 +169,7 @@ _RANGES = (
     ("first_due_on", 0, to_day(date(2100, 12, 31))),
     ("flat_fee_minor", 0, MAX_KERNEL_FEES_MINOR),
     ("guarantee_fee_minor", 0, MAX_KERNEL_FEES_MINOR),
-    ("convention", 1, len(CONVENTIONS)),
+    ("convention", 1, KERNEL_CONVENTIONS),
 )
 
 

@@ -223,3 +223,7 @@ CONVENTIONS: dict[str, Convention] = {
 
 CONVENTION_CODES: dict[str, int] = {name: code for code, name in enumerate(CONVENTIONS, start=1)}
 """The number of a convention in the `convention` column of `loans`; only ever appended to."""
+
+KERNEL_CONVENTIONS = 6
+"""The kernel knows the conventions up to this code; one appended after them (a weekly product, say)
+is served by the exact form until `usance.loan.kernel.plan` learns it."""

@@ -1,8 +1,10 @@
-"""One function for a loan's whole life: `replay(terms, facts, as_of, known_at)`.
+"""The life of a loan: `schedule`, `replay`, and the fold `start`, `step`, `view`.
 
-Two forms stand behind it. The kernel knows our own products' conventions; the exact form knows
-every convention. Which one answered is said by the loan it returns (`form`), and can be asked for;
-they agree to the minor unit wherever both can answer.
+All take one loan or a column of them.
+
+There are two forms: the kernel for the platform's own conventions, the exact form for every
+convention. A replayed loan says which one answered (`form`), and either can be asked for; they
+agree to the minor unit wherever both can answer. Numba is loaded by the first call of the kernel.
 
 >>> from datetime import date
 >>> from usance.base.codes import FactKind
@@ -20,39 +22,34 @@ they agree to the minor unit wherever both can answer.
 >>> loan = replay(terms, facts, date(2024, 4, 1))
 >>> loan.form, loan.view().days_past_due, loan.view().past_due.total, loan.view().settlement
 ('kernel', 17, 91680, 944125)
+>>> january = step(start(terms), [facts[:1]], date(2024, 1, 31))
+>>> march = step(january, [facts[1:]], date(2024, 3, 31))
+>>> view(march, date(2024, 4, 1)).column("past_due_principal").tolist()
+[77800]
 """
 
 from __future__ import annotations
 
-import struct
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, datetime
-from functools import cache
 from typing import TYPE_CHECKING, Literal, Protocol, overload
 
-import numpy as np
-
-from usance.base.codes import Status
 from usance.base.dates import from_day, to_day
-from usance.base.errors import UsanceError, unknown
-from usance.loan.columns import FactColumns, TermColumns, convention_code, unsupported_term
+from usance.base.errors import unknown
+from usance.loan.columns import FactColumns, TermColumns, unsupported_term
 from usance.loan.convention import DEFAULT_ALLOCATION
-from usance.loan.errors import ConventionNotInKernel, FactNotInKernel, KernelRange, OptionError
+from usance.loan.errors import ConventionNotInKernel, KernelRange, OptionError
 from usance.loan.facts import END_OF_TIME, Fact, visible
-from usance.loan.kernel.refusals import BAD_AMOUNT
+from usance.loan.kernel_loan import KernelLoan, replay_in_kernel
 from usance.loan.terms import Terms
-from usance.loan.views import VIEW_FIELDS, ComponentAmounts, InstalmentState, LoanView
+from usance.loan.views import Instalment, InstalmentState, LoanView
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from usance.base.calendars import Calendar
-    from usance.loan.batch import Views
+    from usance.loan.batch import States, Views
+    from usance.loan.kernel.arrays import ScheduleColumns
 
 Form = Literal["auto", "kernel", "exact"]
-
-_STATUSES = tuple(Status)
-_new = tuple.__new__  # a named tuple's own is written in Python and takes three times as long
 
 
 class Loan(Protocol):
@@ -104,7 +101,7 @@ def replay(
     facts = list(facts)
     if form != "exact":
         why = _unsupported(versions)
-        loan = None if why else _replay_in_kernel(versions[0], facts, as_of, known_at)
+        loan = None if why else replay_in_kernel(versions[0], facts, as_of, known_at)
         if isinstance(loan, KernelLoan):
             return loan
         if form == "kernel":
@@ -130,45 +127,6 @@ def _replay_columns(
     return replay_columns(terms, facts, as_of)
 
 
-class KernelLoan:
-    """A loan as the kernel left it: its state, and its view as one row of integers."""
-
-    __slots__ = ("_as_of", "_row", "_state", "_terms")
-    form = "kernel"
-
-    def __init__(self, terms: Terms, as_of: date, state: NDArray[np.int64], row: list[int]) -> None:
-        self._terms, self._as_of, self._state, self._row = terms, as_of, state, row
-
-    def view(self) -> LoanView:
-        """Balances and arrears of the loan on its day."""
-        r = self._row
-        due, past_due = _new(ComponentAmounts, (*r[4:8], 0)), _new(ComponentAmounts, r[8:13])
-        paid, waived = _new(ComponentAmounts, r[13:18]), _new(ComponentAmounts, r[18:23])
-        next_due_on = from_day(r[31]) if r[31] >= 0 else None
-        return _new(
-            LoanView,
-            (self._as_of, _STATUSES[r[0]], *r[1:4], due, past_due, paid, waived, *r[23:31],
-             next_due_on, r[32]),
-        )  # fmt: skip
-
-    def rows(self) -> list[InstalmentState]:
-        """Every instalment with what is due, paid (or waived) and outstanding; none before that."""
-        if not self.view().disbursed:
-            return []
-        from usance.loan.batch import States, instalment_columns
-        from usance.loan.kernel.state import SLOTS
-
-        columns = TermColumns.of([self._terms])
-        through = np.array([to_day(self._as_of)], np.int32)
-        cover = instalment_columns(States(columns, self._state[:SLOTS].reshape(1, SLOTS), through))
-        rows = zip(cover.due_on.tolist(), cover.due.tolist(), cover.covered.tolist(), strict=True)
-        return [
-            InstalmentState(number, from_day(day), ComponentAmounts(*asked), ComponentAmounts(*met),
-                            ComponentAmounts(*(a - m for a, m in zip(asked, met, strict=True))))
-            for number, (day, asked, met) in enumerate(rows, start=1)
-        ]  # fmt: skip
-
-
 def _unsupported(versions: Sequence[Terms]) -> str:
     """The part of these terms that only the exact form knows; empty if there is none."""
     if len(versions) != 1:
@@ -178,71 +136,57 @@ def _unsupported(versions: Sequence[Terms]) -> str:
     return unsupported_term(versions[0])
 
 
-def _replay_in_kernel(
-    terms: Terms, facts: list[Fact], as_of: date, known_at: datetime
-) -> KernelLoan | UsanceError:
-    """The kernel's answer, or why only the exact form has one.
+@overload
+def schedule(
+    terms: Terms, *, calendars: Mapping[str, Calendar] | None = None
+) -> list[Instalment]: ...
+@overload
+def schedule(terms: TermColumns) -> ScheduleColumns: ...
+def schedule(
+    terms: Terms | TermColumns, *, calendars: Mapping[str, Calendar] | None = None
+) -> list[Instalment] | ScheduleColumns:
+    """The instalments as agreed: rows of one loan, columns of many.
 
-    Facts mostly come known, unreversed and in order, so the kernel is first tried on them as they
-    are; only if it refuses, or if some are not known yet, `visible` sorts them out.
+    One loan the kernel does not know is planned by the exact form; a column of them is refused.
     """
-    if known_at is END_OF_TIME:
-        loan = _try_kernel(terms, facts, as_of)
-        if isinstance(loan, KernelLoan):
-            return loan
-    seen = visible(facts, as_of=as_of, known_at=known_at)
-    loan = _try_kernel(terms, seen, as_of)
-    if isinstance(loan, KernelLoan):
-        return loan
-    from usance.base.refusals import unpack_refusal
-    from usance.loan.refusals import named_refusal
+    from usance.loan.batch import schedule_columns
 
-    code, position = unpack_refusal(loan)
-    refusal = named_refusal(code, 0, 1, FactColumns.of([seen]), position)
-    if isinstance(refusal, (KernelRange, FactNotInKernel)):
-        return refusal
-    raise refusal
-
-
-def _try_kernel(terms: Terms, facts: list[Fact], as_of: date) -> KernelLoan | int:
-    """The loan, or the kernel's refusal of its facts."""
-    replay_loan, loan_workspace = _kernel()
-    given = _fact_array(facts) if facts else np.empty(0, np.int64)
-    if given is None:
-        return BAD_AMOUNT
-    room, out = loan_workspace(), np.empty((1, len(VIEW_FIELDS)), np.int64)
-    refusal = replay_loan(_scalars(terms), given, as_of.toordinal(), room, out)
-    return refusal or KernelLoan(terms, as_of, room, out.tolist()[0])
-
-
-@cache
-def _kernel() -> tuple[Callable[..., int], Callable[[], NDArray[np.int64]]]:
-    """The compiled functions, imported when first needed: Numba takes a second to load."""
-    from usance.loan.kernel.single import loan_workspace, replay_loan
-
-    return replay_loan, loan_workspace
-
-
-def _scalars(terms: Terms) -> tuple[int, ...]:
-    return (
-        terms.principal_minor, terms.rate_ppm, terms.coupon_ppm, terms.instalments,
-        terms.disbursed_on.toordinal(), terms.first_due_on.toordinal(), terms.flat_fee_minor,
-        terms.guarantee_fee_minor, convention_code(terms.convention) or 0,
-    )  # fmt: skip
-
-
-def _fact_array(facts: list[Fact]) -> NDArray[np.int64] | None:
-    """Days, kinds, amounts, args and refs, or None where `visible` has to look at the facts first.
-
-    That is if a value is no 64-bit integer or a ref comes twice.
-    """
-    kinds, dates, amounts, refs, args, _ = zip(*facts, strict=False)  # strict takes twice as long
-    n = len(facts)
-    if len(set(refs)) != n:
-        return None
-    given, days = np.empty(5 * n, np.int64), map(date.toordinal, dates)
+    if isinstance(terms, TermColumns):
+        return schedule_columns(terms)
     try:
-        struct.pack_into(f"{5 * n}q", given.data, 0, *days, *kinds, *amounts, *args, *refs)
-    except struct.error:
-        return None
-    return given
+        columns = schedule_columns(TermColumns.of([terms]))
+    except (ConventionNotInKernel, KernelRange):
+        from usance.loan import exact
+
+        return exact.schedule(terms, calendars or exact.CALENDARS)
+    rows, balance = [], terms.principal_minor
+    lines = zip(*(column.tolist() for column in columns[1:]), strict=True)
+    for number, (day, principal, interest, guarantee, service) in enumerate(lines, start=1):
+        balance -= principal
+        rows.append(
+            Instalment(number, from_day(day), principal, interest, guarantee, service, balance)
+        )
+    return rows
+
+
+def start(terms: Terms | TermColumns) -> States:
+    """The state of loans that have terms and no facts yet."""
+    from usance.loan.batch import start_columns
+
+    return start_columns(terms if isinstance(terms, TermColumns) else TermColumns.of([terms]))
+
+
+def step(states: States, facts: FactColumns | Sequence[Sequence[Fact]], until: date) -> States:
+    """Later facts added to every state, up to and including a day; `states` stays as it was."""
+    from usance.loan.batch import step_columns
+
+    if not isinstance(facts, FactColumns):
+        facts = FactColumns.of([visible(each, as_of=until) for each in facts])
+    return step_columns(states, facts, to_day(until))
+
+
+def view(states: States, day: date) -> Views:
+    """Balances and arrears of every loan on a day."""
+    from usance.loan.batch import view_columns
+
+    return view_columns(states, to_day(day))

@@ -18,7 +18,7 @@ from usance.base.compiled import kernel
 from usance.loan.bounds import MAX_KERNEL_INSTALMENTS
 from usance.loan.kernel.arrays import Plan, State, TermArrays
 from usance.loan.kernel.batch import plan_at
-from usance.loan.kernel.plan import COUNT, P, due_day, guaranteed, instalment
+from usance.loan.kernel.plan import due_day, guaranteed, instalment
 from usance.loan.kernel.state import (
     BALANCE,
     COVERED,
@@ -105,11 +105,11 @@ def event_buffer() -> I64:
 def open_instalment(plan: Plan, state: State) -> tuple[int, int]:
     """The oldest instalment with something unpaid, and how much; `COUNT` and 0 if there is none."""
     if state[META] & IS_SETTLED:
-        return plan[COUNT], 0
+        return plan.instalments, 0
     k = state[META] & PAID_MASK
     balance, interest_so_far = state[BALANCE], state[INTEREST_BEFORE]
     fees, fees_so_far = state[FEES] >> 32, state[FEES] & LOW_32
-    while k < plan[COUNT]:
+    while k < plan.instalments:
         before = guaranteed(plan, fees_so_far, fees)
         principal, interest, fee = instalment(plan, k, balance, state[LEVEL_MINOR])
         balance -= principal
@@ -117,7 +117,7 @@ def open_instalment(plan: Plan, state: State) -> tuple[int, int]:
         fees_so_far += fee
         guarantee = guaranteed(plan, fees_so_far, fees)
         unpaid = (
-            min(principal, max(0, plan[P] - balance - state[COVERED]))
+            min(principal, max(0, plan.principal - balance - state[COVERED]))
             + min(interest, max(0, interest_so_far - state[COVERED + 1]))
             + min(guarantee - before, max(0, guarantee - state[COVERED + 2]))
             + min(
@@ -161,13 +161,13 @@ def late_fees(
     """Write the late fees of some days, up to the day before fees end; how many there are."""
     at = 0
     k = oldest.number
-    while k < plan[COUNT]:
+    while k < plan.instalments:
         day, fee = late_fee(due_day(plan, k), oldest.unpaid_minor, rules)
         if day > days.until or day >= ends:
             break
         if day > days.after:
             if k > oldest.number:  # younger instalments of a loan in arrears are whole
-                balance = plan[P] - due_to_date(plan, state, due_day(plan, k) - 1)[0]
+                balance = plan.principal - due_to_date(plan, state, due_day(plan, k) - 1)[0]
                 principal, interest, fees = instalment(plan, k, balance, state[LEVEL_MINOR])
                 day, fee = late_fee(due_day(plan, k), principal + interest + fees, rules)
             if fee > 0:
@@ -185,7 +185,7 @@ def events_of_loan(
     meta = state[META]
     if not meta & IS_DISBURSED or meta & (IS_SETTLED | IS_CHARGED_OFF):
         return 0
-    if oldest.number == plan[COUNT]:
+    if oldest.number == plan.instalments:
         return 0
     due = due_day(plan, oldest.number)
     if due >= fee_days.until:  # nothing is overdue then
@@ -196,7 +196,7 @@ def events_of_loan(
         claim = i64(NEVER)  # it has passed already, and fees have ended
     else:
         at = late_fees(plan, state, oldest, rules, fee_days, min(claim, off), out)
-    owed = plan[P] - state[COVERED]
+    owed = plan.principal - state[COVERED]
     if claim_span.after < claim <= claim_span.until and claim < off:
         if holder.model == _HEAVY:
             interest = due_to_date(plan, state, claim - 1)[1] - state[COVERED + 1]

@@ -22,15 +22,7 @@ from usance.loan.kernel.arrays import Plan, TermArrays
 from usance.loan.kernel.batch import plan_at
 from usance.loan.kernel.level import level_minor
 from usance.loan.kernel.plan import (
-    AMORT,
-    COUNT,
-    DAILY,
-    DISBURSED,
-    FLAT,
     LEVEL,
-    RATE,
-    STUB,
-    P,
     due_day,
     instalment,
     period_start,
@@ -70,10 +62,10 @@ def high_product(a: int, b: int) -> int:
 @kernel(inline=True)
 def period_months(plan: Plan, k: int) -> tuple[int, int]:
     """The length of period k in months of the loan's day count, as a fraction; never nothing."""
-    if plan[DAILY] == 1:
+    if plan.is_daily == 1:
         return 12 * (due_day(plan, k) - period_start(plan, k)), i64(365)
-    if k == 0 and plan[STUB] != 30:
-        return max(plan[STUB], i64(1)), i64(30)
+    if k == 0 and plan.first_days != 30:
+        return max(plan.first_days, i64(1)), i64(30)
     return i64(1), i64(1)
 
 
@@ -107,7 +99,7 @@ def worth_from(
     """Value of instalments k and later when period k begins, to 2^-24 minor units."""
     month = discount(rate_ppb, i64(1), i64(1))
     weight, worth = u64(ONE), u64(0)
-    for j in range(k, plan[COUNT]):
+    for j in range(k, plan.instalments):
         principal, interest, fee = instalment(plan, j, balance, level)
         balance -= principal
         weight = high_product(weight, period_discount(plan, j, rate_ppb, month)) << u64(1)
@@ -141,14 +133,14 @@ def expected_fee_earned(
     After an instalment, the fee less what the balance is above the value of what is to come;
     before the first, nothing; between two of them linear by day. The whole fee when all are due.
     """
-    if (upfront_minor == 0 and plan[FLAT] == 0) or day <= plan[DISBURSED]:
+    if (upfront_minor == 0 and plan.flat_fee == 0) or day <= plan.disbursed_day:
         return i64(0)
-    k, balance = i64(0), plan[P]
-    while k < plan[COUNT] and due_day(plan, k) <= day:
+    k, balance = i64(0), plan.principal
+    while k < plan.instalments and due_day(plan, k) <= day:
         principal, _, _ = instalment(plan, k, balance, level)
         balance -= principal
         k += 1
-    if k == plan[COUNT]:
+    if k == plan.instalments:
         return i64(upfront_minor)
     principal, interest, fee = instalment(plan, k, balance, level)
     after = balance - principal
@@ -178,8 +170,8 @@ def fee_earned(plan: Plan, level: int, upfront_minor: int, rate_ppb: int, day: i
 @kernel(inline=True)
 def level_of(plan: Plan) -> int:
     """The level instalment of a plan that has one."""
-    if plan[AMORT] == LEVEL:
-        return level_minor(plan[P], plan[RATE], plan[COUNT])
+    if plan.amortisation == LEVEL:
+        return level_minor(plan.principal, plan.rate_ppm, plan.instalments)
     return i64(0)
 
 
@@ -206,8 +198,8 @@ def scheduled_ppb(rate_ppm: int) -> int:
 @kernel
 def lay_out_flows(plan: Plan, stays: Stays, segment: int, work: F64) -> None:
     """Expected flow and months of every period, side by side."""
-    balance, level, there = plan[P], level_of(plan), 1.0
-    for k in range(plan[COUNT]):
+    balance, level, there = plan.principal, level_of(plan), 1.0
+    for k in range(plan.instalments):
         principal, interest, fee = instalment(plan, k, balance, level)
         balance -= principal
         months, parts = period_months(plan, k)
@@ -272,11 +264,11 @@ def rate_rows(
     """The effective rate a month of each loan; `unproved` below zero."""
     for row in range(start, stop):
         plan = plan_at(terms, row)
-        if upfront[row] == 0 and plan[FLAT] == 0:
-            rates[row] = scheduled_ppb(plan[RATE])
+        if upfront[row] == 0 and plan.flat_fee == 0:
+            rates[row] = scheduled_ppb(plan.rate_ppm)
             continue
         lay_out_flows(plan, stays, segments[row] if len(segments) else 0, work)
         rates[row] = solved_ppb(
-            work, plan[COUNT], plan[DAILY] == 1, float(plan[P] - upfront[row]),
-            scheduled_ppb(plan[RATE]) / PPB,
+            work, plan.instalments, plan.is_daily == 1, float(plan.principal - upfront[row]),
+            scheduled_ppb(plan.rate_ppm) / PPB,
         )  # fmt: skip

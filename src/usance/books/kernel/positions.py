@@ -15,19 +15,12 @@ from usance.loan.kernel.batch import plan_at, record_refusal
 from usance.loan.kernel.facts import waived_amount
 from usance.loan.kernel.fold import BEFORE_FIRST_FACT, fold_facts
 from usance.loan.kernel.plan import (
-    COUNT,
-    COUPON,
-    DISBURSED,
-    FLAT,
-    RATE,
     due_day,
     fees_of,
     instalment,
     month_of,
     period_start,
 )
-from usance.loan.kernel.plan import GUARANTEE as PLAN_GUARANTEE
-from usance.loan.kernel.plan import P as PLAN_PRINCIPAL
 from usance.loan.kernel.refusals import OK
 from usance.loan.kernel.state import COMPENSATED as COMPENSATED_SLOT
 from usance.loan.kernel.state import (
@@ -116,19 +109,19 @@ def fill_earned(plan: Plan, scratch: Scratch, day: int, non_accrual: int, out: I
     state = scratch.state
     view(plan, state, day, scratch.view_row, 0)
     earning_day = day - max(0, scratch.view_row[0, 1] - non_accrual)
-    last_due = due_day(plan, plan[COUNT] - 1)
+    last_due = due_day(plan, plan.instalments - 1)
     out[P.earn_month] = month_of(day)
     out[P.earning_day] = earning_day
-    out[P.term_days] = last_due - plan[DISBURSED]
-    out[P.earned_days] = min(max(earning_day - plan[DISBURSED], 0), out[P.term_days])
+    out[P.term_days] = last_due - plan.disbursed_day
+    out[P.earned_days] = min(max(earning_day - plan.disbursed_day, 0), out[P.term_days])
     out[P.due_guarantee] = scratch.view_row[0, 6]
     principal, interest, guarantee, service, accrued, k = due_and_accrued(plan, state, earning_day)
     out[P.earned_interest] = interest + accrued
     out[P.due_service] = service
     out[P.earned_fee_instalments] = guarantee + service
-    has_fees = plan[FLAT] > 0 or plan[COUPON] != plan[RATE]
-    if has_fees and k < plan[COUNT] and earning_day > plan[DISBURSED]:
-        _, _, fee = instalment(plan, k, plan[PLAN_PRINCIPAL] - principal, state[LEVEL_MINOR])
+    has_fees = plan.flat_fee > 0 or plan.coupon_ppm != plan.rate_ppm
+    if has_fees and k < plan.instalments and earning_day > plan.disbursed_day:
+        _, _, fee = instalment(plan, k, plan.principal - principal, state[LEVEL_MINOR])
         begun = period_start(plan, k)
         out[P.earned_fee_instalments] += accrued_share(fee, earning_day, begun, due_day(plan, k))
     for c in range(4):
@@ -140,12 +133,12 @@ def fill_earned(plan: Plan, scratch: Scratch, day: int, non_accrual: int, out: I
 def fill_non_current(plan: Plan, state: State, day: int, out: I64) -> None:
     """Parts still to be paid that fall due more than a year after the close."""
     horizon = day + _YEAR_DAYS
-    if state[META] & SETTLED_FLAG or due_day(plan, plan[COUNT] - 1) <= horizon:
+    if state[META] & SETTLED_FLAG or due_day(plan, plan.instalments - 1) <= horizon:
         return
     principal, _, guarantee, service, _, _ = due_and_accrued(plan, state, horizon)
     guarantee = max(guarantee, state[COVERED + 2])
     service = max(service, state[COVERED + 3])
-    out[P.non_current_principal] = plan[PLAN_PRINCIPAL] - max(principal, state[COVERED])
+    out[P.non_current_principal] = plan.principal - max(principal, state[COVERED])
     out[P.non_current_guarantee] = max(0, out[P.guarantee] - guarantee)
     out[P.non_current_service] = max(0, out[P.service] - service)
 
@@ -169,11 +162,11 @@ def fill_balances(plan: Plan, scratch: Scratch, event: int, out: I64) -> None:
     """Balances of a loan at the close, in its state and view of that day."""
     state = scratch.state
     out[P.days_past_due], out[P.event] = scratch.view_row[0, 1], event
-    fees = state[FEES] >> 32 if plan[PLAN_GUARANTEE] > 0 else fees_of(plan, state[LEVEL_MINOR])
-    out[P.principal] = plan[PLAN_PRINCIPAL]
-    out[P.guarantee], out[P.service] = plan[PLAN_GUARANTEE], fees - plan[PLAN_GUARANTEE]
+    fees = state[FEES] >> 32 if plan.guarantee_fee > 0 else fees_of(plan, state[LEVEL_MINOR])
+    out[P.principal] = plan.principal
+    out[P.guarantee], out[P.service] = plan.guarantee_fee, fees - plan.guarantee_fee
     out[P.is_settled] = 1 if state[META] & SETTLED_FLAG else 0
-    out[P.outstanding] = plan[PLAN_PRINCIPAL] - state[COVERED]
+    out[P.outstanding] = plan.principal - state[COVERED]
     out[P.compensated], out[P.overpaid] = state[COMPENSATED_SLOT], state[OVERPAID_SLOT]
     fill_cash(state, out, P.paid_principal)
 

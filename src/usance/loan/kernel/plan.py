@@ -1,8 +1,8 @@
 """The plan of a loan of the platform's own products, by instalment, on 64-bit integers.
 
 Every function here is compiled; batches call them with one loan at a time. The terms of a loan
-travel as a tuple of integers, `Plan`, made by `plan_of`. Nothing is stored per instalment: the
-next one follows from the balance before it.
+travel as a named tuple of integers, `Plan`, made by `plan_of`. Nothing is stored per instalment:
+the next one follows from the balance before it.
 """
 
 from __future__ import annotations
@@ -14,13 +14,6 @@ from usance.loan.bounds import MAX_KERNEL_FEES_MINOR
 from usance.loan.kernel.arrays import Plan
 
 LEVEL, EQUAL_PRINCIPAL, INTEREST_ONLY = 0, 1, 2
-
-P, RATE, COUPON, COUNT, DISBURSED, FIRST, FLAT, GUARANTEE, AMORT, DAILY, ANCHOR, MONTH, STUB = (
-    range(13)
-)
-"""The places of a plan: principal, rate, coupon, instalments, disbursed day, first due day, flat
-fee, guarantee fee, amortisation, daily (1) or monthly (0), anchor day, month of the first due date,
-30ths of the first period (monthly)."""
 
 STARTS = month_starts(0, 12 * 181)
 """Day number of the first of every month; a look-up is four times faster than computing it."""

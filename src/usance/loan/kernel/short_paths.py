@@ -11,7 +11,7 @@ from __future__ import annotations
 from usance.base.arrays import I64, i64
 from usance.base.compiled import kernel
 from usance.loan.kernel.arrays import Plan
-from usance.loan.kernel.plan import AMORT, COUNT, LEVEL, P, due_day, guaranteed, period_start
+from usance.loan.kernel.plan import LEVEL, due_day, guaranteed, period_start
 from usance.loan.kernel.state import (
     BALANCE,
     COVERED,
@@ -36,10 +36,10 @@ def is_on_schedule(plan: Plan, states: I64, row: int, nth: int) -> bool:
     )  # fmt: skip
     return (
         states[row, META] == IS_DISBURSED + nth
-        and 0 <= nth < plan[COUNT]
+        and 0 <= nth < plan.instalments
         and states[row, PENALTY_OPEN] == 0
         and covered
-        == plan[P]
+        == plan.principal
         - states[row, BALANCE]
         + states[row, INTEREST_BEFORE]
         + (states[row, FEES] & LOW_32)
@@ -49,13 +49,13 @@ def is_on_schedule(plan: Plan, states: I64, row: int, nth: int) -> bool:
 @kernel(inline=True)
 def has_no_nil_instalment(plan: Plan, level_minor: int) -> bool:
     """True if every instalment asks for something: the fold skips a nil one that comes next."""
-    return plan[AMORT] == LEVEL and level_minor > 0
+    return plan.amortisation == LEVEL and level_minor > 0
 
 
 @kernel(inline=True)
 def pays_one_instalment(plan: Plan, nth: int, balance: int, amount: int) -> bool:
     """True if a payment of the nth instalment, with its late fee, settles the last one alone."""
-    return amount > 0 and (amount >= balance) == (nth + 1 == plan[COUNT])
+    return amount > 0 and (amount >= balance) == (nth + 1 == plan.instalments)
 
 
 @kernel(inline=True)
@@ -69,7 +69,7 @@ def pay_instalment(
     states[row, COVERED + 1] += interest
     states[row, COVERED + 2] = guarantee
     states[row, COVERED + 3] = fees_paid - guarantee
-    if nth + 1 == plan[COUNT]:
+    if nth + 1 == plan.instalments:
         states[row, META] |= IS_SETTLED
         return
     states[row, META] += 1
@@ -105,7 +105,7 @@ def due_at_settlement(
 def settle_early(plan: Plan, states: I64, row: int, interest: int, fees: int) -> None:
     """State after all principal was paid with the interest and fees due; the cursor stays."""
     states[row, META] |= IS_SETTLED
-    states[row, COVERED] = plan[P]
+    states[row, COVERED] = plan.principal
     states[row, COVERED + 1] += interest
     if fees > 0:
         fees_paid = (states[row, FEES] & LOW_32) + fees

@@ -18,7 +18,7 @@ from usance.base.compiled import kernel
 from usance.loan.kernel.arrays import FactArrays, Plan, State
 from usance.loan.kernel.batch import plan_at, record_refusal
 from usance.loan.kernel.fold import BEFORE_FIRST_FACT, fold_facts
-from usance.loan.kernel.plan import COUNT, MONTH, P, due_day, instalment
+from usance.loan.kernel.plan import due_day, instalment
 from usance.loan.kernel.state import (
     BALANCE,
     COVERED,
@@ -64,12 +64,12 @@ def fold_space() -> tuple[I64, I64]:
 @kernel
 def principal_by(plan: Plan, state: State, day: int) -> int:
     """Scheduled principal that falls due by a day, paid or not."""
-    balance = plan[P]
-    for k in range(plan[COUNT]):
+    balance = plan.principal
+    for k in range(plan.instalments):
         if due_day(plan, k) > day:
             break
         balance -= instalment(plan, k, balance, state[LEVEL_MINOR])[0]
-    return plan[P] - balance
+    return plan.principal - balance
 
 
 @kernel(inline=True)
@@ -78,7 +78,9 @@ def prepaid_on(plan: Plan, state: State, before: int, day: int) -> int:
     after, k = state[COVERED], state[META] & PAID_MASK
     if not state[META] & IS_SETTLED:
         paid_up = k == 0 or due_day(plan, k - 1) <= day
-        inside = after <= plan[P] - state[BALANCE] or (k < plan[COUNT] and due_day(plan, k) <= day)
+        inside = after <= plan.principal - state[BALANCE] or (
+            k < plan.instalments and due_day(plan, k) <= day
+        )
         if paid_up and inside:
             return 0
     early: int = max(0, after - max(before, principal_by(plan, state, day)))
@@ -102,9 +104,9 @@ def fold_until(
             pays = pays or facts[2][end] == _PAID
             end += 1
         k = state[META] & PAID_MASK
-        if state[META] & IS_DISBURSED and k < plan[COUNT] and due_day(plan, k) < day - 1:
+        if state[META] & IS_DISBURSED and k < plan.instalments and due_day(plan, k) < day - 1:
             k, _ = open_instalment(plan, state)
-            if k < plan[COUNT]:
+            if k < plan.instalments:
                 notes[NOTE_WORST] = max(notes[NOTE_WORST], day - 1 - due_day(plan, k))
         before = state[COVERED]
         refusal = fold_facts(plan, state, state[SLOTS:], facts, at, end, BEFORE_FIRST_FACT, until)
@@ -130,7 +132,7 @@ def due_by(plan: Plan, state: State, nth: int, day: int) -> tuple[int, int]:
     if state[META] & PAID_MASK == nth:
         balance = state[BALANCE]
         principal = instalment(plan, nth, balance, state[LEVEL_MINOR])[0]
-        return principal, plan[P] - balance + principal
+        return principal, plan.principal - balance + principal
     whole = principal_by(plan, state, day)
     return whole - principal_by(plan, state, day - 1), whole
 
@@ -140,7 +142,7 @@ def meet_due(plan: Plan, state: State, nth: int, day: int, out: I64) -> bool:
     """Note the month's own due at the end of its day; true if it is to be watched."""
     out[DUE_ON] = day
     if nth == 0:
-        out[FIRST] = plan[P]
+        out[FIRST] = plan.principal
     if out[COUNTED] > 0 and not state[META] & IS_SETTLED:
         out[OVERDUE] = min(out[DUE], max(0, out[COUNTED] - state[COVERED]))
     return out[OVERDUE] > 0 or (nth == 0 and is_unpaid(plan, state))
@@ -174,7 +176,7 @@ def first_stops(plan: Plan, watch: I64, nth: int, stops: I64) -> None:
         stops[_OLD_30] = watch[W_DAY] + AFTER_30
         if watch[W_UNPAID7] < 0:
             stops[_OLD_7] = watch[W_DAY] + AFTER_7
-    if 0 <= nth < plan[COUNT]:
+    if 0 <= nth < plan.instalments:
         stops[_DUE] = due_day(plan, nth)
         stops[_EVE] = stops[_DUE] - 1
 
@@ -208,7 +210,7 @@ def stop_at(
         look_back(plan, state, watch, out, place, True)
     elif which == _EVE:
         k, _ = open_instalment(plan, state)
-        if k < plan[COUNT] and due_day(plan, k) > day:  # nothing is overdue, something to come
+        if k < plan.instalments and due_day(plan, k) > day:  # nothing is overdue, something to come
             out[DUE], out[COUNTED] = due_by(plan, state, nth, day + 1)
     elif meet_due(plan, state, nth, day, out):
         if watch[W_DAY] >= 0:  # all of it is paid, or this due would not count
@@ -234,7 +236,7 @@ def fold_month(
         out[place] = 0
     out[DUE_ON] = -1
     out[OLD_DAY] = watch[W_DAY]
-    nth = span.month - plan[MONTH]
+    nth = span.month - plan.first_month
     first_stops(plan, watch, nth, stops)
     while True:
         which = earliest(stops)
@@ -263,9 +265,9 @@ def status_at(plan: Plan, state: State, day: int) -> tuple[int, int, int]:
     if meta & IS_SETTLED:
         return _CLOSED if state[PENALTY_OPEN] == 0 else status, i64(0), state[PENALTY_OPEN]
     k, left = open_instalment(plan, state)
-    if k == plan[COUNT] or due_day(plan, k) > day:  # all that has fallen due is paid
+    if k == plan.instalments or due_day(plan, k) > day:  # all that has fallen due is paid
         return status, i64(0), state[PENALTY_OPEN]
-    if k + 1 < plan[COUNT] and due_day(plan, k + 1) <= day:
+    if k + 1 < plan.instalments and due_day(plan, k + 1) <= day:
         left = past_due(plan, state, day)
     return status, day - due_day(plan, k), left + state[PENALTY_OPEN]
 
@@ -313,7 +315,7 @@ def fold_loan(
         plan, facts, at, stop, span, loans.watches[row], out, work, released[loans.source[row]]
     )
     at_end = status_at(plan, state, span.last)
-    owed = plan[P] - state[COVERED] if state[META] & IS_DISBURSED else 0
+    owed = plan.principal - state[COVERED] if state[META] & IS_DISBURSED else 0
     worst = max(notes[NOTE_WORST], at_end[1])
     recovered = state[RECOVERED] - loans.states[row, RECOVERED]
     write_end(ends, row, at_end, owed, worst, notes[NOTE_PREPAID], recovered)

@@ -14,7 +14,7 @@ from usance.base.compiled import kernel
 from usance.loan.kernel.arrays import FactArrays, Plan
 from usance.loan.kernel.batch import plan_at, record_refusal
 from usance.loan.kernel.facts import refuse_amount
-from usance.loan.kernel.plan import MONTH, STARTS, P, due_day, month_of
+from usance.loan.kernel.plan import STARTS, due_day, month_of
 from usance.loan.kernel.refusals import OK
 from usance.loan.kernel.state import COVERED, IS_SETTLED, META, SLOTS
 from usance.service.rules import ServicingRules
@@ -108,17 +108,17 @@ def write_on_schedule(
     plan: Plan, loans: LoanArrays, row: int, paid: OnSchedule, span: MonthSpan, out: MonthOutput
 ) -> None:
     """Write the month's end and dues of a loan that took the short path."""
-    out.ends.principal_minor[row] = plan[P] - loans.states[row, COVERED]
+    out.ends.principal_minor[row] = plan.principal - loans.states[row, COVERED]
     out.released[u64(loans.source[row]), u64(paid.day - span.first)] += (
         paid.principal + paid.prepaid
     )
     if paid.outcome >= SETTLES:
         out.ends.status[row], out.ends.prepaid_minor[row] = _CLOSED, paid.prepaid
-    nth, cell = span.month - plan[MONTH], u64(loans.cell[row])
+    nth, cell = span.month - plan.first_month, u64(loans.cell[row])
     due_on = u64(due_day(plan, nth) - span.first)
     out.dues.met[due_on, cell] += paid.principal
     if nth == 0:
-        out.dues.final[MONTHS - 1, due_on, cell, _FIRST] += plan[P]
+        out.dues.final[MONTHS - 1, due_on, cell, _FIRST] += plan.principal
 
 
 @kernel(inline=True)
@@ -161,12 +161,12 @@ def write_missed_due(
 ) -> None:
     """Write the month's end, dues and new watch of a loan that missed its due."""
     states, watch = loans.states, loans.watches[row]
-    nth = span.month - plan[MONTH]
+    nth = span.month - plan.first_month
     due, is_first = due_day(plan, nth), nth == 0
     pays, is_over = missed.days_late < NEVER, states[row, META] & IS_SETTLED != 0
     dpd = i64(0) if pays else span.last - due
     worst = max(loans.worst[row], missed.days_late - 1 if pays else dpd)
-    owed = plan[P] - states[row, COVERED]
+    owed = plan.principal - states[row, COVERED]
     at_end = (_CLOSED if is_over else _ACTIVE, dpd, missed.past_due)
     write_end(out.ends, row, at_end, owed, worst, 0, 0)
     loans.worst[row] = min(worst, MAX_DAYS_PAST_DUE)
@@ -176,7 +176,7 @@ def write_missed_due(
     if missed.principal == 0 and not is_first:
         return
     done, is_known = is_over or due + m.AFTER_30 <= span.last, due + m.AFTER_7 <= span.last
-    whole = plan[P] if is_first else i64(0)
+    whole = plan.principal if is_first else i64(0)
     unpaid = i64(0) if pays else whole
     after_7 = 1 if is_first and missed.days_late > m.AFTER_7 else 0
     watch[m.W_DAY] = -1 if done else due
@@ -211,7 +211,7 @@ def newly_delinquent_row(
         return newly.OTHER
     if missed.days_late == 0:  # on its day, known later in the month
         outcome = PAYS_LAST if loans.states[row, META] & IS_SETTLED else PAYS
-        day = due_day(plan, world.span.month - plan[MONTH])
+        day = due_day(plan, world.span.month - plan.first_month)
         paid = OnSchedule(outcome, day, missed.principal, i64(0))
         write_on_schedule(plan, loans, row, paid, world.span, out)
     else:
@@ -239,7 +239,7 @@ def fold_unpaid(
     if dpd <= span.last - span.first:  # what is overdue fell due in this month, or nothing is
         return False
     worst = max(loans.worst[row], dpd)
-    write_end(out.ends, row, at_end, plan[P] - state[COVERED], worst, 0, 0)
+    write_end(out.ends, row, at_end, plan.principal - state[COVERED], worst, 0, 0)
     loans.worst[row] = min(worst, MAX_DAYS_PAST_DUE)
     day = watch[m.W_DAY]
     if day >= 0:

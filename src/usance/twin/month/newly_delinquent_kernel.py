@@ -13,7 +13,7 @@ from usance.base.arrays import i64
 from usance.base.codes import FactKind, Fee
 from usance.base.compiled import kernel
 from usance.loan.kernel.arrays import Plan
-from usance.loan.kernel.plan import COUNT, MONTH, due_day, instalment
+from usance.loan.kernel.plan import due_day, instalment
 from usance.loan.kernel.short_paths import (
     charge_late_fee,
     has_no_nil_instalment,
@@ -55,13 +55,13 @@ def newly_delinquent_loan(
     `OTHER` days late leave the state as it was.
     """
     states, span, params = loans.states, world.span, world.params
-    nth, level = span.month - plan[MONTH], states[row, LEVEL_MINOR]
+    nth, level = span.month - plan.first_month, states[row, LEVEL_MINOR]
     other = MissedDue(i64(OTHER), i64(0), i64(0), 0)
     if not has_no_nil_instalment(plan, level) or not is_on_schedule(plan, states, row, nth):
         return other
     due, k, loan, hazard = due_day(plan, nth), i64(NEVER), loans.loan[row], loans.hazard[row]
     if hazard >= 0:
-        at_its_due = at_due(hazard, nth, plan[COUNT], params.early_ppm)
+        at_its_due = at_due(hazard, nth, plan.instalments, params.early_ppm)
         k = lateness(draws.payment, loan, span.month, at_its_due, params.dues[2], world)
     holder = Holder(i64(loans.model[row]), i64(loans.trigger_days[row]))
     claim, off = claim_days(due, holder, rules)

@@ -15,7 +15,7 @@ import numpy as np
 from usance.base.arrays import i64
 from usance.base.compiled import kernel
 from usance.loan.kernel.arrays import Plan
-from usance.loan.kernel.plan import COUNT, MONTH, due_day, instalment
+from usance.loan.kernel.plan import due_day, instalment
 from usance.loan.kernel.short_paths import (
     due_at_settlement,
     is_on_schedule,
@@ -72,13 +72,13 @@ def on_schedule_loan(
     `OTHER` leaves the state and the payments as they were.
     """
     states, span, params = loans.states, world.span, world.params
-    hazard, nth = loans.hazard[row], span.month - plan[MONTH]
+    hazard, nth = loans.hazard[row], span.month - plan.first_month
     other = OnSchedule(OTHER, i64(0), i64(0), i64(0))
     if hazard < 0 or not is_on_schedule(plan, states, row, nth):
         return other
     u = chance(draws.payment)
     is_early = u < params.dues[2].prepay
-    at_its_due = at_due(hazard, nth, plan[COUNT], params.early_ppm)
+    at_its_due = at_due(hazard, nth, plan.instalments, params.early_ppm)
     if chance(draws.notice) < params.late_notice or not (
         is_early or is_on_time(u, at_its_due, params.dues[2])
     ):
@@ -102,5 +102,5 @@ def on_schedule_loan(
         return other
     write_payment(payments, row, day, amount, arg)
     pay_instalment(plan, states, row, nth, principal, interest, fees)
-    is_last = nth + 1 == plan[COUNT]
+    is_last = nth + 1 == plan.instalments
     return OnSchedule(PAYS_LAST if is_last else PAYS, day, principal, i64(0))

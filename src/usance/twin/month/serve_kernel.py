@@ -16,7 +16,7 @@ from usance.loan.kernel.arrays import FactArrays, Plan, State
 from usance.loan.kernel.batch import plan_at
 from usance.loan.kernel.facts import refuse_amount, transfer_claim
 from usance.loan.kernel.fold import BEFORE_FIRST_FACT, fold_facts
-from usance.loan.kernel.plan import COUNT, MONTH, divide_half_up, due_day
+from usance.loan.kernel.plan import divide_half_up, due_day
 from usance.loan.kernel.refusals import OK
 from usance.loan.kernel.state import (
     COVERED,
@@ -123,12 +123,12 @@ def serve_loan(
     arrays = FactArrays(work.offsets, facts.day, facts.kind, facts.amount, facts.arg)
     holder = Holder(i64(loans.model[row]), i64(loans.trigger_days[row]))
     oldest, unpaid = open_instalment(plan, state)
-    oldest_day = due_day(plan, oldest) if oldest < plan[COUNT] else i64(NEVER)
-    nth, hazard = span.month - plan[MONTH], i64(loans.hazard[row])
-    due_on = due_day(plan, nth) if 0 <= nth < plan[COUNT] else i64(-1)
+    oldest_day = due_day(plan, oldest) if oldest < plan.instalments else i64(NEVER)
+    nth, hazard = span.month - plan.first_month, i64(loans.hazard[row])
+    due_on = due_day(plan, nth) if 0 <= nth < plan.instalments else i64(-1)
     status = DueStatus(
-        at_due(hazard, oldest, plan[COUNT], params.early_ppm), oldest_day,
-        at_due(hazard, nth, plan[COUNT], params.early_ppm), due_on,
+        at_due(hazard, oldest, plan.instalments, params.early_ppm), oldest_day,
+        at_due(hazard, nth, plan.instalments, params.early_ppm), due_on,
         state[META] & IS_RECOVERY != 0, state[META] & IS_CHARGED_OFF != 0,
     )  # fmt: skip
     count = decide(drawn, loan, status, world, pay)
