@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+CLOSED_SETS = {"Code", "Enum", "IntEnum", "StrEnum"}
+SHORT_TEXT = 60
+"""Texts up to this length may name something; longer ones are prose."""
 
 
 def functions(tree: ast.AST) -> Iterator[Function]:
@@ -126,3 +130,56 @@ def imports(tree: ast.AST, package: str) -> Iterator[str]:
             base = ".".join([*up, *([node.module] if node.module else [])])
             yield base
             yield from (f"{base}.{alias.name}" for alias in node.names)
+
+
+def bound_names(node: ast.AST) -> Iterator[str]:
+    """Names that a node gives: to a function, a class, a parameter, a variable or a field."""
+    if isinstance(node, Function | ast.ClassDef):
+        yield node.name
+    elif isinstance(node, ast.arg):
+        yield node.arg
+    elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+        yield node.id
+    elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+        yield node.attr
+
+
+def defined_names(tree: ast.Module) -> Iterator[tuple[str, ast.stmt]]:
+    """Functions, classes and constants of a module, and methods and fields of its classes.
+
+    Left out are commands, which the command line calls by their decorator, methods that another
+    package asks for (`override`), and the members of a closed set, which files name.
+    """
+    for node in tree.body:
+        if isinstance(node, Function) and decorators(node) & {"command", "callback"}:
+            continue
+        yield from ((name, node) for name in _given(node))
+        is_closed_set = isinstance(node, ast.ClassDef) and _last_names(node.bases) & CLOSED_SETS
+        for inner in node.body if isinstance(node, ast.ClassDef) and not is_closed_set else ():
+            if not (isinstance(inner, Function) and "override" in decorators(inner)):
+                yield from ((name, inner) for name in _given(inner))
+
+
+def _last_names(nodes: Iterable[ast.AST]) -> set[str]:
+    return {last_name(node) for node in nodes}
+
+
+def _given(node: ast.stmt) -> Iterator[str]:
+    """Names that one statement gives, without those that the language itself asks for."""
+    targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", node)]
+    names = (name for target in targets for part in ast.walk(target) for name in bound_names(part))
+    own = bound_names(node) if isinstance(node, Function | ast.ClassDef) else names
+    yield from (name for name in own if not name.startswith("__"))
+
+
+def used_names(tree: ast.AST) -> Iterator[str]:
+    """Names that a module reads, hands over by keyword, or spells in a short text."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+            yield node.id
+        elif isinstance(node, ast.Attribute):
+            yield node.attr
+        elif isinstance(node, ast.keyword) and node.arg:
+            yield node.arg
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield from node.value.split() if len(node.value) < SHORT_TEXT else ()

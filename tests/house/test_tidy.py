@@ -15,6 +15,7 @@ from tests.house.tidy import (
     check,
     dead_modules,
     unfit_text,
+    unused_names,
 )
 
 
@@ -38,6 +39,31 @@ def test_no_dead_module() -> None:
     entry_points = [script.partition(":")[0] for script in scripts]
     found = [str(each) for each in dead_modules(own, readers, entry_points)]
     assert not found, "\n".join(["", *found])
+
+
+def test_no_name_without_a_use() -> None:
+    own = tree.sources(tree.PACKAGE, tree.ROOT / "src")
+    readers = [
+        source
+        for name in ("bench", "demo", "tools")
+        for source in tree.sources(tree.ROOT / name, tree.ROOT)
+    ]
+    docs = [text for name, text in tree.project_files().items() if name.startswith("docs/")]
+    found = [str(each) for each in unused_names(own, readers, docs)]
+    assert not found, "\n".join(["", *found])
+
+
+def test_a_name_without_a_use_is_found() -> None:
+    text = (
+        "LIMIT = 1\ndef f(): ...\nclass A:\n    x: int\n    def g(self): ...\n"
+        "class Side(Enum):\n    LEFT = 1\n@app.command()\ndef run(): ...\n"
+    )
+    reader = module("from usance.loan.terms import A\nprint(A(x=1), Side)\n", "bench.loan")
+    found = unused_names([module(text)], [reader], ["Call `LIMIT`."])
+    assert [each.message for each in found] == [
+        "nobody uses f: remove it",
+        "nobody uses g: remove it",
+    ]
 
 
 def test_no_unfit_text_in_any_file() -> None:
@@ -112,6 +138,20 @@ BAD: dict[str, list[str]] = {
         "def f(x: int): ...",
         "class A:\n    def f(self, *, x) -> None: ...",
     ],
+    "plain_opening": [
+        "'''What a loan owes.'''",
+        "def f():\n    '''Whether it is late.'''",
+        "class A:\n    x: int\n    '''Where it stands.'''",
+        "X = 1\n'''Which one counts.'''",
+    ],
+    "retired_words": [
+        "def ahead(): ...",
+        "def f(beside): ...",
+        "_behind = 1",
+        "self.side_by_side = 1",
+        "MOST_LOANS = 1",
+        "class A:\n    LEAST_STEP = 1",
+    ],
     "swallowed_errors": [
         "try:\n    f()\nexcept:\n    raise",
         "try:\n    f()\nexcept Exception:\n    pass",
@@ -157,6 +197,16 @@ GOOD: dict[str, list[str]] = {
     "annotated": [
         "def _f(x): ...",
         "class A:\n    @classmethod\n    def f(cls, x: int, **more: int) -> None: ...",
+    ],
+    "plain_opening": [
+        "'''The amount a loan owes.'''",
+        "def f():\n    '''Wherever it stands, it counts.'''",
+        "x = f('What is it?')",
+    ],
+    "retired_words": [
+        "def look_ahead(): ...",
+        "MAX_LOANS = 1",
+        "thread.behind",
     ],
     "swallowed_errors": [
         "try:\n    f()\nexcept ValueError:\n    pass",

@@ -16,8 +16,10 @@ from typing import NamedTuple
 
 from tests.house.syntax import (
     arguments,
+    bound_names,
     catches_everything,
     decorators,
+    defined_names,
     docstring_lines,
     does_nothing,
     dotted,
@@ -25,10 +27,13 @@ from tests.house.syntax import (
     imported_names,
     imports,
     is_built_text,
+    is_text,
     last_name,
     public,
     speaks_elsewhere,
+    used_names,
 )
+from tests.house.words import AWAITED_NAMES, RETIRED
 
 # Loved code bases of this kind keep nine modules of ten below 400 lines and nine functions of ten
 # below 30; twice that is where a function is no longer read in one go. A kernel is one loop on
@@ -55,6 +60,9 @@ RUNS_SQL = {
 }  # fmt: skip
 
 FLOATS = {"float", "float16", "float32", "float64", "double", "floating"}
+
+# A docstring begins with the noun or the verb of what it describes.
+RIDDLES = ("What", "Which", "Where", "Whether")
 
 UNFINISHED = re.compile(r"\b(?:TO[D]O|FIX[M]E|XX[X]|HA[C]K)\b|NotImplemented[E]rror")
 
@@ -184,6 +192,29 @@ def annotated(source: Source) -> Iterator[Finding]:
             yield source.at(node, f"{owner}{node.name}: the result has no type")
 
 
+def plain_opening(source: Source) -> Iterator[Finding]:
+    """Docstrings, also those of constants and fields, begin with the noun or verb of the thing."""
+    for node in ast.walk(source.tree):
+        if isinstance(node, ast.Expr) and is_text(node.value):
+            first = re.match(r"\w+", str(ast.literal_eval(node.value)).lstrip())
+            if first and first[0] in RIDDLES:
+                yield source.at(node, f"a docstring that begins with {first[0]}: name the thing")
+
+
+def retired_words(source: Source) -> Iterator[Finding]:
+    """Names of the private vocabulary that the words of the field have replaced."""
+    for part in source.module.split("."):
+        if part in RETIRED:
+            yield Finding(f"{source.path}:1", f"module {part}: write {RETIRED[part]}")
+    for node in ast.walk(source.tree):
+        for name in bound_names(node):
+            word = name.lstrip("_")
+            if word in RETIRED:
+                yield source.at(node, f"{name} is a retired word: write {RETIRED[word]}")
+            elif word.startswith(("MOST_", "LEAST_")):
+                yield source.at(node, f"{name}: bounds begin with MAX_ or MIN_")
+
+
 def swallowed_errors(source: Source) -> Iterator[Finding]:
     """An error is handled by name or not at all."""
     for node in ast.walk(source.tree):
@@ -213,6 +244,8 @@ RULES: dict[str, Rule] = {
         clock_or_chance,
         documented,
         annotated,
+        plain_opening,
+        retired_words,
         swallowed_errors,
         unfinished,
     )
@@ -231,6 +264,22 @@ def dead_modules(
         is_door = source.path.endswith(("__init__.py", "__main__.py"))
         if not is_door and source.module not in alive:
             yield Finding(f"{source.path}:1", "nobody imports this module: use it or delete it")
+
+
+def unused_names(
+    sources: Iterable[Source], readers: Iterable[Source], texts: Iterable[str]
+) -> Iterator[Finding]:
+    """Names that are defined and never mentioned again: by the source, its readers or the docs."""
+    sources = list(sources)
+    used = set(AWAITED_NAMES)
+    for source in (*sources, *readers):
+        used |= set(used_names(source.tree))
+    for text in texts:
+        used |= set(re.findall(r"\w+", text))
+    for source in sources:
+        for name, node in defined_names(source.tree):
+            if name not in used:
+                yield source.at(node, f"nobody uses {name}: remove it")
 
 
 def unfit_text(files: Mapping[str, str]) -> Iterator[Finding]:
