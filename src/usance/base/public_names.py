@@ -1,29 +1,35 @@
-"""Public names of a room, each imported from its module when it is first used.
+"""Public names of a room: listed once, in its stub, and imported when they are first used.
 
-A room's `__init__` lists its names by module; terms and facts can then be had without waiting
-for Numba, and `dir()` shows everything.
-
->>> attribute, names = public_names("usance.base", {"money": ("Money",), "rates": ("Rate",)})
->>> attribute("Money").__name__, names()
-('Money', ['Money', 'Rate'])
+`__init__.pyi` beside a room's `__init__.py` says which names come from which module. Type checkers
+read it; so does this module, which leaves the imports until somebody asks. Terms and facts can then
+be had without waiting for Numba, and `dir()` shows everything.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import ast
+from collections.abc import Callable
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 
 def public_names(
-    package: str, modules: Mapping[str, Sequence[str]]
-) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """The `__getattr__` and `__dir__` of a package whose names live in its modules."""
-    homes = {name: module for module, names in modules.items() for name in names}
+    package: str, file: str
+) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
+    """The `__getattr__`, `__dir__` and `__all__` of a package, from the stub beside its file."""
+    stub = ast.parse(Path(file).with_suffix(".pyi").read_text(encoding="utf-8"))
+    homes = {
+        alias.name: str(node.module)
+        for node in stub.body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+    names = sorted(homes)
 
     def attribute(name: str) -> Any:
         if name not in homes:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        return getattr(import_module(f"{package}.{homes[name]}"), name)
+        return getattr(import_module(homes[name]), name)
 
-    return attribute, lambda: sorted(homes)
+    return attribute, lambda: list(names), names
