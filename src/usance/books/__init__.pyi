@@ -1,0 +1,35 @@
+from usance.books.chart import (
+    Account as Account,
+    Chart as Chart,
+    load_chart as load_chart,
+)
+from usance.books.closed_books import (
+    ClosedBooks as ClosedBooks,
+)
+from usance.books.errors import (
+    ChartError as ChartError,
+    ControlFailed as ControlFailed,
+    GroupFactError as GroupFactError,
+    PeriodError as PeriodError,
+    RuleError as RuleError,
+    TapeError as TapeError,
+    Unbalanced as Unbalanced,
+)
+from usance.books.exports import (
+    trial_balance as trial_balance,
+)
+from usance.books.integrity import (
+    integrity_findings as integrity_findings,
+)
+from usance.books.periods import (
+    ClosePeriod as ClosePeriod,
+    parse_close_period as parse_close_period,
+)
+from usance.books.rules import (
+    Rule as Rule,
+    load_rules as load_rules,
+)
+from usance.books.sample import (
+    add_loans as add_loans,
+    sample_book as sample_book,
+)
