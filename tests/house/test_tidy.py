@@ -35,6 +35,7 @@ def test_no_dead_module() -> None:
         for name in ("tests", "bench", "demo")
         for source in tree.sources(tree.ROOT / name, tree.ROOT)
     ]
+    readers += tree.stubs()
     scripts = tree.pyproject()["project"]["scripts"].values()
     entry_points = [script.partition(":")[0] for script in scripts]
     found = [str(each) for each in dead_modules(own, readers, entry_points)]
@@ -48,6 +49,7 @@ def test_no_name_without_a_use() -> None:
         for name in ("bench", "demo", "tools")
         for source in tree.sources(tree.ROOT / name, tree.ROOT)
     ]
+    readers += tree.stubs()
     docs = [text for name, text in tree.project_files().items() if name.startswith("docs/")]
     found = [str(each) for each in unused_names(own, readers, docs)]
     assert not found, "\n".join(["", *found])

@@ -25,6 +25,11 @@ def sources(folder: Path, base: Path) -> list[Source]:
     return [_source(path, base) for path in sorted(folder.rglob("*.py"))]
 
 
+def stubs() -> list[Source]:
+    """The stubs of rooms: they list the public names."""
+    return [_source(path, ROOT / "src") for path in sorted(PACKAGE.rglob("*.pyi"))]
+
+
 def _source(path: Path, base: Path) -> Source:
     parts = list(path.relative_to(base).with_suffix("").parts)
     if parts[-1] == "__init__":

@@ -1,3 +1,5 @@
+"""Public names of the room, each with its module."""
+
 from usance.books.chart import (
     Account as Account,
     Chart as Chart,
@@ -33,3 +35,5 @@ from usance.books.sample import (
     add_loans as add_loans,
     sample_book as sample_book,
 )
+
+__all__: list[str]
