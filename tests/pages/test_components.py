@@ -92,6 +92,11 @@ def test_links_are_relative_to_the_page() -> None:
     assert "A loan · Lender & Sons" in words(page)
 
 
+def test_a_template_that_is_not_there_is_no_full_disk() -> None:
+    with pytest.raises(LookupError, match="no template site/none"):
+        render("site/none.html.j2")
+
+
 def test_a_template_that_lacks_a_value_says_so() -> None:
     with pytest.raises(UndefinedError):
         render("site/overview.html.j2", title="x")

@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, TemplateNotFound
 from markupsafe import Markup
 
 from usance.pages import numbers
@@ -39,7 +39,11 @@ def environment() -> Environment:
 
 def render(template: str, **values: Any) -> str:
     """A whole file, well-formed as XML."""
-    text = environment().get_template(template).render(values)
+    try:
+        text = environment().get_template(template).render(values)
+    except TemplateNotFound as error:
+        # It is an OSError to Jinja2; callers would take it for a folder that cannot be written.
+        raise LookupError(f"there is no template {error.name}") from None
     return _FORBIDDEN.sub("\N{REPLACEMENT CHARACTER}", text)
 
 

@@ -1,15 +1,16 @@
 """Page of the book itself: its closes with their controls, its tables with their digests."""
 
 from __future__ import annotations
-from usance.pages.components import cell, code, definitions, missing, number, table, table_row
-from markupsafe import Markup
 
 from typing import Any
 
+from markupsafe import Markup
+
 from usance.books.close.closes import controls_of
+from usance.pages.components import cell, code, definitions, missing, number, table, table_row
 from usance.pages.numbers import grouped
-from usance.pages.site.page import Page, Part
 from usance.pages.site.book_view import BookView
+from usance.pages.site.page import Page, Part
 
 
 def book_page(view: BookView) -> Page:
@@ -41,8 +42,8 @@ def _closes(view: BookView) -> Markup:
 
 def _tables(view: BookView) -> Markup:
     rows = [
-        table_row([cell(name), number(grouped(entry.digest.rows)), number(grouped(len(entry.files))),
-            cell(code(str(entry.digest)))])
+        table_row([cell(name), number(grouped(entry.digest.rows)),
+                   number(grouped(len(entry.files))), cell(code(str(entry.digest)))])
         for name, entry in sorted(view.book.manifest.tables.items())
     ]  # fmt: skip
     return table(["table", "rows", "files", "digest"], rows, numbers=[1, 2])

@@ -26,8 +26,8 @@ from usance.books.rules import load_rules
 from usance.disclose.drill.loans import LoanShares
 from usance.disclose.release.exact_amounts import SHEET, ExactAmounts
 from usance.pages.numbers import Unit, money, words
-from usance.pages.site.table_rows import Rows, group_by, rows_of
 from usance.pages.site.loan_sample import sample_loans
+from usance.pages.site.table_rows import Rows, group_by, rows_of
 
 RUN = "run.json"
 COLUMNS = 6

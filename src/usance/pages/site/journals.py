@@ -6,13 +6,13 @@ so every column adds up to what the journals posted.
 """
 
 from __future__ import annotations
-from usance.pages.components import cell, code, missing, number, section, table, table_row, Row
-from markupsafe import Markup
 
 from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
+from markupsafe import Markup
 
+from usance.base.arrays import I64
 from usance.base.codes import Currency, IfrsAdjustment
 from usance.base.ids import print_id
 from usance.books.close.closes import CloseRef
@@ -20,10 +20,10 @@ from usance.books.group.facts import GroupFact
 from usance.books.group.rules import OPENING
 from usance.books.journal import JournalKind
 from usance.books.statements.ifrs_reconciliation import COLUMNS
+from usance.pages.components import Row, cell, code, missing, number, section, table, table_row
 from usance.pages.numbers import grouped, money, words
-from usance.pages.site.page import Page, Part
-from usance.base.arrays import I64
 from usance.pages.site.book_view import BookView
+from usance.pages.site.page import Page, Part
 from usance.pages.site.statements import COLUMN_NAMES, NO_BOOKS
 
 _MAX_FACTS = 40
@@ -158,9 +158,9 @@ def _foreign(view: BookView, rows: I64) -> Markup:
     """Balances in other currencies, each by itself."""
     columns = view.postings
     listed = []
-    for code in np.unique(columns["currency"][rows]).tolist():
-        own = Currency(code)
-        minor = int(columns["amount_minor"][rows & (columns["currency"] == code)].sum())
+    for currency in np.unique(columns["currency"][rows]).tolist():
+        own = Currency(currency)
+        minor = int(columns["amount_minor"][rows & (columns["currency"] == currency)].sum())
         listed.append(table_row([cell(own.label), number(money(minor, own.exponent), minor=minor)]))
     return table(["currency", "held"], listed, numbers=1, kind="narrow")
 

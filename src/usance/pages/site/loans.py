@@ -1,11 +1,11 @@
 """The sample of loans: a list, and for each the whole history from decision to journal."""
 
 from __future__ import annotations
-from usance.pages.components import Cell, Event, cell, definitions, missing, number, paragraph, table, table_row, time_line
-from markupsafe import Markup
 
 from collections.abc import Iterator, Mapping
 from typing import Any
+
+from markupsafe import Markup
 
 from usance.assess.flow.reasons import Reasons
 from usance.base.codes import (
@@ -22,11 +22,23 @@ from usance.base.dates import format_month
 from usance.base.ids import print_id, user_of
 from usance.books.close.closes import effective_closes
 from usance.pages.charts import Figure, lines
-from usance.pages.site.loan_history import LoanHistory, reasons, loan_histories
+from usance.pages.components import (
+    Cell,
+    Event,
+    cell,
+    definitions,
+    missing,
+    number,
+    paragraph,
+    table,
+    table_row,
+    time_line,
+)
 from usance.pages.numbers import grouped, percent, ppm, words
-from usance.pages.site.page import Page, Part
-from usance.pages.site.journals import journal_path
 from usance.pages.site.book_view import BookView
+from usance.pages.site.journals import journal_path
+from usance.pages.site.loan_history import LoanHistory, loan_histories, reasons
+from usance.pages.site.page import Page, Part
 from usance.pages.site.statements import COLUMN_NAMES
 
 _TAGS = {
@@ -103,7 +115,9 @@ def _story(view: BookView, history: LoanHistory, known: Reasons) -> Page:
     }  # fmt: skip
     crumbs = (("Loans", "/loans.html"),)
     title = f"Loan {history.ref or history.name}"
-    return Page(history.path.lstrip("/"), title, "sections", values, crumbs, lead=_lead(view, history))
+    return Page(
+        history.path.lstrip("/"), title, "sections", values, crumbs, lead=_lead(view, history)
+    )
 
 
 def _lead(view: BookView, history: LoanHistory) -> str:
@@ -141,7 +155,9 @@ def _curve(view: BookView, history: LoanHistory) -> Figure | None:
         return None
     scale = 10**view.currency.exponent
     points = {
-        "unpaid principal": [(row["month"], row["principal_minor"] / scale) for row in history.tape],
+        "unpaid principal": [
+            (row["month"], row["principal_minor"] / scale) for row in history.tape
+        ],
         "past due": [(row["month"], row["past_due_minor"] / scale) for row in history.tape],
     }
     return lines(points, format_y=lambda y: grouped(round(y)),

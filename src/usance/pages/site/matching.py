@@ -1,8 +1,6 @@
 """Matching of loans with sources: offers, answers, binding limits, and the last plan."""
 
 from __future__ import annotations
-from usance.pages.components import cell, missing, number, table, table_row
-from markupsafe import Markup
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -10,6 +8,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from markupsafe import Markup
 
 from usance.base.arrays import I64
 from usance.base.book import Book
@@ -18,9 +17,10 @@ from usance.base.columns import arrays
 from usance.base.dates import format_month
 from usance.match.plan.planner import Plan
 from usance.pages.charts import Figure, columns
+from usance.pages.components import cell, missing, number, table, table_row
 from usance.pages.numbers import grouped, percent, ppm, words
-from usance.pages.site.page import Page
 from usance.pages.site.book_view import BookView
+from usance.pages.site.page import Page
 
 NO_ROUTING = "This book has no routing, so it does not say who was asked for its loans."
 NO_SOURCES = "This book has no sources."

@@ -1,14 +1,14 @@
 """The metric pack: every metric with its definition, its figures over time and its curves."""
 
 from __future__ import annotations
-from usance.pages.components import Cell, cell, code, definitions, number, section, table, table_row, Row as TableRow
-from markupsafe import Markup
 
 import math
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from functools import cached_property
 from typing import Any
+
+from markupsafe import Markup
 
 from usance.base.codes import Status
 from usance.base.dates import format_month, to_month
@@ -19,9 +19,22 @@ from usance.measure.metrics import RESTATED, measure, metrics_table
 from usance.measure.metrics import dimension_label as cohort_name
 from usance.measure.periods import MetricPeriod
 from usance.pages.charts import Figure, columns, heat, lines, spark
+from usance.pages.components import (
+    Cell,
+    cell,
+    code,
+    definitions,
+    number,
+    section,
+    table,
+    table_row,
+)
+from usance.pages.components import (
+    Row as TableRow,
+)
 from usance.pages.numbers import MINUS, grouped, money, percent, words
-from usance.pages.site.page import Page, Part
 from usance.pages.site.book_view import BookView
+from usance.pages.site.page import Page, Part
 
 Row = dict[str, Any]
 TABLES = {

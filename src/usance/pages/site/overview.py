@@ -13,10 +13,10 @@ from usance.base.columns import arrays
 from usance.base.dates import format_month
 from usance.disclose.release import exact_amounts as e
 from usance.pages.charts import Figure, columns, spark
-from usance.pages.site.metrics import Measured, format_value, vintage_charts
 from usance.pages.numbers import grouped, percent, words
-from usance.pages.site.page import Page
 from usance.pages.site.book_view import BookView
+from usance.pages.site.metrics import Measured, format_value, vintage_charts
+from usance.pages.site.page import Page
 from usance.pages.site.statements import (
     NO_BOOKS,
     amounts_of,
@@ -137,4 +137,3 @@ def _of_tape(view: BookView) -> Iterator[Figure | None]:
     }
     yield columns(labels, shares, format_y=lambda y: percent(y, 1),
                   caption="Past due, by days", note="share of unpaid principal")  # fmt: skip
-

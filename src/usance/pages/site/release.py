@@ -1,7 +1,6 @@
 """Releases of the book, copied into the site with every figure a link down."""
 
 from __future__ import annotations
-from usance.pages.components import cell, number, table, table_row
 
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -20,10 +19,11 @@ from usance.disclose.release.business_highlights import (
     load_vintages,
 )
 from usance.disclose.release.figure import slug
+from usance.pages.components import cell, number, table, table_row
+from usance.pages.site.book_view import BookView
 from usance.pages.site.metrics import Measured
 from usance.pages.site.page import Page
-from usance.pages.site.book_view import BookView
-from usance.pages.site.statements import lines_in, covered_statements
+from usance.pages.site.statements import covered_statements, lines_in
 
 FOLDER = "release"
 KINDS = {

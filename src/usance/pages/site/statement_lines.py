@@ -1,14 +1,13 @@
 """A page for every line of a statement: its total, its parts, and the accounts it is the sum of."""
 
 from __future__ import annotations
-from usance.pages.components import cell, number, table, table_row, Row
-from markupsafe import Markup
-from typing import Any
 
 from collections.abc import Callable, Iterator, Sequence
 from datetime import date
+from typing import Any
 
 import numpy as np
+from markupsafe import Markup
 
 from usance.base.codes import IfrsAdjustment
 from usance.books.statements import cash
@@ -16,20 +15,21 @@ from usance.books.statements.ifrs_reconciliation import COLUMNS
 from usance.disclose.release import exact_amounts as e
 from usance.disclose.release.exact_amounts import Term, cash_rules, statement_lines
 from usance.pages.charts import Figure, columns
+from usance.pages.components import Row, cell, number, table, table_row
 from usance.pages.numbers import grouped, words
-from usance.pages.site.page import Page
+from usance.pages.site.book_view import BookView, Period
 from usance.pages.site.journals import journal_path
-from usance.pages.site.book_view import Period, BookView
+from usance.pages.site.page import Page
 from usance.pages.site.statements import (
     COLUMN_NAMES,
     MATRICES,
     TITLES,
     Line,
     amounts_of,
+    covered_statements,
     heading,
     lines_in,
     periods_of,
-    covered_statements,
 )
 
 Amount = Callable[[str, IfrsAdjustment, Period], int]
@@ -76,7 +76,9 @@ def _family(line: Line, everything: Sequence[Line]) -> dict[str, list[tuple[str,
             "made_of": [(each.line, each.path) for each in parts]}  # fmt: skip
 
 
-def _accounts(view: BookView, line: Line, periods: Sequence[Period], values: Sequence[int]) -> Markup:
+def _accounts(
+    view: BookView, line: Line, periods: Sequence[Period], values: Sequence[int]
+) -> Markup:
     if line.statement == e.CASH_FLOWS:
         return _cash(view, line, periods, values)
     is_sheet = line.statement == e.SHEET

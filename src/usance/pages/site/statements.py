@@ -1,7 +1,6 @@
 """The statements of the group over its latest periods, and their reconciliation to IFRS."""
 
 from __future__ import annotations
-from usance.pages.components import cell, missing, number, table, table_row, Row
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,9 +11,10 @@ from usance.disclose.release import exact_amounts as e
 from usance.disclose.release.exact_amounts import Key, statement_lines
 from usance.disclose.release.figure import slug
 from usance.pages.charts import Figure, columns, lines
+from usance.pages.components import Row, cell, missing, number, table, table_row
 from usance.pages.numbers import grouped
+from usance.pages.site.book_view import BookView, Period
 from usance.pages.site.page import Page, Part
-from usance.pages.site.book_view import Period, BookView
 
 TITLES = {
     e.OPERATIONS: "Statement of operations",

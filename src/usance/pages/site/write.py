@@ -7,18 +7,18 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from usance.base.book import Book
+from usance.pages.errors import SiteError
+from usance.pages.rendering import stylesheet
 from usance.pages.site.book_page import book_page
-from usance.pages.site.statement_lines import statement_line_pages
+from usance.pages.site.book_view import BookView
+from usance.pages.site.journals import account_pages
 from usance.pages.site.loans import loan_pages
 from usance.pages.site.matching import LastPlan, LastPlanOf, matching_page, no_plan
 from usance.pages.site.metrics import Measured, metric_pages
 from usance.pages.site.overview import overview_page
-from usance.pages.errors import SiteError
 from usance.pages.site.page import Page
-from usance.pages.rendering import stylesheet
-from usance.pages.site.journals import account_pages
 from usance.pages.site.release import copied, release_page
-from usance.pages.site.book_view import BookView
+from usance.pages.site.statement_lines import statement_line_pages
 from usance.pages.site.statements import statement_pages
 
 INDEX, STYLES, MARK = "index.html", "style.css", ".usance-site"
