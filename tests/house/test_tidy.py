@@ -147,9 +147,9 @@ BAD: dict[str, list[str]] = {
         "X = 1\n'''Which one counts.'''",
     ],
     "retired_words": [
-        "def ahead(): ...",
-        "def f(beside): ...",
-        "_behind = 1",
+        "def gathered(): ...",
+        "def f(knobs): ...",
+        "_falling_due = 1",
         "self.side_by_side = 1",
         "MOST_LOANS = 1",
         "class A:\n    LEAST_STEP = 1",
@@ -208,7 +208,8 @@ GOOD: dict[str, list[str]] = {
     "retired_words": [
         "def look_ahead(): ...",
         "MAX_LOANS = 1",
-        "thread.behind",
+        "thread.side_by_side",
+        "asking = 1  # retired in the world alone",
     ],
     "swallowed_errors": [
         "try:\n    f()\nexcept ValueError:\n    pass",
