@@ -51,7 +51,7 @@ standing_facts: unreversed_facts
 
 WITHIN = {
     "base": _retired("ahead: prefetch\nbehind: in_idle_time\nbeside: in_background"),
-    "loan": _retired("forms: loan\nknown: visible_facts\ngathered: fact_files"),
+    "loan": _retired("forms: loan\ngathered: fact_files"),
     "acquire": _retired("door: registration"),
     "match": _retired("outlook Outlook Ahead: RemainingDemand\ncertificate: hindsight bound\n"
                       "placing: placement\nExperience: ApprovalTracker"),
@@ -60,7 +60,7 @@ WITHIN = {
                       "shapes: distributions\nbegun: stream_prefix"),
     "twin": _retired("served serving: shard_month, loan_month\nrouted: routing, booking\n"
                      "opened: opening_shard\nsetting: run_context\nis_over: is_fully_settled\n"
-                     "parts: stage_output\nthrough_kernel late_kernel: month_pass"),
+                     "through_kernel late_kernel: month_pass"),
 }  # fmt: skip
 """Words that are retired in one room, where they had a meaning of their own."""
 

@@ -250,8 +250,8 @@ def fold_month(
         stop_at(plan, state, which, day, nth, watch, out, stops)
     if watch[W_DAY] >= 0:
         is_new = watch[W_DAY] == out[DUE_ON]
-        is_over = state[META] & IS_SETTLED != 0
-        look_back(plan, state, watch, out, NEW_PAID if is_new else OLD_PAID, is_over)
+        is_settled = state[META] & IS_SETTLED != 0
+        look_back(plan, state, watch, out, NEW_PAID if is_new else OLD_PAID, is_settled)
     return 0
 
 

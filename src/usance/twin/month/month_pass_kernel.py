@@ -163,11 +163,11 @@ def write_missed_due(
     states, watch = loans.states, loans.watches[row]
     nth = span.month - plan.first_month
     due, is_first = due_day(plan, nth), nth == 0
-    pays, is_over = missed.days_late < NEVER, states[row, META] & IS_SETTLED != 0
+    pays, is_settled = missed.days_late < NEVER, states[row, META] & IS_SETTLED != 0
     dpd = i64(0) if pays else span.last - due
     worst = max(loans.worst[row], missed.days_late - 1 if pays else dpd)
     owed = plan.principal - states[row, COVERED]
-    at_end = (_CLOSED if is_over else _ACTIVE, dpd, missed.past_due)
+    at_end = (_CLOSED if is_settled else _ACTIVE, dpd, missed.past_due)
     write_end(out.ends, row, at_end, owed, worst, 0, 0)
     loans.worst[row] = min(worst, MAX_DAYS_PAST_DUE)
     if pays:
@@ -175,7 +175,7 @@ def write_missed_due(
         out.released[u64(loans.source[row]), u64(day - span.first)] += missed.principal
     if missed.principal == 0 and not is_first:
         return
-    done, is_known = is_over or due + m.AFTER_30 <= span.last, due + m.AFTER_7 <= span.last
+    done, is_known = is_settled or due + m.AFTER_30 <= span.last, due + m.AFTER_7 <= span.last
     whole = plan.principal if is_first else i64(0)
     unpaid = i64(0) if pays else whole
     after_7 = 1 if is_first and missed.days_late > m.AFTER_7 else 0

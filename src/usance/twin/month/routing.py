@@ -72,11 +72,11 @@ def route_month(
     first, _ = month_days(month)
     source, day = np.nonzero(released[:, :MONTH_DAYS])
     back = releases_of(day=day + first + 1, source=source, principal_minor=released[source, day])
-    routed = route(asked, mandates, POLICY, seed=context.scenario.seed, releases=back)
-    column = routed.column
-    taken = np.where(column >= 0, routed.columns.source[np.maximum(column, 0)], 0)
-    attempts = sort(_unanswered(context, routing_table(routed)), table("routing"))
-    return Routing(requests, taken, attempts, len(routed.plans))
+    result = route(asked, mandates, POLICY, seed=context.scenario.seed, releases=back)
+    column = result.column
+    taken = np.where(column >= 0, result.columns.source[np.maximum(column, 0)], 0)
+    attempts = sort(_unanswered(context, routing_table(result)), table("routing"))
+    return Routing(requests, taken, attempts, len(result.plans))
 
 
 def _unanswered(context: RunContext, attempts: pa.Table) -> pa.Table:

@@ -23,12 +23,12 @@ Arrays = dict[str, NDArray[Any]]
 _OPEN, _REQUESTS = "open.", "requests."
 
 
-def sums_of(served: ShardMonth, owed: I64, approved: I64) -> Arrays:
+def sums_of(month: ShardMonth, owed: I64, approved: I64) -> Arrays:
     """Arrays that one shard adds to the totals."""
     return {
-        **dues_bytes(served.dues), **_with(_OPEN, served.dues.open),
-        **_with(_REQUESTS, served.requests), "released": served.released,
-        "eligible": np.array(served.eligible), "owed": owed, "approved": approved,
+        **dues_bytes(month.dues), **_with(_OPEN, month.dues.open),
+        **_with(_REQUESTS, month.requests), "released": month.released,
+        "eligible": np.array(month.eligible), "owed": owed, "approved": approved,
     }  # fmt: skip
 
 
