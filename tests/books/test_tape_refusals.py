@@ -12,6 +12,7 @@ import pytest
 from tests.books.tape_books import plain, write_csv, write_parquet
 from tests.books.worked import PARAMETERS
 from usance.base.errors import UsanceError
+from usance.books.tape.columns import FORMER_NAMES
 from usance.books.tape.run import run_tape
 
 Rows = list[dict[str, object]]
@@ -45,9 +46,12 @@ WRONG: dict[str, tuple[Callable[[Rows], object], str]] = {
         put(3, principal="899.00"),
         "row 3: loan A-1: paid_principal falls from",
     ),
-    "model": (put(2, model="capital_lite"), "row 2: model: unknown model 'capital_lite'. Did you"),
+    "model": (
+        put(2, model="capital_lite"),
+        "row 2: model: unknown funding model 'capital_lite'. Did you",
+    ),
     "status": (put(3, status="fine"), "row 3: status: unknown status 'fine'"),
-    "model number": (put(2, model=9), "row 2: model: unknown model '9'"),
+    "model number": (put(2, model=9), "row 2: model: unknown funding model '9'"),
     "negative": (put(1, principal="-900.00"), "row 1: principal is -900.00, below zero"),
     "days": (put(4, dpd="late"), "row 4: dpd is 'late', no whole number"),
     "fraction of a cent": (
@@ -155,6 +159,13 @@ def test_missing_columns_say_what_they_mean(tmp_path: Path) -> None:
         assert f"lacks {name}." in said
 
 
+@pytest.mark.parametrize(("former", "name"), FORMER_NAMES.items())
+def test_a_column_under_its_former_name_too(former: str, name: str, tmp_path: Path) -> None:
+    rows = [row | {former: "1.00", f"{name}_minor": 100} for row in plain()]
+    said = refusal(write_csv(tmp_path / "tape.csv", rows))
+    assert f"has both {name}_minor and {former}, which is its former name. Keep {name}_" in said
+
+
 def test_a_file_that_is_none(tmp_path: Path) -> None:
     assert "no such file" in refusal(tmp_path / "none.csv")
     assert "no such file" in refusal(tmp_path / "none.parquet")
@@ -204,7 +215,7 @@ def test_cells_that_cannot_be(tmp_path: Path) -> None:
         "cell,model,product,source,fund_cash\n1,icy,sme,1,\nx,ice,sme,,purse\n"
     )
     said = refusal(write_csv(tmp_path / "tape.csv", plain()), policies=tmp_path)
-    assert "cells.csv line 2, model: unknown model 'icy'" in said
+    assert "cells.csv line 2, model: unknown funding model 'icy'" in said
     assert "cells.csv line 3, cell: 'x' is no number" in said
     assert "cells.csv line 3, source: is missing" in said
     assert "cells.csv line 3, fund_cash: unknown account of cash 'purse'" in said

@@ -26,7 +26,7 @@ from usance.books.loans.amounts import SUBLEDGER
 from usance.books.loans.positions import FIELDS
 from usance.books.periods import parse_close_period
 from usance.books.tape.book import TAPE
-from usance.books.tape.columns import COLUMNS
+from usance.books.tape.columns import COLUMNS, FORMER_NAMES
 from usance.books.tape.file import read_tape
 from usance.books.tape.positions import TapePositions, tape_positions
 from usance.books.tape.run import run_tape
@@ -268,6 +268,13 @@ def test_what_is_due_after_a_year_by_days(tmp_path: Path) -> None:
     _, field = seen(tmp_path, [row | {"term_days": 365 * 2 + 21} for row in plain()[:1]])
     assert field["non_current_principal"] == [45000]
     assert field["non_current_service"] == [1590]
+
+
+@pytest.mark.parametrize(("unit", "cell"), [("", "12.34"), ("_minor", "1234")])
+def test_former_names_are_the_same_columns(unit: str, cell: str, tmp_path: Path) -> None:
+    told = {f"{name}{unit}": cell for name in FORMER_NAMES}
+    _, field = seen(tmp_path, [row | told for row in plain()[:1]])
+    assert [field[name] for name in FORMER_NAMES.values()] == [[1234]] * len(FORMER_NAMES)
 
 
 def test_effective_interest_with_terms(tmp_path: Path) -> None:

@@ -50,10 +50,22 @@ class TapeColumn:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Its names in a file."""
-        return (f"{self.name}_minor", self.name) if self.is_money else (self.name,)
+        """Its names in a file, of today and of before."""
+        names = [self.name, *(old for old, new in FORMER_NAMES.items() if new == self.name)]
+        return tuple(f"{name}{unit}" for name in names for unit in self._units)
+
+    @property
+    def _units(self) -> tuple[str, ...]:
+        return ("_minor", "") if self.is_money else ("",)
 
 
+FORMER_NAMES = {
+    "earned_slices": "earned_fee_instalments",
+    "later_principal": "non_current_principal",
+    "later_guarantee": "non_current_guarantee",
+    "later_service": "non_current_service",
+}
+"""Names of columns in files made before they were renamed; a file has the one or the other."""
 DEFAULTS = {
     "loan_ref": "numbered by loan_ref",
     "loan_id": "none",

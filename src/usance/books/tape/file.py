@@ -19,7 +19,7 @@ import pyarrow as pa
 from usance.base.arrays import I64
 from usance.base.errors import UsanceError
 from usance.books.errors import TapeError
-from usance.books.tape.columns import COLUMNS, NOT_GIVEN, TapeColumn
+from usance.books.tape.columns import COLUMNS, FORMER_NAMES, NOT_GIVEN, TapeColumn
 from usance.books.tape.numbers import Wrong, read_cells
 from usance.measure.tape.file import read_rows
 
@@ -72,6 +72,7 @@ def read_tape(
     """The rows of a file; `cells` says what its cells are, `known_refs` which names have ids."""
     data, numbers, problems = _read_file(path)
     found = _found(data.column_names)
+    problems += list(_given_twice(path, data.column_names))
     problems += list(_missing(path, found, has_cells=cells is not None))
     if data.num_rows == 0:
         fix = "Give a row for every loan and month end"
@@ -143,8 +144,20 @@ def _found(names: list[str]) -> dict[str, tuple[str, bool]]:
     for column in COLUMNS.values():
         for place, name in enumerate(column.names):
             if name in names and column.name not in found:
-                found[column.name] = (name, column.is_money and place == 0)
+                found[column.name] = (name, column.is_money and place % 2 == 0)
     return found
+
+
+def _given_twice(path: Path, names: list[str]) -> Iterator[UsanceError]:
+    """Columns that a file has under their name and under their former one."""
+    for former, name in FORMER_NAMES.items():
+        old, new = (
+            [each for each in (f"{called}_minor", called) if each in names]
+            for called in (former, name)
+        )
+        if old and new:
+            what = f"has both {new[0]} and {old[0]}, which is its former name"
+            yield TapeError(what, where=str(path), fix=f"Keep {new[0]}")
 
 
 def _missing(path: Path, found: Mapping[str, Any], *, has_cells: bool) -> Iterator[UsanceError]:
