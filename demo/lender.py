@@ -17,8 +17,8 @@ from usance.base.errors import Problems, TableError
 from usance.pages.server import site_server
 from usance.pages.site.write import write_site
 from usance.twin.errors import LostManifest, OtherRun
-from usance.twin.run.last_plan import last_plan
 from usance.twin.run.runner import Run, run_scenario
+from usance.twin.site.last_plan import last_plan
 from usance.world.scenario.file import read_scenario
 from usance.world.scenario.scenario import Scenario
 

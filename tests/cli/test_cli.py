@@ -21,7 +21,6 @@ from usance.assess.offer import commands as offers
 from usance.base.errors import AmountError, Problems
 from usance.books import commands as books
 from usance.books.close import commands as close_command
-from usance.cli import commands as pages
 from usance.conform import commands as conform
 from usance.disclose import commands as disclose
 from usance.loan import commands
@@ -30,6 +29,7 @@ from usance.measure import commands as measure
 from usance.twin.calibrate import commands as calibrate_command
 from usance.twin.compare import commands as compare_command
 from usance.twin.run import commands as twin
+from usance.twin.site import commands as pages
 from usance.twin.what_if import commands as what_if_command
 
 SINGLE = {"close": "PERIOD", "pages": "BOOK"}

@@ -33,8 +33,8 @@ from usance.pages.errors import SiteError
 from usance.pages.reports.release import RELEASE_WRITERS
 from usance.pages.server import site_server
 from usance.pages.site.write import write_site
-from usance.twin.run.last_plan import last_plan
 from usance.twin.run.runner import run_scenario
+from usance.twin.site.last_plan import last_plan
 from usance.world.scenario.file import read_scenario
 
 NAME = 'Loans & <Sons> "Ltd"'

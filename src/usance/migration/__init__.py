@@ -6,17 +6,12 @@ whole minor units. A loan is never served from here.
 
 >>> from datetime import date
 >>> from decimal import Decimal
+>>> from usance.migration import MigratedTerms, schedule
 >>> terms = MigratedTerms(disbursed_on=date(2024, 1, 1), rate_pct=Decimal(7), instalments=3)
 >>> [(row.principal, row.interest) for row in schedule(terms, 1_000_00)]
 [(33140, 583), (33333, 390), (33527, 196)]
 """
 
-from usance.migration.facts import MigratedFact, MigratedFactKind
-from usance.migration.history import replay, schedule, settlement
-from usance.migration.portfolio import PortfolioReport, check_portfolio
-from usance.migration.terms import MigratedTerms
+from usance.base.public_names import public_names
 
-__all__ = [
-    "MigratedFact", "MigratedFactKind", "MigratedTerms", "PortfolioReport", "check_portfolio",
-    "replay", "schedule", "settlement",
-]  # fmt: skip
+__getattr__, __dir__, __all__ = public_names(__name__, __file__)

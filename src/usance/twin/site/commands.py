@@ -1,4 +1,4 @@
-"""Commands that join rooms which do not know each other: `usance pages`."""
+"""`usance pages`: a book as a static site; of a run it shows the last plan too."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def _last_plan(book: Book) -> LastPlanOf:
 
     if not (book.path / RUN).exists():
         return no_plan
-    from usance.twin.run.last_plan import last_plan
+    from usance.twin.site.last_plan import last_plan
 
     return last_plan
 

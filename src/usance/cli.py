@@ -56,7 +56,7 @@ ROOMS = {
     "close": ("usance.books.close.commands", "Close a period of a book."),
     "match": ("usance.match.commands", "Match loans with funding sources."),
     "disclose": ("usance.disclose.commands", "Publish results and check published figures."),
-    "pages": ("usance.cli.commands", "Write a book as pages to browse."),
+    "pages": ("usance.twin.site.commands", "Write a book as pages to browse."),
     "twin": (
         (
             "usance.twin.run.commands usance.twin.compare.commands usance.twin.calibrate.commands "
