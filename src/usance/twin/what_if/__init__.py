@@ -1,1 +1,1 @@
-"""What-if: two scenarios on the same seeds, figure beside figure."""
+"""Pairs of runs that answer a what-if: two scenarios on the same seeds, figure by figure."""
