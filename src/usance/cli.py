@@ -138,8 +138,8 @@ def main(
     if sys.stdout is None:
         return _fail(_no_output("it is closed"), as_json=False)
     out = cast(TextIO, Output(sys.stdout))
-    beside = cast(TextIO, StandardError(sys.stderr)) if sys.stderr is not None else None
-    with redirect_stdout(out), redirect_stderr(beside):
+    errors = cast(TextIO, StandardError(sys.stderr)) if sys.stderr is not None else None
+    with redirect_stdout(out), redirect_stderr(errors):
         try:
             code = _run(words, Session(now or _now))
             sys.stdout.flush()
@@ -147,8 +147,8 @@ def main(
             code = _unanswered(failed.error)
         except (KeyboardInterrupt, typer.Abort):
             code = INTERRUPTED
-        if beside is not None:
-            beside.flush()
+        if errors is not None:
+            errors.flush()
     return code
 
 

@@ -90,8 +90,9 @@ def matching_page(view: BookView, last: LastPlan) -> Page:
     if not matched.numbers:
         return Page.without("matching.html", "Matching", NO_SOURCES)
     values = {
-        "headline": _headline(matched), "figures": [_chart(matched)], "sources": _sources(matched),
-        "reasons": _why(matched), "limits": _limits(matched, last), "last": last,
+        "headline": _headline(matched), "no_routing": NO_ROUTING,
+        "figures": [_chart(matched)], "sources": _sources(matched),
+        "reasons": _why(matched), "limits": _limits(matched, last), "no_plan": last.why_not,
         "plan": _plan(view, last) if last.plan else {},
     }  # fmt: skip
     lead = (

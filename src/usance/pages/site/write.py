@@ -40,8 +40,8 @@ def write_site(
     whole = folder.absolute()
     try:
         whole.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix=f".{whole.name}.", dir=whole.parent) as beside:
-            made, old = Path(beside) / "new", Path(beside) / "old"
+        with tempfile.TemporaryDirectory(prefix=f".{whole.name}.", dir=whole.parent) as workspace:
+            made, old = Path(workspace) / "new", Path(workspace) / "old"
             names = [_write(made, path, content) for path, content in
                      files(view, measured, last_plan(book))]  # fmt: skip
             _write(made, MARK, "".join(f"{name}\n" for name in names).encode())
