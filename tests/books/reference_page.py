@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import get_type_hints
 
-from usance.books.loans.amounts import MEANING
+from usance.books.loans.amounts import AmountIndex
 from usance.books.rules import Place, Rule, Side, load_rules
 
 AMOUNTS_HEAD = "| amount | meaning |\n|---|---|"
@@ -14,8 +15,8 @@ RULES_HEAD = f"{_RULE_COLUMNS}\n|---|---|---|---|---|---|---|"
 
 def amount_lines() -> Iterator[str]:
     """A row for each posting amount."""
-    for name, meaning in MEANING.items():
-        yield f"| `{name}` | {meaning} |"
+    for name, hint in get_type_hints(AmountIndex, include_extras=True).items():
+        yield f"| `{name}` | {hint.__metadata__[0]} |"
 
 
 def rule_lines() -> Iterator[str]:

@@ -12,6 +12,7 @@ from functools import cache
 
 import numpy as np
 
+from tests.books.cells import cells_of
 from usance.base.arrays import I64
 from usance.base.codes import FundingModel, IfrsAdjustment
 from usance.base.dates import to_month
@@ -22,7 +23,7 @@ from usance.books.effective_interest.loans import Survival
 from usance.books.kernel.policy_layout import IFRS_CONTINGENT, IFRS_LOANS, RATE_COUNT
 from usance.books.loans.amounts import AMOUNTS
 from usance.books.policies import Policies
-from usance.books.postings import cells_of, post
+from usance.books.postings import post
 from usance.books.rules import Activity, Rule, load_rules
 
 RULES = load_rules()

@@ -27,11 +27,11 @@ from usance.base.tables import table
 from usance.books.close.carry_forward import open_loans_path
 from usance.books.close.checklist import close
 from usance.books.close.closes import effective_closes, reopen
+from usance.books.closed_books import amounts_at, subledger_rows
 from usance.books.loans.amounts import AMOUNTS, SUBLEDGER, SUMS
 from usance.books.loans.files import is_among
 from usance.books.loans.journal import loan_journal
 from usance.books.loans.shard_loans import LoansWithFacts
-from usance.books.loans.subledger import held, written
 from usance.books.periods import parse_close_period
 from usance.loan import Fact, schedule
 
@@ -136,8 +136,8 @@ def test_closes_say_what_they_say_if_every_loan_is_read(
     assert told(carried) == told(whole)
     ids = np.unique(arrays(whole.read("loans", ["loan_id"]))["loan_id"])
     for each in effective_closes(whole):
-        wanted = written(whole, each, AMOUNTS)[1]
-        assert (held(carried, each, AMOUNTS, ids) == wanted).all(), each.name
+        wanted = subledger_rows(whole, each, AMOUNTS)[1]
+        assert (amounts_at(carried, each, AMOUNTS, ids) == wanted).all(), each.name
     for loan_id in ids.tolist():
         assert list(loan_journal(carried, loan_id)) == list(loan_journal(whole, loan_id))
 

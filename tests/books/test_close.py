@@ -28,13 +28,13 @@ from usance.books.close.closes import (
     postings_of,
     reopen,
 )
+from usance.books.closed_books import amounts_at
 from usance.books.errors import ControlFailed, PeriodError, TapeError
 from usance.books.exports import trial_balance
 from usance.books.journal import CloseHead, check_chain, unbalanced
 from usance.books.loans import checks as loan_checks
 from usance.books.loans.amounts import AMOUNTS, SUMS
 from usance.books.loans.journal import loan_journal
-from usance.books.loans.subledger import held
 from usance.books.periods import parse_close_period
 from usance.cli import main
 from usance.loan import Fact
@@ -112,7 +112,7 @@ def test_cell_journals_are_the_sum_of_loan_journals(closed: Book) -> None:
 def test_sums_are_those_of_the_subledger(closed: Book) -> None:
     ids = np.unique(closed.read("loans", ["loan_id"])["loan_id"].to_numpy())
     for close_ref in effective_closes(closed):
-        loans = held(closed, close_ref, AMOUNTS, ids).sum(axis=0)
+        loans = amounts_at(closed, close_ref, AMOUNTS, ids).sum(axis=0)
         cells = closed.read(SUMS, folder=close_ref.folder)
         assert loans.tolist() == [pa.compute.sum(cells[name]).as_py() for name in AMOUNTS]
 

@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from tests.books.cells import cells_of
 from tests.books.holdings import holdings
 from tests.books.lives import END, EVERY, lives
 from tests.books.rule_matrix import (
@@ -37,7 +38,7 @@ from usance.books.close.controls import BALANCES, ledger_controls
 from usance.books.journal import CloseHead, loan_postings
 from usance.books.loans.amounts import AMOUNTS
 from usance.books.loans.measurement import amounts
-from usance.books.postings import cells_of, post
+from usance.books.postings import post
 from usance.books.rules import CELL_ACCOUNTS, Rule, Side, _contradictions, load_rules
 
 RULES = load_rules()

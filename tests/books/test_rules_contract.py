@@ -7,12 +7,13 @@ from datetime import UTC, date, datetime
 import numpy as np
 import pytest
 
+from tests.books.cells import cells_of
 from usance.base.arrays import I64
 from usance.base.codes import Basis, FundingModel, IfrsAdjustment
 from usance.books.chart import load_chart
 from usance.books.journal import CloseHead, loan_postings, unbalanced
 from usance.books.loans.amounts import AMOUNTS
-from usance.books.postings import Lines, cells_of, post
+from usance.books.postings import Lines, post
 from usance.books.rules import Place, Rule, load_rules
 
 RULES = load_rules()

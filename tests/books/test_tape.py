@@ -22,6 +22,7 @@ from usance.base.book import Book
 from usance.base.codes import FundingModel
 from usance.base.dates import last_of_month, parse_month, to_day
 from usance.books.close.closes import effective_closes
+from usance.books.closed_books import amounts_at, subledger_rows
 from usance.books.errors import TapeError
 from usance.books.exports import trial_balance
 from usance.books.loans.amounts import AMOUNTS
@@ -29,7 +30,6 @@ from usance.books.loans.journal import loan_journal
 from usance.books.loans.measurement import positions
 from usance.books.loans.positions import FIELDS
 from usance.books.loans.positions import POSITION as P
-from usance.books.loans.subledger import held, written
 from usance.books.policies import Policies
 from usance.books.tape.file import read_tape
 from usance.books.tape.positions import tape_positions
@@ -67,8 +67,8 @@ def test_books_from_a_tape_are_those_of_its_loans(both: tuple[Book, Book]) -> No
 def test_every_amount_of_every_loan_at_every_close(both: tuple[Book, Book]) -> None:
     facts, tape = both
     for each in effective_closes(facts):
-        amounts = written(tape, each, AMOUNTS)[1]
-        assert (held(facts, each, AMOUNTS, WORKED_IDS) == amounts).all()
+        amounts = subledger_rows(tape, each, AMOUNTS)[1]
+        assert (amounts_at(facts, each, AMOUNTS, WORKED_IDS) == amounts).all()
         assert tape.read("estimates", folder=each.folder) == facts.read(
             "estimates", folder=each.folder
         )

@@ -14,6 +14,7 @@ from decimal import Decimal
 
 import numpy as np
 
+from tests.books.cells import cells_of
 from usance.base.codes import Basis, FactKind, FundingModel, IfrsAdjustment
 from usance.base.dates import parse_date, to_day, to_month
 from usance.base.parameters import Parameters
@@ -29,7 +30,7 @@ from usance.books.kernel import policy_layout as places
 from usance.books.loans.amounts import AMOUNTS
 from usance.books.loans.measurement import LoanColumns, amounts
 from usance.books.policies import Policies
-from usance.books.postings import Cells, Lines, cells_of, post
+from usance.books.postings import Cells, Lines, post
 from usance.books.rules import Activity, Rule, load_rules
 from usance.books.statements.closing_entries import vat_paid
 from usance.books.statements.ledger import Ledger

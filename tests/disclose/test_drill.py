@@ -72,11 +72,12 @@ def follow(drilling: DrillIndex, address: str) -> Drill:
         return found
     assert found.translation_minor == 0
     assert sum(each.amount_minor for each in found.accounts) == found.exact_minor
+    facts = found.facts_of(found.loans)
     for account in found.accounts:
         for journal in account.journals:
             if journal.kind is JournalKind.LOANS:
                 assert sum(each.amount_minor for each in journal.loans) == journal.amount_minor
-                assert all(found.loan_facts[each.loan_id]["facts"] for each in journal.loans)
+                assert all(facts[each.loan_id]["facts"] for each in journal.loans)
             elif journal.kind is JournalKind.GROUP:
                 assert journal.fact_id in found.group_facts
     if found.printed_minor is not None:
@@ -139,8 +140,9 @@ def test_what_borrowers_paid_is_what_the_entries_of_their_loans_hold(
                 if tag == 0 and amount > 0:
                     kept[int(ids[row])] = kept.get(int(ids[row]), 0) + amount
     found = each.at("2024Q4/balance_sheet/total-assets/2024-12-31")
-    assert len(found.loan_facts) == 5
-    for loan, known in found.loan_facts.items():
+    facts = found.facts_of(found.loans)
+    assert len(facts) == 5
+    for loan, known in facts.items():
         stated = dict.fromkeys(("paid", "recovered", "disbursed"), 0)
         for fact in known["facts"]:
             if fact["kind"] in stated:

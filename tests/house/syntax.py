@@ -181,7 +181,7 @@ def used_names(tree: ast.AST) -> Iterator[str]:
             yield node.attr
         elif isinstance(node, ast.keyword) and node.arg:
             yield node.arg
-        elif isinstance(node, ast.alias) and node.asname == node.name:  # exported by a stub
+        elif isinstance(node, ast.alias) and node.asname:  # of a stub, or a short name
             yield node.name
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):
             yield from node.value.split() if len(node.value) < SHORT_TEXT else ()

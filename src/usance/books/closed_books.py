@@ -1,19 +1,24 @@
 """Closed books: the group's ledger up to the close of a period, and the statements it gives.
 
 The one way to open them: commands, releases and pages all begin with `ClosedBooks`.
+Amounts of single loans at a close are `amounts_at`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import date, timedelta
 from functools import cached_property
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
+from usance.base.arrays import I64
 from usance.base.book import Book
 from usance.base.codes import Currency, parse
+from usance.base.columns import arrays
 from usance.base.dates import first_of_month, format_month, from_day
 from usance.base.parameters import Parameters
 from usance.books.close.closes import (
@@ -26,6 +31,7 @@ from usance.books.close.closes import (
 from usance.books.close.group import GroupClose, opening_day, statements
 from usance.books.errors import PeriodError
 from usance.books.group.facts import GroupFact
+from usance.books.loans.amounts import SUBLEDGER
 from usance.books.periods import ClosePeriod
 from usance.books.policy_files import read_policies
 from usance.books.statements.consolidation import GroupBooks
@@ -141,3 +147,25 @@ class ClosedBooks:
     @property
     def _before(self) -> date:
         return opening_day(first_of_month(self.period.months[0]))
+
+
+def subledger_rows(book: Book, close: CloseRef, names: Sequence[str]) -> tuple[I64, I64]:
+    """The loans a close has rows of, rising, and some of their amounts."""
+    rows = arrays(book.read(SUBLEDGER, ["loan_id", *names], folder=close.folder))
+    order = np.argsort(rows["loan_id"], kind="stable")
+    columns = np.stack([rows[name].astype(np.int64) for name in names], axis=1)
+    return rows["loan_id"].astype(np.int64)[order], columns[order]
+
+
+def amounts_at(book: Book, close: CloseRef, names: Sequence[str], ids: I64) -> I64:
+    """Amounts of some loans at a close; a loan without a row has not moved since its last."""
+    found, left = np.zeros((len(ids), len(names)), np.int64), np.ones(len(ids), np.bool_)
+    for each in reversed([each for each in effective_closes(book) if each <= close]):
+        if not left.any():
+            break
+        own, rows = subledger_rows(book, each, names)
+        place = np.searchsorted(own, ids).clip(0, max(0, len(own) - 1))
+        here = left & (own[place] == ids) if len(own) else np.zeros_like(left)
+        found[here] = rows[place[here]]
+        left &= ~here
+    return found

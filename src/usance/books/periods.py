@@ -2,8 +2,8 @@
 
 >>> parse_close_period("2024Q2").months, str(parse_close_period("2024Q2").last_day)
 ((651, 652, 653), '2024-06-30')
->>> parse_close_period("2024-06").close_name(2), parse_close_period("2024-06").close_no(2)
-('2024-06.2', 65302)
+>>> parse_close_period("2024-06").close_no(2)
+65302
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import date
 
-from usance.base.dates import format_month, last_of_month
+from usance.base.dates import last_of_month
 from usance.base.periods import parse_period
 
 MAX_CLOSES = 100
@@ -34,10 +34,6 @@ class ClosePeriod:
     def last_day(self) -> date:
         """The day of its balance sheet."""
         return last_of_month(self.last_month)
-
-    def close_name(self, version: int) -> str:
-        """The folder of its n-th close."""
-        return f"{format_month(self.last_month)}.{version}"
 
     def close_no(self, version: int) -> int:
         """A number for that close that no other has."""

@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from usance.base.arrays import I64
-from usance.base.codes import FundingModel
 from usance.books.chart import Chart, load_chart
 from usance.books.loans.amounts import AMOUNTS
 from usance.books.rules import CellAccount, Place, Rule, Side
@@ -143,18 +142,4 @@ def _numbered(columns: list[I64]) -> Lines:
     return Lines(
         np.cumsum(starts).astype(np.int64), entity, basis[order], tag[order], account[order], rule,
         cell[order], row, amount[order],
-    )  # fmt: skip
-
-
-def cells_of(
-    cell: Sequence[int] | I64, model: Sequence[FundingModel] | I64, entity: Sequence[int] | I64,
-    *, related: Sequence[bool] | None = None, fund_cash: str = "cash", payout_cash: str = "cash",
-) -> Cells:  # fmt: skip
-    """Cells from plain lists, with one cash account for all."""
-    chart, size = load_chart(), len(cell)
-    return Cells(
-        np.asarray(cell, np.int64), np.array([int(each) for each in model], np.int64),
-        np.asarray(entity, np.int64), np.array(related or [False] * size, np.bool_),
-        np.full(size, chart[fund_cash].number, np.int64),
-        np.full(size, chart[payout_cash].number, np.int64),
     )  # fmt: skip

@@ -42,12 +42,22 @@ from usance.books.close.closes import (
     postings_of,
 )
 from usance.books.close.controls import Control, failed, ledger_controls, loan_controls
-from usance.books.close.exposure import Exposure, exposure_of
-from usance.books.close.flux import flux_notes
-from usance.books.close.group import GroupClose, activity_codes, fees_of_loans, opening_day
+from usance.books.close.exposure import (
+    FEE_INSTALMENTS_LOST,
+    Exposure,
+    exposure_of,
+    lost_shares,
+    lost_shares_by_month,
+)
+from usance.books.close.group import (
+    GroupClose,
+    activity_codes,
+    fees_of_loans,
+    flux_notes,
+    opening_day,
+)
 from usance.books.close.loans import Sums, subledger_parts
 from usance.books.close.metric_roles import keep_roles
-from usance.books.close.prepayment import NAME, by_month, lost_shares
 from usance.books.close.recomputation import guarantee_notes, merge_controls
 from usance.books.close.scope import Pools, Progress, Scope, no_progress, shares_of
 from usance.books.effective_interest.expected_lives import expected_lives, life_rows
@@ -212,7 +222,7 @@ def _estimate(made: Closing, base: Policies, exposure: Exposure) -> tuple[Polici
         (each, made.book.read("estimates", folder=each.folder))
         for each in effective_closes(made.book)
     ]
-    lost, first = by_month(shares, pools.segments, made.period.months, earlier)
+    lost, first = lost_shares_by_month(shares, pools.segments, made.period.months, earlier)
     curves = made.files.expected_life
     lives = expected_lives(curves, pools.segments, made.period.months, earlier)
     rated = replace(base, lost_ppm=lost, first_month=first, lives=lives)
@@ -250,8 +260,8 @@ def _losses(
 def _lost_rows(close_no: int, segments: I64, shares: I64) -> pa.Table:
     size = len(segments)
     return make(
-        "estimates", close_no=np.full(size, close_no), name=[NAME] * size, segment=segments,
-        age=np.zeros(size, np.int64), value=shares,
+        "estimates", close_no=np.full(size, close_no), name=[FEE_INSTALMENTS_LOST] * size,
+        segment=segments, age=np.zeros(size, np.int64), value=shares,
     )  # fmt: skip
 
 

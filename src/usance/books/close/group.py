@@ -1,4 +1,7 @@
-"""The group's part of a close: entries, tax, non-controlling interests, statements, controls."""
+"""The group's part of a close: entries, tax, non-controlling interests, statements, controls, flux.
+
+The flux names lines of the statement of operations that moved much against the period before.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,9 @@ from usance.base.arrays import I64
 from usance.base.book import Book
 from usance.base.codes import Currency, parse
 from usance.base.columns import arrays
+from usance.base.dates import first_of_month, last_of_month
 from usance.base.errors import UsanceError
+from usance.base.money import Money
 from usance.base.parameters import Parameters
 from usance.books.chart import load_chart
 from usance.books.close.closes import CloseRef, effective_closes, known_at_of, postings_of
@@ -28,6 +33,7 @@ from usance.books.group.receivables import LoanFees
 from usance.books.group.rules import activities
 from usance.books.journal import CloseHead
 from usance.books.loans.amounts import AMOUNTS, SUMS
+from usance.books.periods import ClosePeriod
 from usance.books.rules import Activity
 from usance.books.statements.cash import cash_flows
 from usance.books.statements.closing_entries import closing_ledger
@@ -50,6 +56,11 @@ ACTIVITY_CODES = {
     Activity.INVESTING: 2,
     Activity.FINANCING: 3,
 }
+
+FLUX_PERCENT = 25
+"""A change of at least this share of the line is worth a sentence …"""
+FLUX_OF_REVENUE = 20
+"""… if it is also more than one part in so many of revenue."""
 
 
 def activity_codes(rule: I64, account: I64) -> I64:
@@ -167,3 +178,29 @@ def statements(books: GroupBooks, before: date, day: date, period: str) -> list[
 def opening_day(first_day: date) -> date:
     """The evening before a period."""
     return first_day - timedelta(days=1)
+
+
+def flux_notes(books: GroupBooks, period: ClosePeriod) -> list[str]:
+    """A sentence for each line that changed much, none where there is no period before."""
+    length = len(period.months)
+    first = period.months[0]
+    if first - length < min(books.ledger.periods(), default=first):
+        return []
+    now = _operations(books, first, period.last_month)
+    before = _operations(books, first - length, first - 1)
+    revenue = abs(now["Total net revenue"])
+    currency = books.entities.currency.label
+    notes = []
+    for line, minor in now.items():
+        change = minor - before[line]
+        is_much = abs(change) * 100 >= FLUX_PERCENT * abs(before[line])
+        if is_much and abs(change) * FLUX_OF_REVENUE > revenue:
+            was, is_ = (Money(each, currency).number for each in (before[line], minor))
+            notes.append(f"{line}: {is_} after {was} in the period before")
+    return notes
+
+
+def _operations(books: GroupBooks, first: int, last: int) -> dict[str, int]:
+    start, end = opening_day(first_of_month(first)), last_of_month(last)
+    moved = movement(books.at(start), books.at(end))
+    return {row.line: row.amount_minor for row in operations(moved, "")}

@@ -10,7 +10,7 @@ amount moves is in the posting rules (`usance.books.rules`).
 
 from __future__ import annotations
 
-from typing import Annotated, NamedTuple, get_type_hints
+from typing import Annotated, NamedTuple
 
 from usance.base.schemas import Column, Table
 from usance.base.tables import table
@@ -96,10 +96,6 @@ class AmountIndex(NamedTuple):
 AMOUNTS = AmountIndex._fields
 AMOUNT = AmountIndex(*range(len(AMOUNTS)))
 """As kernels read and write them: `out[AMOUNT.disbursed]`."""
-MEANING: dict[str, str] = {
-    name: hint.__metadata__[0]
-    for name, hint in get_type_hints(AmountIndex, include_extras=True).items()
-}
 
 SUBLEDGER: Table = table("subledger").with_amounts(
     list(AMOUNTS),

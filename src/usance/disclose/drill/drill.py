@@ -25,11 +25,10 @@ from usance.disclose.drill.composition import (
     line_composition,
     narrative_composition,
 )
-from usance.disclose.drill.facts import facts_of_loans
+from usance.disclose.drill.facts import facts_of_loans, group_fact_rows, source_of
 from usance.disclose.drill.journals import Journal, Journals, tag_name
 from usance.disclose.drill.loans import LoanShares
 from usance.disclose.drill.metrics import MetricDrill, metric_of
-from usance.disclose.drill.stated_figures import group_fact_rows, source_of
 from usance.disclose.errors import AddressError
 from usance.disclose.facts import NO_CURRENCY, Fact
 from usance.disclose.periods import parse_period
@@ -104,11 +103,6 @@ class Drill:
         shares = (share.loan_id for account in self.accounts for journal in account.journals
                   for share in journal.loans)  # fmt: skip
         return sorted(set(shares))
-
-    @cached_property
-    def loan_facts(self) -> dict[int, dict[str, Any]]:
-        """Their facts, as known at the release's close."""
-        return self.facts_of(self.loans)
 
     def facts_of(self, loans: Sequence[int]) -> dict[int, dict[str, Any]]:
         """The facts of some loans, as known at the release's close."""

@@ -17,11 +17,11 @@ from usance.base.codes import IfrsAdjustment
 from usance.base.columns import arrays
 from usance.books.close.closes import CloseRef
 from usance.books.close.scope import shares_of
+from usance.books.closed_books import amounts_at, subledger_rows
 from usance.books.group.entities import Entities
 from usance.books.loans.amounts import AMOUNTS
 from usance.books.loans.cells import cell_index
 from usance.books.loans.co_funding import parts_of
-from usance.books.loans.subledger import held, written
 from usance.books.postings import Lines, post
 from usance.books.rules import load_rules
 from usance.books.tape.book import holds_tape
@@ -81,8 +81,8 @@ class LoanShares:
         (rule,) = [each for each in load_rules() if each.number == number]
         # The parts of a co-funded loan depend on all of its amounts.
         names = AMOUNTS if self._co_funded else (rule.amount,)
-        everyone, now = written(self.book, close, names)
-        then = held(self.book, before, names, everyone) if before else np.zeros_like(now)
+        everyone, now = subledger_rows(self.book, close, names)
+        then = amounts_at(self.book, before, names, everyone) if before else np.zeros_like(now)
         amounts = [now, then]
         cells = self._cells(everyone)
         if not self._co_funded:

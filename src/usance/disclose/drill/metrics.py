@@ -9,10 +9,13 @@ from typing import Any
 from usance.base.ids import print_id
 from usance.disclose.facts import Fact
 from usance.disclose.periods import Period
-from usance.disclose.release.business_highlights import BUSINESS_HIGHLIGHTS, load_vintages
+from usance.disclose.release.business_highlights import (
+    BUSINESS_HIGHLIGHTS,
+    load_vintages,
+    vintage_at,
+)
 from usance.disclose.release.metrics import Measurement
 from usance.disclose.release.release import Release
-from usance.disclose.release.vintages import vintage_at
 from usance.measure.drill import NO_LIMIT, loans_behind
 from usance.measure.metrics import Result, rows_behind
 

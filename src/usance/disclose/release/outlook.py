@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 from usance.base.dates import to_month
 from usance.capital.prices import rounded
 from usance.disclose.facts import NO_CURRENCY, UNITS
+from usance.disclose.periods import period_of_months
 from usance.disclose.release.announcement import Outlook
 from usance.disclose.release.figure import Figure
 from usance.disclose.release.narrative_figures import NarrativeFigures
-from usance.disclose.release.reporting_periods import period_of_months
 
 if TYPE_CHECKING:
     from usance.disclose.release.release import Release

@@ -17,10 +17,14 @@ from usance.books.group.facts import GroupFact, facts_of_table, visible_facts
 from usance.books.periods import ClosePeriod
 from usance.disclose.errors import FilerError
 from usance.disclose.facts import NO_CURRENCY, UNITS
-from usance.disclose.periods import Period, parse_period
+from usance.disclose.periods import Period, ReportingPeriods, parse_period, reporting_periods
 from usance.disclose.profile import Profile
 from usance.disclose.release.announcement import Announcement
-from usance.disclose.release.business_highlights import BusinessHighlights, wanted_metrics
+from usance.disclose.release.business_highlights import (
+    BusinessHighlights,
+    vintage_figures,
+    wanted_metrics,
+)
 from usance.disclose.release.corporate_actions import CorporateActionFigures, CorporateActions
 from usance.disclose.release.exact_amounts import (
     CASH_FLOWS,
@@ -34,11 +38,8 @@ from usance.disclose.release.metrics import BookMetrics, metric_inputs
 from usance.disclose.release.narrative_figures import NarrativeFigures
 from usance.disclose.release.outlook import outlook_figures
 from usance.disclose.release.per_share import NET, PerShareFigures
-from usance.disclose.release.reporting_periods import ReportingPeriods, reporting_periods
 from usance.disclose.release.rounding import RoundedStatements, year_start
-from usance.disclose.release.statement_figures import StatementFigures
-from usance.disclose.release.translation import TranslatedStatements
-from usance.disclose.release.vintages import vintage_figures
+from usance.disclose.release.statement_figures import StatementFigures, TranslatedStatements
 
 
 @dataclass(frozen=True)

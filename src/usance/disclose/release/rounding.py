@@ -46,7 +46,6 @@ NCI = (NON_CONTROLLING, "TOTAL EQUITY")
 CASH_LINES = ("Cash and cash equivalents", "Restricted cash")
 NONCONTROLLING_LOSS = ("Net loss attributable to noncontrolling interests", ATTRIBUTABLE)
 NONCONTROLLING_COMPREHENSIVE_LOSS = "Comprehensive loss attributable to noncontrolling interests"
-PRETAX = "Income before income tax expense"
 RETAINED, DEFERRED_TAX_ASSETS, DEFERRED_TAX_LIABILITIES = (
     "Retained earnings",
     "Deferred tax assets",
