@@ -72,6 +72,14 @@ def replacement(word: str, room: str) -> str:
 
 AWAITED_NAMES = {
     "http_status": "the status of an error when the API answers with it",
+    "write_notices": "the writing side of a payment file, for the sandbox of a provider",
+    "Sender": "providers of a live platform send their files with it, day by day",
+    "hand_over": "likewise",
+    "WISH": "an input of an applicant keeps its place: draws are numbered by it",
+    "OLD_7": "a column of dues that the kernel reaches from OLD_PAID",
+    "OLD_30": "likewise",
+    "NEW_7": "a column of dues that the kernel reaches from NEW_PAID",
+    "NEW_30": "likewise",
     "log_message": "the standard library's server calls it",
 }
 """Names without a caller in the source, each with its reason."""

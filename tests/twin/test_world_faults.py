@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import date
 from fractions import Fraction
@@ -22,13 +22,31 @@ from usance.base.dates import first_of_month, from_day, to_day
 from usance.service.payment_file import HEADER, PaymentFileIntake, PaymentNotice, write_notices
 from usance.twin.month.fact_rows import FactRows
 from usance.twin.run.runner import run_scenario
-from usance.world.providers import Sender, arrivals, delivered
+from usance.world.providers import Crash, Sender, arrivals
 from usance.world.scenario.file import read_scenario
 from usance.world.scenario.scenario import Scenario, SourceEvent, SourceEventKind
 
 FIRST, LAST = 636, 638
 JANUARY = to_day(date(2023, 1, 1))
 CALM = read_scenario("calm")
+
+
+def delivered(
+    scenario: Scenario, intake: PaymentFileIntake, notices: Mapping[int, list[PaymentNotice]]
+) -> dict[tuple[int, int], int]:
+    """Day on which each notice is known: they are sent from the day they are given for."""
+    sender = Sender[PaymentNotice](scenario, intake.header)
+    known: dict[tuple[int, int], int] = {}
+    day, last = min(notices, default=0), max(notices, default=-1)
+    while day <= last or sender.waiting:
+        for provider, text in sender.files(notices.get(day, [])):
+            try:
+                accepted = sender.hand_over(intake, provider, text, day)
+            except Crash:
+                continue  # nothing of the file is known; tomorrow it comes again
+            known |= {(each.loan_id, each.ref): day for each in accepted}
+        day += 1
+    return known
 
 
 def with_faults(scenario: Scenario, lost: int, damaged: int, crash: int) -> Scenario:

@@ -8,10 +8,17 @@ digits. To reproduce their cents we round where they do.
 Decimal('0.3333333333333333333')
 >>> nineteen.whole(Decimal("2.5")), nineteen.multiple(1250, 100)
 (2, 1200)
+
+The last of equal parts takes the rounding difference.
+
+>>> parts = equal_parts(nineteen, 100, 3)
+>>> [parts.part(index) for index in range(3)]
+[33, 33, 34]
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, ROUND_HALF_UP, Context, Decimal
 from functools import lru_cache
 
@@ -62,3 +69,25 @@ class Arithmetic:
 def arithmetic(digits: int, rounding: Rounding) -> Arithmetic:
     """The arithmetic of these options, made once."""
     return Arithmetic(digits, rounding)
+
+
+@dataclass(frozen=True, slots=True)
+class EqualParts:
+    """So many parts of one size, but for the last."""
+
+    each: int
+    total: int
+    count: int
+
+    def part(self, index: int) -> int:
+        """One of the parts; where the last would be negative, the last ones are none."""
+        if self.total < self.each * (self.count - 1):
+            return min(self.each, max(0, self.total - self.each * index))
+        if index == self.count - 1:
+            return self.total - self.each * (self.count - 1)
+        return self.each
+
+
+def equal_parts(math: Arithmetic, total: int, count: int) -> EqualParts:
+    """An amount in equal parts."""
+    return EqualParts(math.part(total, count), total, count)

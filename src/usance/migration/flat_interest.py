@@ -5,7 +5,7 @@ from __future__ import annotations
 from decimal import Decimal
 
 from usance.loan.convention import PeriodUnit
-from usance.migration.equal_parts import equal_parts
+from usance.migration.arithmetic import equal_parts
 from usance.migration.running_plan import RunningPlan
 from usance.migration.terms import InterestBasis
 

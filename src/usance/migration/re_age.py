@@ -7,10 +7,10 @@ from decimal import Decimal
 
 from usance.base.codes import Component
 from usance.migration.account import INTEREST, PRINCIPAL, Account
+from usance.migration.arithmetic import EqualParts, equal_parts
 from usance.migration.changes import draw
 from usance.migration.dates import step
 from usance.migration.early_payments import charge_back_to_plan, settlement_on
-from usance.migration.equal_parts import EqualParts, equal_parts
 from usance.migration.facts import ReAgeing
 from usance.migration.instalments import Instalment, InstalmentOrigin
 from usance.migration.level import spread_difference, take_difference

@@ -6,8 +6,8 @@ from datetime import date
 
 from usance.base.codes import Component
 from usance.migration.account import INTEREST, PRINCIPAL, Account
+from usance.migration.arithmetic import EqualParts, equal_parts
 from usance.migration.dates import step
-from usance.migration.equal_parts import EqualParts, equal_parts
 from usance.migration.facts import ReAgeing
 from usance.migration.instalments import Instalment, InstalmentOrigin
 from usance.migration.terms import FEE, PENALTY, ReAgeInterest

@@ -38,15 +38,6 @@ class Population:
         later = sum(n for each, n in users.registered.items() if each <= month)
         return int((users.opening + later) * self.scale)
 
-    def months_of(self, first: int, last: int) -> I64:
-        """For ids from one to another: the month of registration, -1 before the opening."""
-        ids = np.arange(first, last + 1, dtype=np.int64)
-        months = sorted(self.scenario.users.registered)
-        ends = np.array([self.registered_by(each) for each in months], np.int64)
-        opening = self.registered_by(min(months, default=0) - 1)
-        found = np.searchsorted(ends, ids).clip(0, max(len(months) - 1, 0))
-        return np.where(ids <= opening, -1, np.array(months or [0], np.int64)[found])
-
     def registered_on(self, first: int, last: int, month: int) -> NDArray[np.int32]:
         """Days of registration of ids that come in one month, in order over its days."""
         begin, end = self._span(month)

@@ -7,7 +7,7 @@ else.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, Protocol, Self, TypeVar
 
@@ -197,21 +197,3 @@ class Sender(Generic[N]):
         for notice in (*result.accepted, *result.repeated):
             self.waiting.pop((notice.loan_id, notice.ref), None)
         return list(result.accepted)
-
-
-def delivered(
-    scenario: Scenario, intake: Intake[N], notices: Mapping[int, list[N]]
-) -> dict[tuple[int, int], int]:
-    """Day on which each notice is known: they are sent from the day they are given for."""
-    sender = Sender[N](scenario, intake.header)
-    known: dict[tuple[int, int], int] = {}
-    day, last = min(notices, default=0), max(notices, default=-1)
-    while day <= last or sender.waiting:
-        for provider, text in sender.files(notices.get(day, [])):
-            try:
-                accepted = sender.hand_over(intake, provider, text, day)
-            except Crash:
-                continue  # nothing of the file is known; tomorrow it comes again
-            known |= {(each.loan_id, each.ref): day for each in accepted}
-        day += 1
-    return known

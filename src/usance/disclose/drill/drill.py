@@ -26,8 +26,7 @@ from usance.disclose.drill.composition import (
     narrative_composition,
 )
 from usance.disclose.drill.facts import facts_of_loans, group_fact_rows, source_of
-from usance.disclose.drill.journals import Journal, Journals, tag_name
-from usance.disclose.drill.loans import LoanShares
+from usance.disclose.drill.journals import Journal, Journals, LoanShares, tag_name
 from usance.disclose.drill.metrics import MetricDrill, metric_of
 from usance.disclose.errors import AddressError
 from usance.disclose.facts import NO_CURRENCY, Fact

@@ -26,8 +26,8 @@ from usance.books.group.facts import GroupFact
 from usance.books.tape.book import holds_tape
 from usance.capital.dividends import Dividend
 from usance.disclose.facts import Fact
+from usance.disclose.release.announcement import OUTLOOK
 from usance.disclose.release.corporate_actions import DIVIDEND, REPURCHASE, dividend_period
-from usance.disclose.release.outlook import OUTLOOK
 from usance.disclose.release.release import Release
 
 FACTS = ("loan_id", "effective_on", "kind", "ref", "amount_minor", "arg", "booked_at")

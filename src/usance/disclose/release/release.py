@@ -19,7 +19,7 @@ from usance.disclose.errors import FilerError
 from usance.disclose.facts import NO_CURRENCY, UNITS
 from usance.disclose.periods import Period, ReportingPeriods, parse_period, reporting_periods
 from usance.disclose.profile import Profile
-from usance.disclose.release.announcement import Announcement
+from usance.disclose.release.announcement import Announcement, outlook_figures
 from usance.disclose.release.business_highlights import (
     BusinessHighlights,
     vintage_figures,
@@ -36,7 +36,6 @@ from usance.disclose.release.figure import Figure, printed_currency
 from usance.disclose.release.filer import Filer
 from usance.disclose.release.metrics import BookMetrics, metric_inputs
 from usance.disclose.release.narrative_figures import NarrativeFigures
-from usance.disclose.release.outlook import outlook_figures
 from usance.disclose.release.per_share import NET, PerShareFigures
 from usance.disclose.release.rounding import RoundedStatements, year_start
 from usance.disclose.release.statement_figures import StatementFigures, TranslatedStatements

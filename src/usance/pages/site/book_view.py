@@ -23,7 +23,7 @@ from usance.books.closed_books import ClosedBooks
 from usance.books.group.rules import load_group_rules
 from usance.books.loans.cells import cell_index
 from usance.books.rules import load_rules
-from usance.disclose.drill.loans import LoanShares
+from usance.disclose.drill.journals import LoanShares
 from usance.disclose.release.exact_amounts import SHEET, ExactAmounts
 from usance.pages.numbers import Unit, money, words
 from usance.pages.site.loan_sample import sample_loans

@@ -15,7 +15,7 @@ from usance.base.book import Book
 from usance.base.columns import arrays
 from usance.books.close.closes import effective_closes
 from usance.books.rules import load_rules
-from usance.disclose.drill.loans import LoanShares
+from usance.disclose.drill.journals import LoanShares
 
 _BITS = 63
 _MODEL, _PRODUCT, _GRADE, _KIND, _BUCKET, _STATUS, _ASKED, _TERMS = 0, 5, 8, 16, 29, 38, 41, 42

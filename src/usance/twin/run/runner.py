@@ -39,11 +39,10 @@ from usance.twin.month.routing import Routing, route_month
 from usance.twin.month.shard import Shard
 from usance.twin.run import quarter_close as closing
 from usance.twin.run.engine import Engine, Local
-from usance.twin.run.folder import book_in
+from usance.twin.run.folder import book_in, run_content, write_run_file
 from usance.twin.run.ledger_facts import GroupFacts
 from usance.twin.run.plan import MARKS, RunPlan
 from usance.twin.run.run_context import SHARD_BITS, RunContext
-from usance.twin.run.run_file import run_content, write_run_file
 from usance.twin.run.run_totals import RunTotals
 from usance.twin.run.sources import limits_table, sources_table
 from usance.twin.run.stage_output import (
