@@ -12,7 +12,7 @@ import pytest
 from tests.assess.requests import document
 from tests.pages.checks import words
 from usance import cli
-from usance.assess.decision.investigation import SECTIONS, investigate, section_of, write_report
+from usance.assess.decision.investigation import SECTIONS, investigate, write_report
 from usance.base.errors import UsanceError
 from usance.pages.reports.pre_loan_report import pre_loan_report
 
@@ -27,6 +27,11 @@ def consent(purpose: str, **changes: Any) -> dict[str, Any]:
 
 def whole(**changes: Any) -> dict[str, Any]:
     return document(**changes) | {"consents": [consent(each) for each in PURPOSES], "months": 12}
+
+
+def section_of(report: dict[str, Any], title: str) -> dict[str, Any]:
+    """The figures of a section by name."""
+    return {figure["name"]: figure for figure in report["sections"][title]}
 
 
 def test_every_content_is_there_with_its_source() -> None:

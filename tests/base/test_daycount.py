@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from usance.base.dates import add_months
-from usance.base.daycount import DayCount, icma_fraction, year_fraction
+from usance.base.daycount import DayCount, year_fraction
 from usance.base.errors import CodeError, DateError
 
 DATES = st.dates(date(1990, 1, 1), date(2060, 12, 31))
@@ -126,13 +126,6 @@ def test_dates_in_the_wrong_order_are_refused(rule: DayCount) -> None:
     with pytest.raises(DateError, match="earlier date first"):
         year_fraction(date(2024, 2, 1), date(2024, 1, 1), rule)
     assert year_fraction(date(2024, 2, 1), date(2024, 2, 1), rule) == 0
-
-
-def test_icma_stays_inside_its_period() -> None:
-    period = (date(2024, 1, 1), date(2024, 7, 1))
-    assert icma_fraction(*period, period, 2) == Fraction(1, 2)
-    with pytest.raises(DateError, match="Split it"):
-        icma_fraction(date(2023, 12, 31), date(2024, 2, 1), period, 2)
 
 
 def test_names_read_back_and_unknown_ones_do_not() -> None:

@@ -18,19 +18,24 @@ EVERY = pytest.mark.parametrize("spec", TABLES.values(), ids=TABLES)
 SIZES = {"users": 17, "decisions": 53, "requests": 45, "routing": 44, "facts": 45, "tape": 77}
 
 
+def bytes_per_row(spec: Table) -> int:
+    """The size of a row in memory, without text."""
+    return sum(TYPES[column.type] for column in spec.columns)
+
+
 @pytest.mark.parametrize("name", SIZES)
 def test_rows_are_as_large_as_the_contract_says(name: str) -> None:
-    assert table(name).bytes_per_row == SIZES[name]
+    assert bytes_per_row(table(name)) == SIZES[name]
 
 
 def test_a_loan_is_86_bytes_two_contract_fees_and_why_it_changed() -> None:
-    assert table("loans").bytes_per_row == 86 + 16 + 1
+    assert bytes_per_row(table("loans")) == 86 + 16 + 1
     assert table("loans").names[-3:] == ("flat_fee_minor", "upfront_fee_minor", "change")
     assert [column.default for column in table("loans").columns[-2:]] == [0, 0]
 
 
 def test_a_state_fits_160_bytes() -> None:
-    assert table("state").bytes_per_row <= 160
+    assert bytes_per_row(table("state")) <= 160
     assert len(table("state").columns) == 2 + 18
 
 
@@ -81,7 +86,7 @@ def test_every_column_of_the_contract_is_there(shared: Path) -> None:
 def test_a_subledger_gets_a_column_per_amount() -> None:
     wide = table("subledger").with_amounts(["disbursed", "paid_interest"])
     assert wide.names == ("close_no", "loan_id", "disbursed", "paid_interest")
-    assert (wide.tag, wide.bytes_per_row) == ("subledger/1", 28)
+    assert (wide.tag, bytes_per_row(wide)) == ("subledger/1", 28)
 
 
 def test_unknown_names() -> None:

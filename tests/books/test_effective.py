@@ -19,12 +19,13 @@ from usance.base.arrays import u64
 from usance.base.dates import from_day, to_day
 from usance.base.errors import InputError, Problems
 from usance.base.money import half_up
-from usance.books.effective_interest.contract import NoEffectiveRate
+from usance.books.effective_interest.contract import NoEffectiveRate, simple
+from usance.books.effective_interest.instruments import at_amortised_cost
 from usance.books.effective_interest.loans import (
     Survival,
     effective_rates,
     fees_earned,
-    loan_at_amortised_cost,
+    steps_of,
 )
 from usance.books.kernel.effective import discount, fee_earned, high_product, level_of
 from usance.loan.columns import TermColumns
@@ -149,7 +150,7 @@ def test_one_loan_by_the_kernel_is_as_in_a_column(loan: Terms, later: int) -> No
 def test_the_table_of_a_loan_tells_the_same(case: tuple[Terms, list[int]]) -> None:
     loan, curve = case
     columns, upfront = TermColumns.of([loan]), loan.upfront_fee_minor
-    held = loan_at_amortised_cost(columns, 0, upfront, curve)
+    held = at_amortised_cost(loan.principal_minor - upfront, steps_of(columns, 0, curve), simple)
     assert held.cost == loan.principal_minor - upfront
     assert sum(period.interest for period in held.table) == sum(
         period.cash for period in held.table

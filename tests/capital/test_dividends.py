@@ -12,9 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from usance.base.documents import read_csv, read_text
+from usance.base.documents import read_csv
 from usance.base.parameters import Parameters
-from usance.capital.dividend_form import DividendForm, form_rows
 from usance.capital.dividends import (
     Dividend,
     DividendPaid,
@@ -118,39 +117,6 @@ def day_in(text: str) -> date:
     day, month, year = text.split()[:3]
     months = "January February March April May June July August September October November December"
     return date(int(year), months.split().index(month) + 1, int(day))
-
-
-def test_the_exchange_form_is_printed_field_by_field(shared: Path) -> None:
-    """A real form is read into the typed one, and printing that gives the same fields."""
-    csv = {row["line"]: row["value"] for _, row in read_csv(shared / "filings" / "004.csv")}
-    lines = read_text(shared / "filings" / "004.txt").splitlines()
-    text = dict(line.split("\t", 1) for line in lines if "\t" in line)
-    terms = entitlement(
-        ex_on=day_in(csv["Ex-dividend date"]), record_on=day_in(csv["Record date"]),
-        pays_on=day_in(csv["Payment date"]),
-        lodge_by=datetime.combine(
-            day_in(csv["Latest time to lodge transfer documents"]),
-            time.fromisoformat(csv["Latest time to lodge transfer documents"][-5:]),
-        ),
-    )  # fmt: skip
-    form = DividendForm(
-        csv["Issuer name"], csv["Stock code"], csv["Title of announcement"],
-        day_in(csv["Announcement date"]), day_in(csv["Financial year end"]),
-        day_in(csv["Reporting period end"]), text["Share registrar and its address"], text[""],
-        other=f"Nasdaq ADSs symbol: {csv['Nasdaq ADS symbol']}",
-        directors=next(line for line in lines if line.startswith("As at the date")).strip(),
-    )  # fmt: skip
-    declared = dividend(terms, form=form, per_share=Decimal(csv["Dividend declared"]))
-    rows = form_rows(declared, form, terms)
-    assert len(rows) == len(dict(rows)) == 26
-    headed = ("Other information", "Directors of the issuer")  # printed below their heading
-    assert {label: value for label, value in rows if label not in headed} == {
-        label: value for label, value in text.items() if label in dict(rows) and value.strip()
-    }
-    below = {line.strip(): lines[number + 1].strip() for number, line in enumerate(lines[:-1])}
-    assert {label: dict(rows)[label] for label in headed} == {
-        label: below[label] for label in headed
-    }
 
 
 def test_both_markets_of_real_dividends(shared: Path) -> None:

@@ -24,9 +24,8 @@ from usance.capital.per_share import (
     option_shares,
     per_ads_printed,
     per_share_printed,
-    weighted_ads,
 )
-from usance.capital.prices import rounded
+from usance.capital.prices import rounded, whole
 from usance.capital.share_based_compensation import US_GAAP, unrecognised
 
 FIRST = date(2024, 1, 1)
@@ -189,6 +188,6 @@ def test_the_published_figures_follow_from_income_and_shares(shared: Path) -> No
         figure = per_share_printed(income[attributable, period] * 1000, count)
         assert figure == per_share[line, period]
         assert per_ads_printed(figure, 2) == per_ads[line, period]
-    diluted = {period: weighted_ads(shares["Diluted", period], 2) for _, period in ads}
+    diluted = {period: whole(Fraction(shares["Diluted", period]) / 2) for _, period in ads}
     assert len(ads) == 10
     assert diluted == {period: count for (_, period), count in ads.items()}

@@ -30,7 +30,6 @@ class Resident:
     number: str
     region: str
     born: date
-    is_female: bool
 
     def age_on(self, day: date) -> int:
         """Whole years on a day."""
@@ -53,7 +52,7 @@ def resident_number(given: str, *, where: str = "document") -> Resident:
     except ValueError:
         fix = "Check characters 7 to 14"
         raise IdentityError("the date of birth does not exist", where=where, fix=fix) from None
-    return Resident(number, number[:6], born, int(number[16]) % 2 == 0)
+    return Resident(number, number[:6], born)
 
 
 def mrz_number(given: str, *, where: str = "document") -> str:

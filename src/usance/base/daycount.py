@@ -67,21 +67,6 @@ def year_fraction(
     return Fraction(_thirty_days(start, end, rule, termination), 360)
 
 
-def icma_fraction(start: date, end: date, period: tuple[date, date], per_year: int) -> Fraction:
-    """Actual/actual ICMA inside one regular period: days over its days, over periods a year.
-
-    >>> half = (date(2024, 1, 1), date(2024, 7, 1))
-    >>> icma_fraction(date(2024, 1, 1), date(2024, 4, 1), half, 2)
-    Fraction(1, 4)
-    """
-    first, last = period
-    if not first <= start <= end <= last or first == last:
-        raise DateError(
-            f"{start} to {end} is not inside {first} to {last}", fix="Split it by regular periods"
-        )
-    return Fraction((end - start).days, (last - first).days * per_year)
-
-
 _BASES = {DayCount.ACT_360: 360, DayCount.ACT_364: 364, DayCount.ACT_365: 365}
 
 

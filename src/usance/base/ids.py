@@ -5,8 +5,8 @@ user's rows lie together. Printed, text order is number order.
 
 >>> owned_id(1, 1), print_id("ln", 16385), parse_id("ln_00000000G01", "ln")
 (16385, 'ln_00000000G01', 16385)
->>> user_of(16385), number_of(16385), shard_of(user_of(16385))
-(1, 1, 0)
+>>> user_of(16385), shard_of(user_of(16385))
+(1, 0)
 >>> fact_ref("167168"), fact_ref("psp-2024-06-30/17")
 (167168, 5208649885658385485)
 """
@@ -50,11 +50,6 @@ def owned_id(user_id: int, n: int) -> int:
 def user_of(owned: int) -> int:
     """The user a line, decision or loan belongs to."""
     return owned // PER_USER
-
-
-def number_of(owned: int) -> int:
-    """The number of a line, decision or loan among its user's, counted from 1."""
-    return owned % PER_USER
 
 
 def shard_of(user_id: int) -> int:

@@ -115,11 +115,6 @@ class Parameters:
         return value
 
 
-def check_folder(folder: Path | str) -> list[UsanceError]:
-    """Everything wrong with a folder of parameters; empty when it is sound."""
-    return _read_folder(Path(folder))[1]
-
-
 def _read_folder(folder: Path) -> tuple[dict[str, Parameter], list[UsanceError]]:
     parameters: dict[str, Parameter] = {}
     findings: list[UsanceError] = []

@@ -12,8 +12,8 @@ A declaration is text, one column a line: name, type, marks, what it means.
 ...     principal_minor  i64           its part of the principal
 ... ''',
 ... )
->>> table.key, table.bytes_per_row, table.tag
-(('loan_id', 'source'), 18, 'shares/1')
+>>> table.key, table.tag
+(('loan_id', 'source'), 'shares/1')
 """
 
 from __future__ import annotations
@@ -77,11 +77,6 @@ class Table:
     def tag(self) -> str:
         """The mark `usance.schema` of this table's files."""
         return f"{self.name}/{self.number}"
-
-    @property
-    def bytes_per_row(self) -> int:
-        """The size of a row in memory, without text."""
-        return sum(TYPES[column.type] for column in self.columns)
 
     def column(self, name: str) -> Column:
         """The column of that name."""

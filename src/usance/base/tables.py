@@ -1,7 +1,7 @@
 """Every table one room hands to another, as declared in the data contract.
 
->>> table("facts").bytes_per_row, table("facts").key
-(45, ('loan_id', 'effective_on', 'kind', 'ref'))
+>>> table("facts").key
+('loan_id', 'effective_on', 'kind', 'ref')
 """
 
 from __future__ import annotations

@@ -33,7 +33,6 @@ from usance.base.errors import UsanceError, raise_all
 from usance.base.money import MILLION
 from usance.capital.attribution import Part, parts, share_of
 from usance.capital.errors import AwardError
-from usance.capital.prices import to_minor
 
 
 class Award(Enum):
@@ -107,11 +106,6 @@ class Grant:
         """The tranches as their value in major units and their days from grant to vesting."""
         sizes = [(each.units, self.elapsed(each.vests_on)) for each in self.tranches]
         return parts(sizes, self.fair_value)
-
-    @property
-    def value_minor(self) -> int:
-        """The fair value of the whole grant."""
-        return to_minor(sum((part.value for part in self.parts), Fraction(0)), self.currency)
 
     def elapsed(self, day: date) -> int:
         """Days from the grant."""

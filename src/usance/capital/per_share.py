@@ -144,15 +144,6 @@ def per_ads_printed(per_share: Decimal, ads_ratio: int) -> Decimal:
     return per_share * ads_ratio
 
 
-def weighted_ads(shares: Number, ads_ratio: int) -> int:
-    """Weighted ADSs as printed: shares over the ratio, half-up.
-
-    >>> weighted_ads(318_915_157, 2)
-    159457579
-    """
-    return whole(exact(shares) / ads_ratio)
-
-
 def _most_dilutive_first(
     potentials: Sequence[PotentialShares], average_price: Number
 ) -> list[PotentialShares]:

@@ -34,7 +34,6 @@ from fractions import Fraction
 from usance.base.errors import CurrencyMismatch
 from usance.base.money import split
 from usance.capital.attribution import (
-    differences,
     expected_to_vest,
     graded,
     straight_line_with_floor,
@@ -91,12 +90,6 @@ def cost(held: Holding, policy: RecognitionPolicy, day: date) -> Fraction:
 def cost_minor(held: Holding, policy: RecognitionPolicy, day: date) -> int:
     """The cost due by a day in minor units, rounded half-up once."""
     return to_minor(cost(held, policy, day), held.grant.currency)
-
-
-def period_cost_minor(held: Holding, policy: RecognitionPolicy, first: date, last: date) -> int:
-    """The cost of a period: what is due at its end less what was due the evening before it."""
-    ends = (first - timedelta(days=1), last)
-    return int(differences([Fraction(cost_minor(held, policy, day)) for day in ends])[1])
 
 
 def unrecognised(held: Holding, policy: RecognitionPolicy, day: date) -> Fraction:

@@ -23,7 +23,6 @@ from usance.assess.features.definition import Feature
 from usance.assess.flow.files import Flow, read_flow
 from usance.base.dates import add_months
 from usance.base.documents import read_text
-from usance.base.errors import unknown
 from usance.base.fields import document_places, moment
 from usance.base.ids import print_id
 from usance.base.money import half_up
@@ -204,10 +203,3 @@ def _warnings(flow: Flow, values: Mapping[str, Any], shown: Mapping[str, Any]) -
     if (values.get("bureau_overdue_minor") or 0) > 0:
         found.append("something is overdue elsewhere")
     return [*found, *shown["notes"]]
-
-
-def section_of(report: Mapping[str, Any], title: str) -> dict[str, Any]:
-    """The figures of a section by name."""
-    if title not in report["sections"]:
-        raise unknown("section", title, report["sections"])
-    return {figure["name"]: figure for figure in report["sections"][title]}

@@ -19,7 +19,6 @@ from usance.assess.features.declared import Declared, ValueType
 from usance.assess.flow.files import Flow, Stage
 from usance.assess.flow.formula import Call, Cell, Condition, Formula, Literal, Name, Plain
 from usance.assess.flow.graph import FormulaNode, TableNode
-from usance.base.codes import DecisionKind
 
 FAR = 1 << 62
 OPS = ("table", "+", "-", "*", "floor", "min", "max", "==", "!=", "<", "<=", ">", ">=", "and",
@@ -161,11 +160,6 @@ class _Builder:
 def _cut(first: Sequence[Interval], second: Sequence[Interval]) -> list[Interval]:
     pairs = [(max(a, c), min(b, d)) for a, b in first for c, d in second]
     return [(low, high) for low, high in pairs if low <= high]
-
-
-def compile_flow(flow: Flow, kind: DecisionKind) -> Program:
-    """The arrays of a flow whose stages are all graphs, for one kind of decision."""
-    return compile_stages(flow, flow.stages_for(kind), {})
 
 
 def compile_stages(flow: Flow, stages: Sequence[Stage], known: Mapping[str, Declared]) -> Program:

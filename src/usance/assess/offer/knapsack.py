@@ -178,26 +178,3 @@ def _fill_up(profit: I64, uses: I64, limits: I64, option: I64) -> I64:
         used = used - uses[:, row, chosen[row]] + uses[:, row, to]
         chosen[row] = to
     return chosen
-
-
-def choose_exactly(profit: I64, uses: I64, limits: I64) -> Choice:
-    """The same by whole-number programming: the best there is, for small cases."""
-    from ortools.sat.python import cp_model
-
-    _check(profit, uses, limits)
-    model = cp_model.CpModel()
-    people, options = profit.shape
-    takes = [[model.new_bool_var(f"{i},{j}") for j in range(options)] for i in range(people)]
-    for row in takes:
-        model.add_exactly_one(row)
-    pairs = [(i, j) for i in range(people) for j in range(options)]
-    for use, limit in zip(uses, limits, strict=True):
-        model.add(sum(int(use[i, j]) * takes[i][j] for i, j in pairs) <= int(limit))
-    model.maximize(sum(int(profit[i, j]) * takes[i][j] for i, j in pairs))
-    solver = cp_model.CpSolver()
-    solver.parameters.num_workers = 1
-    status = solver.solve(model)
-    assert status == cp_model.OPTIMAL, "no offer to anyone is always inside the limits"
-    option = np.array([[solver.value(x) for x in row] for row in takes]).argmax(axis=1)
-    earned, used = _totals(profit, uses, option)
-    return Choice(option, earned, used, np.zeros(len(limits)), float(earned))

@@ -5,6 +5,7 @@ rate a month is solved once, in ppb; the fee earned to date is a cumulative amou
 IFRS expects some borrowers to repay early: with `Survival`, both follow the expected cash flows.
 
 >>> from datetime import date
+>>> from usance.books.effective_interest.instruments import at_amortised_cost
 >>> from usance.loan.convention import CONVENTIONS
 >>> from usance.loan.terms import Terms
 >>> loan = Terms(
@@ -26,7 +27,7 @@ IFRS expects some borrowers to repay early: with `Survival`, both follow the exp
 
 One loan of a column is also computed in fractions, for the last digit and for an auditor:
 
->>> held = loan_at_amortised_cost(terms, 0, 63_60)
+>>> held = at_amortised_cost(9_000_00 - 63_60, steps_of(terms, 0), simple)
 >>> [round(month.interest) for month in held.table]  # 135.00 of interest and 17.92 of fee, ...
 [15292, 12756, 10215, 7669, 5118, 2561]
 """
@@ -55,7 +56,6 @@ from usance.books.effective_interest.contract import (
     effective_rate_ppb,
     simple,
 )
-from usance.books.effective_interest.instruments import AtAmortisedCost, at_amortised_cost
 from usance.books.kernel import effective as kernel
 from usance.books.kernel.effective import level_of, period_months
 from usance.loan.bounds import MAX_KERNEL_INSTALMENTS
@@ -258,11 +258,3 @@ def exact_rate_ppb(
     """The exact monthly effective rate of a loan, for rates that floats cannot round safely."""
     advance = int(terms.principal_minor[row]) - upfront_minor
     return effective_rate_ppb(advance, steps_of(terms, row, survival_ppm), simple, near_ppb)
-
-
-def loan_at_amortised_cost(
-    terms: TermColumns, row: int, upfront_minor: int, survival_ppm: Sequence[int] = ()
-) -> AtAmortisedCost:
-    """The effective rate of a loan and its table of amortised cost."""
-    advance = int(terms.principal_minor[row]) - upfront_minor
-    return at_amortised_cost(advance, steps_of(terms, row, survival_ppm), simple)

@@ -38,7 +38,7 @@ OWN_BUDGET = -1
 # A borrower's slot with a column has the key user × this + column + 1.
 PER_BORROWER = 32_768
 # Measures of concentration limits, in the order of `Measure`.
-REGION, GRADE, PRODUCT, LOSS, RATE_MAX, RATE_MIN = range(len(MEASURES))
+REGION, GRADE, PRODUCT, LOSS, RATE_MAX, _ = range(len(MEASURES))
 
 
 @kernel(inline=True)
