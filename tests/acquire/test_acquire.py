@@ -15,10 +15,17 @@ import usance.acquire
 from usance import cli
 from usance.acquire.channels import SHIPPED, Channels, Touch, attributed_channel, read_channels
 from usance.acquire.consent import Consent, Purpose, in_force, read_consents
-from usance.acquire.documents import card_number, mrz_number, resident_number
 from usance.acquire.errors import ChannelError, DuplicateIdentity, IdentityError
 from usance.acquire.funnel import Event, Step, acquisition_funnel
-from usance.acquire.identity import CardRegister, IdentityPort, LocalIdentity, Person
+from usance.acquire.identity import (
+    CardRegister,
+    IdentityPort,
+    LocalIdentity,
+    Person,
+    card_number,
+    mrz_number,
+    resident_number,
+)
 from usance.acquire.registration import UserRegister
 from usance.base.codes import Product
 from usance.base.errors import UsanceError

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from usance.assess.metrics import auc, calibration_error, ks, measures, psi, slope
-from usance.assess.scoring.calibration import beta_calibrated
 from usance.assess.table import read_table
+from usance.assess.training.logistic import beta_calibrated
 
 ROWS = st.lists(
     st.tuples(st.booleans(), st.integers(1, 9).map(lambda tenth: tenth / 10)), min_size=2

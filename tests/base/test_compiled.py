@@ -11,7 +11,7 @@ import pytest
 
 from usance.base import compiled
 from usance.base.compiled import OWN_ROOT, available_cores, in_threads
-from usance.base.kernel_sources import kernel_sources, package_root
+from usance.base.kernel_cache import kernel_sources, package_root
 
 CALLEE = """
 {imports}

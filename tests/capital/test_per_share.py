@@ -14,11 +14,12 @@ from hypothesis import strategies as st
 
 from usance.base.documents import read_csv
 from usance.capital.awards import Award, Grant, Holding, Tranche, UnitChange, UnitKind
-from usance.capital.dilution import average_units, award_potential
 from usance.capital.errors import PerShareError
 from usance.capital.per_share import (
     Dilution,
     PotentialShares,
+    average_units,
+    award_potential,
     dilution,
     earnings_per_share,
     option_shares,

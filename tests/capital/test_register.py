@@ -10,10 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import usance.capital
-from usance.capital.averages import daily_average, weighted_average
 from usance.capital.awards import Source, UnitChange, UnitKind
 from usance.capital.errors import PerShareError, RegisterError
-from usance.capital.prices import whole
+from usance.capital.prices import daily_average, weighted_average, whole
 from usance.capital.register import Balances, Register, ShareChange, ShareKind, delivery
 
 FIRST = date(2024, 1, 1)

@@ -13,7 +13,7 @@ from usance.acquire.consent import (
     in_force as in_force,
     read_consents as read_consents,
 )
-from usance.acquire.documents import (
+from usance.acquire.identity import (
     card_number as card_number,
     mrz_number as mrz_number,
     resident_number as resident_number,

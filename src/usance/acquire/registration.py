@@ -22,9 +22,8 @@ from datetime import date
 from enum import IntEnum
 from typing import Any
 
-from usance.acquire.documents import resident_number
 from usance.acquire.errors import DuplicateIdentity
-from usance.acquire.identity import Person, blind_index
+from usance.acquire.identity import Person, blind_index, resident_number
 from usance.base.columns import make
 
 

@@ -22,8 +22,13 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar, overload
 
-from usance.base.kernel_cache import GuardedCache, check_private, say_not_kept
-from usance.base.kernel_sources import kernel_sources, package_root
+from usance.base.kernel_cache import (
+    GuardedCache,
+    check_private,
+    kernel_sources,
+    package_root,
+    say_not_kept,
+)
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -10,24 +10,177 @@ parameter leaves a trace, so a result can say which values it used.
 ('24%', 240000, '2022-01-01')
 >>> [(read.name, str(read.on)) for read in reads]
 [('pricing.rate_cap', '2024-06-30')]
+
+The file of a parameter says what it means, its unit, and its values by the day they begin:
+
+    description: The highest all-in annual cost a borrower may be quoted.
+    unit: rate
+    reference: Where to read more.
+    values:
+      2022-01-01:
+        value: 24%
+        source: Who says so.
 """
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 from difflib import get_close_matches
+from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
-from usance.base.errors import ParameterError, UsanceError, raise_all
+from usance.base.dates import parse_date
+from usance.base.documents import parse_yaml, read_text
+from usance.base.errors import ParameterError, UsanceError, raise_all, unknown
 from usance.base.money import Money
-from usance.base.parameter_file import Parameter, read_parameter
 from usance.base.rates import Rate
+
+Plain = Rate | Money | Decimal | int | bool | str
+
+_FIELDS = ("description", "unit", "reference", "values")
+_CLOCK = re.compile(r"([01][0-9]|2[0-3]):[0-5][0-9]")
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A value and the first day it holds; it holds until the next entry begins."""
+
+    valid_from: date
+    value: Plain
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A file's content, entries in order of time."""
+
+    description: str
+    unit: str
+    reference: str
+    entries: tuple[Entry, ...]
+    sha256: str
+
+
+def read_parameter(file: Path) -> tuple[Parameter | None, list[UsanceError]]:
+    """The parameter, or everything that is wrong with its file."""
+    try:
+        text = read_text(file)
+        document = parse_yaml(text, where=str(file))
+    except UsanceError as error:
+        return None, [error]
+    findings = _shape(document, str(file))
+    if findings:
+        return None, findings
+    unit = document["unit"]
+    entries = []
+    for day, entry in document["values"].items():
+        try:
+            entries.append(_entry(day, entry, unit, f"{file}: {day}"))
+        except UsanceError as error:
+            findings.append(error)
+    if findings:
+        return None, findings
+    entries.sort(key=lambda entry: entry.valid_from)
+    digest = sha256(text.encode()).hexdigest()
+    texts = document["description"], unit, document["reference"]
+    return Parameter(*texts, tuple(entries), digest), []
+
+
+def _shape(document: Any, where: str) -> list[UsanceError]:
+    if not isinstance(document, dict):
+        return [_wrong("is not a mapping", where, f"Give the fields {', '.join(_FIELDS)}")]
+    findings: list[UsanceError] = [
+        unknown("field", str(name), _FIELDS, where=where)
+        for name in document
+        if name not in _FIELDS
+    ]
+    findings += [
+        _wrong(f"has no {name}", where, f"Add '{name}: …' as text")
+        for name in _FIELDS[:3]
+        if not isinstance(document.get(name), str)
+    ]
+    unit = document.get("unit")
+    if isinstance(unit, str) and unit not in UNITS:
+        findings.append(unknown("unit", unit, UNITS, where=where))
+    if not isinstance(document.get("values"), dict) or not document["values"]:
+        findings.append(_wrong("has no values", where, "Add 'values:' with a day and a value"))
+    return findings
+
+
+def _entry(day: Any, entry: Any, unit: str, where: str) -> Entry:
+    if isinstance(day, str):
+        day = parse_date(day, where=where)
+    if not isinstance(day, date):
+        raise _wrong(f"{day!r} is not a day", where, "Begin each value with YYYY-MM-DD")
+    if not isinstance(entry, dict) or set(entry) != {"value", "source"}:
+        raise _wrong("is not a value with its source", where, "Give exactly 'value' and 'source'")
+    if not isinstance(entry["source"], str) or not entry["source"].strip():
+        raise _wrong("has no source", where, "Say who states this value")
+    return Entry(day, UNITS[unit](entry["value"], where), entry["source"])
+
+
+def _wrong(what: str, where: str, fix: str) -> ParameterError:
+    return ParameterError(what, where=where, fix=fix)
+
+
+def _rate(given: Any, where: str) -> Rate:
+    return Rate.parse(given, where=where)
+
+
+def _money(given: Any, where: str) -> Money:
+    amount, _, currency = str(given).partition(" ")
+    return Money.parse(amount, currency, where=where)
+
+
+def _whole(given: Any, where: str) -> int:
+    if type(given) is not int or given < 0:
+        raise _wrong(f"{given!r} is not a whole number", where, "Give 0, 1, 2 …")
+    return given
+
+
+def _multiple(given: Any, where: str) -> Decimal:
+    if type(given) is not int and not isinstance(given, Decimal):
+        raise _wrong(f"{given!r} is not a number", where, "Give a decimal number")
+    return Decimal(given)
+
+
+def _flag(given: Any, where: str) -> bool:
+    if type(given) is not bool:
+        raise _wrong(f"{given!r} is neither true nor false", where, "Give true or false")
+    return given
+
+
+def _clock(given: Any, where: str) -> str:
+    if not isinstance(given, str) or not _CLOCK.fullmatch(given):
+        raise _wrong(f"{given!r} is not a time of day", where, "Give HH:MM, such as 22:00")
+    return given
+
+
+def _text(given: Any, where: str) -> str:
+    if not isinstance(given, str):
+        raise _wrong(f"{given!r} is not text", where, "Put it in quotes")
+    return given
+
+
+UNITS: dict[str, Callable[[Any, str], Plain]] = {
+    "rate": _rate,
+    "money": _money,
+    "days": _whole,
+    "count": _whole,
+    "multiple": _multiple,
+    "flag": _flag,
+    "clock": _clock,
+    "text": _text,
+}
+
 
 SHIPPED = Path(__file__).resolve().parents[1] / "parameters"
 

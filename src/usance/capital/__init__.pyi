@@ -11,7 +11,7 @@ from usance.capital.awards import (
     UnitChange as UnitChange,
     UnitKind as UnitKind,
 )
-from usance.capital.dilution import (
+from usance.capital.per_share import (
     income_per_share as income_per_share,
 )
 from usance.capital.dividends import (

@@ -27,10 +27,9 @@ from typing import NamedTuple
 
 from usance.base.errors import UsanceError
 from usance.base.money import half_up
-from usance.capital.averages import daily_average
 from usance.capital.awards import Source, UnitChange, UnitKind
 from usance.capital.errors import RegisterError
-from usance.capital.prices import whole
+from usance.capital.prices import daily_average, whole
 
 
 class ShareKind(Enum):

@@ -4,27 +4,80 @@ Applications are a CSV with `user_id`, `at` and `device`; links one with `user_i
 `value` and `booked_at`; users who turned out bad one with `user_id` and `booked_at`. Each
 application sees what was booked by its moment, and nothing later; its own device is a link of its
 user from that moment on.
+
+Velocity is the number of events of the same key within a window before a moment.
+
+>>> log = VelocityLog()
+>>> for hour in (1, 2, 30):
+...     log.add("device 77", hour * HOUR_US)
+>>> log.count("device 77", 30 * HOUR_US, 24), log.count("device 77", 24 * HOUR_US, 24)
+(1, 2)
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from bisect import bisect_right, insort
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta, tzinfo
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from usance.assess.errors import WrongInput
 from usance.assess.features.records import micros
-from usance.assess.fraud.links import Attribute, link_columns
+from usance.assess.fraud.links import Attribute, link_columns, longs
 from usance.assess.fraud.lists import Entry, strongest
-from usance.assess.fraud.velocity import HOUR_US, velocity_columns
 from usance.base.arrays import I64
 from usance.base.documents import read_csv
 from usance.base.errors import UsanceError, raise_all
 from usance.base.fields import moment, one_of, whole_of
 from usance.base.ids import LIMIT, PER_USER
+
+HOUR_US = 3_600_000_000
+
+
+class VelocityLog:
+    """Events by key, each with the moment it was booked."""
+
+    def __init__(self) -> None:
+        self._events: dict[Hashable, list[int]] = {}
+
+    def add(self, key: Hashable, booked_at: int) -> None:
+        """Book an event."""
+        insort(self._events.setdefault(key, []), booked_at)
+
+    def count(self, key: Hashable, known_at: int, hours: int) -> int:
+        """Events of a key in the hours up to a moment, that moment included."""
+        events = self._events.get(key, [])
+        first = bisect_right(events, known_at - hours * HOUR_US)
+        return bisect_right(events, known_at) - first
+
+
+def velocity_columns(
+    keys: Any, booked_at: Any, asked: Any, known_at: Any, hours: int
+) -> NDArray[np.int64]:
+    """The same for columns of events and of questions."""
+    events = longs("events", {"key": keys, "booked_at": booked_at}, "key", "booked_at")
+    asked, known_at = longs("asked", {"key": asked, "known_at": known_at}, "key", "known_at")
+    order = np.lexsort((events[1], events[0]))
+    names, number = np.unique(events[0][order], return_inverse=True)
+    # Rank keys and moments together, so one sorted search answers for all keys at once.
+    moments = events[1][order]
+    starts = np.searchsorted(number, np.arange(len(names) + 1))
+    place = np.searchsorted(names, asked)
+    found = np.zeros(len(asked), np.int64)
+    inside = place < len(names)
+    inside[inside] = names[place[inside]] == asked[inside]
+    for key in np.unique(place[inside]):
+        rows = np.flatnonzero(inside & (place == key))
+        own = moments[starts[key] : starts[key + 1]]
+        until = known_at[rows]
+        last = np.searchsorted(own, until, side="right")
+        found[rows] = last - np.searchsorted(own, until - hours * HOUR_US, side="right")
+    return found
+
 
 DAY_HOURS, MONTH_HOURS = 24, 30 * 24
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

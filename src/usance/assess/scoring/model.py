@@ -24,12 +24,11 @@ from numpy.typing import NDArray
 
 from usance.assess.columns import Column, matrix, unseen_warnings
 from usance.assess.errors import ModelError
-from usance.assess.scoring.applicant import encode_row
-from usance.assess.scoring.calibration import beta_calibrated
+from usance.assess.scoring.applicant import SingleRow, encode_row
 from usance.assess.scoring.forest import Forest
 from usance.assess.scoring.scorecard import Scale, Scorecard, sigmoid
-from usance.assess.scoring.single import SingleRow
 from usance.assess.table import Table
+from usance.assess.training.logistic import beta_calibrated
 from usance.assess.training.trees import tree_inputs
 from usance.base.arrays import F64
 

@@ -5,6 +5,12 @@
 >>> intercept, slope = fit(x, np.array([0.0, 0.0, 1.0, 0.0, 1.0, 1.0]), ridge=0.1)
 >>> round(float(slope), 3)
 0.811
+
+Beta calibration, the last bend of the blend, is a logistic curve with two slopes.
+
+>>> both_one = np.array([0.0, 1.0, 1.0])
+>>> beta_calibrated(both_one, np.array([-2.0, 0.5])).round(6).tolist()
+[-2.0, 0.5]
 """
 
 from __future__ import annotations
@@ -41,3 +47,14 @@ def log_loss(bad: F64, log_odds: F64) -> F64:
     """The loss of each row."""
     losses: F64 = np.logaddexp(0.0, log_odds) - bad * log_odds
     return losses
+
+
+def beta_features(log_odds: F64) -> F64:
+    """Ln p and −ln(1 − p)."""
+    return np.column_stack([-np.logaddexp(0.0, -log_odds), np.logaddexp(0.0, log_odds)])
+
+
+def beta_calibrated(weights: F64, log_odds: F64) -> F64:
+    """Calibrated log odds."""
+    total: F64 = weights[0] + beta_features(log_odds) @ weights[1:]
+    return total

@@ -34,7 +34,7 @@ from usance.base.money import half_up
 from usance.books.errors import GroupFactError
 from usance.books.group.fact_kinds import GroupFactKind
 from usance.books.group.facts import GroupFact
-from usance.capital.averages import daily_average
+from usance.capital.prices import daily_average
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,12 +27,12 @@ from usance.books.statements.equity import equity_roll_forwards, equity_rows
 from usance.books.statements.primary import ATTRIBUTABLE, Row, movement, operations
 from usance.capital.attribution import costs, straight_line_with_floor
 from usance.capital.awards import Holding
-from usance.capital.dilution import potential_shares
 from usance.capital.per_share import (
     PerShare,
     earnings_per_share,
     per_ads_printed,
     per_share_printed,
+    potential_shares,
 )
 from usance.capital.prices import Number, to_minor, whole
 from usance.capital.share_based_compensation import US_GAAP, unrecognised

@@ -10,8 +10,14 @@ from datetime import date
 from decimal import Decimal
 
 from usance.base.errors import unknown
-from usance.capital.dividend_form import DividendForm, or_none, printed_day
-from usance.capital.dividends import Dividend, Entitlement, Market
+from usance.capital.dividends import (
+    Dividend,
+    DividendForm,
+    Entitlement,
+    Market,
+    or_none,
+    printed_day,
+)
 from usance.disclose.errors import FormError
 from usance.disclose.facts import NO_CURRENCY
 from usance.disclose.release.corporate_actions import LODGE, CorporateActions, dividend_period
