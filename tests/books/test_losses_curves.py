@@ -12,7 +12,15 @@ from hypothesis import strategies as st
 
 from tests.books.loss_books import AS_OF, LossBook, assumptions, loss_books, parameters
 from usance.base.rates import PPB
-from usance.books.losses.assumptions import Assumptions, Claim, Framework
+from usance.books.losses.assumptions import (
+    Assumptions,
+    Claim,
+    Drivers,
+    Framework,
+    Scenario,
+    macro_factors,
+    scenario_problems,
+)
 from usance.books.losses.curves import (
     Curve,
     completed_curve,
@@ -23,7 +31,6 @@ from usance.books.losses.curves import (
     observed_curve,
 )
 from usance.books.losses.errors import ScenarioError
-from usance.books.losses.macro import Drivers, Scenario, macro_factors, scenario_problems
 
 curves = st.lists(st.integers(0, 60_000_000), min_size=1, max_size=30).map(
     lambda steps: tuple(np.minimum(np.cumsum(steps), PPB).tolist())

@@ -18,12 +18,11 @@ from usance.base.columns import check_keys
 from usance.base.errors import UsanceError
 from usance.base.rates import PPB, to_ppb
 from usance.base.tables import table
-from usance.books.losses.assumptions import Assumptions, Claim, Framework, PolicyCurve
+from usance.books.losses.assumptions import Assumptions, Claim, Framework, PolicyCurve, Scenario
 from usance.books.losses.errors import ExposureError, OverlayError
 from usance.books.losses.estimates import NAMES, Estimates
 from usance.books.losses.estimation import estimate
 from usance.books.losses.exposures import Exposures
-from usance.books.losses.macro import Scenario
 from usance.books.losses.overlays import Overlay
 
 PLACE = {name: place for place, name in enumerate(NAMES)}

@@ -35,13 +35,12 @@ from usance.books.chart import load_chart
 from usance.books.group.entities import parse_entities
 from usance.books.group.exchange_rates import Rates
 from usance.books.group.fact_kinds import GroupFactKind
-from usance.books.group.journals import group_postings
 from usance.books.group.lines import GroupLines
+from usance.books.group.posting import group_postings
 from usance.books.journal import CloseHead
 from usance.books.statements.cash import cash_flows
 from usance.books.statements.consolidation import GroupBooks
 from usance.books.statements.controls import bank_problems, group_controls, settlement_problems
-from usance.books.statements.equity import equity_roll_forwards, equity_rows
 from usance.books.statements.ifrs_reconciliation import (
     COLUMNS,
     balance_sheet_matrix,
@@ -56,7 +55,13 @@ from usance.books.statements.primary import (
     movement,
     operations,
 )
-from usance.books.statements.roll_forwards import Movement, RollForward, roll_forward
+from usance.books.statements.roll_forwards import (
+    Movement,
+    RollForward,
+    equity_roll_forwards,
+    equity_rows,
+    roll_forward,
+)
 
 MARCH = ENDS[0]
 ONE = parse_entities("""

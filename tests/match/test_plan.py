@@ -11,13 +11,12 @@ from tests.match.mandates import mandates, source
 from usance.match.backtest.streams import StreamKind, make_stream
 from usance.match.errors import NotFound
 from usance.match.mandates.columns import source_columns
-from usance.match.plan.aggregate import aggregate
 from usance.match.plan.demand import Demand, demand_of
 from usance.match.plan.dual_bound import evaluate
 from usance.match.plan.linear_program import solve
 from usance.match.plan.planner import make_plan, plan_problem
 from usance.match.router.explanation import explain_limit
-from usance.match.router.request_rows import make_request_rows
+from usance.match.router.request_rows import aggregate, make_request_rows
 
 ONE = demand_of(product=[1], region=[1], grade=[3], months=[12], amount_minor=[1_000_00],
                 rate_ppm=[240_000], requests=[100])  # fmt: skip

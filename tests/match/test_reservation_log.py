@@ -17,8 +17,9 @@ from usance.match.reservation.events import (
     Requested,
     Waited,
     Withdrawn,
+    log_line,
+    read_log,
 )
-from usance.match.reservation.log import log_line, read_log
 
 moments = st.datetimes(timezones=st.just(UTC))
 keys = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)

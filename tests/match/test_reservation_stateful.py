@@ -32,8 +32,9 @@ from usance.match.reservation.events import (
     State,
     Waited,
     Withdrawn,
+    log_line,
+    read_log,
 )
-from usance.match.reservation.log import log_line, read_log
 from usance.match.reservation.reservation import overdue, rebuild, relevant_state, step
 
 START = datetime(2024, 6, 3, 9, tzinfo=UTC)

@@ -12,11 +12,16 @@ from tests.measure import metric_oracle as oracle
 from tests.measure.books import MONTHS, random_book
 from usance.base.book import Book
 from usance.base.dates import last_of_month
-from usance.measure.definitions import Aggregate, Window
+from usance.measure.definitions import (
+    PREAGGREGATIONS,
+    Aggregate,
+    PreAggregation,
+    Window,
+    preaggregation_for,
+)
 from usance.measure.engines import open_engine
 from usance.measure.inputs import Inputs
 from usance.measure.metrics import measure
-from usance.measure.preaggregations import PREAGGREGATIONS, PreAggregation, preaggregation_for
 from usance.measure.relations import relation
 
 

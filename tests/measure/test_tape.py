@@ -20,8 +20,7 @@ from tests.pages.checks import parsed
 from usance.base.errors import UsanceError
 from usance.measure.tape.loan_states import roll_steps
 from usance.measure.tape.mapping import TapeMapping, parse_mapping
-from usance.measure.tape.output import write_report
-from usance.measure.tape.report import TapeReport, measure_tape
+from usance.measure.tape.report import TapeReport, measure_tape, write_report
 from usance.pages.reports.tape_report import tape_files
 
 MAPS = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "maps"

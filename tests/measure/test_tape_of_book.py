@@ -17,8 +17,7 @@ from usance.base.dates import last_of_month, to_day, to_month
 from usance.base.errors import SchemaError
 from usance.base.tables import table
 from usance.loan import Fact, Loan, LoanView, Terms, replay
-from usance.measure.book_dues import dues_between
-from usance.measure.book_tape import cells_of_loans, cells_table, tape_month
+from usance.measure.book_tape import cells_of_loans, cells_table, dues_between, tape_month
 from usance.measure.drill import loans_behind
 from usance.measure.inputs import Inputs
 from usance.measure.positions import Portfolio

@@ -19,8 +19,7 @@ from usance.base.dates import first_of_month, last_of_month, to_day
 from usance.base.ids import PER_USER
 from usance.base.tables import table
 from usance.loan.batch import States, replay_columns, view_columns
-from usance.measure.book_dues import dues_between
-from usance.measure.book_tape import tape_month
+from usance.measure.book_tape import dues_between, tape_month
 from usance.measure.positions import Portfolio
 from usance.twin.month.loan_month import fold, serve
 from usance.twin.month.opening_shard import open_shard

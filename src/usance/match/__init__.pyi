@@ -41,14 +41,14 @@ from usance.match.plan.demand import (
 from usance.match.plan.demand_forecast import (
     forecast_demand as forecast_demand,
 )
-from usance.match.plan.hindsight import (
+from usance.match.backtest.replay import (
     hindsight_bound as hindsight_bound,
 )
 from usance.match.plan.planner import (
     Plan as Plan,
     make_plan as make_plan,
 )
-from usance.match.reservation.log import (
+from usance.match.reservation.events import (
     log_line as log_line,
     read_log as read_log,
 )

@@ -1,6 +1,6 @@
 """Public names of the room, each with its module."""
 
-from usance.measure.book_dues import (
+from usance.measure.book_tape import (
     dues_between as dues_between,
 )
 from usance.measure.book_tape import (

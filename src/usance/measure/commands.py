@@ -55,8 +55,7 @@ def tape(
     as_json: AsJson = False,
 ) -> None:
     """Measure a loan tape: roll rates, transitions, vintages, cohorts, waterfall."""
-    from usance.measure.tape.output import summary, write_report
-    from usance.measure.tape.report import measure_tape
+    from usance.measure.tape.report import measure_tape, summary, write_report
     from usance.pages.reports.tape_report import tape_files
 
     report = measure_tape(file, mapping)

@@ -9,10 +9,9 @@ from typing import Any
 
 from usance.base.documents import read_document
 from usance.base.errors import InputError, unknown
-from usance.measure.book_dues import loans_due
-from usance.measure.dimensions import DIMENSIONS
+from usance.measure.book_tape import loans_due
 from usance.measure.errors import DimensionError
-from usance.measure.inputs import Inputs, Role, parse_roles
+from usance.measure.inputs import DIMENSIONS, Inputs, Role, parse_roles
 from usance.measure.metrics import Result, measure, rows_behind
 from usance.measure.periods import MetricPeriod
 

@@ -1,4 +1,7 @@
-"""Inputs of metrics: the tables of a book, a folder of Parquet files, or tables in memory."""
+"""Inputs of metrics: the tables of a book, a folder of Parquet files, or tables in memory.
+
+They also tell the dimensions that metrics are divided by, for each cell and source.
+"""
 
 from __future__ import annotations
 
@@ -15,10 +18,11 @@ import pyarrow.parquet as pq
 
 from usance.base.book import Book
 from usance.base.codes import Currency, parse
+from usance.base.columns import arrays
 from usance.base.compiled import available_cores
 from usance.base.concurrency import parallel_map
 from usance.base.digest import digest
-from usance.base.errors import DocumentError, UsanceError
+from usance.base.errors import DocumentError, UsanceError, unknown
 from usance.base.parquet import check_unchanged, read_parquet
 from usance.base.step import MANIFEST
 from usance.base.tables import TABLES, table
@@ -182,3 +186,40 @@ def _footer_digest(file: Path) -> str:
         raise UsanceError(
             f"is not a readable Parquet file ({reason})", where=str(file), fix="Write it again"
         ) from None
+
+
+DIMENSIONS = (
+    "model", "product", "source", "institution", "channel", "region", "grade", "model_no",
+)  # fmt: skip
+OF_CELL = ("model", "product", "source", "institution")
+"""Dimensions that every loan of a cell shares."""
+OF_BORROWER = ("channel", "region", "grade")
+"""Dimensions of the loan's own borrower."""
+
+
+def dimension_mappings(inputs: Inputs) -> dict[tuple[str, str], dict[int, int]]:
+    """The dimensions of each cell and source."""
+    owners: dict[int, int] = {}
+    if "sources" in inputs:
+        columns = arrays(inputs.read("sources", ("source", "institution")))
+        owners = dict(zip(*(columns[n].tolist() for n in ("source", "institution")), strict=True))
+    mappings: dict[tuple[str, str], dict[int, int]] = {("cell", name): {} for name in OF_CELL} | {
+        ("source", "institution"): owners
+    }
+    if "cells" in inputs:
+        cells = arrays(inputs.read("cells"))
+        for name in ("model", "product", "source"):
+            mappings["cell", name] = dict(
+                zip(cells["cell"].tolist(), cells[name].tolist(), strict=True)
+            )
+        mappings["cell", "institution"] = {
+            cell: owners.get(source, -1) for cell, source in mappings["cell", "source"].items()
+        }
+    return mappings
+
+
+def check_dimensions(by: Sequence[str]) -> None:
+    """Refuse an unknown dimension."""
+    for name in by:
+        if name not in DIMENSIONS:
+            raise unknown("dimension", name, DIMENSIONS, where="--by")

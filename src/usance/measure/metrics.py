@@ -30,10 +30,9 @@ from usance.measure.definitions import (
     in_force,
     load_definitions,
 )
-from usance.measure.dimensions import check_dimensions
 from usance.measure.engines import open_engine
 from usance.measure.errors import DimensionError
-from usance.measure.inputs import Inputs, Role
+from usance.measure.inputs import Inputs, Role, check_dimensions
 from usance.measure.periods import MetricPeriod
 from usance.measure.queries import AggregateQuery, QueryPlanner, Sum, Sums
 

@@ -10,8 +10,14 @@ from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo
 
 from usance.base.dates import to_day, to_month
-from usance.measure.definitions import Aggregate, Window
-from usance.measure.dimensions import OF_BORROWER, OF_CELL, dimension_mappings
+from usance.measure.definitions import (
+    IN_PERIOD,
+    ROW_COUNT,
+    Aggregate,
+    PreAggregation,
+    Window,
+    preaggregation_for,
+)
 from usance.measure.engines import Engine
 from usance.measure.errors import DimensionError
 from usance.measure.expressions import (
@@ -20,14 +26,8 @@ from usance.measure.expressions import (
     columns_of,
     condition_expression,
 )
-from usance.measure.inputs import Inputs, Role
+from usance.measure.inputs import OF_BORROWER, OF_CELL, Inputs, Role, dimension_mappings
 from usance.measure.periods import MetricPeriod
-from usance.measure.preaggregations import (
-    IN_PERIOD,
-    ROW_COUNT,
-    PreAggregation,
-    preaggregation_for,
-)
 from usance.measure.relations import (
     COLUMNS,
     RARE_FACTS,

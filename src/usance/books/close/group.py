@@ -26,9 +26,8 @@ from usance.books.group.checks import group_fact_problems
 from usance.books.group.entities import Entities
 from usance.books.group.exchange_rates import Rates
 from usance.books.group.facts import GroupFact, facts_of_table, visible_facts
-from usance.books.group.journals import group_postings, ledger_postings
 from usance.books.group.lines import GroupLines
-from usance.books.group.posting import group_lines
+from usance.books.group.posting import group_lines, group_postings, ledger_postings
 from usance.books.group.receivables import LoanFees
 from usance.books.group.rules import activities
 from usance.books.journal import CloseHead

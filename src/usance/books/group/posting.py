@@ -1,4 +1,4 @@
-"""Posting of the group's facts: their cumulative lines by a day, in one pass.
+"""Posting of the group's facts: their cumulative lines by a day, in one pass; then their postings.
 
 >>> from datetime import UTC
 >>> from usance.books.chart import load_chart
@@ -18,6 +18,8 @@
 >>> lines = group_lines([paid], group, date(2024, 1, 31), known)
 >>> [(load_chart().by_number[line.account].name, line.amount) for line in lines]
 [('accrued', -500), ('marketing', 500)]
+
+Postings are in one journal per rule, fact and entity.
 """
 
 from __future__ import annotations
@@ -26,7 +28,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import date, datetime
 from functools import cache
 
+import numpy as np
+import pyarrow as pa
+
+from usance.base.arrays import I64
 from usance.base.codes import Currency
+from usance.base.columns import make
 from usance.base.dates import from_day, to_day
 from usance.base.errors import raise_all
 from usance.base.parameters import Parameters
@@ -43,6 +50,8 @@ from usance.books.group.lines import Amount, GroupLines, Line, Poster, at_histor
 from usance.books.group.receivables import LoanFees, receivable_amounts
 from usance.books.group.rules import group_rules_of
 from usance.books.group.shares import share_amounts
+from usance.books.journal import CloseHead, JournalKind, line_numbers
+from usance.books.statements.ledger import Ledger
 
 
 def group_lines(
@@ -128,3 +137,40 @@ def _exchange_results(lines: Sequence[Line], poster: Poster, day: date) -> Itera
         for account, minor in ((result, loss), (position, -loss)):
             yield Line(rule.number, entity, basis, tag, account.number, kept_in, 0, 0,
                        to_day(day), minor)  # fmt: skip
+
+
+def group_postings(lines: GroupLines, head: CloseHead, activity: I64) -> pa.Table:
+    """The postings of movements in the group, each on its effective day.
+
+    Opening balances, equity and holdings within the group are translated at the rate of that day.
+    """
+    return _postings(lines, head, JournalKind.GROUP, activity, lines.fact_id, lines.day)
+
+
+def ledger_postings(lines: Ledger, head: CloseHead, activity: I64) -> pa.Table:
+    """The postings of amounts made from balances: one journal per rule and entity."""
+    size = len(lines)
+    day = np.full(size, to_day(head.day))
+    return _postings(lines, head, JournalKind.TAX, activity, np.zeros(size, np.int64), day)
+
+
+def _postings(
+    lines: GroupLines | Ledger, head: CloseHead, kind: JournalKind, activity: I64, fact_id: I64,
+    day: I64,
+) -> pa.Table:  # fmt: skip
+    order = np.lexsort((lines.account, lines.currency, lines.entity, fact_id, lines.rule))
+    keys = [column[order] for column in (lines.rule, fact_id, lines.entity)]
+    starts = np.ones(len(order), np.bool_)
+    starts[1:] = np.any([np.diff(key) != 0 for key in keys], axis=0)
+    journal = np.cumsum(starts).astype(np.int64)
+    none = np.zeros(len(order), np.int64)
+    return make(
+        "postings",
+        journal_id=head.first_id(kind) + journal,
+        line=line_numbers(journal),
+        entity=lines.entity[order], basis=lines.basis[order], tag=lines.tag[order],
+        account=lines.account[order], period=np.full(len(order), head.month),
+        effective_on=day[order], rule=lines.rule[order], cell=none, loan_id=none,
+        amount_minor=lines.amount[order], currency=lines.currency[order],
+        fact_id=fact_id[order], activity=activity[order],
+    )  # fmt: skip

@@ -24,10 +24,16 @@ from usance.base.errors import DocumentError, UsanceError, raise_all
 from usance.base.fields import Fields, amount_of, day, document_places, one_of, text, whole_of
 from usance.base.parameters import Parameters
 from usance.base.rates import PPB, PPM, Rate
-from usance.books.losses.assumptions import Assumptions, Claim, Framework, PolicyCurve
+from usance.books.losses.assumptions import (
+    Assumptions,
+    Claim,
+    Framework,
+    PolicyCurve,
+    Scenario,
+    scenario_problems,
+)
 from usance.books.losses.curves import curve_problems
 from usance.books.losses.errors import CurveError, ScenarioError
-from usance.books.losses.macro import Scenario, scenario_problems
 from usance.books.losses.overlays import Overlay, overlay_problems
 
 MAX_SEGMENT = 2**15 - 1

@@ -13,9 +13,9 @@ from usance.base.codes import IfrsAdjustment
 from usance.base.errors import UsanceError
 from usance.books.errors import ControlFailed
 from usance.books.statements.consolidation import Consolidated, GroupBooks
-from usance.books.statements.equity import equity_roll_forwards
 from usance.books.statements.layout import CLAIMS, OPERATIONS_MATRIX, SHEET_MATRIX
 from usance.books.statements.primary import Row, balance, balance_sheet, movement, statement_rows
+from usance.books.statements.roll_forwards import equity_roll_forwards
 
 COLUMNS: dict[str, tuple[IfrsAdjustment, ...]] = {
     "us_gaap": (IfrsAdjustment.NONE,),

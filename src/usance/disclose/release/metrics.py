@@ -93,8 +93,7 @@ def metric_inputs(closed: ClosedBooks, last: date, as_of: date, known_at: dateti
     """The tables of a book to measure, with a tape and dues made from its facts if it has none."""
     import pyarrow as pa
 
-    from usance.measure.book_dues import dues_between
-    from usance.measure.book_tape import cells_table, tape_month
+    from usance.measure.book_tape import cells_table, dues_between, tape_month
     from usance.measure.inputs import Inputs
     from usance.measure.positions import Portfolio
 

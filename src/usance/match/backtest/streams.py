@@ -27,15 +27,17 @@ from usance.base.codes import Product
 from usance.base.dates import to_day
 from usance.base.ids import PER_USER
 from usance.base.rates import PPM
-from usance.match.backtest.stream_segments import (
+from usance.match.backtest.stream_sources import (
+    DAYS,
+    FIRST,
     RATE_CAP_PPM,
     REGIONS,
     StreamSegments,
     amounts_around,
     make_segments,
+    make_sources,
     rates_around,
 )
-from usance.match.backtest.stream_sources import DAYS, FIRST, make_sources
 from usance.match.draws import ARRIVALS, draw_column, uniform_integers, weighted_choice
 from usance.match.mandates.file import parse_mandates
 from usance.match.mandates.mandate import MICROSECONDS, Mandates

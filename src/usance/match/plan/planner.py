@@ -20,12 +20,11 @@ from usance.match.mandates.columns import SourceColumns, bit_set, source_columns
 from usance.match.mandates.file import read_mandates
 from usance.match.mandates.limits import Limit, LimitKind, list_limits
 from usance.match.mandates.mandate import Mandates
-from usance.match.plan.aggregate import aggregate
 from usance.match.plan.demand import Demand, read_demand
 from usance.match.plan.dual_bound import LimitProblem
 from usance.match.plan.limit_weights import MAX_PRICE, LimitWeights, add_limit, model_weights
 from usance.match.plan.linear_program import LinearSolution, margins_of, solve
-from usance.match.router.request_rows import make_request_rows
+from usance.match.router.request_rows import aggregate, make_request_rows
 
 # A limit counts as broken when it is off by more than this part of its own size: the large
 # solver stops at 1e-4.

@@ -11,12 +11,11 @@ from usance.base.rates import PPM
 from usance.match.mandates.columns import UNLIMITED, SourceColumns
 from usance.match.mandates.limits import PLATFORM_KINDS, LimitKind, list_limits
 from usance.match.mandates.mandate import Mandates
-from usance.match.plan.aggregate import aggregate
 from usance.match.plan.dual_bound import LimitProblem
 from usance.match.plan.limit_weights import LimitWeights, model_weights
 from usance.match.plan.linear_program import solve
 from usance.match.plan.remaining_demand import RemainingDemand
-from usance.match.router.request_rows import RequestRows
+from usance.match.router.request_rows import RequestRows, aggregate
 from usance.match.router.state import RouterState
 
 # Parts per billion a request: measured on streams of a million, where 90 is too slow for weekends.

@@ -1,8 +1,11 @@
 """Requests as the kernels read them: every code is already the row of its table.
 
->>> from usance.match.router.requests import from_columns
 >>> int(local_seconds(np.array([0]), "Asia/Shanghai")[0]) // 3600
 8
+
+For plans, requests that every mandate treats alike are merged to one row. Two are alike when
+product, region, grade, channel, tenor, attributes, the hours that matter and the bounds on amounts
+are the same and their rates lie in the same percent. The row has their mean amount and rate.
 """
 
 from __future__ import annotations
@@ -80,3 +83,48 @@ def local_seconds(moments: I64, time_zone: str) -> I64:
     ]
     shift = np.array([int(each.total_seconds()) if each else 0 for each in offsets], np.int64)
     return seconds + shift[back]
+
+
+RATE_STEP_PPM = 10_000
+
+
+def aggregate(
+    rows: RequestRows, slot: I64, columns: SourceColumns, max_rows: int
+) -> tuple[RequestRows, I64]:
+    """At most so many rows with their slots; if there are more, a systematic sample by volume."""
+    amounts = np.unique(np.concatenate([columns.min_amount, columns.max_amount + 1]))
+    hours = np.unique(np.concatenate([columns.opens, columns.cut_off]))
+    key = np.stack([
+        slot, rows.product, rows.region, rows.grade, rows.channel, rows.months, rows.attributes,
+        rows.blacklisted, rows.rate // RATE_STEP_PPM,
+        np.searchsorted(amounts, rows.amount, side="right"),
+        np.searchsorted(hours, rows.second, side="right"),
+    ])  # fmt: skip
+    code = np.zeros(len(rows.amount), np.int64)
+    for part in key:
+        _, place = np.unique(part, return_inverse=True)
+        _, code = np.unique(code * (int(place.max(initial=0)) + 1) + place, return_inverse=True)
+    _, first, group = np.unique(code, return_index=True, return_inverse=True)
+    weight = np.bincount(group, rows.weight, len(first)).astype(np.float64)
+    total = np.bincount(group, rows.weight * rows.amount, len(first))
+    rate = np.bincount(group, rows.weight * rows.amount * rows.rate, len(first)) / total
+    amount = np.maximum(np.rint(total / weight), 1.0)
+    merged = rows.take(first)._replace(
+        weight=total / amount,
+        amount=amount.astype(np.int64),
+        rate=np.rint(rate).astype(np.int64),
+    )
+    return _systematic_sample(merged, np.ascontiguousarray(slot[first]), max_rows)
+
+
+def _systematic_sample(rows: RequestRows, slot: I64, max_rows: int) -> tuple[RequestRows, I64]:
+    """A systematic sample: rows in order, each picked in proportion to its volume."""
+    if len(rows.amount) <= max_rows:
+        return rows, slot
+    volume = rows.weight * rows.amount
+    ends = np.cumsum(volume)
+    marks = (np.arange(max_rows) + 0.5) * ends[-1] / max_rows
+    picked, times = np.unique(np.searchsorted(ends, marks), return_counts=True)
+    kept = rows.take(picked)
+    weight = times * ends[-1] / max_rows / kept.amount
+    return kept._replace(weight=weight), np.ascontiguousarray(slot[picked])

@@ -2,11 +2,15 @@
 
 A report holds whole numbers by table; a rate is made of two of them when it is written or read.
 A rate over zero is no number: it is shown as no data.
+
+Its files are every table as CSV, Parquet and JSON, beside its pages and charts.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import csv
+import json
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,6 +20,7 @@ import pyarrow as pa
 from usance.base.dates import format_month
 from usance.base.errors import UsanceError
 from usance.measure.duckdb_connection import connect
+from usance.measure.errors import TapeError
 from usance.measure.tape import report_sql
 from usance.measure.tape.loan_months import LoanMonths, read_loan_months
 from usance.measure.tape.loan_states import State, roll_steps
@@ -143,3 +148,93 @@ def _states(states: tuple[State, ...]) -> pa.Table:
 
 def _rate(numerator: int, denominator: int) -> float | None:
     return numerator / denominator if denominator else None
+
+
+_MONTHS = ("month", "after_month", "before_month")
+
+
+def summary(report: TapeReport) -> dict[str, Any]:
+    """The report in a few lines, as `--json` prints it."""
+    return {
+        "title": report.mapping.title,
+        "rows": report.rows,
+        "loans": report.loans,
+        "gaps": report.tables["gaps"].num_rows,
+        "rows_not_used": report.unused,
+        "findings": [error.as_dict() for error in report.findings],
+        "statuses": {
+            row["status"]: row["loan_months"]
+            for row in report.records("statuses") if not row["segment"]
+        },
+        "ever": {f"more_than_{days}_days": count for days, count in report.ever.items()},
+    }  # fmt: skip
+
+
+def write_report(
+    report: TapeReport, folder: Path, drawn: Callable[[TapeReport], Mapping[str, str]]
+) -> list[str]:
+    """Write every table, and the pages and charts that `drawn` gives; their names."""
+    texts = {
+        "findings.csv": _findings(report),
+        "summary.json": json.dumps(summary(report), indent=2) + "\n",
+        **drawn(report),
+    }
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        names = [name for each in report.tables for name in _write_table(report, each, folder)]
+        for name, text in texts.items():
+            _write_text(folder / name, text)
+    except OSError as error:
+        what = f"cannot be written: {error.strerror}"
+        fix = "Name another folder with --out"
+        raise TapeError(what, where=str(folder), fix=fix) from None
+    return [*names, *texts]
+
+
+def _write_table(report: TapeReport, name: str, folder: Path) -> list[str]:
+    import pyarrow.parquet as pq
+
+    rows = [_labelled(report, row) for row in report.records(name)]
+    header = list(rows[0]) if rows else list(report.tables[name].column_names)
+    with (folder / f"{name}.csv").open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, header, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+    _write_text(folder / f"{name}.json", json.dumps(rows, indent=1, ensure_ascii=False) + "\n")
+    made = pa.Table.from_pylist(rows) if rows else report.tables[name]
+    pq.write_table(made, folder / f"{name}.parquet", compression="zstd")
+    return [f"{name}.csv", f"{name}.parquet", f"{name}.json"]
+
+
+def _labelled(report: TapeReport, row: Mapping[str, Any]) -> dict[str, Any]:
+    """A row with months and cohorts by their labels, and amounts named as minor units."""
+    made: dict[str, Any] = {}
+    for name, value in row.items():
+        if name == "cohort":
+            made[name] = report.cohort(value)
+        elif name in _MONTHS:
+            made[name] = report.month(value)
+        elif name in _MONEY and report.has_money:
+            made[f"{name}_minor"] = value
+        else:
+            made[name] = value
+    return made
+
+
+_MONEY = (
+    "balance", "balance_from", "balance_before", "past_due", "principal", "opening", "new", "drawn",
+    "returned", "repaid", "charged_off", "gone", "closing",
+)  # fmt: skip
+
+
+def _findings(report: TapeReport) -> str:
+    lines = [["where", "what", "fix"], *([e.where, e.what, e.fix] for e in report.findings)]
+    return "\n".join(",".join(_quote(cell) for cell in line) for line in lines) + "\n"
+
+
+def _quote(cell: str) -> str:
+    return '"' + cell.replace('"', '""') + '"'
+
+
+def _write_text(path: Path, text: str) -> None:
+    path.write_text(text, encoding="utf-8")
