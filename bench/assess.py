@@ -28,8 +28,7 @@ from usance.assess.scoring.model import Model, load_model
 from usance.assess.scoring.reasons import reasons
 from usance.assess.scoring.scorecard import sigmoid
 from usance.assess.table import Table, read_table, table_of
-from usance.assess.training.outcome import outcomes
-from usance.assess.training.recipe import Recipe, rows_where
+from usance.assess.training.recipe import Recipe, outcomes, rows_where
 from usance.assess.training.train import fit_table, train
 
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"

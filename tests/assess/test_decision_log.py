@@ -13,10 +13,9 @@ import pytest
 
 from tests.assess.flow_cases import random_codes
 from tests.assess.requests import request, ticking
-from usance.assess.backtest import assigned_flow, backtest
+from usance.assess.backtest import assigned_flow, backtest, differences, replay_log
 from usance.assess.decision.decide import Decider, Decision
 from usance.assess.decision.log import Log, read_log, stored_flow
-from usance.assess.decision.replay import differences, replay_log
 from usance.assess.errors import LogError, WrongInput
 from usance.assess.flow.files import SHIPPED, Flow, read_flow
 from usance.assess.offer.profit import read_economics

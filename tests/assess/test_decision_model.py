@@ -17,10 +17,10 @@ from tests.assess.applicants import JOBS, rows
 from tests.assess.conftest import RECIPE
 from tests.assess.requests import ticking
 from tests.assess.test_decision_log import copied, random_decisions
+from usance.assess.backtest import differences, replay_log
 from usance.assess.decision.columns import decide_columns
 from usance.assess.decision.decide import Decider
 from usance.assess.decision.log import Log, read_log
-from usance.assess.decision.replay import differences, replay_log
 from usance.assess.decision.request import Request
 from usance.assess.errors import NotApproved
 from usance.assess.flow.files import Flow, read_flow

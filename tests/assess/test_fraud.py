@@ -14,9 +14,14 @@ from hypothesis import strategies as st
 from usance import cli
 from usance.assess.errors import WrongInput
 from usance.assess.flow.files import read_flow
-from usance.assess.fraud.findings import HOUR_US, VelocityLog, velocity_columns
+from usance.assess.fraud.findings import (
+    HOUR_US,
+    VelocityLog,
+    parse_lists,
+    strongest,
+    velocity_columns,
+)
 from usance.assess.fraud.links import Attribute, Link, LinkFeatures, LinkIndex, link_columns
-from usance.assess.fraud.lists import parse_lists, strongest
 from usance.base.errors import UsanceError
 
 Edge = tuple[int, int, int, int]

@@ -19,8 +19,7 @@ from usance.assess.scoring.model import Model, load_model
 from usance.assess.table import Table, numbers_and_texts, read_table, table_of
 from usance.assess.training.fit import choose_candidate, folds, latest
 from usance.assess.training.logistic import fit
-from usance.assess.training.outcome import check_ids, outcomes
-from usance.assess.training.recipe import Recipe, chosen_rows, read_trends
+from usance.assess.training.recipe import Recipe, check_ids, chosen_rows, outcomes, read_trends
 from usance.assess.training.train import choose_inputs, fit_table, train
 from usance.base.errors import Problems, UsanceError
 from usance.cli import main

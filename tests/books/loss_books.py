@@ -13,7 +13,7 @@ from usance.base.codes import FundingModel
 from usance.base.dates import last_of_month
 from usance.base.parameters import Parameters
 from usance.books.losses.assumptions import Assumptions
-from usance.books.losses.exposures import Exposures
+from usance.books.losses.pools import Exposures
 from usance.measure.triangles import Triangle
 
 LAST = 653

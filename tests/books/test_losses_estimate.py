@@ -22,8 +22,8 @@ from usance.books.losses.assumptions import Assumptions, Claim, Framework, Polic
 from usance.books.losses.errors import ExposureError, OverlayError
 from usance.books.losses.estimates import NAMES, Estimates
 from usance.books.losses.estimation import estimate
-from usance.books.losses.exposures import Exposures
 from usance.books.losses.overlays import Overlay
+from usance.books.losses.pools import Exposures
 
 PLACE = {name: place for place, name in enumerate(NAMES)}
 HARSH = Scenario("harsh", 1_000_000, (30_000,), (820_000, 830_000))

@@ -15,7 +15,7 @@ from usance.base.dates import last_of_month
 from usance.books.loans.amounts import AMOUNTS
 from usance.books.losses.assumptions import Assumptions, Claim
 from usance.books.losses.estimation import estimate
-from usance.books.losses.exposures import Exposures
+from usance.books.losses.pools import Exposures
 from usance.books.losses.review import back_test, provision_splits, sensitivity
 from usance.measure.triangles import Triangle
 

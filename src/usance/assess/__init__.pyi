@@ -24,7 +24,7 @@ from usance.assess.decision.output_tables import (
     rows_of_decisions as rows_of_decisions,
     write_decision_tables as write_decision_tables,
 )
-from usance.assess.decision.replay import (
+from usance.assess.backtest import (
     ReplayResult as ReplayResult,
     replay_log as replay_log,
 )

@@ -117,8 +117,7 @@ def evaluate(
     from usance.assess.metrics import measures
     from usance.assess.scoring.model import load_model
     from usance.assess.table import read_table
-    from usance.assess.training.outcome import outcomes
-    from usance.assess.training.recipe import rows_where
+    from usance.assess.training.recipe import outcomes, rows_where
 
     model, table = load_model(folder), rows_where(read_table(data), split)
     bad = outcomes(table, target or model.info["recipe"]["target"])

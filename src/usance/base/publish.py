@@ -1,6 +1,14 @@
 """Files that appear whole or not at all, and one writer at a time.
 
 A file is written beside its place, made durable, then renamed; the folder is made durable after.
+
+One that cannot be written is named, with a fix.
+
+>>> with naming_failures(Path("/")):
+...     _ = Path("/").write_text("")
+Traceback (most recent call last):
+    ...
+usance.base.errors.InputError: /: cannot be written: Is a directory. Name another file or folder.
 """
 
 from __future__ import annotations
@@ -11,7 +19,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from usance.base.errors import BookLocked
+from usance.base.errors import BookLocked, InputError
 
 
 @contextmanager
@@ -61,3 +69,26 @@ def sync(path: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+FIX = "Name another file or folder"
+
+
+@contextmanager
+def naming_failures(path: Path) -> Iterator[None]:
+    """Turn a failure to write a file or folder into an error with its name."""
+    try:
+        yield
+    except OSError as error:
+        # Arrow gives no reason apart from its whole message.
+        what = f"cannot be written: {error.strerror or str(error).partition('. Detail')[0]}"
+        raise InputError(what, where=str(error.filename or path), fix=FIX) from None
+
+
+def check_writable(path: Path) -> None:
+    """Raise, before long work, if a file cannot be where its results are to go."""
+    if path.is_dir():
+        raise InputError("is a folder", where=str(path), fix="Name a file inside it")
+    if not path.parent.is_dir():
+        what = f"the folder {path.parent} does not exist"
+        raise InputError(what, where=str(path), fix="Make it first, or name another")

@@ -40,8 +40,8 @@ def stream(
 ) -> None:
     """Write STREAM.csv, MANDATES.yaml and DEMAND.csv of a made-up stream."""
     from usance.base.errors import unknown
+    from usance.base.publish import naming_failures
     from usance.match.backtest.streams import StreamKind, make_stream
-    from usance.match.outputs import naming_failures
 
     names = {each.value: each for each in StreamKind}
     if kind not in names:
@@ -138,8 +138,8 @@ def replay(
     as_json: AsJson = False,
 ) -> None:
     """Replay a stream by this engine and four baseline policies, against the hindsight bound."""
+    from usance.base.publish import check_writable, naming_failures
     from usance.match.backtest.replay import replay_files
-    from usance.match.outputs import check_writable, naming_failures
 
     if routing is not None:
         check_writable(routing)

@@ -58,7 +58,7 @@ def replay(log: LogFolder, as_json: AsJson = False) -> None:
     """Decide every stored decision again and name what differs; exit code 1 if something does."""
     from dataclasses import asdict
 
-    from usance.assess.decision.replay import replay_log
+    from usance.assess.backtest import replay_log
 
     found = replay_log(log)
     if as_json:

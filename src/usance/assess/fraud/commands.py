@@ -44,8 +44,8 @@ def links(
         LINKS,
         findings,
         read_columns,
+        read_lists,
     )
-    from usance.assess.fraud.lists import read_lists
     from usance.base.parameters import Parameters
 
     asked = read_columns(applications, APPLICATIONS)

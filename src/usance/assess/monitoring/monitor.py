@@ -24,7 +24,7 @@ from usance.assess.scoring.model import Model, Scores
 from usance.assess.scoring.scorecard import Bin, Variable
 from usance.assess.table import Table, months_of
 from usance.assess.training.evidence import counts
-from usance.assess.training.outcome import outcomes
+from usance.assess.training.recipe import outcomes
 from usance.base.arrays import F64
 from usance.base.dates import format_month
 

@@ -45,8 +45,7 @@ from usance.assess.training.evidence import (
 )
 from usance.assess.training.fit import Fitted, fit_models
 from usance.assess.training.logistic import log_loss
-from usance.assess.training.outcome import MIN_OF_A_CLASS, check_ids, outcomes
-from usance.assess.training.recipe import Recipe, chosen_rows
+from usance.assess.training.recipe import MIN_OF_A_CLASS, Recipe, check_ids, chosen_rows, outcomes
 from usance.base.arrays import F64
 from usance.base.compiled import available_cores
 from usance.base.errors import UsanceError, raise_all

@@ -68,7 +68,7 @@ from usance.books.loans.amounts import AMOUNTS, SUBLEDGER, SUMS
 from usance.books.loans.cells import Sources, cell_index
 from usance.books.losses.estimates import Estimates
 from usance.books.losses.estimation import estimate
-from usance.books.losses.exposures import Exposures
+from usance.books.losses.pools import Exposures
 from usance.books.losses.review import loss_review, provision_splits, splits_as_dict
 from usance.books.losses.stages import STAGES
 from usance.books.periods import ClosePeriod

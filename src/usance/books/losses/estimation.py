@@ -33,14 +33,15 @@ from usance.books.losses.curves import Curve, completed_curve, lifetime, observe
 from usance.books.losses.errors import ExposureError, OverlayError
 from usance.books.losses.estimates import ALL, Estimates, Row
 from usance.books.losses.expectation import expected_loss, loss_rate
-from usance.books.losses.exposures import Exposures, pool_name
 from usance.books.losses.overlays import Overlay, overlay_problems
 from usance.books.losses.pools import (
+    Exposures,
     Outlook,
     Pool,
     Vintage,
     allocated_targets,
     expected_pool,
+    pool_name,
     recovery_rate,
 )
 from usance.books.losses.stages import STAGES, has_sicr, stage_rates

@@ -25,8 +25,8 @@ from usance.books.losses.curves import rate_at
 from usance.books.losses.estimates import Estimates
 from usance.books.losses.estimation import estimate
 from usance.books.losses.expectation import loss_rate
-from usance.books.losses.exposures import Exposures
 from usance.books.losses.overlays import Overlay
+from usance.books.losses.pools import Exposures
 from usance.measure.triangles import Triangle
 
 PROVISIONS = ("loan_provision", "receivable_provision", "contract_provision",

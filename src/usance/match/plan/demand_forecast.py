@@ -26,10 +26,10 @@ import numpy as np
 
 from usance.base.arrays import I64
 from usance.base.dates import from_day
+from usance.base.publish import check_writable, naming_failures
 from usance.match.errors import ForecastError
 from usance.match.mandates.file import read_mandates
 from usance.match.mandates.mandate import Mandates
-from usance.match.outputs import check_writable, naming_failures
 from usance.match.plan.demand import Demand, demand_of, write_demand
 from usance.match.plan.forecast import daily, forecast
 from usance.match.router.request_rows import local_seconds
