@@ -21,10 +21,10 @@ from bench.report import Report, best_seconds
 from usance.base.columns import make
 from usance.base.dates import first_of_month, last_of_month, to_day
 from usance.base.parquet import write_parquet
+from usance.base.periods import MetricPeriod
 from usance.base.tables import table
 from usance.measure.inputs import Inputs
 from usance.measure.metrics import measure
-from usance.measure.periods import MetricPeriod
 
 FULL = 100_000_000
 LIFE = 7  # month ends a loan is on the tape

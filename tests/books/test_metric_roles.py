@@ -6,6 +6,7 @@ from datetime import date
 from itertools import count
 from pathlib import Path
 
+from usance.base.periods import MetricPeriod
 from usance.books.chart import load_chart
 from usance.books.close.checklist import close
 from usance.books.close.metric_roles import roles_of
@@ -13,7 +14,6 @@ from usance.books.periods import parse_close_period
 from usance.books.sample import sample_book
 from usance.measure.inputs import Inputs
 from usance.measure.metrics import AS_REPORTED, measure
-from usance.measure.periods import MetricPeriod
 
 END = date(2024, 3, 31)
 REVENUE_LINES = {

@@ -22,13 +22,13 @@ from usance.base.book import Book
 from usance.base.columns import make
 from usance.base.errors import InputError
 from usance.base.parquet import write_parquet
+from usance.base.periods import MetricPeriod
 from usance.base.tables import table
 from usance.measure.definitions import load_definitions
 from usance.measure.engines import spark_session
 from usance.measure.errors import DimensionError
 from usance.measure.inputs import ROLES_FILE, Inputs
 from usance.measure.metrics import AS_REPORTED, RESTATED, Result, measure, metrics_table
-from usance.measure.periods import MetricPeriod
 
 END = date(2024, 6, 30)
 

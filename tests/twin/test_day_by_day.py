@@ -14,9 +14,9 @@ from tests.twin.runs import faulty, ticking
 from usance.base.book import Book
 from usance.base.codes import FactKind, FundingModel, RoutingOutcome
 from usance.base.dates import last_of_month, to_day
+from usance.base.periods import MetricPeriod
 from usance.measure.inputs import Inputs
 from usance.measure.metrics import measure
-from usance.measure.periods import MetricPeriod
 from usance.twin.run.run_context import RunContext
 from usance.twin.run.runner import run_scenario
 from usance.world.scenario.scenario import Scenario, SourceEvent, SourceEventKind

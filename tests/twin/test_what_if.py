@@ -19,10 +19,10 @@ from hypothesis import strategies as st
 from tests.pages.checks import words
 from tests.twin.runs import run_into, ticking
 from usance.base.draws import draw
+from usance.base.periods import MetricPeriod
 from usance.cli import main
 from usance.measure.inputs import Inputs
 from usance.measure.metrics import RESTATED, measure
-from usance.measure.periods import MetricPeriod
 from usance.twin.what_if.figures import METRICS, STATEMENTS, FigureKey
 from usance.twin.what_if.noise import Difference, difference, student_quantile
 from usance.twin.what_if.page import write_files

@@ -26,7 +26,7 @@ from usance.measure.metrics import (
     metrics_table as metrics_table,
     rows_behind as rows_behind,
 )
-from usance.measure.periods import (
+from usance.base.periods import (
     MetricPeriod as MetricPeriod,
 )
 from usance.measure.positions import (

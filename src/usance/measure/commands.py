@@ -12,8 +12,8 @@ from usance.base.command_line import print_json, print_line, print_pairs, print_
 from usance.base.dates import parse_date
 
 if TYPE_CHECKING:
+    from usance.base.periods import MetricPeriod
     from usance.measure.inputs import Role
-    from usance.measure.periods import MetricPeriod
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False, invoke_without_command=True)
 
@@ -176,7 +176,7 @@ def definitions(as_json: AsJson = False) -> None:
 
 
 def _when(as_of: str, period: str | None) -> tuple[date, MetricPeriod | None]:
-    from usance.measure.periods import MetricPeriod as Named
+    from usance.base.periods import MetricPeriod as Named
 
     over = Named.of(period, where="--period") if period else None
     return parse_date(as_of, where="--as-of"), over

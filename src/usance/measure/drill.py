@@ -9,11 +9,11 @@ from typing import Any
 
 from usance.base.documents import read_document
 from usance.base.errors import InputError, unknown
+from usance.base.periods import MetricPeriod
 from usance.measure.book_tape import loans_due
 from usance.measure.errors import DimensionError
 from usance.measure.inputs import DIMENSIONS, Inputs, Role, parse_roles
 from usance.measure.metrics import Result, measure, rows_behind
-from usance.measure.periods import MetricPeriod
 
 NO_LIMIT = 2**31 - 1
 """More rows than any metric has."""

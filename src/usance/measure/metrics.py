@@ -19,7 +19,7 @@ from usance.base.codes import code_lists
 from usance.base.columns import make, sort
 from usance.base.dates import is_month_end, to_month
 from usance.base.errors import DateError, unknown
-from usance.base.periods import quarter_label
+from usance.base.periods import MetricPeriod, quarter_label
 from usance.base.tables import table
 from usance.measure.definitions import (
     Definition,
@@ -33,7 +33,6 @@ from usance.measure.definitions import (
 from usance.measure.engines import open_engine
 from usance.measure.errors import DimensionError
 from usance.measure.inputs import Inputs, Role, check_dimensions
-from usance.measure.periods import MetricPeriod
 from usance.measure.queries import AggregateQuery, QueryPlanner, Sum, Sums
 
 AS_REPORTED, RESTATED = "as_reported", "restated"

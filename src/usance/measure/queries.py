@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo
 
 from usance.base.dates import to_day, to_month
+from usance.base.periods import MetricPeriod
 from usance.measure.definitions import (
     IN_PERIOD,
     ROW_COUNT,
@@ -27,7 +28,6 @@ from usance.measure.expressions import (
     condition_expression,
 )
 from usance.measure.inputs import OF_BORROWER, OF_CELL, Inputs, Role, dimension_mappings
-from usance.measure.periods import MetricPeriod
 from usance.measure.relations import (
     COLUMNS,
     RARE_FACTS,

@@ -14,9 +14,52 @@ import numpy as np
 from numpy.typing import NDArray
 
 from usance.assess.errors import ModelError
-from usance.assess.scoring.forest_kernel import CATEGORY, NUMBER_LEFT, NUMBER_RIGHT, forest_kernel
 from usance.base.arrays import F64, I64
-from usance.base.compiled import in_threads
+from usance.base.compiled import in_threads, kernel
+
+BLOCK = 128
+"""Rows that walk one tree before the next: their inputs and the tree stay near the processor."""
+
+# Columns of a node. A negative child is a leaf, counted from −1 downwards.
+FEATURE, KIND, LEFT, RIGHT, FIRST_WORD, LAST_WORD = range(6)
+# What a node asks; a number that is not there goes right, or left.
+NUMBER_RIGHT, NUMBER_LEFT, CATEGORY = range(3)
+
+
+@kernel
+def forest_kernel(
+    inputs: NDArray[np.float64], roots: NDArray[np.int32], nodes: NDArray[np.int32],
+    thresholds: NDArray[np.float64], words: NDArray[np.uint32], leaves: NDArray[np.float64],
+    out: NDArray[np.float64],
+) -> None:  # fmt: skip
+    """Add the leaf of every tree to `out`, in the order of the trees."""
+    rows = inputs.shape[0]
+    for start in range(0, rows, BLOCK):
+        stop = min(start + BLOCK, rows)
+        for tree in range(len(roots)):
+            for row in range(start, stop):
+                node = roots[tree]
+                while node >= 0:
+                    value, kind = inputs[row, nodes[node, FEATURE]], nodes[node, KIND]
+                    if kind == CATEGORY:
+                        left = _has(words, nodes[node, FIRST_WORD], nodes[node, LAST_WORD], value)
+                    elif np.isnan(value):
+                        left = kind == NUMBER_LEFT
+                    else:
+                        left = value <= thresholds[node]
+                    node = nodes[node, LEFT] if left else nodes[node, RIGHT]
+                out[row] += leaves[-1 - node]
+
+
+@kernel(inline=True)
+def _has(words: NDArray[np.uint32], first: int, last: int, value: float) -> bool:
+    """True if a set of levels, a bit each, has this one; what is no level is in none."""
+    if not 0 <= value < 32 * (last - first):
+        return False
+    level = np.int64(value)
+    bit: bool = (np.int64(words[first + (level >> 5)]) >> (level & 31)) & 1 == 1
+    return bit
+
 
 PIECE = 1 << 11  # rows that one thread scores at a time
 # Bits of LightGBM's `decision_type`, and the two ways it may treat a number that is not there.

@@ -75,8 +75,8 @@ class BookMetrics:
         return [each for each in self._results("", period) if each.definition.name == metric]
 
     def _results(self, by: str, period: Period) -> list[Result]:
+        from usance.base.periods import MetricPeriod
         from usance.measure.metrics import AS_REPORTED, measure
-        from usance.measure.periods import MetricPeriod
 
         key = by, period.start, period.end
         if key not in self._found:

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
-from usance.base.arrays import I64
-from usance.base.dates import from_day, to_month
+from usance.base.arrays import I64, Bools
+from usance.base.dates import from_day, to_day, to_month
 from usance.base.rates import PPM
 from usance.match.mandates.columns import MEASURES
 from usance.match.mandates.concentration import weights_ppm
@@ -27,8 +28,8 @@ from usance.match.mandates.mandate import (
     MinimumTake,
 )
 from usance.match.router.checkpoint import by_model
-from usance.match.router.eligibility import exclusions
 from usance.match.router.releases import revolves
+from usance.match.router.request_rows import RequestRows
 from usance.match.router.requests import Requests
 from usance.match.router.router import RoutingResult
 
@@ -211,3 +212,43 @@ def _models(result: RoutingResult, mandates: Mandates) -> Iterator[str]:
         over = int(sums[each.model]) * PPM - int(sums.sum()) * each.max_ppm
         if over > int(amount.max(initial=0)) * PPM:
             yield f"most of {each.model.label}"
+
+
+def exclusions(
+    mandate: Mandate, mandates: Mandates, requests: Requests, rows: RequestRows
+) -> dict[str, Bools]:
+    """For each rule of a mandate the requests that it excludes, without the kernel."""
+    own = mandate.eligibility
+    masks = {name: 1 << bit for bit, name in enumerate(mandates.attributes)}
+    needs, refuses = (sum(masks[name] for name in names) for names in (own.needs, own.refuses))
+    amount, attributes = requests.amount_minor, requests.attributes
+    return {
+        "amount": (amount < own.min_amount_minor) | (amount > own.max_amount_minor),
+        "product": _outside(requests.product, own.products),
+        "region": _outside(requests.region, own.regions),
+        "grade": _outside(requests.grade, own.grades),
+        "channel": _outside(requests.channel, own.channels),
+        "tenor": _outside(requests.months, own.months),
+        "attributes": (attributes & needs != needs) | (attributes & refuses != 0),
+        "blacklist": np.isin(requests.user_id, sorted(own.blacklist)),
+        "hours": (rows.second < own.opens) | (rows.second >= own.cut_off),
+        "not in force": (rows.day < to_day(mandate.valid_from))
+        | (rows.day > to_day(mandate.valid_to))
+        | _absent(mandate, mandates, requests),
+    }
+
+
+def _outside(values: I64, allowed: frozenset[Any]) -> Bools:
+    if not allowed:
+        return np.zeros(len(values), np.bool_)
+    return ~np.isin(values, [int(each) for each in allowed])
+
+
+def _absent(mandate: Mandate, mandates: Mandates, requests: Requests) -> Bools:
+    """Requests made while the source had left."""
+    absent = np.zeros(len(requests), np.bool_)
+    for event in mandates.events:
+        if event.source == mandate.source and event.kind in (EventKind.LEAVES, EventKind.RETURNS):
+            later = requests.requested_at >= event.moment
+            absent[later] = event.kind is EventKind.LEAVES
+    return absent

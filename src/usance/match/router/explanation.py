@@ -24,7 +24,7 @@ from usance.match.plan.demand import Demand, demand_file_of, read_demand
 from usance.match.plan.limit_weights import MAX_PRICE
 from usance.match.plan.linear_program import solve
 from usance.match.plan.planner import Plan, make_plan
-from usance.match.router.eligibility import exclusions
+from usance.match.router.audit import exclusions
 from usance.match.router.rank_kernel import borrower_slot, concentration_weight
 from usance.match.router.requests import Requests, read_requests
 from usance.match.router.router import Router, RoutingResult

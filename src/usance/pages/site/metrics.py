@@ -17,7 +17,7 @@ from usance.measure.definitions import Definition, load_definitions
 from usance.measure.inputs import Inputs
 from usance.measure.metrics import RESTATED, measure, metrics_table
 from usance.measure.metrics import dimension_label as cohort_name
-from usance.measure.periods import MetricPeriod
+from usance.base.periods import MetricPeriod
 from usance.pages.charts import Figure, columns, heat, lines, spark
 from usance.pages.components import (
     Cell,

@@ -19,7 +19,7 @@ from typing import Any
 from usance.base.book import Book
 from usance.base.dates import to_month
 from usance.base.errors import InputError
-from usance.base.periods import quarter_label
+from usance.base.periods import MetricPeriod, quarter_label
 from usance.books.close.closes import CloseRef, effective_closes
 from usance.books.periods import parse_close_period
 from usance.disclose.facts import MONEY, NO_CURRENCY, UNITS, Fact
@@ -33,7 +33,6 @@ from usance.disclose.release.release import Release
 from usance.measure.definitions import load_definitions
 from usance.measure.inputs import Inputs
 from usance.measure.metrics import measure
-from usance.measure.periods import MetricPeriod
 from usance.twin.compare.tolerances import ComparisonRules, Tolerance, load_rules
 
 STATEMENTS = (

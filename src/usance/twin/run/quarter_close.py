@@ -14,7 +14,7 @@ from usance.base.book import Book
 from usance.base.dates import format_month, last_of_month
 from usance.base.errors import Problems
 from usance.base.parameters import Parameters
-from usance.base.periods import quarter_label
+from usance.base.periods import MetricPeriod, quarter_label
 from usance.books.close.checklist import close
 from usance.books.close.closes import OPEN
 from usance.books.periods import ClosePeriod, parse_close_period
@@ -24,7 +24,6 @@ from usance.disclose.release.filer import parse_filer, read_filer
 from usance.disclose.release.publication import publish, release_of
 from usance.measure.inputs import Inputs
 from usance.measure.metrics import measure, metrics_table
-from usance.measure.periods import MetricPeriod
 from usance.pages.reports.release import RELEASE_WRITERS
 from usance.twin.errors import RunError
 from usance.twin.month.timestamps import end_of_month

@@ -8,10 +8,10 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from usance.base.book import Book
+from usance.base.periods import MetricPeriod
 from usance.disclose.release.exact_amounts import SHEET, SHEET_MATRIX
 from usance.measure.inputs import Inputs
 from usance.measure.metrics import RESTATED, measure, metrics_table
-from usance.measure.periods import MetricPeriod
 from usance.pages.site.book_view import BookView, Period
 from usance.pages.site.metrics import DIVIDED, Row
 from usance.pages.site.statements import MATRICES, TITLES, amounts_of, lines_in
