@@ -5,14 +5,15 @@ distribution day (actual/365, cumulative, rounded once), loans bought out, and t
 of what is left. Kinds are words; the books number them by the same words.
 
 >>> from datetime import date
->>> from usance.match.mandates.mandate import Mandate, Model, Structure
->>> replan_weight = Mandate(
+>>> from usance.base.codes import FundingModel
+>>> from usance.match.mandates.mandate import Mandate, Structure
+>>> trust = Mandate(
 ...     source=7, entity=4, valid_from=date(2024, 1, 1), valid_to=date(2024, 12, 31),
-...     model=Model.ON_BALANCE_SHEET, coupon_ppm=73_000,
+...     model=FundingModel.ON_BALANCE_SHEET, coupon_ppm=73_000,
 ...     structure=Structure(capital_minor=1_000_000_00, residual_ppm=900_000),
 ... )  # fmt: skip
 >>> made = structure_facts(
-...     replan_weight, "CNY", until=date(2024, 2, 29), left_over=[(date(2024, 2, 1), 50)]
+...     trust, "CNY", until=date(2024, 2, 29), left_over=[(date(2024, 2, 1), 50)]
 ... )
 >>> [
 ...     (str(each.effective_on), each.kind, each.amount_minor) for each in made
