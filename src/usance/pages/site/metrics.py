@@ -13,11 +13,11 @@ from markupsafe import Markup
 from usance.base.codes import Status
 from usance.base.dates import format_month, to_month
 from usance.base.ids import print_id
+from usance.base.periods import MetricPeriod
 from usance.measure.definitions import Definition, load_definitions
 from usance.measure.inputs import Inputs
 from usance.measure.metrics import RESTATED, measure, metrics_table
 from usance.measure.metrics import dimension_label as cohort_name
-from usance.base.periods import MetricPeriod
 from usance.pages.charts import Figure, columns, heat, lines, spark
 from usance.pages.components import (
     Cell,
