@@ -12,9 +12,12 @@ from usance.base.errors import InputError
 
 if TYPE_CHECKING:
     from usance.books.periods import ClosePeriod
+    from usance.disclose.drill.drill import Drill
     from usance.disclose.profile import Profile
     from usance.disclose.release.filer import Filer
     from usance.disclose.release.release import Release
+    from usance.disclose.tie_out.checker import Report
+    from usance.disclose.tie_out.rebuilder import Rebuilt
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False, invoke_without_command=True)
 
@@ -56,11 +59,7 @@ def check(files: Files, profile: ProfileFile = None, as_json: AsJson = False) ->
     from usance.disclose.tie_out.checker import check as checked
 
     report = checked(files, profile=profile or DEFAULT)
-    if as_json:
-        print_json(report.as_dict())
-    else:
-        for line in report.lines():
-            print_line(line)
+    _print_report(report, as_json)
 
 
 @app.command()
@@ -70,11 +69,7 @@ def rebuild(file: File, profile: ProfileFile = None, as_json: AsJson = False) ->
     from usance.disclose.tie_out.rebuilder import rebuild as rebuilt
 
     report = rebuilt(file, profile=profile or DEFAULT)
-    if as_json:
-        print_json(report.as_dict())
-    else:
-        for line in report.lines():
-            print_line(line)
+    _print_report(report, as_json)
 
 
 @app.command()
@@ -153,6 +148,14 @@ def form(
     _print_files(files, rules, "fields", as_json)
 
 
+def _print_report(report: Report | Rebuilt | Drill, as_json: bool) -> None:
+    if as_json:
+        print_json(report.as_dict())
+    else:
+        for line in report.lines():
+            print_line(line)
+
+
 def _print_files(files: dict[str, Path], rules: Profile, what: str, as_json: bool) -> None:
     from usance.disclose.reading import read_facts
 
@@ -188,11 +191,7 @@ def drill(
     rules, who = load_profile(profile or DEFAULT), read_filer(filer).at(rate)
     made = _release(book, release_period(address), announcement, rules, who)
     found = drilled(made, address)
-    if as_json:
-        print_json(found.as_dict())
-    else:
-        for line in found.lines():
-            print_line(line)
+    _print_report(found, as_json)
 
 
 def _release(

@@ -112,7 +112,7 @@ def book(
     if out:
         write_metrics(results, out)
     if charts:
-        from usance.pages.reports.metric_charts import write_metric_charts
+        from usance.pages.reports.tape_report import write_metric_charts
 
         write_metric_charts(results, charts)
     if keep:

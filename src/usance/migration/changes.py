@@ -1,5 +1,7 @@
 """Changes of a running plan: money drawn, paid and credited, and a new rate.
 
+Flat interest makes the plan as a whole, and anew with every disbursement.
+
 >>> from datetime import date
 >>> terms = MigratedTerms(disbursed_on=date(2024, 1, 1), rate_pct=Decimal(12), instalments=6)
 >>> plan = RunningPlan.of(terms)
@@ -14,8 +16,9 @@ from collections.abc import Sequence
 from datetime import date, timedelta
 from decimal import Decimal
 
+from usance.loan.convention import PeriodUnit
+from usance.migration.arithmetic import equal_parts
 from usance.migration.dates import step
-from usance.migration.flat_interest import plan_flat
 from usance.migration.level import set_level, spread_difference, take_difference
 from usance.migration.periods import Period, new_period
 from usance.migration.running_plan import RunningPlan
@@ -28,6 +31,7 @@ from usance.migration.terms import (
 )
 
 _DAY = timedelta(days=1)
+_UNITS_A_YEAR = {PeriodUnit.WEEKS: 52, PeriodUnit.MONTHS: 12, PeriodUnit.YEARS: 1}
 
 
 def draw(plan: RunningPlan, day: date, amount: int) -> None:
@@ -196,3 +200,41 @@ def move_due_date(plan: RunningPlan, due: date, new_due: date) -> None:
     plan.rate()
     plan.recompute()
     take_difference(plan, due)
+
+
+def plan_flat(plan: RunningPlan) -> None:
+    """Interest on all that was drawn, in equal parts; principal in equal parts of what was known.
+
+    An instalment due before a later disbursement keeps its principal; the last takes the rest.
+    """
+    math, count = plan.math, len(plan.periods)
+    interest = equal_parts(math, math.whole(_whole_interest(plan)), count)
+    known = repaid = 0
+    for index, period in enumerate(plan.periods):
+        known += period.drawn
+        is_last = index == count - 1
+        principal = plan.drawn - repaid if is_last else math.part(known, count)
+        repaid += principal
+        period.closed = True
+        period.fixed_interest = interest.part(index)
+        period.level = period.agreed_level = _rounded(plan, principal, period.fixed_interest)
+        repaid += period.level - principal - period.fixed_interest
+    plan.last.level += plan.drawn - repaid
+    plan.recompute()
+
+
+def _rounded(plan: RunningPlan, principal: int, interest: int) -> int:
+    unit = plan.terms.multiple_of * 10**plan.terms.decimals
+    return plan.math.multiple(principal + interest, unit)
+
+
+def _whole_interest(plan: RunningPlan) -> Decimal:
+    """The interest of all periods together."""
+    terms, math = plan.terms, plan.math
+    drawn = Decimal(plan.drawn)
+    if terms.basis is InterestBasis.REPAYMENT_PERIOD and terms.unit in _UNITS_A_YEAR:
+        units = Decimal(terms.every * len(plan.periods))
+        years = math.over(units, Decimal(_UNITS_A_YEAR[terms.unit]))
+        return math.times(math.times(drawn, plan.factors.rate(terms.disbursed_on)), years)
+    factors = (p.spans[-1].interest_factor for p in plan.periods)
+    return math.times(drawn, sum(factors, Decimal(0)))

@@ -1,11 +1,16 @@
-"""Report of a loan tape: its charts as SVG files, and one page with charts and tables."""
+"""Report of a loan tape: its charts as SVG files, and one page with charts and tables.
+
+Metrics that run along months on book are drawn as curves, in SVG files of their own.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 
 from markupsafe import Markup
 
+from usance.measure.metrics import AS_REPORTED, Result
 from usance.measure.tape.report import TapeReport
 from usance.pages import charts
 from usance.pages.charts import Figure
@@ -203,3 +208,21 @@ def _findings(report: TapeReport) -> list[str]:
         for row in report.tables["gaps"].slice(0, _MAX_FINDINGS).to_pylist()
     ]
     return [*map(str, report.findings[:_MAX_FINDINGS]), *gaps]
+
+
+def write_metric_charts(results: Sequence[Result], folder: Path) -> list[str]:
+    """Draw every metric that runs along months on book, a file for each segment; their names."""
+    curves: dict[str, list[tuple[str, int, float]]] = {}
+    for each in results:
+        keys = dict(each.dimensions)
+        if each.series == AS_REPORTED and "mob" in keys and each.complete:
+            rest = [f"-{keys[name]}" for name in keys if name not in ("cohort", "mob")]
+            rows = curves.setdefault(each.definition.name + "".join(rest), [])
+            if each.value is not None:
+                rows.append((str(keys["cohort"]), int(keys["mob"]), each.value))
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, rows in curves.items():
+        made = rate_curves(rows, caption=name, note="share of principal, by month on book")
+        if made is not None:
+            (folder / f"{name}.svg").write_text(made.file(), encoding="utf-8")
+    return [f"{name}.svg" for name in curves]

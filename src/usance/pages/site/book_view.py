@@ -10,13 +10,18 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from usance.base.arrays import I64
 from usance.base.book import Book
 from usance.base.codes import Currency, FundingModel, Product, parse
 from usance.base.columns import arrays
 from usance.base.dates import format_month, last_of_month, to_month
+from usance.base.manifest import FileEntry
 from usance.base.periods import period_label
+from usance.base.schemas import Table
+from usance.base.tables import table
 from usance.books.chart import Chart, load_chart
 from usance.books.close.closes import CloseRef
 from usance.books.closed_books import ClosedBooks
@@ -27,11 +32,11 @@ from usance.disclose.drill.journals import LoanShares
 from usance.disclose.release.exact_amounts import SHEET, ExactAmounts
 from usance.pages.numbers import Unit, money, words
 from usance.pages.site.loan_sample import sample_loans
-from usance.pages.site.table_rows import Rows, group_by, rows_of
 
 RUN = "run.json"
 COLUMNS = 6
 """Periods side by side on a page."""
+Rows = list[dict[str, Any]]
 _POSTING = (
     "journal_id", "entity", "tag", "account", "period", "rule", "cell", "loan_id",
     "amount_minor", "currency", "fact_id",
@@ -217,3 +222,28 @@ def close_label(before: date, day: date, first: str = "") -> str:
         return format_month(end)
     whole = period_label(begin, end - begin + 1)
     return whole or f"{format_month(begin)} to {format_month(end)}"
+
+
+def rows_of(book: Book, name: str, key: str, ids: Sequence[int]) -> Rows:
+    """Every row of a table whose key is one of some ids, in order of the table's key."""
+    spec, found = table(name), Rows()
+    wanted = pc.field(key).isin(pa.array(list(ids), pa.int64()))
+    for file in book.files(name):
+        if _may_hold(file, spec, key, ids):
+            found += book.read_file(spec, file).filter(wanted).to_pylist()
+    return sorted(found, key=lambda row: tuple(row[each] for each in spec.key))
+
+
+def _may_hold(file: FileEntry, spec: Table, key: str, ids: Sequence[int]) -> bool:
+    """True unless the first and last key of a file rule out all of some ids."""
+    if not file.first or spec.key[0] != key:
+        return bool(ids)
+    return any(int(file.first[0]) <= each <= int(file.last[0]) for each in ids)
+
+
+def group_by(rows: Rows, key: str) -> dict[int, Rows]:
+    """Rows by the value of one of their columns."""
+    found: dict[int, Rows] = {}
+    for row in rows:
+        found.setdefault(row[key], []).append(row)
+    return found
