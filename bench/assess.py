@@ -23,11 +23,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench.report import Report, best_seconds
-from usance.assess.metrics import calibration_error, measures, slope
+from usance.assess.applicant_file import Table, read_table, table_of
+from usance.assess.model_quality import calibration_error, measures, slope
 from usance.assess.scoring.model import Model, load_model
 from usance.assess.scoring.reasons import reasons
 from usance.assess.scoring.scorecard import sigmoid
-from usance.assess.table import Table, read_table, table_of
 from usance.assess.training.recipe import Recipe, outcomes, rows_where
 from usance.assess.training.train import fit_table, train
 

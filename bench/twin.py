@@ -21,7 +21,7 @@ from bench.report import Report, best_seconds
 from usance.base.dates import first_of_month, parse_month
 from usance.base.memory import keep_memory
 from usance.base.rates import PPM
-from usance.service.rules import ServicingRules
+from usance.service.servicing_rules import ServicingRules
 from usance.twin.month.loan_month import month_pass
 from usance.twin.month.open_loans import OpenLoans
 from usance.twin.month.opening_shard import open_shard

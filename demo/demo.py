@@ -31,7 +31,7 @@ from usance.books.sample import sample_book
 from usance.books.statements.ifrs_reconciliation import COLUMNS
 from usance.loan import CONVENTIONS, Fact, FactColumns, TermColumns, Terms, replay, replay_columns
 from usance.loan.batch import schedule_columns
-from usance.loan.table_rows import view_values
+from usance.loan.stored_rows import view_values
 
 FILES = Path(__file__).parent / "files"
 LOANS = 1_000_000

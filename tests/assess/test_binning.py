@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from usance.assess.training.card import cut, level_groups, number_cuts, short_between
+from usance.assess.training.scorecard_fit import cut, level_groups, number_cuts, short_between
 
 COUNTS = st.lists(st.tuples(st.integers(0, 40), st.integers(0, 40)), min_size=1, max_size=8)
 

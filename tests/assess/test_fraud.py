@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from usance import cli
 from usance.assess.errors import WrongInput
 from usance.assess.flow.files import read_flow
-from usance.assess.fraud.findings import (
+from usance.assess.fraud.fraud_inputs import (
     HOUR_US,
     VelocityLog,
     parse_lists,

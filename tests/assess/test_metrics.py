@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from usance.assess.metrics import auc, calibration_error, ks, measures, psi, slope
-from usance.assess.table import read_table
+from usance.assess.applicant_file import read_table
+from usance.assess.model_quality import auc, calibration_error, ks, measures, psi, slope
 from usance.assess.training.logistic import beta_calibrated
 
 ROWS = st.lists(

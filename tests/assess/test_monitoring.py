@@ -10,12 +10,12 @@ from shutil import copytree
 import pytest
 
 from tests.assess.applicants import rows, write
+from usance.assess.applicant_file import read_table
 from usance.assess.commands import app
 from usance.assess.errors import ModelError, NotApproved
 from usance.assess.monitoring.approval import approvals, approve, live_model
 from usance.assess.monitoring.monitor import monitor
 from usance.assess.scoring.model import Model
-from usance.assess.table import read_table
 from usance.base.errors import UsanceError
 from usance.cli import main
 

@@ -21,13 +21,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.assess.applicants import JOBS, rows, write
+from usance.assess.applicant_file import EMPTY_WORDS, table_of
 from usance.assess.columns import encode, learn_column
 from usance.assess.errors import ModelError
 from usance.assess.scoring.applicant import encode_row
 from usance.assess.scoring.model import Model, load_model
 from usance.assess.scoring.reasons import contributions, read_texts, reasons
 from usance.assess.scoring.scorecard import Bin, Scorecard, Variable, scorecard_sql
-from usance.assess.table import EMPTY_WORDS, table_of
 from usance.base.errors import UsanceError
 from usance.cli import main
 

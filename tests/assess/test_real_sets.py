@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from usance.assess.metrics import calibration_error, slope
+from usance.assess.applicant_file import read_table
+from usance.assess.model_quality import calibration_error, slope
 from usance.assess.scoring.model import load_model
 from usance.assess.scoring.scorecard import sigmoid
-from usance.assess.table import read_table
 from usance.assess.training.recipe import rows_where
 from usance.cli import main
 

@@ -14,9 +14,9 @@ from pyarrow import parquet
 
 from tests.assess.applicants import rows, write
 from tests.pages.checks import parsed
+from usance.assess.applicant_file import Table, numbers_and_texts, read_table, table_of
 from usance.assess.columns import learn_column
 from usance.assess.scoring.model import Model, load_model
-from usance.assess.table import Table, numbers_and_texts, read_table, table_of
 from usance.assess.training.fit import choose_candidate, folds, latest
 from usance.assess.training.logistic import fit
 from usance.assess.training.recipe import Recipe, check_ids, chosen_rows, outcomes, read_trends
@@ -66,7 +66,7 @@ def test_held_out_figures_hold_on_new_applicants(model: Model) -> None:
     full = Table("new", {**table.columns, **table_of({"debt": debts}).columns}, table.rows)
     bad = np.array([float(each["target"]) for each in new])
     pd = model.score(full).pd
-    from usance.assess.metrics import auc, calibration_error
+    from usance.assess.model_quality import auc, calibration_error
 
     assert auc(bad, pd) == pytest.approx(model.info["held_out"][model.kind]["auc"], abs=0.05)
     assert calibration_error(bad, pd) < 0.04

@@ -229,7 +229,7 @@ def test_a_check_finds_keys_that_two_files_share(
     book: Book, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr("usance.base.step.may_share", lambda *_: False)  # as books before had it
+        patch.setattr("usance.base.book_step.may_share", lambda *_: False)  # as books before had it
         with book.writing() as step:
             step.add("facts", facts(16385, 2), month=655)
     (finding,) = book.check()
@@ -441,7 +441,7 @@ class Breaker:
         self.count, self.fail_at, self.error = 0, fail_at, error
         for name in ("fsync", "rename", "mkdir"):
             monkeypatch.setattr(os, name, self.wrap(getattr(os, name)))
-        monkeypatch.setattr("usance.base.step.write_parquet", self.wrap(write_parquet))
+        monkeypatch.setattr("usance.base.book_step.write_parquet", self.wrap(write_parquet))
 
     def wrap(self, real: Callable[..., Any]) -> Callable[..., Any]:
         def call(*arguments: Any, **named: Any) -> Any:

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from usance.base.atomic_files import lock, publish, replace
 from usance.base.errors import BookLocked
-from usance.base.publish import lock, publish, replace
 
 
 def test_publish_makes_folders_and_moves(tmp_path: Path) -> None:
@@ -46,7 +46,7 @@ def test_a_second_writer_is_turned_away_until_the_first_is_done(tmp_path: Path) 
 
 def test_the_lock_holds_between_processes_and_ends_with_them(tmp_path: Path) -> None:
     code = (
-        "import sys, pathlib; from usance.base.publish import lock\n"
+        "import sys, pathlib; from usance.base.atomic_files import lock\n"
         "with lock(pathlib.Path(sys.argv[1])): print('locked', flush=True); sys.stdin.read()\n"
     )
     arguments = [sys.executable, "-c", code, str(tmp_path / "lock")]

@@ -31,7 +31,7 @@ from usance.books.closed_books import amounts_at, subledger_rows
 from usance.books.loans.amounts import AMOUNTS, SUBLEDGER, SUMS
 from usance.books.loans.files import is_among
 from usance.books.loans.journal import loan_journal
-from usance.books.loans.shard_loans import LoansWithFacts
+from usance.books.loans.loans_with_facts import LoansWithFacts
 from usance.books.periods import parse_close_period
 from usance.loan import Fact, schedule
 

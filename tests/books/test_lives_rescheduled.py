@@ -17,8 +17,8 @@ from tests.loan.cases import TO_DUE_DATE, Event, History, Move, random_terms
 from usance.base.arrays import I64
 from usance.base.codes import FactKind, FundingModel, IfrsAdjustment
 from usance.base.dates import from_day, to_day
+from usance.books.loans.changed_terms import position_of
 from usance.books.loans.checks import LoanFindings
-from usance.books.loans.exact import position_of
 from usance.books.loans.measurement import amounts_of_positions
 from usance.books.loans.positions import NO_EVENT
 from usance.books.loans.positions import POSITION as P

@@ -11,7 +11,7 @@ import pytest
 from tests.books.loss_books import AS_OF, parameters
 from usance.base.errors import UsanceError
 from usance.books.losses.assumptions import Claim, Framework
-from usance.books.losses.policy import LossPolicy, parse_policy, read_policy
+from usance.books.losses.policy_file import LossPolicy, parse_policy, read_policy
 
 GOOD = """\
 curves:

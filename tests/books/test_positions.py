@@ -14,7 +14,7 @@ from usance.base.codes import FundingModel
 from usance.base.dates import to_day
 from usance.books.effective_interest.expected_lives import ExpectedLives
 from usance.books.effective_interest.loans import Survival, effective_rates
-from usance.books.loans.exact import position_of
+from usance.books.loans.changed_terms import position_of
 from usance.books.loans.measurement import LoanColumns, positions
 from usance.books.loans.positions import FIELDS
 from usance.books.loans.positions import POSITION as P

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from usance.base.book import Book
+from usance.base.book_step import Step
 from usance.base.columns import make
 from usance.base.dates import parse_month, to_day
-from usance.base.step import Step
 from usance.books.close.checklist import close
 from usance.books.group.documents import parse_facts
 from usance.books.group.facts import table_of_facts

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tests.match.mandates import document, mandates, source
 from usance.base.errors import InputError, Problems
 from usance.cli import main
-from usance.match.plan.demand import demand_of, read_demand
+from usance.match.plan.demand_file import demand_of, read_demand
 from usance.match.router.explanation import explain_limit
 from usance.match.router.requests import Requests, read_requests
 

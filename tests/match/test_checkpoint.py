@@ -19,7 +19,7 @@ from usance.match.router.checkpoint import RouterCheckpoint, read_checkpoint, wr
 from usance.match.router.releases import releases_of
 from usance.match.router.requests import Requests
 from usance.match.router.router import RoutingResult, route
-from usance.match.router.routing import routing_table
+from usance.match.router.routing_table import routing_table
 from usance.match.router.state import ENGINE, POLICIES, Policy
 
 CUTS = (0, 1, 733, 1_500, 1_500, 2_999)

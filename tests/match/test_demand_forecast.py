@@ -17,8 +17,8 @@ from usance.cli import main
 from usance.match.backtest.stream_sources import FIRST
 from usance.match.backtest.streams import StreamKind, make_stream
 from usance.match.mandates.file import read_mandates
-from usance.match.plan.demand import read_demand
-from usance.match.plan.demand_forecast import SEGMENT_KEYS, forecast_demand
+from usance.match.plan.demand_file import read_demand
+from usance.match.plan.demand_from_history import SEGMENT_KEYS, forecast_demand
 from usance.match.plan.planner import make_plan
 from usance.match.router.requests import from_columns
 

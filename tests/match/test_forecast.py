@@ -13,7 +13,7 @@ from hypothesis.extra import numpy as arrays
 
 from usance.base.arrays import I64
 from usance.match.errors import ForecastError
-from usance.match.plan.forecast import daily, forecast
+from usance.match.plan.time_series import daily, forecast
 
 FIRST = 19_358  # 2023-01-01
 WEEKDAYS = np.array([1.2, 1.1, 1.0, 1.0, 0.9, 0.5, 0.4])  # from Monday

@@ -31,7 +31,7 @@ from usance.match.mandates.mandate import (
     ModelShare,
     Structure,
 )
-from usance.match.plan.demand import Demand, demand_of
+from usance.match.plan.demand_file import Demand, demand_of
 from usance.match.plan.planner import make_plan
 from usance.match.router.releases import releases_of
 from usance.match.router.requests import Requests, from_columns

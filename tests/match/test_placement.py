@@ -15,7 +15,7 @@ from usance.match.reservation.events import Outcome, Result, State
 from usance.match.reservation.placement import Answer, Offer, ceilings, offer, place, routing_rows
 from usance.match.reservation.reservation import rebuild, step
 from usance.match.router.router import Router, route
-from usance.match.router.routing import routing_table
+from usance.match.router.routing_table import routing_table
 from usance.match.router.state import ENGINE
 
 SEED = 1

@@ -11,7 +11,7 @@ from tests.match.mandates import mandates, source
 from usance.match.backtest.streams import StreamKind, make_stream
 from usance.match.errors import NotFound
 from usance.match.mandates.columns import source_columns
-from usance.match.plan.demand import Demand, demand_of
+from usance.match.plan.demand_file import Demand, demand_of
 from usance.match.plan.dual_bound import evaluate
 from usance.match.plan.linear_program import solve
 from usance.match.plan.planner import make_plan, plan_problem

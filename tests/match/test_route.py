@@ -32,7 +32,7 @@ from usance.match.router.audit import audit
 from usance.match.router.releases import NO_RELEASES, Releases, releases_of
 from usance.match.router.requests import Requests, from_columns
 from usance.match.router.router import Router, route
-from usance.match.router.routing import routing_table
+from usance.match.router.routing_table import routing_table
 from usance.match.router.state import ENGINE, GREEDY, MIRROR, POLICIES
 from usance.twin.month.routing import POLICY as TWIN
 

@@ -13,7 +13,7 @@ from usance.match.backtest.streams import Stream, StreamKind, make_stream
 from usance.match.mandates.columns import source_columns
 from usance.match.mandates.file import read_mandates
 from usance.match.mandates.mandate import EventKind
-from usance.match.plan.demand import read_demand
+from usance.match.plan.demand_file import read_demand
 from usance.match.plan.linear_program import margins_of
 from usance.match.router.request_rows import make_request_rows
 from usance.match.router.requests import COLUMNS, read_requests

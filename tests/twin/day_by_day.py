@@ -30,7 +30,7 @@ from usance.loan.batch import States
 from usance.loan.columns import TermColumns
 from usance.loan.facts import Fact, visible
 from usance.loan.loan import replay, schedule, start, step, view
-from usance.loan.table_rows import fact_of_row, terms_of_row
+from usance.loan.stored_rows import fact_of_row, terms_of_row
 from usance.loan.terms import Terms
 from usance.loan.views import VIEW_FIELDS
 from usance.match.draws import ANSWERS

@@ -18,9 +18,9 @@ from usance.base.codes import FundingModel
 from usance.base.columns import arrays, make
 from usance.base.errors import InputError, UsanceError
 from usance.cli import main
+from usance.disclose.fact_table_file import read_facts
 from usance.disclose.facts import COLUMNS
 from usance.disclose.profile import load_profile
-from usance.disclose.reading import read_facts
 from usance.measure.book_tape import cells_table, tape_month
 from usance.measure.positions import Portfolio
 from usance.twin.compare.commands import scale_of

@@ -15,7 +15,7 @@ from usance.base.dates import parse_month
 from usance.loan.convention import CONVENTION_CODES
 from usance.loan.kernel.batch import plan_at
 from usance.loan.kernel.state import FEES, IS_DISBURSED, LEVEL_MINOR, META
-from usance.service.rules import ServicingRules
+from usance.service.servicing_rules import ServicingRules
 from usance.twin.month import loan_month as serving
 from usance.twin.month.dues import DueSums
 from usance.twin.month.loan_month import fold, month_pass, serve

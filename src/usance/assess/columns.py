@@ -18,8 +18,8 @@ from typing import Any, Literal
 
 import numpy as np
 
+from usance.assess.applicant_file import BLANK_CHARACTERS, EMPTY_WORDS, numbers_and_texts
 from usance.assess.errors import DataError
-from usance.assess.table import BLANK_CHARACTERS, EMPTY_WORDS, numbers_and_texts
 from usance.base.arrays import F64
 from usance.base.errors import UsanceError
 

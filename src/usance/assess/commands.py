@@ -19,8 +19,8 @@ from usance.base.command_line import (
 )
 
 if TYPE_CHECKING:
+    from usance.assess.applicant_file import Table
     from usance.assess.scoring.model import Model
-    from usance.assess.table import Table
     from usance.base.arrays import F64
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False, invoke_without_command=True)
@@ -114,9 +114,9 @@ def evaluate(
     folder: Folder, data: Data, target: Target = "", split: Split = "", as_json: AsJson = False
 ) -> None:
     """Measure a model on rows with outcomes."""
-    from usance.assess.metrics import measures
+    from usance.assess.applicant_file import read_table
+    from usance.assess.model_quality import measures
     from usance.assess.scoring.model import load_model
-    from usance.assess.table import read_table
     from usance.assess.training.recipe import outcomes, rows_where
 
     model, table = load_model(folder), rows_where(read_table(data), split)
@@ -142,11 +142,11 @@ def score(
     live: Annotated[bool, typer.Option("--live", help="Refuse an unapproved model.")] = False,
 ) -> None:
     """Score applicants; prints CSV."""
+    from usance.assess.applicant_file import read_table
     from usance.assess.monitoring.approval import live_model
     from usance.assess.scoring.model import load_model
     from usance.assess.scoring.reasons import read_texts
     from usance.assess.scoring.reasons import reasons as explained
-    from usance.assess.table import read_table
 
     model, table = (live_model if live else load_model)(folder), read_table(data)
     inputs = model.inputs(table)
@@ -178,9 +178,9 @@ def monitor(
     as_json: AsJson = False,
 ) -> None:
     """Watch a model month by month; ends with 1 if there is an alarm."""
+    from usance.assess.applicant_file import read_table
     from usance.assess.monitoring.monitor import monitor as watched
     from usance.assess.scoring.model import load_model
-    from usance.assess.table import read_table
 
     months = watched(load_model(folder), read_table(data), time=time, target=target)
     if as_json:

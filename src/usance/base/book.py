@@ -30,6 +30,9 @@ from zoneinfo import ZoneInfo
 
 import pyarrow as pa
 
+from usance.base.atomic_files import lock
+from usance.base.atomic_files import replace as replace_file
+from usance.base.book_step import CHECKPOINT, MANIFEST, Step, declared_table, repeats
 from usance.base.codes import Currency, code_lists, parse
 from usance.base.columns import arrow_schema, check_keys, sort
 from usance.base.compiled import available_cores
@@ -49,10 +52,7 @@ from usance.base.parquet import (
     check_unchanged,
     read_parquet,
 )
-from usance.base.publish import lock
-from usance.base.publish import replace as replace_file
 from usance.base.schemas import Table
-from usance.base.step import CHECKPOINT, MANIFEST, Step, declared_table, repeats
 from usance.base.tables import TABLES, table
 
 _LOCK = "lock"

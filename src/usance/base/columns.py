@@ -1,4 +1,4 @@
-"""Declared tables as Arrow: made from arrays, handed to kernels as arrays, checked against both.
+"""Declared tables as Arrow: built from arrays, handed to kernels as arrays, types checked.
 
 >>> import numpy as np
 >>> shares = make("shares", loan_id=np.array([16385]), source=[3], principal_minor=[900000])

@@ -1,4 +1,4 @@
-"""Work done ahead: while one thing is used, the next ones are already being made.
+"""Work in threads: results prefetched, mapped in parallel, or computed in the background.
 
 >>> list(prefetch(number * 2 for number in range(3)))
 [0, 2, 4]

@@ -1,4 +1,4 @@
-"""Memory that a process has had and will need again, kept by it.
+"""Memory of a process, kept for reuse instead of given back to the system.
 
 Large arrays are given back to the system as soon as they are free, and every page of the next one
 is new. On a virtual machine a new page can cost more than all that is computed on it: up to 18 µs,

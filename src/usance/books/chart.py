@@ -1,4 +1,4 @@
-"""The chart of accounts: statement lines, and below them what the books tell apart.
+"""The chart of accounts: statement lines, and the accounts that make each of them up.
 
 >>> chart = load_chart()
 >>> chart["stand_ready"].number, chart["stand_ready"].line

@@ -16,14 +16,14 @@ from pathlib import Path
 from typing import Any
 
 from usance.base.book import Book
+from usance.base.book_step import Step
 from usance.base.codes import Currency, parse
 from usance.base.documents import parse_yaml, read_text
 from usance.base.errors import DocumentError, UsanceError, raise_all
 from usance.base.fields import Fields, document_places, rate_of, whole_of
 from usance.base.rates import PPM
-from usance.base.step import Step
 from usance.books.group.entities import Entities, parse_entities
-from usance.books.losses.policy import LossPolicy, parse_policy
+from usance.books.losses.policy_file import LossPolicy, parse_policy
 
 NAMES = ("entities.yaml", "losses.yaml", "expected_life.yaml")
 _SIMPLE = """

@@ -19,7 +19,7 @@ from usance.disclose.profile import (
     Profile as Profile,
     load_profile as load_profile,
 )
-from usance.disclose.reading import (
+from usance.disclose.fact_table_file import (
     read_facts as read_facts,
 )
 from usance.disclose.release.filer import (

@@ -157,7 +157,7 @@ def _print_report(report: Report | Rebuilt | Drill, as_json: bool) -> None:
 
 
 def _print_files(files: dict[str, Path], rules: Profile, what: str, as_json: bool) -> None:
-    from usance.disclose.reading import read_facts
+    from usance.disclose.fact_table_file import read_facts
 
     facts = read_facts([files["csv"]], rules)
     paths = {name: str(path) for name, path in files.items()}

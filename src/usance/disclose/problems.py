@@ -44,7 +44,7 @@ def _place(fact: Fact) -> str:
 
 
 def _two_values(facts: Sequence[Fact]) -> Iterator[UsanceError]:
-    from usance.disclose.reading import cell_key
+    from usance.disclose.fact_table_file import cell_key
 
     seen: dict[tuple[str, ...], Fact] = {}
     for fact in facts:

@@ -1,4 +1,4 @@
-"""A column of our own loans: their terms and facts as arrays the kernel reads in place.
+"""A column of loans of the platform's own products: terms and facts as arrays for the kernel.
 
 Made from `Terms` and `Fact` objects, or from the `loans` and `facts` tables of a book. What the
 kernel does not know (another convention, a loan too large for 64 bits) is refused here by name and

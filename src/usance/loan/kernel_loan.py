@@ -1,4 +1,4 @@
-"""One loan through the kernel, from Python: `replay_in_kernel` gives the loan or the refusal."""
+"""Replay of one `Loan` in the kernel: the loan, or the named refusal."""
 
 from __future__ import annotations
 

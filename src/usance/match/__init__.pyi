@@ -34,11 +34,11 @@ from usance.match.mandates.mandate import (
 from usance.match.mandates.structure_facts import (
     structure_facts as structure_facts,
 )
-from usance.match.plan.demand import (
+from usance.match.plan.demand_file import (
     Demand as Demand,
     read_demand as read_demand,
 )
-from usance.match.plan.demand_forecast import (
+from usance.match.plan.demand_from_history import (
     forecast_demand as forecast_demand,
 )
 from usance.match.backtest.replay import (
@@ -76,7 +76,7 @@ from usance.match.router.router import (
     RoutingResult as RoutingResult,
     route as route,
 )
-from usance.match.router.routing import (
+from usance.match.router.routing_table import (
     routing_table as routing_table,
 )
 from usance.match.router.state import (

@@ -39,8 +39,8 @@ def stream(
     segments: Annotated[int, typer.Option(min=1, max=50_000, help="Kinds of request.")] = 400,
 ) -> None:
     """Write STREAM.csv, MANDATES.yaml and DEMAND.csv of a made-up stream."""
+    from usance.base.atomic_files import naming_failures
     from usance.base.errors import unknown
-    from usance.base.publish import naming_failures
     from usance.match.backtest.streams import StreamKind, make_stream
 
     names = {each.value: each for each in StreamKind}
@@ -80,7 +80,7 @@ def forecast(
     as_json: AsJson = False,
 ) -> None:
     """Forecast demand by segment and day from a history of requests."""
-    from usance.match.plan.demand_forecast import forecast_file
+    from usance.match.plan.demand_from_history import forecast_file
 
     answer = forecast_file(history, out, days=days, mandates_file=mandates_file).as_dict()
     if as_json:
@@ -138,7 +138,7 @@ def replay(
     as_json: AsJson = False,
 ) -> None:
     """Replay a stream by this engine and four baseline policies, against the hindsight bound."""
-    from usance.base.publish import check_writable, naming_failures
+    from usance.base.atomic_files import check_writable, naming_failures
     from usance.match.backtest.replay import replay_files
 
     if routing is not None:
@@ -148,7 +148,7 @@ def replay(
         releases_file=releases,
     )  # fmt: skip
     if routing is not None:
-        from usance.match.router.routing import write_routing
+        from usance.match.router.routing_table import write_routing
 
         with naming_failures(routing):
             write_routing(routing, done.runs[0].result)

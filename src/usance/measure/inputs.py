@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from usance.base.book import Book
+from usance.base.book_step import MANIFEST
 from usance.base.codes import Currency, parse
 from usance.base.columns import arrays
 from usance.base.compiled import available_cores
@@ -24,7 +25,6 @@ from usance.base.concurrency import parallel_map
 from usance.base.digest import digest
 from usance.base.errors import DocumentError, UsanceError, unknown
 from usance.base.parquet import check_unchanged, read_parquet
-from usance.base.step import MANIFEST
 from usance.base.tables import TABLES, table
 
 TableSource: TypeAlias = pa.Table | Sequence[Path]

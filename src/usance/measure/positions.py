@@ -22,7 +22,7 @@ from usance.loan import exact
 from usance.loan.batch import Views, replay_columns, schedule_columns
 from usance.loan.columns import FactColumns, TermColumns
 from usance.loan.facts import END_OF_TIME, Fact, visible
-from usance.loan.table_rows import EXACT_KINDS, fact_of_row, terms_of_row, view_values
+from usance.loan.stored_rows import EXACT_KINDS, fact_of_row, terms_of_row, view_values
 from usance.loan.terms import Terms
 from usance.loan.views import VIEW_FIELDS
 from usance.loan.visible_facts import fact_columns, term_columns

@@ -1,4 +1,4 @@
-"""The relations metrics are computed over: tables of a book, and a few joined from them.
+"""The relations that metrics are computed over: tables of a book, and joins of them.
 
 `COLUMNS` has the columns of each; `relation` makes the Ibis expression.
 """

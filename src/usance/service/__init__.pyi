@@ -4,7 +4,7 @@ from usance.service.payment_file import (
     PaymentFileIntake as PaymentFileIntake,
     PaymentNotice as PaymentNotice,
 )
-from usance.service.rules import (
+from usance.service.servicing_rules import (
     ServicingRules as ServicingRules,
     late_fee as late_fee,
 )

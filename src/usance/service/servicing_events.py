@@ -3,7 +3,7 @@
 >>> from datetime import date
 >>> from usance.base.codes import FactKind
 >>> from usance.loan import Fact, Terms, start, step
->>> from usance.service.rules import ServicingRules
+>>> from usance.service.servicing_rules import ServicingRules
 >>> terms = Terms(
 ...     principal_minor=9_000_00, rate_ppm=60_000, instalments=6,
 ...     disbursed_on=date(2023, 12, 31), first_due_on=date(2024, 1, 31),
@@ -34,8 +34,8 @@ from usance.loan.columns import FactColumns
 from usance.loan.errors import KernelRange
 from usance.loan.facts import Fact
 from usance.loan.kernel.state import workspace
-from usance.service.rules import ServicingRules
 from usance.service.servicing_kernel import EventArrays, HeldLoans, event_buffer, event_rows
+from usance.service.servicing_rules import ServicingRules
 
 
 class Holders(NamedTuple):

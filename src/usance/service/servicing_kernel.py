@@ -36,7 +36,7 @@ from usance.loan.kernel.state import (
     SLOTS,
     due_to_date,
 )
-from usance.service.rules import ServicingRules, late_fee
+from usance.service.servicing_rules import ServicingRules, late_fee
 
 NEVER = 2**31 - 1
 """A day after all others."""

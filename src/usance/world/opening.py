@@ -1,4 +1,4 @@
-"""The book at the opening: drawn, not simulated, so that balances and buckets come out.
+"""The opening book: loans drawn so that balances by model and shares by bucket are as stated.
 
 A loan of `n` instalments is found at every age, the less likely the more often it could have been
 settled before; one that is `k` months behind is that much older. Together with how much of its

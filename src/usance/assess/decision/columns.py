@@ -131,7 +131,7 @@ class _Batch:
         self.at += 1
 
     def _model(self, stage: Stage) -> None:
-        from usance.assess.table import table_of
+        from usance.assess.applicant_file import table_of
 
         model = _loaded(self.flow, stage, self.live)
         plain = {

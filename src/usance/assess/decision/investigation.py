@@ -21,12 +21,12 @@ from usance.assess.decision.request import Request, read_request
 from usance.assess.errors import WrongInput
 from usance.assess.features.definition import Feature
 from usance.assess.flow.files import Flow, read_flow
+from usance.base.atomic_files import replace
 from usance.base.dates import add_months
 from usance.base.documents import read_text
 from usance.base.fields import document_places, moment
 from usance.base.ids import print_id
 from usance.base.money import half_up
-from usance.base.publish import replace
 from usance.base.rates import PPM
 from usance.loan.exact.charge import level_instalment
 from usance.loan.exact.dates import periods

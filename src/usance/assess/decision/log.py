@@ -27,9 +27,9 @@ from numpy.typing import NDArray
 from usance.assess.decision.decide import Decision
 from usance.assess.errors import LogError
 from usance.assess.flow.files import Flow, content_of, content_sha256, read_flow
+from usance.base.atomic_files import lock, publish, replace
 from usance.base.columns import arrays
 from usance.base.parquet import read_parquet
-from usance.base.publish import lock, publish, replace
 from usance.base.schemas import declare
 from usance.base.tables import table
 

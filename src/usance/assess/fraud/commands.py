@@ -37,7 +37,7 @@ def links(
     from zoneinfo import ZoneInfo
 
     from usance.assess.errors import WrongInput
-    from usance.assess.fraud.findings import (
+    from usance.assess.fraud.fraud_inputs import (
         APPLICATIONS,
         BADS,
         EPOCH,

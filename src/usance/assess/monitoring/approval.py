@@ -13,7 +13,7 @@ from typing import Any
 
 from usance.assess.errors import ModelError, NotApproved
 from usance.assess.scoring.model import Model, load_model
-from usance.base.publish import replace
+from usance.base.atomic_files import replace
 
 FILE = "approvals.json"
 

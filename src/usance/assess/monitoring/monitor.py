@@ -19,10 +19,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from usance.assess.metrics import auc, auc_error, psi
+from usance.assess.applicant_file import Table, months_of
+from usance.assess.model_quality import auc, auc_error, psi
 from usance.assess.scoring.model import Model, Scores
 from usance.assess.scoring.scorecard import Bin, Variable
-from usance.assess.table import Table, months_of
 from usance.assess.training.evidence import counts
 from usance.assess.training.recipe import outcomes
 from usance.base.arrays import F64

@@ -21,9 +21,9 @@ from typing import Any
 
 import numpy as np
 
+from usance.assess.applicant_file import BLANK_CHARACTERS, EMPTY_WORDS, is_number, table_of
 from usance.assess.columns import Column, apart_from_codes, texts_of
 from usance.assess.errors import DataError, ModelError
-from usance.assess.table import BLANK_CHARACTERS, EMPTY_WORDS, is_number, table_of
 from usance.base.arrays import F64
 from usance.base.errors import UsanceError, raise_all
 

@@ -22,12 +22,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from usance.assess.applicant_file import Table
 from usance.assess.columns import Column, matrix, unseen_warnings
 from usance.assess.errors import ModelError
 from usance.assess.scoring.applicant import SingleRow, encode_row
 from usance.assess.scoring.forest import Forest
 from usance.assess.scoring.scorecard import Scale, Scorecard, sigmoid
-from usance.assess.table import Table
 from usance.assess.training.logistic import beta_calibrated
 from usance.assess.training.trees import tree_inputs
 from usance.base.arrays import F64

@@ -28,8 +28,8 @@ from typing import Any
 
 import numpy as np
 
+from usance.assess.applicant_file import BLANK_CHARACTERS, EMPTY_WORDS, NUMBER, is_number
 from usance.assess.columns import Column
-from usance.assess.table import BLANK_CHARACTERS, EMPTY_WORDS, NUMBER, is_number
 from usance.base.arrays import F64, I64
 
 CSV_HEADER = ("variable", "bin", "rows", "bads", "bad_rate", "woe", "points")

@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from usance.assess.applicant_file import numbers_and_texts
 from usance.assess.columns import Column
-from usance.assess.metrics import auc, psi, tenths
+from usance.assess.model_quality import auc, psi, tenths
 from usance.assess.scoring.scorecard import Scale, sigmoid
-from usance.assess.table import numbers_and_texts
-from usance.assess.training.card import bin_column
+from usance.assess.training.scorecard_fit import bin_column
 from usance.base.arrays import F64
 from usance.base.dates import format_month
 

@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from usance.assess.columns import Column
-from usance.assess.training.card import Card, fit_card
 from usance.assess.training.logistic import beta_features, fit, log_loss
+from usance.assess.training.scorecard_fit import Card, fit_card
 from usance.assess.training.trees import RECIPES, TreeTrainer, summed_boosters
 from usance.base.arrays import F64, I64
 from usance.base.concurrency import parallel_map

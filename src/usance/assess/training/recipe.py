@@ -1,4 +1,4 @@
-"""The recipe of a training run: the columns by role, and nothing about how to fit.
+"""The recipe of a training run: the role of each column.
 
 >>> Recipe("target", trends=read_trends("age:-,utilisation:+")).trends
 {'age': -1, 'utilisation': 1}
@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from usance.assess.applicant_file import Table, no_column, numbers_and_texts
 from usance.assess.errors import DataError
-from usance.assess.table import Table, no_column, numbers_and_texts
 from usance.base.arrays import F64
 from usance.base.errors import raise_all
 

@@ -30,13 +30,12 @@ from typing import Any
 import numpy as np
 
 from usance import __version__
+from usance.assess.applicant_file import Table, is_number, months_of, read_table
 from usance.assess.columns import Column, encode, learn_column, with_trend
 from usance.assess.errors import DataError, ModelError
-from usance.assess.metrics import auc, measures
+from usance.assess.model_quality import auc, measures
 from usance.assess.scoring.model import Model
 from usance.assess.scoring.scorecard import Scale, scorecard_csv, scorecard_sql
-from usance.assess.table import Table, is_number, months_of, read_table
-from usance.assess.training.card import bin_column, in_points
 from usance.assess.training.evidence import (
     calibration_table,
     fairness,
@@ -46,10 +45,11 @@ from usance.assess.training.evidence import (
 from usance.assess.training.fit import Fitted, fit_models
 from usance.assess.training.logistic import log_loss
 from usance.assess.training.recipe import MIN_OF_A_CLASS, Recipe, check_ids, chosen_rows, outcomes
+from usance.assess.training.scorecard_fit import bin_column, in_points
 from usance.base.arrays import F64
+from usance.base.atomic_files import replace
 from usance.base.compiled import available_cores
 from usance.base.errors import UsanceError, raise_all
-from usance.base.publish import replace
 
 TOO_GOOD = 0.95  # no single honest column of the credit files we know of comes near
 SUSPICIOUS = 0.90
@@ -146,7 +146,7 @@ def _unusable(column: Column, table: Table) -> str:
 
 
 def _is_whole(array: object) -> bool:
-    from usance.assess.table import numbers_and_texts
+    from usance.assess.applicant_file import numbers_and_texts
 
     numbers, _ = numbers_and_texts(array)
     return bool(np.all(numbers == np.rint(numbers)))

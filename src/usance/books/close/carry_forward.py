@@ -24,13 +24,13 @@ import numpy as np
 from usance import __version__
 from usance.base.arrays import I64
 from usance.base.book import Book
+from usance.base.book_step import Step
 from usance.base.columns import arrays
 from usance.base.errors import CorruptFile
-from usance.base.step import Step
 from usance.books.close.closes import CloseRef, known_at_of
 from usance.books.loans.amounts import AMOUNTS, SUBLEDGER
 from usance.books.loans.cohorts import CohortOutcomes
-from usance.books.loans.shard_loans import LoansWithFacts
+from usance.books.loans.loans_with_facts import LoansWithFacts
 from usance.books.policies import Policies
 
 _READ = ("loans", "facts", "shares", "cells")

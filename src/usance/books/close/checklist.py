@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 
 from usance.base.arrays import I64
 from usance.base.book import Book
+from usance.base.book_step import Step, written_to_folder
 from usance.base.codes import Currency, parse
 from usance.base.columns import arrays, make, sort
 from usance.base.compiled import available_cores
@@ -29,7 +30,6 @@ from usance.base.errors import raise_all
 from usance.base.manifest import FileEntry
 from usance.base.parameters import Parameters, trace
 from usance.base.segments import segment_model
-from usance.base.step import Step, written_to_folder
 from usance.base.tables import table
 from usance.books.close.carry_forward import CarryForward, keep_carry_forward, open_loans_path
 from usance.books.close.closes import (

@@ -16,8 +16,8 @@ from typing import Any
 import pyarrow as pa
 
 from usance.base.book import Book
+from usance.base.book_step import Step
 from usance.base.dates import format_month, last_of_month, parse_moment, parse_month
-from usance.base.step import Step
 from usance.books.errors import PeriodError
 from usance.books.periods import MAX_CLOSES, ClosePeriod
 

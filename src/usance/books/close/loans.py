@@ -23,10 +23,10 @@ from usance.books.close.recomputation import implausible_guarantees, recompute_s
 from usance.books.close.scope import Pools, Progress, Scope, no_progress
 from usance.books.kernel.sums import add_amounts, add_fee_instalments, mark_fully_settled
 from usance.books.loans.amounts import AMOUNTS, SUBLEDGER
+from usance.books.loans.changed_terms import ExactLoans
 from usance.books.loans.checks import LoanFindings
 from usance.books.loans.co_funding import parts_of
 from usance.books.loans.cohorts import CohortOutcomes, cohort_outcomes
-from usance.books.loans.exact import ExactLoans
 from usance.books.loans.measurement import LoanColumns, Workspace, amounts_of_positions, positions
 from usance.books.loans.shards import Shard
 from usance.books.policies import Policies

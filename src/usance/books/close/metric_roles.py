@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 
-from usance.base.step import Step
+from usance.base.book_step import Step
 from usance.books.chart import AccountKind, Chart, load_chart
 from usance.books.group.rules import load_group_rules
 from usance.measure.inputs import ROLES_FILE

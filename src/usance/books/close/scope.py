@@ -15,7 +15,7 @@ from usance.base.book import Book
 from usance.base.columns import arrays
 from usance.books.close.carry_forward import CarryForward
 from usance.books.loans.cells import CellIndex, Sources
-from usance.books.loans.exact import ExactLoans, exact_loans
+from usance.books.loans.changed_terms import ExactLoans, exact_loans
 from usance.books.loans.files import shards_of
 from usance.books.loans.measurement import LoanColumns
 from usance.books.loans.shards import Shard, ShardReader

@@ -1,4 +1,4 @@
-"""Expected lives of our own loans: survival curves of each close, and of each origination month.
+"""Expected lives of loans on the balance sheet: survival curves by close and origination month.
 
 IFRS solves a loan's effective rate once, on the flows expected at origination, and values it at
 that rate on the flows expected now. So a close keeps its curves among its estimates, and a later

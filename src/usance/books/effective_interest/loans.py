@@ -1,4 +1,4 @@
-"""Effective interest of our own loans, as columns: the monthly rate, and the fee earned to date.
+"""Effective interest of loans on the balance sheet, by column: monthly rate, fee earned to date.
 
 A fee that is withheld or spread evenly makes a loan earn more than its interest. The effective
 rate a month is solved once, in ppb; the fee earned to date is a cumulative amount, rounded once.

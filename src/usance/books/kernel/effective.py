@@ -1,4 +1,4 @@
-"""Effective interest of our own loans, in whole numbers: what a plan is worth at a rate.
+"""Effective interest of loans on the balance sheet, in whole numbers: a plan's present value.
 
 Interest grows at simple interest inside a period and compounds between periods; a period's length
 in months follows the loan's own day count, so that without a fee the effective rate is the agreed

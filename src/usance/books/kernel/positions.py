@@ -1,4 +1,4 @@
-"""Positions of a column of our own loans, from their terms and facts in one pass."""
+"""Positions of a column of loans, on or off the balance sheet, from terms and facts in one pass."""
 
 from __future__ import annotations
 

@@ -19,10 +19,10 @@ from usance.base.merge_kernel import mark_shared
 from usance.base.parquet import check_unchanged, opened
 from usance.base.tables import table
 from usance.books.close.carry_forward import CarryForward
-from usance.books.loans.shard_loans import LOANS, TERMS, LoansWithFacts
+from usance.books.loans.loans_with_facts import LOANS, TERMS, LoansWithFacts
 from usance.loan.fact_files import NO_BOOKING_TIMES, booked_after, collect_facts
 from usance.loan.kernel.fact_files import FactFile, FactRows
-from usance.loan.table_rows import EXACT_KINDS
+from usance.loan.stored_rows import EXACT_KINDS
 from usance.loan.visible_facts import microseconds
 
 _FACTS = table("facts")

@@ -19,8 +19,8 @@ from usance.base.compiled import CHUNK, in_threads
 from usance.base.dates import to_day
 from usance.base.refusals import unpack_refusal
 from usance.books.effective_interest.loans import effective_rates, fees_earned
-from usance.books.kernel.policy import amount_rows
 from usance.books.kernel.positions import ClosingDay, LoanArrays, Scratch, position_rows
+from usance.books.kernel.posting_amounts import amount_rows
 from usance.books.loans.amounts import AMOUNTS
 from usance.books.loans.positions import FIELDS
 from usance.books.loans.positions import POSITION as P
@@ -88,7 +88,7 @@ def positions(
 
 
 def _earn_fees(loans: LoanColumns, policies: Policies, out: I64, start: int) -> None:
-    """Effective rates of our own loans, and what those with fees have earned of them."""
+    """Effective rates of loans on the balance sheet, and the fees earned to date."""
     stop = start + len(out)
     own = (loans.model[start:stop] == FundingModel.ON_BALANCE_SHEET) & (out[:, P.principal] > 0)
     rows = np.flatnonzero(own)

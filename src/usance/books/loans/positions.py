@@ -1,7 +1,7 @@
 """A loan's position: every number of its replay that the accounting policies look at.
 
 Positions come from the loan kernel for a column of loans, or from the exact form for one loan whose
-terms have changed. What the policies make of them is the same (`usance.books.kernel.policy`).
+terms have changed. The policies make the same of both (`usance.books.kernel.posting_amounts`).
 
 Three moments matter. The *close* is the day of the balance sheet. The loan *stops earning* at its
 payout or charge-off, if one is known by then; else at the close. Its last *earning day* is that
@@ -29,7 +29,7 @@ class PositionIndex(NamedTuple):
     `before_*` cash before the loan stopped earning, `cleared_*` cash at the cut-off. `waived_*`,
     `earned_*` and `due_service` stand as of the last earning day; `due_guarantee` as of the day the
     loan stops earning. `non_current_*` falls due more than a year after the close. `effective_ppb`
-    is the rate a month at which IFRS holds one of our own loans.
+    is the rate a month at which IFRS holds a loan on the balance sheet.
     """
 
     model: int

@@ -1,4 +1,4 @@
-"""The loans of a shard as a close reads them: those that may have moved since the last close.
+"""Reading of a shard for a close: the loans that may have moved since the last close.
 
 Loans of our own conventions go through the kernel; one whose terms have changed, or whose interest
 was paused, is set aside for the exact form.
@@ -26,8 +26,8 @@ from usance.books.effective_interest.loans import effective_rates
 from usance.books.loans.cells import CellIndex, Sources
 from usance.books.loans.cohorts import CohortOutcomes, cohort_outcomes
 from usance.books.loans.files import LoanFiles, is_among
+from usance.books.loans.loans_with_facts import LoansWithFacts
 from usance.books.loans.measurement import LoanColumns
-from usance.books.loans.shard_loans import LoansWithFacts
 from usance.loan.columns import FactColumns
 from usance.loan.errors import OrphanFacts
 from usance.loan.visible_facts import term_columns
@@ -168,7 +168,7 @@ def _exact_outcomes(exact: LoansWithFacts, day: date) -> CohortOutcomes:
 
 
 def _effective(columns: Mapping[str, NDArray[Any]], terms: Any, upfront: I64) -> I64:
-    """The stored effective rate of our own loans, solved where it is not there."""
+    """The stored effective rate of loans on the balance sheet, solved where it is not there."""
     rates = columns["eir_ppb"].copy()
     missing = np.flatnonzero((columns["model"] == FundingModel.ON_BALANCE_SHEET) & (rates == 0))
     if len(missing):

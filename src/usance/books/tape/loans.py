@@ -22,8 +22,8 @@ from usance.base.dates import first_of_month, from_day, last_of_month, to_day, t
 from usance.base.segments import segment_codes
 from usance.base.tables import table
 from usance.books.close.scope import Pools, Scope
+from usance.books.loans.changed_terms import ExactLoans
 from usance.books.loans.cohorts import CohortOutcomes
-from usance.books.loans.exact import ExactLoans
 from usance.books.loans.measurement import LoanColumns
 from usance.books.loans.positions import FIELDS, NO_EVENT, PARTS
 from usance.books.loans.positions import POSITION as P

@@ -7,12 +7,12 @@ from datetime import date, datetime
 from pathlib import Path
 
 from usance.base.book import Book
+from usance.base.book_step import MANIFEST
 from usance.base.dates import format_month
 from usance.base.errors import unknown
 from usance.base.manifest import Manifest
 from usance.base.parameters import Parameters
 from usance.base.periods import quarter_label
-from usance.base.step import MANIFEST
 from usance.books.close.checklist import Closing, close
 from usance.books.close.closes import effective_closes
 from usance.books.close.scope import Progress, no_progress

@@ -29,9 +29,9 @@ from usance.disclose.drill.facts import facts_of_loans, group_fact_rows, source_
 from usance.disclose.drill.journals import Journal, Journals, LoanShares, tag_name
 from usance.disclose.drill.metrics import MetricDrill, metric_of
 from usance.disclose.errors import AddressError
+from usance.disclose.fact_table_file import facts_of_text
 from usance.disclose.facts import NO_CURRENCY, Fact
 from usance.disclose.periods import parse_period
-from usance.disclose.reading import facts_of_text
 from usance.disclose.release.figure import Addresses, as_csv
 from usance.disclose.release.release import Release
 from usance.disclose.tie_out.rebuilder import derivations_of

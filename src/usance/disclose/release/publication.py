@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from usance.base.atomic_files import replace
 from usance.base.book import Book
 from usance.base.errors import FULL, InputError, unknown
-from usance.base.publish import replace
 from usance.books.closed_books import ClosedBooks
 from usance.books.periods import ClosePeriod
 from usance.disclose.errors import FactError
+from usance.disclose.fact_table_file import facts_of_text, read_facts
 from usance.disclose.facts import documents
 from usance.disclose.profile import Profile
-from usance.disclose.reading import facts_of_text, read_facts
 from usance.disclose.release.announcement import Announcement
 from usance.disclose.release.corporate_actions import CorporateActions
 from usance.disclose.release.dividend_form import dividend_form_figures
 from usance.disclose.release.figure import Figure, as_csv
 from usance.disclose.release.filer import Filer
-from usance.disclose.release.page import Page, page_of
+from usance.disclose.release.layout import Page, page_of
 from usance.disclose.release.release import Release
 from usance.disclose.release.wording import load_wording
 from usance.disclose.release.xlsx import xlsx_of

@@ -16,7 +16,7 @@ from typing import Any
 
 from usance.disclose.facts import UNITS, Fact
 from usance.disclose.profile import Profile
-from usance.disclose.release.page import Page, Sheet
+from usance.disclose.release.layout import Page, Sheet
 from usance.disclose.tie_out.rebuilder import derivations_of
 from usance.disclose.ties import Term, Tie, round_to
 

@@ -8,11 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from usance.disclose.fact_table_file import read_facts
 from usance.disclose.facts import Fact, printed_like
 from usance.disclose.profile import DEFAULT, Profile, load_profile
-from usance.disclose.reading import read_facts
 from usance.disclose.table import Table
-from usance.disclose.tie_out.all_ties import all_ties
 from usance.disclose.tie_out.root_causes import (
     HOLDS,
     RootCause,
@@ -20,6 +19,7 @@ from usance.disclose.tie_out.root_causes import (
     merge_inherited,
     misreadings,
 )
+from usance.disclose.tie_out.tie_list import all_ties
 from usance.disclose.tie_out.translation import Plugs
 from usance.disclose.ties import Tie, TieKind
 

@@ -14,9 +14,9 @@ from fractions import Fraction
 from usance.disclose.facts import Fact, printed_like
 from usance.disclose.profile import Profile
 from usance.disclose.table import Table
-from usance.disclose.tie_out.all_ties import all_ties
 from usance.disclose.tie_out.missing_cells import MissingCells
 from usance.disclose.tie_out.rebuilder import Values, first_derivations
+from usance.disclose.tie_out.tie_list import all_ties
 from usance.disclose.ties import Tie
 
 

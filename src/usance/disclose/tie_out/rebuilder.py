@@ -13,12 +13,12 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from usance.disclose.fact_table_file import read_facts
 from usance.disclose.facts import Fact, printed_like
 from usance.disclose.profile import DEFAULT, Profile, load_profile
-from usance.disclose.reading import read_facts
 from usance.disclose.table import Column, Table
-from usance.disclose.tie_out.all_ties import all_ties
 from usance.disclose.tie_out.root_causes import HOLDS, RootCauseSearch
+from usance.disclose.tie_out.tie_list import all_ties
 from usance.disclose.tie_out.translation import Plugs
 from usance.disclose.ties import Tie, TieKind, round_to
 

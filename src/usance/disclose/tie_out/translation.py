@@ -1,4 +1,4 @@
-"""The translated column: each leaf by the document's one rate, rounded on its own; and its plugs.
+"""The translated column: each leaf by the document's one rate, rounded on its own, with its plugs.
 
 A total in the translated column is footed, and a figure that another statement already shows is
 carried; neither is translated again. The column closes although its leaves are rounded one by one,

@@ -1,4 +1,4 @@
-"""The rows of an exact plan, and the inputs that makes them."""
+"""The rows of an exact plan, and the inputs that make them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The loops over a column of our own loans: schedule, replay, start, step, view.
+"""The loops over a column of loans of own products: schedule, replay, start, step, view.
 
 Each works on rows `start … stop` of its arrays, so threads share a batch without sharing a row.
 A refused loan is counted in `refused` (how many, the first row, its packed refusal), and the loop

@@ -1,4 +1,4 @@
-"""One loan through the kernel, called from Python: scalars in, one row out.
+"""The kernel's entry for one loan: scalars in, one row of the view out.
 
 Each array that crosses over costs a tenth of the whole call, so facts come in one piece; days come
 as Python counts them, which saves an addition in Python for each.

@@ -26,7 +26,7 @@ from usance.match.mandates.events import approval_rates, max_total_budget, open_
 from usance.match.mandates.file import read_mandates
 from usance.match.mandates.limits import Limit, LimitKind, list_limits
 from usance.match.mandates.mandate import Mandates
-from usance.match.plan.demand import Demand, demand_file_of, read_demand
+from usance.match.plan.demand_file import Demand, demand_file_of, read_demand
 from usance.match.plan.dual_bound import DualPoint, LimitProblem, descend, evaluate
 from usance.match.plan.limit_weights import LimitWeights, add_limit
 from usance.match.plan.linear_program import PricePair, solve

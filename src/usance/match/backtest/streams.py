@@ -42,7 +42,7 @@ from usance.match.draws import ARRIVALS, draw_column, uniform_integers, weighted
 from usance.match.mandates.file import parse_mandates
 from usance.match.mandates.mandate import MICROSECONDS, Mandates
 from usance.match.mandates.margins import margin_tables
-from usance.match.plan.demand import Demand, demand_of, write_demand
+from usance.match.plan.demand_file import Demand, demand_of, write_demand
 from usance.match.router.requests import (
     DAY_SECONDS,
     Requests,

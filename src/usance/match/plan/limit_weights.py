@@ -1,4 +1,4 @@
-"""Limits as weights on the amounts placed by slot of time and column: one form for all."""
+"""Limits as rows of weights on the amounts placed, by slot of time and mandate."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ from usance.match.mandates.columns import SourceColumns, bit_set, source_columns
 from usance.match.mandates.file import read_mandates
 from usance.match.mandates.limits import Limit, LimitKind, list_limits
 from usance.match.mandates.mandate import Mandates
-from usance.match.plan.demand import Demand, read_demand
+from usance.match.plan.demand_file import Demand, read_demand
 from usance.match.plan.dual_bound import LimitProblem
 from usance.match.plan.limit_weights import MAX_PRICE, LimitWeights, add_limit, model_weights
 from usance.match.plan.linear_program import LinearSolution, margins_of, solve

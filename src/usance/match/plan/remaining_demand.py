@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from usance.base.arrays import F64, I64
 from usance.base.dates import from_day, to_month
 from usance.match.mandates.columns import SourceColumns
-from usance.match.plan.demand import Demand
+from usance.match.plan.demand_file import Demand
 from usance.match.router.request_rows import RequestRows, make_request_rows
 from usance.match.router.requests import DAY_SECONDS, Requests
 

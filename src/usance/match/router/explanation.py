@@ -20,7 +20,7 @@ from usance.match.errors import NotFound
 from usance.match.mandates.file import read_mandates
 from usance.match.mandates.limits import PLATFORM_LIMITS, LimitKind
 from usance.match.mandates.mandate import NO_LIMIT, Mandates
-from usance.match.plan.demand import Demand, demand_file_of, read_demand
+from usance.match.plan.demand_file import Demand, demand_file_of, read_demand
 from usance.match.plan.limit_weights import MAX_PRICE
 from usance.match.plan.linear_program import solve
 from usance.match.plan.planner import Plan, make_plan

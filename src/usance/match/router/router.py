@@ -17,7 +17,7 @@ from usance.base.dates import from_day, to_day, to_month
 from usance.match.mandates.columns import SourceColumns, source_columns, thresholds
 from usance.match.mandates.events import approval_rates, open_columns
 from usance.match.mandates.mandate import MAX_BUDGET_MINOR, EventKind, Mandates
-from usance.match.plan.demand import Demand
+from usance.match.plan.demand_file import Demand
 from usance.match.plan.remaining_demand import DemandEstimator
 from usance.match.plan.replan import (
     LimitPrices,

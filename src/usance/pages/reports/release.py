@@ -12,7 +12,7 @@ from typing import Any
 from markupsafe import Markup, escape
 
 from usance.disclose.facts import Fact
-from usance.disclose.release.page import Page, Row, Sheet
+from usance.disclose.release.layout import Page, Row, Sheet
 from usance.disclose.release.publication import Writer
 from usance.disclose.release.sentences import MARKED, Sentence
 from usance.disclose.release.wording import fill_template

@@ -17,7 +17,7 @@ from usance.books.close.closes import effective_closes
 from usance.books.loans.journal import LoanLine, loan_journal
 from usance.books.tape.book import holds_tape
 from usance.loan.loan import Loan, replay
-from usance.loan.table_rows import fact_of_row, terms_of_row
+from usance.loan.stored_rows import fact_of_row, terms_of_row
 from usance.pages.site.book_view import BookView, Rows, group_by, rows_of
 
 REASONS = Path(usance.assess.__file__).parent / "flows" / "consumer" / "reasons.yaml"

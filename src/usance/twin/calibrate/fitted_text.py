@@ -17,9 +17,9 @@ from typing import Any
 
 import yaml
 
+from usance.base.atomic_files import replace
 from usance.base.documents import parse_yaml
 from usance.base.errors import DocumentError, InputError, UsanceError
-from usance.base.publish import replace
 
 KEYS = ("late", "collected30", "cure", "prepay")
 ANOTHER = "choose another file with --out"

@@ -22,10 +22,10 @@ from usance.base.errors import InputError
 from usance.base.periods import MetricPeriod, quarter_label
 from usance.books.close.closes import CloseRef, effective_closes
 from usance.books.periods import parse_close_period
+from usance.disclose.fact_table_file import read_facts
 from usance.disclose.facts import MONEY, NO_CURRENCY, UNITS, Fact
 from usance.disclose.periods import Period
 from usance.disclose.profile import Profile, load_profile
-from usance.disclose.reading import read_facts
 from usance.disclose.release.business_highlights import INCOMPLETE, load_highlights
 from usance.disclose.release.filer import Filer
 from usance.disclose.release.publication import release_of

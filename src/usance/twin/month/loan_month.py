@@ -13,8 +13,8 @@ from usance.base.refusals import unpack_refusal
 from usance.loan.columns import FactColumns
 from usance.loan.kernel.single import loan_workspace
 from usance.loan.refusals import named_refusal
-from usance.service.rules import ServicingRules
 from usance.service.servicing_kernel import event_buffer
+from usance.service.servicing_rules import ServicingRules
 from usance.twin.month import month_kernel as m
 from usance.twin.month.dues import DueSums
 from usance.twin.month.fact_rows import FactRows

@@ -17,7 +17,7 @@ from usance.loan.kernel.facts import refuse_amount
 from usance.loan.kernel.plan import STARTS, due_day, month_of
 from usance.loan.kernel.refusals import OK
 from usance.loan.kernel.state import COVERED, IS_SETTLED, META, SLOTS
-from usance.service.rules import ServicingRules
+from usance.service.servicing_rules import ServicingRules
 from usance.twin.month import month_kernel as m
 from usance.twin.month import newly_delinquent_kernel as newly
 from usance.twin.month.merge_facts_kernel import copy_fact

@@ -23,8 +23,8 @@ from usance.loan.kernel.short_paths import (
     pays_one_instalment,
 )
 from usance.loan.kernel.state import BALANCE, LEVEL_MINOR
-from usance.service.rules import ServicingRules, late_fee
 from usance.service.servicing_kernel import Holder, claim_days, fee_ref
+from usance.service.servicing_rules import ServicingRules, late_fee
 from usance.twin.month.merge_facts_kernel import write_fact
 from usance.twin.month.month_arrays import FactBuffer, LoanArrays
 from usance.twin.month.on_schedule_kernel import DueDraws

@@ -20,7 +20,7 @@ from usance.match.router.releases import releases_of
 from usance.match.router.request_rows import local_seconds
 from usance.match.router.requests import DAY_SECONDS, from_columns
 from usance.match.router.router import route
-from usance.match.router.routing import routing_table
+from usance.match.router.routing_table import routing_table
 from usance.match.router.state import ENGINE
 from usance.twin.month.loan_month import MONTH_DAYS
 from usance.twin.month.mandates import month_mandates

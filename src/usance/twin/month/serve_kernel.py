@@ -28,7 +28,6 @@ from usance.loan.kernel.state import (
     due_to_date,
     settlement,
 )
-from usance.service.rules import ServicingRules
 from usance.service.servicing_kernel import (
     AMOUNT,
     ARG,
@@ -42,6 +41,7 @@ from usance.service.servicing_kernel import (
     events_of_loan,
     open_instalment,
 )
+from usance.service.servicing_rules import ServicingRules
 from usance.twin.month.merge_facts_kernel import write_fact
 from usance.twin.month.month_arrays import FactBuffer, LoanArrays, WorkSpace
 from usance.world.behaviour_kernel import (

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from usance.base.array_bytes import pack, unpack
 from usance.base.compiled import in_threads
-from usance.base.packed import pack, unpack
 from usance.loan.kernel.state import BALANCE, COVERED, FEES, INTEREST_BEFORE, SLOTS
 from usance.twin.month.dues import DueSums
 from usance.twin.month.fact_rows import FactRows

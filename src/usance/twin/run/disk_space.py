@@ -9,8 +9,8 @@ from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryFile
 
+from usance.base.book_step import MANIFEST
 from usance.base.errors import UsanceError
-from usance.base.step import MANIFEST
 from usance.twin.errors import RunError
 
 ELSEWHERE = "Choose another folder with --out"

@@ -12,11 +12,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from usance.base.atomic_files import replace
 from usance.base.book import Book
+from usance.base.book_step import MANIFEST
 from usance.base.dates import format_month
 from usance.base.errors import FULL, raise_all
-from usance.base.publish import replace
-from usance.base.step import MANIFEST
 from usance.books.close.closes import controls_of, effective_closes
 from usance.twin.errors import DiskFull, OtherRun
 from usance.twin.run.engine import Engine

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from usance.base.ageing import LAST_BUCKET
 from usance.base.arrays import I64
 from usance.base.book import Book
+from usance.base.book_step import Step
 from usance.base.codes import FundingModel
 from usance.base.ids import PER_USER
 from usance.base.rates import PPB
-from usance.base.step import Step
 from usance.twin.month.loan_terms import PRODUCTS
 from usance.twin.run.group_facts import income_tax_owed, month_facts, opening_facts
 from usance.twin.run.quarter_close import period_of

@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from usance.base.book import Book, is_empty
+from usance.base.book_step import MANIFEST
 from usance.base.dates import format_month
 from usance.base.errors import UsanceError, raise_all
 from usance.base.parameters import SHIPPED
-from usance.base.step import MANIFEST
 from usance.base.tables import TABLES
 from usance.twin.errors import (
     MAX_SCALE,

@@ -9,7 +9,7 @@ from functools import cached_property, lru_cache
 
 from usance.base.dates import first_of_month
 from usance.base.parameters import Parameters
-from usance.service.rules import ServicingRules
+from usance.service.servicing_rules import ServicingRules
 from usance.twin.month.assessment import Assessor
 from usance.twin.month.loan_terms import PRODUCTS, Pricer
 from usance.world.demand import RequestSampler

@@ -24,20 +24,20 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from usance.base.array_bytes import pack, unpack
 from usance.base.book import Book
+from usance.base.book_step import MANIFEST, Step
 from usance.base.concurrency import in_background
 from usance.base.dates import format_month
 from usance.base.manifest import Manifest
-from usance.base.packed import pack, unpack
 from usance.base.parquet import sha256_of
-from usance.base.step import MANIFEST, Step
 from usance.books.periods import ClosePeriod
 from usance.measure.duckdb_connection import use_all_cores
 from usance.twin.errors import RunError
 from usance.twin.month.loan_terms import cells_table
 from usance.twin.month.routing import Routing, route_month
 from usance.twin.month.shard import Shard
-from usance.twin.run import quarter_close as closing
+from usance.twin.run import quarter_close
 from usance.twin.run.engine import Engine, Local
 from usance.twin.run.folder import book_in, run_content, write_run_file
 from usance.twin.run.ledger_facts import GroupFacts
@@ -167,7 +167,7 @@ class Runner:
         for month in self.plan.months:
             yield month, SERVE
             yield month, BOOK
-            if with_books and closing.period_of(month, opening):
+            if with_books and quarter_close.period_of(month, opening):
                 yield month, CLOSE
                 yield month, MEASURE
         yield self.plan.last, STATES
@@ -302,8 +302,8 @@ class Runner:
     def _close(self, month: int) -> None:
         period = self._period(month)
         # A run may have been cut off between the close and its mark.
-        if closing.is_open(self.book, period):
-            closing.close_period(self.book, self.plan.scenario, period, self.clock)
+        if quarter_close.is_open(self.book, period):
+            quarter_close.close_period(self.book, self.plan.scenario, period, self.clock)
         manifest = self.book.manifest.to_bytes()
         with self.book.writing() as step:
             step.keep(self._closed_manifest(month), manifest)
@@ -327,7 +327,9 @@ class Runner:
 
         def computed() -> tuple[pa.Table, float]:
             begun = self.clock()
-            metrics = closing.quarter_metrics(closed, self._period(month), self.engine.relations)
+            metrics = quarter_close.quarter_metrics(
+                closed, self._period(month), self.engine.relations
+            )
             return metrics, self.clock() - begun
 
         self.pending_metrics = PendingMetrics(month, self.engine.in_idle_time(computed))
@@ -353,7 +355,7 @@ class Runner:
                 pass
 
     def _period(self, month: int) -> ClosePeriod:
-        period = closing.period_of(month, self.context.opening_month)
+        period = quarter_close.period_of(month, self.context.opening_month)
         assert period is not None
         return period
 
@@ -368,7 +370,7 @@ class Runner:
         write_run_file(self.book, content)
         month = max((m for m, stage in self._stages() if stage == MEASURE), default=None)
         if month is not None:
-            content["release"] = closing.publish_release(
+            content["release"] = quarter_close.publish_release(
                 self.book, self.plan.scenario, self._period(month), self.book.path / "release"
             )
             write_run_file(self.book, content)

@@ -22,13 +22,13 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
+from usance.base.atomic_files import publish, sync
+from usance.base.book_step import Step, written
 from usance.base.concurrency import parallel_map
 from usance.base.dates import format_month
 from usance.base.errors import CorruptFile, UsanceError
 from usance.base.manifest import MARK, FileEntry, mark_of
 from usance.base.parquet import check_sha256
-from usance.base.publish import publish, sync
-from usance.base.step import Step, written
 
 PARTS, PART = "run/parts", "part.json"
 _THREADS = 2

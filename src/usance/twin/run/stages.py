@@ -15,13 +15,13 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from usance.base.array_bytes import pack, unpack
 from usance.base.arrays import I64
 from usance.base.book import Book
 from usance.base.compiled import available_cores
 from usance.base.concurrency import parallel_map
 from usance.base.ids import PER_USER
 from usance.base.manifest import TableEntry
-from usance.base.packed import pack, unpack
 from usance.base.tables import table
 from usance.twin.month.booking import book_shard
 from usance.twin.month.opening_shard import open_shard

@@ -11,12 +11,12 @@ from fractions import Fraction
 
 import numpy as np
 
+from usance.base.array_bytes import unpack
 from usance.base.book import Book
 from usance.base.columns import arrays
 from usance.base.dates import parse_month
 from usance.base.errors import UsanceError
-from usance.base.packed import unpack
-from usance.match.plan.demand import demand_of
+from usance.match.plan.demand_file import demand_of
 from usance.match.plan.planner import make_plan
 from usance.pages.site.book_view import RUN
 from usance.pages.site.matching import LastPlan, no_plan

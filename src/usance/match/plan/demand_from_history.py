@@ -1,4 +1,4 @@
-"""Forecast of demand from a history of requests: segments, their means, requests by day.
+"""Expected demand from a history of requests: segments, their means, requests by day.
 
 A segment is a product, region, grade, channel and tenor; its amount is the mean of its requests,
 its rate the mean weighted by amount, since that is what margins follow. Expected requests are
@@ -25,13 +25,13 @@ from typing import Any
 import numpy as np
 
 from usance.base.arrays import I64
+from usance.base.atomic_files import check_writable, naming_failures
 from usance.base.dates import from_day
-from usance.base.publish import check_writable, naming_failures
 from usance.match.errors import ForecastError
 from usance.match.mandates.file import read_mandates
 from usance.match.mandates.mandate import Mandates
-from usance.match.plan.demand import Demand, demand_of, write_demand
-from usance.match.plan.forecast import daily, forecast
+from usance.match.plan.demand_file import Demand, demand_of, write_demand
+from usance.match.plan.time_series import daily, forecast
 from usance.match.router.request_rows import local_seconds
 from usance.match.router.requests import DAY_SECONDS, Requests, read_requests
 

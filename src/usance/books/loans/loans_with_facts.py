@@ -1,4 +1,4 @@
-"""Loans of a shard as a close knows them: terms, and facts put together loan by loan.
+"""Terms of loans with their visible facts, loan by loan, as a close carries them forward.
 
 Facts lie in many files, month by month. A close keeps those of open loans as it has put
 them together; the next one begins with them and reads only the files that came since.
@@ -14,9 +14,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from usance.base.array_bytes import pack, unpack
 from usance.base.arrays import I64, Bools
 from usance.base.columns import ARROW, arrays, conform
-from usance.base.packed import pack, unpack
 from usance.base.tables import table
 from usance.loan.fact_files import FactsByLoan
 from usance.loan.kernel.fact_files import FactRows

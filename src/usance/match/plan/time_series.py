@@ -1,4 +1,4 @@
-"""Demand of the coming days by segment: level × weekday × month end, with an interval.
+"""Time series of demand by segment: level × weekday × month end, with an interval.
 
 Whole numbers in (requests or minor units a day), whole numbers out. A segment's weekday and month
 ends lean on those of all segments together where its own history says little; its level follows

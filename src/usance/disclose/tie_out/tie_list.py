@@ -1,4 +1,4 @@
-"""Every tie of a table, in the order in which a figure is made."""
+"""The ties of a fact table, each figure after those that it is made from."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from usance.disclose.tie_out.comparatives import period_sums, repeated_cells, sa
 from usance.disclose.tie_out.footing import footings, totals
 from usance.disclose.tie_out.highlights import date_ties, highlight_ties
 from usance.disclose.tie_out.identities import carried_lines, declared, shares_over_time
-from usance.disclose.tie_out.matrix import balances, matrix_ties
+from usance.disclose.tie_out.ifrs_reconciliation import balances, matrix_ties
 from usance.disclose.tie_out.narrative import NarrativeTies
 from usance.disclose.tie_out.translation import translations
 from usance.disclose.ties import Tie

@@ -29,7 +29,7 @@ from usance.loan import exact
 from usance.loan.columns import TermColumns, unsupported_term
 from usance.loan.exact import ExactLoan
 from usance.loan.facts import END_OF_TIME, Fact, visible
-from usance.loan.table_rows import fact_of_row, terms_of_row
+from usance.loan.stored_rows import fact_of_row, terms_of_row
 from usance.loan.terms import Terms
 from usance.loan.views import ComponentAmounts, InstalmentState
 

@@ -1,4 +1,4 @@
-"""One step of a book's one writer: files written aside, named together, put in place at once."""
+"""One write to a book: files written to a temporary folder, named in the manifest together."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from usance.base.atomic_files import publish
+from usance.base.atomic_files import replace as replace_file
 from usance.base.columns import as_numpy
 from usance.base.concurrency import parallel_map, prefetch
 from usance.base.dates import format_month, parse_month
@@ -18,8 +20,6 @@ from usance.base.digest import Digest, digest
 from usance.base.errors import DuplicateKey, unknown
 from usance.base.manifest import PERIOD_STATES, FileEntry, Manifest, Period, TableEntry
 from usance.base.parquet import as_declared, hashed, parquet_writer, sha256_of, write_parquet
-from usance.base.publish import publish
-from usance.base.publish import replace as replace_file
 from usance.base.schemas import Table
 from usance.base.shared_keys import may_share, shared_keys
 from usance.base.tables import table

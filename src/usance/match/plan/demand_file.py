@@ -1,4 +1,4 @@
-"""The demand forecast: expected requests by segment, over the period or by day.
+"""Files of expected demand: requests by segment, over the period or by day.
 
 DEMAND.csv has a row for each segment: product, region, grade, channel, months, the mean
 amount_minor and rate_ppm of its requests, and the expected number of `requests`. With a column
