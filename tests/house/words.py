@@ -71,6 +71,8 @@ def replacement(word: str, room: str) -> str:
 
 
 AWAITED_NAMES = {
+    "all_in_cost": "quotes of the live platform set it beside the cap",
+    "effective_rates_ppb": "schedules of many loans from a file",
     "http_status": "the status of an error when the API answers with it",
     "write_notices": "the writing side of a payment file, for the sandbox of a provider",
     "Sender": "providers of a live platform send their files with it, day by day",

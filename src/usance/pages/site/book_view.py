@@ -31,7 +31,6 @@ from usance.books.rules import load_rules
 from usance.disclose.drill.journals import LoanShares
 from usance.disclose.release.exact_amounts import SHEET, ExactAmounts
 from usance.pages.numbers import Unit, money, words
-from usance.pages.site.book_rows import Rows, group_by, rows_of
 from usance.pages.site.loan_sample import sample_loans
 
 RUN = "run.json"
