@@ -141,7 +141,7 @@ def test_a_shard_that_is_read_twice_gives_the_same(
     """Whether the first pass could keep its loans in memory is not seen in the books."""
     found = []
     for most in (0, 10**6):
-        monkeypatch.setattr(scope, "KEPT_FACTS", most)
+        monkeypatch.setattr(scope, "MAX_CACHED_FACTS", most)
         book = make_book(tmp_path / str(most), worked_loans())
         close_all(book, QUARTERS[:2])
         found.append([book.digest(name) for name in ("subledger", "postings", "estimates")])
