@@ -153,7 +153,7 @@ BAD_LINES = {
     "unknown kind": (
         "kind: paid, on: 2024-03-10",
         "kind: payed, on: 2024-03-10",
-        "facts[3].kind: unknown kind 'payed'. Did you mean 'paid'?",
+        "facts[3].kind: unknown fact kind 'payed'. Did you mean 'paid'?",
     ),
     "unknown key": (
         "rate: 18%",

@@ -66,7 +66,7 @@ def test_a_portfolio_with_a_report(usance: Usance) -> None:
     answer = usance(f"{PORTFOLIO} --out report.html --json")
     assert answer.code == 1
     assert answer.json["findings"] == [{"options": {"multiple_of": "10"}, "loans": ["L2"]}]
-    assert Path("report.html").read_text(encoding="utf-8").startswith("<!doctype html>")
+    assert Path("report.html").read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
 
 
 def test_a_portfolio_that_is_none_gets_a_message(usance: Usance) -> None:

@@ -1,7 +1,7 @@
 """The closed sets of the data contract and their numbers, which never change once given.
 
 >>> parse(FactKind, "charged_off"), FactKind.CHARGED_OFF.label, int(FactKind.CHARGED_OFF)
-(<Kind.CHARGED_OFF: 10>, 'charged_off', 10)
+(<FactKind.CHARGED_OFF: 10>, 'charged_off', 10)
 >>> Currency.JPY.exponent, Currency.CNY.exponent
 (0, 2)
 """
@@ -209,7 +209,7 @@ def parse(codes: type[C], text: str, *, where: str = "") -> C:
 
     >>> parse(FundingModel, "capital_hevy")
     Traceback (most recent call last):
-    usance.base.errors.CodeError: unknown model 'capital_hevy'. Did you mean 'capital_heavy'? \
+    usance.base.errors.CodeError: unknown funding model 'capital_hevy'. Did you mean 'capital_heavy'? \
 Choices: capital_heavy, on_balance_sheet, capital_light, ice, tech_solutions.
     """
     for member in codes:

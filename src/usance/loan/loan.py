@@ -25,7 +25,7 @@ agree to the minor unit wherever both can answer. Numba is loaded by the first c
 >>> january = step(start(terms), [facts[:1]], date(2024, 1, 31))
 >>> march = step(january, [facts[1:]], date(2024, 3, 31))
 >>> view(march, date(2024, 4, 1)).column("past_due_principal").tolist()
-[77800]
+[77830]
 """
 
 from __future__ import annotations
