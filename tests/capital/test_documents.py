@@ -15,9 +15,9 @@ from usance.base.errors import Problems, UsanceError
 from usance.capital.awards import CostFunction, Source, UnitKind
 from usance.capital.dividends import Dividend, DividendType, Market
 from usance.capital.documents.record import KINDS, read_capital
-from usance.capital.earnings_per_share import income_per_share
 from usance.capital.errors import CapitalError
 from usance.capital.facts import RECORDED, UNITS, CapitalFact, facts_of, records_of
+from usance.capital.per_share import income_per_share
 from usance.capital.records import Capital
 from usance.capital.register import Balances
 from usance.capital.share_based_compensation import IFRS, US_GAAP, compensation_by_function

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from usance.base.documents import read_csv
 from usance.capital.awards import Award, Grant, Holding, Tranche, UnitChange, UnitKind
-from usance.capital.earnings_per_share import (
+from usance.capital.errors import PerShareError
+from usance.capital.per_share import (
     Dilution,
     PotentialShares,
     average_units,
@@ -25,7 +26,6 @@ from usance.capital.earnings_per_share import (
     per_ads_printed,
     per_share_printed,
 )
-from usance.capital.errors import PerShareError
 from usance.capital.prices import rounded, whole
 from usance.capital.share_based_compensation import US_GAAP, unrecognised
 

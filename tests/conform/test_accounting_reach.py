@@ -149,7 +149,7 @@ def test_adapters_call_functions_of_the_books() -> None:
         "usance.books.losses.expectation",
         "usance.books.losses.provision_matrices",
         "usance.capital.attribution",
-        "usance.capital.earnings_per_share",
+        "usance.capital.per_share",
     }
 
 

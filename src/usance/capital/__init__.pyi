@@ -11,7 +11,7 @@ from usance.capital.awards import (
     UnitChange as UnitChange,
     UnitKind as UnitKind,
 )
-from usance.capital.earnings_per_share import (
+from usance.capital.per_share import (
     income_per_share as income_per_share,
 )
 from usance.capital.dividends import (
@@ -43,7 +43,7 @@ from usance.capital.options import (
     Pricing as Pricing,
     option_value as option_value,
 )
-from usance.capital.earnings_per_share import (
+from usance.capital.per_share import (
     PerShare as PerShare,
     PotentialShares as PotentialShares,
     earnings_per_share as earnings_per_share,

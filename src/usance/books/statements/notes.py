@@ -27,7 +27,7 @@ from usance.books.statements.primary import ATTRIBUTABLE, Row, movement, operati
 from usance.books.statements.roll_forwards import equity_roll_forwards, equity_rows
 from usance.capital.attribution import costs, straight_line_with_floor
 from usance.capital.awards import Holding
-from usance.capital.earnings_per_share import (
+from usance.capital.per_share import (
     PerShare,
     earnings_per_share,
     per_ads_printed,

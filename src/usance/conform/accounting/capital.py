@@ -26,7 +26,7 @@ from usance.capital.attribution import (
     straight_line_with_floor,
     units_granted,
 )
-from usance.capital.earnings_per_share import (
+from usance.capital.per_share import (
     PotentialShares,
     dilution,
     earnings_per_share,
