@@ -173,4 +173,4 @@ def test_facts_of_many_loans_are_in_order() -> None:
     same = np.isin(facts.loan_id[back] * 100_000 + facts.day[back],
                    facts.loan_id[off] * 100_000 + facts.day[off])  # fmt: skip
     assert same.any()
-    assert len(folded.ends) == len(shard.loans)
+    assert len(folded.ends.status) == len(shard.loans)

@@ -141,7 +141,7 @@ def test_another_seed_is_another_run(whole: Book, tmp_path: Path) -> None:
 
 def test_a_damaged_checkpoint_is_named(tmp_path: Path) -> None:
     run_into(tmp_path / "run", faulty(), last=FIRST)
-    kept = tmp_path / "run" / "run" / str(FIRST % 2) / "s0000"
+    kept = tmp_path / "run" / "checkpoint" / "run" / str(FIRST % 2) / "s0000"
     kept.write_bytes(kept.read_bytes()[:-1])
     with pytest.raises(CorruptFile, match="s0000"):
         run_into(tmp_path / "run", faulty(), last=MONTHS)

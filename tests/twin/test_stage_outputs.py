@@ -38,12 +38,12 @@ LIMITED = """
 import resource, sys
 from pathlib import Path
 from tests.twin.runs import faulty, run_into
-from usance.twin.errors import NoRoom
+from usance.twin.errors import DiskFull
 
 resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]),) * 2)
 try:
     run_into(Path(sys.argv[1]), faulty(), last={last}, shard_bits={bits})
-except NoRoom as error:
+except DiskFull as error:
     print(error)
 """
 
