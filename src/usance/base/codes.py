@@ -209,8 +209,7 @@ def parse(codes: type[C], text: str, *, where: str = "") -> C:
 
     >>> parse(FundingModel, "capital_hevy")
     Traceback (most recent call last):
-    usance.base.errors.CodeError: unknown funding model 'capital_hevy'. Did you mean 'capital_heavy'? \
-Choices: capital_heavy, on_balance_sheet, capital_light, ice, tech_solutions.
+    usance.base.errors.CodeError: unknown funding model 'capital_hevy'. Did you mean ...
     """
     for member in codes:
         if member.label == text:
