@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-import usance.loan
 from usance.base.codes import Component, FactKind
 from usance.base.errors import CodeError
 from usance.loan import (
@@ -201,21 +200,3 @@ def test_workers_do_not_change_a_result() -> None:
     )
     one = replay_columns(many, facts, 20_000, workers=1)
     assert np.array_equal(one.values, replay_columns(many, facts, 20_000, workers=2).values)
-
-
-def test_the_public_names_are_these() -> None:
-    assert usance.loan.__all__ == [
-        "CONVENTIONS", "Allocation", "BackdatedStep", "ComponentAmounts", "Convention",
-        "ConventionNotInKernel", "DisbursementError", "DuplicateFact", "Fact",
-        "FactAmountError", "FactColumns", "FactError", "FactNotInKernel", "FeeError",
-        "Instalment", "InstalmentState", "InstalmentsError", "KernelRange", "Loan",
-        "LoanView", "NotDisbursed", "OptionError", "OrphanFacts", "PrincipalError",
-        "ReversalError", "ScheduleColumns", "States", "TermColumns", "Terms",
-        "TermsDateError", "TermsError", "TermsRateError", "UnknownTerms", "Views",
-        "fact_columns", "replay", "replay_columns", "schedule", "start", "step",
-        "term_columns", "view", "visible",
-    ]  # fmt: skip
-    for name in usance.loan.__all__:
-        assert getattr(usance.loan, name) is not None
-    with pytest.raises(AttributeError, match="nothing_like_it"):
-        usance.loan.nothing_like_it  # type: ignore[attr-defined]  # noqa: B018
