@@ -1,0 +1,31 @@
+"""Failures of the live platform.
+
+UsanceError
+└── PlatformError           platform                 500
+    ├── ServerError         platform.server          503
+    └── MigrationError      platform.migration       503
+"""
+
+from __future__ import annotations
+
+from usance.base.errors import UsanceError
+
+
+class PlatformError(UsanceError):
+    """A failure of the live platform itself."""
+
+    code = "platform"
+
+
+class ServerError(PlatformError):
+    """The database server cannot be made, started or reached."""
+
+    code = "platform.server"
+    http_status = 503
+
+
+class MigrationError(PlatformError):
+    """The schema of the database is not the one this version works with, or cannot become it."""
+
+    code = "platform.migration"
+    http_status = 503

@@ -1,0 +1,1 @@
+"""The store: a PostgreSQL server, embedded or given, with its roles, schema and pools."""
