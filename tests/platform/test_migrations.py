@@ -146,8 +146,11 @@ def test_journals_that_do_not_balance_are_refused(
     server: Embedded, database: str, credit: int, entity: int
 ) -> None:
     run(server, database, *shipped())
-    row = "(7, $1, $2, 0, 0, 1001, 648, '2024-01-31', 1, 0, 0, $3)"
-    text = f"insert into usance.postings values {row}, {row.translate({49: 52, 50: 53, 51: 54})}"
+    text = (
+        "insert into usance.postings values "
+        "(7, $1, $2, 0, 0, 1001, 648, '2024-01-31', 1, 0, 0, $3), "
+        "(7, $4, $5, 0, 0, 2001, 648, '2024-01-31', 1, 0, 0, $6)"
+    )
 
     async def post(connection: asyncpg.Connection) -> None:
         await connection.execute(text, 1, 1, 100, 2, 1, -100)
