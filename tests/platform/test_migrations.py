@@ -153,6 +153,7 @@ def test_journals_that_do_not_balance_are_refused(
     )
 
     async def post(connection: asyncpg.Connection) -> None:
+        await connection.execute("insert into usance.periods values (648, 0)")
         await connection.execute(text, 1, 1, 100, 2, 1, -100)
         with pytest.raises(asyncpg.PostgresError, match="journal 7 does not balance"):
             await connection.execute(text, 3, 1, 100, 4, entity, credit)

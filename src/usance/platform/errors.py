@@ -29,3 +29,17 @@ class MigrationError(PlatformError):
 
     code = "platform.migration"
     http_status = 503
+
+
+class StaleRead(PlatformError):
+    """Something that a decision rested on has moved since it was read; the command runs again."""
+
+    code = "platform.stale"
+    http_status = 409
+
+
+class NoHeadroom(PlatformError):
+    """A limit has no headroom for what a command would take of it."""
+
+    code = "platform.no_headroom"
+    http_status = 409

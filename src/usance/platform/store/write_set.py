@@ -1,0 +1,153 @@
+"""Everything that one or more commands change, gathered before it is written in one call.
+
+A command decides on what it has read and gives a `WriteSet`; the sets of commands that waited
+together are joined. `write` hands the whole to the database, which checks that what the decisions
+rested on still holds, and keeps all of it or nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, fields
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from usance.base.tables import TABLES
+from usance.platform.errors import NoHeadroom, PlatformError, StaleRead
+
+if TYPE_CHECKING:
+    import asyncpg
+
+Row = tuple[Any, ...]
+NEW = -1
+"""The expected version of what is not there yet."""
+_XID = frozenset({"users", "cells", "sources", "limits"})
+"""Tables of the contract whose rows do not carry their transaction."""
+STALE, FULL = "US010", "US011"
+
+
+class UserChange(NamedTuple):
+    """The counters of a user after a command, and the version the command has read."""
+
+    user_id: int
+    expected: int
+    decisions: int = 0
+    lines: int = 0
+    requests: int = 0
+    journals: int = 0
+    borrowed: int = 0
+    worst_days: int = 0
+    held_minor: int = 0
+
+
+class LimitChange(NamedTuple):
+    """A movement of one limit: held for an answer, taken by a loan, freed by repayment."""
+
+    name: str
+    held_minor: int = 0
+    taken_minor: int = 0
+    freed_minor: int = 0
+
+
+class Event(NamedTuple):
+    """An event of the outbox: its dotted name, its subject, and its data as JSON."""
+
+    name: str
+    subject: str
+    user_id: int
+    data: str
+
+
+class AuditEntry(NamedTuple):
+    """One command in the audit: who, which, about what, how it ended, and a hash of its content."""
+
+    principal_id: int
+    command: str
+    subject: str
+    outcome: str
+    content: bytes
+
+
+class Answer(NamedTuple):
+    """The stored answer of a command, found again by its key."""
+
+    principal_id: int
+    command: str
+    key: str
+    body: bytes
+    answer: str
+
+
+@dataclass
+class WriteSet:
+    """Rows and changes by table, in the order in which the write call takes them."""
+
+    user_changes: list[UserChange] = field(default_factory=list)
+    state_changes: list[Row] = field(default_factory=list)
+    limit_changes: list[LimitChange] = field(default_factory=list)
+    users: list[Row] = field(default_factory=list)
+    decisions: list[Row] = field(default_factory=list)
+    decision_inputs: list[Row] = field(default_factory=list)
+    lines: list[Row] = field(default_factory=list)
+    requests: list[Row] = field(default_factory=list)
+    routing: list[Row] = field(default_factory=list)
+    loans: list[Row] = field(default_factory=list)
+    shares: list[Row] = field(default_factory=list)
+    facts: list[Row] = field(default_factory=list)
+    journals: list[Row] = field(default_factory=list)
+    postings: list[Row] = field(default_factory=list)
+    group_facts: list[Row] = field(default_factory=list)
+    payments: list[Row] = field(default_factory=list)
+    events: list[Event] = field(default_factory=list)
+    audit: list[AuditEntry] = field(default_factory=list)
+    answers: list[Answer] = field(default_factory=list)
+
+    def add(self, table: str, **values: Any) -> None:
+        """Add a row of a table of the contract, its columns by name."""
+        declared = TABLES[table]
+        row = tuple(
+            values.pop(each.name) if each.name in values else each.default
+            for each in declared.columns
+        )
+        assert not values, f"{table} has no column {', '.join(values)}"
+        getattr(self, table).append(row if table in _XID else (*row, None))
+
+    def arguments(self) -> list[list[Any]]:
+        """The lists, in the order of the write call."""
+        return [getattr(self, each.name) for each in fields(self)]
+
+    @classmethod
+    def joined(cls, sets: Iterable[WriteSet]) -> WriteSet:
+        """One set of several, each row in its order."""
+        whole = cls()
+        for each in sets:
+            for own, more in zip(whole.arguments(), each.arguments(), strict=True):
+                own.extend(more)
+        return whole
+
+
+WRITE = (
+    "select usance.write($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16,"
+    " $17, $18, $19, $20, $21)"
+)
+
+
+async def write(
+    connection: asyncpg.Connection, at: datetime, configuration: int, changes: WriteSet
+) -> None:
+    """Write a set in the current transaction; what has moved since it was read is refused."""
+    import asyncpg
+
+    try:
+        await connection.execute(WRITE, at, configuration, *changes.arguments())
+    except asyncpg.PostgresError as error:
+        raise _named(error) from error
+
+
+def _named(error: asyncpg.PostgresError) -> PlatformError:
+    """The failure of a write as one of ours."""
+    if error.sqlstate == STALE:
+        return StaleRead(str(error), fix="Read again and decide again")
+    if error.sqlstate == FULL:
+        return NoHeadroom(str(error), fix="Try the next candidate, or raise the limit")
+    return PlatformError(f"the database refused: {error}", fix="Nothing was written")
