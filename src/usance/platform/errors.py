@@ -43,3 +43,10 @@ class NoHeadroom(PlatformError):
 
     code = "platform.no_headroom"
     http_status = 409
+
+
+class NotYours(PlatformError):
+    """A principal writes about a user that it does not own; to it the user does not exist."""
+
+    code = "platform.not_yours"
+    http_status = 404

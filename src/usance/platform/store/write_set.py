@@ -13,7 +13,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from usance.base.tables import TABLES
-from usance.platform.errors import NoHeadroom, PlatformError, StaleRead
+from usance.platform.errors import NoHeadroom, NotYours, PlatformError, StaleRead
 
 if TYPE_CHECKING:
     import asyncpg
@@ -23,7 +23,14 @@ NEW = -1
 """The expected version of what is not there yet."""
 _XID = frozenset({"users", "cells", "sources", "limits"})
 """Tables of the contract whose rows do not carry their transaction."""
-STALE, FULL = "US010", "US011"
+STALE, FULL, FOREIGN = "US010", "US011", "US020"
+
+
+class Owner(NamedTuple):
+    """The principal of a command and the user that the command is about."""
+
+    principal_id: int
+    user_id: int
 
 
 class UserChange(NamedTuple):
@@ -101,6 +108,7 @@ class WriteSet:
     events: list[Event] = field(default_factory=list)
     audit: list[AuditEntry] = field(default_factory=list)
     answers: list[Answer] = field(default_factory=list)
+    owners: list[Owner] = field(default_factory=list)
 
     def add(self, table: str, **values: Any) -> None:
         """Add a row of a table of the contract, its columns by name."""
@@ -128,7 +136,7 @@ class WriteSet:
 
 WRITE = (
     "select usance.write($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16,"
-    " $17, $18, $19, $20, $21)"
+    " $17, $18, $19, $20, $21, $22)"
 )
 
 
@@ -150,4 +158,6 @@ def _named(error: asyncpg.PostgresError) -> PlatformError:
         return StaleRead(str(error), fix="Read again and decide again")
     if error.sqlstate == FULL:
         return NoHeadroom(str(error), fix="Try the next candidate, or raise the limit")
+    if error.sqlstate == FOREIGN:
+        return NotYours(str(error), fix="Give the id of something that is yours")
     return PlatformError(f"the database refused: {error}", fix="Nothing was written")
