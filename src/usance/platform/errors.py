@@ -50,3 +50,45 @@ class NotYours(PlatformError):
 
     code = "platform.not_yours"
     http_status = 404
+
+
+class UnknownPrincipal(PlatformError):
+    """Nobody of this name acts on the platform."""
+
+    code = "platform.unknown_principal"
+    http_status = 401
+
+
+class Forbidden(PlatformError):
+    """A principal lacks the scope of a command."""
+
+    code = "platform.forbidden"
+    http_status = 403
+
+
+class Refused(PlatformError):
+    """A command that the business refuses; its answer is kept under its key."""
+
+    code = "platform.refused"
+    http_status = 422
+
+
+class KeyMismatch(PlatformError):
+    """A key that was used for another command."""
+
+    code = "platform.idempotency_mismatch"
+    http_status = 409
+
+
+class KeyInFlight(PlatformError):
+    """A key whose first command is still running."""
+
+    code = "platform.idempotency_in_flight"
+    http_status = 409
+
+
+class ClientRefTaken(Refused):
+    """A channel's name for a user that it already gave to another."""
+
+    code = "platform.client_ref_taken"
+    http_status = 409

@@ -1,0 +1,1 @@
+"""Commands: everything that can be done, one plain function each, in a unit of work."""

@@ -1,0 +1,62 @@
+"""Principals: everyone who acts on the platform, with their kind, party and scopes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from usance.platform.errors import Forbidden, UnknownPrincipal
+
+if TYPE_CHECKING:
+    import asyncpg
+
+
+class PrincipalKind(StrEnum):
+    """The kinds of principal, as the database names them."""
+
+    SYSTEM = "system"
+    OPERATOR = "operator"
+    SERVICE = "service"
+    CHANNEL = "channel"
+    INSTITUTION = "institution"
+    PROVIDER = "provider"
+    AGENCY = "agency"
+    BORROWER = "borrower"
+
+
+@dataclass(frozen=True)
+class Principal:
+    """One who acts: a person, a key or a job."""
+
+    principal_id: int
+    name: str
+    kind: PrincipalKind
+    party: int = 0
+    """The channel, institution or provider it acts for."""
+    user_id: int = 0
+    scopes: frozenset[str] = frozenset()
+
+    def need(self, scope: str) -> None:
+        """Refuse whoever lacks a scope; the platform's own jobs have all of them."""
+        if self.kind is not PrincipalKind.SYSTEM and scope not in self.scopes:
+            raise Forbidden(
+                f"{self.name} has no scope {scope}", where=self.name,
+                fix="Act as a principal that has it, or ask an administrator for it",
+            )  # fmt: skip
+
+
+SYSTEM = Principal(0, "system", PrincipalKind.SYSTEM)
+"""The platform's own jobs."""
+
+
+async def principal_named(connection: asyncpg.Connection, name: str) -> Principal:
+    """The active principal of a name."""
+    row = await connection.fetchrow(
+        "select principal_id, name, kind, party, user_id, scopes from usance.principals "
+        "where name = $1 and is_active", name,
+    )  # fmt: skip
+    if row is None:
+        raise UnknownPrincipal("is no principal", where=name, fix="See 'usance people list'")
+    kind, scopes = PrincipalKind(row["kind"]), frozenset(row["scopes"])
+    return Principal(row["principal_id"], row["name"], kind, row["party"], row["user_id"], scopes)
