@@ -116,21 +116,10 @@ create table usance.periods (
     known_at timestamptz
 );
 
-create table usance.seals (
-    no bigint primary key,
-    first_xid xid8 not null,
-    last_xid xid8 not null,
-    rows bigint not null,
-    hash bytea not null,
-    previous bytea not null,
-    sealed_at timestamptz not null default now()
-);
 
 create trigger append_only before update or delete or truncate on usance.outbox
     for each statement execute function usance.refuse_change();
 create trigger append_only before update or delete or truncate on usance.audit
-    for each statement execute function usance.refuse_change();
-create trigger append_only before update or delete or truncate on usance.seals
     for each statement execute function usance.refuse_change();
 
 -- Postings go into open periods alone.
