@@ -1,9 +1,18 @@
 """Failures of the live platform.
 
 UsanceError
-└── PlatformError           platform                 500
-    ├── ServerError         platform.server          503
-    └── MigrationError      platform.migration       503
+└── PlatformError             platform                           500
+    ├── ServerError           platform.server                    503
+    ├── MigrationError        platform.migration                 503
+    ├── StaleRead             platform.stale                     409
+    ├── NoHeadroom            platform.no_headroom               409
+    ├── NotYours              platform.not_yours                 404
+    ├── UnknownPrincipal      platform.unknown_principal         401
+    ├── Forbidden             platform.forbidden                 403
+    ├── KeyMismatch           platform.idempotency_mismatch      409
+    ├── KeyInFlight           platform.idempotency_in_flight     409
+    └── Refused               platform.refused                   422
+        └── ClientRefTaken    platform.client_ref_taken          409
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ class Server(Protocol):
     """A server that can be connected to as a role."""
 
     def connection(self, role: str = ..., database: str = ...) -> dict[str, Any]:
-        """What a driver needs to connect."""
+        """Arguments of a driver to connect."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Given:
     url: str
 
     def connection(self, role: str = "", database: str = "") -> dict[str, Any]:
-        """What a driver needs to connect as the owner, or as a role of the platform."""
+        """Arguments of a driver to connect as the owner, or as a role of the platform."""
         parts = urlsplit(self.url)
         secret = unquote(parts.password or "")
         given = {"host": parts.hostname or "localhost", "port": parts.port or 5432,

@@ -43,7 +43,7 @@ class Migration:
 
     @property
     def title(self) -> str:
-        """What messages call it."""
+        """The name in messages."""
         return f"migration {self.number:04d}_{self.name}"
 
     @property

@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import IO
 
 from usance.platform.errors import ServerError
+from usance.platform.store import launch
 
 BINARIES, ACCOUNT = "USANCE_POSTGRES_BIN", "USANCE_POSTGRES_ACCOUNT"
 OWNER, DATABASE, PORT = "usance_owner", "usance", 5432
@@ -90,7 +91,7 @@ class Embedded:
         return (self.folder / "password").read_text(encoding="utf-8").strip()
 
     def connection(self, role: str = OWNER, database: str = DATABASE) -> dict[str, object]:
-        """What a driver needs to connect as a role."""
+        """Arguments of a driver to connect as a role."""
         return {
             "host": str(self.socket), "port": PORT, "user": role, "database": database,
             "password": role_password(self.password(), role),
@@ -236,7 +237,7 @@ class Embedded:
             return True
 
     def _as_account(self, command: list[str], *, parent: str) -> list[str]:
-        launcher = [sys.executable, "-I", str(Path(__file__).with_name("launch.py"))]
+        launcher = [sys.executable, "-I", str(Path(launch.__file__))]
         return [*launcher, parent, account() or "-", *command]
 
     def _give(self, path: Path) -> None:
