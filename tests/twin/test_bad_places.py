@@ -23,8 +23,8 @@ from usance.twin.run.commands import Shown
 from usance.twin.run.disk_space import readable_sizes
 from usance.twin.run.options import parse_scale
 from usance.twin.run.plan import RunPlan
-from usance.twin.what_if.page import write_files
 from usance.twin.what_if.pairs import BASE, OTHER, WhatIf, WhatIfAnswer, run_folder
+from usance.twin.what_if.table import write_files
 from usance.world.scenario.file import read_scenario
 
 FIRST, MARCH = 636, 638

@@ -25,8 +25,8 @@ from usance.measure.inputs import Inputs
 from usance.measure.metrics import RESTATED, measure
 from usance.twin.what_if.figures import METRICS, STATEMENTS, FigureKey
 from usance.twin.what_if.noise import Difference, difference, student_quantile
-from usance.twin.what_if.page import write_files
 from usance.twin.what_if.pairs import BASE, OTHER, WhatIf, WhatIfAnswer, differences, run_pairs
+from usance.twin.what_if.table import write_files
 from usance.world.scenario.file import read_scenario
 from usance.world.scenario.scenario import Scenario
 

@@ -41,9 +41,8 @@ def what_if_command(
     """Run two scenarios on the same seeds; every difference between them, with its noise."""
     from usance.twin.run.commands import Shown
     from usance.twin.run.runner import no_progress
-    from usance.twin.what_if.page import write_files
     from usance.twin.what_if.pairs import WhatIf, run_pairs
-    from usance.twin.what_if.table import as_dict
+    from usance.twin.what_if.table import as_dict, write_files
 
     session: Session = ctx.obj
     economy, second = named_scenario(base), named_scenario(other)
