@@ -17,7 +17,7 @@ from typing import Any
 from markupsafe import Markup
 
 from usance.base.dates import format_month
-from usance.base.publish import replace
+from usance.base.atomic_files import replace
 from usance.pages.charts import Figure, lines
 from usance.pages.components import Row, cell, number, table, table_row
 from usance.pages.numbers import MINUS, words
