@@ -23,8 +23,7 @@ from usance.base.codes import Component, FactKind, Fee
 from usance.base.dates import add_days, add_months, from_day, to_day
 from usance.loan.convention import CONVENTIONS
 from usance.loan.exact.dates import CALENDARS
-from usance.loan.exact.history import apply_fact
-from usance.loan.exact.late import charge_late
+from usance.loan.exact.history import apply_fact, charge_late
 from usance.loan.exact.plan import schedule
 from usance.loan.exact.state import State
 from usance.loan.facts import Fact

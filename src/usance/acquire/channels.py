@@ -13,19 +13,17 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from enum import Enum
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 from usance.acquire.errors import ChannelError
 from usance.base.codes import ChannelKind, Product
-from usance.base.documents import read_document, read_text
-from usance.base.errors import DocumentError, UsanceError, raise_all
+from usance.base.errors import DocumentError, raise_all
 from usance.base.fields import (
     Fields,
     amount_of,
     day,
-    document_places,
+    file_fields,
     one_of,
     rate_of,
     text,
@@ -147,9 +145,7 @@ def attributed_channel(
 
 def read_channels(path: Path | str = SHIPPED) -> Channels:
     """The channels of a file, or everything that is wrong with them."""
-    problems: list[UsanceError] = []
-    places = document_places(str(path), partial(read_text, path))
-    given = Fields(read_document(path), places, problems)
+    given = file_fields(path)
     currency = given.take("currency", text) or "CNY"
     rule, window = AttributionRule.LAST_TOUCH, 30
     attribution = given.inner("attribution")
@@ -168,7 +164,7 @@ def read_channels(path: Path | str = SHIPPED) -> Channels:
             fields.wrong(what, "Keep one for each day", "from")
     if not listed and given.is_mapping:
         given.wrong("no channel is listed", "List at least one under 'channels:'")
-    raise_all(problems, where=str(path))
+    raise_all(given.problems, where=str(path))
     return Channels(tuple(entries), rule, window, currency)
 
 

@@ -1,9 +1,7 @@
 r"""A person's document, read field by field: every problem is kept with its place, none is guessed.
 
->>> from usance.base.documents import parse_yaml
 >>> text = "principal: 100\nrate: 18\nintrest: 1"
->>> found: list[UsanceError] = []
->>> fields = Fields(parse_yaml(text), document_places("loan.yaml", lambda: text), found)
+>>> fields = fields_of(text, "loan.yaml")
 >>> fields.need("principal", amount_of("CNY")), fields.need("rate", rate)
 (10000, None)
 >>> fields.take("interest", rate)
@@ -21,13 +19,15 @@ from collections.abc import Callable, Iterator
 from datetime import date, datetime
 from decimal import Decimal
 from enum import Enum
-from functools import cache
+from functools import cache, partial
+from pathlib import Path as FilePath
 from typing import Any, TypeVar, cast
 
 import yaml
 
 from usance.base.codes import Code, Currency
 from usance.base.dates import parse_date, parse_moment
+from usance.base.documents import parse_json, parse_yaml, read_document, read_text
 from usance.base.errors import (
     AmountError,
     CurrencyMismatch,
@@ -308,6 +308,17 @@ def one_of(choices: type[E]) -> Reader[E]:
         raise unknown(noun, str(given), names, where=where)
 
     return member
+
+
+def fields_of(content: str, where: str) -> Fields:
+    """The outermost mapping of a text: YAML, or JSON where its name ends so."""
+    parse = parse_json if where.endswith(".json") else parse_yaml
+    return Fields(parse(content, where=where), document_places(where, lambda: content), [])
+
+
+def file_fields(path: FilePath | str) -> Fields:
+    """The outermost mapping of a `.yaml` or `.json` file."""
+    return Fields(read_document(path), document_places(str(path), partial(read_text, path)), [])
 
 
 def document_places(name: str, read: Callable[[], str]) -> Places:

@@ -15,9 +15,9 @@ from enum import Enum
 from functools import cache, cached_property
 from pathlib import Path
 
-from usance.base.documents import parse_yaml, read_text
+from usance.base.documents import read_text
 from usance.base.errors import UsanceError, raise_all, unknown
-from usance.base.fields import Fields, document_places, one_of, text, truth, whole_of
+from usance.base.fields import Fields, fields_of, one_of, text, truth, whole_of
 from usance.books.errors import ChartError
 
 SHIPPED = Path(__file__).resolve().parent / "data" / "chart.yaml"
@@ -90,11 +90,7 @@ def _unknown(name: str, names: Mapping[str, object]) -> UsanceError:
 @cache
 def load_chart(path: Path = SHIPPED) -> Chart:
     """Read a chart, or raise everything that is wrong with it."""
-    content = read_text(path)
-    problems: list[UsanceError] = []
-    document = Fields(
-        parse_yaml(content, where=path.name), document_places(path.name, lambda: content), problems
-    )
+    document = fields_of(read_text(path), path.name)
     listed = document.inner("accounts")
     accounts = {}
     for name in listed.keys if listed else ():
@@ -103,8 +99,8 @@ def load_chart(path: Path = SHIPPED) -> Chart:
         if account:
             accounts[name] = account
     document.close()
-    problems += _contradictions(accounts)
-    raise_all(problems, where=path.name)
+    document.problems += _contradictions(accounts)
+    raise_all(document.problems, where=path.name)
     return Chart(accounts)
 
 

@@ -18,9 +18,9 @@ from typing import Any
 from usance.base.book import Book
 from usance.base.book_step import Step
 from usance.base.codes import Currency, parse
-from usance.base.documents import parse_yaml, read_text
-from usance.base.errors import DocumentError, UsanceError, raise_all
-from usance.base.fields import Fields, document_places, rate_of, whole_of
+from usance.base.documents import read_text
+from usance.base.errors import DocumentError, raise_all
+from usance.base.fields import fields_of, rate_of, whole_of
 from usance.base.rates import PPM
 from usance.books.group.entities import Entities, parse_entities
 from usance.books.losses.policy_file import LossPolicy, parse_policy
@@ -88,9 +88,8 @@ def _expected_life(written: str) -> dict[int, tuple[int, ...]]:
     """Curves by segment from `curves: [{segment: 9, shares: [100%, 90%, 0%]}]`."""
     if not written:
         return {}
-    name, problems = "expected_life.yaml", list[UsanceError]()
-    document = Fields(parse_yaml(written, where=name), document_places(name, lambda: written),
-                      problems)  # fmt: skip
+    name = "expected_life.yaml"
+    document = fields_of(written, name)  # fmt: skip
     curves = {}
     for given in document.each("curves"):
         segment = given.need("segment", whole_of(0, 2**15 - 1))
@@ -99,7 +98,7 @@ def _expected_life(written: str) -> dict[int, tuple[int, ...]]:
         if given.has_needed:
             curves[segment] = shares
     document.close()
-    raise_all(problems, where=name)
+    raise_all(document.problems, where=name)
     return curves
 
 

@@ -24,9 +24,16 @@ from pathlib import Path
 from typing import Any
 
 from usance.assess.features.declared import Declared, ValueType, read_declared
-from usance.base.documents import parse_yaml, read_document, read_text
-from usance.base.errors import DocumentError, UsanceError, raise_all, unknown
-from usance.base.fields import Fields, Places, document_places, one_of, text, whole, whole_of
+from usance.base.errors import DocumentError, raise_all, unknown
+from usance.base.fields import (
+    Fields,
+    fields_of,
+    file_fields,
+    one_of,
+    text,
+    whole,
+    whole_of,
+)
 
 FOREVER = 1 << 30
 RESERVED = ("user_id", "effective_on", "booked_at")
@@ -89,20 +96,16 @@ class Definitions:
 
 def read_features(path: Path | str) -> Definitions:
     """The definitions of a file, or everything that is wrong with them."""
-    return _definitions(
-        read_document(path), document_places(str(path), partial(read_text, path)), str(path)
-    )
+    return _definitions(file_fields(path), str(path))
 
 
 def parse_features(content: str, *, where: str = "features") -> Definitions:
     """The definitions of a YAML text."""
-    places = document_places(where, lambda: content)
-    return _definitions(parse_yaml(content, where=where), places, where)
+    return _definitions(fields_of(content, where), where)
 
 
-def _definitions(content: object, places: Places, where: str) -> Definitions:
-    problems: list[UsanceError] = []
-    given = Fields(content, places, problems)
+def _definitions(given: Fields, where: str) -> Definitions:
+    problems = given.problems
     sources: dict[str, Source] = {}
     listed = given.inner("sources")
     for name in listed.keys if listed else ():

@@ -1,6 +1,6 @@
 """A flow folder: `flow.yaml` with inputs, stages and versions, and the graphs it names.
 
-    flows/consumer/
+    shipped/consumer/
       flow.yaml           name, number, first day, typed inputs, stages in order
       registration.json   a graph for each stage, editable with zen's editor or by hand
       features.yaml       which inputs are made from records (optional)
@@ -30,7 +30,7 @@ from usance.base.documents import read_document, read_text
 from usance.base.errors import DocumentError, UsanceError, raise_all
 from usance.base.fields import Fields, day, document_places, one_of, text, whole_of
 
-SHIPPED = Path(__file__).resolve().parents[1] / "flows"
+SHIPPED = Path(__file__).resolve().parent / "shipped"
 OUTCOMES = ("pass", "decline")
 STAGE_RESULTS = ("outcome", "reason")
 """Results that a stage keeps to itself; all others are inputs of the stages after it."""

@@ -37,13 +37,13 @@ from usance.assess.offer.profit import (
 )
 from usance.assess.offer.rate_card import Segment, within_cap
 from usance.base.arrays import I64
-from usance.base.documents import read_csv, read_document, read_text
+from usance.base.documents import read_csv
 from usance.base.errors import DocumentError, UsanceError, raise_all, unknown
 from usance.base.fields import (
     Fields,
     amount_of,
     day,
-    document_places,
+    file_fields,
     rate_of,
     text,
     whole_of,
@@ -162,9 +162,7 @@ def _applicant(row: Mapping[str, str], where: str) -> tuple[int, int, int, int]:
 
 def read_offer_plan(path: Path | str) -> OfferPlan:
     """The plan of a file, or everything that is wrong with it."""
-    problems: list[UsanceError] = []
-    places = document_places(str(path), partial(read_text, path))
-    given = Fields(read_document(path), places, problems)
+    given = file_fields(path)
     on, currency = given.need("on", day), given.take("currency", text) or "CNY"
     amount, rate = amount_of(currency, 1, MAX_MINOR), rate_of(0, MAX_RATE_PPM)
     lines = given.need("lines", partial(_several, amount))
@@ -173,7 +171,7 @@ def read_offer_plan(path: Path | str) -> OfferPlan:
     limits = given.take("limits", partial(_limits, amount_of(currency, 0, MAX_LIMIT))) or {}
     segments = [_segment(each, amount) for each in given.each("segments")]
     given.close()
-    raise_all(problems, where=str(path))
+    raise_all(given.problems, where=str(path))
     return OfferPlan(
         on, currency, lines, prices, funding, limits,
         tuple(each for each in segments if each is not None),

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -24,9 +23,14 @@ import numpy as np
 
 from usance.assess.errors import WrongInput
 from usance.base.arrays import I64
-from usance.base.documents import read_document, read_text
 from usance.base.errors import DocumentError, UsanceError, raise_all
-from usance.base.fields import Fields, amount_of, document_places, rate_of, text, whole_of
+from usance.base.fields import (
+    amount_of,
+    file_fields,
+    rate_of,
+    text,
+    whole_of,
+)
 from usance.base.rates import PPM
 
 SHIPPED = Path(__file__).parent / "economics.yaml"
@@ -180,10 +184,7 @@ def _by_grade(utilisation: Mapping[int, int], grade: I64) -> I64:
 
 def read_economics(path: Path | str = SHIPPED) -> Economics:
     """The economics of a file, or everything that is wrong with them."""
-    problems: list[UsanceError] = []
-    given = Fields(
-        read_document(path), document_places(str(path), partial(read_text, path)), problems
-    )
+    given = file_fields(path)
     share = rate_of(0, PPM)
     currency = given.take("currency", text) or "CNY"
     vat, loss = given.need("vat", share), given.need("loss_given_default", share)
@@ -196,7 +197,7 @@ def read_economics(path: Path | str = SHIPPED) -> Economics:
     )
     grades = given.need("utilisation", _grades)
     given.close()
-    raise_all(problems, where=str(path))
+    raise_all(given.problems, where=str(path))
     return Economics(vat, loss, service, capital, cost, taker, take_up, risk, grades)
 
 

@@ -23,9 +23,9 @@ from pathlib import Path
 from typing import Any
 
 from usance.base.codes import Currency, parse
-from usance.base.documents import parse_yaml, read_text
+from usance.base.documents import read_text
 from usance.base.errors import CodeError, DocumentError, UsanceError, raise_all
-from usance.base.fields import Fields, document_places, one_of, rate_of, text, whole_of
+from usance.base.fields import Fields, fields_of, one_of, rate_of, text, whole_of
 from usance.base.rates import PPM
 from usance.books.errors import GroupFactError
 
@@ -105,18 +105,15 @@ def read_entities(path: Path | str) -> Entities:
 
 def parse_entities(content: str, *, where: str = "entities") -> Entities:
     """The group of a YAML text."""
-    problems: list[UsanceError] = []
-    given = Fields(
-        parse_yaml(content, where=where), document_places(where, lambda: content), problems
-    )
+    given = fields_of(content, where)
     reporting = given.need("currency", currency) or Currency.CNY
     related = given.take("related_parties", _numbers) or ()
     listed = given.each("entities")
     entities = [entity for each in listed if (entity := _entity(each, reporting))]
     given.close()
-    if not problems:
-        problems += _contradictions(entities, given)
-    raise_all(problems, where=where)
+    if not given.problems:
+        given.problems += _contradictions(entities, given)
+    raise_all(given.problems, where=where)
     return Entities(reporting, {each.number: each for each in entities}, frozenset(related))
 
 

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from usance.base.codes import Basis, IfrsAdjustment
-from usance.base.documents import parse_yaml, read_text
+from usance.base.documents import read_text
 from usance.base.errors import DocumentError, UsanceError, raise_all, unknown
-from usance.base.fields import Fields, document_places, one_of, text, whole_of
+from usance.base.fields import Fields, fields_of, one_of, text, whole_of
 from usance.books.chart import Chart, load_chart
 from usance.books.errors import RuleError
 from usance.books.rules import Activity, load_rules
@@ -57,15 +57,12 @@ def basis_of(tag: IfrsAdjustment) -> Basis:
 @cache
 def load_group_rules(path: Path = SHIPPED) -> tuple[GroupRule, ...]:
     """Read posting rules of the group, or raise everything that is wrong with them."""
-    content = read_text(path)
-    problems: list[UsanceError] = []
-    places = document_places(path.name, lambda: content)
-    document = Fields(parse_yaml(content, where=path.name), places, problems)
+    document = fields_of(read_text(path), path.name)
     chart = load_chart()
     rules = [rule for given in document.each("rules") if (rule := _rule(given, chart))]
     document.close()
-    problems += _contradictions(rules)
-    raise_all(problems, where=path.name)
+    document.problems += _contradictions(rules)
+    raise_all(document.problems, where=path.name)
     return tuple(rules)
 
 

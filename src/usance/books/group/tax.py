@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from usance.base.codes import Currency
-from usance.base.documents import parse_yaml, read_text
-from usance.base.errors import UsanceError, raise_all
-from usance.base.fields import Fields, document_places
+from usance.base.documents import read_text
+from usance.base.errors import raise_all
+from usance.base.fields import fields_of
 from usance.base.money import MILLION, half_up
 from usance.books.chart import load_chart
 from usance.books.group.entities import Entity
@@ -42,13 +42,10 @@ class Differences(NamedTuple):
 @cache
 def load_differences(path: Path = SHIPPED) -> Differences:
     """Read the accounts that give rise to deferred tax."""
-    content = read_text(path)
-    problems: list[UsanceError] = []
-    places = document_places(path.name, lambda: content)
-    given = Fields(parse_yaml(content, where=path.name), places, problems)
+    given = fields_of(read_text(path), path.name)
     found = [given.need(key, _accounts) or () for key in Differences._fields]
     given.close()
-    raise_all(problems, where=path.name)
+    raise_all(given.problems, where=path.name)
     return Differences(*found)
 
 

@@ -19,9 +19,17 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from usance.base.documents import parse_json, parse_yaml, read_text
+from usance.base.documents import read_text
 from usance.base.errors import DocumentError, UsanceError, raise_all
-from usance.base.fields import Fields, amount_of, day, document_places, one_of, text, whole_of
+from usance.base.fields import (
+    Fields,
+    amount_of,
+    day,
+    fields_of,
+    one_of,
+    text,
+    whole_of,
+)
 from usance.base.parameters import Parameters
 from usance.base.rates import PPB, PPM, Rate
 from usance.books.losses.assumptions import (
@@ -61,18 +69,15 @@ def parse_policy(
     written: str, *, name: str, currency: str, as_of: date | None = None
 ) -> LossPolicy:
     """The policy in a text, or everything that is wrong with it."""
-    parse = parse_json if name.endswith(".json") else parse_yaml
-    problems: list[UsanceError] = []
-    places = document_places(name, lambda: written)
-    given = Fields(parse(written, where=name), places, problems)
+    given = fields_of(written, name)
     curves = [_curve(each) for each in given.each("curves")]
     scenarios = [_scenario(each) for each in given.each("scenarios")]
     overlays = [_overlay(each, currency) for each in given.each("overlays")]
     given.close()
     if None not in scenarios:
-        problems += scenario_problems([each for each in scenarios if each])
-    problems += overlay_problems([each for each in overlays if each], as_of=as_of or date.min)
-    raise_all(problems, where=name)
+        given.problems += scenario_problems([each for each in scenarios if each])
+    given.problems += overlay_problems([each for each in overlays if each], as_of=as_of or date.min)
+    raise_all(given.problems, where=name)
     return LossPolicy(
         tuple(filter(None, curves)), tuple(filter(None, scenarios)), tuple(filter(None, overlays))
     )

@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from usance.base.codes import Code
-from usance.base.documents import parse_yaml, read_text
+from usance.base.documents import read_text
 from usance.base.errors import DocumentError, UsanceError, raise_all
-from usance.base.fields import Fields, document_places, one_of, text, truth
+from usance.base.fields import Fields, fields_of, one_of, text, truth
 from usance.books.chart import Chart, load_chart
 from usance.books.errors import ChartError
 
@@ -80,11 +80,8 @@ class Layout:
 @cache
 def load_layout(path: Path = SHIPPED) -> Layout:
     """Read the layout, or raise every account that is in no line and every part that is unknown."""
-    content = read_text(path)
-    problems: list[UsanceError] = []
-    places = document_places(path.name, lambda: content)
-    given = Fields(parse_yaml(content, where=path.name), places, problems)
-    reader = _Reader(load_chart(), problems)
+    given = fields_of(read_text(path), path.name)
+    reader = _Reader(load_chart(), given.problems)
     for statement in (OPERATIONS, EQUITY, SHEET, COMPREHENSIVE):
         reader.read(statement, given.each(statement))
     if changes := given.inner("reconciliation"):
@@ -94,8 +91,8 @@ def load_layout(path: Path = SHIPPED) -> Layout:
         for source, matrix in ((OPERATIONS, OPERATIONS_MATRIX), (SHEET, SHEET_MATRIX)):
             reader.reconcile(source, matrix, replaced, itemised)
     given.close()
-    problems += reader.missing()
-    raise_all(problems, where=path.name)
+    given.problems += reader.missing()
+    raise_all(given.problems, where=path.name)
     return Layout({name: tuple(lines) for name, lines in reader.statements.items()})
 
 

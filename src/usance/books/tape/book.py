@@ -6,9 +6,11 @@ longer tape of the same portfolio carries its books on.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import csv
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, time
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -19,17 +21,20 @@ from numpy.typing import NDArray
 from usance.base.ageing import ageing_buckets
 from usance.base.arrays import I64
 from usance.base.book import Book
+from usance.base.codes import Code, FundingModel, Product, parse
 from usance.base.columns import arrays, as_numpy, make
 from usance.base.dates import format_month, last_of_month
 from usance.base.digest import digest
-from usance.base.errors import raise_all
+from usance.base.documents import read_text
+from usance.base.errors import UsanceError, raise_all, unknown
 from usance.base.ids import PER_USER, SHARD_BITS
 from usance.base.parameters import Parameters
+from usance.base.segments import cell_key, cell_parts
 from usance.base.tables import table
+from usance.books.chart import load_chart
 from usance.books.close.closes import effective_closes
-from usance.books.errors import PeriodError
+from usance.books.errors import PeriodError, TapeError
 from usance.books.loans.positions import FIELDS
-from usance.books.tape.cells import cells_for, read_cells_file
 from usance.books.tape.checks import same_loan, tape_problems
 from usance.books.tape.file import GivenTape, read_tape
 from usance.books.tape.positions import TapePositions, tape_positions
@@ -180,3 +185,91 @@ def tape_cell(book: Book, loan_id: int) -> int | None:
     rows = arrays(book.read("tape", ["loan_id", "cell"]))
     found = rows["cell"][rows["loan_id"] == loan_id]
     return int(found[0]) if len(found) else None
+
+
+NAME = "cells.csv"
+_NEEDED = ("cell", "model", "product", "source")
+_MAX = 2**15 - 1
+
+
+def read_cells_file(folder: Path | None, platform: int) -> pa.Table | None:
+    """The cells that a folder of policies declares, if it does."""
+    if folder is None or not (folder / NAME).exists():
+        return None
+    rows = list(csv.DictReader(StringIO(read_text(folder / NAME))))
+    problems: list[UsanceError] = []
+    columns: dict[str, list[int]] = {name: [] for name in _readers(platform)}
+    for line, row in enumerate(rows, start=2):
+        for name, (read, default) in _readers(platform).items():
+            where = f"{NAME} line {line}, {name}"
+            try:
+                columns[name].append(_read(row.get(name), read, default, where))
+            except UsanceError as error:
+                problems.append(error)
+    if not rows:
+        fix = f"Give a header with {', '.join(_NEEDED)} and a line for each cell"
+        problems.append(TapeError("has no cells", where=NAME, fix=fix))
+    raise_all(problems, where=NAME)
+    order = np.argsort(columns["cell"], kind="stable")
+    return make("cells", **{name: np.array(each)[order] for name, each in columns.items()})
+
+
+_Reader = tuple[Callable[[str, str], int], int | None]
+
+
+def _readers(platform: int) -> dict[str, _Reader]:
+    """By column, the function that reads its cells, and the default of an empty one."""
+    return {
+        "cell": (_number, None),
+        "model": (lambda text, where: _code(FundingModel, text, where), None),
+        "product": (lambda text, where: _code(Product, text, where), None),
+        "source": (_number, None),
+        "entity": (_number, platform),
+        "related": (_number, 0),
+        "fund_cash": (_account, 0),
+        "payout_cash": (_account, 0),
+    }
+
+
+def _read(
+    given: str | None, read: Callable[[str, str], int], default: int | None, where: str
+) -> int:
+    text = (given or "").strip()
+    if text:
+        return read(text, where)
+    if default is None:
+        raise TapeError("is missing", where=where, fix="Fill it")
+    return default
+
+
+def _number(text: str, where: str) -> int:
+    if not text.isdigit() or int(text) > _MAX:
+        raise TapeError(f"{text!r} is no number", where=where, fix=f"Give 0 to {_MAX}")
+    return int(text)
+
+
+def _code(codes: type[Code], text: str, where: str) -> int:
+    return int(parse(codes, text, where=where))
+
+
+def _account(text: str, where: str) -> int:
+    names = {account.name: account.number for account in load_chart() if account.is_cash}
+    if text not in names:
+        raise unknown("account of cash", text, names, where=where)
+    return names[text]
+
+
+def cells_for(columns: Mapping[str, NDArray[Any]], known: pa.Table, platform: int) -> pa.Table:
+    """The cells known, with one more for every other model, product and source of a tape."""
+    held = arrays(known)
+    wanted, there = (cell_key(*(each[name] for name in _NEEDED[1:])) for each in (columns, held))
+    new = np.setdiff1d(wanted, there)
+    if not len(new):
+        return known
+    first = int(held["cell"].max(initial=0)) + 1
+    model, product, source = cell_parts(new)
+    more = make(
+        "cells", cell=np.arange(first, first + len(new)), model=model,
+        product=product, source=source, entity=np.full(len(new), platform),
+    )  # fmt: skip
+    return pa.concat_tables([known, more])

@@ -15,14 +15,13 @@ from pathlib import Path
 from typing import Any, NamedTuple, get_type_hints
 
 from usance.base.codes import Currency
-from usance.base.documents import read_document, read_text
-from usance.base.errors import CodeError, DateError, UsanceError, raise_all, unknown
+from usance.base.errors import CodeError, DateError, raise_all, unknown
 from usance.base.fields import (
     Fields,
     Reader,
     amount_of,
     day,
-    document_places,
+    file_fields,
     one_of,
     text,
     whole_of,
@@ -198,8 +197,8 @@ def read_record(given: Fields, currency: str) -> Record | None:
 
 def read_capital(path: Path | str) -> Capital:
     """The records of a document, or everything that is wrong with it."""
-    name, problems = str(path), list[UsanceError]()
-    given = Fields(read_document(path), document_places(name, partial(read_text, path)), problems)
+    name = str(path)
+    given = file_fields(path)
     entity = given.take("entity", whole_of(0, MAX_ENTITY)) or 0
     currency = given.take("currency", one_of(Currency)) or Currency.USD
     if given.is_mapping and "facts" not in given:
@@ -208,5 +207,5 @@ def read_capital(path: Path | str) -> Capital:
     given.close()
     capital = Capital(entity, tuple(filter(None, records)))
     # Wrong entries are not in the records, so checks across them would name what is not wrong.
-    raise_all(problems or capital.problems(), where=name)
+    raise_all(given.problems or capital.problems(), where=name)
     return capital

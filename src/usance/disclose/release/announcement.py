@@ -23,9 +23,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from usance.base.dates import to_month
-from usance.base.documents import parse_yaml, read_text
+from usance.base.documents import read_text
 from usance.base.errors import AmountError, UsanceError, raise_all, unknown
-from usance.base.fields import Fields, Reader, day, document_places, text
+from usance.base.fields import Fields, Reader, day, fields_of, text
 from usance.capital.documents.record import read_capital
 from usance.capital.prices import rounded
 from usance.capital.records import Capital
@@ -83,10 +83,7 @@ def parse_announcement(
     content: str, *, where: str = "announcement", folder: Path = Path()
 ) -> Announcement:
     """The announcement of a YAML text, or everything that is wrong with it."""
-    problems: list[UsanceError] = []
-    given = Fields(
-        parse_yaml(content, where=where), document_places(where, lambda: content), problems
-    )
+    given = fields_of(content, where)
     on = given.need("on", day)
     outlook = [_outlook(each) for each in given.each("outlook")]
     file = given.take("capital", text)
@@ -96,8 +93,8 @@ def parse_announcement(
         try:
             capital = read_capital(folder / file)
         except UsanceError as error:
-            problems.append(error)
-    raise_all(problems, where=where)
+            given.problems.append(error)
+    raise_all(given.problems, where=where)
     return Announcement(on, tuple(filter(None, outlook)), capital)
 
 

@@ -17,9 +17,9 @@ from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Any
 
-from usance.base.documents import parse_yaml, read_text
-from usance.base.errors import DocumentError, UsanceError, raise_all
-from usance.base.fields import Fields, day, document_places, text, truth, whole_of
+from usance.base.documents import read_text
+from usance.base.errors import DocumentError, raise_all
+from usance.base.fields import day, fields_of, text, truth, whole_of
 from usance.disclose.errors import FilerError
 
 UNITS = ("thousand", "million", "unit")
@@ -50,10 +50,7 @@ def read_filer(path: Path | None) -> Filer:
 
 def parse_filer(content: str, *, where: str = "filer") -> Filer:
     """The filer of a YAML text, or everything that is wrong with it."""
-    problems: list[UsanceError] = []
-    given = Fields(
-        parse_yaml(content, where=where), document_places(where, lambda: content), problems
-    )
+    given = fields_of(content, where)
     plain = Filer()
     translation = given.inner("translation")
     translated = True
@@ -69,7 +66,7 @@ def parse_filer(content: str, *, where: str = "filer") -> Filer:
         given.take("language", text) or plain.language, given.take("texts", _texts) or {},
     )  # fmt: skip
     given.close()
-    raise_all(problems, where=where)
+    raise_all(given.problems, where=where)
     return made
 
 

@@ -72,16 +72,10 @@ from usance.loan.kernel.view import (
     OUT_WAIVED,
 )
 
-_DISBURSED, _FEE_CHARGED, _PAID = (
-    int(FactKind.DISBURSED),
-    int(FactKind.FEE_CHARGED),
-    int(FactKind.PAID),
-)
-_REFUNDED, _CHARGED_BACK, _WAIVED = (
-    int(FactKind.REFUNDED),
-    int(FactKind.CHARGED_BACK),
-    int(FactKind.WAIVED),
-)
+_DISBURSED, _FEE_CHARGED = int(FactKind.DISBURSED), int(FactKind.FEE_CHARGED)
+_PAID = int(FactKind.PAID)
+_REFUNDED, _CHARGED_BACK = int(FactKind.REFUNDED), int(FactKind.CHARGED_BACK)
+_WAIVED = int(FactKind.WAIVED)
 _RECOVERED = int(FactKind.RECOVERED)
 _PENALTY = int(Component.PENALTY)
 _CLOSED, _ACTIVE, _IS_CHARGED_OFF = int(Status.CLOSED), int(Status.ACTIVE), int(Status.CHARGED_OFF)

@@ -49,16 +49,10 @@ from usance.loan.kernel.state import (
     receive_settlement,
 )
 
-_DISBURSED, _FEE_CHARGED, _PAID = (
-    int(FactKind.DISBURSED),
-    int(FactKind.FEE_CHARGED),
-    int(FactKind.PAID),
-)
-_REFUNDED, _CHARGED_BACK, _WAIVED = (
-    int(FactKind.REFUNDED),
-    int(FactKind.CHARGED_BACK),
-    int(FactKind.WAIVED),
-)
+_DISBURSED, _FEE_CHARGED = int(FactKind.DISBURSED), int(FactKind.FEE_CHARGED)
+_PAID = int(FactKind.PAID)
+_REFUNDED, _CHARGED_BACK = int(FactKind.REFUNDED), int(FactKind.CHARGED_BACK)
+_WAIVED = int(FactKind.WAIVED)
 _COMPENSATED, _BOUGHT_OUT = int(FactKind.COMPENSATED), int(FactKind.BOUGHT_OUT)
 _CHARGED_OFF, _RECOVERED = int(FactKind.CHARGED_OFF), int(FactKind.RECOVERED)
 _TERMS_CHANGED, _INTEREST_PAUSED = int(FactKind.TERMS_CHANGED), int(FactKind.INTEREST_PAUSED)

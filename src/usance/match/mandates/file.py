@@ -17,19 +17,17 @@ r"""A file of mandates as people write it, read with line numbers; every problem
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 from usance.base.codes import Currency, FundingModel, parse
-from usance.base.documents import parse_yaml, read_document, read_text
-from usance.base.errors import DocumentError, UsanceError, raise_all
+from usance.base.errors import DocumentError, raise_all
 from usance.base.fields import (
     Fields,
-    Places,
     amount_of,
     day,
-    document_places,
+    fields_of,
+    file_fields,
     moment,
     one_of,
     rate_of,
@@ -73,20 +71,16 @@ days = whole_of(0, 3650)
 
 def read_mandates(path: Path | str) -> Mandates:
     """The mandates of a `.yaml` or `.json` file, or everything that is wrong with them."""
-    places = document_places(str(path), partial(read_text, path))
-    return _mandates(read_document(path), places, str(path))
+    return _mandates(file_fields(path), str(path))
 
 
 def parse_mandates(content: str, *, where: str = "mandates") -> Mandates:
     """The mandates of a YAML text."""
-    return _mandates(
-        parse_yaml(content, where=where), document_places(where, lambda: content), where
-    )
+    return _mandates(fields_of(content, where), where)
 
 
-def _mandates(content: object, places: Places, where: str) -> Mandates:
-    problems: list[UsanceError] = []
-    given = Fields(content, places, problems)
+def _mandates(given: Fields, where: str) -> Mandates:
+    problems = given.problems
     # An unknown currency is kept as a problem; amounts are then read as if they were CNY.
     currency = given.take("currency", _currency) or "CNY"
     regions, channels = (read_names(given, key) for key in ("regions", "channels"))
@@ -106,7 +100,9 @@ def _mandates(content: object, places: Places, where: str) -> Mandates:
         currency, zone, platform, regions, channels, attributes, period,
         tuple(sorted(filter(None, events), key=lambda event: event.at)), where,
     )  # fmt: skip
-    problems += contradictions(result, [fields.where for fields, _ in read], places)
+    problems += contradictions(
+        result, [fields.where for fields, _ in read], lambda path: given.where(*path)
+    )
     raise_all(problems, where=where)
     return result
 

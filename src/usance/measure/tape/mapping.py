@@ -29,9 +29,9 @@ from typing import Any
 
 from usance.base.codes import Currency, parse
 from usance.base.dates import parse_month
-from usance.base.documents import parse_json, parse_yaml, read_text
+from usance.base.documents import read_text
 from usance.base.errors import UsanceError, raise_all, unknown
-from usance.base.fields import Fields, day, document_places, text, whole_of
+from usance.base.fields import Fields, day, fields_of, text, whole_of
 from usance.measure.errors import TapeError
 from usance.measure.tape.loan_states import BY_DAYS, State
 
@@ -118,9 +118,7 @@ def read_mapping(path: Path | str) -> TapeMapping:
 
 def parse_mapping(given: str, where: str = "map") -> TapeMapping:
     """The mapping in a text."""
-    read = parse_json if where.endswith(".json") else parse_yaml
-    problems: list[UsanceError] = []
-    fields = Fields(read(given, where=where), document_places(where, lambda: given), problems)
+    fields = fields_of(given, where)
     rows = fields.need("rows", _choice("rows", ROWS)) or "loan_month"
     parts: dict[str, Any] = {"rows": rows}
     _take(fields, parts, "months", _months)
@@ -141,7 +139,7 @@ def parse_mapping(given: str, where: str = "map") -> TapeMapping:
     fields.close()
     if fields.is_mapping:
         _check_together(fields, parts, columns, statuses)
-    raise_all(problems, where=where)
+    raise_all(fields.problems, where=where)
     parts |= {"states": statuses} if statuses else {}
     parts["closed_stay"] = rows == "loan" if closed is None else closed == "stay"
     places = {key: fields.where("columns", key) for key in columns}

@@ -27,7 +27,7 @@ from usance.world.population import Population
 from usance.world.scenario.file import write_texts
 
 Inputs = dict[str, Any]
-FLOW = Path(usance.assess.__file__).parent / "flows" / "consumer"
+FLOW = Path(usance.assess.__file__).parent / "flow" / "shipped" / "consumer"
 REVIEW_DAYS = 365
 """A line is looked at again every year, so none is older than that."""
 

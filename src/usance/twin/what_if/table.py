@@ -16,8 +16,8 @@ from typing import Any
 
 from markupsafe import Markup
 
-from usance.base.dates import format_month
 from usance.base.atomic_files import replace
+from usance.base.dates import format_month
 from usance.pages.charts import Figure, lines
 from usance.pages.components import Row, cell, number, table, table_row
 from usance.pages.numbers import MINUS, words
