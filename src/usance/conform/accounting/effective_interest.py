@@ -133,7 +133,7 @@ def open_date(text: str) -> date:
 def yearly(text: str) -> list[date]:
     """The same day of every year from the first to the last named."""
     found = _YEARLY.fullmatch(str(text))
-    if not found or found["month"] not in _NUMBERS:
+    if found is None or found["month"] not in _NUMBERS:
         raise DateError(f"{text!r} is no day of several years", fix="Write 31 Dec 20X1-20X5")
     within = f"{_NUMBERS[found['month']]:02}-{found['day']:0>2}"
     day, last = (open_date(f"{found[year]}-{within}") for year in ("first", "last"))
