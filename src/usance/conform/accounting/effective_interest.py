@@ -10,13 +10,9 @@ their answers under the example's own names.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
-from datetime import date
 from typing import Any
 
-from usance.base.dates import add_months, parse_date
-from usance.base.errors import DateError
 from usance.books.effective_interest.contract import (
     bullet,
     by_numbers,
@@ -34,6 +30,7 @@ from usance.books.effective_interest.instruments import (
     level_until_repaid,
     net_investment,
 )
+from usance.conform.accounting.dates import open_date, yearly
 
 Values = dict[str, Any]
 
@@ -116,29 +113,3 @@ ADAPTERS: dict[frozenset[str], Callable[[Values], Values]] = {
     ): _contractual_and_expected,
 }  # fmt: skip
 """An adapter for each shape: the names of an example's inputs."""
-
-
-_MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
-_NUMBERS = {name: number for number, name in enumerate(_MONTHS, start=1)}
-_YEARLY = re.compile(
-    r"(?P<day>[0-9]{1,2}) (?P<month>[A-Z][a-z]{2}) (?P<first>\w{4})-(?P<last>\w{4})"
-)
-
-
-def open_date(text: str) -> date:
-    """A date whose decade may be X; it is taken as the first of its century."""
-    return parse_date(str(text).replace("X", "0"))
-
-
-def yearly(text: str) -> list[date]:
-    """The same day of every year from the first to the last named."""
-    found = _YEARLY.fullmatch(str(text))
-    if found is None or found["month"] not in _NUMBERS:
-        raise DateError(f"{text!r} is no day of several years", fix="Write 31 Dec 20X1-20X5")
-    within = f"{_NUMBERS[found['month']]:02}-{found['day']:0>2}"
-    day, last = (open_date(f"{found[year]}-{within}") for year in ("first", "last"))
-    days = []
-    while day <= last:
-        days.append(day)
-        day = add_months(day, 12)
-    return days
