@@ -6,10 +6,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import date
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
-import usance.assess
+from usance.assess.flow.files import SHIPPED
 from usance.assess.flow.reasons import Reasons, read_reasons
 from usance.base.dates import last_of_month
 from usance.base.ids import PER_USER, print_id, user_of
@@ -20,7 +19,7 @@ from usance.loan.loan import Loan, replay
 from usance.loan.stored_rows import fact_of_row, terms_of_row
 from usance.pages.site.book_view import BookView, Rows, group_by, rows_of
 
-REASONS = Path(usance.assess.__file__).parent / "flows" / "consumer" / "reasons.yaml"
+REASONS = SHIPPED / "consumer" / "reasons.yaml"
 
 
 @dataclass(frozen=True)
