@@ -6,7 +6,7 @@ r"""A person's document, read field by field: every problem is kept with its pla
 (10000, None)
 >>> fields.take("interest", rate)
 >>> fields.close()
->>> print(*found, sep="\n")
+>>> print(*fields.problems, sep="\n")
 loan.yaml line 2, rate: rate 18 could mean 18% or 1800%. Write 18% or 0.18.
 loan.yaml line 3, intrest: unknown key 'intrest'. Did you mean 'interest'?
 Choices: principal, rate, interest.

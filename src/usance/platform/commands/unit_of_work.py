@@ -86,10 +86,10 @@ async def _stored(
     transaction: asyncpg.Connection, principal: Principal, spec: Spec, key: str, body: bytes
 ) -> Mapping[str, Any] | None:
     """The answer that a key has, or none; refused while the first command still runs."""
-    lock = f"{spec.name}/{key}"
     is_free = await transaction.fetchval(
-        "select pg_try_advisory_xact_lock(hashtextextended($1, $2))", lock, principal.principal_id
-    )
+        "select pg_try_advisory_xact_lock(hashtextextended($1 || '/' || $2, $3))",
+        spec.name, key, principal.principal_id,
+    )  # fmt: skip
     if not is_free:
         raise KeyInFlight(
             "the first command with this key is still running", where=key,
