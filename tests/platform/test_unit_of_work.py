@@ -10,7 +10,13 @@ from tests.platform.lender import FIRST, SECOND, STAFF, do, prepare, seen, withi
 from usance.platform.commands.registry import COMMANDS
 from usance.platform.commands.unit_of_work import Outcome, execute
 from usance.platform.commands.users import RegisterUser
-from usance.platform.errors import ClientRefTaken, Forbidden, KeyInFlight, KeyMismatch
+from usance.platform.errors import (
+    ClientRefTaken,
+    Forbidden,
+    KeyInFlight,
+    KeyMismatch,
+    RefusedBefore,
+)
 from usance.platform.store.database import Database
 from usance.platform.store.server import Embedded
 
@@ -51,7 +57,7 @@ def test_the_same_name_is_the_same_user_in_its_channel(server: Embedded, live: s
 def test_a_key_gives_its_first_answer_again(server: Embedded, live: str) -> None:
     first = do(server, live, FIRST, REGISTER, ANNA, key="k1")
     again = do(server, live, FIRST, REGISTER, ANNA, key="k1")
-    assert again == Outcome(first.answer, is_new=False, is_replay=True)
+    assert again == Outcome(first.answer, is_new=True, is_replay=True)
     with pytest.raises(KeyMismatch):
         do(server, live, FIRST, REGISTER, RegisterUser("bert", region=3), key="k1")
     assert do(server, live, SECOND, REGISTER, ANNA, key="k1").is_new  # keys belong to callers
@@ -61,12 +67,34 @@ def test_a_key_gives_its_first_answer_again(server: Embedded, live: str) -> None
 def test_a_dry_run_answers_and_leaves_nothing(server: Embedded, live: str) -> None:
     dry = do(server, live, FIRST, REGISTER, ANNA, key="k1", dry_run=True)
     assert users(server, live) == 0
-    assert do(server, live, FIRST, REGISTER, ANNA, key="k1") == dry  # no number and no key is used
+    assert dry.would is not None
+    assert [row[-2] for row in dry.would.users] == [0]
+    done = do(server, live, FIRST, REGISTER, ANNA, key="k1")  # no number and no key is used
+    assert (done.answer, done.is_new) == (dry.answer, True)
 
 
 def test_whoever_lacks_the_scope_is_refused(server: Embedded, live: str) -> None:
     with pytest.raises(Forbidden, match="no scope channel"):
         do(server, live, STAFF, REGISTER, ANNA)
+
+
+def test_a_refusal_is_kept_under_its_key_and_audited(server: Embedded, live: str) -> None:
+    do(server, live, FIRST, REGISTER, ANNA)
+    elsewhere = RegisterUser("anna", region=4)
+    with pytest.raises(ClientRefTaken) as first:
+        do(server, live, FIRST, REGISTER, elsewhere, key="k1")
+    with pytest.raises(RefusedBefore) as again:
+        do(server, live, FIRST, REGISTER, elsewhere, key="k1")
+    assert again.value.as_dict() == first.value.as_dict()
+    assert again.value.first["http_status"] == 409
+    with pytest.raises(KeyMismatch):
+        do(server, live, FIRST, REGISTER, ANNA, key="k1")
+    with pytest.raises(Forbidden):
+        do(server, live, STAFF, REGISTER, ANNA)
+    told = "select array_agg(outcome order by entry_id) from usance.audit"
+    assert seen(server, live, STAFF, told) == [
+        "done", "platform.client_ref_taken", "platform.forbidden"
+    ]  # fmt: skip
 
 
 def test_many_at_once_are_one_effect_each_and_no_gap(server: Embedded, live: str) -> None:

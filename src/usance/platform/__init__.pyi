@@ -10,6 +10,7 @@ from usance.platform.errors import (
     NotYours as NotYours,
     PlatformError as PlatformError,
     Refused as Refused,
+    RefusedBefore as RefusedBefore,
     ServerError as ServerError,
     StaleRead as StaleRead,
     UnknownPrincipal as UnknownPrincipal,

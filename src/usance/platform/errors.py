@@ -12,10 +12,14 @@ UsanceError
     ├── KeyMismatch           platform.idempotency_mismatch      409
     ├── KeyInFlight           platform.idempotency_in_flight     409
     └── Refused               platform.refused                   422
+        ├── RefusedBefore     that of the first refusal          that of the first refusal
         └── ClientRefTaken    platform.client_ref_taken          409
 """
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
 
 from usance.base.errors import UsanceError
 
@@ -80,6 +84,18 @@ class Refused(PlatformError):
 
     code = "platform.refused"
     http_status = 422
+
+
+class RefusedBefore(Refused):
+    """A command that was refused under the same key before, with the words of then."""
+
+    def __init__(self, first: Mapping[str, Any]) -> None:
+        super().__init__(first["what"], where=first["where"], fix=first["fix"])
+        self.first = first
+
+    def as_dict(self) -> dict[str, str]:
+        """The parts of the first refusal."""
+        return {part: str(self.first[part]) for part in ("code", "what", "where", "fix")}
 
 
 class KeyMismatch(PlatformError):
