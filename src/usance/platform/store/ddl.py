@@ -36,17 +36,17 @@ def create_table(table: Table) -> str:
     lines = [f"    {_column(column)}," for column in table.columns]
     return "\n".join(
         [f"create table usance.{table.name} (", *lines,
-         f"    primary key ({', '.join(map(_quoted, table.key))})", ");"]
+         f"    primary key ({', '.join(map(quoted, table.key))})", ");"]
     )  # fmt: skip
 
 
 def _column(column: Column) -> str:
     null = "" if column.optional and column.default is None else " not null"
     default = "" if column.default is None else f" default {column.default}"
-    return f"{_quoted(column.name)} {TYPES[column.type]}{null}{default}"
+    return f"{quoted(column.name)} {TYPES[column.type]}{null}{default}"
 
 
-def _quoted(name: str) -> str:
+def quoted(name: str) -> str:
     """A column's name, in quotes where SQL has the word for itself."""
     return f'"{name}"' if name in _RESERVED else name
 
