@@ -15,6 +15,7 @@ from bench import (
     match,
     measure,
     migration,
+    service,
     twin,
     twin_spark,
 )
@@ -24,6 +25,7 @@ ROOMS: dict[str, Callable[[Report], None]] = {
     "loan": loan.run,
     "migration": migration.run,
     "match": match.run,
+    "service": service.run,
     "disclose": disclose.run,
     "assess": assess.run,
     "decide": decide.run,

@@ -1,4 +1,4 @@
-"""Service: facts that fall due by rule while a loan lives, and payments as providers report them.
+"""Service: money that moves, proof that it moved, and facts that fall due while a loan lives.
 
 `due_facts` gives, for one loan or a column of them, the late fees, compensation at the trigger,
 buy-out and charge-off of the days after a state if nobody pays. Names are imported when first used.

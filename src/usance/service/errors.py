@@ -1,0 +1,71 @@
+"""Failures of moving money and of proving that it moved.
+
+UsanceError                  usance                      500
+├── InputError               input                       400
+│   ├── BankFileError        input.bank_file             400
+│   ├── BankProfileError     input.bank_profile          400
+│   ├── DebitError           input.debit                 422
+│   ├── LineError            input.line                  422
+│   └── TemplateError        input.template              422
+├── OrderRefused             order.refused               409
+├── AllocationRefused        unallocated.refused         422
+└── MatchRefused             reconciliation.match        409
+"""
+
+from __future__ import annotations
+
+from usance.base.errors import InputError, UsanceError
+
+
+class BankFileError(InputError):
+    """A bank's or provider's file cannot be read; `where` has the file, the line and the column."""
+
+    code = "input.bank_file"
+
+
+class BankProfileError(InputError):
+    """The description of a bank's habits is incomplete or contradicts itself."""
+
+    code = "input.bank_profile"
+
+
+class DebitError(InputError):
+    """A debit run lacks a column, or its retry policy cannot be followed."""
+
+    code = "input.debit"
+    http_status = 422
+
+
+class LineError(InputError):
+    """Lines to be reconciled lack a column, or name one line twice."""
+
+    code = "input.line"
+    http_status = 422
+
+
+class TemplateError(InputError):
+    """A document lacks a value, has one too many, or its template holds code."""
+
+    code = "input.template"
+    http_status = 422
+
+
+class OrderRefused(UsanceError):
+    """A step of ours that the order's state does not allow."""
+
+    code = "order.refused"
+    http_status = 409
+
+
+class AllocationRefused(UsanceError):
+    """Unallocated cash would be used beyond its amount, or by nobody."""
+
+    code = "unallocated.refused"
+    http_status = 422
+
+
+class MatchRefused(UsanceError):
+    """A line would be matched twice, or taken from a match it is not in."""
+
+    code = "reconciliation.match"
+    http_status = 409
