@@ -29,13 +29,13 @@ async def _with(target: dict[str, Any], work: Callable[[asyncpg.Connection], Awa
         await connection.close()
 
 
-def fresh(server: Embedded, name: str) -> str:
-    """The name of a new, empty database."""
+def fresh(server: Embedded, name: str, template: str = "template1") -> str:
+    """The name of a new database: empty, or a copy of another."""
     name = re.sub(r"\W", "_", name.lower())[:60]
 
     async def create(connection: asyncpg.Connection) -> None:
         await connection.execute(f'drop database if exists "{name}" with (force)')
-        await connection.execute(f'create database "{name}"')
+        await connection.execute(f'create database "{name}" template "{template}"')
 
     with_owner(server, "postgres", create)
     return name

@@ -29,6 +29,20 @@ PREFIXES = {
     "so": "source",
     "en": "entity",
     "jr": "journal",
+    "pm": "payment",
+    "of": "offer",
+    "or": "order",
+    "ap": "approval",
+    "jb": "job",
+    "rq": "request",
+    "ag": "agreement",
+    "qu": "quote",
+    "ac": "account",
+    "co": "consent",
+    "ev": "event",
+    "wh": "webhook",
+    "pe": "person",
+    "ca": "case",
 }
 
 # Crockford's base 32 leaves out I, L, O and U.

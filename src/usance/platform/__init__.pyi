@@ -17,6 +17,7 @@ from usance.platform.errors import (
 )
 from usance.platform.commands.registry import COMMANDS as COMMANDS
 from usance.platform.commands.unit_of_work import Outcome as Outcome, execute as execute
+from usance.platform.live import Platform as Platform
 from usance.platform.principals import Principal as Principal, principal_named as principal_named
 from usance.platform.store.database import Database as Database, server_of as server_of
 from usance.platform.store.migrations import migrate as migrate, status as status

@@ -4,16 +4,25 @@ UsanceError
 └── PlatformError             platform                           500
     ├── ServerError           platform.server                    503
     ├── MigrationError        platform.migration                 503
+    ├── NotInstalled          platform.not_installed             503
     ├── StaleRead             platform.stale                     409
     ├── NoHeadroom            platform.no_headroom               409
     ├── NotYours              platform.not_yours                 404
+    ├── NotFound              platform.not_found                 404
     ├── UnknownPrincipal      platform.unknown_principal         401
     ├── Forbidden             platform.forbidden                 403
     ├── KeyMismatch           platform.idempotency_mismatch      409
     ├── KeyInFlight           platform.idempotency_in_flight     409
+    ├── InvalidCommand        platform.invalid                   400
+    │   ├── UnknownField      platform.unknown_field             400
+    │   ├── MissingField      platform.missing_field             400
+    │   ├── InvalidField      platform.invalid_field             400
+    │   ├── UnknownInput      platform.unknown_input             400
+    │   └── InputNotYours     platform.input_not_yours           400
     └── Refused               platform.refused                   422
         ├── RefusedBefore     that of the first refusal          that of the first refusal
-        └── ClientRefTaken    platform.client_ref_taken          409
+        ├── ClientRefTaken    platform.client_ref_taken          409
+        └── one class for each reason, in `refusals`
 """
 
 from __future__ import annotations
@@ -44,6 +53,13 @@ class MigrationError(PlatformError):
     http_status = 503
 
 
+class NotInstalled(PlatformError):
+    """A database without a lender: no currency, no clock, no products."""
+
+    code = "platform.not_installed"
+    http_status = 503
+
+
 class StaleRead(PlatformError):
     """Something that a decision rested on has moved since it was read; the command runs again."""
 
@@ -65,6 +81,13 @@ class NotYours(PlatformError):
     http_status = 404
 
 
+class NotFound(PlatformError):
+    """Nothing of this id is there for this principal; a foreign id is answered alike."""
+
+    code = "platform.not_found"
+    http_status = 404
+
+
 class UnknownPrincipal(PlatformError):
     """Nobody of this name acts on the platform."""
 
@@ -77,6 +100,57 @@ class Forbidden(PlatformError):
 
     code = "platform.forbidden"
     http_status = 403
+
+
+class KeyMismatch(PlatformError):
+    """A key that was used for another command."""
+
+    code = "platform.idempotency_mismatch"
+    http_status = 409
+
+
+class KeyInFlight(PlatformError):
+    """A key whose first command is still running."""
+
+    code = "platform.idempotency_in_flight"
+    http_status = 409
+
+
+class InvalidCommand(PlatformError):
+    """A command that cannot be read; nothing of it is kept."""
+
+    code = "platform.invalid"
+    http_status = 400
+
+
+class UnknownField(InvalidCommand):
+    """A field that the command does not have."""
+
+    code = "platform.unknown_field"
+
+
+class MissingField(InvalidCommand):
+    """A field that the command needs."""
+
+    code = "platform.missing_field"
+
+
+class InvalidField(InvalidCommand):
+    """A field with a value of the wrong form or beyond its bounds."""
+
+    code = "platform.invalid_field"
+
+
+class UnknownInput(InvalidCommand):
+    """An input that the flow in force does not declare."""
+
+    code = "platform.unknown_input"
+
+
+class InputNotYours(InvalidCommand):
+    """An input that the platform itself works out."""
+
+    code = "platform.input_not_yours"
 
 
 class Refused(PlatformError):
@@ -96,20 +170,6 @@ class RefusedBefore(Refused):
     def as_dict(self) -> dict[str, str]:
         """The parts of the first refusal."""
         return {part: str(self.first[part]) for part in ("code", "what", "where", "fix")}
-
-
-class KeyMismatch(PlatformError):
-    """A key that was used for another command."""
-
-    code = "platform.idempotency_mismatch"
-    http_status = 409
-
-
-class KeyInFlight(PlatformError):
-    """A key whose first command is still running."""
-
-    code = "platform.idempotency_in_flight"
-    http_status = 409
 
 
 class ClientRefTaken(Refused):

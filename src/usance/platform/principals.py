@@ -37,11 +37,11 @@ class Principal:
     user_id: int = 0
     scopes: frozenset[str] = frozenset()
 
-    def need(self, scope: str) -> None:
-        """Refuse whoever lacks a scope; the platform's own jobs have all of them."""
-        if self.kind is not PrincipalKind.SYSTEM and scope not in self.scopes:
+    def need(self, *scopes: str) -> None:
+        """Refuse whoever has none of these scopes; the platform's own jobs have all of them."""
+        if self.kind is not PrincipalKind.SYSTEM and not self.scopes.intersection(scopes):
             raise Forbidden(
-                f"{self.name} has no scope {scope}", where=self.name,
+                f"{self.name} has no scope {' or '.join(scopes)}", where=self.name,
                 fix="Act as a principal that has it, or ask an administrator for it",
             )  # fmt: skip
 

@@ -13,11 +13,17 @@ from datetime import date, datetime
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
+from usance.platform.errors import NotInstalled
+from usance.platform.lender import Lender, read_lender
 from usance.platform.principals import Principal
 from usance.platform.store.write_set import WriteSet
+from usance.platform.vault import Vault
 
 if TYPE_CHECKING:
     import asyncpg
+
+CREATED, DONE, WAITING = 201, 200, 202
+"""How a command ended, as HTTP says it."""
 
 
 @dataclass(frozen=True)
@@ -31,15 +37,51 @@ class Decided:
     changes: WriteSet = field(default_factory=WriteSet)
     is_new: bool = True
     """False when the answer was there already: nothing is written, nothing happened."""
+    status: int = CREATED
+    event: str = ""
+    """The event's name where it is not the command's own."""
+    as_platform: bool = False
+    """True where the handler went on as the platform, after it had found the caller's own id."""
+
+
+@dataclass
+class Services:
+    """Parts of one worker that its commands share: keys, and the lender as last configured."""
+
+    vault: Vault | None = None
+    last: Lender | None = None
+
+    async def lender(self, transaction: asyncpg.Connection, configuration: int) -> Lender:
+        """The lender as configured under a number; read again when the number has moved."""
+        if self.last is None or self.last.configuration != configuration:
+            self.last = await read_lender(transaction)
+        return self.last
 
 
 @dataclass(frozen=True)
 class Moment:
-    """Now, as commands see it: the business clock, the business date and the configuration."""
+    """Now, as commands see it: the business clock, the business date and the lender."""
 
     at: datetime
     business_date: date
-    configuration: int
+    lender: Lender
+    services: Services
+    full_limits: frozenset[str] = frozenset()
+    """Limits that had no headroom when this command was tried before."""
+
+    @property
+    def configuration(self) -> int:
+        """The number of the configuration that is decided on."""
+        return self.lender.configuration
+
+    @property
+    def vault(self) -> Vault:
+        """The keys of personal data."""
+        if self.services.vault is None:
+            raise NotInstalled(
+                "has no master key", where="the home", fix="Open the platform with one"
+            )
+        return self.services.vault
 
 
 Handler = Callable[["asyncpg.Connection", Principal, Moment, Any], Awaitable[Decided]]
@@ -53,9 +95,12 @@ class Spec:
     """Dotted, imperative: `user.register`."""
     event: str
     """Dotted, past tense: `user.registered`."""
-    scope: str
+    scopes: tuple[str, ...]
+    """Any of these is enough."""
     command: type
     handler: Handler
+    approvals: int = 1
+    """People who have to agree, the proposer one of them."""
 
 
 def content_hash(command: Any) -> bytes:
@@ -63,3 +108,11 @@ def content_hash(command: Any) -> bytes:
     assert is_dataclass(command)
     assert not isinstance(command, type)
     return sha256(json.dumps(asdict(command), sort_keys=True, default=str).encode()).digest()
+
+
+async def act_as_platform(transaction: asyncpg.Connection) -> None:
+    """Go on as the platform itself, once the caller's own id has been found.
+
+    An institution's answer or a provider's notice changes rows that its sender may not see.
+    """
+    await transaction.execute("select set_config('usance.principal', '0', true)")

@@ -9,15 +9,25 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from usance.base.errors import UsanceError
-from usance.platform.commands.command import Decided, Moment, Spec, content_hash
+from usance.platform.commands.command import (
+    CREATED,
+    Decided,
+    Moment,
+    Services,
+    Spec,
+    content_hash,
+)
 from usance.platform.errors import (
     Forbidden,
     KeyInFlight,
     KeyMismatch,
+    NoHeadroom,
+    NotFound,
+    NotInstalled,
     NotYours,
     Refused,
     RefusedBefore,
@@ -30,8 +40,13 @@ from usance.platform.store.write_set import Answer, AuditEntry, Event, Owner, Wr
 if TYPE_CHECKING:
     import asyncpg
 
-MAX_ATTEMPTS = 20
-"""Times a command is decided again because somebody else was quicker."""
+MAX_ATTEMPTS = 40
+"""Times a command is decided again because somebody else was quicker, or took the last headroom."""
+NOW = (
+    "select case mode when 0 then clock + nextval('usance.ticks') * interval '1 microsecond' "
+    "else clock_timestamp() end as clock, business_date, configuration from usance.installation"
+)
+"""A sandbox's clock moves by a microsecond with each command, so that moments tell their order."""
 
 
 @dataclass(frozen=True)
@@ -41,64 +56,88 @@ class Outcome:
     answer: Mapping[str, Any]
     is_new: bool
     is_replay: bool = False
+    status: int = CREATED
     would: WriteSet | None = None
     """Everything that a dry run would have written."""
 
 
+@dataclass(frozen=True)
+class Work:
+    """One command to do: for whom, under which key, and on what."""
+
+    database: Database
+    principal: Principal
+    spec: Spec
+    command: Any
+    key: str = ""
+    dry_run: bool = False
+    services: Services = field(default_factory=Services)
+
+    @property
+    def who(self) -> int:
+        """The number of the principal."""
+        return self.principal.principal_id
+
+
 async def execute(
     database: Database, principal: Principal, spec: Spec, command: Any, *,
-    key: str = "", dry_run: bool = False,
+    key: str = "", dry_run: bool = False, services: Services | None = None,
 ) -> Outcome:  # fmt: skip
     """Do a command for a principal; with a key, a repetition gives the first answer again."""
+    work = Work(database, principal, spec, command, key, dry_run, services or Services())
     try:
-        principal.need(spec.scope)
-        return await _until_settled(database, principal, spec, command, key, dry_run)
+        principal.need(*spec.scopes)
+        return await _until_settled(work)
     except RefusedBefore:
         raise
-    except (Refused, Forbidden, NotYours) as error:
+    except (Refused, Forbidden, NotYours, NotFound) as error:
         if not dry_run:
-            await _keep_refusal(database, principal, spec, command, key, error)
+            await _keep_refusal(work, error)
         raise
 
 
-async def _until_settled(
-    database: Database, principal: Principal, spec: Spec, command: Any, key: str, dry_run: bool
-) -> Outcome:
+async def _until_settled(work: Work) -> Outcome:
+    """Decide again whenever what was decided on has moved; full limits are left out from then."""
+    full: set[str] = set()
     for attempt in range(MAX_ATTEMPTS):
         try:
-            return await _once(database, principal, spec, command, key, dry_run)
+            return await _once(work, frozenset(full))
         except StaleRead:
             if attempt + 1 == MAX_ATTEMPTS:
                 raise
+        except NoHeadroom as error:
+            if attempt + 1 == MAX_ATTEMPTS or error.where in full:
+                raise
+            full.add(error.where)
     raise AssertionError("the last attempt returns or raises")
 
 
-async def _once(
-    database: Database, principal: Principal, spec: Spec, command: Any, key: str, dry_run: bool
-) -> Outcome:
+async def _once(work: Work, full: frozenset[str]) -> Outcome:
     try:
-        async with database.transaction(principal.principal_id) as transaction:
-            body = content_hash(command)
-            if key and not dry_run:
-                stored = await _stored(transaction, principal, spec, key, body)
+        async with work.database.transaction(work.who) as transaction:
+            body = content_hash(work.command)
+            if work.key and not work.dry_run:
+                stored = await _stored(transaction, work, body)
                 if stored is not None:
                     return stored
-            moment = await now(transaction)
-            decided = await spec.handler(transaction, principal, moment, command)
-            changes = await _keep(transaction, principal, spec, moment, decided, key, body)
-            if dry_run:
-                raise _DryRun(Outcome(decided.answer, decided.is_new, would=changes))
-            return Outcome(decided.answer, decided.is_new)
+            moment = replace(await now(transaction, work.services), full_limits=full)
+            decided = await work.spec.handler(transaction, work.principal, moment, work.command)
+            changes = await _keep(transaction, work, moment, decided, body)
+            outcome = Outcome(decided.answer, decided.is_new, status=decided.status)
+            if work.dry_run:
+                raise _DryRun(replace(outcome, would=changes))
+            return outcome
     except _DryRun as ended:
         return ended.outcome
 
 
-async def now(transaction: asyncpg.Connection) -> Moment:
+async def now(transaction: asyncpg.Connection, services: Services) -> Moment:
     """The moment that a transaction decides in."""
-    row = await transaction.fetchrow(
-        "select clock, business_date, configuration from usance.installation"
-    )
-    return Moment(row["clock"], row["business_date"], row["configuration"])
+    row = await transaction.fetchrow(NOW)
+    if row is None:
+        raise NotInstalled("has no lender", where="the database", fix="Run 'usance up --sandbox'")
+    lender = await services.lender(transaction, row["configuration"])
+    return Moment(row["clock"], row["business_date"], lender, services)
 
 
 class _DryRun(Exception):
@@ -107,68 +146,64 @@ class _DryRun(Exception):
         self.outcome = outcome
 
 
-async def _stored(
-    transaction: asyncpg.Connection, principal: Principal, spec: Spec, key: str, body: bytes
-) -> Outcome | None:
+async def _stored(transaction: asyncpg.Connection, work: Work, body: bytes) -> Outcome | None:
     """The outcome that a key has, or none; refused while the first command still runs."""
     is_free = await transaction.fetchval(
         "select pg_try_advisory_xact_lock(hashtextextended($1 || '/' || $2, $3))",
-        spec.name, key, principal.principal_id,
+        work.spec.name, work.key, work.who,
     )  # fmt: skip
     if not is_free:
         raise KeyInFlight(
-            "the first command with this key is still running", where=key,
+            "the first command with this key is still running", where=work.key,
             fix="Ask again in a moment, with the same key",
         )  # fmt: skip
     row = await transaction.fetchrow(
         "select body, answer from usance.idempotency "
         "where principal_id = $1 and command = $2 and key = $3",
-        principal.principal_id, spec.name, key,
+        work.who, work.spec.name, work.key,
     )  # fmt: skip
     if row is None:
         return None
     if row["body"] != body:
         raise KeyMismatch(
-            "this key was used for another command", where=key,
+            "this key was used for another command", where=work.key,
             fix="Repeat the first command, or use a new key",
         )  # fmt: skip
     stored: dict[str, Any] = json.loads(row["answer"])
     if "refusal" in stored:
         raise RefusedBefore(stored["refusal"])
-    return Outcome(stored["answer"], stored["is_new"], is_replay=True)
+    return Outcome(stored["answer"], stored["is_new"], is_replay=True, status=stored["status"])
 
 
 async def _keep(
-    transaction: asyncpg.Connection, principal: Principal, spec: Spec, moment: Moment,
-    decided: Decided, key: str, body: bytes,
-) -> WriteSet:  # fmt: skip
+    transaction: asyncpg.Connection, work: Work, moment: Moment, decided: Decided, body: bytes
+) -> WriteSet:
     """Write what was decided with its event, its audit entry and its answer."""
-    changes = replace(decided.changes)
-    who, text = principal.principal_id, json.dumps(decided.answer)
+    changes, name = replace(decided.changes), work.spec.name
     if decided.is_new:
-        changes.events.append(Event(spec.event, decided.subject, decided.user_id, text))
-    changes.owners.append(Owner(who, decided.user_id))
+        event = decided.event or work.spec.event
+        text = json.dumps(decided.answer)
+        changes.events.append(Event(event, decided.subject, decided.user_id, text))
+    changes.owners.append(Owner(0 if decided.as_platform else work.who, decided.user_id))
     outcome = "done" if decided.is_new else "known"
-    changes.audit.append(AuditEntry(who, spec.name, decided.subject, outcome, body))
-    if key:
-        kept = json.dumps({"answer": decided.answer, "is_new": decided.is_new})
-        changes.answers.append(Answer(who, spec.name, key, body, kept))
+    changes.audit.append(AuditEntry(work.who, name, decided.subject, outcome, body))
+    if work.key:
+        parts = {"answer": decided.answer, "is_new": decided.is_new, "status": decided.status}
+        changes.answers.append(Answer(work.who, name, work.key, body, json.dumps(parts)))
     await write(transaction, moment.at, moment.configuration, changes)
     return changes
 
 
-async def _keep_refusal(
-    database: Database, principal: Principal, spec: Spec, command: Any, key: str, error: UsanceError
-) -> None:
+async def _keep_refusal(work: Work, error: UsanceError) -> None:
     """Write that a command was refused; under a key, also its answer if it is the business's."""
-    body, who = content_hash(command), principal.principal_id
-    changes = WriteSet(audit=[AuditEntry(who, spec.name, "", error.code, body)])
-    async with database.transaction(who) as transaction:
-        if key and isinstance(error, Refused):
-            if await _stored(transaction, principal, spec, key, body) is not None:
+    body, name = content_hash(work.command), work.spec.name
+    changes = WriteSet(audit=[AuditEntry(work.who, name, "", error.code, body)])
+    async with work.database.transaction(work.who) as transaction:
+        if work.key and isinstance(error, Refused):
+            if await _stored(transaction, work, body) is not None:
                 return
             refusal = {**error.as_dict(), "http_status": error.http_status}
             kept = json.dumps({"refusal": refusal})
-            changes.answers.append(Answer(who, spec.name, key, body, kept))
-        moment = await now(transaction)
+            changes.answers.append(Answer(work.who, name, work.key, body, kept))
+        moment = await now(transaction, work.services)
         await write(transaction, moment.at, moment.configuration, changes)

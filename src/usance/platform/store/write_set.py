@@ -7,9 +7,10 @@ rested on still holds, and keeps all of it or nothing.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field, fields
-from datetime import datetime
+from datetime import date, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from usance.base.tables import TABLES
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 Row = tuple[Any, ...]
 NEW = -1
 """The expected version of what is not there yet."""
+NO_CEILING = -1
+"""A movement that does not say the ceiling of its limit."""
 _XID = frozenset({"users", "cells", "sources", "limits"})
 """Tables of the contract whose rows do not carry their transaction."""
 STALE, FULL, FOREIGN = "US010", "US011", "US020"
@@ -45,6 +48,8 @@ class UserChange(NamedTuple):
     borrowed: int = 0
     worst_days: int = 0
     held_minor: int = 0
+    records: int = 0
+    """Accounts, consents, quotes, offers, orders and payments, numbered together."""
 
 
 class LimitChange(NamedTuple):
@@ -54,6 +59,8 @@ class LimitChange(NamedTuple):
     held_minor: int = 0
     taken_minor: int = 0
     freed_minor: int = 0
+    ceiling_minor: int = NO_CEILING
+    """The ceiling in force; the limit begins with the first."""
 
 
 class Event(NamedTuple):
@@ -85,6 +92,14 @@ class Answer(NamedTuple):
     answer: str
 
 
+class LiveRow(NamedTuple):
+    """A row of a live table, inserted or changed, with the user who owns it (0 is nobody)."""
+
+    table: str
+    user_id: int
+    data: str
+
+
 @dataclass
 class WriteSet:
     """Rows and changes by table, in the order in which the write call takes them."""
@@ -109,6 +124,13 @@ class WriteSet:
     audit: list[AuditEntry] = field(default_factory=list)
     answers: list[Answer] = field(default_factory=list)
     owners: list[Owner] = field(default_factory=list)
+    live_rows: list[LiveRow] = field(default_factory=list)
+    changes_configuration: bool = False
+
+    def put(self, table: str, /, **values: Any) -> None:
+        """Insert or change a row of a live table; every column is given."""
+        owner = values.get("user_id", 0)
+        self.live_rows.append(LiveRow(table, owner, json.dumps(values, default=_plain)))
 
     def add(self, table: str, **values: Any) -> None:
         """Add a row of a table of the contract, its columns by name."""
@@ -120,7 +142,7 @@ class WriteSet:
         assert not values, f"{table} has no column {', '.join(values)}"
         getattr(self, table).append(row if table in _XID else (*row, None))
 
-    def arguments(self) -> list[list[Any]]:
+    def arguments(self) -> list[Any]:
         """The lists, in the order of the write call."""
         return [getattr(self, each.name) for each in fields(self)]
 
@@ -129,14 +151,15 @@ class WriteSet:
         """One set of several, each row in its order."""
         whole = cls()
         for each in sets:
-            for own, more in zip(whole.arguments(), each.arguments(), strict=True):
+            for own, more in zip(whole.arguments()[:-1], each.arguments()[:-1], strict=True):
                 own.extend(more)
+            whole.changes_configuration |= each.changes_configuration
         return whole
 
 
 WRITE = (
     "select usance.write($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16,"
-    " $17, $18, $19, $20, $21, $22)"
+    " $17, $18, $19, $20, $21, $22, $23, $24)"
 )
 
 
@@ -157,7 +180,17 @@ def _named(error: asyncpg.PostgresError) -> PlatformError:
     if error.sqlstate == STALE:
         return StaleRead(str(error), fix="Read again and decide again")
     if error.sqlstate == FULL:
-        return NoHeadroom(str(error), fix="Try the next candidate, or raise the limit")
+        what = f"there is no headroom in {error.message}"
+        return NoHeadroom(what, where=error.message, fix="Try the next candidate, or raise it")
     if error.sqlstate == FOREIGN:
         return NotYours(str(error), fix="Give the id of something that is yours")
     return PlatformError(f"the database refused: {error}", fix="Nothing was written")
+
+
+def _plain(value: object) -> object:
+    """A value as JSON takes it: days and moments as text, bytes as PostgreSQL reads them."""
+    if isinstance(value, date):
+        return value.isoformat()
+    if isinstance(value, bytes):
+        return f"\\x{value.hex()}"
+    raise TypeError(f"{type(value).__name__} has no form in JSON")

@@ -1,0 +1,213 @@
+"""The lender as it is configured: products, sources, partners and the flow in force.
+
+Everything is data in the database, by version; an installation begins with one document. A worker
+keeps the lender of the last configuration it saw and reads it again when the number has moved.
+
+>>> sandbox = sandbox_document()
+>>> sorted(sandbox["products"]), sandbox["payout"]["rejected_ending"]
+(['instalment', 'sme', 'v_pocket'], 13)
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from functools import cached_property
+from importlib.resources import files
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+from zoneinfo import ZoneInfo
+
+from usance.base.codes import Currency, Product, parse
+from usance.base.documents import parse_yaml
+from usance.base.parameters import Parameters
+from usance.loan.convention import CONVENTION_CODES
+from usance.match.mandates.file import parse_mandates
+from usance.match.mandates.mandate import Mandate, Mandates
+from usance.platform.errors import NotInstalled
+from usance.platform.refusals import MonthsNotOffered
+
+if TYPE_CHECKING:
+    import asyncpg
+
+    from usance.assess.decision.decide import Decider
+
+SANDBOX, LIVE = 0, 1
+
+
+@dataclass(frozen=True)
+class ProductTerms:
+    """A product: the months it is offered for, and the convention of its loans."""
+
+    product: Product
+    months: tuple[int, ...]
+    convention: int
+
+    def check_months(self, months: int) -> None:
+        """Refuse a number of months that the product does not have."""
+        if months not in self.months:
+            offered = ", ".join(map(str, self.months))
+            raise MonthsNotOffered(
+                f"{self.product.label} is not offered for {months} months", where="months",
+                fix=f"Give one of {offered}",
+            )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class SourceTerms:
+    """Terms of a source beside its mandate: how it answers, and the fees of its loans."""
+
+    source: int
+    is_asked: bool
+    wait: timedelta
+    guarantee_fee_ppm: int
+    service_fee_ppm: int
+    upfront_fee_ppm: int
+
+
+@dataclass(frozen=True)
+class Payout:
+    """The sandbox's payout port: instant, but for amounts with these last two digits."""
+
+    provider: int
+    rejected_ending: int
+    next_day_ending: int
+
+
+@dataclass(frozen=True)
+class Lender:
+    """One installation as configured at one moment."""
+
+    configuration: int
+    is_sandbox: bool
+    currency: Currency
+    zone: ZoneInfo
+    document: Mapping[str, Any]
+    mandates: Mandates
+    products: Mapping[str, ProductTerms]
+    sources: Mapping[int, SourceTerms]
+    payout: Payout
+    parties: Mapping[tuple[str, str], int]
+    globally_numbered: frozenset[int]
+    """Providers whose references are the numbers of their facts."""
+    flow: Mapping[str, Any]
+    values: tuple[Mapping[str, Any], ...] = ()
+    """Parameter values that were put in force here, beside those shipped."""
+
+    def business_date(self, moment: datetime) -> date:
+        """The day of a moment in the business time zone."""
+        return moment.astimezone(self.zone).date()
+
+    def party(self, kind: str, name: str) -> int | None:
+        """The number of a channel, institution or provider."""
+        return self.parties.get((kind, name))
+
+    def party_name(self, kind: str, number: int) -> str:
+        """The name of a channel, institution or provider."""
+        return next((n for (k, n), own in self.parties.items() if (k, own) == (kind, number)), "")
+
+    def mandate(self, source: int, day: date) -> Mandate | None:
+        """The latest version of a source's mandate in force on a day."""
+        own = [m for m in self.mandates.of_source(source) if m.valid_from <= day <= m.valid_to]
+        return max(own, key=lambda each: each.version, default=None)
+
+    def source_name(self, source: int) -> str:
+        """The name of a source."""
+        own = self.mandates.of_source(source)
+        return own[-1].name if own else ""
+
+    @property
+    def platform_entity(self) -> int:
+        """The entity whose books hold what the platform itself earns."""
+        return int(self.document["platform_entity"])
+
+    @cached_property
+    def parameters(self) -> Parameters:
+        """Dated parameters: those shipped, and the values put in force here."""
+        from usance.platform.dated_values import with_values
+
+        return with_values(Parameters.load(), self.values)
+
+    @cached_property
+    def decider(self) -> Decider:
+        """The flow in force, ready to decide."""
+        from usance.assess.decision.decide import Decider
+        from usance.assess.flow.files import read_flow
+
+        if "shipped" in self.flow:
+            return Decider(read_flow(self.flow["shipped"]), parameters=self.parameters)
+        with TemporaryDirectory() as folder:
+            for name, text in self.flow["files"].items():
+                path = Path(folder) / name
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text(text, encoding="utf-8")
+            return Decider(read_flow(folder), parameters=self.parameters)
+
+
+def sandbox_document() -> dict[str, Any]:
+    """The lender of a fresh sandbox, with its mandates as text."""
+    folder = files("usance.platform") / "sandbox"
+    document: dict[str, Any] = parse_yaml((folder / "lender.yaml").read_text(encoding="utf-8"))
+    document["mandates"] = (folder / "mandates.yaml").read_text(encoding="utf-8")
+    return document
+
+
+async def read_lender(connection: asyncpg.Connection) -> Lender:
+    """The lender that a database holds, as configured now."""
+    installed = await connection.fetchrow("select * from usance.installation")
+    if installed is None:
+        raise NotInstalled("has no lender", where="the database", fix="Run 'usance up --sandbox'")
+    rows = await connection.fetch(
+        "select distinct on (kind, name) kind, name, document from usance.settings "
+        "where valid_from <= $1 order by kind, name, valid_from desc, version desc",
+        installed["business_date"],
+    )  # fmt: skip
+    parties = await connection.fetch("select * from usance.parties")
+    found = {(row["kind"], row["name"]): json.loads(row["document"]) for row in rows}
+    values = await connection.fetch(
+        "select document from usance.settings where kind = 'parameter' order by name, version"
+    )
+    return _lender(dict(installed), found, [dict(row) for row in parties],
+                   tuple(json.loads(row["document"]) for row in values))  # fmt: skip
+
+
+def _lender(
+    installed: Mapping[str, Any], found: Mapping[tuple[str, str], Any],
+    parties: list[dict[str, Any]], values: tuple[Mapping[str, Any], ...],
+) -> Lender:  # fmt: skip
+    document = found.get(("lender", "lender"), {})
+    names = {(row["kind"], row["name"]): row["party"] for row in parties}
+    flow = document.get("flow", "consumer")
+    payout = document.get("payout", {})
+    mandates = found.get(("mandates", "mandates"))
+    return Lender(
+        configuration=installed["configuration"], is_sandbox=installed["mode"] == SANDBOX,
+        currency=Currency(installed["currency"]), zone=ZoneInfo(installed["time_zone"]),
+        document=document,
+        mandates=parse_mandates(mandates["text"]) if mandates else Mandates(()),
+        products={name: _product(name, given)
+                  for name, given in document.get("products", {}).items()},
+        sources={int(number): _source(int(number), given)
+                 for number, given in document.get("sources", {}).items()},
+        payout=Payout(names.get(("provider", payout.get("provider", "")), 0),
+                      payout.get("rejected_ending", -1), payout.get("next_day_ending", -1)),
+        parties=names,
+        globally_numbered=frozenset(
+            row["party"] for row in parties if row["globally_numbered"]
+        ),
+        flow=found.get(("flow", flow), {"shipped": flow}), values=values,
+    )  # fmt: skip
+
+
+def _product(name: str, given: Mapping[str, Any]) -> ProductTerms:
+    convention = CONVENTION_CODES[given["convention"]]
+    return ProductTerms(parse(Product, name), tuple(given["months"]), convention)
+
+
+def _source(number: int, given: Mapping[str, Any]) -> SourceTerms:
+    wait = timedelta(seconds=given.get("answer_within_seconds", 30))
+    fees = (given.get(f"{name}_fee_ppm", 0) for name in ("guarantee", "service", "upfront"))
+    return SourceTerms(number, given["answers"] == "asked", wait, *fees)

@@ -1,0 +1,130 @@
+"""The platform, opened: commands and reads for whoever acts, on one database.
+
+    async with Platform.of_home(Path("lender")) as platform:
+        channel = await platform.principal("channel")
+        outcome = await platform.do(channel, "user.register", {"client_ref": "anna", "region": 3})
+        async with platform.reading(channel) as read:
+            await read.user(outcome.answer["user"])
+
+`do` takes a command by its dataclass, or by its name with the fields of a document.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from usance.base.errors import unknown
+from usance.platform.commands.command import Services, Spec
+from usance.platform.commands.fields import read_command
+from usance.platform.commands.registry import COMMANDS
+from usance.platform.commands.unit_of_work import Outcome, execute, now
+from usance.platform.installation import FIRST_MOMENT, install, is_installed
+from usance.platform.lender import sandbox_document
+from usance.platform.principals import Principal, principal_named
+from usance.platform.reads.reading import Reading
+from usance.platform.store.database import Database, server_of
+from usance.platform.store.server import Embedded
+from usance.platform.vault import Vault, vault_of
+
+
+@dataclass
+class Platform:
+    """One lender, ready for commands and reads."""
+
+    database: Database
+    services: Services = field(default_factory=Services)
+    server: Embedded | None = None
+    """The server that is stopped with it, where this process started one."""
+
+    @classmethod
+    @asynccontextmanager
+    async def of_home(
+        cls,
+        home: Path,
+        *,
+        clock: datetime = FIRST_MOMENT,
+        document: Mapping[str, Any] | None = None,
+    ) -> AsyncIterator[Platform]:
+        """The lender of a home: its server is started, its schema migrated, a sandbox installed.
+
+        A home that has a lender keeps it, with its clock.
+        """
+        server = server_of(home)
+        if isinstance(server, Embedded):
+            server.start()
+        try:
+            database = Database(server)
+            await database.prepare()
+            platform = cls(database, Services(vault_of(home)))
+            await platform.install(document or sandbox_document(), clock)
+            try:
+                yield platform
+            finally:
+                await database.close()
+        finally:
+            if isinstance(server, Embedded):
+                server.stop()
+
+    @classmethod
+    def of_database(cls, database: Database, vault: Vault | None = None) -> Platform:
+        """The lender of a database that somebody else prepared and closes."""
+        return cls(database, Services(vault))
+
+    async def install(self, document: Mapping[str, Any], clock: datetime = FIRST_MOMENT) -> bool:
+        """Make an empty database a sandbox; True if it was empty."""
+        import asyncpg
+
+        owner = await asyncpg.connect(
+            **self.database.server.connection(database=self.database.name)
+        )
+        try:
+            if await is_installed(owner):
+                return False
+            await install(owner, document, clock=clock)
+        finally:
+            await owner.close()
+        return True
+
+    async def principal(self, name: str) -> Principal:
+        """The active principal of a name."""
+        pool = await self.database.pool()
+        async with pool.acquire() as connection:
+            return await principal_named(connection, name)
+
+    async def do(
+        self, principal: Principal, command: Any, body: Mapping[str, Any] | None = None, *,
+        key: str = "", dry_run: bool = False,
+    ) -> Outcome:  # fmt: skip
+        """Do a command, given as a dataclass, or by its name with the fields of a document."""
+        spec = spec_of(command)
+        if isinstance(command, str):
+            principal.need(*spec.scopes)
+            command = read_command(spec.command, body or {})
+        return await execute(
+            self.database, principal, spec, command, key=key, dry_run=dry_run,
+            services=self.services,
+        )  # fmt: skip
+
+    @asynccontextmanager
+    async def reading(self, principal: Principal) -> AsyncIterator[Reading]:
+        """Reads under a principal, all of one moment."""
+        async with self.database.transaction(principal.principal_id) as transaction:
+            yield Reading(transaction, principal, await now(transaction, self.services))
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self.database.close()
+
+
+def spec_of(command: Any) -> Spec:
+    """The line of the table of commands for a name or a command."""
+    if isinstance(command, str):
+        if command not in COMMANDS:
+            raise unknown("command", command, COMMANDS)
+        return COMMANDS[command]
+    return next(spec for spec in COMMANDS.values() if spec.command is type(command))

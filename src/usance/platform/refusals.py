@@ -1,0 +1,132 @@
+"""Refusals of the business: commands that are well formed and cannot be done, each by its code."""
+
+from __future__ import annotations
+
+from usance.platform.errors import Refused
+
+
+class NoLine(Refused):
+    """A user without a line for the product."""
+
+    code = "platform.no_line"
+
+
+class MonthsNotOffered(Refused):
+    """A number of months that the product does not have."""
+
+    code = "platform.months_not_offered"
+
+
+class CurrencyMismatch(Refused):
+    """An amount in another currency than the loan's."""
+
+    code = "platform.currency_mismatch"
+
+
+class DateInFuture(Refused):
+    """A day after the business date."""
+
+    code = "platform.date_in_future"
+
+
+class DateBeforeDisbursement(Refused):
+    """A day before the loan was disbursed."""
+
+    code = "platform.date_before_disbursement"
+
+
+class ReferenceUsed(Refused):
+    """A provider's reference that was told before with other content."""
+
+    code = "platform.reference_used"
+    http_status = 409
+
+
+class AlreadyReversed(Refused):
+    """A payment or fact that was reversed before."""
+
+    code = "platform.already_reversed"
+    http_status = 409
+
+
+class WrongState(Refused):
+    """Something that is not in the state the command needs."""
+
+    code = "platform.wrong_state"
+    http_status = 409
+
+
+class QuoteExpired(Refused):
+    """A quote whose time is over."""
+
+    code = "platform.quote_expired"
+
+
+class QuoteMismatch(Refused):
+    """A drawdown or an agreement that is not the one quoted."""
+
+    code = "platform.quote_mismatch"
+
+
+class QuoteNeeded(Refused):
+    """A drawdown in live without a quote and an agreement."""
+
+    code = "platform.quote_needed"
+
+
+class OfferClosed(Refused):
+    """An offer that was answered otherwise, or ended before the answer."""
+
+    code = "platform.offer_closed"
+    http_status = 409
+
+
+class RateCapExceeded(Refused):
+    """Terms that cost more than the legal cap."""
+
+    code = "platform.rate_cap_exceeded"
+
+
+class NoSource(Refused):
+    """A quote that no source of funds would take."""
+
+    code = "platform.no_source"
+
+
+class AmountBeyond(Refused):
+    """More than there is to refund, to waive, to recover or to charge back."""
+
+    code = "platform.amount_beyond"
+
+
+class DuplicateIdentity(Refused):
+    """A person who is another user of the same channel."""
+
+    code = "platform.duplicate_identity"
+    http_status = 409
+
+
+class TermsRefused(Refused):
+    """New terms or facts that the loan cannot take; the core's own code is in `cause`."""
+
+    code = "platform.terms_refused"
+
+
+class ApprovalSamePerson(Refused):
+    """An approval by somebody who has given theirs already."""
+
+    code = "platform.approval_same_person"
+
+
+class ClockBackwards(Refused):
+    """A clock that would move back, or too far at once."""
+
+    code = "platform.clock_backwards"
+    http_status = 409
+
+
+class PeriodNotOpen(Refused):
+    """A period that is not in the state its change needs."""
+
+    code = "platform.period_not_open"
+    http_status = 409

@@ -1,0 +1,82 @@
+"""A user as one command sees them: the row, the counters and what the command will number."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from usance.base.errors import IdError
+from usance.base.ids import LIMIT, PER_USER, owned_id, parse_id, print_id
+from usance.platform.errors import InvalidField, NotFound
+from usance.platform.store.write_set import NEW, UserChange
+
+if TYPE_CHECKING:
+    import asyncpg
+
+COUNTERS = (
+    "decisions", "lines", "requests", "journals", "borrowed", "worst_days", "held_minor", "records",
+)  # fmt: skip
+USER_KINDS = ("consumer", "business")
+
+
+@dataclass
+class UserRecord:
+    """A user's row and counters; numbers that are taken show in its change."""
+
+    user_id: int
+    region: int
+    channel: int
+    kind: int
+    version: int
+    counters: dict[str, int]
+    row: dict[str, Any]
+
+    def next(self, counter: str) -> int:
+        """The next id of something that the user owns."""
+        self.counters[counter] += 1
+        return owned_id(self.user_id, self.counters[counter])
+
+    def change(self) -> UserChange:
+        """The counters as they are now, to be written if nobody was quicker."""
+        return UserChange(self.user_id, self.version, **self.counters)
+
+
+async def load_user(transaction: asyncpg.Connection, user_id: int) -> UserRecord:
+    """A user whom the principal of the transaction sees; the version is read before all else."""
+    found = await transaction.fetchrow(
+        "select u.*, c.version, c.decisions, c.lines, c.requests, c.journals, c.borrowed, "
+        "c.worst_days, c.held_minor, c.records from usance.users u "
+        "join usance.user_counters c using (user_id) where u.user_id = $1", user_id,
+    )  # fmt: skip
+    if found is None:
+        raise not_found("us", user_id)
+    row = dict(found)
+    counters = {name: row[name] for name in COUNTERS}
+    return UserRecord(user_id, row["region"], row["channel"], row["kind"], row["version"],
+                      counters, row)  # fmt: skip
+
+
+def new_user(user_id: int, row: dict[str, Any]) -> UserRecord:
+    """A user who is being registered."""
+    return UserRecord(user_id, row["region"], row["channel"], row["kind"], NEW,
+                      dict.fromkeys(COUNTERS, 0), row)  # fmt: skip
+
+
+def read_id(text: str, prefix: str, field: str) -> int:
+    """The number of a printed id; one of a user's own has to name a user."""
+    try:
+        number = parse_id(text, prefix, where=f"body.{field}")
+    except IdError as error:
+        raise InvalidField(error.what, where=f"body.{field}", fix=error.fix) from error
+    return number
+
+
+def not_found(prefix: str, number: int) -> NotFound:
+    """The one answer for what is not there and for what is somebody else's."""
+    shown = print_id(prefix, number) if 0 <= number < LIMIT else str(number)
+    return NotFound("is not there", where=shown, fix="Give an id that you were given")
+
+
+def owner_of(number: int) -> int:
+    """The user in an id."""
+    return number // PER_USER

@@ -1,0 +1,83 @@
+"""Registration to consent: who a user is, kept under keys, and found again."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.platform.sandbox import Sandbox
+from usance.platform.errors import InvalidField, MissingField, NotFound, UnknownField
+from usance.platform.refusals import DateInFuture, DuplicateIdentity
+
+ANNA = {"client_ref": "anna", "region": 3}
+ADA = {"name": "Ada", "national_id": "11010519491231002X", "phone": "13800000000"}
+
+
+def register(sandbox: Sandbox, ref: str = "anna", by: str = "channel") -> str:
+    return str(sandbox.do(by, "user.register", {"client_ref": ref, "region": 3}).answer["user"])
+
+
+def test_a_user_is_registered_and_read(sandbox: Sandbox) -> None:
+    made = sandbox.do("channel", "user.register", {**ANNA, "registered_at": "2024-06-01T00:00:00Z"})
+    assert made.answer == {
+        "user": "us_00000000001", "client_ref": "anna", "channel": "channel", "region": 3,
+        "kind": "consumer", "registered_on": "2024-06-01", "person": None,
+    }  # fmt: skip
+    assert made.status == 201
+    assert sandbox.do("channel", "user.register", ANNA).status == 200
+    assert sandbox.read("channel", "users_named", "anna") == [made.answer]
+    with pytest.raises(NotFound):
+        sandbox.read("channel_2", "user", made.answer["user"])
+
+
+def test_a_person_is_kept_sealed_and_shown_masked(sandbox: Sandbox) -> None:
+    user = register(sandbox)
+    set_person = sandbox.do("channel", "person.set", {"user": user, **ADA}).answer
+    assert set_person["phone"] == "1*********0"
+    assert sandbox.read("channel", "user", user)["person"] == {"verified": True, "level": 1}
+    kept = bytes(sandbox.sql("operations", "select details from usance.user_persons"))
+    assert b"Ada" not in kept
+    with pytest.raises(DuplicateIdentity):
+        sandbox.do("channel", "person.set", {"user": register(sandbox, "bert"), **ADA})
+    elsewhere = register(sandbox, by="channel_2")
+    other = sandbox.do("channel_2", "person.set", {"user": elsewhere, **ADA}).answer
+    assert other["person"] == set_person["person"]  # one person, two channels
+
+
+def test_a_second_account_waits_a_day(sandbox: Sandbox) -> None:
+    account = {"user": register(sandbox), "bank": "b", "number": "6222021234567894", "holder": "A"}
+    first, second = (sandbox.do("channel", "account.add", account).answer for _ in range(2))
+    assert first["usable_from"].startswith("2024-07-01")
+    assert second["usable_from"].startswith("2024-07-02")
+    assert first["number"] == "************7894"
+
+
+def test_consents_are_listed_as_they_were_given(sandbox: Sandbox) -> None:
+    user = register(sandbox)
+    for granted in (True, False):
+        body = {"user": user, "purpose": "credit_check", "text_version": "1", "granted": granted}
+        sandbox.do("channel", "consent.give", body)
+    given = sandbox.read("channel", "consents", user)
+    assert [each["granted"] for each in given] == [True, False]
+    assert given[0]["given_at"] < given[1]["given_at"]
+
+
+@pytest.mark.parametrize(
+    ("body", "error"),
+    [
+        ({"client_ref": "a"}, MissingField),
+        ({**ANNA, "regoin": 1}, UnknownField),
+        ({**ANNA, "region": "3"}, InvalidField),
+        ({**ANNA, "region": 2**60}, InvalidField),
+        ({**ANNA, "region": 40_000}, InvalidField),
+        ({**ANNA, "client_ref": ""}, InvalidField),
+        ({**ANNA, "kind": "robot"}, InvalidField),
+        ({**ANNA, "registered_at": "2024-06-01"}, InvalidField),
+        ({**ANNA, "registered_at": "2030-06-01T00:00:00Z"}, DateInFuture),
+    ],
+)
+def test_bad_input_is_named_and_leaves_nothing(
+    sandbox: Sandbox, body: dict[str, object], error: type[Exception]
+) -> None:
+    with pytest.raises(error):
+        sandbox.do("channel", "user.register", body)
+    assert sandbox.sql("operations", "select count(*) from usance.users") == 0
