@@ -1,5 +1,36 @@
 """Public names of the room, each with its module."""
 
+from usance.service.bank_files.camt import (
+    read_camt as read_camt,
+)
+from usance.service.bank_files.csv_file import (
+    read_csv_file as read_csv_file,
+)
+from usance.service.bank_files.files import (
+    FileRegister as FileRegister,
+    Outcome as Outcome,
+    read_file as read_file,
+)
+from usance.service.bank_files.pain import (
+    Mandate as Mandate,
+    OwnAccount as OwnAccount,
+    Transfer as Transfer,
+    credit_transfers as credit_transfers,
+    direct_debits as direct_debits,
+)
+from usance.service.bank_files.profile import (
+    BankProfile as BankProfile,
+    load_profile as load_profile,
+    parse_profile as parse_profile,
+)
+from usance.service.bank_files.statement import (
+    FileLine as FileLine,
+    Statement as Statement,
+)
+from usance.service.bank_files.status_report import (
+    StatusLine as StatusLine,
+    read_status_report as read_status_report,
+)
 from usance.service.errors import (
     AllocationRefused as AllocationRefused,
     BankFileError as BankFileError,

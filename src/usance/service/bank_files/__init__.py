@@ -1,0 +1,1 @@
+"""Files of banks and payment providers: statements and reports in, orders out."""
