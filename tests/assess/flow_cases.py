@@ -8,7 +8,7 @@ import numpy as np
 
 from usance.assess.features.declared import Declared
 from usance.assess.flow.files import Flow
-from usance.assess.flow.formula import Condition
+from usance.base.formulas import Condition
 
 ORDINARY = {
     "list_hit": 0, "applications_24h": 1, "device_users_30d": 1, "link_size": 1,

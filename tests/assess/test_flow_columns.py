@@ -19,12 +19,12 @@ from usance.assess.errors import WrongInput
 from usance.assess.features.declared import Declared, ValueType
 from usance.assess.flow.columns import run_columns
 from usance.assess.flow.files import Flow, Stage, read_flow
-from usance.assess.flow.formula import parse_formula
 from usance.assess.flow.graph import read_graph
 from usance.assess.flow.reasons import Reasons
-from usance.assess.flow.value_types import Span, type_of
 from usance.base.codes import DecisionKind
 from usance.base.errors import UsanceError
+from usance.base.formula_types import Span, type_of
+from usance.base.formulas import parse_formula
 
 
 @pytest.fixture(scope="module")

@@ -31,6 +31,7 @@ from usance.base.errors import (
     DocumentError as DocumentError,
     DuplicateKey as DuplicateKey,
     FileRefused as FileRefused,
+    FormulaError as FormulaError,
     IdError as IdError,
     InputError as InputError,
     ParameterError as ParameterError,

@@ -8,6 +8,7 @@
     │   ├── DateError           input.date               400
     │   ├── CodeError           input.code               400
     │   ├── DocumentError       input.document           400
+    │   ├── FormulaError        input.formula            422
     │   ├── IdError             input.id                 400
     │   ├── ParameterError      input.parameter          400
     │   ├── TableError          input.table              422
@@ -100,6 +101,13 @@ class DocumentError(InputError):
     """A YAML, JSON or CSV file cannot be read; `where` has the file and the line."""
 
     code = "input.document"
+
+
+class FormulaError(InputError):
+    """A formula cannot be read, or its parts do not fit together."""
+
+    code = "input.formula"
+    http_status = 422
 
 
 class IdError(InputError):

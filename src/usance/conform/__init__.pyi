@@ -6,6 +6,9 @@ from usance.conform.accounting.run import (
 from usance.conform.apr.run import (
     check_annual_rates as check_annual_rates,
 )
+from usance.conform.deals import (
+    check_deals as check_deals,
+)
 from usance.conform.errors import (
     CaseError as CaseError,
 )

@@ -46,6 +46,14 @@ def apr(file: CaseFile, as_json: AsJson = False) -> None:
 
 
 @app.command()
+def deals(file: CaseFile, as_json: AsJson = False) -> None:
+    """Check asset-backed deals against worked ones. Ends with 1 if any value differs."""
+    from usance.conform.deals import check_deals
+
+    _show(check_deals(file), as_json)
+
+
+@app.command()
 def schedules(
     file: CaseFile,
     as_json: AsJson = False,

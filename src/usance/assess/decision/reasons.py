@@ -11,7 +11,7 @@ from typing import Any
 
 from usance.assess.errors import FlowError
 from usance.assess.flow.files import Flow
-from usance.assess.flow.formula import Literal
+from usance.base.formulas import Literal
 
 MAX_REASONS = 4
 

@@ -31,9 +31,7 @@ from numpy.typing import NDArray
 from usance.assess.errors import WrongInput
 from usance.base.errors import DocumentError, unknown
 from usance.base.fields import Fields, one_of, text, whole, whole_of
-
-EXACT = 2**53
-"""Whole numbers up to here survive JSON, decision tables and stored inputs."""
+from usance.base.formula_types import EXACT
 
 
 class ValueType(Enum):

@@ -24,11 +24,12 @@ from usance.assess.features.declared import Declared, ValueType, read_declared
 from usance.assess.features.definition import Definitions, read_features
 from usance.assess.flow.graph import Graph, read_graph, types_after
 from usance.assess.flow.reasons import MAX_CODE, Reasons, read_reasons
-from usance.assess.flow.value_types import FormulaType, declared_type, fits
+from usance.assess.flow.value_types import declared_type, fits
 from usance.base.codes import DecisionKind
 from usance.base.documents import read_document, read_text
 from usance.base.errors import DocumentError, UsanceError, raise_all
 from usance.base.fields import Fields, day, document_places, one_of, text, whole_of
+from usance.base.formula_types import FormulaType
 
 SHIPPED = Path(__file__).resolve().parent / "shipped"
 OUTCOMES = ("pass", "decline")
@@ -339,7 +340,7 @@ def _check_gives(flow: Flow, stage: Stage, after: Mapping[str, FormulaType], whe
 
 def _unknown_reasons(flow: Flow, stage: Stage, where: str) -> list[UsanceError]:
     """Reason codes that a table writes and no text explains."""
-    from usance.assess.flow.formula import Literal
+    from usance.base.formulas import Literal
 
     found = []
     for table in stage.graph.tables if stage.graph else ():

@@ -13,9 +13,10 @@ from functools import cached_property
 from typing import Any
 
 from usance.assess.errors import FlowError
-from usance.assess.flow.formula import Cell, Formula, Name, names_in, parse_cell, parse_formula
-from usance.assess.flow.value_types import FormulaType, Scope, check_cell, type_of, union
+from usance.assess.flow.value_types import FLOW_RULES, check_cell
 from usance.base.errors import UsanceError, raise_all
+from usance.base.formula_types import FormulaType, Scope, type_of, union
+from usance.base.formulas import Cell, Formula, Name, names_in, parse_cell, parse_formula
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +130,7 @@ def _node(node: Mapping[str, Any], where: str) -> list[Node]:
     if kind == "decisionTableNode":
         return [_table(node, content, where)]
     formulas = tuple(
-        (str(each["key"]), parse_formula(str(each["value"]), f"{where}, {each['key']}"))
+        (str(each["key"]), _formula(str(each["value"]), f"{where}, {each['key']}"))
         for each in content.get("expressions", [])
     )
     return [FormulaNode(str(node["id"]), str(node.get("name", "")), formulas)]
@@ -144,8 +145,9 @@ def _table(node: Mapping[str, Any], content: Mapping[str, Any], where: str) -> T
     rules = []
     for number, rule in enumerate(content.get("rules", []), start=1):
         place = f"{where}, rule {rule.get('_id', number)}"
-        cells = tuple(parse_cell(str(rule.get(column["id"]) or ""), place) for column in inputs)
-        gives = tuple(parse_formula(str(rule.get(column["id"], "")), place) for column in outputs)
+        texts = [str(rule.get(column["id"]) or "") for column in inputs]
+        cells = tuple(parse_cell(text, place, error=FlowError) for text in texts)
+        gives = tuple(_formula(str(rule.get(column["id"], "")), place) for column in outputs)
         rules.append(Rule(str(rule.get("_id", number)), cells, gives))
     if not rules or any(rules[-1].cells):
         fix = "End every table with a rule whose cells are empty"
@@ -156,8 +158,12 @@ def _table(node: Mapping[str, Any], content: Mapping[str, Any], where: str) -> T
     return TableNode(str(node["id"]), str(node.get("name", "")), reads, writes, tuple(rules))
 
 
+def _formula(text: str, where: str) -> Formula:
+    return parse_formula(text, where, error=FlowError)
+
+
 def _plain_name(given: object, where: str) -> str:
-    found = parse_formula(str(given or ""), where)
+    found = _formula(str(given or ""), where)
     if isinstance(found, Name) and not found.path.startswith("$"):
         return found.path
     raise FlowError(f"a column reads {given!r}", where=where, fix="Let it read one name")
@@ -191,7 +197,7 @@ def _formula_types(node: FormulaNode, scope: Scope, where: str) -> dict[str, For
     made: dict[str, FormulaType] = {}
     for key, formula in node.formulas:
         own = {f"$.{name}": kind for name, kind in made.items()}
-        made[key] = type_of(formula, {**scope, **own}, f"{where}: {node.name}, {key}")
+        made[key] = type_of(formula, {**scope, **own}, f"{where}: {node.name}, {key}", FLOW_RULES)
     return made
 
 
@@ -200,8 +206,8 @@ def _table_types(node: TableNode, scope: Scope, where: str) -> dict[str, Formula
     for rule in node.rules:
         place = f"{where}: {node.name}, rule {rule.id}"
         for name, cell in zip(node.reads, rule.cells, strict=True):
-            check_cell(cell, type_of(Name(name), scope, place), place)
+            check_cell(cell, type_of(Name(name), scope, place, FLOW_RULES), place)
         for name, formula in zip(node.writes, rule.gives, strict=True):
-            kind = type_of(formula, scope, place)
-            made[name] = union(made[name], kind, place) if name in made else kind
+            kind = type_of(formula, scope, place, FLOW_RULES)
+            made[name] = union(made[name], kind, place, FLOW_RULES) if name in made else kind
     return made

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from usance.assess.errors import FlowError
 from usance.assess.features.declared import Declared, ValueType
 from usance.assess.flow.files import Flow, Stage
-from usance.assess.flow.formula import Call, Cell, Condition, Formula, Literal, Name, Plain
 from usance.assess.flow.graph import FormulaNode, TableNode
+from usance.base.formulas import Call, Cell, Condition, Formula, Literal, Name, Plain
 
 FAR = 1 << 62
 OPS = ("table", "+", "-", "*", "floor", "min", "max", "==", "!=", "<", "<=", ">", ">=", "and",

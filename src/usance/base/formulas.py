@@ -1,9 +1,9 @@
-"""The formulas and cells of decision tables: the part of zen's language that can be compiled.
+"""Formulas of decision flows and of deals: the part of zen's language that can be compiled.
 
 A formula has whole numbers, texts, truths, names, `+ - *`, comparisons, `and`, `or`, `not`,
 `a ? b : c`, `min([a, b])`, `max([a, b])` and `floor(a / n)` with a number n. A cell is a list of
-values and comparisons. What is outside this part is refused, so that a flow means the same thing
-to the engine and to the compiled columns.
+values and comparisons. What is outside this part is refused, so that a formula means the same thing
+to an engine, to `evaluate` and to compiled columns.
 
 >>> parse_formula("min([income * 2, 500]) + floor(age / 3)")
 Call(op='+', args=(Call(op='min', args=(Call(op='*', args=(Name(path='income'), \
@@ -11,16 +11,19 @@ Literal(value=2))), Literal(value=500))), Call(op='floor', args=(Name(path='age'
 Literal(value=3)))))
 >>> parse_cell(">= 18 and < 25, 99")
 ((Condition(op='>=', value=18), Condition(op='<', value=25)), (Condition(op='==', value=99),))
+>>> evaluate(parse_formula("max([A.balance - A.target, 0])"), {"A.balance": 80, "A.target": 75})
+5
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import NoReturn
+from operator import add, eq, floordiv, ge, gt, le, lt, mul, ne, sub
+from typing import Any, NoReturn
 
-from usance.assess.errors import FlowError
+from usance.base.errors import FormulaError, InputError
 
 Plain = int | str | bool
 
@@ -72,8 +75,8 @@ Cell = tuple[tuple[Condition, ...], ...]
 class _Reader:
     """Tokens of one text, with a look at the next."""
 
-    def __init__(self, text: str, where: str) -> None:
-        self.text, self.where = text, where
+    def __init__(self, text: str, where: str, error: type[InputError]) -> None:
+        self.text, self.where, self.error = text, where, error
         self.tokens = list(self._split())
         self.at = 0
 
@@ -108,12 +111,12 @@ class _Reader:
 
     def fail(self, what: str) -> NoReturn:
         fix = "Use whole numbers, texts, names, + - *, comparisons, floor(a / 12), min([a, b])"
-        raise FlowError(f"{what} in {self.text!r}", where=self.where, fix=fix)
+        raise self.error(f"{what} in {self.text!r}", where=self.where, fix=fix)
 
 
-def parse_formula(text: str, where: str = "") -> Formula:
+def parse_formula(text: str, where: str = "", *, error: type[InputError] = FormulaError) -> Formula:
     """A formula from its text."""
-    read = _Reader(text, where)
+    read = _Reader(text, where, error)
     found = _choice(read)
     if read.kind != "end":
         read.fail(f"{read.next!r} is too much")
@@ -127,6 +130,33 @@ def names_in(formula: Formula) -> Iterator[str]:
     elif isinstance(formula, Call):
         for arg in formula.args:
             yield from names_in(arg)
+
+
+_WORK: Mapping[str, Callable[[Any, Any], Any]] = {
+    "+": add, "-": sub, "*": mul, "==": eq, "!=": ne, "<": lt, "<=": le, ">": gt, ">=": ge,
+    "floor": floordiv,
+}  # fmt: skip
+
+
+def evaluate(formula: Formula, names: Mapping[str, Plain]) -> Plain:
+    """The value of a formula; its types were checked when it was read (`formula_types`)."""
+    if isinstance(formula, Literal):
+        return formula.value
+    if isinstance(formula, Name):
+        return names[formula.path]
+    op, args = formula.op, formula.args
+    if op == "?":
+        return evaluate(args[1] if evaluate(args[0], names) else args[2], names)
+    if op == "and":
+        return bool(evaluate(args[0], names)) and bool(evaluate(args[1], names))
+    if op == "or":
+        return bool(evaluate(args[0], names)) or bool(evaluate(args[1], names))
+    if op == "not":
+        return not evaluate(args[0], names)
+    values: list[Any] = [evaluate(arg, names) for arg in args]
+    if op in ("min", "max"):
+        return (min if op == "min" else max)(values)  # type: ignore[no-any-return]
+    return _WORK[op](*values)  # type: ignore[no-any-return]
 
 
 def _choice(read: _Reader) -> Formula:
@@ -228,9 +258,9 @@ def _call(read: _Reader, word: str) -> Formula:
     return Call(word, tuple(args))
 
 
-def parse_cell(text: str, where: str = "") -> Cell:
+def parse_cell(text: str, where: str = "", *, error: type[InputError] = FormulaError) -> Cell:
     """The tests of one cell of a decision table."""
-    read = _Reader(text, where)
+    read = _Reader(text, where, error)
     choices: list[tuple[Condition, ...]] = []
     while read.kind != "end":
         tests = list(_tests(read))

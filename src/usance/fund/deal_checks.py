@@ -1,0 +1,261 @@
+"""Contradictions of a deal: names nobody has, sums that do not fit, numbers that grow too large.
+
+Each is kept with its place. What is allowed but surely not meant, such as a trigger that can never
+fire, is a warning.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from usance.base.errors import unknown
+from usance.base.fields import Fields
+from usance.base.formula_types import FormulaType, Span, Truth, TypeRules, type_of
+from usance.base.formulas import Call, Formula, Literal, names_in
+from usance.base.money import INT64_MAX
+from usance.base.rates import PPM
+from usance.fund.deal import COLLECTION, Deal, Step, StepKind, at
+from usance.fund.errors import DealError
+from usance.fund.state import PERIOD_NAMES, POOL_NAMES, TO_DATE_NAMES, account_balances
+
+RESERVED = ("fee", "account", "period", "classes", *POOL_NAMES, *PERIOD_NAMES, *TO_DATE_NAMES)
+MONEY = TypeRules(
+    limit=INT64_MAX,
+    fix="Keep every product below 2^63: divide first with floor(a / n), or compare smaller numbers",
+    error=DealError,
+)
+
+Path = tuple[str | int, ...]
+
+
+def check_deal(deal: Deal, fields: Fields) -> list[str]:
+    """Keep every contradiction in the problems of the fields; give the warnings."""
+    _check_names(deal, fields)
+    _check_calendar(deal, fields)
+    _check_money(deal, fields)
+    _check_steps(deal, fields)
+    if fields.problems:
+        return []
+    scope = scope_of(deal)
+    for path, formula, wanted in _formulas(deal):
+        _check_formula(deal, fields, path, formula, wanted, scope)
+    return [] if fields.problems else list(_warnings(deal, scope))
+
+
+def scope_of(deal: Deal) -> dict[str, FormulaType]:
+    """Every name of the deal's formulas, with the least and the largest value it can have."""
+    most = _largest_amount(deal)
+    money, pool = Span(0, most), Span(0, _pool_ever(deal))
+    scope: dict[str, FormulaType] = {"period": Span(1, deal.periods)}
+    scope |= dict.fromkeys(("pool_start", "pool_end", *TO_DATE_NAMES), pool)
+    scope |= dict.fromkeys(PERIOD_NAMES, money)
+    scope["pool_original"] = Span(deal.pool.balance_minor, deal.pool.balance_minor)
+    scope["classes"] = Span(0, sum(each.balance_minor for each in deal.classes))
+    for each in deal.classes:
+        name, original = each.name, each.balance_minor
+        scope[f"{name}.balance"] = Span(0, original)
+        scope[f"{name}.original"] = Span(original, original)
+        scope[f"{name}.due"] = money
+        if each.targets_minor:
+            scope[f"{name}.target"] = Span(min(each.targets_minor), max(each.targets_minor))
+    scope |= {f"fee.{fee.name}.due": money for fee in deal.fees}
+    scope |= {f"account.{name}": money for name in account_balances(deal)}
+    return scope
+
+
+def _pool_ever(deal: Deal) -> int:
+    """All principal that can ever be in the pool."""
+    bought = 0
+    if deal.purchase is not None:
+        bought = sum(at(deal.purchase.supply_minor, k) for k in range(1, deal.periods + 1))
+    return deal.pool.balance_minor + bought
+
+
+def _largest_amount(deal: Deal) -> int:
+    """No account, collection, fee or interest of the deal goes beyond this."""
+    years = deal.periods * deal.months_per_period // 12 + 2
+    given = sum(flow.interest_minor + flow.recovered_minor for flow in deal.pool.flows)
+    principal = _pool_ever(deal) + sum(each.balance_minor for each in deal.classes)
+    fixed = sum(fee.fixed_minor for fee in deal.fees) * deal.periods
+    # Rates are at most 1, so a year's interest is at most the principal; twice for recoveries.
+    return principal * (years + 2) + given + fixed + sum(deal.accounts.values())
+
+
+def _check_names(deal: Deal, fields: Fields) -> None:
+    kinds: list[tuple[str, list[str]]] = [
+        ("classes", [each.name for each in deal.classes]),
+        ("fees", [each.name for each in deal.fees]),
+        ("triggers", [each.name for each in deal.triggers]),
+    ]
+    for key, listed in kinds:
+        for number, name in enumerate(listed, start=1):
+            if name in listed[: number - 1]:
+                fields.wrong(f"'{name}' is there twice", "Give each its own name", key, number)
+    for number, each in enumerate(deal.classes, start=1):
+        if each.name in RESERVED:
+            fields.wrong(f"'{each.name}' means something else", "Use another name",
+                         "classes", number)  # fmt: skip
+        if not each.balance_minor:
+            fix = "Give what its holders paid in, or leave the class out"
+            fields.wrong(f"class {each.name} has no balance", fix, "classes", number)
+    if not deal.classes:
+        fields.wrong("no classes", "Give at least one class", "classes")
+
+
+def _check_calendar(deal: Deal, fields: Fields) -> None:
+    first = deal.paid_on(1)
+    if deal.closing_on >= first:
+        fix = f"Let the first period end later, or close before {first}"
+        fields.wrong(
+            f"closes on {deal.closing_on}, after its first payment date", fix, "closing_on"
+        )
+    flows, months = deal.pool.flows, deal.periods * deal.months_per_period
+    left = deal.pool.balance_minor
+    for number, flow in enumerate(flows, start=1):
+        left -= flow.principal_minor + flow.defaulted_minor
+        if left < 0:
+            fix = "Let principal and defaulted add up to balance_minor at most"
+            fields.wrong("more principal than the pool has", fix, "pool", "flows", number)
+            return
+    if flows and len(flows) < months and left:
+        fix = f"Give all {months} months, or flows that repay the pool"
+        what = f"flows of {len(flows)} months in a deal of {months}"
+        fields.wrong(what, fix, "pool", "flows")
+
+
+def _check_money(deal: Deal, fields: Fields) -> None:
+    proceeds = sum(each.balance_minor for each in deal.classes)
+    held = sum(deal.accounts.values())
+    if deal.price_minor is not None and proceeds != deal.price_minor + held:
+        what = f"proceeds {proceeds} are not the price {deal.price_minor} and accounts {held}"
+        fields.wrong(what, f"Let the price be {proceeds - held}", "price_minor")
+    if _largest_amount(deal) > INT64_MAX:
+        fix = "Count in larger units, or split the deal"
+        fields.wrong("its amounts can go beyond 2^63", fix, "classes")
+    weights = sum(scenario.weight_ppm for scenario in deal.scenarios)
+    if weights > PPM:
+        fields.wrong(f"weights add up to {weights}", f"Let them add up to {PPM}", "scenarios")
+
+
+def _check_steps(deal: Deal, fields: Fields) -> None:
+    reached = {deal.status: ("status",)} | {
+        trigger.to: ("triggers", number) for number, trigger in enumerate(deal.triggers, start=1)
+    }
+    for status, path in reached.items():
+        if not deal.waterfall.get(status):
+            fix = f"Write the steps of {status.value} under waterfall"
+            fields.wrong(f"the status {status.value} has no steps", fix, *path)
+    for status, steps in deal.waterfall.items():
+        for number, step in enumerate(steps, start=1):
+            _check_step(deal, fields, step, ("waterfall", status.value, number))
+
+
+def _check_step(deal: Deal, fields: Fields, step: Step, path: Path) -> None:
+    accounts = list(account_balances(deal))
+    is_move = step.kind is StepKind.MOVE
+    choices = accounts if is_move else [each.name for each in deal.classes]
+    noun = "account" if is_move else "class"
+    if step.kind is StepKind.FEE:
+        noun, choices = "fee", [fee.name for fee in deal.fees]
+    key = "to" if is_move else step.kind.value
+    wrong = [(noun, name, choices, key) for name in step.payees if name not in choices]
+    if step.source not in accounts:
+        wrong.append(("account", step.source, accounts, "move" if is_move else "from"))
+    for what, name, known, at_key in wrong:
+        where = fields.where(*path, at_key)
+        fields.problems.append(unknown(what, name, known, where=where))
+    if step.kind is StepKind.BUY and deal.purchase is None:
+        fix = "Give purchase with its terms, price_ppm and supply_minor"
+        fields.wrong("buys loans that nobody describes", fix, *path)
+
+
+def _formulas(deal: Deal) -> Iterator[tuple[Path, Formula, type[FormulaType]]]:
+    """Every formula with its place and the type it must have."""
+    for number, fee in enumerate(deal.fees, start=1):
+        if fee.base is not None:
+            yield ("fees", number, "base"), fee.base, Span
+    for number, trigger in enumerate(deal.triggers, start=1):
+        yield ("triggers", number, "when"), trigger.when, Truth
+    if deal.clean_up is not None:
+        yield ("clean_up", "when"), deal.clean_up.when, Truth
+        yield ("clean_up", "price"), deal.clean_up.price, Span
+    for status, steps in deal.waterfall.items():
+        for number, step in enumerate(steps, start=1):
+            path = ("waterfall", status.value, number)
+            if step.amount is not None:
+                key = "buy" if step.kind is StepKind.BUY else "amount"
+                yield (*path, key), step.amount, Span
+            if step.when is not None:
+                yield (*path, "when"), step.when, Truth
+
+
+def _check_formula(
+    deal: Deal, fields: Fields, path: Path, formula: Formula, wanted: type[FormulaType],
+    scope: Mapping[str, FormulaType],
+) -> None:  # fmt: skip
+    where = fields.where(*path)
+    for name in names_in(formula):
+        owner, _, what = name.partition(".")
+        if what == "target" and owner in [each.name for each in deal.classes] and name not in scope:
+            fix = f"Give targets_minor of class {owner}"
+            fields.wrong(f"class {owner} has no target", fix, *path)
+            return
+    try:
+        found = type_of(formula, scope, where, MONEY)
+    except DealError as error:
+        fields.problems.append(error)
+        return
+    if not isinstance(found, wanted):
+        want = "a number" if wanted is Span else "true or false"
+        fields.wrong(f"the formula does not give {want}", f"Write one that gives {want}", *path)
+
+
+def _warnings(deal: Deal, scope: Mapping[str, FormulaType]) -> Iterator[str]:
+    for trigger in deal.triggers:
+        outcomes = possible(trigger.when, scope)
+        if len(outcomes) == 1:
+            (fires,) = outcomes
+            yield f"trigger '{trigger.name}' {'always' if fires else 'never'} fires"
+        elif not trigger.to.follows(deal.status):
+            yield f"trigger '{trigger.name}' never fires: the deal starts at or after its status"
+    for fee in deal.fees:
+        paid = (step for steps in deal.waterfall.values() for step in steps)
+        if not any(step.kind is StepKind.FEE and fee.name in step.payees for step in paid):
+            yield f"fee '{fee.name}' is never paid"
+    if not any(
+        step.source == COLLECTION and step.kind in (StepKind.RESIDUAL, StepKind.MOVE)
+        for step in deal.waterfall[deal.status]
+    ):
+        yield f"what is left in {COLLECTION} stays there: no residual in {deal.status.value}"
+
+
+def possible(formula: Formula, scope: Mapping[str, FormulaType]) -> frozenset[bool]:
+    """The truths a condition can have while its names are within their spans.
+
+    >>> from usance.base.formulas import parse_formula
+    >>> sorted(possible(parse_formula("period > 12"), {"period": Span(1, 12)}))
+    [False]
+    """
+    both = frozenset((True, False))
+    if isinstance(formula, Literal):
+        return frozenset((bool(formula.value),))
+    if not isinstance(formula, Call):
+        return both
+    if formula.op == "not":
+        return frozenset(not each for each in possible(formula.args[0], scope))
+    if formula.op in ("and", "or"):
+        first, second = (possible(arg, scope) for arg in formula.args)
+        join = all if formula.op == "and" else any
+        return frozenset(join((a, b)) for a in first for b in second)
+    if formula.op not in ("<", "<=", ">", ">="):
+        return both
+    left, right = (type_of(arg, scope, "", MONEY) for arg in formula.args)
+    if not isinstance(left, Span) or not isinstance(right, Span):
+        return both
+    if formula.op in (">", ">="):
+        left, right = right, left
+    if formula.op in ("<", ">"):
+        always, never = left.high < right.low, left.low >= right.high
+    else:
+        always, never = left.high <= right.low, left.low > right.high
+    return frozenset((True,)) if always else frozenset((False,)) if never else both

@@ -1,0 +1,133 @@
+"""Results of each class of a deal: average life, yield, shortfall, break-even, expected loss.
+
+>>> from usance.fund.sample import sample_deal
+>>> found = class_results(sample_deal())
+>>> found["A"].wal_ppm, found["A"].yield_ppb, found["A"].break_even_hundredths
+(455122, 32467946, 1447)
+>>> found["B"].expected_loss_ppm, found["S"].break_even_hundredths
+(14676, None)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from usance.base.money import half_up
+from usance.base.rates import PPM
+from usance.fund.deal import Deal, NoteClass, Scenario
+from usance.fund.projection import Projection, project
+from usance.loan.rates.annual import Flow, irr_by_dates
+from usance.loan.rates.equation import RateNotFound
+
+DAYS_A_YEAR = 365
+MAX_MULTIPLE = 2_000
+"""Hundredths: no break-even is looked for beyond twenty times the expected defaults."""
+
+Shorts = Callable[[Sequence[Scenario]], list[dict[str, int]]]
+"""A function to the amounts that each class lacks at the end of each scenario."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClassResult:
+    """Results of one class; the last two for a class with a rate."""
+
+    wal_ppm: int | None
+    """Weighted average life in years: principal × days over 365 over principal."""
+    yield_ppb: int | None
+    short_minor: int
+    break_even_hundredths: int | None = None
+    expected_loss_ppm: int | None = None
+
+
+def class_results(deal: Deal, *, shorts: Shorts | None = None) -> dict[str, ClassResult]:
+    """The results of every class at par."""
+    shorts = shorts or (lambda scenarios: exact_shorts(deal, scenarios))
+    found = project(deal)
+    rated = [each for each in deal.classes if each.rate_ppm]
+    break_even = break_evens(rated, shorts)
+    loss = expected_losses(rated, deal.scenarios, shorts)
+    return {
+        each.name: ClassResult(
+            average_life_ppm(found, each.name),
+            class_yield_ppb(found, each.name),
+            found.short_minor(each.name),
+            break_even.get(each.name),
+            loss.get(each.name),
+        )
+        for each in deal.classes
+    }
+
+
+def average_life_ppm(projection: Projection, name: str) -> int | None:
+    """The weighted average life of a class in millionths of a year; None without principal."""
+    closing = projection.deal.closing_on
+    paid = [
+        (row.classes[name].principal_minor, (row.paid_on - closing).days)
+        for row in projection.distributions
+    ]
+    whole = sum(amount for amount, _ in paid)
+    above = sum(amount * days for amount, days in paid) * PPM
+    return half_up(above, whole * DAYS_A_YEAR) if whole else None
+
+
+def class_yield_ppb(projection: Projection, name: str, price_ppm: int = PPM) -> int | None:
+    """The annual effective yield of a class bought at a price of par; None if there is none."""
+    deal = projection.deal
+    cost = half_up(deal.class_named(name).balance_minor * price_ppm, PPM)
+    received = [
+        Flow(row.paid_on, -(paid.interest_minor + paid.residual_minor + paid.principal_minor))
+        for row in projection.distributions
+        for paid in (row.classes[name],)
+    ]
+    if not cost or not any(flow.amount_minor for flow in received):
+        return None
+    try:
+        return irr_by_dates([Flow(deal.closing_on, cost), *received])
+    except RateNotFound:
+        return None
+
+
+def exact_shorts(deal: Deal, scenarios: Sequence[Scenario]) -> list[dict[str, int]]:
+    """Shortfalls by the exact form, scenario by scenario."""
+    found = (project(deal, scenario) for scenario in scenarios)
+    return [{each.name: run.short_minor(each.name) for each in deal.classes} for run in found]
+
+
+def break_evens(classes: Sequence[NoteClass], shorts: Shorts) -> dict[str, int]:
+    """For each class the hundredth before the first default multiple that leaves it short.
+
+    Every multiple is tried, since a trigger can make a worse scenario better for a class.
+    """
+    found: dict[str, int] = {}
+    for start in range(0, MAX_MULTIPLE + 1, _BATCH):
+        multiples = range(start, min(start + _BATCH, MAX_MULTIPLE + 1))
+        ends = shorts([Scenario(default_hundredths=each) for each in multiples])
+        for multiple, end in zip(multiples, ends, strict=True):
+            for each in classes:
+                if end[each.name] > 0:
+                    found.setdefault(each.name, multiple - 1)
+        if len(found) == len(classes):
+            break
+    return {each.name: found.get(each.name, MAX_MULTIPLE) for each in classes}
+
+
+_BATCH = 250
+
+
+def expected_losses(
+    classes: Sequence[NoteClass], scenarios: Sequence[Scenario], shorts: Shorts
+) -> dict[str, int]:
+    """Shortfall over original balance, weighted over the scenarios; none without scenarios."""
+    ends = shorts(scenarios)
+    return {
+        each.name: half_up(
+            sum(
+                scenario.weight_ppm * end[each.name]
+                for scenario, end in zip(scenarios, ends, strict=True)
+            ),
+            each.balance_minor,
+        )
+        for each in classes
+        if scenarios and each.balance_minor
+    }

@@ -1,0 +1,96 @@
+"""The state of a deal between two payment dates: the names of its formulas, and what has accrued.
+
+>>> from usance.fund.sample import sample_deal
+>>> state = opening_state(sample_deal())
+>>> state.names["A.balance"], state.names["account.reserve"], state.status.value
+(8000000000, 100000000, 'amortising')
+>>> state_of_dict(state.as_dict()) == state
+True
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import date
+from fractions import Fraction
+from typing import Any
+
+from usance.base.dates import parse_date
+from usance.fund.deal import COLLECTION, Deal, Status
+from usance.fund.errors import PaymentDateError
+
+POOL_NAMES = ("pool_original", "pool_start", "pool_end")
+PERIOD_NAMES = ("collected_interest", "collected_principal", "defaulted", "recovered")
+TO_DATE_NAMES = ("defaulted_to_date", "bought_to_date")
+
+
+@dataclass(slots=True)
+class DealState:
+    """Everything that one payment date hands to the next."""
+
+    status: Status
+    paid_on: date
+    """The last payment date, or the closing."""
+    names: dict[str, int]
+    """Every value a formula can read, by its name."""
+    accrued: dict[str, Fraction]
+    """Interest of each class and each fee since closing, not rounded; fees are `fee.X`."""
+    is_called: bool = False
+
+    @property
+    def period(self) -> int:
+        """The number of payment dates so far."""
+        return self.names["period"]
+
+    def copy(self) -> DealState:
+        """A state that can be moved on without touching this one."""
+        return replace(self, names=dict(self.names), accrued=dict(self.accrued))
+
+    def as_dict(self) -> dict[str, Any]:
+        """For a state file; fractions as text."""
+        return {
+            "status": self.status.value,
+            "paid_on": self.paid_on.isoformat(),
+            "is_called": self.is_called,
+            "names": dict(self.names),
+            "accrued": {name: str(value) for name, value in self.accrued.items()},
+        }
+
+
+def state_of_dict(given: Mapping[str, Any]) -> DealState:
+    """The state a file holds."""
+    try:
+        return DealState(
+            Status(given["status"]),
+            parse_date(given["paid_on"]),
+            {str(name): int(value) for name, value in given["names"].items()},
+            {str(name): Fraction(value) for name, value in given["accrued"].items()},
+            bool(given["is_called"]),
+        )
+    except (KeyError, ValueError, AttributeError, TypeError) as error:
+        fix = "Give a state that `usance fund pay` wrote"
+        raise PaymentDateError(f"no state of a deal: {error}", fix=fix) from None
+
+
+def opening_state(deal: Deal) -> DealState:
+    """The state at closing."""
+    pool = deal.pool.balance_minor
+    names = dict.fromkeys(("period", *PERIOD_NAMES, *TO_DATE_NAMES), 0)
+    names |= dict.fromkeys(POOL_NAMES, pool)
+    names["classes"] = sum(each.balance_minor for each in deal.classes)
+    for each in deal.classes:
+        names[f"{each.name}.balance"] = names[f"{each.name}.original"] = each.balance_minor
+        names[f"{each.name}.due"] = 0
+        if each.targets_minor:
+            names[f"{each.name}.target"] = each.targets_minor[0]
+    names |= {f"fee.{fee.name}.due": 0 for fee in deal.fees}
+    names |= {f"account.{name}": held for name, held in account_balances(deal).items()}
+    accrued = dict.fromkeys([each.name for each in deal.classes], Fraction(0))
+    accrued |= dict.fromkeys([f"fee.{fee.name}" for fee in deal.fees], Fraction(0))
+    return DealState(deal.status, deal.closing_on, names, accrued)
+
+
+def account_balances(deal: Deal) -> dict[str, int]:
+    """Every account at closing, the collection account first."""
+    return {COLLECTION: 0, **deal.accounts}
