@@ -5,6 +5,7 @@ UsanceError
     ├── ServerError           platform.server                    503
     ├── MigrationError        platform.migration                 503
     ├── NotInstalled          platform.not_installed             503
+    ├── LakeError             platform.lake                      409
     ├── StaleRead             platform.stale                     409
     ├── NoHeadroom            platform.no_headroom               409
     ├── NotYours              platform.not_yours                 404
@@ -58,6 +59,13 @@ class NotInstalled(PlatformError):
 
     code = "platform.not_installed"
     http_status = 503
+
+
+class LakeError(PlatformError):
+    """The book folder of the lake and the database do not belong together."""
+
+    code = "platform.lake"
+    http_status = 409
 
 
 class StaleRead(PlatformError):
