@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import random
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import TypeVar
 
@@ -18,10 +20,12 @@ from usance.base.book import Book
 from usance.base.columns import make
 from usance.base.errors import UsanceError
 from usance.base.tables import table
+from usance.cli import main
 from usance.platform.errors import LakeError
 from usance.platform.lake.export import compact, export, mark_of
 from usance.platform.lake.verify import verify
 from usance.platform.store.bulk import load_rows
+from usance.platform.store.database import Database
 from usance.platform.store.server import Embedded
 
 T = TypeVar("T")
@@ -46,12 +50,6 @@ def users(first: int, last: int) -> pa.Table:
                 client_ref=[f"u{n}" for n in numbers])  # fmt: skip
 
 
-async def loader(server: Embedded, name: str) -> asyncpg.Connection:
-    connection = await asyncpg.connect(**server.connection(database=name))
-    await connection.execute("set role usance_loader")
-    return connection
-
-
 def lender(server: Embedded, database: str) -> str:
     """A lender of three users, two of whom are in the lake's first export."""
     prepare(server, database)
@@ -65,15 +63,21 @@ def lender(server: Embedded, database: str) -> str:
     return database
 
 
+@asynccontextmanager
+async def connections(
+    server: Embedded, database: str, count: int
+) -> AsyncIterator[list[asyncpg.Connection]]:
+    async with AsyncExitStack() as stack:
+        loaders = [Database(server, database).loader() for _ in range(count)]
+        yield [await stack.enter_async_context(each) for each in loaders]
+
+
 def as_loader(
     server: Embedded, database: str, work: Callable[[asyncpg.Connection], Awaitable[T]]
 ) -> T:
     async def run() -> T:
-        connection = await loader(server, database)
-        try:
+        async with Database(server, database).loader() as connection:
             return await work(connection)
-        finally:
-            await connection.close()
 
     return asyncio.run(run())
 
@@ -108,20 +112,18 @@ def test_what_commits_behind_the_mark_is_in_the_next_export(
 
 
 async def _late_commit(server: Embedded, database: str, folder: Path) -> list[int]:
-    slow, quick, exporter = [await loader(server, database) for _ in range(3)]
-    late = slow.transaction()
-    await late.start()
-    await load_rows(slow, table("facts"), facts(10))
-    await load_rows(quick, table("facts"), facts(11))  # a later transaction, over before
-    counts = [(await export(exporter, folder)).rows["facts"]]
-    await late.commit()
-    counts.append((await export(exporter, folder)).rows["facts"])
-    await load_rows(quick, table("facts"), facts(12))
-    counts.append((await export(exporter, folder)).rows["facts"])
-    assert await verify(exporter, folder) == []
-    for each in (slow, quick, exporter):
-        await each.close()
-    return counts
+    async with connections(server, database, 3) as (slow, quick, exporter):
+        late = slow.transaction()
+        await late.start()
+        await load_rows(slow, table("facts"), facts(10))
+        await load_rows(quick, table("facts"), facts(11))  # a later transaction, over before
+        counts = [(await export(exporter, folder)).rows["facts"]]
+        await late.commit()
+        counts.append((await export(exporter, folder)).rows["facts"])
+        await load_rows(quick, table("facts"), facts(12))
+        counts.append((await export(exporter, folder)).rows["facts"])
+        assert await verify(exporter, folder) == []
+        return counts
 
 
 @pytest.mark.parametrize(
@@ -139,34 +141,31 @@ def test_no_interleaving_of_writers_and_exports_loses_or_doubles_a_row(
 async def _interleaved(server: Embedded, database: str, folder: Path, steps: int) -> set[int]:
     """Begin, commit and roll back on three connections at random, with exports in between."""
     chance = random.Random(7)
-    writers = [await loader(server, database) for _ in range(3)]
-    exporter = await loader(server, database)
     begun: dict[int, tuple[asyncpg.transaction.Transaction, int]] = {}
     kept: set[int] = set()
-    for ref in range(100, 100 + steps):
-        who = chance.randrange(4)
-        if who == 3:
-            await export(exporter, folder)
-        elif who in begun:
-            transaction, written = begun.pop(who)
-            if chance.random() < 0.8:
-                await transaction.commit()
-                kept.add(written)
+    async with connections(server, database, 4) as (exporter, *writers):
+        for ref in range(100, 100 + steps):
+            who = chance.randrange(4)
+            if who == 3:
+                await export(exporter, folder)
+            elif who in begun:
+                transaction, written = begun.pop(who)
+                if chance.random() < 0.8:
+                    await transaction.commit()
+                    kept.add(written)
+                else:
+                    await transaction.rollback()
             else:
-                await transaction.rollback()
-        else:
-            transaction = writers[who].transaction()
-            await transaction.start()
-            await load_rows(writers[who], table("facts"), facts(ref))
-            begun[who] = transaction, ref
-        if ref % 500 == 0:
-            compact(folder, before=700)
-    for transaction, _ in begun.values():
-        await transaction.rollback()
-    await export(exporter, folder)
-    assert await verify(exporter, folder) == []
-    for each in (*writers, exporter):
-        await each.close()
+                transaction = writers[who].transaction()
+                await transaction.start()
+                await load_rows(writers[who], table("facts"), facts(ref))
+                begun[who] = transaction, ref
+            if ref % 500 == 0:
+                compact(folder, before=700)
+        for transaction, _ in begun.values():
+            await transaction.rollback()
+        await export(exporter, folder)
+        assert await verify(exporter, folder) == []
     return kept
 
 
@@ -255,10 +254,26 @@ def test_a_book_of_a_later_database_is_refused(
 
 
 def test_an_empty_database_has_nothing_to_export(server: Embedded, tmp_path: Path) -> None:
-    from usance.platform.store.database import Database
-
     name = fresh(server, "nothing")
     asyncio.run(Database(server, name).prepare())
     with pytest.raises(LakeError, match="usance up"):
         as_loader(server, name, lambda connection: export(connection, tmp_path / "book"))
     assert not (tmp_path / "book").exists()
+
+
+def test_the_commands_export_and_compare(
+    server: Embedded, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fresh(server, "usance")
+    lender(server, "usance")
+    home, book = str(server.home), str(tmp_path / "book")
+    assert main(["lake", "export", book, "--home", home, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["rows"] == {"users": 2, "facts": 2}
+    assert main(["lake", "export", book, "--home", home]) == 0
+    assert "everything" in capsys.readouterr().out
+    assert main(["lake", "verify", book, "--home", home]) == 0
+    Path(book, Book.open(book).files("facts")[0].path).unlink()
+    assert main(["lake", "verify", book, "--home", home, "--json"]) == 1
+    assert main(["lake", "compact", book, "--before", "2024-08"]) == 0
+    assert main(["lake", "export", book, "--home", str(tmp_path / "nowhere")]) == 2
+    assert "Name its --home" in capsys.readouterr().err

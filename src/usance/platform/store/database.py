@@ -111,6 +111,18 @@ class Database:
             )
             yield connection
 
+    @asynccontextmanager
+    async def loader(self) -> AsyncIterator[asyncpg.Connection]:
+        """A connection of its own that reads and appends every row, for bulk work."""
+        import asyncpg
+
+        connection = await asyncpg.connect(**self.server.connection(database=self.name))
+        try:
+            await connection.execute("set role usance_loader")
+            yield connection
+        finally:
+            await connection.close()
+
     async def close(self) -> None:
         """Close all pools."""
         for pool in self._pools.values():
