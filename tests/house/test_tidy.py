@@ -17,6 +17,7 @@ from tests.house.tidy import (
     unfit_text,
     unused_names,
 )
+from usance.cli import ROOMS
 
 
 def test_source_is_tidy() -> None:
@@ -38,6 +39,7 @@ def test_no_dead_module() -> None:
     readers += tree.stubs()
     scripts = tree.pyproject()["project"]["scripts"].values()
     entry_points = [script.partition(":")[0] for script in scripts]
+    entry_points += [module for modules, _ in ROOMS.values() for module in modules.split()]
     found = [str(each) for each in dead_modules(own, readers, entry_points)]
     assert not found, "\n".join(["", *found])
 
