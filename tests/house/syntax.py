@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -12,8 +13,14 @@ SHORT_TEXT = 60
 """Texts up to this length may name something; longer ones are prose."""
 
 
+@cache
+def nodes(tree: ast.AST) -> tuple[ast.AST, ...]:
+    """Every node of a tree; rules ask for the same tree again and again."""
+    return tuple(ast.walk(tree))
+
+
 def functions(tree: ast.AST) -> Iterator[Function]:
-    for node in ast.walk(tree):
+    for node in nodes(tree):
         if isinstance(node, Function):
             yield node
 
@@ -68,7 +75,7 @@ def is_text(node: ast.AST) -> bool:
 def imported_names(tree: ast.AST) -> dict[str, str]:
     """Local name to dotted name, for everything that is imported."""
     names: dict[str, str] = {}
-    for node in ast.walk(tree):
+    for node in nodes(tree):
         if isinstance(node, ast.Import):
             for alias in node.names:
                 plain = alias.name.split(".")[0]
@@ -120,7 +127,7 @@ def does_nothing(step: ast.stmt) -> bool:
 def imports(tree: ast.AST, package: str) -> Iterator[str]:
     """Dotted names of everything a module of this package may mean by its imports."""
     above = package.split(".")
-    for node in ast.walk(tree):
+    for node in nodes(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.Call) and last_name(node.func) == "import_module":
@@ -174,7 +181,7 @@ def _given(node: ast.stmt) -> Iterator[str]:
 
 def used_names(tree: ast.AST) -> Iterator[str]:
     """Names that a module reads, hands over by keyword, or spells in a short text."""
-    for node in ast.walk(tree):
+    for node in nodes(tree):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
             yield node.id
         elif isinstance(node, ast.Attribute):

@@ -29,6 +29,7 @@ from tests.house.syntax import (
     is_built_text,
     is_text,
     last_name,
+    nodes,
     public,
     speaks_elsewhere,
     used_names,
@@ -134,7 +135,7 @@ def function_length(source: Source) -> Iterator[Finding]:
 
 def float_money(source: Source) -> Iterator[Finding]:
     """A name that ends in `_minor` is a whole number of minor units, always."""
-    for node in ast.walk(source.tree):
+    for node in nodes(source.tree):
         reason = _float_money(node)
         if reason:
             yield source.at(node, f"{reason}: money is whole minor units")
@@ -145,12 +146,12 @@ def built_sql(source: Source) -> Iterator[Finding]:
     tree = source.tree
     built = {
         target.id
-        for node in ast.walk(tree)
+        for node in nodes(tree)
         if isinstance(node, ast.Assign) and is_built_text(node.value)
         for target in node.targets
         if isinstance(target, ast.Name)
     }
-    for node in ast.walk(tree):
+    for node in nodes(tree):
         if not isinstance(node, ast.Call) or last_name(node.func) not in RUNS_SQL:
             continue
         for value in (*node.args, *(keyword.value for keyword in node.keywords)):
@@ -165,7 +166,7 @@ def clock_or_chance(source: Source) -> Iterator[Finding]:
         return
     tree = source.tree
     names = imported_names(tree)
-    for node in ast.walk(tree):
+    for node in nodes(tree):
         for used in _outside_names(node, names):
             yield source.at(node, f"{used} reads the outside world: take it as an argument")
 
@@ -194,7 +195,7 @@ def annotated(source: Source) -> Iterator[Finding]:
 
 def plain_opening(source: Source) -> Iterator[Finding]:
     """Docstrings, also those of constants and fields, begin with the noun or verb of the thing."""
-    for node in ast.walk(source.tree):
+    for node in nodes(source.tree):
         if isinstance(node, ast.Expr) and is_text(node.value):
             first = re.match(r"\w+", str(ast.literal_eval(node.value)).lstrip())
             if first and first[0] in RIDDLES:
@@ -207,7 +208,7 @@ def retired_words(source: Source) -> Iterator[Finding]:
     for part in source.module.split(".")[2:]:
         if better := replacement(part, room):
             yield Finding(f"{source.path}:1", f"module {part}: write {better}")
-    for node in ast.walk(source.tree):
+    for node in nodes(source.tree):
         for name in bound_names(node):
             if better := replacement(name.lstrip("_"), room):
                 yield source.at(node, f"{name} is a retired word: write {better}")
@@ -217,7 +218,7 @@ def retired_words(source: Source) -> Iterator[Finding]:
 
 def swallowed_errors(source: Source) -> Iterator[Finding]:
     """An error is handled by name or not at all."""
-    for node in ast.walk(source.tree):
+    for node in nodes(source.tree):
         if not isinstance(node, ast.ExceptHandler):
             continue
         if node.type is None:

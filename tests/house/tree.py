@@ -20,6 +20,7 @@ def pyproject() -> dict[str, Any]:
     return tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 
 
+@cache
 def sources(folder: Path, base: Path) -> list[Source]:
     """Every Python module below a folder, with names relative to a base."""
     return [_source(path, base) for path in sorted(folder.rglob("*.py"))]

@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Iterable, Iterator
 
+from tests.house.syntax import nodes
 from tests.house.tidy import Source
 
 AWAITED = {
@@ -32,7 +33,7 @@ def unread(
     texts = {word for text in documents for word in re.findall(r"[\w.]+", text)}
     groups: set[str] = set()
     for source in sources:
-        for node in ast.walk(source.tree):
+        for node in nodes(source.tree):
             if isinstance(node, ast.JoinedStr):
                 groups |= set(_groups(node))
             elif isinstance(node, ast.Constant) and isinstance(node.value, str):
