@@ -21,7 +21,7 @@ from usance.base.columns import make
 from usance.base.errors import UsanceError
 from usance.base.tables import table
 from usance.cli import main
-from usance.platform.errors import LakeError
+from usance.platform.errors import LakeError, NotInstalled
 from usance.platform.lake.export import compact, export, mark_of
 from usance.platform.lake.verify import verify
 from usance.platform.store.bulk import load_rows
@@ -256,7 +256,7 @@ def test_a_book_of_a_later_database_is_refused(
 def test_an_empty_database_has_nothing_to_export(server: Embedded, tmp_path: Path) -> None:
     name = fresh(server, "nothing")
     asyncio.run(Database(server, name).prepare())
-    with pytest.raises(LakeError, match="usance up"):
+    with pytest.raises(NotInstalled, match="usance up"):
         as_loader(server, name, lambda connection: export(connection, tmp_path / "book"))
     assert not (tmp_path / "book").exists()
 

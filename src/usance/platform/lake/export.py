@@ -21,7 +21,7 @@ from usance.base.book_step import Step
 from usance.base.codes import Currency
 from usance.base.columns import sort
 from usance.base.digest import digest
-from usance.platform.errors import LakeError
+from usance.platform.errors import LakeError, NotInstalled
 from usance.platform.lake.tables import APPENDED, CONFIGURATION, USERS, LakeTable, places
 from usance.platform.store.bulk import read_rows
 
@@ -57,10 +57,9 @@ async def export(connection: asyncpg.Connection, folder: Path) -> Exported:
     async with connection.transaction(isolation="repeatable_read", readonly=True):
         lender = await connection.fetchrow("select currency, time_zone from usance.installation")
         if lender is None:
-            raise LakeError(
-                "nothing is installed in this database", where=str(folder),
-                fix="Start the platform once with 'usance up'",
-            )  # fmt: skip
+            raise NotInstalled(
+                "has no lender", where="the database", fix="Run 'usance up --sandbox'"
+            )
         zone: str = lender["time_zone"]
         if is_empty(folder):
             name = Currency(lender["currency"]).name
