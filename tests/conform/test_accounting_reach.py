@@ -22,7 +22,7 @@ import pytest
 from tests.books.small_book import make_book, worked_loans
 from tests.books.worked import OWN_BOOK, Worked, drawn, paid_on_time
 from usance.base.codes import FundingModel
-from usance.base.parameters import SHIPPED, Parameters
+from usance.base.parameters import COMMON, DEFAULT_PACK, PACKS, Parameters
 from usance.books.close.checklist import close
 from usance.books.group.documents import parse_facts
 from usance.books.group.facts import table_of_facts
@@ -89,10 +89,10 @@ def called_functions() -> dict[CodeType, str]:
 
 def discounting(folder: Path) -> Parameters:
     """The shipped parameters, where IFRS losses are discounted."""
-    shutil.copytree(SHIPPED, folder)
+    shutil.copytree(COMMON, folder)
     file = folder / "losses" / "ifrs_discount.yaml"
     file.write_text(file.read_text(encoding="utf-8").replace("value: 0%", "value: 6%"))
-    return Parameters.load(folder)
+    return Parameters.load(folder, PACKS / DEFAULT_PACK / "parameters")
 
 
 class Watch:

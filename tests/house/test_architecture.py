@@ -39,9 +39,9 @@ def test_the_map_names_every_room_in_the_order_of_the_house() -> None:
     assert set(tree.rooms()) <= set(rooms)
 
 
-def test_a_new_maintainer_finds_the_twelve_changes() -> None:
+def test_a_new_maintainer_finds_every_change() -> None:
     table = text("CONTRIBUTING.md").partition("## Where a change goes")[2].partition("\n## ")[0]
     rows = [line for line in table.splitlines() if line.startswith("| ")][1:]
-    assert len(rows) == 12
+    assert len(rows) == 13
     for row in rows:
         assert FILE.search(row), row

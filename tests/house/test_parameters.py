@@ -8,9 +8,12 @@ from tests.house.unread_parameters import AWAITED, unread
 
 
 def names() -> list[str]:
-    folder = tree.PACKAGE / "parameters"
-    files = (path.relative_to(folder).with_suffix("") for path in folder.rglob("*.yaml"))
-    return sorted(".".join(path.parts) for path in files)
+    packs = tree.PACKAGE.glob("packs/*/parameters")
+    return sorted({
+        ".".join(path.relative_to(folder).with_suffix("").parts)
+        for folder in (tree.PACKAGE / "parameters", *packs)
+        for path in folder.rglob("*.yaml")
+    })  # fmt: skip
 
 
 def test_parameters_that_nothing_reads_are_those_that_wait_for_a_room() -> None:

@@ -91,7 +91,8 @@ def test_every_own_product_can_be_quoted_at_the_cap(name: str, count: int) -> No
 def test_what_was_read_leaves_a_trace() -> None:
     with trace() as reads:
         offer = quote(BASE, PARAMETERS, on=date(2024, 1, 2))
-    assert {(read.name, read.on) for read in reads} == {("pricing.rate_cap", date(2024, 1, 2))}
+    names = {"pricing.rate_cap", "pricing.cap_measure"}
+    assert {(read.name, read.on) for read in reads} == {(name, date(2024, 1, 2)) for name in names}
     assert (offer.on, offer.cap.name) == (date(2024, 1, 2), "pricing.rate_cap")
 
 

@@ -49,6 +49,10 @@ from usance.base.ids import (
 from usance.base.money import (
     Money as Money,
 )
+from usance.base.packs import (
+    CountryPack as CountryPack,
+    PackError as PackError,
+)
 from usance.base.parameters import (
     Parameters as Parameters,
 )

@@ -3,6 +3,7 @@
     BOOK/manifest.json                                      replaced by every step
     BOOK/tables/<table>/<month>/s0007-<12 hex>.parquet
     BOOK/inputs/<sha256>                                    parameters, rules, models, as used
+    BOOK/pack/                                              a country pack of one's own
     BOOK/<path>                                             kept by a step under its own path
     BOOK/checkpoint/<path>                                  kept too, written over by later steps
     BOOK/tmp/, BOOK/lock                                    the writer's own
@@ -23,6 +24,7 @@ import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
+from datetime import date
 from hashlib import sha256
 from itertools import chain
 from pathlib import Path
@@ -47,6 +49,7 @@ from usance.base.errors import (
     UsanceError,
 )
 from usance.base.manifest import FileEntry, Manifest, TableEntry
+from usance.base.packs import CountryPack
 from usance.base.parquet import (
     check_sha256,
     check_unchanged,
@@ -55,7 +58,7 @@ from usance.base.parquet import (
 from usance.base.schemas import Table
 from usance.base.tables import TABLES, table
 
-_LOCK = "lock"
+_LOCK, _PACK = "lock", "pack"
 
 
 class Book:
@@ -68,24 +71,63 @@ class Book:
         self._is_held = self._is_in_step = False
 
     @classmethod
-    def create(cls, path: Path | str, *, currency: str, time_zone: str) -> Book:
-        """Make an empty book in a new or empty folder."""
-        folder = Path(path)
-        parse(Currency, currency, where=str(folder))
-        _check_time_zone(time_zone, str(folder))
+    def create(
+        cls,
+        path: Path | str,
+        *,
+        currency: str | None = None,
+        time_zone: str | None = None,
+        pack: CountryPack | None = None,
+    ) -> Book:
+        """Make an empty book in a new or empty folder; what is left out is that of the pack."""
+        folder, rules = Path(path), pack or CountryPack.load()
+        manifest = cls.in_memory(
+            folder, currency=currency, time_zone=time_zone, pack=rules
+        ).manifest
         _check_empty(folder)
         folder.mkdir(parents=True, exist_ok=True)
-        manifest = Manifest(currency, time_zone)
         with lock(folder / _LOCK):
             _check_empty(folder)  # again: another may have made one meanwhile
             replace_file(folder / MANIFEST, manifest.to_bytes())
-        return cls(folder, manifest)
+        made = cls(folder, manifest)
+        if not rules.is_shipped:
+            with made.writing() as step:
+                for name, content in rules.files().items():
+                    step.keep(f"{_PACK}/{name}", content)
+        return made
+
+    @classmethod
+    def in_memory(
+        cls,
+        path: Path,
+        *,
+        currency: str | None = None,
+        time_zone: str | None = None,
+        pack: CountryPack | None = None,
+    ) -> Book:
+        """A book that is not on disk yet."""
+        rules = pack or CountryPack.load()
+        code = rules.currency if currency is None else currency
+        zone = rules.time_zone(date.max) if time_zone is None else time_zone
+        parse(Currency, code, where=str(path))
+        _check_time_zone(zone, str(path))
+        return cls(path, Manifest(code, zone, pack=rules.name))
 
     @classmethod
     def open(cls, path: Path | str) -> Book:
         """Open a book by its folder."""
         content, mark = _read_manifest(Path(path))
         return cls(Path(path), _manifest(Path(path), content), mark)
+
+    @property
+    def pack(self) -> CountryPack:
+        """The country pack of the book: the one it keeps, else the shipped one it names."""
+        kept = [name for name in self.manifest.versions if name.startswith(f"{_PACK}/")]
+        if not kept:
+            return CountryPack.load(self.manifest.pack)
+        for name in kept:
+            check_unchanged(self.path / name, self.manifest.versions[name])
+        return replace(CountryPack.load(self.path / _PACK), name=self.manifest.pack)
 
     def files(
         self, name: str, *, month: int | None = None, shard: int | None = None, folder: str = ""

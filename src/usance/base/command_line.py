@@ -22,10 +22,19 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date, datetime
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Annotated, Any, TextIO
+
+import typer
 
 from usance.base.errors import InputError, UsanceError
 from usance.base.money import Money
+
+if TYPE_CHECKING:
+    from usance.base.packs import CountryPack
+
+PackName = Annotated[
+    str, typer.Option("--pack", metavar="PACK", help="The country: cn, nl, or a folder of rules.")
+]
 
 # Wider than any table: what is piped is never wrapped.
 _UNLIMITED_COLUMNS = 10_000
@@ -41,8 +50,8 @@ class Session:
         """The moment in seconds, to time what takes long."""
         return self.now().timestamp()
 
-    def today(self) -> date:
-        """The business day of this moment, by the parameter `platform.time_zone`.
+    def today(self, pack: CountryPack | None = None) -> date:
+        """The business day of this moment in the time zone of a country pack.
 
         >>> from datetime import UTC
         >>> str(Session(lambda: datetime(2024, 5, 20, 17, tzinfo=UTC)).today())  # 1 a.m. in China
@@ -50,11 +59,11 @@ class Session:
         """
         from zoneinfo import ZoneInfo
 
-        from usance.base.parameters import Parameters
+        from usance.base.packs import CountryPack
 
         now = self.now()
-        zone = Parameters.load().at("platform.time_zone", now.date())
-        return now.astimezone(ZoneInfo(str(zone.value))).date()
+        zone = (pack or CountryPack.load()).time_zone(now.date())
+        return now.astimezone(ZoneInfo(zone)).date()
 
 
 class OutputError(UsanceError):

@@ -14,6 +14,7 @@ from usance.base.codes import code_lists
 from usance.base.digest import Digest
 from usance.base.documents import parse_json
 from usance.base.errors import CorruptFile, DocumentError, DuplicateKey
+from usance.base.parameters import DEFAULT_PACK
 
 FORMAT = "usance-book"
 MARK = "sha256"
@@ -68,6 +69,8 @@ class Manifest:
     periods: Mapping[str, Period] = field(default_factory=dict)
     versions: Mapping[str, str] = field(default_factory=dict)
     previous: str = ""
+    pack: str = DEFAULT_PACK
+    """The country pack: the name of a shipped one, or of one the book keeps."""
 
     def with_files(
         self, table: str, schema: int, files: list[FileEntry], *, instead: bool = False
@@ -151,6 +154,7 @@ def _manifest(document: Any, where: str) -> Manifest:
         {month: Period(**period) for month, period in document["periods"].items()},
         document["versions"],
         document["previous"],
+        document.get("pack", DEFAULT_PACK),
     )
 
 

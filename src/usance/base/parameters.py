@@ -33,6 +33,7 @@ from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 from difflib import get_close_matches
+from functools import cache
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -182,7 +183,11 @@ UNITS: dict[str, Callable[[Any, str], Plain]] = {
 }
 
 
-SHIPPED = Path(__file__).resolve().parents[1] / "parameters"
+COMMON = Path(__file__).resolve().parents[1] / "parameters"
+"""Parameters that the packs of all markets share."""
+PACKS = COMMON.parent / "packs"
+DEFAULT_PACK = "cn"
+"""The market where none is chosen."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,15 +240,26 @@ def trace() -> Iterator[list[Read]]:
 
 @dataclass(frozen=True, slots=True)
 class Parameters:
-    """A set of parameters read from one folder."""
+    """A set of parameters read from folders."""
 
     by_name: Mapping[str, Parameter]
 
     @classmethod
-    def load(cls, folder: Path | str = SHIPPED) -> Parameters:
-        """Read a folder, or raise everything that is wrong with it."""
-        parameters, findings = _read_folder(Path(folder))
-        raise_all(findings, where=str(folder))
+    def load(cls, *folders: Path | str) -> Parameters:
+        """Read folders, or raise everything that is wrong with them.
+
+        A file of a later folder replaces that of an earlier one. Without any folder they are those
+        of the market that is taken where none is chosen; `usance.base.packs` has the others.
+        """
+        if not folders:
+            return _default()
+        parameters: dict[str, Parameter] = {}
+        problems: list[UsanceError] = []
+        for folder in folders:
+            found, findings = _read_folder(Path(folder))
+            parameters |= found
+            problems += findings
+        raise_all(problems, where=str(folders[-1]))
         return cls(parameters)
 
     def at(self, name: str, on: date) -> Value:
@@ -266,6 +282,11 @@ class Parameters:
         for reads in _traces.get():
             reads.append(Read(name, on, value))
         return value
+
+
+@cache
+def _default() -> Parameters:
+    return Parameters.load(COMMON, PACKS / DEFAULT_PACK / "parameters")
 
 
 def _read_folder(folder: Path) -> tuple[dict[str, Parameter], list[UsanceError]]:

@@ -20,7 +20,6 @@ from usance.base.book import Book
 from usance.base.codes import Currency, parse
 from usance.base.columns import arrays
 from usance.base.dates import first_of_month, format_month, from_day
-from usance.base.parameters import Parameters
 from usance.books.close.closes import (
     CloseRef,
     controls_of,
@@ -65,7 +64,7 @@ class ClosedBooks:
             raise PeriodError(f"{period.label} is not closed", where=str(book.path), fix=fix)
         entities = read_policies(book, None, period.last_day).entities
         known_at = known_at_of(book, closes[-1])
-        group = GroupClose.of(book, entities, period.last_day, known_at, Parameters.load())
+        group = GroupClose.of(book, entities, period.last_day, known_at, book.pack.parameters)
         postings = postings_of(book, closes)
         books = group.books(postings)
         return cls(book, period, tuple(closes), books, tuple(group.visible_facts), postings)
@@ -131,7 +130,10 @@ class ClosedBooks:
     def notes(self) -> list[Row | ShareRow]:
         """Changes in equity, the tax rate explained, awards to come, and figures per share."""
         period = self.period
-        return note_rows(self.books, self.facts, self._before, period.last_day, period.label)
+        return note_rows(
+            self.books, self.facts, self._before, period.last_day, period.label,
+            parameters=self.book.pack.parameters,
+        )  # fmt: skip
 
     def roll_forwards(self) -> list[RollForward]:
         """All roll-forwards of the period."""

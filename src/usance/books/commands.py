@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from usance.base.command_line import Session, number, print_json, print_line, print_table, show_help
+from usance.base.command_line import (
+    PackName,
+    Session,
+    number,
+    print_json,
+    print_line,
+    print_table,
+    show_help,
+)
+from usance.base.parameters import DEFAULT_PACK
 
 if TYPE_CHECKING:
     from usance.books.statements.primary import Row
@@ -30,12 +39,14 @@ def books(ctx: typer.Context) -> None:
 @app.command()
 def sample(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="A new or empty folder.")],
+    pack: PackName = DEFAULT_PACK,
 ) -> None:
     """Make a small book to try things on: five loans, to be closed from 2023Q4 on."""
     from usance.base.ids import owned_id, print_id
-    from usance.books.sample import LOANS, sample_book
+    from usance.base.packs import CountryPack
+    from usance.books.sample import LOANS, add_sample_group, sample_book
 
-    sample_book(folder)
+    add_sample_group(sample_book(folder, CountryPack.load(pack)))
     shown = [
         [print_id("ln", owned_id(place, 1)), name.replace("_", " "), model.label]
         for place, (name, model) in enumerate(LOANS.items(), start=1)
@@ -53,18 +64,23 @@ def run(
     ] = None,
     every: Annotated[str, typer.Option(metavar="month|quarter", help="How often.")] = "month",
     currency: Annotated[
-        str | None, typer.Option(metavar="CODE", help="Of all amounts; CNY for a new book.")
+        str | None, typer.Option(metavar="CODE", help="Of all amounts; else that of the pack.")
+    ] = None,
+    pack: Annotated[
+        str | None,
+        typer.Option("--pack", metavar="PACK", help="The country of a new book: cn, nl, a folder."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Make the books of a portfolio from its tape: a book folder with a close a period."""
+    from usance.base.packs import CountryPack
     from usance.books.tape.run import run_tape
 
     session: Session = ctx.obj
-
     made = run_tape(
-        tape, out=out, policies=policies, every=every, currency=currency, clock=session.seconds
-    )
+        tape, out=out, policies=policies, every=every, currency=currency,
+        pack=CountryPack.load(pack) if pack else None, clock=session.seconds,
+    )  # fmt: skip
     if as_json:
         print_json({"book": str(out), "closes": [closing.as_dict() for closing in made]})
         return

@@ -1,7 +1,8 @@
 """A small book to try things on: five loans of three funding models, from drawdown to their end.
 
 The loans are documents as people write them, beside this module in `data/sample`. `add_loans` puts
-any such documents into a book, so a book of one's own is made the same way.
+any such documents into a book, so a book of one's own is made the same way. `add_sample_group` adds
+the company around them, so that the book can be published.
 
 >>> from tempfile import TemporaryDirectory
 >>> with TemporaryDirectory() as folder:
@@ -23,7 +24,10 @@ from usance.base.codes import Currency, FundingModel, parse
 from usance.base.columns import make, sort
 from usance.base.dates import to_day, to_month
 from usance.base.ids import owned_id
+from usance.base.packs import CountryPack
 from usance.base.tables import table
+from usance.books.group.documents import read_facts
+from usance.books.group.facts import table_of_facts
 from usance.loan.columns import convention_code
 from usance.loan.documents import LoanDocument, read_loan
 from usance.loan.facts import START_OF_TIME, Fact
@@ -45,14 +49,25 @@ _OF_TERMS = (
 )  # fmt: skip
 
 
-def sample_book(folder: Path | str) -> Book:
-    """Make the book in a new or empty folder."""
-    book = Book.create(folder, currency="CNY", time_zone="Asia/Shanghai")
+def sample_book(folder: Path | str, pack: CountryPack | None = None) -> Book:
+    """Make the book in a new or empty folder, in the currency of its pack."""
+    book = Book.create(folder, pack=pack)
     add_loans(book, [
-        (owned_id(place, 1), model, read_loan(FOLDER / f"{name}.yaml"))
+        (owned_id(place, 1), model, read_loan(FOLDER / f"{name}.yaml", pack=pack))
         for place, (name, model) in enumerate(LOANS.items(), start=1)
     ])  # fmt: skip
     return book
+
+
+def add_sample_group(book: Book) -> None:
+    """Add the company around the loans: capital, shares, costs, and rates of the dollar in yuan."""
+    currency = Currency[book.manifest.currency]
+    files = ("facts.yaml", "rates.yaml") if currency is Currency.CNY else ("facts.yaml",)
+    facts = [each for name in files for each in read_facts(FOLDER / "group" / name, currency)]
+    with book.writing() as step:
+        for month in sorted({to_month(each.booked_at.date()) for each in facts}):
+            booked = [each for each in facts if to_month(each.booked_at.date()) == month]
+            step.add("group_facts", table_of_facts(booked), month=month)
 
 
 def add_loans(book: Book, loans: Given) -> None:

@@ -26,7 +26,11 @@ File = Annotated[Path, typer.Argument(metavar="FILE", help="A fact table, CSV.")
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 ProfileFile = Annotated[
     Path | None,
-    typer.Option("--profile", metavar="FILE", help="A rounding profile; else the house's own."),
+    typer.Option("--profile", metavar="FILE", help="A rounding profile; else that of the pack."),
+]
+ReleasePack = Annotated[
+    str | None,
+    typer.Option("--pack", metavar="PACK", help="The country; that of the book if left out."),
 ]
 
 BookFolder = Annotated[Path, typer.Option("--book", metavar="DIR", help="The book's folder.")]
@@ -53,22 +57,24 @@ def disclose(ctx: typer.Context) -> None:
 
 
 @app.command()
-def check(files: Files, profile: ProfileFile = None, as_json: AsJson = False) -> None:
+def check(
+    files: Files, profile: ProfileFile = None, pack: ReleasePack = None, as_json: AsJson = False
+) -> None:
     """Tie out one or several documents together: every derivable figure, by kind."""
-    from usance.disclose.profile import DEFAULT
     from usance.disclose.tie_out.checker import check as checked
 
-    report = checked(files, profile=profile or DEFAULT)
+    report = checked(files, profile=_profile_file(profile, None, pack))
     _print_report(report, as_json)
 
 
 @app.command()
-def rebuild(file: File, profile: ProfileFile = None, as_json: AsJson = False) -> None:
+def rebuild(
+    file: File, profile: ProfileFile = None, pack: ReleasePack = None, as_json: AsJson = False
+) -> None:
     """Make every derived figure again from the primary facts, and compare."""
-    from usance.disclose.profile import DEFAULT
     from usance.disclose.tie_out.rebuilder import rebuild as rebuilt
 
-    report = rebuilt(file, profile=profile or DEFAULT)
+    report = rebuilt(file, profile=_profile_file(profile, None, pack))
     _print_report(report, as_json)
 
 
@@ -86,22 +92,23 @@ def release(
     filer: FilerFile = None,
     rate: Rate = None,
     profile: ProfileFile = None,
+    pack: ReleasePack = None,
     announcement: AnnouncementFile = None,
     formats: Formats = "csv,html,xlsx,pdf",
     as_json: AsJson = False,
 ) -> None:
     """Publish a closed period, or a fact table, as CSV, HTML, XLSX and PDF."""
     from usance.books.periods import parse_close_period
-    from usance.disclose.profile import DEFAULT, load_profile
     from usance.disclose.release.filer import read_filer
     from usance.disclose.release.publication import publish, publish_table, read_formats
     from usance.pages.reports.release import RELEASE_WRITERS
 
     wanted = read_formats(formats)
-    rules, who = load_profile(profile or DEFAULT), read_filer(filer).at(rate)
     if (period is None) == (table is None):
         fix = "Give PERIOD for a book, or --table FILE for a fact table"
         raise InputError("a release is made of one period or of one table", fix=fix)
+    rules = _profile(profile, book if table is None else None, pack)
+    who = read_filer(filer).at(rate)
     if table is None:
         closed = parse_close_period((period or "").removeprefix("FY"))
         files = publish(_release(book, closed, announcement, rules, who), out, wanted,
@@ -132,13 +139,12 @@ def form(
     """Fill in the exchange's form for a cash dividend."""
     from usance.base.book import Book
     from usance.capital.documents.record import read_capital
-    from usance.disclose.profile import DEFAULT, load_profile
     from usance.disclose.release.corporate_actions import CorporateActions
     from usance.disclose.release.filer import read_filer
     from usance.disclose.release.publication import publish_dividend_form, read_formats
     from usance.pages.reports.release import RELEASE_WRITERS
 
-    wanted, rules = read_formats(formats), load_profile(DEFAULT)
+    wanted, rules = read_formats(formats), _profile(None, None if capital else book)
     if capital is not None:
         actions = CorporateActions.of_capital(read_capital(capital))
     else:
@@ -185,13 +191,31 @@ def drill(
     """Follow a figure of a release to accounts, journals, loans and facts."""
     from usance.disclose.drill.drill import drill as drilled
     from usance.disclose.drill.drill import release_period
-    from usance.disclose.profile import DEFAULT, load_profile
     from usance.disclose.release.filer import read_filer
 
-    rules, who = load_profile(profile or DEFAULT), read_filer(filer).at(rate)
+    rules, who = _profile(profile, book), read_filer(filer).at(rate)
     made = _release(book, release_period(address), announcement, rules, who)
     found = drilled(made, address)
     _print_report(found, as_json)
+
+
+def _profile(given: Path | None, book: Path | None, pack: str | None = None) -> Profile:
+    from usance.disclose.profile import load_profile
+
+    return load_profile(_profile_file(given, book, pack))
+
+
+def _profile_file(given: Path | None, book: Path | None, pack: str | None) -> Path:
+    """The profile that is named, else that of the pack that is named, else that of the book's."""
+    from usance.base.book import Book
+    from usance.base.packs import CountryPack
+    from usance.disclose.profile import DEFAULT
+
+    if given is not None:
+        return given
+    if pack is not None:
+        return CountryPack.load(pack).profile or DEFAULT
+    return (Book.open(book).pack if book else CountryPack.load()).profile or DEFAULT
 
 
 def _release(

@@ -87,6 +87,7 @@ class Profile:
     name: str
     reporting: str
     translated: str
+    """The currency of the convenience translation; empty where there is none."""
     rounding: Rounding
     plugs: tuple[Mapping[str, Any], ...]
     synonyms: tuple[tuple[Pattern, str], ...]
@@ -116,6 +117,7 @@ def load_profile(path: Path | str = DEFAULT) -> Profile:
     given = read_document(path)
     if not isinstance(given, dict):
         raise ProfileError("is not a mapping", where=where, fix=f"Start from a copy of {DEFAULT}")
+    given = _extended(given, where)
     for key in given:
         if key not in _KEYS:
             raise unknown("key", str(key), _KEYS, where=where)
@@ -132,6 +134,17 @@ def load_profile(path: Path | str = DEFAULT) -> Profile:
         raise ProfileError(what, where=where, fix="Compare with the house's profile") from None
 
 
+def _extended(given: dict[str, Any], where: str) -> dict[str, Any]:
+    """A profile that `extends: house` with what it leaves out; parts of its rounding, too."""
+    base = given.pop("extends", None)
+    if base is None:
+        return given
+    if base != "house":
+        raise unknown("profile", str(base), ("house",), where=where)
+    house = read_document(DEFAULT)
+    return {**house, **given, "rounding": {**house["rounding"], **given.get("rounding", {})}}
+
+
 def _profile(given: dict[str, Any], where: str) -> Profile:
     rounding = _rounding(given["rounding"], where)
     concepts = {name: _concept(part) for name, part in given["concepts"].items()}
@@ -141,7 +154,7 @@ def _profile(given: dict[str, Any], where: str) -> Profile:
     return Profile(
         name=str(given["name"]),
         reporting=given["currencies"]["reporting"],
-        translated=given["currencies"]["translated"],
+        translated=given["currencies"].get("translated", ""),
         rounding=rounding,
         plugs=tuple(given["plugs"]),
         synonyms=tuple((re.compile(str(one)), str(other)) for one, other in given["synonyms"]),

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 import typer
 
 from usance.base.command_line import (
+    PackName,
     Session,
     one_form,
     print_csv,
@@ -26,6 +27,7 @@ from usance.base.command_line import (
     show_help,
 )
 from usance.base.errors import InputError, UsanceError, unknown
+from usance.base.parameters import DEFAULT_PACK
 
 if TYPE_CHECKING:
     from datetime import date, datetime
@@ -48,7 +50,7 @@ TERMS = {
     "guarantee_fee": ("AMOUNT", "The guarantor's part of all fees."),
     "upfront_fee": ("AMOUNT", "Withheld from the disbursement."),
     "vat": ("RATE", "The tax in every fee; that of the day if left out."),
-    "currency": ("CODE", "Three letters; CNY if left out."),
+    "currency": ("CODE", "Three letters; that of the pack if left out."),
 }
 FORMS = ("exact", "kernel", "auto")
 
@@ -73,19 +75,25 @@ Form = Annotated[
 class LoanInput:
     """The loan a command was given, and what to say of the day if the clock chose it."""
 
-    def __init__(self, session: Session, file: Path | None, options: dict[str, str]) -> None:
+    def __init__(
+        self, session: Session, file: Path | None, options: dict[str, str], pack: str
+    ) -> None:
+        from usance.base.packs import CountryPack
         from usance.loan import documents
 
-        self.note = ""
+        self.note, self.pack = "", CountryPack.load(pack)
         if file is not None and options:
             name = "--" + next(iter(options)).replace("_", "-")
             fix = f"Give the file, or the options, and write {name[2:]} into the file"
             raise InputError(f"a file and {name}", where=str(file), fix=fix)
         if file is None and "disbursed_on" not in options:
-            options = options | {"disbursed_on": session.today().isoformat()}
+            options = options | {"disbursed_on": session.today(self.pack).isoformat()}
             self.note = " (today)"
-        read = documents.loan_from_options
-        self.document = documents.read_loan(file) if file else read(options)
+        self.document = (
+            documents.read_loan(file, pack=self.pack)
+            if file
+            else documents.loan_from_options(options, self.pack)
+        )
         self.terms = self.document.terms[0]
 
 
@@ -93,19 +101,22 @@ def with_terms_options(command: Callable[..., None]) -> Callable[..., None]:
     """Give a command FILE and an option for every term; it gets them read, as `given`."""
 
     def run(**values: Any) -> None:
-        session, file = values.pop("ctx").obj, values.pop("file")
+        session, file, pack = values.pop("ctx").obj, values.pop("file"), values.pop("pack")
         options = {name: values.pop(name) for name in TERMS}
         named = {name: value for name, value in options.items() if value is not None}
-        given = LoanInput(session, file, named)
+        given = LoanInput(session, file, named, pack)
         with explained(given.document):
             command(given, **values)
 
     keyword = inspect.Parameter.KEYWORD_ONLY
     file = Annotated[Path | None, typer.Argument(metavar="FILE", help="Or: a loan document.")]
-    shared = [("ctx", typer.Context, inspect.Parameter.empty), ("file", file, None)]
+    shared: list[tuple[str, Any, Any]] = [
+        ("ctx", typer.Context, inspect.Parameter.empty), ("file", file, None),
+    ]  # fmt: skip
     for name, (metavar, text) in TERMS.items():
         option = typer.Option(f"--{name.replace('_', '-')}", metavar=metavar, help=text)
         shared.append((name, Annotated[str | None, option], None))
+    shared.append(("pack", PackName, DEFAULT_PACK))
     own = inspect.signature(command, eval_str=True).parameters.values()
     parameters = [inspect.Parameter(name, keyword, annotation=type_, default=default)
                   for name, type_, default in shared]  # fmt: skip
@@ -126,10 +137,9 @@ def loan(ctx: typer.Context) -> None:
 def quote(given: LoanInput, as_json: AsJson = False) -> None:
     """Price a loan: its cost and annual rates, held against the cap in force."""
     from usance.loan import presentation
-    from usance.loan.documents.terms import default_parameters
     from usance.loan.quote import quote as priced
 
-    offer = priced(given.terms, default_parameters())
+    offer = priced(given.terms, given.pack.parameters)
     if as_json:
         print_json(presentation.quote_json(offer))
     else:
@@ -158,20 +168,23 @@ def schedule(given: LoanInput, as_csv: AsCsv = False, as_json: AsJson = False) -
 @app.command()
 def replay(
     ctx: typer.Context, file: LoanFile, facts: FactsCsv = None, as_of: AsOf = None,
-    known_at: KnownAt = None, form: Form = "exact", as_csv: AsCsv = False, as_json: AsJson = False,
+    known_at: KnownAt = None, form: Form = "exact", pack: PackName = DEFAULT_PACK,
+    as_csv: AsCsv = False, as_json: AsJson = False,
 ) -> None:  # fmt: skip
     """Replay a loan from its terms and facts, as of a day."""
     from usance.base.dates import parse_date, parse_moment
+    from usance.base.packs import CountryPack
     from usance.loan import presentation
     from usance.loan.documents import read_loan
 
     one_form(as_csv=as_csv, as_json=as_json)
-    document = read_loan(file, facts_csv=facts)
+    rules = CountryPack.load(pack)
+    document = read_loan(file, facts_csv=facts, pack=rules)
     if facts is not None and not document.facts:
         print_warning(f"{facts}: no facts. The loan is shown as not disbursed.")
     day = parse_date(as_of, where="--as-of") if as_of else document.as_of
     moment = parse_moment(known_at, where="--known-at") if known_at else document.known_at
-    note, day = ("", day) if day else (" (today)", ctx.obj.today())
+    note, day = ("", day) if day else (" (today)", ctx.obj.today(rules))
     with explained(document):
         replayed = _replayed(document, day, moment, form)
     view, rows = replayed.view(), replayed.rows()

@@ -29,6 +29,7 @@ _BALANCES = ("due", "paid", "outstanding")
 REPLAY_COLUMNS = (
     "number", "due_on", *(f"{name}_{each}_minor" for each in _BALANCES for name in SCHEDULED),
 )  # fmt: skip
+_MEASURES = {"nominal": "nominal", "effective": "effective", "eu_apr": "APR, European Union"}
 _COUNTS = ("days_past_due", "instalments_paid")
 
 
@@ -83,7 +84,8 @@ def quote_pairs(offer: Quote, *, note: str = "") -> Pairs:
         ("  upfront fee", terms.upfront_fee_minor),
         ("VAT in the fees", offer.vat_minor),
     ]
-    cap = f"{offer.cap.value} nominal, in force since {offer.cap.valid_from}"
+    measure = _MEASURES[offer.cap_measure]
+    cap = f"{offer.cap.value} {measure}, in force since {offer.cap.valid_from}"
     lines: list[Line] = [
         ("disbursed on", f"{terms.disbursed_on}{note}"),
         ("instalments", f"{len(offer.instalments)}, from {first} to {last}"),
@@ -128,6 +130,8 @@ def quote_json(offer: Quote) -> dict[str, Any]:
             "parameter": offer.cap.name,
             "on": offer.on,
             "rate_ppm": offer.cap.integer,
+            "measure": offer.cap_measure,
+            "measured_ppb": offer.legal_rate_ppb,
             "valid_from": offer.cap.valid_from,
             "source": offer.cap.source,
         },

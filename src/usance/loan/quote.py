@@ -27,6 +27,7 @@ from dataclasses import dataclass
 from datetime import date
 from itertools import accumulate
 
+from usance.base.errors import unknown
 from usance.base.money import vat_in
 from usance.base.parameters import Parameters, Value
 from usance.loan.convention import DayCount
@@ -43,12 +44,20 @@ from usance.loan.rates.cap import CAP, check_cap
 from usance.loan.terms import Terms
 from usance.loan.views import ComponentAmounts, Instalment
 
+CAP_MEASURE = "pricing.cap_measure"
+CAP_MEASURES: dict[str, RateBasis | None] = {
+    "nominal": None,  # by months or by days, as the loan counts its interest
+    "effective": RateBasis.EFFECTIVE,
+    "eu_apr": RateBasis.EU_APR,
+}
+"""Rates that a cap may limit, by their name in `AnnualRates`."""
+
 
 @dataclass(frozen=True, slots=True)
 class AnnualRates:
     """The same loan by every measure in use, in parts per billion."""
 
-    nominal_ppb: int  # internal rate of return, twelve times the monthly rate: what the cap limits
+    nominal_ppb: int  # internal rate of return, twelve times the monthly rate
     effective_ppb: int  # internal rate of return, compounded over a year, by dates
     simple_ppb: int  # charges a year over the average principal outstanding
     us_apr_ppb: int  # Regulation Z, appendix J
@@ -64,6 +73,14 @@ class Quote:
     instalments: tuple[Instalment, ...]
     rates: AnnualRates
     cap: Value
+    cap_measure: str = "nominal"
+    """The rate that the cap limits, one of `CAP_MEASURES`."""
+
+    @property
+    def legal_rate_ppb(self) -> int:
+        """The annual rate that the law of the market names."""
+        ppb: int = getattr(self.rates, f"{self.cap_measure}_ppb")
+        return ppb
 
     @property
     def instalment_minor(self) -> int:
@@ -102,16 +119,18 @@ def quote(terms: Terms, parameters: Parameters, *, on: date | None = None) -> Qu
     day = on or terms.disbursed_on
     rows = tuple(schedule(terms))
     flows = borrower_flows(terms, rows)
-    cost = check_cap(flows, day, parameters, basis=cap_basis(terms))
+    basis = cap_basis(terms)
+    cost = check_cap(flows, day, parameters, basis=legal_basis(basis, parameters, day))
     charges = sum(row.total - row.principal for row in rows) + terms.upfront_fee_minor
     rates = AnnualRates(
-        nominal_ppb=cost.rate_ppb,
+        nominal_ppb=cost.rate_ppb if cost.basis is basis else irr_by_dates(flows, basis),
         effective_ppb=irr_by_dates(flows),
         simple_ppb=simple_rate(charges, _balances(terms, rows)),
         us_apr_ppb=actuarial_apr(flows),
         eu_apr_ppb=eu_apr(flows),
     )
-    return Quote(terms, day, rows, rates, parameters.at(CAP, day))
+    measure = str(parameters.at(CAP_MEASURE, day).value)
+    return Quote(terms, day, rows, rates, parameters.at(CAP, day), measure)
 
 
 def borrower_flows(terms: Terms, rows: Sequence[Instalment]) -> list[Flow]:
@@ -126,9 +145,17 @@ def borrower_flows(terms: Terms, rows: Sequence[Instalment]) -> list[Flow]:
 
 
 def cap_basis(terms: Terms) -> RateBasis:
-    """The rate basis compared with the cap: by months, or by days for a daily day count."""
+    """The basis of the nominal rate: by months, or by days for a daily day count."""
     monthly = terms.convention.day_count is DayCount.MONTHLY
     return RateBasis.NOMINAL_MONTHLY if monthly else RateBasis.NOMINAL_BY_DAYS
+
+
+def legal_basis(nominal: RateBasis, parameters: Parameters, on: date) -> RateBasis:
+    """The basis of the rate that the cap of a market limits on a day."""
+    measure = str(parameters.at(CAP_MEASURE, on).value)
+    if measure not in CAP_MEASURES:
+        raise unknown("measure", measure, CAP_MEASURES, where=CAP_MEASURE)
+    return CAP_MEASURES[measure] or nominal
 
 
 def _drawn(terms: Terms) -> list[tuple[date, int]]:

@@ -8,7 +8,15 @@ from typing import Annotated, Any
 
 import typer
 
-from usance.base.command_line import Session, print_json, print_line, print_pairs, print_table
+from usance.base.command_line import (
+    PackName,
+    Session,
+    print_json,
+    print_line,
+    print_pairs,
+    print_table,
+)
+from usance.base.parameters import DEFAULT_PACK
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
@@ -33,16 +41,19 @@ def decide(
     log: Annotated[
         Path | None, typer.Option("--log", metavar="LOG", help="Append the decision there.")
     ] = None,
+    pack: PackName = DEFAULT_PACK,
     as_json: AsJson = False,
 ) -> None:
     """Decide one request by a flow, with reasons."""
     from usance.assess.decision.decide import Decider
     from usance.assess.decision.log import Log
     from usance.assess.flow.files import read_flow
+    from usance.base.packs import CountryPack
 
     session: Session = ctx.obj
     read = read_flow(flow)
-    decision = Decider(read).decide(_request(file), session.now)
+    decider = Decider(read, parameters=CountryPack.load(pack).parameters)
+    decision = decider.decide(_request(file), session.now)
     if log is not None:
         with Log(log) as opened:
             opened.append(decision, read)

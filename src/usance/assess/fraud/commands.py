@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from usance.base.command_line import print_csv, print_json
+from usance.base.command_line import PackName, print_csv, print_json
+from usance.base.parameters import DEFAULT_PACK
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
@@ -30,6 +31,7 @@ def links(
         Path | None, typer.Option(metavar="FILE", help="A CSV of bads: user_id, booked_at.")
     ] = None,
     lists: Annotated[Path | None, typer.Option(metavar="FILE", help="Lists: YAML.")] = None,
+    pack: PackName = DEFAULT_PACK,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Show lists, velocity and links of applications, each as it was known then."""
@@ -46,7 +48,7 @@ def links(
         read_columns,
         read_lists,
     )
-    from usance.base.parameters import Parameters
+    from usance.base.packs import CountryPack
 
     asked = read_columns(applications, APPLICATIONS)
     if not len(asked["at"]):
@@ -54,10 +56,10 @@ def links(
         raise WrongInput("has no applications", where=str(applications), fix=fix)
     nobody = dict.fromkeys(BADS, asked["at"][:0])
     first = EPOCH + timedelta(microseconds=int(asked["at"].min()))
-    zone = Parameters.load().at("platform.time_zone", first.date())
+    zone = CountryPack.load(pack).time_zone(first.date())
     found = findings(
         asked, read_columns(file, LINKS), read_columns(bads, BADS) if bads else nobody,
-        read_lists(lists) if lists else (), ZoneInfo(str(zone.value)),
+        read_lists(lists) if lists else (), ZoneInfo(zone),
     )  # fmt: skip
     names = ["user_id", *found]
     columns = [asked["user_id"].tolist(), *(list(map(_plain, each)) for each in found.values())]

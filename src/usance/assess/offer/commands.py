@@ -7,7 +7,15 @@ from typing import Annotated, Any
 
 import typer
 
-from usance.base.command_line import number, print_csv, print_json, print_table, print_warning
+from usance.base.command_line import (
+    PackName,
+    number,
+    print_csv,
+    print_json,
+    print_table,
+    print_warning,
+)
+from usance.base.parameters import DEFAULT_PACK
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
@@ -28,8 +36,9 @@ def offers() -> None:
 
 @app.command("rate-card")
 def show_rate_card(
-    plan: PlanFile, economics: EconomicsFile = None, as_json: AsJson = False
-) -> None:
+    plan: PlanFile, economics: EconomicsFile = None, pack: PackName = DEFAULT_PACK,
+    as_json: AsJson = False,
+) -> None:  # fmt: skip
     """Show the best price of each segment and tenor inside the rate cap."""
     from dataclasses import asdict
 
@@ -43,7 +52,7 @@ def show_rate_card(
         raise WrongInput("has no segments", where=str(plan), fix=fix)
     cells = rate_card(
         _economics(economics), read.segments, sorted(read.funding_ppm), read.prices_ppm,
-        read.funding_ppm, _cap_ppm(read.on),
+        read.funding_ppm, _cap_ppm(read.on, pack),
     )  # fmt: skip
     if as_json:
         print_json([asdict(cell) for cell in cells])
@@ -61,6 +70,7 @@ def offer(
     applicants: Annotated[Path, typer.Argument(metavar="APPLICANTS", help="A CSV, a row each.")],
     plan: PlanFile,
     economics: EconomicsFile = None,
+    pack: PackName = DEFAULT_PACK,
     as_json: AsJson = False,
 ) -> None:
     """Choose line, price and tenor for each applicant under the limits of a plan."""
@@ -68,7 +78,7 @@ def offer(
 
     read = read_offer_plan(plan)
     found = choose_offers(
-        _economics(economics), read, read_applicants(applicants), _cap_ppm(read.on)
+        _economics(economics), read, read_applicants(applicants), _cap_ppm(read.on, pack)
     )
     limits = [
         {"limit": name, "most_minor": read.limits[name], "used_minor": used, "price": price}
@@ -98,7 +108,7 @@ def _economics(file: Path | None) -> Any:
     return read_economics(file or SHIPPED)
 
 
-def _cap_ppm(on: Any) -> int:
-    from usance.base.parameters import Parameters
+def _cap_ppm(on: Any, pack: str) -> int:
+    from usance.base.packs import CountryPack
 
-    return Parameters.load().at("pricing.rate_cap", on).integer
+    return CountryPack.load(pack).cap(on).integer

@@ -148,7 +148,7 @@ def close(
         raise PeriodError(what, where="--known-at", fix=fix)
     made = Closing(
         book, period, ref, before, moment, actor, read_policies(book, policies, period.last_day),
-        parameters or Parameters.load(), clock, progress,
+        parameters or book.pack.parameters, clock, progress,
     )  # fmt: skip
     with trace() as reads, book.writing() as step:
         base = Policies.at(period.last_day, made.parameters)

@@ -10,7 +10,7 @@ from usance.base.book import Book
 from usance.base.book_step import MANIFEST
 from usance.base.dates import format_month
 from usance.base.errors import unknown
-from usance.base.manifest import Manifest
+from usance.base.packs import CountryPack
 from usance.base.parameters import Parameters
 from usance.base.periods import quarter_label
 from usance.books.close.checklist import Closing, close
@@ -28,8 +28,8 @@ EVERY = ("month", "quarter")
 
 def run_tape(
     path: Path, *, out: Path, policies: Path | None = None, every: str = "month",
-    currency: str | None = None, clock: Callable[[], float], progress: Progress = no_progress,
-    parameters: Parameters | None = None,
+    currency: str | None = None, pack: CountryPack | None = None, clock: Callable[[], float],
+    progress: Progress = no_progress, parameters: Parameters | None = None,
 ) -> list[Closing]:  # fmt: skip
     """Put a tape into a book folder and close every period of it that is over.
 
@@ -38,8 +38,9 @@ def run_tape(
     """
     if every not in EVERY:
         raise unknown("period", every, EVERY, where="--every")
-    known = parameters or Parameters.load()
-    book = _opened(out, currency, known)
+    book = _opened(out, currency, pack)
+    rules = pack or book.pack
+    known = parameters or rules.parameters
     platform = read_policies(book, policies, date.min).entities.platform.number
     given = read_portfolio(book, path, policies=policies, platform=platform, parameters=known)
     periods = list(periods_of(given.months, every))
@@ -47,7 +48,7 @@ def run_tape(
         fix = "Give a longer tape, or close every month"
         raise PeriodError(f"no {every} of the tape is over", where=str(path), fix=fix)
     if not (out / MANIFEST).exists():
-        book = Book.create(out, currency=book.manifest.currency, time_zone=book.manifest.time_zone)
+        book = Book.create(out, currency=book.manifest.currency, pack=rules)
     file_portfolio(book, given)
     tape = TapeLoans(book, given.notes)
     return [
@@ -60,11 +61,10 @@ def run_tape(
     ]  # fmt: skip
 
 
-def _opened(out: Path, currency: str | None, parameters: Parameters) -> Book:
+def _opened(out: Path, currency: str | None, pack: CountryPack | None) -> Book:
     """The book to go on with; an empty one that is not on disk yet where there is none."""
     if not (out / MANIFEST).exists():
-        zone = parameters.at("platform.time_zone", date.max).value
-        return Book(out, Manifest(currency or "CNY", str(zone)))
+        return Book.in_memory(out, currency=currency, pack=pack)
     book = Book.open(out)
     if book.files("loans"):
         fix = "Close it with usance close, or name another folder"
@@ -72,6 +72,10 @@ def _opened(out: Path, currency: str | None, parameters: Parameters) -> Book:
     if currency not in (None, book.manifest.currency):
         fix = "Name another folder, or leave --currency out"
         what = f"the book is in {book.manifest.currency}, not in {currency}"
+        raise TapeError(what, where=str(out), fix=fix)
+    if pack is not None and pack.name != book.manifest.pack:
+        fix = "Name another folder, or leave --pack out"
+        what = f"the book has the pack {book.manifest.pack}, not {pack.name}"
         raise TapeError(what, where=str(out), fix=fix)
     return book
 

@@ -200,7 +200,8 @@ def read_capital(path: Path | str) -> Capital:
     name = str(path)
     given = file_fields(path)
     entity = given.take("entity", whole_of(0, MAX_ENTITY)) or 0
-    currency = given.take("currency", one_of(Currency)) or Currency.USD
+    stated = given.take("currency", one_of(Currency))
+    currency = Currency.USD if stated is None else stated
     if given.is_mapping and "facts" not in given:
         given.wrong("facts is missing", "List what happened under 'facts:'", "facts")
     records = [read_record(each, currency.label) for each in given.each("facts")]

@@ -133,9 +133,8 @@ class Release:
         printed = RoundedStatements(
             ExactAmounts(self.closed.books, self.closed.opening), self.profile, minor
         )
-        translated = (
-            TranslatedStatements(printed, Fraction(self.rate)) if self.filer.translated else None
-        )
+        shown = self.filer.translated and self.profile.translated
+        translated = TranslatedStatements(printed, Fraction(self.rate)) if shown else None
         return StatementFigures(printed, translated, self.filer.unit, self.filer.decimals)
 
     @cached_property

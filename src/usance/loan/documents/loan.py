@@ -21,6 +21,7 @@ from usance.base.errors import DocumentError, Problems, UsanceError, raise_all
 from usance.base.fields import Fields, Places, day, document_places, moment
 from usance.base.fields import Path as Steps
 from usance.base.money import Money
+from usance.base.packs import CountryPack
 from usance.loan import facts as facts_rules
 from usance.loan.documents.facts import References, read_fact, read_rows
 from usance.loan.documents.terms import document_key, read_terms, with_keys
@@ -77,15 +78,21 @@ class LoanDocument:
         return ", ".join(part for part in (self.name, error.where) if part)
 
 
-def read_loan(path: Path | str, *, facts_csv: Path | str | None = None) -> LoanDocument:
-    """A loan document; `facts_csv` brings the facts from a table instead."""
+def read_loan(
+    path: Path | str, *, facts_csv: Path | str | None = None, pack: CountryPack | None = None
+) -> LoanDocument:
+    """A loan document; `facts_csv` brings the facts from a table instead.
+
+    Currency and tax that it does not state are those of the pack.
+    """
     name, problems = str(path), list[UsanceError]()
     places = document_places(name, partial(read_text, path))
     given = Fields(_content(path), places, problems)
-    terms = _versions(given)
+    rules = pack or CountryPack.load()
+    terms = _versions(given, rules)
     as_of, known_at = given.take("as_of", day), given.take("known_at", moment)
     # Facts are looked at even if the terms are wrong, so that everything is found at once.
-    currency = terms[0].currency if terms and terms[0] else "CNY"
+    currency = terms[0].currency if terms and terms[0] else rules.currency
     refs, facts = References(), list[Fact | None]()
     for position, each in enumerate(given.each("facts"), start=1):
         facts.append(read_fact(each, refs, position, currency))
@@ -103,11 +110,11 @@ def read_loan(path: Path | str, *, facts_csv: Path | str | None = None) -> LoanD
     return document
 
 
-def loan_from_options(options: Mapping[str, str]) -> LoanDocument:
+def loan_from_options(options: Mapping[str, str], pack: CountryPack | None = None) -> LoanDocument:
     """A loan without facts from the options of a command; a problem names its option."""
     problems: list[UsanceError] = []
     given = Fields({"terms": dict(options)}, _option, problems)
-    terms = _versions(given)
+    terms = _versions(given, pack or CountryPack.load())
     raise_all(problems)
     return LoanDocument("", _option, tuple(filter(None, terms)))
 
@@ -129,11 +136,12 @@ def _content(path: Path | str) -> object:
     return content
 
 
-def _versions(given: Fields) -> list[Terms | None]:
+def _versions(given: Fields, pack: CountryPack) -> list[Terms | None]:
     terms: list[Terms | None] = []
     before = len(given.problems)
     for number, each in enumerate(given.each("terms"), start=1):
-        terms.append(read_terms(each, first=terms[0] if terms else None, number=number))
+        first = terms[0] if terms else None
+        terms.append(read_terms(each, first=first, number=number, pack=pack))
     if not terms and len(given.problems) == before:
         given.wrong("there are no terms", "Give 'terms:' with principal, rate, instalments …")
     return terms

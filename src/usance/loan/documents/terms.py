@@ -13,7 +13,6 @@ import re
 from collections.abc import Iterator
 from dataclasses import fields as fields_of
 from datetime import date
-from functools import cache
 from typing import Any
 
 from usance.base.codes import Component, Currency
@@ -30,6 +29,7 @@ from usance.base.fields import (
     whole,
     whole_of,
 )
+from usance.base.packs import CountryPack
 from usance.base.parameters import Parameters
 from usance.base.rates import PPM, Rate
 from usance.loan.bounds import (
@@ -63,14 +63,17 @@ _RATE = rate_of(0, MAX_RATE_PPM, error=TermsRateError)
 _SHARE = rate_of(0, PPM, error=TermsRateError)
 
 
-def read_terms(given: Fields, *, first: Terms | None = None, number: int = 1) -> Terms | None:
+def read_terms(
+    given: Fields, *, first: Terms | None = None, number: int = 1, pack: CountryPack | None = None
+) -> Terms | None:
     """One version of the terms, or None with the reasons kept among the problems of `given`.
 
-    `first` is the first version, for a later one: see `INHERITED`.
+    `first` is the first version, for a later one: see `INHERITED`. Currency and tax that it does
+    not state are those of the pack.
     """
-    before = len(given.problems)
+    before, rules = len(given.problems), pack or CountryPack.load()
     currency = given.take("currency", one_of(Currency))
-    code = currency.label if currency else first.currency if first else "CNY"
+    code = currency.label if currency is not None else first.currency if first else rules.currency
     values = dict(_scalar_fields(given, code, first, number)) | dict(_nested_fields(given, code))
     given.close()
     _check_coupon(given, values)
@@ -81,7 +84,7 @@ def read_terms(given: Fields, *, first: Terms | None = None, number: int = 1) ->
             convention = values.get("convention", CONVENTIONS["level_monthly"])
             values["first_due_on"] = default_first_due(values["disbursed_on"], convention)
         if "vat_ppm" not in values:
-            values["vat_ppm"] = vat_on(values["disbursed_on"], default_parameters())
+            values["vat_ppm"] = vat_on(values["disbursed_on"], rules.parameters)
         return Terms(currency=code, terms_no=number, **values)
     except UsanceError as error:
         given.problems += [_placed(each, given) for each in _all(error)]
@@ -93,19 +96,11 @@ def default_first_due(start: date, convention: Convention) -> date:
     return Frequency(convention.every, convention.unit.value.removesuffix("s")).step(start, 1)
 
 
-@cache
-def default_parameters() -> Parameters:
-    """The parameters of the platform, read once."""
-    return Parameters.load()
-
-
 def vat_on(day: date, parameters: Parameters) -> int:
     """The tax contained in fees where terms do not say: `tax.vat`, 0 before its first value.
 
-    >>> (
-    ...     vat_on(date(2024, 1, 15), default_parameters()),
-    ...     vat_on(date(2016, 4, 30), Parameters.load()),
-    ... )
+    >>> chinese = CountryPack.load("cn").parameters
+    >>> vat_on(date(2024, 1, 15), chinese), vat_on(date(2016, 4, 30), chinese)
     (60000, 0)
     """
     begun = parameters.by_name[VAT].entries[0].valid_from <= day

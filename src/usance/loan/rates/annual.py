@@ -56,6 +56,8 @@ class RateBasis(StrEnum):
     """Twelve times the monthly rate, time in whole months where all dates allow, else in days."""
     NOMINAL_BY_DAYS = "nominal_by_days"
     """Twelve times the monthly rate that actual days of 365 amount to."""
+    EU_APR = "eu_apr"
+    """Compounded over a year, time as annex I of Directive 2008/48/EC counts it."""
 
 
 def irr_by_dates(flows: Sequence[Flow], basis: RateBasis = RateBasis.EFFECTIVE) -> int:
@@ -135,6 +137,8 @@ def percent(rate_ppb: int, decimals: int) -> Decimal:
 
 def irr_timeline(flows: Sequence[Flow], basis: RateBasis) -> Timeline:
     """Dated flows on the time axis of an internal rate of return."""
+    if basis is RateBasis.EU_APR:
+        return eu_timeline(flows)
     start = _first_advance(flows)
     if basis is RateBasis.NOMINAL_MONTHLY:
         anchor = anchor_of({flow.day for flow in flows if flow.day != start})

@@ -16,7 +16,7 @@ from usance.base.book import Book, is_empty
 from usance.base.book_step import MANIFEST
 from usance.base.dates import format_month
 from usance.base.errors import UsanceError, raise_all
-from usance.base.parameters import SHIPPED
+from usance.base.parameters import COMMON, DEFAULT_PACK, PACKS
 from usance.base.tables import TABLES
 from usance.twin.errors import (
     MAX_SCALE,
@@ -55,7 +55,8 @@ class RunPlan:
     def key(self) -> str:
         """A hash of everything the result depends on; last month and engine are no part of it."""
         schemas = {name: each.number for name, each in TABLES.items()}
-        rules = [sha256(file.read_bytes()).hexdigest() for file in sorted(SHIPPED.rglob("*.yaml"))]
+        files = [*COMMON.rglob("*.yaml"), *(PACKS / DEFAULT_PACK / "parameters").rglob("*.yaml")]
+        rules = [sha256(file.read_bytes()).hexdigest() for file in sorted(files)]
         content = [
             _plain(asdict(self.scenario)), str(self.scale), self.first, schemas, rules, FORMAT,
         ]  # fmt: skip
