@@ -65,6 +65,9 @@ ROOMS = {
         ),
         "Run a simulated economy from registration to release.",
     ),
+    "up": ("usance.platform.terminal.up", "Serve the live platform."),
+    "people": ("usance.platform.terminal.people", "Operators of the live platform."),
+    "keys": ("usance.platform.terminal.keys", "Keys of its parties."),
 }
 """Every group of commands: the modules that hold its `app`, and its line in the help."""
 

@@ -27,13 +27,14 @@ from usance.loan import commands
 from usance.match import commands as match
 from usance.measure import commands as measure
 from usance.platform.lake import commands as lake
+from usance.platform.terminal import keys, people, up
 from usance.twin.calibrate import commands as calibrate_command
 from usance.twin.compare import commands as compare_command
 from usance.twin.run import commands as twin
 from usance.twin.site import commands as pages
 from usance.twin.what_if import commands as what_if_command
 
-SINGLE = {"close": "PERIOD", "pages": "BOOK"}
+SINGLE = {"close": "PERIOD", "pages": "BOOK", "up": "--home"}
 """Commands that are no group, and their argument."""
 
 
@@ -99,7 +100,7 @@ def test_some_are_one_command(name: str, argument: str, capsys: pytest.CaptureFi
 def test_rooms_are_where_the_table_says() -> None:
     rooms = (commands, conform, acquire, assess, decisions, offers, fraud, measure,
              books, close_command, match, disclose, twin, compare_command, calibrate_command,
-             what_if_command, pages, lake)  # fmt: skip
+             what_if_command, pages, lake, up, people, keys)  # fmt: skip
     named = {module for modules, _ in cli.ROOMS.values() for module in modules.split()}
     assert named == {room.__name__ for room in rooms}
 

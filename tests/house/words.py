@@ -71,6 +71,8 @@ def replacement(word: str, room: str) -> str:
 
 
 AWAITED_NAMES = {
+    "capture_signals": "uvicorn's server calls it; ours leaves signals to its owner",
+    "model_config": "pydantic reads it",
     "all_in_cost": "quotes of the live platform set it beside the cap",
     "effective_rates_ppb": "schedules of many loans from a file",
     "http_status": "the status of an error when the API answers with it",

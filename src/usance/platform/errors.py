@@ -11,6 +11,9 @@ UsanceError
     ├── NotYours              platform.not_yours                 404
     ├── NotFound              platform.not_found                 404
     ├── UnknownPrincipal      platform.unknown_principal         401
+    │   └── SignInFailed      platform.sign_in_failed            401
+    ├── WeakPassword          platform.weak_password             400
+    ├── OutboundRefused       platform.outbound_refused          422
     ├── Forbidden             platform.forbidden                 403
     ├── KeyMismatch           platform.idempotency_mismatch      409
     ├── KeyInFlight           platform.idempotency_in_flight     409
@@ -103,6 +106,19 @@ class UnknownPrincipal(PlatformError):
     http_status = 401
 
 
+class SignInFailed(UnknownPrincipal):
+    """A sign-in that opens no session, for whatever reason."""
+
+    code = "platform.sign_in_failed"
+
+
+class WeakPassword(PlatformError):
+    """A password that would be guessed."""
+
+    code = "platform.weak_password"
+    http_status = 400
+
+
 class Forbidden(PlatformError):
     """A principal lacks the scope of a command."""
 
@@ -159,6 +175,13 @@ class InputNotYours(InvalidCommand):
     """An input that the platform itself works out."""
 
     code = "platform.input_not_yours"
+
+
+class OutboundRefused(PlatformError):
+    """A call that must not go out, or has nowhere to go."""
+
+    code = "platform.outbound_refused"
+    http_status = 422
 
 
 class Refused(PlatformError):

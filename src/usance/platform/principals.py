@@ -36,6 +36,8 @@ class Principal:
     """The channel, institution or provider it acts for."""
     user_id: int = 0
     scopes: frozenset[str] = frozenset()
+    human: str = ""
+    """The person behind it; whoever proposes and approves is compared by it."""
 
     def need(self, *scopes: str) -> None:
         """Refuse whoever has none of these scopes; the platform's own jobs have all of them."""
@@ -53,10 +55,12 @@ SYSTEM = Principal(0, "system", PrincipalKind.SYSTEM)
 async def principal_named(connection: asyncpg.Connection, name: str) -> Principal:
     """The active principal of a name."""
     row = await connection.fetchrow(
-        "select principal_id, name, kind, party, user_id, scopes from usance.principals "
+        "select principal_id, name, kind, party, user_id, scopes, human from usance.principals "
         "where name = $1 and is_active", name,
     )  # fmt: skip
     if row is None:
         raise UnknownPrincipal("is no principal", where=name, fix="See 'usance people list'")
     kind, scopes = PrincipalKind(row["kind"]), frozenset(row["scopes"])
-    return Principal(row["principal_id"], row["name"], kind, row["party"], row["user_id"], scopes)
+    return Principal(
+        row["principal_id"], row["name"], kind, row["party"], row["user_id"], scopes, row["human"]
+    )

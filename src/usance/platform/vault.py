@@ -45,6 +45,10 @@ class Vault:
         key = hmac.digest(self.master, b"blind index", sha256)
         return hmac.digest(key, value.strip().upper().encode(), sha256)
 
+    def key_for(self, purpose: str) -> bytes:
+        """A key of its own for one purpose."""
+        return hmac.digest(self.master, f"purpose {purpose}".encode(), sha256)
+
     def _key(self, subject: int) -> bytes:
         return hmac.digest(self.master, f"subject {subject}".encode(), sha256)
 

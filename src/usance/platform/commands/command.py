@@ -40,6 +40,8 @@ class Decided:
     status: int = CREATED
     event: str = ""
     """The event's name where it is not the command's own."""
+    once: Mapping[str, Any] = field(default_factory=dict)
+    """Fields that are told with the first answer alone and kept nowhere: secrets."""
     as_platform: bool = False
     """True where the handler went on as the platform, after it had found the caller's own id."""
 
@@ -50,6 +52,15 @@ class Services:
 
     vault: Vault | None = None
     last: Lender | None = None
+
+    @property
+    def keys(self) -> Vault:
+        """The keys of personal data."""
+        if self.vault is None:
+            raise NotInstalled(
+                "has no master key", where="the home", fix="Open the platform with one"
+            )
+        return self.vault
 
     async def lender(self, transaction: asyncpg.Connection, configuration: int) -> Lender:
         """The lender as configured under a number; read again when the number has moved."""
@@ -77,11 +88,7 @@ class Moment:
     @property
     def vault(self) -> Vault:
         """The keys of personal data."""
-        if self.services.vault is None:
-            raise NotInstalled(
-                "has no master key", where="the home", fix="Open the platform with one"
-            )
-        return self.services.vault
+        return self.services.keys
 
 
 Handler = Callable[["asyncpg.Connection", Principal, Moment, Any], Awaitable[Decided]]

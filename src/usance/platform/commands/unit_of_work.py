@@ -123,7 +123,8 @@ async def _once(work: Work, full: frozenset[str]) -> Outcome:
             moment = replace(await now(transaction, work.services), full_limits=full)
             decided = await work.spec.handler(transaction, work.principal, moment, work.command)
             changes = await _keep(transaction, work, moment, decided, body)
-            outcome = Outcome(decided.answer, decided.is_new, status=decided.status)
+            told = {**decided.answer, **decided.once}
+            outcome = Outcome(told, decided.is_new, status=decided.status)
             if work.dry_run:
                 raise _DryRun(replace(outcome, would=changes))
             return outcome
@@ -184,7 +185,8 @@ async def _keep(
         event = decided.event or work.spec.event
         text = json.dumps(decided.answer)
         changes.events.append(Event(event, decided.subject, decided.user_id, text))
-    changes.owners.append(Owner(0 if decided.as_platform else work.who, decided.user_id))
+    if decided.user_id:
+        changes.owners.append(Owner(0 if decided.as_platform else work.who, decided.user_id))
     outcome = "done" if decided.is_new else "known"
     changes.audit.append(AuditEntry(work.who, name, decided.subject, outcome, body))
     if work.key:

@@ -1,0 +1,151 @@
+"""The application: every group of routes, one form of failure, ids and a log of all requests."""
+
+from __future__ import annotations
+
+import logging
+import secrets
+import sys
+import time
+from collections.abc import AsyncIterator, MutableMapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import Any
+
+from fastapi import FastAPI
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from usance import __version__
+from usance.base.errors import UsanceError
+from usance.base.ids import ALPHABET
+from usance.platform.api import control, events, health, sessions, users
+from usance.platform.api.calls import json_response
+from usance.platform.api.errors import RequestError, error_object, status_of
+from usance.platform.api.request_log import RequestLog
+from usance.platform.errors import KeyInFlight, PlatformError, RefusedBefore, ServerError
+from usance.platform.live import Platform
+
+log = logging.getLogger("usance.api")
+HEADERS = (
+    (b"cache-control", b"no-store"),
+    (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+)
+"""Headers of every answer: nothing is kept, framed, guessed or told to others."""
+GROUPS = (users.group, events.group, control.group, sessions.group)
+
+
+def application(opened: AbstractAsyncContextManager[Platform], mode: str) -> Outermost:
+    """The API of a platform, which is opened when the worker starts and closed with it."""
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        async with opened as platform:
+            app.state.platform, app.state.mode = platform, mode
+            app.state.request_log = RequestLog(platform.database)
+            app.state.request_log.start()
+            yield
+            await app.state.request_log.stop()
+
+    app = FastAPI(
+        title="Usance", version=__version__, lifespan=lifespan, docs_url=None, redoc_url=None,
+        openapi_url=None, redirect_slashes=False,
+    )  # fmt: skip
+    for group in GROUPS:
+        app.include_router(group.router, prefix="/v1")
+    app.include_router(health.router)
+    app.add_exception_handler(UsanceError, _failed)
+    app.add_exception_handler(HTTPException, _of_the_framework)
+    app.add_exception_handler(Exception, _unforeseen)
+    return Outermost(app)
+
+
+class Outermost:
+    """Around everything: the id of a request, headers of every answer, the log, the last resort."""
+
+    def __init__(self, app: FastAPI) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """One request, or one message of the server's own."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        begun = time.perf_counter_ns()
+        state: dict[str, Any] = {**scope.get("state", {}), "request_id": _request_id(), "code": ""}
+        scope["state"] = state
+
+        async def told(message: MutableMapping[str, Any]) -> None:
+            if message["type"] == "http.response.body":
+                state["is_told"] = not message.get("more_body", False)
+            if message["type"] == "http.response.start":
+                state["status"] = message["status"]
+                own = (b"request-id", state["request_id"].encode())
+                message["headers"] = [*message.get("headers", ()), own, *HEADERS]
+            await send(message)
+
+        try:
+            await self.app(scope, receive, told)
+        except Exception:
+            log.exception("request %s failed", state["request_id"])
+            if not state.get("is_told"):  # half an answer: the connection can only be closed
+                raise
+        finally:
+            microseconds = (time.perf_counter_ns() - begun) // 1_000
+            self.app.state.request_log.note(scope, microseconds)
+
+
+def _request_id() -> str:
+    return "rq_" + "".join(ALPHABET[byte & 31] for byte in secrets.token_bytes(16))
+
+
+def _respond(error: UsanceError, state: dict[str, Any]) -> Response:
+    body, status = error_object(error, state["request_id"]), status_of(error)
+    state["code"] = body["error"]["code"]
+    headers = {}
+    if isinstance(error, RequestError) and error.retry_after is not None:
+        headers["Retry-After"] = str(error.retry_after)
+    elif isinstance(error, KeyInFlight | ServerError):
+        headers["Retry-After"] = "1"
+    if isinstance(error, RefusedBefore):
+        headers["Idempotent-Replay"] = "true"
+    if status == 401:
+        headers["WWW-Authenticate"] = "Bearer"
+    return json_response(body, status, headers)
+
+
+async def _failed(request: Request, error: Exception) -> Response:
+    assert isinstance(error, UsanceError)
+    if isinstance(error, PlatformError) and status_of(error) >= 500:
+        log.error("request %s: %s", request.scope["state"]["request_id"], error, exc_info=error)
+    return _respond(error, request.scope["state"])
+
+
+async def _unforeseen(request: Request, _error: Exception) -> Response:
+    error = RequestError("internal", "something went wrong on our side")
+    return _respond(error, request.scope["state"])
+
+
+async def _of_the_framework(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    if error.status_code == 405:
+        named = RequestError("method_not_allowed", f"{request.method} is not possible here")
+    elif error.status_code == 404:
+        named = RequestError("not_found", "there is nothing here")
+    else:
+        named = RequestError("invalid_json", "the body cannot be read", param="body")
+    response = _respond(named, request.scope["state"])
+    if error.headers and "Allow" in error.headers:
+        response.headers["Allow"] = error.headers["Allow"]
+    return response
+
+
+def log_to_standard_error() -> None:
+    """Send everything that is logged to standard error: standard output has one line."""
+    logging.basicConfig(
+        stream=sys.stderr,
+        level=logging.INFO,
+        format="%(asctime)s %(levelname)s %(name)s: %(message)s",
+    )

@@ -1,0 +1,177 @@
+"""The guard of every route: who is it, may they, and can the request be read; in this order."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from math import ceil
+
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+
+from usance.platform.api.calls import Call, idempotency_key
+from usance.platform.api.errors import RequestError
+from usance.platform.api.parameters import PATH_IDS, Parameter, check_id
+from usance.platform.api.strict_json import parse
+from usance.platform.errors import Forbidden, UnknownPrincipal
+from usance.platform.live import Platform
+from usance.platform.principals import Principal, PrincipalKind
+from usance.platform.security.keys import PREFIXES, SESSION_PREFIX, owner_of_key
+from usance.platform.security.permuted_ids import PermutedIds
+from usance.platform.security.sessions import owner_of_session
+
+MAX_BODY = 1 << 20
+BODY_SECONDS = 20.0
+"""Time that a body may take to come in."""
+NOBODY = Principal(-1, "nobody", PrincipalKind.BORROWER)
+"""Whoever has not said who they are."""
+
+Answering = Callable[[Call], Awaitable[Response]]
+
+
+@dataclass(frozen=True)
+class Access:
+    """Who may use a route, and what it takes."""
+
+    scopes: frozenset[str] = frozenset()
+    operators: bool = True
+    """True when an operator's session opens it too."""
+    needs_session: bool = False
+    is_public: bool = False
+    needs_key: bool = False
+    has_body: bool = False
+    max_body: int = MAX_BODY
+    query: Mapping[str, Parameter] = field(default_factory=dict)
+
+
+async def guarded(request: Request, access: Access, answering: Answering) -> Response:
+    """The answer of a route to a request that passes."""
+    call = await _admitted(request, access)
+    call.query = _query(request, access)
+    if access.needs_key:
+        call.dry_run = _is_dry_run(request)
+        if not call.dry_run:
+            call.key = idempotency_key(request.headers.get("idempotency-key"))
+    if access.has_body:
+        call.body = parse(await _body(request, access.max_body))
+    for name, value in request.path_params.items():
+        call.path[name] = value
+        if name in PATH_IDS:
+            check_id(value, PATH_IDS[name], f"path.{name}")
+    if call.ids is not None:
+        call.path, call.query, call.body = call.ids.meant([call.path, call.query, call.body])
+    return await answering(call)
+
+
+async def _admitted(request: Request, access: Access) -> Call:
+    """The call of a request whose caller is known and may use the route."""
+    platform: Platform = request.app.state.platform
+    state = request.scope["state"]
+    address = request.client.host if request.client else ""
+    call = Call(platform, state["request_id"], NOBODY, address)
+    if access.is_public:
+        return call
+    mode = request.app.state.mode
+    token = _token(request, mode)
+    pool = await platform.database.pool()
+    async with pool.acquire() as connection:
+        if token.startswith(SESSION_PREFIX):
+            operator = await owner_of_session(connection, token)
+            call.principal, call.session_id = operator.principal, operator.session_id
+            call.role, call.has_totp = operator.role, operator.has_totp
+        else:
+            call.principal, wait = await owner_of_key(connection, token)
+            if wait:
+                raise RequestError(
+                    "rate_limited", "this key has asked too often", retry_after=ceil(wait)
+                )
+    state["principal_id"] = call.principal.principal_id
+    _check_access(call, access)
+    call.ids = _ids_of(call)
+    return call
+
+
+def _ids_of(call: Call) -> PermutedIds | None:
+    """The permutation that institutions and agencies see ids through."""
+    who = call.principal
+    if who.kind not in (PrincipalKind.INSTITUTION, PrincipalKind.AGENCY):
+        return None
+    return PermutedIds(call.platform.services.keys.key_for(f"ids of {who.kind} {who.party}"))
+
+
+def _token(request: Request, mode: str) -> str:
+    kind, _, token = request.headers.get("authorization", "").partition(" ")
+    if kind.lower() != "bearer" or not token.strip():
+        raise RequestError("unauthenticated", "nobody is named")
+    token = token.strip()
+    if token.startswith((SESSION_PREFIX, PREFIXES[mode])):
+        return token
+    if token.startswith(tuple(PREFIXES.values())):
+        raise RequestError("wrong_mode", f"this is no key of a {mode} installation")
+    raise UnknownPrincipal(
+        "this key is unknown, expired or ended", fix="Ask an administrator for another"
+    )
+
+
+def _check_access(call: Call, access: Access) -> None:
+    is_operator = call.principal.kind is PrincipalKind.OPERATOR
+    if access.needs_session and not is_operator:
+        raise RequestError("session_needed", "this takes a person, keys cannot do it")
+    if is_operator and access.operators:
+        return
+    if not access.scopes & call.principal.scopes:
+        raise Forbidden(
+            f"this takes the scope {' or '.join(sorted(access.scopes))}",
+            fix="Use a key that has it, or ask an administrator for it",
+        )
+
+
+def _query(request: Request, access: Access) -> dict[str, object]:
+    given: dict[str, object] = {}
+    for name, text in request.query_params.multi_items():
+        where = f"query.{name[:40]}"
+        if name in given:
+            raise RequestError("repeated_parameter", "is there twice", param=where)
+        if name == "dry_run" and access.needs_key:
+            continue
+        if name not in access.query:
+            raise RequestError("unknown_parameter", "is no parameter", param=where)
+        given[name] = access.query[name].read(text, where)
+    return given
+
+
+def _is_dry_run(request: Request) -> bool:
+    text = request.query_params.get("dry_run", "false")
+    if text not in ("true", "false"):
+        raise RequestError("invalid_field", "is neither true nor false", param="query.dry_run")
+    return text == "true"
+
+
+async def _body(request: Request, limit: int) -> bytes:
+    """The body of a request, in bounded memory and time; none is an empty object."""
+    headers = request.headers
+    if headers.get("content-length", "0") == "0" and "transfer-encoding" not in headers:
+        return b"{}"
+    kind = headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind != "application/json":
+        what = f"{kind[:40] or 'no content type'} is not taken here"
+        raise RequestError("content_type", what, param="header.Content-Type")
+    length = headers.get("content-length", "0")
+    if length.isdigit() and int(length) > limit:
+        raise _too_large(limit)
+    parts, size = [], 0
+    try:
+        async with asyncio.timeout(BODY_SECONDS):
+            async for part in request.stream():
+                size += len(part)
+                if size > limit:
+                    raise _too_large(limit)
+                parts.append(part)
+    except (TimeoutError, ClientDisconnect) as error:
+        raise RequestError("body_incomplete", "the body did not come", param="body") from error
+    return b"".join(parts)
+
+
+def _too_large(limit: int) -> RequestError:
+    return RequestError("body_too_large", f"the body has more than {limit} bytes", param="body")

@@ -1,0 +1,108 @@
+"""Routes for those who run the platform: alive, ready, figures, the description and its errors."""
+
+from __future__ import annotations
+
+import asyncio
+from functools import cache
+from html import escape
+from typing import Any
+
+import asyncpg
+from fastapi import APIRouter
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response
+
+from usance.platform.api.calls import json_response
+from usance.platform.api.errors import known_codes
+from usance.platform.errors import MigrationError
+from usance.platform.store.migrations import status
+
+router = APIRouter(include_in_schema=False)
+READY_SECONDS = 5.0
+
+
+@router.get("/healthz")
+async def alive() -> Response:
+    """The process answers."""
+    return json_response({"status": "ok"})
+
+
+@router.get("/readyz")
+async def ready(request: Request) -> Response:
+    """Database, migrations and clock are there."""
+    found = {"database": False, "migrations": False, "clock": False}
+    try:
+        async with asyncio.timeout(READY_SECONDS):
+            pool = await request.app.state.platform.database.pool()
+            async with pool.acquire() as connection:
+                found["database"] = await connection.fetchval("select true")
+                found["migrations"] = (await status(connection)).is_current
+                moment = await connection.fetchval("select clock from usance.installation")
+                found["clock"] = moment is not None
+    except (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError, MigrationError):
+        return json_response({"status": "unavailable", **found}, 503, {"Retry-After": "1"})
+    is_ready = all(found.values())
+    return json_response({"status": "ok" if is_ready else "unavailable", **found},
+                         200 if is_ready else 503)  # fmt: skip
+
+
+@router.get("/metrics")
+async def metrics(request: Request) -> Response:
+    """Figures of this worker, as Prometheus reads them."""
+    from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
+    from prometheus_client.core import CounterMetricFamily
+
+    log = request.app.state.request_log
+    told = {
+        "usance_requests": ("Requests answered.", log.answered),
+        "usance_requests_failed": ("Requests answered with a status of 500 or more.", log.failed),
+        "usance_request_seconds": ("Time spent in requests.", log.seconds),
+        "usance_requests_not_logged": ("Requests that the log had no room for.", log.dropped),
+    }
+
+    class Figures:
+        def collect(self) -> Any:
+            """Yield the figures as they are now."""
+            for name, (line, value) in told.items():
+                yield CounterMetricFamily(name, line, value=value)
+
+    registry = CollectorRegistry()
+    registry.register(Figures())
+    return Response(generate_latest(registry), media_type=CONTENT_TYPE_LATEST)
+
+
+@router.get("/v1/openapi.json")
+async def openapi(request: Request) -> Response:
+    """The description of the API."""
+    return json_response(describe(request.app))
+
+
+def describe(app: Any) -> dict[str, Any]:
+    """OpenAPI 3.1 of an application, with how to sign in."""
+    whole: dict[str, Any] = app.openapi()
+    parts = whole.setdefault("components", {})
+    parts["securitySchemes"] = {"bearer": {"type": "http", "scheme": "bearer"}}
+    whole["x-error-codes"] = {code: each[0] for code, each in known_codes().items()}
+    return whole
+
+
+@router.get("/docs/errors")
+async def errors() -> Response:
+    """Every code of an error with its status and meaning."""
+    return HTMLResponse(error_page())
+
+
+@cache
+def error_page() -> str:
+    """The page of all codes; each has its anchor."""
+    rows = "".join(
+        f'<tr id="{escape(code)}"><th scope="row"><code>{escape(code)}</code></th>'
+        f"<td>{number}</td><td>{escape(meaning)}</td></tr>"
+        for code, (number, meaning) in known_codes().items()
+    )
+    return (
+        '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Errors</title></head>'
+        "<body><h1>Errors</h1><p>Every failure is answered with one object; its code is stable."
+        "</p><table><thead><tr><th>code</th><th>status</th><th>meaning or next step</th></tr>"
+        f"</thead><tbody>{rows}</tbody></table></body></html>"
+    )

@@ -1,0 +1,39 @@
+"""Routes of channels about their users: registration, person, accounts, consents."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from usance.platform.api.calls import Call
+from usance.platform.api.groups import Group
+from usance.platform.api.pages import page
+from usance.platform.api.parameters import PAGED, TEXT
+from usance.platform.api.shapes import Account, Consent, Page, PersonAnswer, User
+from usance.platform.reads.reading import Reading
+
+group = Group("Channels", "channel")
+READERS = ("channel", "operations", "finance")
+
+
+async def one_user(read: Reading, call: Call) -> Any:
+    """One user."""
+    return await read.user(call.path["user"])
+
+
+async def users(read: Reading, call: Call) -> Any:
+    """The users that a client_ref names."""
+    return page(await read.users_named(call.query.get("client_ref", "")), call.query, "user")
+
+
+async def consents(read: Reading, call: Call) -> Any:
+    """Consents of a user, in the order they were given."""
+    return page(await read.consents(call.path["user"]), call.query, "consent")
+
+
+group.command("/users", "user.register", {201: User, 200: User})
+group.read("/users/{user}", User, one_user, scopes=READERS)
+group.read("/users", Page[User], users, query={"client_ref": TEXT, **PAGED}, scopes=READERS)
+group.command("/users/{user}/person", "person.set", {200: PersonAnswer}, method="PUT")
+group.command("/users/{user}/accounts", "account.add", {201: Account})
+group.command("/users/{user}/consents", "consent.give", {201: Consent})
+group.read("/users/{user}/consents", Page[Consent], consents, query=PAGED, scopes=READERS)

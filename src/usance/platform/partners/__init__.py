@@ -1,0 +1,1 @@
+"""Partners: events told to others, and calls that go out."""

@@ -1,0 +1,151 @@
+"""Commands about webhooks: targets of events, their secrets, and deliveries that go out again."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from usance.base.ids import print_id
+from usance.platform.commands.command import DONE, Decided, Moment
+from usance.platform.errors import InvalidField, NotFound
+from usance.platform.partners.outbound import check_url
+from usance.platform.partners.signatures import new_secret
+from usance.platform.principals import Principal
+from usance.platform.user_record import not_found, read_id
+
+if TYPE_CHECKING:
+    import asyncpg
+
+OVERLAP = timedelta(hours=24)
+"""Time that the former secret signs beside the new one."""
+MAX_NAMES = 50
+_NAME = re.compile(r"[a-z_]+\.[a-z_]+")
+
+
+@dataclass(frozen=True)
+class AddWebhook:
+    """Events go to an address from now on; names limit them, none means all."""
+
+    url: str
+    names: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class RotateWebhook:
+    """A webhook gets another secret; the former one signs too for a day."""
+
+    webhook: str
+
+
+@dataclass(frozen=True)
+class EndWebhook:
+    """Nothing more goes to a webhook."""
+
+    webhook: str
+
+
+@dataclass(frozen=True)
+class ResendDelivery:
+    """An event goes to a webhook again."""
+
+    webhook: str
+    event: str
+
+
+async def add_webhook(
+    transaction: asyncpg.Connection, principal: Principal, moment: Moment, command: AddWebhook
+) -> Decided:
+    """Add a webhook of the caller; its secret is told once."""
+    check_url(command.url, allow_private=moment.lender.is_sandbox)
+    is_fit = len(command.names) <= MAX_NAMES and all(
+        _NAME.fullmatch(str(name)) for name in command.names
+    )
+    if not is_fit:
+        raise InvalidField("are no names of events", where="body.names",
+                           fix=f"Give at most {MAX_NAMES}, like payment.booked")  # fmt: skip
+    number = await transaction.fetchval("select usance.next_ids('webhook', 1)")
+    secret = new_secret()
+    await transaction.execute(
+        "select usance.add_webhook($1, $2, $3, $4, $5)", number, principal.principal_id,
+        command.url, list(command.names),
+        moment.vault.seal(0, f"webhook/{number}", secret.encode()),
+    )  # fmt: skip
+    answer = {"webhook": print_id("wh", number), "url": command.url, "names": list(command.names),
+              "state": "active"}  # fmt: skip
+    return Decided(answer, print_id("wh", number), once={"secret": secret})
+
+
+async def rotate_webhook(
+    transaction: asyncpg.Connection, _principal: Principal, moment: Moment, command: RotateWebhook
+) -> Decided:
+    """Give a webhook another secret."""
+    number, secret = read_id(command.webhook, "wh", "webhook"), new_secret()
+    kept = moment.vault.seal(0, f"webhook/{number}", secret.encode())
+    if not await transaction.fetchval(
+        "select usance.rotate_webhook($1, $2, $3)", number, kept, OVERLAP
+    ):
+        raise not_found("wh", number)
+    answer = {"webhook": command.webhook, "former_secret_hours": OVERLAP // timedelta(hours=1)}
+    return Decided(answer, command.webhook, status=DONE, once={"secret": secret})
+
+
+async def end_webhook(
+    transaction: asyncpg.Connection, _principal: Principal, _moment: Moment, command: EndWebhook
+) -> Decided:
+    """End a webhook."""
+    number = read_id(command.webhook, "wh", "webhook")
+    if not await transaction.fetchval("select usance.end_webhook($1)", number):
+        raise not_found("wh", number)
+    return Decided({"webhook": command.webhook, "state": "ended"}, command.webhook, status=DONE)
+
+
+async def resend_delivery(
+    transaction: asyncpg.Connection, _principal: Principal, _moment: Moment, command: ResendDelivery
+) -> Decided:
+    """Line up a delivery again."""
+    number = read_id(command.webhook, "wh", "webhook")
+    event = read_id(command.event, "ev", "event")
+    if not await transaction.fetchval("select usance.resend_delivery($1, $2)", number, event):
+        raise NotFound("is not there", where=command.event, fix="Give an event that was lined up")
+    answer = {"webhook": command.webhook, "event": command.event, "state": "waiting"}
+    return Decided(answer, command.webhook, status=DONE)
+
+
+async def webhooks(transaction: asyncpg.Connection) -> list[dict[str, Any]]:
+    """Webhooks that the caller sees, in the order they were added."""
+    rows = await transaction.fetch("select * from usance.webhooks order by webhook_id")
+    return [
+        {"webhook": print_id("wh", row["webhook_id"]), "url": row["url"], "names": row["names"],
+         "state": "ended" if row["ended_at"] else "active"}
+        for row in rows
+    ]  # fmt: skip
+
+
+async def deliveries(
+    transaction: asyncpg.Connection, webhook: str | None, after: int, limit: int
+) -> list[dict[str, Any]]:
+    """Deliveries in the order of their events."""
+    number = None if webhook is None else read_id(webhook, "wh", "webhook")
+    rows = await transaction.fetch(
+        "select * from usance.deliveries where ($1::bigint is null or webhook_id = $1) "
+        "and event_id > $2 order by event_id, webhook_id limit $3", number, after, limit,
+    )  # fmt: skip
+    return [
+        {"delivery": f"{print_id('wh', row['webhook_id'])}.{print_id('ev', row['event_id'])}",
+         "webhook": print_id("wh", row["webhook_id"]), "event": print_id("ev", row["event_id"]),
+         "subject": row["subject"], "state": row["state"], "tries": row["tries"],
+         "status": row["status"], "problem": row["problem"]}
+        for row in rows
+    ]  # fmt: skip
+
+
+async def events(transaction: asyncpg.Connection, after: int, limit: int) -> list[Any]:
+    """Events that the caller sees, of transactions that are over."""
+    rows: list[Any] = await transaction.fetch(
+        "select event_id, name, subject, at, data from usance.outbox where event_id > $1 "
+        "and event_id < pg_snapshot_xmin(pg_current_snapshot())::text::bigint * 4096 "
+        "order by event_id limit $2", after, limit,
+    )  # fmt: skip
+    return rows

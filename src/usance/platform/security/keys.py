@@ -1,0 +1,102 @@
+"""Keys of parties and service accounts: random, shown once, known to the database by hash alone.
+
+>>> key = new_key("sandbox")
+>>> key.startswith("usk_test_"), len(key), len(hash_of(key))
+(True, 52, 32)
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterable
+from datetime import datetime
+from hashlib import sha256
+from typing import TYPE_CHECKING
+
+from usance.base.errors import unknown
+from usance.platform.errors import UnknownPrincipal
+from usance.platform.principals import Principal, PrincipalKind
+
+if TYPE_CHECKING:
+    import asyncpg
+
+PREFIXES = {"sandbox": "usk_test_", "live": "usk_live_"}
+"""The beginning of a key by the mode of its installation."""
+SESSION_PREFIX = "uss_"
+SCOPES = {
+    "channel": ("channel",),
+    "institution": ("institution",),
+    "provider": ("provider",),
+    "agency": ("agency",),
+    "service": ("operations", "finance", "control"),
+}
+"""Scopes that keys of each kind of party may have."""
+
+
+def new_key(mode: str) -> str:
+    """A key of 256 random bits."""
+    return PREFIXES[mode] + secrets.token_urlsafe(32)
+
+
+def hash_of(token: str) -> bytes:
+    """The hash that stands for a key or a session; nothing slower is needed for random bits."""
+    return sha256(token.encode()).digest()
+
+
+async def create_key(
+    connection: asyncpg.Connection, mode: str, principal_id: int, scopes: Iterable[str], *,
+    per_minute: int | None = None, expires_at: datetime | None = None,
+) -> tuple[int, str]:  # fmt: skip
+    """A new key of a principal, with its number."""
+    key = new_key(mode)
+    key_id = await connection.fetchval(
+        "select usance.add_key($1, $2, $3, $4, $5, $6)",
+        principal_id, hash_of(key), key[-4:], sorted(set(scopes)), per_minute, expires_at,
+    )  # fmt: skip
+    return key_id, key
+
+
+async def principal_of_party(
+    connection: asyncpg.Connection, kind: str, party: str, scopes: Iterable[str], human: str = ""
+) -> int:
+    """The principal that a party's keys act as, made with the first of them."""
+    wanted = sorted(set(scopes))
+    _check(kind, wanted)
+    number = 0
+    if kind not in ("service", "agency"):
+        number = await connection.fetchval("select usance.party_of($1, $2)", kind, party)
+    found: int | None = await connection.fetchval(
+        "select principal_id from usance.principals "
+        "where kind = $1 and party = $2 and (party > 0 or name = $3) order by 1 limit 1",
+        kind, number, party,
+    )  # fmt: skip
+    if found is None:
+        found = await connection.fetchval(
+            "select usance.add_principal($1, $2, $3, 0, $4, $5)",
+            f"{kind}/{party}" if number else party, kind, number, wanted, human,
+        )  # fmt: skip
+    return int(found)
+
+
+def _check(kind: str, scopes: list[str]) -> None:
+    if kind not in SCOPES:
+        raise unknown("kind of party", kind, SCOPES)
+    for scope in scopes:
+        if scope not in SCOPES[kind]:
+            raise unknown(f"scope of a {kind}", scope, SCOPES[kind])
+
+
+async def owner_of_key(connection: asyncpg.Connection, key: str) -> tuple[Principal, float]:
+    """The principal of a key, and the seconds that it has to wait when it has asked too often."""
+    row = await connection.fetchrow(
+        "select (owner).*, scopes as key_scopes, wait from usance.key_owner($1)", hash_of(key)
+    )
+    if row["principal_id"] is None:
+        raise UnknownPrincipal(
+            "this key is unknown, expired or ended", fix="Ask an administrator for another"
+        )
+    principal = Principal(
+        row["principal_id"], row["name"], PrincipalKind(row["kind"]), row["party"], row["user_id"],
+        frozenset(row["key_scopes"]), row["human"],
+    )  # fmt: skip
+    return principal, row["wait"]

@@ -1,0 +1,30 @@
+"""The platform of a home that has one, for commands beside a server or without it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from usance.platform.errors import NotInstalled
+from usance.platform.live import Platform
+from usance.platform.store.database import Database, server_of
+from usance.platform.store.server import Embedded
+from usance.platform.vault import vault_of
+
+
+@asynccontextmanager
+async def installed(home: Path) -> AsyncIterator[Platform]:
+    """The lender that a home has; its server is adopted if it runs, else started for the while."""
+    server = server_of(home)
+    if isinstance(server, Embedded):
+        if not server.data.exists():
+            raise NotInstalled("has no lender", where=str(home), fix="Run 'usance up' there first")
+        server.start()
+    platform = Platform.of_database(Database(server), vault_of(home))
+    try:
+        yield platform
+    finally:
+        await platform.close()
+        if isinstance(server, Embedded):
+            server.stop()

@@ -1,0 +1,60 @@
+"""`usance keys`: keys of parties and service accounts."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import UTC, datetime, timedelta
+from typing import Annotated
+
+import typer
+
+from usance.base.command_line import print_json, print_line, show_help
+from usance.platform.terminal.up import Home
+
+app = typer.Typer(rich_markup_mode=None, add_completion=False, invoke_without_command=True)
+
+
+@app.callback()
+def keys(ctx: typer.Context) -> None:
+    """Keys of its parties."""
+    show_help(ctx)
+
+
+@app.command()
+def create(
+    home: Home,
+    kind: Annotated[str, typer.Option(help="channel, institution, provider, agency or service.")],
+    party: Annotated[str, typer.Option(metavar="NAME", help="The party that it belongs to.")],
+    scope: Annotated[list[str], typer.Option(help="A scope; give the option once for each.")],
+    per_minute: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Requests a minute; else no limit.")
+    ] = None,
+    days: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Days until it expires; else never.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Create a key; it is shown once."""
+    expires = None if days is None else datetime.now(UTC) + timedelta(days=days)
+    key = asyncio.run(_create(home, kind, party, scope, per_minute, expires))
+    if as_json:
+        print_json({"key": key})
+    else:
+        print_line(key)
+
+
+async def _create(
+    home: Home, kind: str, party: str, scopes: list[str], per_minute: int | None,
+    expires: datetime | None,
+) -> str:  # fmt: skip
+    from usance.platform.security.keys import create_key, principal_of_party
+    from usance.platform.terminal.homes import installed
+
+    async with installed(home) as platform, platform.database.transaction(0) as transaction:
+        owner = await principal_of_party(transaction, kind, party, scopes)
+        mode = await transaction.fetchval("select mode from usance.installation")
+        _, key = await create_key(
+            transaction, "live" if mode else "sandbox", owner, scopes, per_minute=per_minute,
+            expires_at=expires,
+        )  # fmt: skip
+    return key
