@@ -104,8 +104,11 @@ class SlowGreedy:
         )
         if most != NO_LIMIT and has + amount > most:
             return False
+        in_all = sum(int(self.requests.amount_minor[r]) for r in mine) + amount
         return self._platform(mandate, amount) and all(
-            sum(self._mix(each, r) for r in mine) <= 0 or self._mix(each, row) <= 0
+            sum(self._mix(each, r) for r in (*mine, row)) <= 0
+            or self._mix(each, row) <= 0
+            or in_all <= mandate.ramp_minor
             for each in mandate.concentration_limits
         )
 
@@ -148,7 +151,9 @@ class SlowGreedy:
                 * ((MILLION if self.book.mandates[c].model is each.model else 0) - each.max_ppm)
                 for r, c in self.placed
             )
-            if state > 0:
+            in_all = sum(int(self.requests.amount_minor[r]) for r, _ in self.placed) + amount
+            after = state + amount * (MILLION - each.max_ppm)
+            if after > 0 and in_all > platform.ramp_minor:
                 return False
         return True
 

@@ -25,7 +25,7 @@ SHUT = {
         source(platform_share="50%"), OPEN, top="platform: {liquidity: 4000}\n"
     ),
     "most of a model": mandates(
-        source(), OPEN, top="platform: {mix: [{model: capital_heavy, most: 30%}]}\n"
+        source(), OPEN, top="platform: {ramp: 7000, mix: [{model: capital_heavy, most: 30%}]}\n"
     ),
     "total budget": mandates(source(budgets="{total: 8000}"), OPEN),
     "daily budget": mandates(source(budgets="{day: 8000}"), OPEN),

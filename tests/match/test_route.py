@@ -205,9 +205,10 @@ def test_what_comes_back_is_seen_by_router_and_audit(small) -> None:  # type: ig
     assert audit(result, book).violations
 
 
-def test_a_release_below_zero_is_refused() -> None:
-    with pytest.raises(ReleaseError, match="source 7 releases -1 on 2024-06-01"):
-        releases_of(day=[to_day(date(2024, 6, 1))], source=[7], principal_minor=[-1])
+def test_a_release_beyond_every_budget_is_refused() -> None:
+    for amount in (10**13, -(10**13)):
+        with pytest.raises(ReleaseError, match=f"source 7 releases {amount} on 2024-06-01"):
+            releases_of(day=[to_day(date(2024, 6, 1))], source=[7], principal_minor=[amount])
 
 
 @settings(max_examples=25)

@@ -23,6 +23,22 @@ from usance.books.exports import (
 from usance.books.integrity import (
     integrity_findings as integrity_findings,
 )
+from usance.books.loans.amounts import (
+    FACT_AMOUNTS as FACT_AMOUNTS,
+)
+from usance.books.loans.fact_amounts import (
+    BookedState as BookedState,
+    booked_loans as booked_loans,
+    fact_amounts as fact_amounts,
+    start_booked as start_booked,
+    step_booked as step_booked,
+)
+from usance.books.posting_templates import (
+    CellKey as CellKey,
+    PostingLine as PostingLine,
+    PostingTemplate as PostingTemplate,
+    posting_template as posting_template,
+)
 from usance.books.periods import (
     ClosePeriod as ClosePeriod,
     parse_close_period as parse_close_period,

@@ -63,6 +63,11 @@ from usance.match.router.checkpoint import (
     read_checkpoint as read_checkpoint,
     write_checkpoint as write_checkpoint,
 )
+from usance.match.router.live_router import (
+    LiveRouter as LiveRouter,
+    RankedCandidate as RankedCandidate,
+    RankedRequest as RankedRequest,
+)
 from usance.match.router.releases import (
     Releases as Releases,
     read_releases as read_releases,
@@ -73,6 +78,7 @@ from usance.match.router.requests import (
     read_requests as read_requests,
 )
 from usance.match.router.router import (
+    RoutePlan as RoutePlan,
     RoutingResult as RoutingResult,
     route as route,
 )

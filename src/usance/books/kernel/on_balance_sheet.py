@@ -55,11 +55,9 @@ def earn_on_balance_sheet(at: I64, policy: PolicyNumbers, out: I64) -> None:
 
 @kernel
 def charge_off_on_balance_sheet(at: I64, out: I64) -> None:
-    """Write-offs: a forgiven part, or all that is left at a charge-off."""
-    out[A.principal_written_off] = at[P.waived_principal]
+    """Interest and fees written off: all that is left at a charge-off; principal is a fact."""
     if at[P.event] == NO_EVENT:
         return
-    out[A.principal_written_off] = at[P.principal] - at[P.before_principal]
     out[A.interest_written_off] = out[A.interest_earned] - at[P.before_interest]
     instalments = at[P.before_guarantee] + at[P.before_service]
     out[A.fee_written_off] = at[P.upfront] + instalments - out[A.fee_earned]
@@ -76,13 +74,8 @@ def recovered(at: I64, out: I64, field: int) -> int:
 
 @kernel
 def receive_on_balance_sheet(at: I64, policy: PolicyNumbers, out: I64) -> None:
-    """Cash of the borrower by what it pays, as received and as cleared."""
+    """Cash of the borrower after a charge-off, and all of it as cleared."""
     ended, field = at[P.event] != NO_EVENT, P.cleared_principal
-    out[A.disbursed], out[A.upfront_fee] = at[P.principal], at[P.upfront]
-    out[A.principal_received] = at[P.before_principal]
-    out[A.interest_received] = at[P.before_interest]
-    out[A.fee_instalments_received] = at[P.before_guarantee] + at[P.before_service]
-    out[A.penalty_received] = at[P.before_penalty]
     if ended:
         out[A.recovered_loan] = recovered(at, out, P.paid_principal)
         out[A.recovered_other] = (

@@ -8,6 +8,7 @@ from __future__ import annotations
 from usance.base.arrays import I32, I64
 from usance.base.compiled import kernel
 from usance.books.kernel.arithmetic import PPM, at_rate, earned_of, part_of, share_of, tax_in
+from usance.books.kernel.fact_amounts import fill_fact_amounts
 from usance.books.kernel.on_balance_sheet import (
     charge_off_on_balance_sheet,
     earn_on_balance_sheet,
@@ -32,27 +33,14 @@ from usance.books.losses.stages import stage_of
 
 
 @kernel
-def receive_fee_loan(at: I64, out: I64) -> None:
-    """Cash of the borrower: what is the institution's, what is a fee, what is recovered."""
-    paid_out = at[P.event] == PAYOUT
-    ended = at[P.event] != NO_EVENT
-    institution = at[P.paid_principal] + at[P.paid_interest]
+def clear_fee_loan(at: I64, out: I64) -> None:
+    """Cleared cash of the borrower: what is the institution's, a fee, or recovered."""
     cleared = at[P.cleared_principal] + at[P.cleared_interest]
-    if paid_out:
+    if at[P.event] == PAYOUT and at[P.event_cleared]:
         ours = at[P.before_principal] + at[P.before_interest]
-        out[A.recovered_claim] = institution - ours
-        if at[P.event_cleared]:
-            out[A.cleared_recovery] = cleared - ours
-            cleared = ours
-        institution = ours
-    out[A.to_institution] = institution
+        out[A.cleared_recovery] = cleared - ours
+        cleared = ours
     out[A.cleared_institution] = cleared
-    out[A.guarantee_received] = at[P.before_guarantee]
-    out[A.service_received] = at[P.before_service]
-    if ended:
-        out[A.recovered_guarantee] = at[P.paid_guarantee] - at[P.before_guarantee]
-        out[A.recovered_service] = at[P.paid_service] - at[P.before_service]
-    out[A.penalty_received] = at[P.paid_penalty]
     out[A.cleared_fees] = (
         at[P.cleared_guarantee] + at[P.cleared_service] + at[P.cleared_penalty]
         + at[P.cleared_overpaid]
@@ -62,9 +50,8 @@ def receive_fee_loan(at: I64, out: I64) -> None:
 @kernel
 def earn_fee_loan(at: I64, policy: PolicyNumbers, lost_ppm: int, out: I64) -> None:
     """Guarantee released and service earned; both end with what was collected."""
-    guarantee, service = at[P.guarantee], at[P.service]
-    ended = at[P.event] != NO_EVENT
-    waived_guarantee = at[P.waived_guarantee]
+    service, ended = at[P.service], at[P.event] != NO_EVENT
+    released = at[P.guarantee] - out[A.guarantee_cancelled]
     waived_service = at[P.waived_service]
     days, term = at[P.earned_days], at[P.term_days]
     at_once = policy.facilitation_share_light
@@ -72,19 +59,13 @@ def earn_fee_loan(at: I64, policy: PolicyNumbers, lost_ppm: int, out: I64) -> No
         at_once = policy.facilitation_share_heavy
     if at[P.is_settled] and not ended:
         price = earned = at[P.before_service]
-        released = at[P.before_guarantee]
-        cancelled = guarantee - released
     else:
         certain = max(at[P.due_service] - waived_service, at[P.before_service])
         price = certain + share_of(max(0, service - waived_service - certain), PPM - lost_ppm)
         earned = earned_of(price, at_once, days, term)
-        cancelled = waived_guarantee
-        released = guarantee - cancelled
         if not ended:
             released = earned_of(released, 0, days, term)
     facilitation = share_of(price, at_once)
-    out[A.guarantee_issued] = guarantee
-    out[A.guarantee_cancelled] = cancelled
     out[A.guarantee_released] = released
     out[A.guarantee_vat] = tax_in(released, policy.vat)
     out[A.facilitation_earned] = facilitation
@@ -103,7 +84,6 @@ def provide_fee_loan(at: I64, policy: PolicyNumbers, rates: LossRates, pool: int
     receivable = out[A.guarantee_issued] - out[A.guarantee_cancelled] - received
     contract = earned - out[A.service_received]
     if ended:
-        out[A.receivable_written_off] = receivable
         out[A.contract_written_off] = contract
         receivable = contract = 0
     out[A.contract_liability] = max(0, -contract)
@@ -129,7 +109,6 @@ def provide_fee_loan(at: I64, policy: PolicyNumbers, rates: LossRates, pool: int
         exposure, stage = at[P.outstanding], stage_of(at[P.days_past_due], policy)
         target = at_rate(exposure, rates.contingent[pool])
         ifrs_target = at_rate(exposure, rates.ifrs_contingent[pool, stage - 1])
-    out[A.paid_out] = at[P.compensated]
     out[A.contingent_provision] = target + at[P.compensated] - out[A.recovered_claim]
     out[A.ifrs_contingent_loss] = ifrs_target - target
     out[A.ifrs_contingent_loss_tax] = share_of(ifrs_target - target, policy.ifrs_tax)
@@ -166,10 +145,10 @@ def fill_amounts(
     model = at[P.model]
     if at[P.principal] == 0:
         return
+    fill_fact_amounts(at, out)
     if model in (ICE, TECH):
-        fee = share_of(at[P.principal], at[P.fee_ppm])
-        out[A.referral_fee if model == ICE else A.usage_fee] = fee
-        out[A.referral_vat if model == ICE else A.usage_vat] = tax_in(fee, policy.vat)
+        out[A.referral_vat] = tax_in(out[A.referral_fee], policy.vat)
+        out[A.usage_vat] = tax_in(out[A.usage_fee], policy.vat)
         return
     if model == ON_BALANCE_SHEET:
         earn_on_balance_sheet(at, policy, out)
@@ -177,11 +156,10 @@ def fill_amounts(
         receive_on_balance_sheet(at, policy, out)
         provide_on_balance_sheet(at, policy, rates, pool, out)
     else:
-        receive_fee_loan(at, out)
+        clear_fee_loan(at, out)
         earn_fee_loan(at, policy, lost_ppm, out)
         provide_fee_loan(at, policy, rates, pool, out)
     out[A.penalty_vat] = tax_in(out[A.penalty_received], policy.vat)
-    out[A.overpaid] = at[P.overpaid]
 
 
 @kernel

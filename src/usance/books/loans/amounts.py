@@ -97,6 +97,16 @@ AMOUNTS = AmountIndex._fields
 AMOUNT = AmountIndex(*range(len(AMOUNTS)))
 """As kernels read and write them: `out[AMOUNT.disbursed]`."""
 
+FACT_AMOUNTS = (
+    "disbursed", "upfront_fee", "to_institution", "principal_received", "interest_received",
+    "fee_instalments_received", "guarantee_received", "service_received", "penalty_received",
+    "overpaid", "recovered_claim", "recovered_guarantee", "recovered_service",
+    "guarantee_issued", "guarantee_cancelled", "paid_out", "receivable_written_off",
+    "principal_written_off", "referral_fee", "usage_fee",
+)  # fmt: skip
+"""Amounts that follow from facts and terms alone, which the live ledger posts with each fact."""
+FACT_AMOUNT_PLACES = tuple(AMOUNTS.index(name) for name in FACT_AMOUNTS)
+
 SUBLEDGER: Table = table("subledger").with_amounts(
     list(AMOUNTS),
     Column("is_fully_settled", "i8", "1 if paid to the end and cleared", optional=True, default=0),

@@ -184,6 +184,10 @@ def _concentration(mandate: Mandate, book: Mandates, where: Locate) -> Iterator[
                 what = f"the shares of every {measure} it takes sum to {Rate(together)}"
                 fix = "Raise them to 100% or more, or nothing can be lent"
                 yield MandateShare(what, where=where("mix"), fix=fix)
+            elif max(bounds[member] for member in members) < PPM and not mandate.ramp_minor:
+                what = f"every {measure} it takes has a share, so its first loan would break one"
+                fix = "Give ramp, the amount to lend before shares are judged"
+                yield MandateShare(what, where=where("mix"), fix=fix)
     yield from _averages(mandate, book, where)
 
 
@@ -199,6 +203,13 @@ def _averages(mandate: Mandate, book: Mandates, where: Locate) -> Iterator[Usanc
     if least is not None and most is not None and least > most:
         what = f"an average rate of at least {Rate(least)} and at most {Rate(most)}"
         yield EmptyEligibility(what, where=where("mix"), fix="Exchange the two")
+
+
+def _counts_from(mandate: Mandate, _: Mandates, where: Locate) -> Iterator[UsanceError]:
+    if mandate.counts_from is not None and mandate.counts_from > mandate.valid_from:
+        what = f"counts from {mandate.counts_from}, after it begins on {mandate.valid_from}"
+        fix = "Give the day its budget began, or leave counts_from out"
+        yield MandateDates(what, where=where("counts_from"), fix=fix)
 
 
 def _versions(mandates: Mandates, locators: Sequence[Locate]) -> Iterator[UsanceError]:
@@ -263,4 +274,5 @@ def _named(budgets: Budgets) -> list[tuple[str, int]]:
 
 _CHECKS: tuple[Check, ...] = (
     _dates, _approval, _terms, _co_lending, _amounts, _places, _minimum_take, _concentration,
+    _counts_from,
 )  # fmt: skip

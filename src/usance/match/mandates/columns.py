@@ -87,6 +87,8 @@ class SourceColumns(NamedTuple):
     concentration_measure: I64
     concentration_member: I64
     concentration_bound: I64
+    ramp: I64
+    """Amount placed before which shares and averages are not judged, minor units."""
     platform_use_ppm: I64
     """Part of a loan that counts against each limit of the platform."""
     losses: I64
@@ -94,6 +96,8 @@ class SourceColumns(NamedTuple):
     model: I64
     max_model_share_ppm: I64
     """By model: its maximum share of everything placed."""
+    platform_ramp: I64
+    """One number: amount placed in all before which shares of models are not judged."""
     flags: I64
     """1 where some mandate limits hours, attributes, borrowers, the platform, or models."""
     blacklisted_users: I64
@@ -165,10 +169,12 @@ def source_columns(mandates: Mandates) -> SourceColumns:
         concentration_measure=_each(limits, lambda e: MEASURES.index(e[1].measure)),
         concentration_member=_each(limits, lambda e: _member(e[1], codes)),
         concentration_bound=_each(limits, lambda e: e[1].bound_ppm),
+        ramp=_each(rows, lambda e: e.ramp_minor),
         platform_use_ppm=platform_use_ppm(rows),
         losses=losses,
         model=_each(rows, lambda e: int(e.model)),
         max_model_share_ppm=max_share,
+        platform_ramp=np.array([platform.ramp_minor], np.int64),
         flags=flags,
         blacklisted_users=users,
         unscaled=np.full(len(rows), PPM, np.int64),

@@ -127,6 +127,7 @@ def _platform(given: Fields | None, currency: str) -> Platform:
         "guarantee_minor": given.take("guarantee_room", amount),
         "microcredit_minor": given.take("microcredit_room", amount),
         "liquidity_minor": given.take("liquidity", amount),
+        "ramp_minor": given.take("ramp", amount),
         "expected_loss_ppm": _losses(given),
         "model_shares": tuple(filter(None, (_model_share(each) for each in given.each("mix"))))
         or None,
@@ -189,6 +190,8 @@ def _mandate(
             filter(None, (_concentration(each, regions) for each in given.each("mix")))
         )
         or None,
+        "ramp_minor": given.take("ramp", amount_of(currency, 0, MAX_BUDGET_MINOR)),
+        "counts_from": given.take("counts_from", day),
         "minimum_take": _minimum(given.inner("minimum_take"), currency),
         "structure": _structure(given.inner("structure"), currency),
     }

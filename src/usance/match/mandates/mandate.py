@@ -62,7 +62,7 @@ class Budgets:
 
 @dataclass(frozen=True, slots=True)
 class ConcentrationLimit:
-    """A limit on what a source holds at the end of the period, as a share or an average."""
+    """A limit on what a source holds, as a share or an average, judged with every loan."""
 
     measure: Measure
     bound_ppm: int
@@ -168,8 +168,18 @@ class Mandate:
     eligibility: Eligibility = Eligibility()
     budgets: Budgets = Budgets()
     concentration_limits: tuple[ConcentrationLimit, ...] = ()
+    ramp_minor: int = 0
+    """Amount placed before which shares and averages are not judged; 0 judges every loan."""
+    counts_from: date | None = None
+    """First day that the total budget, borrower limits and shares count from, also over versions;
+    none: the first day in force."""
     minimum_take: MinimumTake | None = None
     structure: Structure | None = None
+
+    @property
+    def since(self) -> date:
+        """First day of the use that its total, borrower limits and shares count."""
+        return self.counts_from or self.valid_from
 
     def source_part_minor(self, amount_minor: int) -> int:
         """Part of a loan that the source itself lends; the platform's own part is rounded down."""
@@ -205,6 +215,8 @@ class Platform:
     liquidity_minor: int = NO_LIMIT
     """The platform's own money for its parts in co-funded loans."""
     model_shares: tuple[ModelShare, ...] = ()
+    ramp_minor: int = 0
+    """Amount placed in all before which shares of models are not judged."""
 
     @property
     def losses(self) -> dict[int, int]:

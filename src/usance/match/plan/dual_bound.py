@@ -235,6 +235,7 @@ def priced_limits(demand: PricedDemand, slot: int) -> LimitState:
     free = demand.limits
     return LimitState(
         demand.open_sets[slot], free.headroom, free.platform_headroom, free.model_excess,
-        free.concentration_excess, free.borrower_keys, free.borrowed, demand.price[slot],
+        free.concentration_excess, free.placed, free.borrower_keys, free.borrowed,
+        demand.price[slot],
         free.scale, free.concentration_price,
     )  # fmt: skip

@@ -112,7 +112,8 @@ class DemandEstimator:
 
     def observe(self, rows: RequestRows, start: int, stop: int) -> None:
         """Count requests by hour."""
-        self._hours += np.bincount(rows.second[start:stop] // 3600, minlength=HOURS)[:HOURS]
+        counts = np.bincount(rows.second[start:stop] // 3600, minlength=HOURS)[:HOURS]
+        self._hours = self._hours + counts  # another array: copies of this object keep theirs
 
     def remaining(self, seen: int, day: int, second: int) -> RemainingDemand:
         """Requests still expected at a moment, after so many were seen."""
@@ -135,10 +136,8 @@ class DemandEstimator:
 
     def sample(self, rows: RequestRows, seen: int, day: int, second: int) -> RequestRows:
         """Requests that represent the remaining demand; their weights sum to one."""
+        self.thin(rows, seen, day)
         before, here = self._latest(rows, seen, day)
-        while len(before) + len(here) > 2 * WINDOW:
-            self._stride *= 2
-            before, here = self._latest(rows, seen, day)
         recent = concatenated(self._recent_rows.take(before), rows.take(here))
         count, total_seen = len(recent.amount), self.seen + seen
         forecast_share = FORECAST_WEIGHT / (FORECAST_WEIGHT + total_seen)
@@ -150,6 +149,11 @@ class DemandEstimator:
         segments = self._still_expected(day, second)
         segments = segments._replace(weight=segments.weight * (forecast_share if count else 1.0))
         return concatenated(recent, segments)
+
+    def thin(self, rows: RequestRows, seen: int, day: int) -> None:
+        """Use only every second, fourth, eighth … of the latest requests while there are many."""
+        while sum(map(len, self._latest(rows, seen, day))) > 2 * WINDOW:
+            self._stride *= 2
 
     def _latest(self, rows: RequestRows, seen: int, day: int) -> tuple[I64, I64]:
         """Positions of the latest requests: among those kept from before, and among these."""

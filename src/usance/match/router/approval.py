@@ -18,6 +18,7 @@ needs the chance that asking ends in a loan. Withdrawn and open attempts say not
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from copy import copy
 from typing import NamedTuple
 
 import numpy as np
@@ -180,11 +181,18 @@ class ApprovalTracker:
             return ""
         return f"source {self._source[int(np.argmax(deviating))]}: approval rate changed"
 
+    def updated(self, state: RouterState, day: int) -> ApprovalTracker:
+        """The estimates with the answers since the last update; these stay as they are."""
+        later = copy(self)
+        later.update(state, day)
+        return later
+
     def update(self, state: RouterState, day: int) -> None:
-        """Take in the answers since the last update."""
+        """Take in the answers since the last update; copies of this object keep theirs."""
         column = np.arange(len(self._source))
         deviating = self._deviating(state)
         asked, approved = state.asked - self._asked, state.approved - self._approved
+        self._stated = dict(self._stated)
         for each in np.flatnonzero(deviating).tolist():
             self._stated[each] = int(approved[each] * PPM // asked[each])
         none, today = np.zeros_like(column), np.full_like(column, day)
@@ -196,9 +204,10 @@ class ApprovalTracker:
             )
         ]  # fmt: skip
         before = ApprovalAnswers(*(values[kept] for values in self._answers))
-        self._answers = ApprovalAnswers(
+        answers = ApprovalAnswers(
             *(np.concatenate(parts) for parts in zip(before, *new, strict=True))
         )
+        self._answers = ApprovalAnswers(*(values[answers.times > 0] for values in answers))
         estimated = estimate_approval_rates(
             self._answers, self._stated, grades=1, on=day, prior_answers=STATED_RATE_ANSWERS
         )

@@ -191,7 +191,7 @@ _BUDGETS = ("total", "month", "day")
 def checkpoint_of(router: Router) -> RouterCheckpoint:
     """Checkpoint of a router after its last request; the router itself may go on."""
     state, first, before = router.state, _first_budgets(router), router.result.resumed_from
-    taken = np.flatnonzero(state.limits.borrower_keys)
+    taken = np.flatnonzero(state.limits.borrowed)
     taken = taken[np.argsort(state.limits.borrower_keys[taken])]
     keys = state.limits.borrower_keys[taken] - 1
     nothing = np.zeros(0, np.int64)

@@ -19,7 +19,7 @@ from usance.base.rates import PPB, PPM
 from usance.match.errors import NotFound
 from usance.match.mandates.file import read_mandates
 from usance.match.mandates.limits import PLATFORM_LIMITS, LimitKind
-from usance.match.mandates.mandate import NO_LIMIT, Mandates
+from usance.match.mandates.mandate import NO_LIMIT, Mandate, Mandates
 from usance.match.plan.demand_file import Demand, demand_file_of, read_demand
 from usance.match.plan.limit_weights import MAX_PRICE
 from usance.match.plan.linear_program import solve
@@ -156,12 +156,23 @@ def _excluded(result: RoutingResult, mandates: Mandates, row: int, column: int) 
     ):
         if amount * int(use_ppm[column]) // PPM > headroom:
             return f"{kind}: {headroom} left"
-    if state.limits.model_excess[mandate.model] > 0:
+    return _full_share(result, row, column, mandate)
+
+
+def _full_share(result: RoutingResult, row: int, column: int, mandate: Mandate) -> str:
+    """The share or average that a loan would break, or nothing."""
+    state, columns, rows = result.state, result.columns, result.rows
+    amount, placed = int(rows.amount[row]), state.placed
+    above = PPM - int(columns.max_model_share_ppm[mandate.model])
+    excess = int(state.limits.model_excess[mandate.model]) + amount * above
+    if excess > 0 and int(placed.sum()) + amount > int(columns.platform_ramp[0]):
         return f"{LimitKind.MODEL_MAX}: {mandate.model.label}"
-    for k, limit in enumerate(mandate.concentration_limits, columns.concentration_start[column]):
-        broken = state.limits.concentration_excess[k] > 0
-        if broken and concentration_weight(rows, row, columns, k) > 0:
-            return f"mix: {limit.measure}"
+    if int(placed[column]) + amount > mandate.ramp_minor:
+        start = int(columns.concentration_start[column])
+        for k, limit in enumerate(mandate.concentration_limits, start):
+            weight = concentration_weight(rows, row, columns, k)
+            if weight > 0 and int(state.limits.concentration_excess[k]) + amount * weight > 0:
+                return f"mix: {limit.measure}"
     return ""
 
 

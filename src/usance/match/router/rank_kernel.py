@@ -100,7 +100,10 @@ def rank(  # noqa: C901 -- one loop that a compiler wants in one piece
     hours, attributes = columns.flags[CHECK_HOURS] != 0, columns.flags[CHECK_ATTRIBUTES] != 0
     borrowers, models = columns.flags[CHECK_BORROWERS] != 0, columns.flags[CHECK_MODELS] != 0
     platform_limits = len(columns.platform_limit) if columns.flags[CHECK_PLATFORM] else 0
-    lowest_kept = 0
+    lowest_kept, in_all = 0, 0
+    if models:
+        for j in range(len(limits.placed)):
+            in_all += limits.placed[j]
     for word in range(len(limits.open_set)):
         bits = (
             limits.open_set[word]
@@ -126,8 +129,10 @@ def rank(  # noqa: C901 -- one loop that a compiler wants in one piece
                 continue
             margin = base[j] + slope[j] * rate // PPM
             full, limit = amount > limits.headroom[j], OWN_BUDGET
-            if models and limits.model_excess[columns.model[j]] > 0:
-                full, limit = True, columns.model_limit[columns.model[j]]
+            if models and in_all + amount > columns.platform_ramp[0]:
+                m = columns.model[j]
+                if limits.model_excess[m] + amount * (PPM - columns.max_model_share_ppm[m]) > 0:
+                    full, limit = True, columns.model_limit[m]
             for p in range(platform_limits):
                 if amount * columns.platform_use_ppm[p, j] // PPM > limits.platform_headroom[p]:
                     full, limit = True, columns.platform_limit[p]
@@ -139,7 +144,8 @@ def rank(  # noqa: C901 -- one loop that a compiler wants in one piece
             net -= limits.price[j]
             for k in range(columns.concentration_start[j], columns.concentration_start[j + 1]):
                 weight = concentration_weight(rows, i, columns, k)
-                if limits.concentration_excess[k] > 0 and weight > 0:
+                breaks = weight > 0 and limits.concentration_excess[k] + amount * weight > 0
+                if breaks and limits.placed[j] + amount > columns.ramp[j]:
                     full, limit = True, columns.concentration_limit[k]
                 net -= limits.concentration_price[k] * weight // PPM
             if full:

@@ -2,7 +2,8 @@
 
 A source revolves while its structure says so (`revolving_until`); then its total budget limits
 the principal outstanding, not all that was ever lent. A release counts from the beginning of its
-day. Releases before the first request are part of the budgets already; leave them out.
+day. Releases before the first request are part of the budgets already; leave them out. A reversed
+payment is a release below zero: it takes headroom back, and is never refused.
 
 >>> releases = releases_of(day=[19_876, 19_876], source=[7, 8], principal_minor=[500_00, 0])
 >>> len(releases.day), releases.until(19_876, 0)
@@ -40,10 +41,12 @@ class Releases:
 
 
 def _problems(day: I64, source: I64, principal: I64) -> Iterator[UsanceError]:
-    strange = np.flatnonzero((principal < 0) | (principal > MAX_BUDGET_MINOR))
+    strange = np.flatnonzero(np.abs(principal) > MAX_BUDGET_MINOR)
     for row in strange[:20].tolist():
         what = f"source {source[row]} releases {principal[row]} on {from_day(int(day[row]))}"
-        yield ReleaseError(what, where=f"row {row}", fix=f"Give zero to {MAX_BUDGET_MINOR}")
+        yield ReleaseError(
+            what, where=f"row {row}", fix=f"Give at most {MAX_BUDGET_MINOR} either way"
+        )
 
 
 def releases_of(**columns: Any) -> Releases:
@@ -86,7 +89,7 @@ def read_releases(path: Path | str, mandates: Mandates) -> Releases:
     declared: dict[str, Column] = {
         "day": DateColumn(),
         "source": IntegerColumn(1, 32_767, known, only_named=True),
-        "principal_minor": IntegerColumn(0, MAX_BUDGET_MINOR),
+        "principal_minor": IntegerColumn(-MAX_BUDGET_MINOR, MAX_BUDGET_MINOR),
     }
     return releases_of(**read_columns(path, declared, ReleaseError))
 

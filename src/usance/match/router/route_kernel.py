@@ -92,11 +92,8 @@ def route_batch(
     attempts = decisions.asked.shape[1]
     for i in range(start, stop):
         count = rank(rows, i, columns, inputs.rule, state.limits, ranking)
-        if count == 0 and ranking.blocked[0] >= 0:
-            number = ranking.blocked[2]
-            if number == OWN_BUDGET:
-                number = scarcest_budget(columns, state, ranking.blocked[0])
-            decisions.binding[i, 0] = number
+        if count == 0:
+            decisions.binding[i, 0] = blocking_limit(columns, state, ranking)
         if count > 1:
             decisions.runner_up[i] = ranking.column[1]
             decisions.runner_up_net_ppb[i] = ranking.net_ppb[1]
@@ -109,13 +106,26 @@ def route_batch(
             answer = draw_kernel(inputs.seed, ANSWERS, rows.loan_id[i], columns.source[j])
             if happens_kernel(answer, state.threshold[j]):
                 decisions.outcome[i] = attempt + 1
-                decisions.margin[i] = place_loan(rows, i, columns, state, j)
+                state.approved[j] += 1
+                use_limits(rows, i, columns, state, j, 1)
+                decisions.margin[i] = margin_of(rows, i, columns, j)
                 break
         since_update += 1
         if since_update == PRICE_UPDATE_REQUESTS:
             update_prices(columns, state, since_update)
             since_update = 0
     return since_update
+
+
+@kernel
+def blocking_limit(columns: SourceColumns, state: RouterState, ranking: Ranking) -> int:
+    """The number of the limit that kept out the best source, 0 if no limit did."""
+    number: int = ranking.blocked[2]
+    if ranking.blocked[0] < 0:
+        number = 0
+    elif number == OWN_BUDGET:
+        number = scarcest_budget(columns, state, ranking.blocked[0])
+    return number
 
 
 @kernel
@@ -149,13 +159,12 @@ def priced_limit(
 
 
 @kernel
-def place_loan(
-    rows: RequestRows, i: int, columns: SourceColumns, state: RouterState, j: int
-) -> int:
-    """Book a loan with a source against every limit it uses; give its margin in minor units."""
-    amount, limits = rows.amount[i], state.limits
-    lent = amount - amount * columns.platform_share_ppm[j] // PPM
-    state.approved[j] += 1
+def use_limits(
+    rows: RequestRows, i: int, columns: SourceColumns, state: RouterState, j: int, sign: int
+) -> None:
+    """Move every limit that a loan with a source uses: 1 takes its headroom, -1 gives it back."""
+    amount, limits = sign * rows.amount[i], state.limits
+    lent = sign * (rows.amount[i] - rows.amount[i] * columns.platform_share_ppm[j] // PPM)
     state.placed[j] += amount
     state.spent[j] += lent
     state.total[j] -= lent
@@ -164,7 +173,8 @@ def place_loan(
     set_headroom(columns, state, j)
     if columns.flags[CHECK_PLATFORM]:
         for p in range(len(limits.platform_headroom)):
-            limits.platform_headroom[p] -= amount * columns.platform_use_ppm[p, j] // PPM
+            used = rows.amount[i] * columns.platform_use_ppm[p, j] // PPM
+            limits.platform_headroom[p] -= sign * used
     if columns.flags[CHECK_MODELS]:
         for m in range(len(limits.model_excess)):
             own_model = PPM if m == columns.model[j] else 0
@@ -180,9 +190,31 @@ def place_loan(
     if len(state.scale_by_use) and state.initial_total[j] < UNLIMITED:
         used = SCALE_STEPS - state.total[j] * SCALE_STEPS // max(state.initial_total[j], 1)
         limits.scale[j] = state.scale_by_use[min(max(used, 0), SCALE_STEPS)]
+
+
+@kernel
+def margin_of(rows: RequestRows, i: int, columns: SourceColumns, j: int) -> int:
+    """Margin of a loan with a source in minor units."""
     months, grade = rows.months[i], rows.grade[i]
     base, slope = columns.margin_base[months, grade, j], columns.margin_slope[months, grade, j]
-    return of_ppb(amount, base + slope * rows.rate[i] // PPM)
+    return of_ppb(rows.amount[i], base + slope * rows.rate[i] // PPM)
+
+
+@kernel
+def rank_request(
+    i: int, inputs: RoutingInputs, state: RouterState, ranking: Ranking, binding: I64
+) -> int:
+    """Rank the candidates of one request and name the limit that binds each; how many there are.
+
+    With no candidate, the first binding limit is the one that kept out the best source.
+    """
+    rows, columns = inputs.rows, inputs.columns
+    count = rank(rows, i, columns, inputs.rule, state.limits, ranking)
+    if count == 0:
+        binding[0] = blocking_limit(columns, state, ranking)
+    for n in range(count):
+        binding[n] = priced_limit(rows, i, columns, state, ranking.column[n])
+    return count
 
 
 @kernel(inline=True)

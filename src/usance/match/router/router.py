@@ -7,6 +7,7 @@ approval rate changes, demand jumps), and lets them follow the use of budgets in
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -30,7 +31,8 @@ from usance.match.router.approval import ApprovalTracker
 from usance.match.router.checkpoint import RouterCheckpoint, checkpoint_of, pending_releases, resume
 from usance.match.router.rank_kernel import rank
 from usance.match.router.releases import NO_RELEASES, Releases, released
-from usance.match.router.request_rows import RequestRows, make_request_rows
+from usance.match.router.request_log import HOUR, RequestLog
+from usance.match.router.request_rows import RequestRows
 from usance.match.router.requests import DAY_SECONDS, Requests
 from usance.match.router.route_kernel import (
     Decisions,
@@ -49,7 +51,6 @@ from usance.match.router.state import (
     start_state,
 )
 
-HOUR = 3600
 ATTEMPTS = 8
 # Requests after which a plan is made from experience for the first time.
 FIRST_REPLAN_REQUESTS = 50
@@ -70,6 +71,22 @@ class PlanRecord:
     reason: str
     segments: int
     """Rows of demand it was made from."""
+
+
+@dataclass(frozen=True)
+class RoutePlan:
+    """A plan as it is handed to a router: its moment, its reason and the prices of every limit."""
+
+    number: int
+    reason: str
+    day: int
+    second: int
+    """Moment it was made for, by the clocks of the platform."""
+    seen: int
+    """Requests seen by then."""
+    segments: int
+    prices: LimitPrices | None
+    """None if no demand was known yet."""
 
 
 @dataclass
@@ -142,36 +159,45 @@ class Router:
         self.mandates, self.policy = mandates, policy
         self.clock, self.nanoseconds = clock, 0
         self.columns = source_columns(mandates)
-        self.rows = make_request_rows(requests, self.columns, mandates.time_zone)
+        self.log = RequestLog(requests, self.columns, mandates.time_zone)
         count, before = len(requests), len(checkpoint["borrowed"]) if checkpoint else 0
         self.state = start_state(mandates, self.columns, policy, count + before)
         self.result = RoutingResult(
-            policy, requests, self.rows, self.columns, no_decisions(count, attempts), self.state,
+            policy, requests, self.log.rows, self.columns, no_decisions(count, attempts),
+            self.state,
             plan_number=np.zeros(count, np.int64),
             releases=pending_releases(checkpoint, releases) if checkpoint else releases,
         )  # fmt: skip
-        first, last = period_of(mandates, self.rows)
+        first, last = period_of(mandates, self.log.rows)
         zone = mandates.time_zone
         self.demand_estimator = DemandEstimator(demand, first, last, self.columns, zone)
         self.approval_tracker = ApprovalTracker(self.columns)
         self.prices: LimitPrices | None = None
         self.position, self.events, self.releases_applied = 0, 0, 0
         self.progress, self.replan_reason = RouterProgress(), ""
-        self._starts, self._stops = _batches(self.rows, requests.requested_at, mandates)
-        self._prepared = -1
-        self._inputs = RoutingInputs(self.rows, self.columns, policy.rule, seed)
+        self._starts = batch_starts(self.log, mandates)
+        self._prepared, self._seed = -1, seed
         self._ranking = make_ranking(attempts)
         # Compiled before the first request comes, so that a clock sees decisions alone.
         route_batch(0, 0, self._inputs, self.state, self.result.decisions, 0, self._ranking)
         if checkpoint is not None:
             resume(self, checkpoint)
-            self._prepared = 0 if count and self._continues_batch(checkpoint) else -1
+            self._prepared = 0 if count and self._continues_batch() else -1
 
-    def _continues_batch(self, checkpoint: RouterCheckpoint) -> bool:
+    @property
+    def rows(self) -> RequestRows:
+        """The requests as kernels read them."""
+        return self.log.rows
+
+    @property
+    def _inputs(self) -> RoutingInputs:
+        return RoutingInputs(self.log.rows, self.columns, self.policy.rule, self._seed)
+
+    def _continues_batch(self) -> bool:
         """True if the first request belongs to the batch that ended the stream before."""
-        if self.replan_reason or _hour(self.rows, 0) != checkpoint["hour"]:
+        if self.replan_reason or int(self.log.hours()[0]) != self.progress.hour:
             return False
-        now = int(self.result.requests.requested_at[0])
+        now = int(self.log.requests.requested_at[0])
         return sum(event.moment <= now for event in self.mandates.events) == self.events
 
     def run(self, until: int | None = None) -> RoutingResult:
@@ -179,8 +205,8 @@ class Router:
         end = len(self.result.requests) if until is None else until
         while self.position < end:
             self.prepare(self.position)
-            batch = np.searchsorted(self._starts, self.position, side="right") - 1
-            stop = min(int(self._stops[batch]), end)
+            batch = bisect_right(self._starts, self.position)
+            stop = min(self._starts[batch], end) if batch < len(self._starts) else end
             self._route(self.position, stop)
             self.position = stop
         return self.result
@@ -196,29 +222,33 @@ class Router:
 
     def prepare(self, row: int) -> None:
         """Apply, once, what happens before a request that begins a batch."""
-        if row > self._prepared and row in self._starts:
-            self._prepared = row
-            self._begin_batch(row, int(self.result.requests.requested_at[row]))
+        if self.begins_batch(row):
+            reason = self.begin_batch(row)
+            if reason:
+                self.take_plan(self.make_plan(row, reason), row)
+            else:
+                self.set_pace(row)
 
-    def _begin_batch(self, start: int, now: int) -> None:
-        """Apply a new day and events; plan again if there is a reason, else adjust the pace."""
+    def begins_batch(self, row: int) -> bool:
+        """True if a request begins a batch that has not begun yet."""
+        place = bisect_left(self._starts, row)
+        return row > self._prepared and place < len(self._starts) and self._starts[place] == row
+
+    def begin_batch(self, start: int) -> str:
+        """Apply a new day and events; give the reason to plan now, if there is one."""
+        self._prepared, now = start, int(self.log.requests.requested_at[start])
         progress, opened = self.progress, self.state.limits.open_set.copy()
         if progress.since_update:
             update_prices(self.columns, self.state, progress.since_update)
             progress.since_update = 0
-        progress.hour = _hour(self.rows, start)
+        progress.hour = int(self.rows.day[start]) * 24 + int(self.rows.second[start]) // HOUR
         if self.rows.day[start] != progress.today:
             self._new_day(int(self.rows.day[start]))
         reason = self._apply_events(now, progress.today) or self.replan_reason
         if (opened != self.state.limits.open_set).any():
             reason = reason or "mandates begin or end"
         reason, self.replan_reason = reason or self._reason_to_plan(start), ""
-        if self.policy.plans and reason:
-            self._plan(start, reason)
-        elif self.policy.follows_use:
-            self._set_pace(start)
-        if self.policy.plans and not reason:
-            ease_concentration_prices(self.columns, self.state)
+        return reason if self.policy.plans else ""
 
     def _route(self, start: int, stop: int) -> None:
         begun, progress = self.clock() if self.clock else 0, self.progress
@@ -248,7 +278,7 @@ class Router:
         if until > self.releases_applied:
             amount = released(releases, self.mandates, self.releases_applied, until)
             more = np.minimum(state.total + amount, MAX_BUDGET_MINOR)
-            state.total[:] = np.where(amount > 0, more, state.total)
+            state.total[:] = np.where(amount != 0, more, state.total)
             self.releases_applied = until
 
     def set_headroom(self) -> None:
@@ -295,27 +325,38 @@ class Router:
         hours = (now - self.progress.planned_at) // HOUR
         return SCHEDULE if hours >= self.policy.every_hours else ""
 
-    def _plan(self, start: int, reason: str) -> None:
+    def make_plan(self, start: int, reason: str) -> RoutePlan:
+        """A plan from the state before a request; the router itself is not changed."""
         day, second = int(self.rows.day[start]), int(self.rows.second[start])
         estimator, state = self.demand_estimator, self.state
         remaining = estimator.remaining(start, day, second)
-        self.approval_tracker.update(state, day)
+        rate = self.approval_tracker.updated(state, day).rate
         sample, segments = estimator.sample(self.rows, start, day, second), 0
+        prices = self.prices
         if len(sample.amount):
-            self.prices, segments = make_prices(
-                self.mandates, self.columns, state, sample, remaining, self.approval_tracker.rate,
-                self.prices, self.policy.segments,
+            prices, segments = make_prices(
+                self.mandates, self.columns, state, sample, remaining, rate, self.prices,
+                self.policy.segments,
             )  # fmt: skip
-            weight = self.policy.replan_weight if reason in ROUTINE else 1.0
-            set_prices(state, self.columns, self.prices, weight)
-        set_pace(self.columns, state, remaining, self._step())
-        progress = self.progress
-        progress.plan_no += 1
-        progress.planned_at, progress.seen_at_plan = (
-            day * DAY_SECONDS + second,
-            estimator.seen + start,
+        return RoutePlan(
+            self.progress.plan_no + 1, reason, day, second, estimator.seen + start, segments, prices
         )
-        self.result.plans.append(PlanRecord(progress.plan_no, start, reason, segments))
+
+    def take_plan(self, plan: RoutePlan, start: int) -> None:
+        """Go by the prices of a plan from a request on."""
+        day, second = int(self.rows.day[start]), int(self.rows.second[start])
+        state, estimator = self.state, self.demand_estimator
+        self.approval_tracker = self.approval_tracker.updated(state, day)
+        estimator.thin(self.rows, start, day)
+        if plan.segments and plan.prices is not None:
+            self.prices = plan.prices
+            weight = self.policy.replan_weight if plan.reason in ROUTINE else 1.0
+            set_prices(state, self.columns, plan.prices, weight)
+        set_pace(self.columns, state, estimator.remaining(start, day, second), self._step())
+        progress = self.progress
+        progress.plan_no, progress.seen_at_plan = plan.number, plan.seen
+        progress.planned_at = plan.day * DAY_SECONDS + plan.second
+        self.result.plans.append(PlanRecord(plan.number, start, plan.reason, plan.segments))
 
     def _step(self) -> int:
         """Step of prices: longer before the first plan, shorter without a forecast."""
@@ -326,7 +367,12 @@ class Router:
         shorter = NO_FORECAST_STEP if self.demand_estimator.has_no_forecast else 1
         return round(self.policy.step * shorter)
 
-    def _set_pace(self, start: int) -> None:
+    def set_pace(self, start: int) -> None:
+        """Follow the use of budgets from a request on, without a new plan."""
+        if self.policy.plans:
+            ease_concentration_prices(self.columns, self.state)
+        if not self.policy.follows_use:
+            return
         day, second = int(self.rows.day[start]), int(self.rows.second[start])
         remaining = self.demand_estimator.remaining(start, day, second)
         set_pace(self.columns, self.state, remaining, self._step())
@@ -350,15 +396,14 @@ def route(
     return result
 
 
-def _hour(rows: RequestRows, row: int) -> int:
-    return int(rows.day[row]) * 24 + int(rows.second[row]) // HOUR
-
-
-def _batches(rows: RequestRows, moments: I64, mandates: Mandates) -> tuple[I64, I64]:
-    """First and last position of runs of requests within one hour and between two events."""
-    hours = rows.day * 24 + rows.second // HOUR
+def batch_starts(log: RequestLog, mandates: Mandates, start: int = 0) -> list[int]:
+    """Positions from one on at which an hour begins or an event has happened since the last."""
+    before = max(start - 1, 0)
+    moments, hours = log.requests.requested_at[before:], log.hours(before)
     events = np.array([event.moment for event in mandates.events], np.int64)
-    new_hours = np.flatnonzero(np.diff(hours)) + 1
-    starts = np.unique(np.concatenate([[0], new_hours, np.searchsorted(moments, events)]))
-    starts = starts[starts < len(moments)]
-    return starts, np.append(starts[1:], len(moments))
+    happened = before + np.searchsorted(moments, events)
+    new_hours = before + np.flatnonzero(np.diff(hours)) + 1
+    first = [0] if start == 0 else []
+    starts = np.unique(np.concatenate([first, new_hours, happened])).astype(np.int64)
+    kept: list[int] = starts[(starts >= start) & (starts < len(log))].tolist()
+    return kept

@@ -39,7 +39,9 @@ class LimitState(NamedTuple):
     model_excess: I64
     """By model: Σ amount × (1 if of the model − its maximum share), parts per million."""
     concentration_excess: I64
-    """By concentration limit: Σ amount × weight, above zero when the last loan broke it."""
+    """By concentration limit: Σ amount × weight, above zero while it is broken."""
+    placed: I64
+    """Loan amounts placed, minor units; the same array as that of the router's state."""
     borrower_keys: I64
     """Hash table of borrower and mandate; `borrowed` has the amounts."""
     borrowed: I64
@@ -158,7 +160,8 @@ def start_state(
 
     steps = np.arange(SCALE_STEPS + 1) / SCALE_STEPS
     scale_by_use = policy.margin_scale(steps) * PPM if policy.margin_scale else np.zeros(0)
-    limits = _start_limits(mandates, columns, requests)
+    placed = zeros()
+    limits = _start_limits(mandates, columns, requests, placed)
     if policy.margin_scale:
         limits.scale[:] = np.rint(scale_by_use[0])
     return RouterState(
@@ -169,7 +172,7 @@ def start_state(
         initial_total=total.copy(),
         asked=zeros(),
         approved=zeros(),
-        placed=zeros(),
+        placed=placed,
         budget_price=zeros(),
         other_price=zeros(),
         pace=np.full(count, -1, np.int64),
@@ -182,23 +185,32 @@ def start_state(
     )
 
 
-def _start_limits(mandates: Mandates, columns: SourceColumns, requests: int) -> LimitState:
+def _start_limits(
+    mandates: Mandates, columns: SourceColumns, requests: int, placed: I64
+) -> LimitState:
     count, concentration = len(mandates.mandates), len(columns.concentration_bound)
-    slots = 2
-    while columns.flags[CHECK_BORROWERS] and slots < 4 * requests:
-        slots *= 2
+    slots = borrower_slots(columns, requests)
     return LimitState(
         open_set=bit_set(range(count), count),
         headroom=np.full(count, UNLIMITED, np.int64),
         platform_headroom=platform_headroom(mandates),
         model_excess=np.zeros(MODELS, np.int64),
         concentration_excess=np.zeros(concentration, np.int64),
+        placed=placed,
         borrower_keys=np.zeros(slots, np.int64),
         borrowed=np.zeros(slots, np.int64),
         price=np.zeros(count, np.int64),
         scale=columns.unscaled.copy(),
         concentration_price=np.zeros(concentration, np.int64),
     )
+
+
+def borrower_slots(columns: SourceColumns, requests: int) -> int:
+    """Slots of a hash table for the borrowers of so many requests; few if none is limited."""
+    slots = 2
+    while columns.flags[CHECK_BORROWERS] and slots < 4 * requests:
+        slots *= 2
+    return slots
 
 
 def unlimited_state(columns: SourceColumns, concentration_price: I64) -> LimitState:
@@ -208,8 +220,9 @@ def unlimited_state(columns: SourceColumns, concentration_price: I64) -> LimitSt
         open_set=bit_set(range(count), count),
         headroom=np.full(count, UNLIMITED, np.int64),
         platform_headroom=np.full(len(PLATFORM_LIMITS), UNLIMITED, np.int64),
-        model_excess=np.zeros(MODELS, np.int64),
-        concentration_excess=np.zeros(len(concentration_price), np.int64),
+        model_excess=np.full(MODELS, -UNLIMITED, np.int64),
+        concentration_excess=np.full(len(concentration_price), -UNLIMITED, np.int64),
+        placed=np.zeros(count, np.int64),
         borrower_keys=np.zeros(1, np.int64),
         borrowed=np.zeros(1, np.int64),
         price=np.zeros(count, np.int64),
