@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import date
+from datetime import date, timedelta
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +13,15 @@ from usance.base.codes import FundingModel
 from usance.base.dates import to_day
 from usance.match.backtest.streams import Stream, StreamKind, make_stream
 from usance.match.errors import CheckpointError
-from usance.match.mandates.mandate import Budgets, Mandates, ModelShare, Platform, Structure
+from usance.match.mandates.mandate import (
+    Budgets,
+    ConcentrationLimit,
+    Mandates,
+    Measure,
+    ModelShare,
+    Platform,
+    Structure,
+)
 from usance.match.router.audit import audit
 from usance.match.router.checkpoint import RouterCheckpoint, read_checkpoint, write_checkpoint
 from usance.match.router.releases import releases_of
@@ -172,9 +180,9 @@ def test_use_is_found_again_when_mandates_change(made: Stream) -> None:
     for mandate, amount in zip(rows, lent, strict=True):
         key = (mandate.source, mandate.version)
         if not mandate.co_share_ppm:
-            assert after[key] == before.get(key, 0) + int(amount)
+            # A version that counts from the same day goes on with the use of the one before.
+            assert after[key] == before[mandate.source, 1] + int(amount)
         assert after[key] <= mandate.budgets.total_minor
-    # A version that ends begins no new budget: what the old one lent is forgotten with it.
     assert (6, 1) not in after
     tightest_budget = replace(made.mandates, mandates=tuple(
         replace(each, budgets=Budgets(total_minor=1)) for each in made.mandates.mandates
@@ -187,3 +195,38 @@ def test_use_is_found_again_when_mandates_change(made: Stream) -> None:
         checkpoint=half.checkpoint,
     )
     assert (none.column == -1).all()
+
+
+def test_versions_that_count_from_the_same_day_are_one_budget(made: Stream) -> None:
+    """In one file: a version changes the ceilings at half-time, and the use goes on."""
+    half = date(2024, 6, 15)
+    region = int(made.requests.region[0])
+    share = (ConcentrationLimit(Measure.REGION, 300_000, region),)
+
+    def versions(*, counts: bool) -> Mandates:
+        rows = []
+        for each in made.mandates.mandates:
+            old = replace(each, valid_to=half, concentration_limits=share)
+            new = replace(
+                each, version=2, valid_from=half + timedelta(days=1),
+                counts_from=each.valid_from if counts else None, concentration_limits=share,
+            )  # fmt: skip
+            rows += [old, new]
+        return replace(made.mandates, mandates=tuple(rows))
+
+    together, apart = (
+        route(made.requests, versions(counts=each), ENGINE, demand=made.demand)
+        for each in (True, False)
+    )
+
+    def oversold(result: RoutingResult) -> int:
+        """Sources that lent more than one budget in both versions together."""
+        placed = result.column >= 0
+        amount = result.requests.amount_minor[placed]
+        lent = np.bincount(result.column[placed] // 2, amount, len(made.mandates.mandates))
+        budgets = [each.budgets.total_minor for each in made.mandates.mandates]
+        whole = [not each.co_share_ppm for each in made.mandates.mandates]
+        return int(((lent > budgets) & whole).sum())
+
+    assert oversold(together) == 0 < oversold(apart)
+    assert not audit(together, versions(counts=True)).concentration_breaches

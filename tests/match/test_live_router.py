@@ -22,10 +22,11 @@ from usance.match.errors import NotFound
 from usance.match.mandates.columns import thresholds
 from usance.match.mandates.events import approval_rates
 from usance.match.mandates.mandate import ModelShare, Platform, Structure
+from usance.match.plan.replan import RoutePlan
 from usance.match.router.checkpoint import RouterCheckpoint
 from usance.match.router.live_router import LiveRouter
 from usance.match.router.releases import Releases, releases_of
-from usance.match.router.router import RoutePlan, route
+from usance.match.router.router import route
 from usance.match.router.routing_table import routing_table
 from usance.match.router.state import ENGINE, GREEDY, MIRROR, Policy
 

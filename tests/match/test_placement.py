@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
-from usance.base.codes import RoutingOutcome
+from usance.base.codes import FundingModel, RoutingOutcome
 from usance.base.draws import draw
 from usance.match.backtest.streams import Stream, StreamKind, make_stream
 from usance.match.draws import ANSWERS
 from usance.match.errors import RequestRefused
+from usance.match.mandates.mandate import ConcentrationLimit, Measure, ModelShare
 from usance.match.reservation.events import Outcome, Result, State
 from usance.match.reservation.placement import Answer, Offer, ceilings, offer, place, routing_rows
 from usance.match.reservation.reservation import rebuild, step
@@ -27,7 +29,31 @@ COLUMNS = [
 
 @pytest.fixture(scope="module")
 def stream() -> Stream:
-    return make_stream(StreamKind.SEASONAL, seed=3, requests=250, sources=8, segments=20)
+    """A stream whose mandates state every kind of limit."""
+    made = make_stream(StreamKind.SEASONAL, seed=3, requests=250, sources=8, segments=20)
+    region, grade = int(made.requests.region[0]), int(made.requests.grade[0])
+    shares = (
+        ConcentrationLimit(Measure.REGION, 150_000, region),
+        ConcentrationLimit(Measure.GRADE, 300_000, grade),
+        ConcentrationLimit(Measure.AVERAGE_RATE_MIN, 150_000),
+        ConcentrationLimit(Measure.EXPECTED_LOSS, 80_000),
+    )
+    rows = tuple(
+        replace(
+            each,
+            eligibility=replace(each.eligibility, borrower_minor=1_500_000),
+            budgets=replace(each.budgets, day_minor=each.budgets.total_minor // 4),
+            concentration_limits=shares,
+            ramp_minor=2_000_000,
+        )
+        for each in made.mandates.mandates
+    )
+    heavy = ModelShare(FundingModel.CAPITAL_HEAVY, 0, 300_000)
+    platform = replace(
+        made.mandates.platform, guarantee_minor=60_000_000, model_shares=(heavy,),
+        ramp_minor=4_000_000,
+    )  # fmt: skip
+    return replace(made, mandates=replace(made.mandates, mandates=rows, platform=platform))
 
 
 @pytest.fixture
@@ -61,12 +87,18 @@ def test_desk_and_kernel_agree_on_every_row(stream: Stream, router: Router) -> N
     rows = []
     for state, offered, outcomes in driven(router):
         rows += routing_rows(offered, outcomes).select(COLUMNS).to_pylist()
-        assert all(limit.headroom_minor >= 0 for limit in state.limits.values())
+        plain = (limit for limit in state.limits.values() if not limit.whole)
+        assert all(limit.headroom_minor >= 0 for limit in plain)
         assert not any(limit.held_minor for limit in state.limits.values())
     whole = route(stream.requests, stream.mandates, ENGINE, demand=stream.demand, seed=SEED)
     assert rows == routing_table(whole).select(COLUMNS).to_pylist()
     assert {row["outcome"] for row in rows} > {RoutingOutcome.APPROVED, RoutingOutcome.DECLINED}
-    totals = [limit.taken_minor for name, limit in state.limits.items() if "/" not in name]
+    totals = [limit.taken_minor for name, limit in state.limits.items() if "/total/" in name]
+    kinds = {name.split("/")[1] for name, limit in state.limits.items() if limit.taken_minor}
+    assert kinds == {
+        "total", "day", "borrower", "placed", "region", "grade", "average_rate_min",
+        "expected_loss", "guarantee", "model",
+    }  # fmt: skip
     lent = [
         stream.mandates.mandates[column].source_part_minor(int(amount))
         for column, amount in zip(whole.column, stream.requests.amount_minor, strict=True)
@@ -88,13 +120,13 @@ def test_silence_ends_with_the_next_and_a_full_limit_is_named(router: Router) ->
         (second, RoutingOutcome.APPROVED, 2),
     ]
     shut = rebuild(
-        type(each)(each.at, each.limit, 0 if "/" not in each.limit else each.ceiling_minor)
+        replace(each, ceiling_minor=0 if "/total/" in each.limit else each.ceiling_minor)
         for each in ceilings(router, 0)
     )
     _, outcomes = place(shut, offered.requested, lambda *_: True)
     (row,) = routing_rows(offered, outcomes).to_pylist()
     assert (row["source"], row["outcome"]) == (0, RoutingOutcome.NO_SOURCE)
-    assert str(row["binding_limit"]) in state.limits
+    assert row["binding_limit"] in offered.numbers.values()
 
 
 def test_a_request_without_its_limits_is_refused(router: Router) -> None:

@@ -34,7 +34,6 @@ from usance.loan.stored_rows import fact_of_row, terms_of_row
 from usance.loan.terms import Terms
 from usance.loan.views import VIEW_FIELDS
 from usance.match.draws import ANSWERS
-from usance.match.mandates.limits import list_limits
 from usance.match.mandates.mandate import Mandates
 from usance.match.reservation.events import LimitSet, State
 from usance.match.reservation.placement import ceilings, offer, place, routing_rows
@@ -479,9 +478,11 @@ class DayByDay:
 
     def come_back(self, mandates: Mandates, limit: str, day: int) -> int:
         """What raises a revolving budget by a day."""
-        own = list_limits(mandates)[int(limit.partition("/")[0]) - 1]
-        mandate = mandates.mandates[own.column]
-        if mandate.structure is None:
+        source, kind, _, since = limit.split("/")
+        own = (each for each in mandates.mandates
+               if (str(each.source), each.since.isoformat()) == (source, since))  # fmt: skip
+        mandate = next(own, None)
+        if kind != "total" or mandate is None or mandate.structure is None:
             return 0
         first = to_day(mandate.valid_from)
         return sum(minor for when, source, minor in self.back

@@ -52,6 +52,13 @@ from usance.match.reservation.events import (
     log_line as log_line,
     read_log as read_log,
 )
+from usance.match.reservation.limit_names import (
+    LimitDraw as LimitDraw,
+    LimitRequest as LimitRequest,
+    NamedLimits as NamedLimits,
+    breaks_share as breaks_share,
+    limits_of as limits_of,
+)
 from usance.match.reservation.placement import (
     ceilings as ceilings,
     offer as offer,
@@ -77,8 +84,10 @@ from usance.match.router.requests import (
     Requests as Requests,
     read_requests as read_requests,
 )
-from usance.match.router.router import (
+from usance.match.plan.replan import (
     RoutePlan as RoutePlan,
+)
+from usance.match.router.router import (
     RoutingResult as RoutingResult,
     route as route,
 )

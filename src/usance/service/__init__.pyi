@@ -97,6 +97,16 @@ from usance.service.servicing_rules import (
     ServicingRules as ServicingRules,
     late_fee as late_fee,
 )
+from usance.service.event_review import (
+    EventReview as EventReview,
+    review_events as review_events,
+)
+from usance.service.events_of_loan import (
+    ClaimHolder as ClaimHolder,
+    DayPart as DayPart,
+    loan_events as loan_events,
+    worst_days_past_due as worst_days_past_due,
+)
 from usance.service.servicing_events import (
     DueFacts as DueFacts,
     Holders as Holders,

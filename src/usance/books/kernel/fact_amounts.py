@@ -44,7 +44,7 @@ _PENALTY = 4
 
 
 class BookedLoans(NamedTuple):
-    """What the books add to the terms of a column of loans."""
+    """Model and fees of a column of loans, which the books add to their terms."""
 
     model: I8
     upfront_fee_minor: I64

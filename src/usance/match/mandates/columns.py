@@ -133,14 +133,12 @@ def source_columns(mandates: Mandates) -> SourceColumns:
     }
     regions, channels, grades = codes.values()
     losses = np.array([platform.losses[int(grade)] for grade in grades], np.int64)
-    tenors = np.arange(MAX_MONTHS + 2, dtype=np.int64)
-    base, slope = margin_tables(rows, platform, tenors, losses)
+    base, slope = margin_tables(rows, platform, np.arange(MAX_MONTHS + 2), losses)
     bit = {name: 1 << position for position, name in enumerate(mandates.attributes)}
     needs = _each(own, lambda e: sum(bit[name] for name in e.needs))
     refuses = _each(own, lambda e: sum(bit[name] for name in e.refuses))
     opens, cut_off = _each(own, lambda e: e.opens), _each(own, lambda e: e.cut_off)
-    borrower = _each(own, lambda e: e.borrower_minor)
-    max_share = _max_model_share_ppm(platform)
+    borrower, max_share = _each(own, lambda e: e.borrower_minor), _max_model_share_ppm(platform)
     flags = _flags(platform, opens, cut_off, needs | refuses, borrower, max_share)
     users = _codes(each.blacklist for each in own)
     return SourceColumns(

@@ -40,6 +40,33 @@ class LimitPrices:
     """By column: the number of the other limit that is the largest part of that, 0 if none is."""
 
 
+@dataclass(frozen=True)
+class PlanRecord:
+    """One plan made on the way, with its reason."""
+
+    number: int
+    request: int
+    reason: str
+    segments: int
+    """Rows of demand it was made from."""
+
+
+@dataclass(frozen=True)
+class RoutePlan:
+    """A plan as it is handed to a router: its moment, its reason and the prices of every limit."""
+
+    number: int
+    reason: str
+    day: int
+    second: int
+    """Moment it was made for, by the clocks of the platform."""
+    seen: int
+    """Requests seen by then."""
+    segments: int
+    prices: LimitPrices | None
+    """None if no demand was known yet."""
+
+
 def budget_paces(state: RouterState, remaining: RemainingDemand) -> F64:
     """Amount that each budget (total, month, day) lets a column lend per request from now on."""
     left = np.stack([state.total, state.month, state.day])

@@ -50,12 +50,18 @@ class Result(Code):
 
 @dataclass(frozen=True, slots=True)
 class LimitUse:
-    """A ceiling and what is used of it: held for answers, taken by loans, freed by repayment."""
+    """A ceiling and what is used of it: held for answers, taken by loans, freed by repayment.
+
+    A share or average names its `whole`; its ceiling is parts per million of that, and it is not
+    judged before the whole is beyond the ramp (`limit_names`).
+    """
 
     ceiling_minor: int
     held_minor: int = 0
     taken_minor: int = 0
     freed_minor: int = 0
+    whole: str = ""
+    ramp_minor: int = 0
 
     @property
     def used_minor(self) -> int:
@@ -64,7 +70,7 @@ class LimitUse:
 
     @property
     def headroom_minor(self) -> int:
-        """Amount that may still be reserved; below zero if the ceiling was lowered."""
+        """Amount that may still be reserved; below zero, nothing is until enough comes back."""
         return self.ceiling_minor - self.used_minor
 
 
@@ -84,15 +90,20 @@ class LimitSet:
     at: datetime
     limit: str
     ceiling_minor: int
+    whole: str = ""
+    ramp_minor: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Freed:
-    """Loans under a limit that revolves were repaid by this much since the limit began."""
+    """Loans under a limit that revolves were repaid by a difference; below zero by a reversal.
+
+    Money that moved is never refused: headroom below zero only keeps new loans out.
+    """
 
     at: datetime
     limit: str
-    freed_minor: int
+    difference_minor: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,7 +268,9 @@ _READERS: dict[str, Callable[[Any], Any]] = {
     "key": _TEXT,
     "limit": _TEXT,
     "ceiling_minor": _INTEGER,
-    "freed_minor": _INTEGER,
+    "difference_minor": _INTEGER,
+    "whole": _TEXT,
+    "ramp_minor": _INTEGER,
     "loan_id": _INTEGER,
     "attempt": _INTEGER,
     "source": _INTEGER,

@@ -1,23 +1,21 @@
 """Placement of one request: candidates ranked by the router, quota reserved with each in turn.
 
 The router ranks candidates and scores them; reservations hold quota, take the answers and go on to
-the next. The outcome is rows of `routing`. Budgets and platform limits are reserved, named by
-their number in `list_limits` and their month or day; borrower and concentration limits are kept by
-the router's ranking.
+the next. The outcome is rows of `routing`. Every limit is reserved, under the names of
+`limit_names`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from usance.base.codes import RoutingOutcome
 from usance.base.dates import from_day
 from usance.base.rates import PPB, PPM
 from usance.match.errors import RequestRefused
-from usance.match.mandates.limits import BUDGETS, PLATFORM_KINDS, Limit, LimitKind, list_limits
 from usance.match.mandates.mandate import MICROSECONDS
 from usance.match.reservation.events import (
     Answered,
@@ -29,6 +27,7 @@ from usance.match.reservation.events import (
     State,
     Waited,
 )
+from usance.match.reservation.limit_names import LimitRequest, NamedLimits
 from usance.match.reservation.reservation import step
 from usance.match.router.router import Router
 
@@ -50,23 +49,30 @@ class Offer:
     runner_up: int
     runner_up_minor: int
     plan_no: int
+    numbers: Mapping[str, int] = field(default_factory=dict)
+    """Number of each limit by its name."""
 
 
 def ceilings(router: Router, row: int) -> list[LimitSet]:
     """Every ceiling to set on the day of a request; setting one again changes nothing."""
-    day, mandates = from_day(int(router.rows.day[row])), router.mandates
-    at = _moment(router, row)
-    kept = (each for each in list_limits(mandates) if each.kind in (*BUDGETS, *PLATFORM_KINDS))
-    return [LimitSet(at, _name(limit, day), limit.bound) for limit in kept]
+    at, limits, request = _moment(router, row), NamedLimits(router.mandates), _request(router, row)
+    found = {
+        each.name: LimitSet(at, each.name, each.ceiling, each.whole, each.ramp_minor)
+        for column in range(len(router.mandates.mandates))
+        for each in limits.of(column, request)
+    }
+    return list(found.values())
 
 
 def offer(router: Router, row: int, *, wait: timedelta = WAIT) -> Offer:
     """The candidates of a request at its moment, best first; earlier requests are routed."""
     ranked, columns = router.ranked(row), router.columns
     amount, loan = int(router.rows.amount[row]), int(router.rows.loan_id[row])
+    limits, request = NamedLimits(router.mandates), _request(router, row)
+    draws = [limits.of(column, request) for column, _ in ranked]
     candidates = tuple(
-        Candidate((int(columns.source[column]),), _uses(router, row, column), wait)
-        for column, _ in ranked
+        Candidate((int(columns.source[column]),), tuple((e.name, e.amount) for e in own), wait)
+        for (column, _), own in zip(ranked, draws, strict=True)
     )
     scores = [
         amount * (worth * int(columns.approval[column]) // PPM) // PPB for column, worth in ranked
@@ -79,6 +85,7 @@ def offer(router: Router, row: int, *, wait: timedelta = WAIT) -> Offer:
         int(columns.source[second]) if second >= 0 else 0,
         scores[1] if second >= 0 else 0,
         router.progress.plan_no,
+        {each.name: each.number for own in draws for each in own},
     )
 
 
@@ -126,7 +133,7 @@ def routing_rows(offered: Offer, outcomes: Sequence[Outcome]) -> Any:
         ],
         runner_up=[offered.runner_up for _ in rows],
         runner_up_minor=[offered.runner_up_minor for _ in rows],
-        binding_limit=[int(full.partition("/")[0] or 0) for _ in rows],
+        binding_limit=[offered.numbers.get(full, 0) for _ in rows],
         plan_no=[offered.plan_no for _ in rows],
     )
 
@@ -136,23 +143,11 @@ def _moment(router: Router, row: int) -> datetime:
     return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=micro)
 
 
-def _name(limit: Limit, day: date) -> str:
-    if limit.kind is LimitKind.DAY:
-        return f"{limit.number}/{day.isoformat()}"
-    if limit.kind is LimitKind.MONTH:
-        return f"{limit.number}/{day:%Y-%m}"
-    return str(limit.number)
-
-
-def _uses(router: Router, row: int, column: int) -> tuple[tuple[str, int], ...]:
-    """Use of each limit by a loan with a mandate."""
-    day, amount = from_day(int(router.rows.day[row])), int(router.rows.amount[row])
-    lent = router.mandates.mandates[column].source_part_minor(amount)
-    uses = []
-    for limit in list_limits(router.mandates):
-        if limit.kind in BUDGETS and limit.column == column:
-            uses.append((_name(limit, day), lent))
-        elif limit.kind in PLATFORM_KINDS:
-            share = int(router.columns.platform_use_ppm[PLATFORM_KINDS.index(limit.kind), column])
-            uses.append((_name(limit, day), amount * share // PPM))
-    return tuple((name, used) for name, used in uses if used)
+def _request(router: Router, row: int) -> LimitRequest:
+    """A request as limits see it; its user stands for the person."""
+    requests, rows = router.log.requests, router.rows
+    return LimitRequest(
+        int(rows.user[row]), int(rows.amount[row]), from_day(int(rows.day[row])),
+        int(requests.product[row]), int(requests.region[row]), int(requests.grade[row]),
+        int(requests.rate_ppm[row]),
+    )  # fmt: skip

@@ -42,6 +42,7 @@ from usance.match.reservation.events import (
     Waited,
     Withdrawn,
 )
+from usance.match.reservation.limit_names import breaks_share
 
 
 def step(state: State, event: ReservationEvent) -> tuple[State, tuple[Outcome, ...]]:
@@ -84,8 +85,16 @@ def relevant_state(state: State, event: ReservationEvent) -> State:
 
 def binding_limit(limits: Mapping[str, LimitUse], candidate: Candidate) -> str:
     """The first limit without headroom for a candidate: the check against overselling."""
+    drawn = dict(candidate.uses)
     for name, amount_minor in candidate.uses:
-        if amount_minor > limits[name].headroom_minor:
+        limit = limits[name]
+        if not limit.whole:
+            if amount_minor > limit.headroom_minor:
+                return name
+        elif breaks_share(
+            limit.used_minor, amount_minor, limit.ceiling_minor, limits[limit.whole].used_minor,
+            drawn[limit.whole], limit.ramp_minor,
+        ):  # fmt: skip
             return name
     return ""
 
@@ -117,21 +126,22 @@ class _Reservations:
         assert_never(event)
 
     def _set(self, event: LimitSet) -> Iterator[Outcome]:
-        if event.ceiling_minor < 0:
+        if event.ceiling_minor < 0 and not event.whole:
             yield Outcome(Result.REFUSED, limit=event.limit, reason="a ceiling is below zero")
             return
         current = self.limits.get(event.limit, LimitUse(0))
-        self.limits[event.limit] = replace(current, ceiling_minor=event.ceiling_minor)
+        self.limits[event.limit] = replace(
+            current, ceiling_minor=event.ceiling_minor, whole=event.whole,
+            ramp_minor=event.ramp_minor,
+        )  # fmt: skip
 
     def _free(self, event: Freed) -> Iterator[Outcome]:
         current = self.limits.get(event.limit)
-        if current is None or event.freed_minor > current.taken_minor:
-            reason = "no such limit" if current is None else "more comes back than was lent"
-            yield Outcome(Result.REFUSED, limit=event.limit, reason=reason)
-        elif event.freed_minor <= current.freed_minor:
-            yield Outcome(Result.REPEATED, limit=event.limit)
-        else:
-            self.limits[event.limit] = replace(current, freed_minor=event.freed_minor)
+        if current is None:
+            yield Outcome(Result.REFUSED, limit=event.limit, reason="no such limit")
+            return
+        freed = current.freed_minor + event.difference_minor
+        self.limits[event.limit] = replace(current, freed_minor=freed)
 
     def _request(self, event: Requested) -> Iterator[Outcome]:
         if reason := "; ".join(_problems(event, self.limits)):
@@ -199,8 +209,6 @@ class _Reservations:
             yield _outcome(placement, Result.REPEATED)
         elif placement.status == Result.NO_SOURCE:
             yield _outcome(placement, Result.REFUSED, reason="it holds nothing")
-        elif placement.status == Result.APPROVED and self._is_repaid(placement):
-            yield _outcome(placement, Result.REFUSED, reason="more came back than would stay lent")
         else:
             yield from self._close(placement, Result.RELEASED)
             self._update(event.key, status=Result.RELEASED)
@@ -249,14 +257,6 @@ class _Reservations:
                 taken_minor=current.taken_minor + taken * amount_minor,
             )
 
-    def _is_repaid(self, placement: Placement) -> bool:
-        """True if releasing this loan would leave less lent than has been repaid."""
-        uses = placement.candidate(placement.attempt).uses
-        return any(
-            self.limits[name].taken_minor - amount_minor < self.limits[name].freed_minor
-            for name, amount_minor in uses
-        )
-
     def _update(self, key: str, **changes: object) -> None:
         self.placements[key] = replace(self.placements[key], **changes)  # type: ignore[arg-type]
 
@@ -283,9 +283,12 @@ def _problems(request: Requested, limits: Mapping[str, LimitUse]) -> Iterator[st
         if len(set(names)) < len(names):
             yield f"candidate {number} names a limit twice"
         for name, amount_minor in candidate.uses:
+            whole = limits[name].whole if name in limits else ""
             if name not in limits:
                 yield f"candidate {number} uses the unknown limit {name}"
-            if amount_minor <= 0:
+            elif whole and whole not in names:
+                yield f"candidate {number} uses {name} without {whole}"
+            if amount_minor == 0 or (amount_minor < 0 and not whole):
                 yield f"candidate {number} uses {amount_minor} of {name}"
         if candidate.wait.total_seconds() <= 0:
             yield f"candidate {number} waits for nobody"

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from usance.base.arrays import I64, Bools
+from usance.base.codes import FundingModel
 from usance.base.dates import from_day, to_day, to_month
 from usance.base.rates import PPM
 from usance.match.mandates.columns import MEASURES
@@ -60,8 +61,7 @@ def audit(result: RoutingResult, mandates: Mandates) -> Audit:
         found.concentration_breaches += [
             f"{name}: {each.measure}"
             for each in mandate.concentration_limits
-            if _concentration_excess(each, mandate, mandates, result, here)
-            > _largest(requests, here)
+            if _breaks(each, number, mandates, result)
         ]
         if mandate.minimum_take is not None:
             lent_before = _lent(mandate, _before(result, mandate, "placed")).sum()
@@ -165,25 +165,38 @@ def _released(mandate: Mandate, result: RoutingResult, here: I64) -> I64:
     return released
 
 
-def _concentration_excess(
-    limit: ConcentrationLimit, mandate: Mandate, mandates: Mandates, result: RoutingResult,
-    here: I64,
-) -> float:  # fmt: skip
-    """Amount by which a concentration limit is exceeded at the end; at or below zero it is kept."""
+def _breaks(
+    limit: ConcentrationLimit, column: int, mandates: Mandates, result: RoutingResult
+) -> bool:
+    """True if a loan beyond the ramp broke a concentration limit when it was placed.
+
+    Loans of earlier versions that count from the same day are part of what a version holds.
+    """
+    mandate = mandates.mandates[column]
+    before = [
+        number
+        for number, each in enumerate(mandates.mandates)
+        if (each.source, each.since, each.model) == (mandate.source, mandate.since, mandate.model)
+        and each.valid_from <= mandate.valid_from
+    ]
+    here = np.flatnonzero(np.isin(result.column, before))
     requests = result.requests.take(here)
     weight = weights_ppm(limit, requests, mandates)
-    # In Python's own integers: a long stream of large loans does not fit into 64 bits.
-    excess: int = sum((requests.amount_minor * weight).tolist())
+    excess, placed = 0, 0
     if result.resumed_from is not None:
         key = [mandate.source, mandate.version, MEASURES.index(limit.measure), limit.member,
                limit.bound_ppm]  # fmt: skip
         same = (result.resumed_from["concentration_key"] == key).all(axis=1)
-        excess += int(result.resumed_from["concentration_excess"][same].sum())
-    return excess / PPM
-
-
-def _largest(requests: Requests, here: I64) -> float:
-    return float(requests.amount_minor[here].max(initial=0))
+        excess = int(result.resumed_from["concentration_excess"][same].sum())
+        placed = int(_before(result, mandate, "placed").sum())
+    # In Python's own integers: a long stream of large loans does not fit into 64 bits.
+    for amount, each, own in zip(
+        requests.amount_minor.tolist(), weight.tolist(), result.column[here].tolist(), strict=True
+    ):
+        excess, placed = excess + amount * each, placed + amount
+        if own == column and each > 0 and excess > 0 and placed > mandate.ramp_minor:
+            return True
+    return False
 
 
 def _platform(result: RoutingResult, mandates: Mandates) -> Iterator[str]:
@@ -200,18 +213,22 @@ def _platform(result: RoutingResult, mandates: Mandates) -> Iterator[str]:
 
 
 def _models(result: RoutingResult, mandates: Mandates) -> Iterator[str]:
-    """Models above their maximum share of everything placed, by more than one loan."""
+    """Models whose maximum share of everything placed was broken by a loan beyond the ramp."""
     placed = result.column >= 0
-    amount = result.requests.amount_minor[placed]
-    model = result.columns.model[result.column[placed]]
-    sums = by_model(amount, model)
+    amounts = result.requests.amount_minor[placed].tolist()
+    models = result.columns.model[result.column[placed]].tolist()
+    before = np.zeros(len(FundingModel), np.int64)
     if result.resumed_from is not None:
-        sums += by_model(result.resumed_from["placed"], result.resumed_from["model"])
-        sums += result.resumed_from["closed_placed"]
+        before += by_model(result.resumed_from["placed"], result.resumed_from["model"])
+        before += result.resumed_from["closed_placed"]
     for each in mandates.platform.model_shares:
-        over = int(sums[each.model]) * PPM - int(sums.sum()) * each.max_ppm
-        if over > int(amount.max(initial=0)) * PPM:
-            yield f"most of {each.model.label}"
+        own, whole = int(before[each.model]), int(before.sum())
+        for amount, model in zip(amounts, models, strict=True):
+            own, whole = own + (amount if model == each.model else 0), whole + amount
+            above = own * PPM > whole * each.max_ppm and whole > mandates.platform.ramp_minor
+            if model == each.model and above:
+                yield f"most of {each.model.label}"
+                break
 
 
 def exclusions(

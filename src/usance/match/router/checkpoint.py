@@ -3,7 +3,8 @@
 `route(..., checkpoint=before)` begins with the budgets used, the prices, the experience of
 approvals and of demand, and the plan number that an earlier call ended with: two calls, one after
 the other, give what one call over both streams gives. Mandates may change in between: use is kept
-by source and version, a new version begins untouched, and prices are planned again at once.
+by source and version, also by a new version that counts from the same day; any other version begins
+untouched, and prices are planned again at once.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from usance.base.arrays import I64
+from usance.base.dates import to_day
 from usance.base.rates import PPM
 from usance.match.errors import CheckpointError
 from usance.match.mandates.columns import (
@@ -29,17 +31,18 @@ from usance.match.mandates.columns import (
 )
 from usance.match.mandates.events import approval_rates, open_columns
 from usance.match.mandates.limits import list_limits
-from usance.match.mandates.mandate import EventKind, Mandates
+from usance.match.mandates.mandate import ConcentrationLimit, EventKind, Mandates
 from usance.match.plan.replan import LimitPrices
 from usance.match.router.rank_kernel import PER_BORROWER, restore_borrowers
 from usance.match.router.releases import Releases, releases_of
 from usance.match.router.route_kernel import LOWEST
 from usance.match.router.state import SCALE_STEPS, or_unlimited, platform_headroom
+from usance.match.router.succession import carried_excess
 
 if TYPE_CHECKING:
     from usance.match.router.router import Router
 
-FORMAT = 2
+FORMAT = 3
 # Arrays by mandate, and their values for a new mandate, which has not lent, asked or learned.
 BY_MANDATE = {
     "used_total": 0, "used_month": 0, "used_day": 0, "asked": 0, "approved": 0, "placed": 0,
@@ -110,6 +113,7 @@ def identity(mandates: Mandates) -> dict[str, NDArray[Any]]:
     return {
         "source": np.array([each.source for each in rows], np.int64),
         "version": np.array([each.version for each in rows], np.int64),
+        "since": np.array([to_day(each.since) for each in rows], np.int64),
         "model": np.array([int(each.model) for each in rows], np.int64),
         "concentration_key": np.array(limits, np.int64).reshape(len(limits), 5),
         "terms": np.array(blake2b("\n".join(terms).encode(), digest_size=16).hexdigest()),
@@ -128,15 +132,12 @@ def adapted(checkpoint: RouterCheckpoint, mandates: Mandates) -> RouterCheckpoin
     before = _keys(checkpoint["source"], checkpoint["version"])
     after = _keys(now["source"], now["version"])
     place = np.array([before.get(key, -1) for key in after], np.int64)
+    _replaced(checkpoint, now, place)
     stated = np.array([each.approval_ppm for each in mandates.mandates], np.int64)
     fresh: dict[str, Any] = {**BY_MANDATE, "rate": stated, "stated": stated}
     for name, new in fresh.items():
         arrays[name] = np.where(place >= 0, checkpoint[name][place], new)
-    limits = {tuple(key): row for row, key in enumerate(checkpoint["concentration_key"].tolist())}
-    rows = [limits.get(tuple(key), -1) for key in now["concentration_key"].tolist()]
-    for name in ("concentration_excess", "concentration_price"):
-        values = [checkpoint[name][row] if row >= 0 else 0 for row in rows]
-        arrays[name] = np.array(values, np.int64)
+    arrays |= _carried_shares(checkpoint, mandates, place)
     moved = np.full(len(before), -1, np.int64)
     moved[place[place >= 0]] = np.flatnonzero(place >= 0)
     for column, others in _BY_COLUMN.items():
@@ -146,6 +147,46 @@ def adapted(checkpoint: RouterCheckpoint, mandates: Mandates) -> RouterCheckpoin
     closed = np.where(moved < 0, checkpoint["placed"], 0)
     arrays["closed_placed"] = checkpoint["closed_placed"] + by_model(closed, checkpoint["model"])
     return RouterCheckpoint({**arrays, **now})
+
+
+def _replaced(checkpoint: RouterCheckpoint, now: dict[str, NDArray[Any]], place: I64) -> None:
+    """Let a version that is new take the place of one that is gone and counts from the same day."""
+    free = set(range(len(checkpoint["source"]))) - set(place.tolist())
+    for column in np.flatnonzero(place < 0).tolist():
+        same = [
+            row
+            for row in free
+            if all(checkpoint[name][row] == now[name][column] for name in _SAME_BUDGET)
+        ]
+        if same:
+            place[column] = max(same, key=lambda row: int(checkpoint["version"][row]))
+            free.discard(int(place[column]))
+
+
+_SAME_BUDGET = ("source", "since", "model")
+
+
+def _carried_shares(
+    checkpoint: RouterCheckpoint, mandates: Mandates, place: I64
+) -> dict[str, NDArray[Any]]:
+    """Excess and price of each concentration limit under the mandates of now."""
+    keys = checkpoint["concentration_key"].tolist()
+    excess, price = list[int](), list[int]()
+    for mandate, before in zip(mandates.mandates, place.tolist(), strict=True):
+        own = (int(checkpoint["source"][before]), int(checkpoint["version"][before]))
+        rows = [n for n, key in enumerate(keys) if before >= 0 and tuple(key[:2]) == own]
+        old = [ConcentrationLimit(MEASURES[keys[n][2]], keys[n][4], keys[n][3]) for n in rows]
+        over = [int(checkpoint["concentration_excess"][n]) for n in rows]
+        placed = int(checkpoint["placed"][before]) if before >= 0 else 0
+        excess += carried_excess(old, mandate.concentration_limits, over, placed)
+        prices = {(each.measure, each.member): int(checkpoint["concentration_price"][n])
+                  for n, each in zip(rows, old, strict=True)}  # fmt: skip
+        price += [prices.get((each.measure, each.member), 0)
+                  for each in mandate.concentration_limits]  # fmt: skip
+    return {
+        "concentration_excess": np.array(excess, np.int64),
+        "concentration_price": np.array(price, np.int64),
+    }
 
 
 def by_model(placed: I64, model: I64) -> I64:

@@ -40,7 +40,7 @@ from usance.match.mandates.columns import CHECK_BORROWERS
 from usance.match.mandates.mandate import Mandates
 from usance.match.plan.demand_file import Demand
 from usance.match.plan.remaining_demand import DemandEstimator
-from usance.match.plan.replan import LimitPrices
+from usance.match.plan.replan import LimitPrices, RoutePlan
 from usance.match.router.approval import ApprovalTracker
 from usance.match.router.checkpoint import RouterCheckpoint, checkpoint_of
 from usance.match.router.rank_kernel import PER_BORROWER, restore_borrowers
@@ -54,7 +54,7 @@ from usance.match.router.route_kernel import (
     update_prices,
     use_limits,
 )
-from usance.match.router.router import RoutePlan, Router, RouterProgress, batch_starts
+from usance.match.router.router import Router, RouterProgress, batch_starts
 from usance.match.router.state import (
     ENGINE,
     LimitState,
@@ -90,7 +90,7 @@ class RankedRequest(NamedTuple):
     runner_up: int
     runner_up_minor: int
     binding_limit: int
-    """Where there is no candidate: the limit that kept out the best source."""
+    """The limit that kept out the best source, if there is no candidate."""
     plan_no: int
 
     def row(self, attempt: int, candidate: RankedCandidate | None, outcome: int) -> dict[str, int]:

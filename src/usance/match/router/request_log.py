@@ -14,6 +14,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from usance.base.arrays import I64
@@ -30,7 +32,7 @@ class RequestLog:
     def __init__(self, requests: Requests, columns: SourceColumns, zone: str) -> None:
         self._columns, self._zone = columns, zone
         self.requests, self.rows = requests, make_request_rows(requests, columns, zone)
-        self._arrays = [*_columns_of(requests), *self.rows]
+        self._arrays: list[Any] = [*_columns_of(requests), *self.rows]
 
     def __len__(self) -> int:
         return len(self.requests)

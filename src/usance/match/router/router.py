@@ -22,6 +22,8 @@ from usance.match.plan.demand_file import Demand
 from usance.match.plan.remaining_demand import DemandEstimator
 from usance.match.plan.replan import (
     LimitPrices,
+    PlanRecord,
+    RoutePlan,
     ease_concentration_prices,
     make_prices,
     set_pace,
@@ -50,6 +52,7 @@ from usance.match.router.state import (
     or_unlimited,
     start_state,
 )
+from usance.match.router.succession import hand_over, predecessors
 
 ATTEMPTS = 8
 # Requests after which a plan is made from experience for the first time.
@@ -60,33 +63,6 @@ FIRST_REPLAN_REQUESTS = 50
 NO_FORECAST_STEP = 0.3
 SCHEDULE, EXPERIENCE = "schedule", "experience"
 ROUTINE = (SCHEDULE, EXPERIENCE)
-
-
-@dataclass(frozen=True)
-class PlanRecord:
-    """One plan made on the way, with its reason."""
-
-    number: int
-    request: int
-    reason: str
-    segments: int
-    """Rows of demand it was made from."""
-
-
-@dataclass(frozen=True)
-class RoutePlan:
-    """A plan as it is handed to a router: its moment, its reason and the prices of every limit."""
-
-    number: int
-    reason: str
-    day: int
-    second: int
-    """Moment it was made for, by the clocks of the platform."""
-    seen: int
-    """Requests seen by then."""
-    segments: int
-    prices: LimitPrices | None
-    """None if no demand was known yet."""
 
 
 @dataclass
@@ -176,6 +152,7 @@ class Router:
         self.position, self.events, self.releases_applied = 0, 0, 0
         self.progress, self.replan_reason = RouterProgress(), ""
         self._starts = batch_starts(self.log, mandates)
+        self._predecessors = predecessors(mandates)
         self._prepared, self._seed = -1, seed
         self._ranking = make_ranking(attempts)
         # Compiled before the first request comes, so that a clock sees decisions alone.
@@ -267,6 +244,9 @@ class Router:
         self.state.day[:] = or_unlimited([each.budgets.day_minor for each in rows])
         if before < 0 or to_month(from_day(day)) != to_month(from_day(before)):
             self.state.month[:] = or_unlimited([each.budgets.month_minor for each in rows])
+        for column, own in enumerate(self._predecessors):
+            if own >= 0 and before < to_day(rows[column].valid_from) <= day:
+                hand_over(self, own, column)
         self.state.limits.open_set[:] = open_columns(self.mandates, day, self.events)
         self.release(day)
         self.set_headroom()
