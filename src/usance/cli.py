@@ -57,6 +57,7 @@ ROOMS = {
     "match": ("usance.match.commands", "Match loans with funding sources."),
     "disclose": ("usance.disclose.commands", "Publish results and check published figures."),
     "pages": ("usance.twin.site.commands", "Write a book as pages to browse."),
+    "jobs": ("usance.platform.jobs.commands", "Work that the live platform's machines do."),
     "lake": ("usance.platform.lake.commands", "The live platform's records as a book."),
     "twin": (
         (

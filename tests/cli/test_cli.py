@@ -26,6 +26,7 @@ from usance.disclose import commands as disclose
 from usance.loan import commands
 from usance.match import commands as match
 from usance.measure import commands as measure
+from usance.platform.jobs import commands as jobs
 from usance.platform.lake import commands as lake
 from usance.platform.terminal import keys, people, up
 from usance.twin.calibrate import commands as calibrate_command
@@ -100,7 +101,7 @@ def test_some_are_one_command(name: str, argument: str, capsys: pytest.CaptureFi
 def test_rooms_are_where_the_table_says() -> None:
     rooms = (commands, conform, acquire, assess, decisions, offers, fraud, measure,
              books, close_command, match, disclose, twin, compare_command, calibrate_command,
-             what_if_command, pages, lake, up, people, keys)  # fmt: skip
+             what_if_command, pages, jobs, lake, up, people, keys)  # fmt: skip
     named = {module for modules, _ in cli.ROOMS.values() for module in modules.split()}
     assert named == {room.__name__ for room in rooms}
 

@@ -30,7 +30,7 @@ from usance.twin.what_if.table import write_files
 from usance.world.scenario.file import read_scenario
 from usance.world.scenario.scenario import Scenario
 
-SCALE = Fraction(2)
+SCALE = Fraction(1)
 FIRST, MARCH = 636, 638
 SEEDS = 3
 

@@ -32,6 +32,10 @@ ABOUT = {
     "growth": [("registered_users", "", 1), ("origination_volume", "", 1)],
 }
 """What moves, and which way."""
+BY_DAY = ("collection-outage", "growth")
+BY_DAY_AND_NIGHT = [
+    name if name in BY_DAY else pytest.param(name, marks=pytest.mark.nightly) for name in ABOUT
+]
 
 
 def at_once(scenario: Scenario) -> Scenario:
@@ -67,7 +71,7 @@ def measured(book: Book) -> dict[tuple[str, str], Fraction]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ABOUT)
+@pytest.mark.parametrize("name", BY_DAY_AND_NIGHT)
 def test_a_variation_runs_to_its_release_and_shows_what_it_is_about(
     name: str, calm: dict[tuple[str, str], Fraction], tmp_path: Path
 ) -> None:

@@ -6,9 +6,12 @@ from usance.platform.errors import (
     InputNotYours as InputNotYours,
     InvalidCommand as InvalidCommand,
     InvalidField as InvalidField,
+    JobCancelled as JobCancelled,
+    JobError as JobError,
     KeyInFlight as KeyInFlight,
     KeyMismatch as KeyMismatch,
     LakeError as LakeError,
+    LeaseLost as LeaseLost,
     MigrationError as MigrationError,
     MissingField as MissingField,
     NoHeadroom as NoHeadroom,
@@ -26,6 +29,8 @@ from usance.platform.errors import (
     UnknownInput as UnknownInput,
     UnknownPrincipal as UnknownPrincipal,
     WeakPassword as WeakPassword,
+    UnknownJob as UnknownJob,
+    WrongJobState as WrongJobState,
 )
 from usance.platform.commands.registry import COMMANDS as COMMANDS
 from usance.platform.commands.unit_of_work import Outcome as Outcome, execute as execute

@@ -6,6 +6,11 @@ UsanceError
     ├── MigrationError        platform.migration                 503
     ├── NotInstalled          platform.not_installed             503
     ├── LakeError             platform.lake                      409
+    ├── JobError              platform.job                       409
+    │   ├── UnknownJob        platform.unknown_job               404
+    │   ├── WrongJobState     platform.wrong_job_state           409
+    │   ├── JobCancelled      platform.job_cancelled             409
+    │   └── LeaseLost         platform.lease_lost                409
     ├── StaleRead             platform.stale                     409
     ├── NoHeadroom            platform.no_headroom               409
     ├── NotYours              platform.not_yours                 404
@@ -69,6 +74,38 @@ class LakeError(PlatformError):
 
     code = "platform.lake"
     http_status = 409
+
+
+class JobError(PlatformError):
+    """A job of the queue that cannot be done as asked."""
+
+    code = "platform.job"
+    http_status = 409
+
+
+class UnknownJob(JobError):
+    """A job that the queue does not hold."""
+
+    code = "platform.unknown_job"
+    http_status = 404
+
+
+class WrongJobState(JobError):
+    """A job whose state does not allow what was asked."""
+
+    code = "platform.wrong_job_state"
+
+
+class JobCancelled(JobError):
+    """A job that somebody asked to stop."""
+
+    code = "platform.job_cancelled"
+
+
+class LeaseLost(JobError):
+    """A job that another worker took over because this one was silent for too long."""
+
+    code = "platform.lease_lost"
 
 
 class StaleRead(PlatformError):

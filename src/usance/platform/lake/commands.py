@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeVar
@@ -10,10 +9,11 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 import typer
 
 from usance.base.command_line import print_json, print_line, print_table, show_help
-from usance.platform.errors import LakeError
 
 if TYPE_CHECKING:
     import asyncpg
+
+    from usance.platform.store.database import Database
 
 T = TypeVar("T")
 
@@ -79,19 +79,10 @@ def compact_command(
 
 
 def _with_loader(home: Path, work: Callable[[asyncpg.Connection], Awaitable[T]]) -> T:
-    """The result of some work on a platform that is set up, running or not."""
-    from usance.platform.store.database import Database, server_of
-    from usance.platform.store.server import Embedded
+    from usance.platform.store.home import with_database
 
-    server = server_of(home)
-    if isinstance(server, Embedded) and not server.data.exists():
-        raise LakeError("no platform was started here", where=str(home), fix="Name its --home")
-
-    async def run() -> T:
-        async with Database(server).loader() as connection:
+    async def run(database: Database) -> T:
+        async with database.loader() as connection:
             return await work(connection)
 
-    if isinstance(server, Embedded):
-        with server:
-            return asyncio.run(run())
-    return asyncio.run(run())
+    return with_database(home, run)

@@ -13,13 +13,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from usance.base.arrays import I64
+from usance.base.ids import SHARD_BITS, USER_SHIFT
 from usance.base.schemas import Table
 from usance.base.tables import table
-
-SHARD_BITS = 22
-"""Users of a shard, as a power of two (data contract, section 2)."""
-USER_BITS = 14
-"""Ids that a user owns, as a power of two."""
 
 
 class LakeTable(NamedTuple):
@@ -91,5 +87,5 @@ def _shards(each: LakeTable, rows: pa.Table) -> I64:
     if not each.owner:
         return np.zeros(rows.num_rows, np.int64)
     ids = rows.column(each.owner).to_numpy()
-    users = ids if each.owner == "user_id" else ids >> USER_BITS
+    users = ids if each.owner == "user_id" else ids >> USER_SHIFT
     return np.asarray(users >> SHARD_BITS, np.int64)

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from usance.base.book import Book
 from usance.base.digest import Digest, digest
+from usance.base.ids import USER_SHIFT
 from usance.platform.lake.export import Mark, mark_of
-from usance.platform.lake.tables import APPENDED, CONFIGURATION, USER_BITS, USERS, LakeTable
+from usance.platform.lake.tables import APPENDED, CONFIGURATION, USERS, LakeTable
 from usance.platform.store.bulk import read_rows
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ async def _pieces(
     if not each.owner:
         yield digest(await read_rows(connection, spec, _BELOW, mark.transaction), spec)
         return
-    shift = 0 if each is USERS else USER_BITS
+    shift = 0 if each is USERS else USER_SHIFT
     for first in range(0, mark.user_id + 1, USERS_A_PIECE):
         ends = first << shift, (first + USERS_A_PIECE) << shift
         if each is USERS:

@@ -1,0 +1,115 @@
+"""The worker: takes jobs from the queue and hands each to the handler of its kind.
+
+A handler is `(Work) → result`. It reports its progress, which keeps the lease; its own writes are
+idempotent, since a job whose worker died runs again from the beginning.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import socket
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from usance.base.errors import UsanceError
+from usance.platform.errors import JobCancelled, LeaseLost
+from usance.platform.jobs import queue
+from usance.platform.jobs.queue import Job
+from usance.platform.store.database import Database
+
+if TYPE_CHECKING:
+    import asyncpg
+
+POLL_SECONDS = 0.5
+"""Time between two looks at an empty queue; polling needs no lock at commit, as NOTIFY does."""
+LOG = logging.getLogger("usance.jobs")
+
+
+@dataclass(frozen=True)
+class Work:
+    """One job in the hands of a worker."""
+
+    job: Job
+    database: Database
+
+    async def report(self, done_count: int, whole_count: int) -> None:
+        """Tell how far the job is; raises when it was cancelled or taken away."""
+        async with self.database.transaction(0) as transaction:
+            await queue.report(transaction, self.job, done_count, whole_count)
+
+
+Handler = Callable[[Work], Awaitable[Mapping[str, Any]]]
+
+
+@dataclass(frozen=True)
+class JobKind:
+    """A kind of job: the handler, and the version of the payload that it understands."""
+
+    handler: Handler
+    version: int = 1
+
+
+def worker_name() -> str:
+    """A name of this process that no other has now.
+
+    >>> worker_name() == worker_name()
+    True
+    """
+    return f"{socket.gethostname()}/{os.getpid()}"
+
+
+async def run_jobs(
+    database: Database, kinds: Mapping[str, JobKind], *, worker: str = "",
+    until_empty: bool = False, stop: asyncio.Event | None = None,
+) -> int:  # fmt: skip
+    """Work until told to stop, or until nothing is due; the number of jobs that were worked on."""
+    name, worked = worker or worker_name(), 0
+    while stop is None or not stop.is_set():
+        async with database.transaction(0) as transaction:
+            taken = await queue.take(transaction, name, tuple(kinds))
+        for job in taken:
+            await _work(database, kinds[job.kind], job)
+            worked += 1
+        if not taken:
+            if until_empty:
+                break
+            await asyncio.sleep(POLL_SECONDS)
+    return worked
+
+
+async def _work(database: Database, kind: JobKind, job: Job) -> None:
+    """Do one job and end it; whatever happens to it, the next one is taken."""
+    if reason := _unfit(kind, job):
+        await _end(database, lambda connection: queue.fail(connection, job, reason, is_final=True))
+        return
+    try:
+        result = await kind.handler(Work(job, database))
+        await _end(database, lambda connection: queue.finish(connection, job, result))
+    except JobCancelled:
+        await _end(database, lambda connection: queue.cancelled(connection, job))
+    except LeaseLost:
+        LOG.warning("job %s was taken by another worker", job.key)
+    except Exception as error:
+        LOG.warning("job %s failed", job.key, exc_info=not isinstance(error, UsanceError))
+        message = f"{type(error).__name__}: {error}"
+        await _end(database, lambda connection: queue.fail(connection, job, message))
+
+
+def _unfit(kind: JobKind, job: Job) -> str:
+    """The reason why a job is set aside without being tried, empty if there is none."""
+    if job.attempts > queue.MAX_ATTEMPTS:
+        return "its worker ended each time before it was done"
+    if job.version != kind.version:
+        return (
+            f"was enqueued in version {job.version} of its form, this program has {kind.version}: "
+            "cancel it and enqueue it again"
+        )
+    return ""
+
+
+async def _end(database: Database, end: Callable[[asyncpg.Connection], Awaitable[object]]) -> None:
+    async with database.transaction(0) as transaction:
+        await end(transaction)
