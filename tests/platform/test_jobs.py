@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from typing import Any, TypeVar
 
 import asyncpg
@@ -126,7 +127,7 @@ def test_a_failed_job_waits_longer_each_time_and_is_then_set_aside(sandbox: Sand
     states = []
     for _ in range(queue.MAX_ATTEMPTS):
         (job,) = queued(sandbox, lambda c: take(c, "me", ["count"]))
-        states.append(queued(sandbox, lambda c, job=job: queue.fail(c, job, "no data")))
+        states.append(queued(sandbox, partial(queue.fail, job=job, error="no data")))
         assert queued(sandbox, lambda c: take(c, "me", ["count"])) == []
         expire(sandbox)
     assert states == [JobState.WAITING] * (queue.MAX_ATTEMPTS - 1) + [JobState.FAILED]
