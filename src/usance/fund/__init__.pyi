@@ -15,6 +15,7 @@ from usance.fund.deal_file import (
 )
 from usance.fund.errors import (
     DealError as DealError,
+    KernelRefused as KernelRefused,
     PaymentDateError as PaymentDateError,
     PoolError as PoolError,
 )
@@ -29,6 +30,11 @@ from usance.fund.projection import (
 )
 from usance.fund.sample import (
     sample_deal as sample_deal,
+)
+from usance.fund.scenarios import (
+    ScenarioResults as ScenarioResults,
+    run_scenarios as run_scenarios,
+    scenario_shorts as scenario_shorts,
 )
 from usance.fund.state import (
     DealState as DealState,

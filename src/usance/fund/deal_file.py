@@ -1,4 +1,4 @@
-r"""Deal files: read strictly, every contradiction named with its line.
+"""Deal files: read strictly, every contradiction named with its line.
 
 Amounts are whole minor units and rates parts per million, as the formulas see them.
 

@@ -2,6 +2,7 @@
 
 InputError
 ├── DealError             fund.deal         422
+├── KernelRefused         fund.kernel       422
 ├── PoolError             fund.pool         422
 └── PaymentDateError      fund.payment      409
 """
@@ -16,6 +17,16 @@ class DealError(InputError):
 
     code = "fund.deal"
     http_status = 422
+
+
+class KernelRefused(InputError):
+    """A deal that only the exact form can run: its numbers do not fit into 64 bits on the way."""
+
+    code = "fund.kernel"
+    http_status = 422
+
+    def __init__(self, what: str, *, where: str = "", fix: str = "Use the exact form") -> None:
+        super().__init__(what, where=where, fix=fix)
 
 
 class PoolError(InputError):

@@ -1,0 +1,75 @@
+"""The fund room: scenarios of a deal with five classes and 36 dates on strata of a large pool."""
+
+from __future__ import annotations
+
+import time
+
+from bench.report import Report
+from usance.fund.deal import Amortisation, Deal, Scenario
+from usance.fund.deal_file import parse_deal
+from usance.fund.projection import Stratum, schedule_shares
+from usance.fund.sample import sample_path
+from usance.fund.scenarios import run_scenarios
+
+POOL = 600_000_000_000
+SHARES = {"A": (400, 30_000), "B": (80, 40_000), "C": (60, 50_000), "D": (30, 60_000), "S": (30, 0)}
+SCENARIOS = (1_000, 100_000)
+AIMS = (10, 60)
+
+
+def run(report: Report) -> None:
+    """Every figure of the room."""
+    scenarios(report)
+
+
+def scenarios(report: Report) -> None:
+    """Scenarios by the kernel, in wall-clock time on all cores."""
+    deal, strata = large_deal(), large_strata()
+    report.section(f"fund: scenarios, 5 classes, 36 dates, {len(strata)} strata")
+    run_scenarios(deal, [Scenario()], strata)  # compiled and warm
+    for count, aim in zip(SCENARIOS, AIMS, strict=True):
+        wanted = [Scenario(0, n % 2_000, 50 + n % 100) for n in range(count)]
+        begun, worked = time.perf_counter(), time.process_time()
+        found = run_scenarios(deal, wanted, strata)
+        report.at_most(f"{count:,} scenarios", time.perf_counter() - begun, aim, "s")
+        report.line("  of processor time", f"{time.process_time() - worked:,.1f} s")
+        report.line("  decided by the exact form", f"{found.by_exact_form}")
+
+
+def large_deal() -> Deal:
+    """The sample deal with five classes and three years."""
+    text = sample_path().read_text(encoding="utf-8")
+    classes = "\n".join(
+        f"  - {{name: {name}, balance_minor: {part * 10**9}, rate_ppm: {rate}}}"
+        for name, (part, rate) in SHARES.items()
+    )
+    first, last = text.index("  - {name: A,"), text.index("fees:")
+    text = f"{text[:first]}{classes}\n\n{text[last:]}"
+    for old, new in (
+        ("periods: 12", "periods: 36"),
+        ("months: 12", "months: 36"),
+        ("price_minor: 9900000000", f"price_minor: {POOL - 10**8}"),
+        ("balance_minor: 10000000000", f"balance_minor: {POOL}"),
+        ("[A, B, S]", "[A, B, C, D, S]"),
+        ("{interest: [B]}", "{interest: [B, C, D]}"),
+        ("{principal: [B]}", "{principal: [B, C, D], pro_rata: true}"),
+    ):
+        text = text.replace(old, new)
+    return parse_deal(text)
+
+
+def large_strata() -> list[Stratum]:
+    """Six grades, twelve ages, thirteen terms to run."""
+    keys = [
+        (grade, age, left) for grade in range(6) for age in range(12) for left in range(12, 37, 2)
+    ]
+    return [
+        Stratum(
+            POOL // len(keys),
+            *schedule_shares(180_000 + 1_000 * grade, left, Amortisation.LEVEL),
+            tuple(1_000 + 300 * grade + 100 * ((month + age) % 7) for month in range(36)),
+            tuple(10_000 + 50 * month for month in range(36)),
+            (0, 0, 0, 30_000, 20_000, 10_000),
+        )
+        for grade, age, left in keys
+    ]

@@ -1,0 +1,135 @@
+"""Many scenarios of a deal at once: shortfalls, sums and average lives, by the compiled kernel.
+
+>>> from usance.fund.sample import sample_deal
+>>> found = run_scenarios(sample_deal(), [Scenario(), Scenario(0, 800, 50)])
+>>> found.short_minor("B").tolist(), found.average_life_ppm("A").tolist()
+([0, 176117737], [455122, 465155])
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from usance.base.arrays import I64
+from usance.base.compiled import in_threads
+from usance.base.rates import PPM
+from usance.fund import scenario_kernel as layout
+from usance.fund.deal import Deal, Scenario, Status
+from usance.fund.errors import KernelRefused
+from usance.fund.projection import Stratum, project
+from usance.fund.results import DAYS_A_YEAR, Shorts, exact_shorts
+from usance.fund.scenario_program import ScenarioProgram, compile_deal
+
+CHUNK = 256
+"""Scenarios of one piece of work; fixed, so that pieces do not depend on the machine."""
+
+
+@dataclass(frozen=True)
+class ScenarioResults:
+    """Results of scenarios, a row each, in the columns of `scenario_kernel`."""
+
+    deal: Deal
+    rows: I64
+    by_exact_form: int
+    """How many scenarios the exact form decided, because of a tie the kernel cannot."""
+
+    @property
+    def collected_minor(self) -> I64:
+        """Everything that came in."""
+        return self.rows[:, layout.COLLECTED]
+
+    @property
+    def paid_minor(self) -> I64:
+        """Everything that went out."""
+        return self.rows[:, layout.PAID]
+
+    def column(self, name: str, what: int) -> I64:
+        """One sum of one class."""
+        number = [each.name for each in self.deal.classes].index(name)
+        return self.rows[:, layout.WHOLE_WIDTH + layout.RESULT_WIDTH * number + what]
+
+    def short_minor(self, name: str) -> I64:
+        """Balance and interest of a class that stay unpaid."""
+        return self.column(name, layout.R_BALANCE) + self.column(name, layout.R_DUE)
+
+    def average_life_ppm(self, name: str) -> I64:
+        """The weighted average life of a class, -1 without principal."""
+        paid, days = (
+            self.column(name, layout.R_PRINCIPAL),
+            self.column(name, layout.R_PRINCIPAL_DAYS),
+        )
+        lives = [
+            (2 * int(above) * PPM + below) // (2 * below) if below else -1
+            for above, below in zip(days.tolist(), (paid * DAYS_A_YEAR).tolist(), strict=True)
+        ]
+        return np.array(lives, np.int64)
+
+
+def run_scenarios(
+    deal: Deal, scenarios: Sequence[Scenario], strata: Sequence[Stratum] = ()
+) -> ScenarioResults:
+    """The results of every scenario."""
+    program = compile_deal(deal, strata)
+    multiples = np.array(
+        [(each.default_hundredths, each.prepayment_hundredths) for each in scenarios], np.int64
+    ).reshape(-1, 2)
+    width = layout.WHOLE_WIDTH + layout.RESULT_WIDTH * len(deal.classes)
+    rows = np.zeros((len(multiples), width), np.int64)
+    unsure = np.zeros(len(multiples), np.int64)
+
+    def piece(start: int, stop: int) -> None:
+        _run(program, multiples[start:stop], rows[start:stop], unsure[start:stop])
+
+    in_threads(piece, len(multiples), chunk=CHUNK)
+    again = np.flatnonzero(unsure).tolist()
+    for row in again:
+        rows[row] = exact_row(deal, scenarios[row], strata)
+    return ScenarioResults(deal, rows, len(again))
+
+
+def _run(program: ScenarioProgram, multiples: I64, rows: I64, unsure: I64) -> None:
+    """One piece, with its own working memory."""
+    shape = program.shape
+    classes, fees = int(shape[layout.N_CLASSES]), int(shape[layout.N_FEES])
+    cohorts = int(shape[layout.N_STRATA] + shape[layout.N_PERIODS])
+    own = program._replace(curves=program.curves.copy())
+    layout.scenario_kernel(
+        multiples, *own, np.zeros_like(program.start), np.zeros((cohorts, 3), np.int64),
+        np.zeros((classes + fees, 2), np.int64), np.zeros(int(shape[layout.N_MONTHS]), np.int64),
+        np.zeros((classes, 2), np.int64), np.zeros(4, np.int64), np.zeros((classes, 2), np.int64),
+        rows, unsure,
+    )  # fmt: skip
+
+
+def exact_row(deal: Deal, scenario: Scenario, strata: Sequence[Stratum] = ()) -> list[int]:
+    """The same row by the exact form."""
+    found = project(deal, scenario, strata=strata)
+    row = [found.collected_minor, found.paid_minor, list(Status).index(found.state.status)]
+    for each in deal.classes:
+        paid = [(line.classes[each.name], line.paid_on) for line in found.distributions]
+        row += [
+            sum(part.interest_minor + part.residual_minor for part, _ in paid),
+            sum(part.principal_minor for part, _ in paid),
+            sum(part.principal_minor * (on - deal.closing_on).days for part, on in paid),
+            found.state.names[f"{each.name}.balance"],
+            found.state.names[f"{each.name}.due"],
+        ]
+    return row
+
+
+def scenario_shorts(deal: Deal, strata: Sequence[Stratum] = ()) -> Shorts:
+    """Shortfalls by the kernel, or by the exact form for a deal the kernel refuses."""
+
+    def shorts(scenarios: Sequence[Scenario]) -> list[dict[str, int]]:
+        try:
+            found = run_scenarios(deal, scenarios, strata)
+        except KernelRefused:
+            return exact_shorts(deal, scenarios, strata)
+        columns = {each.name: found.short_minor(each.name).tolist() for each in deal.classes}
+        return [{name: column[row] for name, column in columns.items()}
+                for row in range(len(scenarios))]  # fmt: skip
+
+    return shorts
