@@ -117,7 +117,7 @@ def other_peoples_files() -> None:
     usance(call, FILES, ends=1)
 
     say("7. A published page: does every figure follow from the others?")
-    usance("disclose check quarter.csv", FILES, lines=7)
+    usance("disclose check quarter.csv", FILES, lines=7, ends=1)
 
 
 def books(folder: Path) -> None:

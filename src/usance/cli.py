@@ -11,6 +11,7 @@ group: its line then names the module of each.
 | 70 | a fault of Usance itself |
 | 74 | the answer could not be written to standard output |
 | 130 | interrupted |
+| 141 | whoever read the answer has gone |
 """
 
 from __future__ import annotations

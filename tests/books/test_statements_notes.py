@@ -33,7 +33,7 @@ from usance.books.group.facts import visible_facts
 from usance.books.statements.consolidation import Consolidated, GroupBooks
 from usance.books.statements.controls import group_controls
 from usance.books.statements.notes import ShareRow, note_controls, note_rows, unrecognised_by_year
-from usance.books.statements.primary import Row
+from usance.books.statements.primary import Row, movement, operations
 from usance.capital.awards import Award, Grant, Holding, Tranche, UnitChange, UnitKind
 from usance.capital.share_based_compensation import US_GAAP, unrecognised
 
@@ -98,10 +98,29 @@ def test_tax_is_explained_in_the_currency_of_the_group() -> None:
     parent = round(pay * average)
     total = rows["", "Income taxes expense"]
     standard = rows["Income taxes expense", "Tax at the standard rate"]
-    assert standard == pytest.approx((1_300_01 - parent) * 0.25, abs=1)
+    assert standard == pytest.approx(-(1_300_01 - parent) * 0.25, abs=1)
     own = rows["Income taxes expense", "Entities with rates of their own"]
-    assert own == pytest.approx(-100_00 + parent * 0.25, abs=1)
+    assert own == pytest.approx(100_00 - parent * 0.25, abs=1)
     assert sum(rows.values()) - total == total
+
+
+def test_the_tax_note_is_of_the_period_and_signed_as_the_statement() -> None:
+    """A quarter's note explains the quarter's tax, not that of the year so far."""
+    facts = company()
+    facts.say(PLATFORM, K.SUNDRY, date(2024, 5, 1), 400_00)
+    books = closed(facts.facts, [end for end in ENDS if end <= JUNE])
+    seen = visible_facts(facts.facts, JUNE, LATER)
+    found = note_rows(books, seen, MARCH, JUNE, "2024Q2")
+    rows = [row for row in found if isinstance(row, Row) and row.statement == "tax_reconciliation"]
+    assert {row.period for row in rows} == {"2024Q2"}
+    (total,) = [row.amount_minor for row in rows if row.is_total]
+    (shown,) = [
+        row.amount_minor
+        for row in operations(movement(books.at(MARCH), books.at(JUNE)), "2024Q2")
+        if row.line == "Income taxes expense"
+    ]
+    assert total == shown < 0
+    assert sum(row.amount_minor for row in rows) == 2 * total
 
 
 def test_income_per_share_and_per_ads() -> None:

@@ -1,4 +1,4 @@
-"""Bad tables: every problem in one list, with its row and the way out, and never a trace."""
+"""Bad tables: every problem in one list, with its line and the way out, and never a trace."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from usance.disclose import check, rebuild
 
 GARBLED = {
     "A,balance_sheet,Cash,TOTAL ASSETS,2024-03-31,RMB,thousand,700,0": [
-        ("RMB,thousand,700", "RMB,thousand,7OO", "row 2: '7OO' is not a number"),
-        ("RMB,thousand,700", 'RMB,thousand,"(7,00)"', "row 2: '(7,00)' is not a number"),
-        ("RMB,thousand,700", "RMB,thousand,", "row 2: has no value"),
-        ("RMB,thousand,700", "RMB,thousnad,700", "row 2: unknown unit 'thousnad'. Did you mean"),
-        ("RMB,thousand,700", "RMB,million,700", "row 2: mixed units: 'Cash'"),
-        ("RMB,thousand,700", "rmb,thousand,700", "row 2: 'rmb' is not a currency"),
-        ("2024-03-31", "2024-02-30", "row 2: unknown period '2024-02-30'"),
-        ("2024-03-31", "2024Q5", "row 2: unknown period '2024Q5'"),
-        ("balance_sheet", "balance_sheeet", "row 2: unknown statement 'balance_sheeet'"),
-        ("TOTAL ASSETS", "T0TAL ASSETS", "row 2: parent_line 'T0TAL ASSETS' is no line of"),
-        (",Cash,", ",Ca5h,", "row 2: line 'Ca5h' has a digit inside a word"),
-        ("thousand,700,0", "thousand,700,yes", "row 2: is_total is 'yes'"),
-        ("thousand,700,0", "thousand,700", "row 2: 8 cells under 9 columns"),
-        ("thousand,700,0", "thousand,-700,0", "row 2: wrong sign: 'Cash' in balance_sheet"),
-        (",Cash,", ",Ca\x00sh,", "row 2: has an unreadable character"),
-        ("A,balance", ",balance", "row 2: has no document"),
+        ("RMB,thousand,700", "RMB,thousand,7OO", "line 2: '7OO' is not a number"),
+        ("RMB,thousand,700", 'RMB,thousand,"(7,00)"', "line 2: '(7,00)' is not a number"),
+        ("RMB,thousand,700", "RMB,thousand,", "line 2: has no value"),
+        ("RMB,thousand,700", "RMB,thousnad,700", "line 2: unknown unit 'thousnad'. Did you mean"),
+        ("RMB,thousand,700", "RMB,million,700", "line 2: mixed units: 'Cash'"),
+        ("RMB,thousand,700", "rmb,thousand,700", "line 2: 'rmb' is not a currency"),
+        ("2024-03-31", "2024-02-30", "line 2: unknown period '2024-02-30'"),
+        ("2024-03-31", "2024Q5", "line 2: unknown period '2024Q5'"),
+        ("balance_sheet", "balance_sheeet", "line 2: unknown statement 'balance_sheeet'"),
+        ("TOTAL ASSETS", "T0TAL ASSETS", "line 2: parent_line 'T0TAL ASSETS' is no line of"),
+        (",Cash,", ",Ca5h,", "line 2: line 'Ca5h' has a digit inside a word"),
+        ("thousand,700,0", "thousand,700,yes", "line 2: is_total is 'yes'"),
+        ("thousand,700,0", "thousand,700", "line 2: 8 cells under 9 columns"),
+        ("thousand,700,0", "thousand,-700,0", "line 2: wrong sign: 'Cash' in balance_sheet"),
+        (",Cash,", ",Ca\x00sh,", "line 2: has an unreadable character"),
+        ("A,balance", ",balance", "line 2: has no document"),
     ],
 }
 CASES = [(row, *case) for row, cases in GARBLED.items() for case in cases]
@@ -41,7 +41,7 @@ def refusal(folder: Path, text: str) -> UsanceError:
 
 
 @pytest.mark.parametrize(("row", "old", "new", "message"), CASES)
-def test_each_kind_is_named_with_its_row(
+def test_each_kind_is_named_with_its_line(
     tmp_path: Path, row: str, old: str, new: str, message: str
 ) -> None:
     assert row in SMALL
@@ -49,7 +49,7 @@ def test_each_kind_is_named_with_its_row(
     assert message in str(error)
 
 
-def test_all_problems_in_one_list_by_row(tmp_path: Path) -> None:
+def test_all_problems_in_one_list_by_line(tmp_path: Path) -> None:
     text = SMALL.replace("thousand,700,", "thousand,7OO,").replace("2024Q1", "2024Q0")
     error = refusal(tmp_path, text)
     assert isinstance(error, Problems)
@@ -60,7 +60,7 @@ def test_all_problems_in_one_list_by_row(tmp_path: Path) -> None:
 def test_two_values_for_one_cell_and_one_value_twice(tmp_path: Path) -> None:
     row = "A,balance_sheet,Cash,TOTAL ASSETS,2024-03-31,RMB,thousand,700,0\n"
     error = refusal(tmp_path, SMALL + row.replace("700", "701"))
-    assert "row 15: 'Cash' in balance_sheet, 2024-03-31 RMB is 701 here and 700 in" in str(error)
+    assert "line 15: 'Cash' in balance_sheet, 2024-03-31 RMB is 701 here and 700 in" in str(error)
     assert len(read_small(tmp_path, SMALL + row)) == len(read_small(tmp_path))
 
 
@@ -106,7 +106,7 @@ def test_a_turned_sign_is_found_by_the_sum(shared: Path, tmp_path: Path) -> None
         ("", "the file is empty"),
         ("a,b\n1,2\n", "the header has no document, statement"),
         (HEADER + "\n", "has no rows"),
-        (SMALL.replace("A,operations,Total net", 'A,operations,"Total net', 1), "row 8"),
+        (SMALL.replace("A,operations,Total net", 'A,operations,"Total net', 1), "line 8"),
         (b"\xff\xfe\x00".decode("latin-1"), "the header has no"),
     ],
 )
@@ -123,7 +123,7 @@ def test_the_command_ends_with_two(
     assert main(["disclose", command, str(file)]) == 2
     answer = capsys.readouterr()
     assert answer.out == ""
-    assert "row 2: '7OO' is not a number" in answer.err
+    assert "line 2: '7OO' is not a number" in answer.err
     assert "Traceback" not in answer.err
 
 

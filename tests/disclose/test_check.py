@@ -92,11 +92,11 @@ def test_a_part_that_all_columns_take_off_is_taken_off(tmp_path: Path) -> None:
 def test_the_json_of_both_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "a.csv"
     file.write_text(SMALL.replace("RMB,thousand,234,", "RMB,thousand,235,"), encoding="utf-8")
-    assert main(["disclose", "check", str(file), "--json"]) == 0
+    assert main(["disclose", "check", str(file), "--json"]) == 1
     answer = json.loads(capsys.readouterr().out)
     assert list(answer["counts"]) == KINDS
     assert [each["line"] for each in answer["findings"]] == ["Income from operations"]
-    assert main(["disclose", "rebuild", str(file), "--json"]) == 0
+    assert main(["disclose", "rebuild", str(file), "--json"]) == 1
     answer = json.loads(capsys.readouterr().out)
     assert (answer["derived"], answer["equal"]) == (6, 5)
     [difference] = answer["differences"]
@@ -107,11 +107,11 @@ def test_the_json_of_both_commands(tmp_path: Path, capsys: pytest.CaptureFixture
 def test_the_words_of_both_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "a.csv"
     file.write_text(SMALL.replace("RMB,thousand,1505", "RMB,thousand,1605"), encoding="utf-8")
-    assert main(["disclose", "check", str(file)]) == 0
+    assert main(["disclose", "check", str(file)]) == 1
     out = capsys.readouterr().out
     assert "broken: Loans (TOTAL ASSETS), 2024-03-31 RMB" in out
     assert "expected  1505, found 1605 (one digit differs)" in out
-    assert main(["disclose", "rebuild", str(file)]) == 0
+    assert main(["disclose", "rebuild", str(file)]) == 1
     assert "equal" in capsys.readouterr().out
 
 
@@ -143,3 +143,77 @@ def test_a_wrong_profile_is_refused(tmp_path: Path, old: str, new: str, message:
     with pytest.raises(UsanceError) as caught:
         load_profile(file)
     assert message in str(caught.value)
+
+
+def test_the_exit_code_says_that_nothing_is_broken(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """An interval, as a plug or a restatement, is no break."""
+    file = tmp_path / "a.csv"
+    file.write_text(SMALL.replace("percent,10.0", "percent,11.0"), encoding="utf-8")
+    assert main(["disclose", "check", str(file)]) == 0
+    assert "interval: Volume" in capsys.readouterr().out
+    assert main(["disclose", "rebuild", str(file)]) == 0
+
+
+SHARES = """\
+A,operations,Diluted,Weighted average shares,2024Q1,n/a,shares,289427077,0
+A,non_gaap_reconciliation,Weighted average ADS -diluted,,2024Q1,n/a,ads,{},0
+"""
+
+
+@pytest.mark.parametrize(
+    ("ads", "broken"), [("144713538", 0), ("144713539", 0), ("144713537", 1), ("144713540", 1)]
+)
+def test_a_half_may_be_rounded_either_way(tmp_path: Path, ads: str, broken: int) -> None:
+    needed = "".join(
+        f"A,{statement},X,,{period},RMB,thousand,1,0\n"
+        for statement, period in (("cash_flows", "2024Q1"), ("comprehensive_income", "2024Q1"))
+    )
+    facts = read_small(tmp_path, SMALL + SHARES.format(ads) + needed)
+    report = check_facts(facts, load_profile())
+    assert report.counts.get(TieKind.BROKEN, 0) == broken
+    rebuilt = rebuild_facts(facts, load_profile())
+    assert len(rebuilt.differences) == broken
+
+
+TEXT = """\
+A,operations,Income before income tax expense,Net income,2024Q1,RMB,thousand,1802345,1
+A,operations,Income taxes expense,Net income,2024Q1,RMB,thousand,-642345,0
+A,operations,Net income,,2024Q1,RMB,thousand,1160000,1
+A,release_results,Income before income tax expense,,2024Q1,RMB,million,1802.3,0
+A,release_results,Income tax expense,,2024Q1,RMB,million,642.3,0
+A,release_results,Net income,,2024Q1,RMB,million,1160.0,0
+A,release_results,Income before income tax expense,,2023Q4,RMB,million,2356.9,0
+A,release_results,Income tax expense,,2023Q4,RMB,million,558.1,0
+A,release_results,Net income,,2023Q4,RMB,million,{},0
+"""
+
+
+@pytest.mark.parametrize(("net", "broken"), [("1798.8", 0), ("2915.0", 1)])
+def test_a_figure_of_the_text_alone_has_the_sign_of_its_line(
+    tmp_path: Path, net: str, broken: int
+) -> None:
+    """The table prints tax in brackets, the text by its size: so it does in other quarters."""
+    needed = "".join(
+        f"A,{statement},X,,2024Q1,RMB,thousand,1,0\n"
+        for statement in ("cash_flows", "comprehensive_income", "non_gaap_reconciliation")
+    )
+    report = checked(tmp_path, SMALL + TEXT.format(net) + needed)
+    causes = [cause for cause in report.root_causes if cause.kind is TieKind.BROKEN]
+    assert len(causes) == broken, list(report.lines())
+
+
+def test_a_charge_with_a_turned_sign_in_the_text_is_found(tmp_path: Path) -> None:
+    needed = "".join(
+        f"A,{statement},X,,2024Q1,RMB,thousand,1,0\n"
+        for statement in ("cash_flows", "comprehensive_income", "non_gaap_reconciliation")
+    )
+    text = TEXT.format("1798.8") + TEXT.format("1798.8").replace("2024Q1", "2024H1").partition(
+        "A,release_results,Income before income tax expense,,2023Q4"
+    )[0].replace("release_results", "release_highlights")
+    turned = text.replace("Income tax expense,,2024Q1,RMB,million,642.3",
+                          "Income tax expense,,2024Q1,RMB,million,-642.3")  # fmt: skip
+    assert turned != text
+    report = checked(tmp_path, SMALL + turned + needed)
+    assert report.is_broken

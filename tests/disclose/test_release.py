@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import json
 import re
+from dataclasses import replace
+from datetime import date
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
@@ -113,29 +115,71 @@ def test_to_the_fen_every_figure_is_the_books(closed_book: Path, tmp_path: Path)
         assert printed[row.statement, row.line, row.parent] == Decimal(row.amount_minor) / 100
 
 
-def test_in_thousands_leaves_are_rounded_and_one_line_takes_the_rest(
+HEADLINES = ("TOTAL ASSETS", "TOTAL LIABILITIES", "TOTAL LIABILITIES AND EQUITY", "Net income",
+             "Total net revenue", "Income before income tax expense")  # fmt: skip
+
+
+def test_published_totals_are_the_exact_ones_rounded(closed_book: Path) -> None:
+    """Parts give way by less than a step; totals are half-up, of flows those of the year so far."""
+    day = date(2024, 6, 30)
+    printed = made(closed_book, "2024Q2").statements.rounded
+    start = date(2023, 12, 31)
+    cases = [
+        (printed.balance_sheet(day), printed.exact.balance_sheet("balance_sheet", day)),
+        (printed.operations(start, day), printed.exact.flow("operations", start, day)),
+    ]
+    moved = 0
+    for values, exact in cases:
+        assert len(values) > 20
+        for key, value in values.items():
+            off = abs(Fraction(exact[key], 100_000) - value)
+            assert off < 1, key
+            moved += off > Fraction(1, 2)
+            if key[0] in HEADLINES:
+                assert value == round_half_up(exact[key]), key
+            if not exact[key]:
+                assert value == 0, key
+    assert moved > 0
+
+
+def round_half_up(minor: int) -> int:
+    size = (abs(minor) + 50_000) // 100_000
+    return size if minor >= 0 else -size
+
+
+def test_a_line_that_did_not_move_is_printed_as_nothing(closed_book: Path) -> None:
+    printed = made(closed_book, "2024Q4").statements.rounded
+    quarters = [date(2023, 12, 31), date(2024, 3, 31), date(2024, 6, 30), date(2024, 9, 30)]
+    for before, day in zip(quarters, [*quarters[1:], date(2024, 12, 31)], strict=True):
+        exact = printed.exact.flow("operations", before, day)
+        values = printed.operations(before, day)
+        leaves = [line.key for line in printed.lines("operations") if not line.is_total]
+        still = [key for key in leaves if not exact[key]]
+        assert still
+        assert {key: values[key] for key in still if values[key]} == {}
+
+
+def test_a_release_that_does_not_pass_the_checker_is_not_written(
     closed_book: Path, tmp_path: Path
 ) -> None:
     release = made(closed_book, "2024Q2")
-    rows = rows_of(table(release, tmp_path))
-    printed = {
-        (row["line"], row["parent_line"]): int(row["value"])
-        for row in rows
-        if row["statement"] == "balance_sheet"
-        and (row["currency"], row["period_or_date"]) == ("RMB", "2024-06-30")
-    }
-    looked = ClosedBooks.of(Book.open(closed_book), parse_close_period("2024Q2")).statements()
-    sheet = [row for row in looked if row.statement == "balance_sheet"]
-    plug = release.statements.rounded.own_equity
-    off = 0
-    for row in sheet:
-        if not row.is_total and (row.line, row.parent) != plug:
-            half_up = (abs(row.amount_minor) + 50_000) // 100_000
-            signed = half_up if row.amount_minor >= 0 else -half_up
-            assert printed[row.line, row.parent] == signed
-            off += abs(Fraction(row.amount_minor, 100_000) - signed) > 0
-    assert off > 3
-    assert printed["TOTAL ASSETS", ""] == printed["TOTAL LIABILITIES AND EQUITY", ""]
+    figures = [
+        replace(each, text=str(int(each.text) + 1))
+        if (each.statement, each.line, each.period) == ("operations", "Net income", "2024Q2")
+        and each.currency == "RMB"
+        else each
+        for each in release.figures
+    ]
+    release.__dict__["figures"] = figures
+    with pytest.raises(UsanceError, match=r"Net income, 2024Q2 RMB is .* and should be"):
+        publish(release, tmp_path / "out", ["csv"])
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_breaks_of_a_table_someone_brings_are_theirs(shared: Path, tmp_path: Path) -> None:
+    source = shared / "filings" / "002.csv"
+    files = publish_table(source, load_profile(), Filer(name="Example"), tmp_path, ["csv"])
+    assert check([files["csv"]]).counts[TieKind.BROKEN] == check([source]).counts[TieKind.BROKEN]
 
 
 def test_comparatives_are_there_where_the_books_tell_them(closed_book: Path) -> None:
@@ -297,7 +341,7 @@ def test_a_garbled_table_is_refused_whole(
     path, out = tmp_path / "given.csv", tmp_path / "out"
     path.write_text("\n".join(rows) + "\n", encoding="utf-8")
     told = refused("release", "--table", str(path), "--out", str(out), capsys=capsys)
-    for wrong in ("row 2: '7OO' is not a number", "row 4: unknown period", "row 6: unknown"):
+    for wrong in ("line 2: '7OO' is not a number", "line 4: unknown period", "line 6: unknown"):
         assert wrong in told
     assert not out.exists()
     two = tmp_path / "two.csv"
@@ -343,3 +387,13 @@ def test_the_command_writes_all_files(
     assert sorted(path.name for path in out.iterdir()) == [
         "2024Q2.csv", "2024Q2.html", "2024Q2.pdf", "2024Q2.xlsx",
     ]  # fmt: skip
+
+
+def test_the_notes_of_a_book_as_json(closed_book: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Figures per share are numbers."""
+    assert main(["books", "notes", "2024Q2", "--book", str(closed_book), "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)["rows"]
+    counts = [row["value"] for row in rows if row.get("unit") == "shares"]
+    assert counts
+    assert all(isinstance(value, int) for value in counts)
+    assert {row["period"] for row in rows if row["statement"] == "tax_reconciliation"} == {"2024Q2"}

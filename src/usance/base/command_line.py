@@ -22,6 +22,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date, datetime
+from decimal import Decimal
 from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
@@ -201,11 +202,13 @@ def print_csv(header: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
 
 
 def print_json(value: object) -> None:
-    """A value for programs; dates are ISO text."""
+    """A value for programs; dates are ISO text, decimals numbers."""
     print_line(json.dumps(value, indent=2, ensure_ascii=False, default=_plain))
 
 
-def _plain(value: object) -> str:
+def _plain(value: object) -> str | float:
     if isinstance(value, date):
         return value.isoformat()
+    if isinstance(value, Decimal):
+        return int(value) if value == value.to_integral_value() else float(value)
     raise TypeError(f"{type(value).__name__} has no form in JSON")

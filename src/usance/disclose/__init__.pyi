@@ -6,6 +6,7 @@ from usance.disclose.drill.drill import (
 )
 from usance.disclose.errors import (
     AddressError as AddressError,
+    BrokenRelease as BrokenRelease,
     FactError as FactError,
     FilerError as FilerError,
     FormError as FormError,

@@ -65,6 +65,8 @@ def check(
 
     report = checked(files, profile=_profile_file(profile, None, pack))
     _print_report(report, as_json)
+    if report.is_broken:
+        raise typer.Exit(1)
 
 
 @app.command()
@@ -76,6 +78,8 @@ def rebuild(
 
     report = rebuilt(file, profile=_profile_file(profile, None, pack))
     _print_report(report, as_json)
+    if report.is_broken:
+        raise typer.Exit(1)
 
 
 @app.command()

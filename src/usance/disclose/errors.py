@@ -6,6 +6,7 @@ InputError
 ├── ProfileError    disclose.profile    400
 ├── FilerError      disclose.filer      400
 ├── FormError       disclose.form       422
+├── BrokenRelease   disclose.release    422
 └── AddressError    disclose.address    400
 """
 
@@ -15,7 +16,7 @@ from usance.base.errors import InputError
 
 
 class FactError(InputError):
-    """A row of a fact table cannot be used; `where` has the file and the row."""
+    """A row of a fact table cannot be used; `where` has the file and the line."""
 
     code = "disclose.fact"
     http_status = 422
@@ -44,6 +45,14 @@ class FormError(InputError):
 
     code = "disclose.form"
     http_status = 422
+
+
+class BrokenRelease(InputError):
+    """A figure of a release does not follow from its others, so the release is not written."""
+
+    code = "disclose.release"
+    http_status = 422
+    exit_code = 1
 
 
 class AddressError(InputError):

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
 from fractions import Fraction
+from io import StringIO
 from pathlib import Path
 
 from usance.base.documents import read_text
@@ -40,12 +41,12 @@ class Row:
     cells: dict[str, str]
 
     def wrong(self, what: str, fix: str) -> FactError:
-        """An error that names the file and the row."""
-        return FactError(what, where=f"{self.file} row {self.number}", fix=fix)
+        """An error that names the file and the line."""
+        return FactError(what, where=f"{self.file} line {self.number}", fix=fix)
 
 
 def read_facts(paths: Sequence[Path | str], profile: Profile) -> list[Fact]:
-    """The facts of several files; every problem of every file is in the error, by row."""
+    """The facts of several files; every problem of every file is in the error, by line."""
     wrong: list[UsanceError] = []
     texts: list[tuple[str, str]] = []
     for path in paths:
@@ -83,7 +84,7 @@ def _facts(
                 wrong += found
     facts = _in_whole_thousands(facts)
     wrong += problems(facts, profile, signs=signs)
-    raise_all(sorted(wrong, key=_by_row), where=where)
+    raise_all(sorted(wrong, key=_by_line), where=where)
     return _deduplicated(facts)
 
 
@@ -103,9 +104,9 @@ def _in_whole_thousands(facts: Sequence[Fact]) -> list[Fact]:
     ]
 
 
-def _by_row(error: UsanceError) -> tuple[str, int]:
-    file, _, row = error.where.rpartition(" row ")
-    return (file, int(row)) if row.isdigit() and file else (error.where, 0)
+def _by_line(error: UsanceError) -> tuple[str, int]:
+    file, _, line = error.where.rpartition(" line ")
+    return (file, int(line)) if line.isdigit() and file else (error.where, 0)
 
 
 def _deduplicated(facts: Sequence[Fact]) -> list[Fact]:
@@ -124,7 +125,7 @@ def cell_key(fact: Fact) -> tuple[str, ...]:
 
 
 def _rows(file: str, text: str) -> tuple[list[Row], list[UsanceError]]:
-    lines = text.splitlines(keepends=True)
+    lines = list(StringIO(text, newline=None))  # as an editor counts them
     try:
         header = [name.strip() for name in next(csv.reader(lines[:1]), [])]
         records = list(_records(lines))
@@ -134,19 +135,19 @@ def _rows(file: str, text: str) -> tuple[list[Row], list[UsanceError]]:
     if missing:
         what = f"the header has no {', '.join(missing)}"
         fix = f"Write the columns {', '.join(COLUMNS)}"
-        return [], [FactError(what, where=f"{file} row 1", fix=fix)]
+        return [], [FactError(what, where=f"{file} line 1", fix=fix)]
     rows: list[Row] = []
     wrong: list[UsanceError] = []
     for number, cells in records:
         if any(_UNREADABLE.search(each) for each in cells):
             what = "has an unreadable character"
             fix = "Save the table as text again and correct the row"
-            wrong.append(FactError(what, where=f"{file} row {number}", fix=fix))
+            wrong.append(FactError(what, where=f"{file} line {number}", fix=fix))
             continue
         if len(cells) != len(header):
             what = f"{len(cells)} cells under {len(header)} columns"
             fix = "Give each row a cell for every column, quoted if it holds a comma"
-            wrong.append(FactError(what, where=f"{file} row {number}", fix=fix))
+            wrong.append(FactError(what, where=f"{file} line {number}", fix=fix))
             continue
         stripped = (each.strip() for each in cells)
         rows.append(Row(file, number, dict(zip(header, stripped, strict=True))))

@@ -17,7 +17,7 @@
 ...     Fraction(100000),
 ... )
 >>> fact.where, printed_like(Fraction(1160144000), fact)
-('000.csv row 7', '1160.144')
+('000.csv line 7', '1160.144')
 """
 
 from __future__ import annotations
@@ -77,8 +77,8 @@ class Fact:
 
     @property
     def where(self) -> str:
-        """The file and the row it was read from."""
-        return f"{self.file} row {self.row}"
+        """The file and the line it was read from."""
+        return f"{self.file} line {self.row}"
 
     @property
     def is_number(self) -> bool:

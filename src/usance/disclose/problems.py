@@ -1,4 +1,4 @@
-"""Problems of a set of facts as a whole: each names its row and how to mend it."""
+"""Problems of a set of facts as a whole: each names its line and how to mend it."""
 
 from __future__ import annotations
 

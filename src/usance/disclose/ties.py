@@ -7,7 +7,7 @@ never on one tolerance:
 | kind | meaning |
 |---|---|
 | exact | the figure is the formula's value |
-| rounded | it is the value rounded at the precision the rule prints |
+| rounded | it is the value rounded at the precision the rule prints; a half may go either way |
 | interval | its terms are printed rounded, and some values that print like them give it |
 | plug | it carries the residue that lets a translated column close |
 | restated | two documents print one line and period differently |
@@ -99,12 +99,26 @@ class Tie:
             return value
         return round_to(value, self.step, self.method)
 
+    def printed_for(self, value: Fraction, found: Fraction) -> Fraction:
+        """The printed form of a value; a half is the figure found, if that is next to it.
+
+        289,427,077 / 2 is 144,713,538 in one filing and would be 144,713,539 in another: a tie
+        that is exact under either rounding says nothing against the figure. Where terms are
+        printed rounded themselves, their interval tells.
+        """
+        if self.step is None:
+            return value
+        is_half = 2 * abs(value - found) == self.step and (found / self.step).denominator == 1
+        if is_half and not self.interval:
+            return found
+        return round_to(value, self.step, self.method)
+
     def judge(self, read: Read = printed) -> TieKind:
         """The kind of the tie, from the facts as they are read."""
         value, found = self.value(read), read(self.target)
         if value == found:
             return TieKind.EXACT
-        if value is not None and self.step and round_to(value, self.step, self.method) == found:
+        if value is not None and self.printed_for(value, found) == found:
             return TieKind.ROUNDED
         if self.interval and self._reaches(found, read):
             return TieKind.INTERVAL

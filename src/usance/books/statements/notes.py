@@ -12,7 +12,7 @@ from decimal import Decimal
 from fractions import Fraction
 
 from usance.base.codes import Currency
-from usance.base.dates import to_month
+from usance.base.dates import last_of_month, to_month
 from usance.base.errors import UsanceError
 from usance.base.parameters import Parameters
 from usance.books.errors import ControlFailed
@@ -68,7 +68,9 @@ def note_rows(
     given, known = list(facts), parameters or Parameters.load()
     return [
         *equity_rows(equity_roll_forwards(books, before, day), period),
-        *_tax_rows(books, given, day, known.at("tax.profits_standard", day).integer),
+        *_tax_rows(
+            books, given, before, day, period, known.at("tax.profits_standard", day).integer
+        ),
         *_to_come_rows(books, given, day),
         *_share_rows(books, given, before, day, period, known),
     ]
@@ -214,12 +216,17 @@ def _share_problems(
 
 
 def _tax_rows(
-    books: GroupBooks, facts: Sequence[GroupFact], day: date, standard_ppm: int
-) -> list[Row]:
+    books: GroupBooks, facts: Sequence[GroupFact], before: date, day: date, period: str,
+    standard_ppm: int,
+) -> list[Row]:  # fmt: skip
+    """The steps of the period itself, signed as the statement is: a charge below zero."""
     steps = tax_steps(books, facts, day, standard_ppm)
-    label = f"{day.year} to {day}"
+    closes = [last_of_month(close) for close in books.ledger.periods()]
+    if any(close <= before and close.year == day.year for close in closes):
+        earlier = {step.name: step.minor for step in tax_steps(books, facts, before, standard_ppm)}
+        steps = [step._replace(minor=step.minor - earlier.get(step.name, 0)) for step in steps]
     return [
-        Row("tax_reconciliation", step.name, "" if step.name == TAX else TAX, label, step.minor,
+        Row("tax_reconciliation", step.name, "" if step.name == TAX else TAX, period, -step.minor,
             step.name == TAX)
         for step in steps
         if any(each.minor for each in steps)

@@ -66,8 +66,7 @@ class NarrativeFigures:
         yield from self._per_ads(HIGHLIGHTS, years)
         yield from self._cash()
         for line, parent in self._result_lines():
-            # The text prints a charge without its sign, which only a table can tell.
-            yield from self._line(RESULTS, line, parent, years if line == TAX else self.periods)
+            yield from self._line(RESULTS, line, parent, self.periods)
         yield from self._margins(RESULTS, now)
         yield from self._tax_rate()
         yield from self._per_ads(RESULTS, [now])
@@ -128,8 +127,7 @@ class NarrativeFigures:
                 v for name, v in found.items() if name.startswith("Net income attributable")
             )
         if line == TAX:
-            charge = found["Income taxes expense"]
-            return -charge if charge < 0 else charge
+            return -found["Income taxes expense"]  # a charge by its size, a benefit below zero
         return found[line]
 
     def _rounded(self, value: int, decimals: int | None = None) -> int:

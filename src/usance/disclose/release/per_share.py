@@ -12,9 +12,9 @@ from usance.books.statements.primary import ATTRIBUTABLE
 from usance.capital.prices import whole
 from usance.disclose.facts import NO_CURRENCY
 from usance.disclose.periods import Period
+from usance.disclose.release.apportionment import Values
 from usance.disclose.release.exact_amounts import ADJUSTED, OPERATIONS, Key
 from usance.disclose.release.figure import Figure, format_steps
-from usance.disclose.release.rounding import Values
 from usance.disclose.release.statement_figures import StatementFigures
 from usance.disclose.ties import round_to
 

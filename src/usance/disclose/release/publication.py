@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
 
 from usance.base.atomic_files import replace
 from usance.base.book import Book
-from usance.base.errors import FULL, InputError, unknown
+from usance.base.errors import FULL, InputError, raise_all, unknown
 from usance.books.closed_books import ClosedBooks
 from usance.books.periods import ClosePeriod
 from usance.capital.dividends import (
@@ -20,9 +20,9 @@ from usance.capital.dividends import (
     or_none,
     printed_day,
 )
-from usance.disclose.errors import FactError, FormError
+from usance.disclose.errors import BrokenRelease, FactError, FormError
 from usance.disclose.fact_table_file import facts_of_text, read_facts
-from usance.disclose.facts import NO_CURRENCY, documents
+from usance.disclose.facts import NO_CURRENCY, Fact, documents
 from usance.disclose.profile import Profile
 from usance.disclose.release.announcement import Announcement
 from usance.disclose.release.corporate_actions import LODGE, CorporateActions, dividend_period
@@ -32,11 +32,16 @@ from usance.disclose.release.layout import Page, page_of
 from usance.disclose.release.release import Release
 from usance.disclose.release.wording import load_wording
 from usance.disclose.release.xlsx import xlsx_of
+from usance.disclose.tie_out.checker import check_facts, expected_of
 from usance.disclose.tie_out.completion import completed
+from usance.disclose.tie_out.root_causes import RootCause
+from usance.disclose.ties import TieKind
 
 FORMATS = ("csv", "html", "xlsx", "pdf")
 OWN_FORMATS = ("csv", "xlsx")
 """Formats that need no writer of pages."""
+Place = tuple[str, ...]
+"""Rule and cell of a break."""
 Writer = Callable[[Page], bytes]
 Writers = Mapping[str, Writer]
 """Writers of pages by format: `usance.pages.reports.release` has those of HTML and PDF."""
@@ -64,7 +69,7 @@ def publish(
     release: Release, out: Path, formats: Sequence[str] = OWN_FORMATS, *,
     writers: Writers | None = None,
 ) -> dict[str, Path]:  # fmt: skip
-    """Write a release made from books."""
+    """Write a release made from books, if nothing in it is broken."""
     return publish_figures(
         release.document, release.figures, release.profile, release.filer, release.company, out,
         formats, release.business_highlights.definitions(), writers=writers,
@@ -75,7 +80,10 @@ def publish_table(
     table: Path, profile: Profile, filer: Filer, out: Path,
     formats: Sequence[str] = OWN_FORMATS, *, writers: Writers | None = None,
 ) -> dict[str, Path]:  # fmt: skip
-    """Write the release of a table someone brings; it holds one document."""
+    """Write the release of a table someone brings; it holds one document.
+
+    What is broken between the figures it brings is theirs: it is printed as it is given.
+    """
     facts = read_facts([table], profile)
     named = documents(facts)
     if len(named) > 1:
@@ -89,8 +97,39 @@ def publish_table(
                fact.unit, fact.text, fact.is_total)
         for fact in completed(facts, profile, filer.name or "the Company")
     ]  # fmt: skip
+    known = _broken(facts, profile)
     return publish_figures(document, figures, profile, filer, company, out, formats,
-                           writers=writers)  # fmt: skip
+                           known_breaks=known, writers=writers)  # fmt: skip
+
+
+def _broken(facts: Sequence[Fact], profile: Profile) -> dict[Place, RootCause]:
+    """Breaks that the project's own checker finds, by place."""
+    report = check_facts(facts, profile)
+    return {
+        (cause.tie.rule, cell.statement, cell.line, cell.parent, cell.period.name, cell.currency):
+        cause
+        for cause in report.root_causes
+        if cause.kind is TieKind.BROKEN
+        for cell in [cause.cell]
+    }  # fmt: skip
+
+
+def _refuse_broken(facts: Sequence[Fact], profile: Profile, known: Collection[Place]) -> None:
+    """Raise everything that is broken, but for what is known."""
+    fix = (
+        "Nothing was written. Give a --profile that states this document's rules, or mend the "
+        "books it is made of"
+    )
+    found = [
+        BrokenRelease(
+            f"{cause.cell.line}, {cause.cell.period.written} {cause.cell.currency} is "
+            f"{cause.cell.text} and should be {expected_of(cause)} ({cause.tie.rule})",
+            where=cause.cell.statement, fix=fix,
+        )
+        for place, cause in _broken(facts, profile).items()
+        if place not in known
+    ]  # fmt: skip
+    raise_all(found, where=facts[0].document)
 
 
 def publish_dividend_form(
@@ -107,11 +146,12 @@ def publish_dividend_form(
 def publish_figures(
     document: str, figures: Sequence[Figure], profile: Profile, filer: Filer, company: str,
     out: Path, formats: Sequence[str] = OWN_FORMATS, definitions: Mapping[str, str] | None = None,
-    *, writers: Writers | None = None,
+    *, known_breaks: Collection[Place] = (), writers: Writers | None = None,
 ) -> dict[str, Path]:  # fmt: skip
-    """Write a document; its table is read back as anyone else would read it."""
+    """Write a document; its table is read back, and checked, as anyone else would do it."""
     table = as_csv(document, figures, profile.reporting)
     facts = facts_of_text(table, profile, f"{document}.csv")
+    _refuse_broken(facts, profile, known_breaks)
     files = {"csv": table.encode()}
     texts = load_wording(filer.language, filer.texts)
     page = page_of(facts, profile, texts, company, filer.language, definitions)

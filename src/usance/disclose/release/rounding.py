@@ -1,11 +1,11 @@
 """Rounding of exact amounts to printed ones that still tie.
 
-Leaves are rounded, totals are footed. A flow is the difference of two rounded amounts of the year
-to date, so that quarters add up to the year. The residue goes to a declared line: on a balance
-sheet to the equity of shareholders (in an adjustment to retained earnings), in cash flows to the
-largest flow, since cash itself is that of the balance sheet. An adjustment's income is the change
-of its retained earnings, its tax the change of its deferred tax, and its largest line takes the
-residue. All of it follows from the books alone: a figure is the same in every release.
+Totals are rounded themselves, and parts give way to them (`apportionment`). A flow is the
+difference of two rounded amounts of the year to date, so that quarters add up to the year. In cash
+flows the largest takes the residue, since cash itself is that of the balance sheet. An adjustment
+foots from its own lines: its residue stands in retained earnings, its income is their change, its
+tax is the profile's rate on its printed income, and its largest line takes what is left. All of it
+follows from the books alone: a figure is the same in every release.
 """
 
 from __future__ import annotations
@@ -17,11 +17,13 @@ from fractions import Fraction
 from functools import cached_property
 from typing import NamedTuple
 
+from usance.base.dates import last_of_month
 from usance.books.statements import cash
 from usance.books.statements.ifrs_reconciliation import COLUMNS
 from usance.books.statements.layout import CLAIMS, NON_CONTROLLING
 from usance.books.statements.primary import ATTRIBUTABLE
 from usance.disclose.profile import Profile
+from usance.disclose.release.apportionment import Values, apportioned
 from usance.disclose.release.exact_amounts import (
     ADJUSTED,
     CASH_FLOWS,
@@ -37,9 +39,6 @@ from usance.disclose.release.exact_amounts import (
 )
 from usance.disclose.ties import round_to
 
-Values = dict[Key, int]
-"""Printed figures in the smallest step that is printed."""
-
 YearToDate = Callable[[date, date], Values]
 NCI = (NON_CONTROLLING, "TOTAL EQUITY")
 """Non-controlling interests on the balance sheet."""
@@ -51,6 +50,8 @@ RETAINED, DEFERRED_TAX_ASSETS, DEFERRED_TAX_LIABILITIES = (
     "Deferred tax assets",
     "Deferred tax liabilities",
 )
+TAX_ROUNDING = 500
+"""Tax that is off by less than this part of income, or by one unit, was rounded loan by loan."""
 ADJUSTMENTS = tuple(name for name in COLUMNS if name not in ("us_gaap", "ifrs"))
 
 
@@ -87,7 +88,7 @@ class RoundedStatements:
 
     def balance_sheet(self, day: date) -> Values:
         """The balance sheet of a day."""
-        return self._once((SHEET, day), lambda: self._balanced(SHEET, day, self.own_equity))
+        return self._once((SHEET, day), lambda: self._sheet(day))
 
     def operations(self, before: date, day: date) -> Values:
         """The statement of operations after one day up to another."""
@@ -178,6 +179,22 @@ class RoundedStatements:
             if not line.is_total
         }
 
+    def _sheet(self, day: date) -> Values:
+        exact = self.exact.balance_sheet(SHEET, day)
+        tops = [("TOTAL ASSETS", ""), (CLAIMS, "")]
+        fixed = {NCI: self.rounded(exact[NCI])}
+        return self._apportioned(SHEET, exact, tops, fixed)
+
+    def _apportioned(
+        self, statement: str, exact: Values, tops: Iterable[Key], fixed: Values
+    ) -> Values:
+        """A statement whose totals are rounded themselves."""
+        lines = self.lines(statement)
+        sums = self.footed(lines, exact)
+        method = self.profile.rounding.method
+        leaves = apportioned(lines, sums, self.step_minor, tops, fixed=fixed, method=method)
+        return self.footed(lines, fixed | leaves)
+
     def _balanced(
         self, statement: str, day: date, plug: Key, fixed: Values | None = None
     ) -> Values:
@@ -199,12 +216,27 @@ class RoundedStatements:
 
     def _operations(self, start: date, day: date) -> Values:
         exact = self.exact.flow(OPERATIONS, start, day)
-        leaves = self._leaves(OPERATIONS, exact)
+        fixed = self._unmoved(start, day, exact)
         before, after = (self.exact.balance_sheet(SHEET, each)[NCI] for each in (start, day))
+        fixed[NONCONTROLLING_LOSS] = self.rounded(exact[NONCONTROLLING_LOSS])
         if before - after == exact[NONCONTROLLING_LOSS]:
             before, after = (self.balance_sheet(each)[NCI] for each in (start, day))
-            leaves[NONCONTROLLING_LOSS] = before - after
-        return self.footed(self.lines(OPERATIONS), leaves)
+            fixed[NONCONTROLLING_LOSS] = before - after
+        return self._apportioned(OPERATIONS, exact, [("Net income", ATTRIBUTABLE)], fixed)
+
+    def _unmoved(self, start: date, day: date, exact: Values) -> Values:
+        """Lines that stand as they did at the close before: their movement is printed as none."""
+        closes = map(last_of_month, self.exact.books.ledger.periods())
+        before = max((each for each in closes if start < each < day), default=None)
+        if before is None:
+            return {}
+        then = self.exact.flow(OPERATIONS, start, before)
+        made = self._once((OPERATIONS, start, before), lambda: self._operations(start, before))
+        return {
+            line.key: made[line.key]
+            for line in self.lines(OPERATIONS)
+            if not line.is_total and exact[line.key] == then[line.key]
+        }
 
     def _translation(self, start: date, day: date) -> Values:
         return self._leaves(COMPREHENSIVE, self.exact.flow(COMPREHENSIVE, start, day))
@@ -249,16 +281,25 @@ class RoundedStatements:
         return self._balanced(statement, day, retained, fixed)
 
     def _tax_gap(self, statement: str, day: date, made: Values) -> int:
-        """The step by which rounded tax misses the rate on rounded income; 0 if by none or more."""
+        """The steps by which tax misses the rate on printed income; 0 if by more than rounding.
+
+        The books round it loan by loan, and the sum of that is not the rate on the sum.
+        """
         start, rate = year_start(day), self.profile.rounding.adjustment_tax_rate
         column = statement.partition(":")[2]
-        if self.step_minor == 1 or not column.endswith("net_of_tax") or day <= self._begins:
+        if not column.endswith("net_of_tax") or day <= self._begins:
             return 0
         before = self.balance_sheet_matrix(column, start)
         tax = self._deferred_tax(statement, made) - self._deferred_tax(statement, before)
         moved = self._income(statement, made) - self._income(statement, before)
         want = int(round_to(-rate * (moved - tax), Fraction(1), self.profile.rounding.method))
-        return want - tax if abs(want - tax) == 1 else 0
+        room = max(1, abs(moved) // TAX_ROUNDING, self.currency_unit // self.step_minor)
+        return want - tax if abs(want - tax) <= room else 0
+
+    @cached_property
+    def currency_unit(self) -> int:
+        """Minor units in one unit of the currency."""
+        return int(10**self.exact.currency.exponent)
 
     @cached_property
     def _begins(self) -> date:

@@ -18,6 +18,7 @@ from usance.books.statements.ifrs_reconciliation import COLUMNS
 from usance.books.statements.layout import CLAIMS
 from usance.disclose.facts import UNITS
 from usance.disclose.periods import Period
+from usance.disclose.release.apportionment import Values
 from usance.disclose.release.exact_amounts import (
     CASH_FLOWS,
     COMPREHENSIVE,
@@ -34,7 +35,6 @@ from usance.disclose.release.rounding import (
     NONCONTROLLING_COMPREHENSIVE_LOSS,
     NONCONTROLLING_LOSS,
     RoundedStatements,
-    Values,
 )
 from usance.disclose.ties import round_to
 

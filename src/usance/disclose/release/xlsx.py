@@ -103,14 +103,17 @@ def _formula(tie: Tie, places: Mapping[Fact, tuple[str, str]]) -> str:
     own = places[tie.target][0]
     steps = 1 if tie.step is None else Fraction(UNITS[tie.target.unit]) / tie.step
     top, scale = _sum(tie.top, places, own)
-    body, factor = top, scale * tie.scale * steps / UNITS[tie.target.unit]
+    body, bottom, factor = top, "", scale * tie.scale * steps / UNITS[tie.target.unit]
     if tie.bottom:
         bottom, under = _sum(tie.bottom, places, own)
-        body, factor = f"{body}/({bottom})", factor / under
+        factor /= under
+    # Whole numbers are multiplied first and divided once: 65 x 100 / 1,000 is 6.5 to the last bit.
     if factor.numerator != 1:
         body = f"{body}*{factor.numerator}"
-    if factor.denominator != 1:
-        body = f"{body}/{factor.denominator}"
+    below = [f"({bottom})"] if bottom else []
+    below += [str(factor.denominator)] if factor.denominator != 1 else []
+    if below:
+        body = f"{body}/({'*'.join(below)})" if len(below) > 1 else f"{body}/{below[0]}"
     if tie.offset:
         shift = tie.offset * steps / UNITS[tie.target.unit]
         body = f"{body}{'+' if shift > 0 else '-'}{abs(shift)}"

@@ -37,6 +37,11 @@ class Report:
     cells: int
     covered: int
 
+    @property
+    def is_broken(self) -> bool:
+        """True if a figure does not follow from the others by any rule."""
+        return self.counts.get(TieKind.BROKEN, 0) > 0
+
     def as_dict(self) -> dict[str, Any]:
         """The answer for programs."""
         return {
@@ -151,13 +156,18 @@ def _shown(value: Any, like: Fact) -> str | None:
     return None if value is None else printed_like(value, like)
 
 
+def expected_of(cause: RootCause) -> str:
+    """The figure that would hold, as it would be printed."""
+    return _shown(cause.expected, cause.cell) or "nothing: it would divide by zero"
+
+
 def _lines(cause: RootCause) -> Iterator[str]:
     cell = cause.cell
     heading = f" ({cell.parent})" if cell.parent else ""
     yield f"{cause.kind.value}: {cell.line}{heading}, {cell.period.written} {cell.currency}"
     yield f"  where     {cell.where}, document {cell.document}, {cell.statement}"
     yield f"  rule      {cause.tie.rule}" + (f", over {cause.tie.over}" if cause.tie.over else "")
-    expected = _shown(cause.expected, cell) or "nothing: it would divide by zero"
+    expected = expected_of(cause)
     hint = hint_of(cause)
     yield f"  expected  {expected}, found {cell.text}" + (f" ({hint})" if hint else "")
     for fact in cause.suspects:

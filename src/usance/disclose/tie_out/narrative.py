@@ -33,6 +33,7 @@ class NarrativeTies:
         for fact in table.numbers:
             if fact.statement in sources and fact.statement != "management_quote":
                 self.lines.setdefault(table.name(fact.line), []).append(fact)
+        self._signs: dict[tuple[str, str, str], int] = {}
 
     def sources(self, fact: Fact) -> list[Fact]:
         """The facts of every table line that a narrative figure may repeat, in any column."""
@@ -49,16 +50,46 @@ class NarrativeTies:
         """A tie for each text figure that can be derived."""
         for fact in self.facts:
             sources = self.sources(fact)
-            column = [
-                each
-                for each in sources
-                if each.period == fact.period and each.currency in (fact.currency, NO_CURRENCY)
-            ]
-            source = _best(self.table, fact, column)
+            source = self._source(fact, sources)
             if source:
-                yield self._narrative_tie(fact, ((source, _sign(fact, source)),))
+                yield self._narrative_tie(fact, ((source, self._sign(fact, source)),))
             else:
                 yield from self._difference(fact, sources)
+
+    def _source(self, fact: Fact, sources: Sequence[Fact]) -> Fact | None:
+        """The table's figure in the column of a narrative one."""
+        column = [
+            each
+            for each in sources
+            if each.period == fact.period and each.currency in (fact.currency, NO_CURRENCY)
+        ]
+        return _best(self.table, fact, column)
+
+    def _sign(self, fact: Fact, source: Fact) -> int:
+        """The sign of a figure against its table: that of its line, or a benefit by its size."""
+        is_benefit = fact.value > 0 and source.value > 0 and _is_tax(fact)
+        return 1 if is_benefit else self.line_sign(fact)
+
+    def line_sign(self, fact: Fact) -> int:
+        """-1 where a text names by its size what the table prints in brackets.
+
+        The columns of a line that stand in both text and table tell, so a figure that stands in
+        the text alone, such as that of the quarter before, is read as they are.
+        """
+        key = fact.document, self.table.name(fact.line), self.table.name(fact.parent)
+        if key not in self._signs:
+            same = [
+                each
+                for each in self.facts
+                if (each.document, self.table.name(each.line), self.table.name(each.parent)) == key
+            ]
+            pairs = [(each, self._source(each, self.sources(each))) for each in same]
+            signs = [each.value * source.value for each, source in pairs if source]
+            turned = sum(sign < 0 for sign in signs)
+            kept = sum(sign > 0 for sign in signs)
+            # A benefit is often printed by its size too: one bracket tells that of all charges.
+            self._signs[key] = -1 if turned > kept or (turned and _is_tax(fact)) else 1
+        return self._signs[key]
 
     def _narrative_tie(self, fact: Fact, terms: tuple[Term, ...], rule: str = ROUNDED) -> Tie:
         decimals = self.table.profile.rounding.text_decimals.get(fact.unit)
@@ -79,8 +110,9 @@ class NarrativeTies:
             parts = (*column, fact.period)
             for partition in partitions(whole, parts):
                 if fact.period in partition:
-                    rest = tuple((column[part], -1) for part in partition if part != fact.period)
-                    yield self._narrative_tie(fact, ((total, 1), *rest), DIFFERENCE)
+                    sign = self.line_sign(fact)
+                    rest = tuple((column[part], -sign) for part in partition if part != fact.period)
+                    yield self._narrative_tie(fact, ((total, sign), *rest), DIFFERENCE)
                     return
 
     def sums(self, footings: Sequence[Tie], derived: Collection[Fact]) -> Iterator[Tie]:
@@ -101,7 +133,10 @@ class NarrativeTies:
                 target = by_line.get((place, key))
                 parts = [(by_line.get((place, self.table.key(fact))), times)
                          for fact, times in tie.top]  # fmt: skip
-                terms = tuple((fact, times) for fact, times in parts if fact)
+                whole = self.line_sign(target) if target else 1
+                terms = tuple(
+                    (fact, times * whole * self.line_sign(fact)) for fact, times in parts if fact
+                )
                 if target and len(terms) == len(tie.top):
                     yield Tie(ADDS_UP, target, terms, step=target.step, interval=True,
                               check_only=True)  # fmt: skip
@@ -127,9 +162,8 @@ class NarrativeTies:
                           check_only=True)  # fmt: skip
 
 
-def _sign(fact: Fact, source: Fact) -> int:
-    """A text names a charge by its size where the table prints it in brackets."""
-    return -1 if (fact.value > 0 > source.value and "tax" in fact.line.lower()) else 1
+def _is_tax(fact: Fact) -> bool:
+    return "tax" in fact.line.lower().replace("before income tax", "")
 
 
 def _best(table: Table, fact: Fact, found: Sequence[Fact]) -> Fact | None:

@@ -20,7 +20,10 @@ from usance.disclose.table import Column, Table
 from usance.disclose.tie_out.root_causes import HOLDS, RootCauseSearch
 from usance.disclose.tie_out.tie_list import all_ties
 from usance.disclose.tie_out.translation import Plugs
-from usance.disclose.ties import Tie, TieKind, round_to
+from usance.disclose.ties import Tie, TieKind
+
+SLIP = "slip"
+"""The kind of a difference that the published page alone can explain."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +52,11 @@ class Rebuilt:
     derived: int
     equal: int
     differences: tuple[Difference, ...]
+
+    @property
+    def is_broken(self) -> bool:
+        """True if a figure differs and neither rounding nor a declared residue explains it."""
+        return any(each.kind == SLIP for each in self.differences)
 
     def as_dict(self) -> dict[str, Any]:
         """The answer for programs."""
@@ -118,8 +126,8 @@ class Values:
     def _make(self, tie: Tie) -> Fraction | None:
         if any(self.of(fact) is None for fact in tie.facts if fact is not tie.target):
             return None
-        value = tie.expected(lambda fact: self.of(fact) or Fraction(0))
-        return value if value is None or tie.step is None else round_to(value, tie.step, tie.method)
+        value = tie.value(lambda fact: self.of(fact) or Fraction(0))
+        return None if value is None else tie.printed_for(value, tie.target.value)
 
     def why(self, tie: Tie, search: RootCauseSearch) -> str:
         """The reason of a difference: the kind of its own tie, or of a tie it is derived from."""
@@ -127,12 +135,12 @@ class Values:
             return TieKind.PLUG.value
         kind = search.kinds[tie]
         if kind not in HOLDS[:2]:
-            return "slip" if kind is TieKind.BROKEN else kind.value
+            return SLIP if kind is TieKind.BROKEN else kind.value
         for fact in tie.facts:
             derivation = self._derivations.get(fact)
             if derivation and derivation is not tie and self.of(fact) != fact.value:
                 return self.why(derivation, search)
-        return "slip"
+        return SLIP
 
 
 def first_derivations(ties: Sequence[Tie], given: Collection[Fact] = ()) -> dict[Fact, Tie]:
