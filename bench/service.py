@@ -12,10 +12,19 @@ from bench.report import Report
 from usance.base.dates import to_day
 from usance.loan.batch import replay_columns
 from usance.loan.columns import FactColumns, TermColumns
-from usance.service import DebitColumns, DebitPolicy, debit_run, read_camt
+from usance.service import (
+    ClearingTerms,
+    DebitColumns,
+    DebitPolicy,
+    Lines,
+    debit_run,
+    read_camt,
+    reconcile,
+)
 
 LOANS = 1_000_000
 ENTRIES = 100_000
+LINES = 1_000_000
 DAY = date(2024, 7, 1)
 
 
@@ -23,6 +32,7 @@ def run(report: Report) -> None:
     """Every figure of the room."""
     debits(report)
     statements(report)
+    reconciliation(report)
 
 
 def seconds(function: Callable[[], object]) -> float:
@@ -61,6 +71,51 @@ def statements(report: Report, entries: int = ENTRIES) -> None:
     report.at_most(f"read, {len(whole) / 1e6:.0f} MB", took, 3, "s")
     ratio = took / seconds(lambda: read_camt(half, "s.xml"))
     report.at_most("twice the entries take", ratio, 2.5, "times")
+
+
+def reconciliation(report: Report, lines: int = LINES) -> None:
+    """Our movements, the provider's file and the bank's statement, a line in fifty not agreeing."""
+    report.section(f"service: three-way reconciliation, {lines:,} movements")
+    made = three_views(lines)
+    half = three_views(lines // 2)
+    terms = ClearingTerms("CNY", fee_ppm=6_000)
+    through = date(2024, 7, 8)
+    done = reconcile(*made, terms, through=through)
+    took = seconds(lambda: reconcile(*made, terms, through=through))
+    report.at_most("matched and classified", took, 60, "s")
+    report.line("breaks", f"{len(done.breaks):,}")
+    report.at_most("sums that do not tie", len(list(done.tie_problems())), 0, "")
+    ratio = took / seconds(lambda: reconcile(*half, terms, through=through))
+    report.at_most("twice the lines take", ratio, 2.5, "times")
+
+
+def three_views(lines: int) -> tuple[Lines, Lines, Lines]:
+    """Views of one day: of every hundred movements one is missing on either side."""
+    number = np.arange(lines)
+    reference = np.char.add("OR", number.astype(str))
+    batch = np.char.add("B", (number // 1000).astype(str))
+    amount = 1_000_00 + number % 90_000
+    fee = (amount * 6 + 500) // 1000
+    day, party = np.full(lines, to_day(DAY)), np.char.add("p", number.astype(str))
+    currency = np.full(lines, "CNY")
+    ours, theirs = number % 100 != 3, number % 100 != 7
+
+    def view(rows: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]) -> Lines:
+        return Lines.columns(
+            reference=reference[rows], amount_minor=amount[rows], day=day[rows], party=party[rows],
+            batch=batch[rows], fee_minor=fee[rows], loan_id=number[rows] + 1,
+            currency=currency[rows],
+        )  # fmt: skip
+
+    file = view(theirs)
+    names, place = np.unique(batch[theirs], return_inverse=True)
+    net = np.zeros(len(names), np.int64)
+    np.add.at(net, place, (amount - fee)[theirs])
+    bank = Lines.columns(
+        reference=names, amount_minor=net, day=np.full(len(names), to_day(DAY) + 1),
+        currency=np.full(len(names), "CNY"),
+    )  # fmt: skip
+    return view(ours), file, bank
 
 
 def camt_file(entries: int) -> bytes:

@@ -35,6 +35,7 @@ from usance.service.errors import (
     AllocationRefused as AllocationRefused,
     BankFileError as BankFileError,
     BankProfileError as BankProfileError,
+    BreakRefused as BreakRefused,
     DebitError as DebitError,
     LineError as LineError,
     MatchRefused as MatchRefused,
@@ -88,6 +89,33 @@ from usance.service.orders.unallocated import (
     Use as Use,
     UseKind as UseKind,
     suggestions as suggestions,
+)
+from usance.service.reconciliation.bank_facts import (
+    BankFact as BankFact,
+    OwnBankAccount as OwnBankAccount,
+    bank_balances as bank_balances,
+    provider_settlement as provider_settlement,
+)
+from usance.service.reconciliation.breaks import (
+    Break as Break,
+    BreakCase as BreakCase,
+    Leg as Leg,
+)
+from usance.service.reconciliation.lines import (
+    Lines as Lines,
+)
+from usance.service.reconciliation.match_log import (
+    MatchLog as MatchLog,
+)
+from usance.service.reconciliation.matching import (
+    BreakClass as BreakClass,
+    MatchRules as MatchRules,
+    Rule as Rule,
+)
+from usance.service.reconciliation.reconcile import (
+    ClearingTerms as ClearingTerms,
+    Reconciliation as Reconciliation,
+    reconcile as reconcile,
 )
 from usance.service.payment_file import (
     PaymentFileIntake as PaymentFileIntake,

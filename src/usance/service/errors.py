@@ -1,15 +1,18 @@
 """Failures of moving money and of proving that it moved.
 
-UsanceError                  usance                      500
-├── InputError               input                       400
-│   ├── BankFileError        input.bank_file             400
-│   ├── BankProfileError     input.bank_profile          400
-│   ├── DebitError           input.debit                 422
-│   ├── LineError            input.line                  422
-│   └── TemplateError        input.template              422
-├── OrderRefused             order.refused               409
-├── AllocationRefused        unallocated.refused         422
-└── MatchRefused             reconciliation.match        409
+    UsanceError                  usance                      500
+    ├── InputError               input                       400
+    │   ├── BankFileError        input.bank_file             400
+    │   ├── BankProfileError     input.bank_profile          400
+    │   ├── DebitError           input.debit                 422
+    │   ├── LineError            input.line                  422
+    │   └── TemplateError        input.template              422
+    ├── OrderRefused             order.refused               409
+    ├── AllocationRefused        unallocated.refused         422
+    ├── MatchRefused             reconciliation.match        409
+    └── BreakRefused             reconciliation.break        409
+
+Messages say what was wrong, where, and what to do next.
 """
 
 from __future__ import annotations
@@ -68,4 +71,11 @@ class MatchRefused(UsanceError):
     """A line would be matched twice, or taken from a match it is not in."""
 
     code = "reconciliation.match"
+    http_status = 409
+
+
+class BreakRefused(UsanceError):
+    """A break would be explained by nobody, or cleared by its proposer above the limit."""
+
+    code = "reconciliation.break"
     http_status = 409

@@ -47,6 +47,13 @@ class FileFormat(Enum):
     CSV = "csv"
 
 
+class FileSource(Enum):
+    """The view that a file gives."""
+
+    BANK = "bank"
+    PROVIDER = "provider"
+
+
 class ReversalSign(Enum):
     """The side that an entry marked as a reversal shows."""
 
@@ -102,6 +109,7 @@ class BankProfile:
 
     name: str
     format: FileFormat = FileFormat.CAMT
+    source: FileSource = FileSource.BANK
     reversal_sign: ReversalSign = ReversalSign.SHOWN
     batches: Batches = Batches.DETAILS
     day: DayField = DayField.BOOKING
@@ -154,6 +162,7 @@ def parse_profile(given: str, where: str) -> BankProfile:
     """The profile in a text, or everything that is wrong with it."""
     fields = fields_of(given, where)
     parts: dict[str, Any] = {"format": fields.need("format", one_of(FileFormat))}
+    parts["source"] = fields.take("source", one_of(FileSource))
     for key, choices in (("reversal_sign", ReversalSign), ("batches", Batches), ("day", DayField),
                          ("balances", Balances)):  # fmt: skip
         parts[key] = fields.take(key, one_of(choices))

@@ -1,0 +1,115 @@
+"""`usance money`: files of banks and providers taken, and a day reconciled."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from usance.base.command_line import number, print_json, print_line, print_table, show_help
+
+if TYPE_CHECKING:
+    from datetime import date
+
+    from usance.service.reconciliation.reconcile import Reconciliation
+
+app = typer.Typer(rich_markup_mode=None, add_completion=False, invoke_without_command=True)
+
+Folder = Annotated[Path, typer.Option("--folder", metavar="DIR", help="Files taken so far.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+@app.callback()
+def money(ctx: typer.Context) -> None:
+    """Take files of banks and providers, and reconcile a day."""
+    show_help(ctx)
+
+
+@app.command("import")
+def import_file(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="camt.053, camt.054 or CSV.")],
+    profile: Annotated[
+        str, typer.Option(metavar="NAME", help="A shipped profile, or a YAML file of yours.")
+    ],
+    folder: Folder = Path("money"),
+    as_json: AsJson = False,
+) -> None:
+    """Take a file: new, sent again, or a correction; refused whole if a line is wrong."""
+    from dataclasses import asdict
+
+    from usance.service.bank_files.profile import load_profile
+    from usance.service.money_folder import MoneyFolder
+
+    taken = MoneyFolder(folder).take(file, load_profile(profile))
+    if as_json:
+        print_json([asdict(each) for each in taken])
+        return
+    shown = [[each.account, each.source, f"{each.lines:,}", each.outcome] for each in taken]
+    print_table(["account", "view", "lines", "outcome"], shown)
+
+
+@app.command("reconcile")
+def reconcile_day(
+    day: Annotated[str, typer.Argument(metavar="DAY", help="The business day, YYYY-MM-DD.")],
+    ours: Annotated[Path, typer.Option("--ours", metavar="FILE", help="Our movements, CSV.")],
+    folder: Folder = Path("money"),
+    currency: Annotated[str, typer.Option(metavar="CODE", help="Of the account.")] = "CNY",
+    fee: Annotated[str, typer.Option(metavar="RATE", help="Of the provider's contract.")] = "0%",
+    as_json: AsJson = False,
+) -> None:
+    """Compare our movements, the providers' files and the bank's statements up to a day."""
+    from usance.base.dates import parse_date
+    from usance.base.rates import Rate
+    from usance.service.bank_files.files import read_file
+    from usance.service.bank_files.profile import FileSource, load_profile
+    from usance.service.money_folder import MoneyFolder
+    from usance.service.reconciliation.lines import Lines
+    from usance.service.reconciliation.reconcile import ClearingTerms, reconcile
+
+    through = parse_date(day, where="DAY")
+    terms = replace(
+        ClearingTerms.at(through, currency), fee_ppm=Rate.parse(fee, where="--fee").ppm
+    )
+    [own] = read_file(ours, load_profile("ours"))
+    taken = MoneyFolder(folder)
+    done = reconcile(
+        Lines.of(line for line in own.lines if line.booked_on <= through),
+        Lines.of(taken.lines(FileSource.PROVIDER, through)),
+        Lines.of(taken.lines(FileSource.BANK, through)), terms, through=through,
+    )  # fmt: skip
+    if as_json:
+        print_json(_as_dict(done, through))
+    else:
+        _print(done, through, currency)
+    if done.breaks:
+        raise typer.Exit(1)
+
+
+def _as_dict(done: Reconciliation, day: date) -> dict[str, object]:
+    return {
+        "day": day, "matched": done.matched_lines, "in_transit_minor": done.in_transit_minor,
+        "breaks": [
+            {"leg": each.leg.value, "class": each.kind.value, "reference": each.reference,
+             "amount_minor": each.amount_minor, "difference_minor": each.difference_minor,
+             "day": each.day, "age_days": each.age_days(day), "owner": each.owner,
+             "command": each.command}
+            for each in done.breaks
+        ],
+    }  # fmt: skip
+
+
+def _print(done: Reconciliation, day: date, currency: str) -> None:
+    if done.breaks:
+        shown = [
+            [each.leg.value, each.kind.value, each.reference or "-",
+             number(each.amount_minor, currency), str(each.age_days(day)), each.owner,
+             each.command]
+            for each in done.breaks
+        ]  # fmt: skip
+        print_table(["leg", "class", "reference", "amount", "age", "owner", "command"], shown)
+    transit = number(done.in_transit_minor, currency)
+    print_line(
+        f"{done.matched_lines:,} matched, {len(done.breaks):,} breaks, {transit} in transit"
+    )
