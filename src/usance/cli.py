@@ -55,6 +55,7 @@ ROOMS = {
     "measure": ("usance.measure.commands", "Measure a loan tape or a book."),
     "books": ("usance.books.commands", "Periods, balances and exports of a book."),
     "close": ("usance.books.close.commands", "Close a period of a book."),
+    "money": ("usance.service.commands", "Take bank files and reconcile a day."),
     "match": ("usance.match.commands", "Match loans with funding sources."),
     "disclose": ("usance.disclose.commands", "Publish results and check published figures."),
     "pages": ("usance.twin.site.commands", "Write a book as pages to browse."),

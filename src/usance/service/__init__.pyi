@@ -100,6 +100,7 @@ from usance.service.reconciliation.breaks import (
     Break as Break,
     BreakCase as BreakCase,
     Leg as Leg,
+    clearing_limit_minor as clearing_limit_minor,
 )
 from usance.service.reconciliation.lines import (
     Lines as Lines,

@@ -69,9 +69,7 @@ def reconcile_day(
     from usance.service.reconciliation.reconcile import ClearingTerms, reconcile
 
     through = parse_date(day, where="DAY")
-    terms = replace(
-        ClearingTerms.at(through, currency), fee_ppm=Rate.parse(fee, where="--fee").ppm
-    )
+    terms = replace(ClearingTerms.at(through, currency), fee_ppm=Rate.parse(fee, where="--fee").ppm)
     [own] = read_file(ours, load_profile("ours"))
     taken = MoneyFolder(folder)
     done = reconcile(
@@ -110,6 +108,4 @@ def _print(done: Reconciliation, day: date, currency: str) -> None:
         ]  # fmt: skip
         print_table(["leg", "class", "reference", "amount", "age", "owner", "command"], shown)
     transit = number(done.in_transit_minor, currency)
-    print_line(
-        f"{done.matched_lines:,} matched, {len(done.breaks):,} breaks, {transit} in transit"
-    )
+    print_line(f"{done.matched_lines:,} matched, {len(done.breaks):,} breaks, {transit} in transit")

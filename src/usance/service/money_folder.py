@@ -1,4 +1,4 @@
-"""A folder of files that were taken: the register of an institution that reconciles by files alone.
+r"""A folder of files that were taken, for an institution that reconciles by files alone.
 
 Each version of a file is kept as Parquet; `register.json` names those in force and those that a
 correction replaced. A file sent again changes no byte.
@@ -6,8 +6,10 @@ correction replaced. A file sent again changes no byte.
 >>> from tempfile import TemporaryDirectory
 >>> from usance.service.bank_files.profile import load_profile
 >>> def sent(amount: str) -> str:
-...     return ("order_no,provider_ref,settled_on,amount,fee,batch,loan,payer\\n"
-...             f"OR1,T1,2024-07-01,{amount},0.90,B1,16385,Li Hua\\n")
+...     return (
+...         "order_no,provider_ref,settled_on,amount,fee,batch,loan,payer\n"
+...         f"OR1,T1,2024-07-01,{amount},0.90,B1,16385,Li Hua\n"
+...     )
 >>> with TemporaryDirectory() as place:
 ...     money, file = MoneyFolder(Path(place) / "money"), Path(place) / "p2.csv"
 ...     outcomes = []
@@ -87,7 +89,7 @@ class MoneyFolder:
     def take(self, file: Path, profile: BankProfile) -> list[TakenFile]:
         """Read a file and enter its statements: all of them, or none if one cannot be read."""
         statements = read_file(file, profile)
-        self.path.mkdir(parents=True, exist_ok=True)
+        (self.path / "files").mkdir(parents=True, exist_ok=True)
         with lock(self.path / "lock"):
             known = self.files
             taken = []
@@ -111,9 +113,9 @@ class MoneyFolder:
                     rows = pq.read_table(self.path / each.path, schema=_SCHEMA).to_pylist()
                 except (OSError, pa.ArrowException) as error:
                     fix = f"Import {each.name} again"
-                    raise BankFileError(str(error), where=str(self.path / each.path), fix=fix) from (
-                        None
-                    )
+                    raise BankFileError(
+                        str(error), where=str(self.path / each.path), fix=fix
+                    ) from (None)
                 found += [FileLine(**row) for row in rows]
         return [line for line in found if through is None or line.booked_on <= through]
 
@@ -122,8 +124,8 @@ def _entry(
     statement: Statement, profile: BankProfile, name: str, known: list[TakenFile]
 ) -> TakenFile:
     fingerprint = digest(statement)
-    before = [each for each in known if each.in_force
-              and (each.account, each.identity) == (statement.account, statement.identity)]  # fmt: skip
+    key = statement.account, statement.identity
+    before = [each for each in known if each.in_force and (each.account, each.identity) == key]
     outcome = Outcome.NEW
     if before:
         same = before[0].digest == fingerprint

@@ -69,7 +69,7 @@ def bank_balances(
 def provider_settlement(
     statement: Statement, entity: int, provider: int, day: date
 ) -> list[BankFact]:
-    """What a provider settled on a day by its own file, net of fees; none if it is nothing."""
+    """Settlement of a provider on a day by its own file, net of fees; none if it is nothing."""
     lines = [line for line in statement.lines if line.booked_on == day]
     net = sum(line.amount_minor - line.fee_minor for line in lines)
     if not net:

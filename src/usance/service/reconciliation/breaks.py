@@ -21,6 +21,7 @@ from datetime import date
 from enum import Enum
 from typing import NamedTuple
 
+from usance.base.parameters import Parameters
 from usance.service.errors import BreakRefused
 from usance.service.reconciliation.matching import BreakClass
 
@@ -110,3 +111,9 @@ class BreakCase:
     def _refusal(self, what: str, fix: str) -> BreakRefused:
         return BreakRefused(what, where=f"break of {self.found.reference or 'no reference'}",
                             fix=fix)  # fmt: skip
+
+
+def clearing_limit_minor(day: date, parameters: Parameters | None = None) -> int:
+    """The amount above which a second person clears a break, in force on a day."""
+    known = parameters or Parameters.load()
+    return known.at("servicing.break_clearing_limit", day).integer
