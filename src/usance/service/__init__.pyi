@@ -31,6 +31,11 @@ from usance.service.bank_files.status_report import (
     StatusLine as StatusLine,
     read_status_report as read_status_report,
 )
+from usance.service.documents.letters import (
+    DocumentKind as DocumentKind,
+    Letter as Letter,
+    write_letter as write_letter,
+)
 from usance.service.errors import (
     AllocationRefused as AllocationRefused,
     BankFileError as BankFileError,

@@ -1,0 +1,1 @@
+"""Letters to borrowers, institutions and guarantors; the same values give the same bytes."""
