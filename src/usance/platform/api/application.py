@@ -23,6 +23,7 @@ from usance.platform.api import control, events, health, sessions, users
 from usance.platform.api.calls import json_response
 from usance.platform.api.errors import RequestError, error_object, status_of
 from usance.platform.api.request_log import RequestLog
+from usance.platform.console.routes import routes as console_routes
 from usance.platform.errors import KeyInFlight, PlatformError, RefusedBefore, ServerError
 from usance.platform.live import Platform
 
@@ -56,6 +57,7 @@ def application(opened: AbstractAsyncContextManager[Platform], mode: str) -> Out
     for group in GROUPS:
         app.include_router(group.router, prefix="/v1")
     app.include_router(health.router)
+    app.router.routes += console_routes()
     app.add_exception_handler(UsanceError, _failed)
     app.add_exception_handler(HTTPException, _of_the_framework)
     app.add_exception_handler(Exception, _unforeseen)
@@ -83,7 +85,9 @@ class Outermost:
             if message["type"] == "http.response.start":
                 state["status"] = message["status"]
                 own = (b"request-id", state["request_id"].encode())
-                message["headers"] = [*message.get("headers", ()), own, *HEADERS]
+                given = list(message.get("headers", ()))
+                names = {name.lower() for name, _ in given}
+                message["headers"] = [*given, own, *(h for h in HEADERS if h[0] not in names)]
             await send(message)
 
         try:

@@ -1,0 +1,1 @@
+"""The console: pages for the platform's own people, on the same commands and reads as the API."""

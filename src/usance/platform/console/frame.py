@@ -1,0 +1,157 @@
+"""The frame of every page: who is signed in, in which language, which screens they have.
+
+A page is a template of `pages/` filled with what reads give; it never computes a figure. Nothing
+but the session's cookie is kept, so any worker can answer any request.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any, NamedTuple
+from urllib.parse import parse_qsl
+
+import yaml
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+
+from usance.pages.rendering import render
+from usance.platform.errors import Forbidden, UnknownPrincipal
+from usance.platform.live import Platform
+from usance.platform.security.roles import Roles
+from usance.platform.security.sessions import Operator, owner_of_session
+
+HOME = "/console"
+COOKIE, LANGUAGE_COOKIE = "usance_session", "usance_language"
+LANGUAGES = ("en", "zh")
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+    "form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
+)
+MAX_FORM = 1 << 16
+
+
+class Screen(NamedTuple):
+    """A screen of the console: its name in texts and roles, its address, its letter after `g`."""
+
+    name: str
+    letter: str
+
+    @property
+    def path(self) -> str:
+        """The address of its first page."""
+        return f"{HOME}/{self.name}"
+
+
+SCREENS = (
+    Screen("overview", "o"), Screen("applications", "a"), Screen("borrowers", "b"),
+    Screen("loans", "l"), Screen("matching", "m"), Screen("money", "y"),
+    Screen("collections", "n"), Screen("risk", "r"), Screen("close", "e"),
+    Screen("statements", "s"), Screen("control", "c"), Screen("developers", "d"),
+)  # fmt: skip
+
+
+@cache
+def texts(language: str) -> Mapping[str, str]:
+    """The texts of a language.
+
+    >>> texts("en")["borrower"], texts("zh")["borrower"]
+    ('Borrower', '借款人')
+    """
+    folder = files("usance.platform.console").joinpath("texts")
+    found: Mapping[str, str] = yaml.safe_load(
+        folder.joinpath(f"{language}.yaml").read_text("utf-8")
+    )
+    return found
+
+
+@dataclass(frozen=True)
+class Visit:
+    """One request of a person who is signed in."""
+
+    request: Request
+    operator: Operator
+
+    @property
+    def platform(self) -> Platform:
+        """The platform that the request came to."""
+        platform: Platform = self.request.app.state.platform
+        return platform
+
+    @property
+    def texts(self) -> Mapping[str, str]:
+        """The texts in the visitor's language."""
+        return texts(language_of(self.request))
+
+    def need(self, screen: str) -> None:
+        """Refuse a screen that the visitor's role does not have."""
+        if not Roles.load().shows(self.operator.role, screen):
+            raise Forbidden(f"{self.operator.role} has no screen {screen}", where=screen,
+                            fix="Ask an administrator")  # fmt: skip
+
+    def page(
+        self, screen: str, template: str, title: str, status: int = 200, **values: Any
+    ) -> Response:
+        """A page of a screen."""
+        return html(
+            self.request, template, title, status, screen=screen, operator=self.operator,
+            screens=[each for each in SCREENS
+                     if Roles.load().shows(self.operator.role, each.name)], **values,
+        )  # fmt: skip
+
+
+def html(request: Request, template: str, title: str, status: int = 200, **values: Any) -> Response:
+    """A template as an answer, under the strict policy."""
+    language = language_of(request)
+    own = {"screen": "", "operator": None, "screens": (), "home": HOME, "title": title,
+           "t": texts(language), "language": language, "address": request.url.path}  # fmt: skip
+    content = render(f"console/{template}.html.j2", **(own | values))
+    headers = {"Content-Security-Policy": POLICY, "Vary": "Cookie"}
+    return Response(content, status, headers, "text/html; charset=utf-8")
+
+
+def language_of(request: Request) -> str:
+    """The language a visitor chose, else the first of the browser's that there is."""
+    chosen = request.cookies.get(LANGUAGE_COOKIE, "")
+    if chosen in LANGUAGES:
+        return chosen
+    for wanted in request.headers.get("accept-language", "").split(","):
+        if (tag := wanted.strip()[:2].lower()) in LANGUAGES:
+            return tag
+    return LANGUAGES[0]
+
+
+async def visit_of(request: Request) -> Visit | Response:
+    """The visit of whoever is signed in; everybody else is led to the sign-in page."""
+    token = request.cookies.get(COOKIE, "")
+    if token:
+        platform: Platform = request.app.state.platform
+        pool = await platform.database.pool()
+        async with pool.acquire() as connection:
+            try:
+                return Visit(request, await owner_of_session(connection, token))
+            except UnknownPrincipal:
+                pass  # an ended session is no session
+    return see(f"{HOME}/sign-in")
+
+
+def see(path: str) -> RedirectResponse:
+    """An answer that leads to another page, after a form too."""
+    return RedirectResponse(path, 303)
+
+
+async def form(request: Request) -> dict[str, str]:
+    """The fields of a form that one of our own pages sent."""
+    site = request.headers.get("sec-fetch-site", "same-origin")
+    origin = request.headers.get("origin")
+    own = f"{request.url.scheme}://{request.headers.get('host', '')}"
+    if site not in ("same-origin", "none") or origin not in (None, own):
+        raise Forbidden("a form of another site", where="Origin", fix="Send it from the console")
+    body = b""
+    async for part in request.stream():
+        body += part
+        if len(body) > MAX_FORM:
+            raise Forbidden("the form is too large", where="body", fix="Send less")
+    return dict(parse_qsl(body.decode("utf-8", "replace"), keep_blank_values=True))

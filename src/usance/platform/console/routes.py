@@ -1,0 +1,93 @@
+"""Addresses of the console, each with the function that answers it."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from importlib.resources import files
+
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import BaseRoute, Route
+
+from usance.base.errors import UsanceError
+from usance.pages.rendering import stylesheet
+from usance.platform.console import borrowers, control, developers, overview, sign_in
+from usance.platform.console.frame import HOME, SCREENS, Visit, visit_of
+from usance.platform.errors import Forbidden, NotFound
+
+Answer = Callable[[Visit], Awaitable[Response]]
+PAGES: dict[str, tuple[str, str, Answer]] = {
+    "/overview": ("overview", "GET", overview.show),
+    "/search": ("overview", "GET", borrowers.search),
+    "/borrowers": ("borrowers", "GET", borrowers.find),
+    "/borrowers/{user}": ("borrowers", "GET", borrowers.show),
+    "/control": ("control", "GET", control.show),
+    "/developers": ("developers", "GET", developers.show),
+    "/developers/jobs/{job}/{action}": ("developers", "POST", developers.act),
+}
+"""Address, screen, method and function of every page."""
+
+
+def routes() -> list[BaseRoute]:
+    """Every route of the console."""
+    made: list[BaseRoute] = [
+        Route("/", _home), Route(HOME, _home), Route(f"{HOME}/", _home),
+        Route(f"{HOME}/sign-in", sign_in.show, methods=["GET"]),
+        Route(f"{HOME}/sign-in", sign_in.enter, methods=["POST"]),
+        Route(f"{HOME}/sign-out", sign_in.leave, methods=["POST"]),
+        Route(f"{HOME}/language", sign_in.speak, methods=["POST"]),
+        Route(f"{HOME}/console.css", _style), Route(f"{HOME}/console.js", _script),
+    ]  # fmt: skip
+    made += [
+        Route(f"{HOME}{path}", _guarded(screen, answer), methods=[method])
+        for path, (screen, method, answer) in PAGES.items()
+    ]
+    there = {path for path in PAGES if path.count("/") == 1}
+    made += [Route(each.path, _guarded(each.name, _later(each.name)))
+             for each in SCREENS if f"/{each.name}" not in there]  # fmt: skip
+    return made
+
+
+def _guarded(screen: str, answer: Answer) -> Callable[[Request], Awaitable[Response]]:
+    """A page for whoever is signed in and has the screen; a failure is a page too."""
+
+    async def page(request: Request) -> Response:
+        visit = await visit_of(request)
+        if isinstance(visit, Response):
+            return visit
+        try:
+            visit.need(screen)
+            return await answer(visit)
+        except NotFound:
+            return visit.page(screen, "message", visit.texts["no_such_page"], 404,
+                              text=visit.texts["what_next"])  # fmt: skip
+        except Forbidden:
+            return visit.page("", "message", visit.texts["not_yours"], 403,
+                              text=visit.texts["what_next"])  # fmt: skip
+        except UsanceError as error:
+            return visit.page(screen, "message", visit.texts[screen], error.http_status,
+                              text=str(error))  # fmt: skip
+
+    return page
+
+
+def _later(screen: str) -> Answer:
+    async def page(visit: Visit) -> Response:
+        return visit.page(screen, "message", visit.texts[screen], text=visit.texts["not_yet"])
+
+    return page
+
+
+async def _home(_: Request) -> Response:
+    return RedirectResponse(SCREENS[0].path, 303)
+
+
+async def _style(_: Request) -> Response:
+    return Response(
+        str(stylesheet("style.css", "charts.css", "console.css")), media_type="text/css"
+    )
+
+
+async def _script(_: Request) -> Response:
+    text = files("usance.platform.console").joinpath("console.js").read_text("utf-8")
+    return Response(text, media_type="text/javascript")
