@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 
 def with_database(home: Path, work: Callable[[Database], Awaitable[T]]) -> T:
-    """What some work gives on the database of a platform that was started here before."""
+    """The result of some work on the database of a platform that was started here before."""
     server = server_of(home)
     if isinstance(server, Embedded) and not server.data.exists():
         raise NotInstalled("no platform was started here", where=str(home), fix="Name its --home")
