@@ -69,6 +69,10 @@ ROOMS = {
         "Run a simulated economy from registration to release.",
     ),
     "up": ("usance.platform.terminal.up", "Serve the live platform."),
+    "live": ("usance.platform.terminal.live", "Do commands and reads of a live lender."),
+    "ledger": ("usance.platform.terminal.ledger", "Seals and checks of its ledger."),
+    "db": ("usance.platform.terminal.database", "The schema of its database."),
+    "doctor": ("usance.platform.terminal.doctor", "Check its home and database."),
     "people": ("usance.platform.terminal.people", "Operators of the live platform."),
     "keys": ("usance.platform.terminal.keys", "Keys of its parties."),
 }

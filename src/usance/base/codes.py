@@ -111,6 +111,7 @@ class DecisionKind(Code):
     APPLICATION = 0
     DRAWDOWN = 1
     REVIEW = 2
+    REFERRAL = 3
 
 
 class Fee(Code):

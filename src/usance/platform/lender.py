@@ -35,7 +35,8 @@ if TYPE_CHECKING:
 
     from usance.assess.decision.decide import Decider
 
-SANDBOX, LIVE = 0, 1
+SANDBOX = 0
+"""The mode of an installation; live is 1."""
 
 
 @dataclass(frozen=True)
@@ -118,6 +119,11 @@ class Lender:
         """The name of a source."""
         own = self.mandates.of_source(source)
         return own[-1].name if own else ""
+
+    @property
+    def has_one_line(self) -> bool:
+        """True if a user has one line for all products."""
+        return bool(self.document.get("lines") == "shared")
 
     @property
     def platform_entity(self) -> int:

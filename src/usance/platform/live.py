@@ -19,6 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from usance.base.errors import unknown
+from usance.platform.clock import run_until
+from usance.platform.commands.clock import AdvanceClock
 from usance.platform.commands.command import Services, Spec
 from usance.platform.commands.fields import read_command
 from usance.platform.commands.registry import COMMANDS
@@ -105,6 +107,9 @@ class Platform:
         if isinstance(command, str):
             principal.need(*spec.scopes)
             command = read_command(spec.command, body or {})
+        if isinstance(command, AdvanceClock) and not dry_run:
+            principal.need(*spec.scopes)
+            await run_until(self, command.to)
         return await execute(
             self.database, principal, spec, command, key=key, dry_run=dry_run,
             services=self.services,

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from usance.platform.errors import NotInstalled
 from usance.platform.lender import Lender, read_lender
 from usance.platform.principals import Principal
+from usance.platform.routing import Desk
 from usance.platform.store.write_set import WriteSet
 from usance.platform.vault import Vault
 
@@ -46,12 +47,24 @@ class Decided:
     """True where the handler went on as the platform, after it had found the caller's own id."""
 
 
+Answers = Callable[[int, int, date], bool | None]
+"""The answer of a source to a loan on a day: yes, no, or none in time."""
+
+
+def always(_loan_id: int, _source: int, _day: date) -> bool | None:
+    """Yes, whoever is asked."""
+    return True
+
+
 @dataclass
 class Services:
-    """Parts of one worker that its commands share: keys, and the lender as last configured."""
+    """Parts of one worker that its commands share: keys, the router, the lender as configured."""
 
     vault: Vault | None = None
     last: Lender | None = None
+    desk: Desk = field(default_factory=Desk)
+    answers: Answers = always
+    """How sources that answer at once do: a sandbox's always say yes."""
 
     @property
     def keys(self) -> Vault:
@@ -108,6 +121,8 @@ class Spec:
     handler: Handler
     approvals: int = 1
     """People who have to agree, the proposer one of them."""
+    routes: bool = False
+    """True for commands that ask or tell the router: they take turns."""
 
 
 def content_hash(command: Any) -> bytes:

@@ -2,42 +2,81 @@
 
 from __future__ import annotations
 
+from usance.platform.commands import (
+    applications,
+    clock,
+    control,
+    drawdowns,
+    loan_events,
+    offers,
+    payments,
+    quotes,
+    users,
+)
 from usance.platform.commands.command import Spec
-from usance.platform.commands.users import (
-    AddAccount,
-    GiveConsent,
-    RegisterUser,
-    SetPerson,
-    add_account,
-    give_consent,
-    register_user,
-    set_person,
-)
-from usance.platform.partners.webhooks import (
-    AddWebhook,
-    EndWebhook,
-    ResendDelivery,
-    RotateWebhook,
-    add_webhook,
-    end_webhook,
-    resend_delivery,
-    rotate_webhook,
-)
+from usance.platform.partners import webhooks
 
-CHANNEL = ("channel",)
+CHANNEL, MONEY, OPERATIONS = ("channel",), ("provider", "operations"), ("operations",)
+INSTITUTION, FINANCE, CONTROL = ("institution",), ("finance",), ("control",)
+REVIEW, APPROVE, JOBS = ("review",), ("approve",), ("jobs",)
 ANYONE = ("channel", "institution", "provider", "operations", "finance", "control")
+TWO = 2
+"""People who have to agree."""
 
+_TABLE = (
+    Spec("user.register", "user.registered", CHANNEL, users.RegisterUser, users.register_user),
+    Spec("person.set", "person.set", CHANNEL, users.SetPerson, users.set_person),
+    Spec("account.add", "account.added", CHANNEL, users.AddAccount, users.add_account),
+    Spec("consent.give", "consent.given", CHANNEL, users.GiveConsent, users.give_consent),
+    Spec("application.decide", "application.decided", CHANNEL, applications.Apply,
+         applications.apply),
+    Spec("application.review", "application.reviewed", REVIEW, applications.ReviewApplication,
+         applications.review),
+    Spec("quote.make", "quote.made", CHANNEL, quotes.MakeQuote, quotes.quote),
+    Spec("agreement.make", "agreement.made", CHANNEL, quotes.Agree, quotes.agree),
+    Spec("drawdown.request", "drawdown.requested", CHANNEL, drawdowns.Draw, drawdowns.draw,
+         routes=True),
+    Spec("drawdown.withdraw", "drawdown.withdrawn", CHANNEL, drawdowns.Withdraw,
+         drawdowns.withdraw, routes=True),
+    Spec("offer.answer", "offer.answered", INSTITUTION, offers.AnswerOffer, offers.answer,
+         routes=True),
+    Spec("offer.expire", "offer.timed_out", JOBS, offers.ExpireOffer, offers.expire, routes=True),
+    Spec("payout.end", "payout.ended", MONEY, offers.EndPayout, offers.end_payout),
+    Spec("payment.book", "payment.booked", MONEY, payments.BookPayment, payments.book),
+    Spec("payment.reverse", "payment.reversed", MONEY, payments.ReversePayment, payments.reverse),
+    Spec("payment.refund", "payment.refunded", MONEY, loan_events.Refund, loan_events.refund),
+    Spec("payment.charge_back", "payment.charged_back", MONEY, loan_events.ChargeBack,
+         loan_events.charge_back),
+    Spec("fee.charge", "fee.charged", OPERATIONS, loan_events.ChargeFee, loan_events.charge_fee),
+    Spec("loan.waive", "loan.waived", OPERATIONS, loan_events.Waive, loan_events.waive),
+    Spec("loan.reschedule", "loan.rescheduled", OPERATIONS, loan_events.Reschedule,
+         loan_events.reschedule),
+    Spec("loan.pause", "loan.paused", OPERATIONS, loan_events.Pause, loan_events.pause),
+    Spec("loan.charge_off", "loan.charged_off", OPERATIONS, loan_events.ChargeOff,
+         loan_events.charge_off, TWO),
+    Spec("loan.recover", "loan.recovered", MONEY, loan_events.Recover, loan_events.recover),
+    Spec("group_fact.state", "group_fact.stated", FINANCE, control.StateGroupFact,
+         control.state_group_fact, TWO),
+    Spec("period.move", "period.moved", FINANCE, control.MovePeriod, control.move_period),
+    Spec("mandate.put", "mandate.in_force", ("institution", "control"), control.PutMandates,
+         control.put_mandates, TWO),
+    Spec("parameter.put", "parameter.in_force", CONTROL, control.PutParameter,
+         control.put_parameter, TWO),
+    Spec("flow.put", "flow.in_force", CONTROL, control.PutFlow, control.put_flow, TWO),
+    Spec("model.put", "model.in_force", CONTROL, control.PutModel, control.put_model, TWO),
+    Spec("approval.reject", "approval.rejected", APPROVE, control.Reject, control.reject),
+    Spec("webhook.add", "webhook.added", ANYONE, webhooks.AddWebhook, webhooks.add_webhook),
+    Spec("webhook.rotate", "webhook.rotated", ANYONE, webhooks.RotateWebhook,
+         webhooks.rotate_webhook),
+    Spec("webhook.end", "webhook.ended", ANYONE, webhooks.EndWebhook, webhooks.end_webhook),
+    Spec("delivery.resend", "delivery.resent", ANYONE, webhooks.ResendDelivery,
+         webhooks.resend_delivery),
+    Spec("clock.advance", "clock.advanced", CONTROL, clock.AdvanceClock, clock.advance),
+)  # fmt: skip
+_BY_NAME = {spec.name: spec for spec in _TABLE}
 COMMANDS = {
-    spec.name: spec
-    for spec in (
-        Spec("user.register", "user.registered", CHANNEL, RegisterUser, register_user),
-        Spec("person.set", "person.set", CHANNEL, SetPerson, set_person),
-        Spec("account.add", "account.added", CHANNEL, AddAccount, add_account),
-        Spec("consent.give", "consent.given", CHANNEL, GiveConsent, give_consent),
-        Spec("webhook.add", "webhook.added", ANYONE, AddWebhook, add_webhook),
-        Spec("webhook.rotate", "webhook.rotated", ANYONE, RotateWebhook, rotate_webhook),
-        Spec("webhook.end", "webhook.ended", ANYONE, EndWebhook, end_webhook),
-        Spec("delivery.resend", "delivery.resent", ANYONE, ResendDelivery, resend_delivery),
-    )
-}
+    **_BY_NAME,
+    "approval.approve": Spec("approval.approve", "approval.approved", APPROVE, control.Approve,
+                             control.approve_with(_BY_NAME)),
+}  # fmt: skip
 """Every command that the platform knows."""

@@ -21,6 +21,7 @@ from usance.platform.commands.command import (
     Spec,
     content_hash,
 )
+from usance.platform.commands.control import propose
 from usance.platform.errors import (
     Forbidden,
     KeyInFlight,
@@ -33,7 +34,7 @@ from usance.platform.errors import (
     RefusedBefore,
     StaleRead,
 )
-from usance.platform.principals import Principal
+from usance.platform.principals import Principal, PrincipalKind
 from usance.platform.store.database import Database
 from usance.platform.store.write_set import Answer, AuditEntry, Event, Owner, WriteSet, write
 
@@ -101,7 +102,10 @@ async def _until_settled(work: Work) -> Outcome:
     full: set[str] = set()
     for attempt in range(MAX_ATTEMPTS):
         try:
-            return await _once(work, frozenset(full))
+            if not work.spec.routes:
+                return await _once(work, frozenset(full))
+            async with work.services.desk.turn(keep=not work.dry_run):
+                return await _once(work, frozenset(full))
         except StaleRead:
             if attempt + 1 == MAX_ATTEMPTS:
                 raise
@@ -121,7 +125,7 @@ async def _once(work: Work, full: frozenset[str]) -> Outcome:
                 if stored is not None:
                     return stored
             moment = replace(await now(transaction, work.services), full_limits=full)
-            decided = await work.spec.handler(transaction, work.principal, moment, work.command)
+            decided = await _decide(transaction, work, moment)
             changes = await _keep(transaction, work, moment, decided, body)
             told = {**decided.answer, **decided.once}
             outcome = Outcome(told, decided.is_new, status=decided.status)
@@ -130,6 +134,13 @@ async def _once(work: Work, full: frozenset[str]) -> Outcome:
             return outcome
     except _DryRun as ended:
         return ended.outcome
+
+
+async def _decide(transaction: asyncpg.Connection, work: Work, moment: Moment) -> Decided:
+    """The handler's decision, or a proposal where more than one has to agree."""
+    if work.spec.approvals > 1 and work.principal.kind is not PrincipalKind.SYSTEM:
+        return await propose(transaction, work.principal, moment, work.spec, work.command)
+    return await work.spec.handler(transaction, work.principal, moment, work.command)
 
 
 async def now(transaction: asyncpg.Connection, services: Services) -> Moment:

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import date, datetime
 from typing import TYPE_CHECKING, Any
 
+from usance.base.codes import Basis, parse
+from usance.base.ids import print_id
+from usance.loan.facts import END_OF_TIME
 from usance.platform.commands.command import Moment
+from usance.platform.errors import NotFound
+from usance.platform.loan_record import LoanRecord, load_loan
 from usance.platform.principals import Principal
-from usance.platform.reads import users
+from usance.platform.reads import control, decisions, drawdowns, ledger, loans, payments, users
 from usance.platform.reads.shapes import moment_text
-from usance.platform.user_record import read_id
+from usance.platform.refusals import DateInFuture
+from usance.platform.user_record import load_user, not_found, read_id
 
 if TYPE_CHECKING:
     import asyncpg
@@ -25,11 +32,10 @@ class Reading:
 
     async def clock(self) -> dict[str, Any]:
         """The business clock and date."""
-        lender = self.moment.lender
         return {
             "now": moment_text(self.moment.at),
             "business_date": self.moment.business_date.isoformat(),
-            "time_zone": str(lender.zone), "known_until": moment_text(self.moment.at),
+            "time_zone": str(self.moment.lender.zone), "known_until": moment_text(self.moment.at),
         }  # fmt: skip
 
     async def user(self, user: str) -> dict[str, Any]:
@@ -42,5 +48,174 @@ class Reading:
 
     async def consents(self, user: str) -> list[dict[str, Any]]:
         """Consents of a user."""
-        await self.user(user)
-        return await users.consents(self.transaction, read_id(user, "us", "user"))
+        number = read_id(user, "us", "user")
+        await load_user(self.transaction, number)
+        return await users.consents(self.transaction, number)
+
+    async def lines(
+        self, user: str, as_of: date | None = None, known_at: datetime | None = None
+    ) -> list[dict[str, Any]]:
+        """Lines of a user with what is used of them."""
+        number = read_id(user, "us", "user")
+        await load_user(self.transaction, number)
+        lender, day = self.moment.lender, as_of or self.moment.business_date
+        found = await decisions.lines_of(self.transaction, lender, number, day, known_at)
+        return [line.answer(lender) for line in found]
+
+    async def decision(self, decision: str) -> dict[str, Any]:
+        """One decision."""
+        number = read_id(decision, "de", "decision")
+        return await decisions.decision(self.transaction, self.moment.lender, number)
+
+    async def drawdown(self, loan: str) -> dict[str, Any]:
+        """One drawdown."""
+        number = read_id(loan, "ln", "loan")
+        return await drawdowns.drawdown(self.transaction, self.moment.lender, number)
+
+    async def loan(
+        self, loan: str, as_of: date | None = None, known_at: datetime | None = None
+    ) -> dict[str, Any]:
+        """One loan as of a day, as known at a moment."""
+        found = await self._loan(loan)
+        day, known = self._times(found, as_of, known_at)
+        return loans.loan_answer(found, self.moment.lender, day, known)
+
+    async def schedule(
+        self, loan: str, as_of: date | None = None, known_at: datetime | None = None
+    ) -> list[dict[str, Any]]:
+        """The instalments of a loan."""
+        found = await self._loan(loan)
+        return loans.schedule_answer(found, *self._times(found, as_of, known_at))
+
+    async def facts(
+        self, loan: str, as_of: date | None = None, known_at: datetime | None = None
+    ) -> list[dict[str, Any]]:
+        """The facts of a loan in the order they were booked."""
+        found = await self._loan(loan)
+        day, known = self._times(found, as_of, known_at)
+        rows = await self.transaction.fetch(
+            "select f->>'ref' as ref, p.reference from usance.payments p, "
+            "jsonb_array_elements(p.facts) f where p.user_id = $1", found.user_id,
+        )  # fmt: skip
+        named = {int(row["ref"]): row["reference"] for row in rows}
+        return [
+            loans.fact_answer(found.loan_id, each, self.moment.lender, named.get(each.ref))
+            for each in found.facts
+            if each.effective_on <= day and each.booked_at <= known
+        ]
+
+    async def statement(self, loan: str, as_of: date | None = None) -> dict[str, Any]:
+        """A loan with its instalments and facts, as one document."""
+        return {
+            "loan": await self.loan(loan, as_of), "schedule": await self.schedule(loan, as_of),
+            "facts": await self.facts(loan, as_of),
+        }  # fmt: skip
+
+    async def settlement_quote(self, loan: str, on: date | None = None) -> dict[str, Any]:
+        """The amount that closes a loan on a day."""
+        found = await self._loan(loan)
+        day = on or self.moment.business_date
+        return loans.settlement_answer(found, day, self.moment.lender)
+
+    async def user_loans(self, user: str) -> list[dict[str, Any]]:
+        """The loans of a user."""
+        number = read_id(user, "us", "user")
+        await load_user(self.transaction, number)
+        rows = await self.transaction.fetch(
+            "select loan_id from usance.loan_states "
+            "where loan_id between $1 * 16384 and $1 * 16384 + 16383 order by 1", number,
+        )  # fmt: skip
+        return [await self.loan(print_id("ln", row["loan_id"])) for row in rows]
+
+    async def payment(self, payment: str) -> dict[str, Any]:
+        """One payment."""
+        number = read_id(payment, "pm", "payment")
+        return await payments.payment(self.transaction, self.moment.lender, number)
+
+    async def offer(self, offer: str) -> dict[str, Any]:
+        """One offer, for its institution."""
+        return await drawdowns.offer(self.transaction, read_id(offer, "of", "offer"))
+
+    async def offers(
+        self, state: str | None = None, after: int = 0, limit: int = 50
+    ) -> list[dict[str, Any]]:
+        """Offers of the institution."""
+        return await drawdowns.offers(self.transaction, state, after, limit)
+
+    async def orders(
+        self, state: str | None = None, after: int = 0, limit: int = 50
+    ) -> list[dict[str, Any]]:
+        """Orders of payouts."""
+        return await drawdowns.orders(self.transaction, state, after, limit)
+
+    async def journals(
+        self, loan: str | None = None, period: str | None = None, rule: int | None = None,
+        after: int = 0, limit: int = 50,
+    ) -> list[dict[str, Any]]:  # fmt: skip
+        """Journals with their lines."""
+        number = read_id(loan, "ln", "loan") if loan else None
+        month = date.fromisoformat(f"{period}-01") if period else None
+        code = (month.year - 1970) * 12 + month.month - 1 if month else None
+        return await ledger.journals(
+            self.transaction, loan_id=number, period=code, rule=rule, after=after, limit=limit
+        )
+
+    async def journal(self, journal: str) -> dict[str, Any]:
+        """One journal."""
+        return await ledger.journal(self.transaction, read_id(journal, "jr", "journal"))
+
+    async def balances(
+        self, as_of: date | None = None, entity: int | None = None, basis: str | None = None,
+        known_at: datetime | None = None,
+    ) -> list[dict[str, Any]]:  # fmt: skip
+        """Balances of accounts as of a day."""
+        code = int(parse(Basis, basis)) if basis else None
+        return await ledger.balances(
+            self.transaction, as_of or self.moment.business_date, entity=entity, basis=code,
+            known_at=known_at,
+        )  # fmt: skip
+
+    async def trial_balance(
+        self, as_of: date | None = None, known_at: datetime | None = None
+    ) -> dict[str, Any]:
+        """All balances with the sums of both sides."""
+        day = as_of or self.moment.business_date
+        return await ledger.trial_balance(self.transaction, day, known_at)
+
+    async def events(self, after: int = 0, limit: int = 50) -> list[dict[str, Any]]:
+        """Events that the principal sees."""
+        return await control.events(self.transaction, after, limit)
+
+    async def audit(self, after: int = 0, limit: int = 50) -> list[dict[str, Any]]:
+        """Entries of the audit."""
+        return await control.audit(self.transaction, after, limit)
+
+    async def approvals(
+        self, state: str | None = None, after: int = 0, limit: int = 50
+    ) -> list[dict[str, Any]]:
+        """Approvals."""
+        return await control.approvals(self.transaction, state, after, limit)
+
+    async def approval(self, approval: str) -> dict[str, Any]:
+        """One approval."""
+        return await control.approval(self.transaction, read_id(approval, "ap", "approval"))
+
+    async def _loan(self, loan: str) -> LoanRecord:
+        """A loan that the principal sees."""
+        number = read_id(loan, "ln", "loan")
+        try:
+            return await load_loan(self.transaction, number)
+        except NotFound:
+            raise not_found("ln", number) from None
+
+    def _times(
+        self, loan: LoanRecord, as_of: date | None, known_at: datetime | None
+    ) -> tuple[date, datetime]:
+        """The day and the moment of a read; neither is in the future."""
+        day = as_of or self.moment.business_date
+        known = known_at or END_OF_TIME
+        if known_at is not None and known_at > self.moment.at:
+            raise DateInFuture("is not known yet", where="known_at", fix="Give what has been")
+        if day < loan.first["disbursed_on"]:
+            raise not_found("ln", loan.loan_id)
+        return day, known

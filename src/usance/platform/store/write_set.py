@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 Row = tuple[Any, ...]
 NEW = -1
 """The expected version of what is not there yet."""
-NO_CEILING = -1
-"""A movement that does not say the ceiling of its limit."""
 _XID = frozenset({"users", "cells", "sources", "limits"})
 """Tables of the contract whose rows do not carry their transaction."""
 STALE, FULL, FOREIGN = "US010", "US011", "US020"
+MOVED = (STALE, "23505", "40001", "40P01")
+"""Somebody was quicker: a version has moved, a key is taken, or two waited for each other."""
 
 
 class Owner(NamedTuple):
@@ -59,8 +59,12 @@ class LimitChange(NamedTuple):
     held_minor: int = 0
     taken_minor: int = 0
     freed_minor: int = 0
-    ceiling_minor: int = NO_CEILING
-    """The ceiling in force; the limit begins with the first."""
+    ceiling_minor: int | None = None
+    """The ceiling in force, or none to leave it; the limit begins with the first."""
+    whole: str = ""
+    """The denominator, of a share or average; its ceiling is then in parts per million."""
+    ramp_minor: int = 0
+    """Of the denominator: before this much a share is not judged."""
 
 
 class Event(NamedTuple):
@@ -177,7 +181,7 @@ async def write(
 
 def _named(error: asyncpg.PostgresError) -> PlatformError:
     """The failure of a write as one of ours."""
-    if error.sqlstate == STALE:
+    if error.sqlstate in MOVED:
         return StaleRead(str(error), fix="Read again and decide again")
     if error.sqlstate == FULL:
         what = f"there is no headroom in {error.message}"

@@ -2,15 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import TypeVar
 
 from usance.platform.errors import NotInstalled
 from usance.platform.live import Platform
 from usance.platform.store.database import Database, server_of
 from usance.platform.store.server import Embedded
 from usance.platform.vault import vault_of
+
+T = TypeVar("T")
+
+
+def on_platform(home: Path, work: Callable[[Platform], Awaitable[T]]) -> T:
+    """The result of some work on the lender of a home."""
+
+    async def opened() -> T:
+        async with installed(home) as platform:
+            return await work(platform)
+
+    return asyncio.run(opened())
 
 
 @asynccontextmanager

@@ -1,0 +1,240 @@
+"""Applications for a line: decided by the flow in force, referred to people, reviewed by them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import date, timedelta
+from typing import TYPE_CHECKING, Any
+
+from usance.assess.decision.decide import Answer, Decision
+from usance.assess.decision.output_tables import LineState
+from usance.assess.decision.request import Request
+from usance.base.codes import DecisionKind
+from usance.base.errors import Problems, UsanceError
+from usance.base.ids import print_id
+from usance.platform.commands.command import CREATED, WAITING, Decided, Moment
+from usance.platform.errors import InputNotYours, InvalidField, UnknownInput
+from usance.platform.lender import ProductTerms
+from usance.platform.loan_record import open_loans
+from usance.platform.principals import Principal
+from usance.platform.reads.decisions import Recorded, decision_answer
+from usance.platform.refusals import WrongState
+from usance.platform.store.write_set import WriteSet
+from usance.platform.user_record import UserRecord, load_user, not_found, owner_of, read_id
+
+if TYPE_CHECKING:
+    import asyncpg
+
+OWN_INPUTS = frozenset({
+    "list_hit", "applications_24h", "device_users_30d", "link_size", "bad_neighbours_ppm",
+    "consent_given", "duplicate_identity", "funding_cost_ppm", "line_maximum_minor",
+    "rate_cap_ppm", "drawdown_minor", "line_available_minor", "line_age_days",
+    "platform_worst_days", "platform_days_past_due",
+})  # fmt: skip
+"""Inputs that the platform itself works out; a channel may give them in a sandbox alone."""
+APPROVED, REFERRED = 1, 2
+
+
+@dataclass(frozen=True)
+class Apply:
+    """A user applies for a line; records and inputs are as `usance assess decide` takes them."""
+
+    user: str
+    product: str
+    records: Mapping[str, Any] = field(default_factory=dict)
+    inputs: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class ReviewApplication:
+    """A person decides what the flow referred to people."""
+
+    decision: str
+    approve: bool
+    reasons: tuple[int, ...] = ()
+    line_minor: int | None = None
+
+
+def product_of(moment: Moment, name: str) -> ProductTerms:
+    """A product of the lender."""
+    if name not in moment.lender.products:
+        offered = ", ".join(moment.lender.products)
+        raise InvalidField(f"{name!r} is no product", where="body.product", fix=f"Give {offered}")
+    return moment.lender.products[name]
+
+
+async def apply(
+    transaction: asyncpg.Connection, _principal: Principal, moment: Moment, command: Apply
+) -> Decided:
+    """Decide an application; an approved one opens a line."""
+    user = await load_user(transaction, read_id(command.user, "us", "user"))
+    product = product_of(moment, command.product)
+    given = check_inputs(moment, command.inputs)
+    own = await own_inputs(transaction, moment, user)
+    made = features_made(moment, command.records)
+    inputs = {**{name: value for name, value in own.items() if name not in made}, **given}
+    decision = decide(moment, user, DecisionKind.APPLICATION, inputs, command.records)
+    referred = decision.answer.approved and is_referred(moment, decision)
+    changes = WriteSet()
+    code = REFERRED if referred else int(decision.answer.approved)
+    recorded = record(changes, decision, code)
+    line = None
+    if code == APPROVED and recorded["line_minor"]:
+        line = open_line(changes, user, moment, product, recorded)
+    changes.put("applications", decision_id=decision.decision_id, user_id=user.user_id,
+                product=int(product.product), line_id=line or 0, review_id=0)  # fmt: skip
+    changes.user_changes.append(user.change())
+    answer = decision_answer(moment.lender, Recorded(recorded, int(product.product), line))
+    subject, status = print_id("de", decision.decision_id), WAITING if referred else CREATED
+    return Decided(answer, subject, user.user_id, changes, status=status)
+
+
+def check_inputs(moment: Moment, inputs: Mapping[str, Any]) -> dict[str, Any]:
+    """Inputs that a channel may give, all declared by the flow."""
+    declared = moment.lender.decider.flow.inputs
+    for name in inputs:
+        if name not in declared:
+            raise UnknownInput(f"the flow has no input {name}", where=f"body.inputs.{name}",
+                               fix=f"Give {', '.join(declared)}")  # fmt: skip
+        if name in OWN_INPUTS and not moment.lender.is_sandbox:
+            raise InputNotYours(f"{name} is worked out by the platform",
+                                where=f"body.inputs.{name}", fix="Leave it out")  # fmt: skip
+    return dict(inputs)
+
+
+def features_made(moment: Moment, records: Mapping[str, Any]) -> frozenset[str]:
+    """Inputs that are made from records, where there are any."""
+    features = moment.lender.decider.flow.features
+    return frozenset(features.names) if records and features else frozenset()
+
+
+async def own_inputs(
+    transaction: asyncpg.Connection, moment: Moment, user: UserRecord
+) -> dict[str, Any]:
+    """Inputs that the platform knows itself, those alone that the flow declares."""
+    loans = await open_loans(transaction, [user.user_id])
+    views = [loan.at(moment.business_date).view() for loan in loans]
+    days = max((view.days_past_due for view in views), default=0)
+    consent = await transaction.fetchval(
+        "select granted from usance.consents where user_id = $1 order by consent_id desc limit 1",
+        user.user_id,
+    )  # fmt: skip
+    found: dict[str, Any] = {
+        "list_hit": "none", "applications_24h": 1, "device_users_30d": 1, "link_size": 1,
+        "bad_neighbours_ppm": None, "duplicate_identity": False,
+        "consent_given": moment.lender.is_sandbox if consent is None else consent,
+        "funding_cost_ppm": moment.lender.document.get("funding_cost_ppm", 0),
+        "platform_worst_days": max(user.counters["worst_days"], days)
+        if user.counters["borrowed"] else None,
+        "platform_days_past_due": days,
+    }  # fmt: skip
+    return {
+        name: value for name, value in found.items() if name in moment.lender.decider.flow.inputs
+    }
+
+
+def decide(
+    moment: Moment, user: UserRecord, kind: DecisionKind, inputs: Mapping[str, Any],
+    records: Mapping[str, Any],
+) -> Decision:  # fmt: skip
+    """The flow's decision, numbered among the user's."""
+    number = user.next("decisions") - (user.user_id << 14)
+    request = Request(user.user_id, number, kind, moment.at, inputs, records)
+    try:
+        return moment.lender.decider.decide(request, lambda: moment.at)
+    except Problems as error:
+        first = error.errors[0]
+        raise InvalidField(first.what, where=f"body.{first.where}", fix=first.fix) from error
+    except UsanceError as error:
+        raise InvalidField(error.what, where=f"body.{error.where}", fix=error.fix) from error
+
+
+def is_referred(moment: Moment, decision: Decision) -> bool:
+    """True if a person has to look: an input has one of the values that the lender names."""
+    flow = moment.lender.decider.flow
+    for name, values in moment.lender.document.get("refer_when", {}).items():
+        place = list(flow.inputs).index(name)
+        code = decision.inputs[place]
+        if not math.isnan(code) and flow.inputs[name].plain(code) in values:
+            return True
+    return False
+
+
+def record(changes: WriteSet, decision: Decision, code: int) -> dict[str, Any]:
+    """Add a decision and its inputs to a write set; its row."""
+    row = decision.row() | {"approved": code}
+    if code != APPROVED and decision.kind is not DecisionKind.DRAWDOWN:
+        row |= {"rate_ppm": row["rate_ppm"] if code == REFERRED else 0}
+    changes.add("decisions", **row)
+    changes.add("decision_inputs", decision_id=decision.decision_id, inputs=list(decision.inputs))
+    return row
+
+
+def open_line(
+    changes: WriteSet, user: UserRecord, moment: Moment, product: ProductTerms,
+    decision: Mapping[str, Any],
+) -> int:  # fmt: skip
+    """Open the line that a decision granted."""
+    line = user.next("lines")
+    changes.add(
+        "lines", line_id=line, effective_on=moment.business_date, booked_at=moment.at,
+        product=int(product.product), limit_minor=decision["line_minor"],
+        rate_ppm=decision["rate_ppm"], state=int(LineState.ACTIVE),
+    )  # fmt: skip
+    return line
+
+
+async def review(
+    transaction: asyncpg.Connection, _principal: Principal, moment: Moment,
+    command: ReviewApplication,
+) -> Decided:  # fmt: skip
+    """Append the decision of a person; the first one shows it from now on."""
+    decision_id = read_id(command.decision, "de", "decision")
+    user = await load_user(transaction, owner_of(decision_id))
+    first = await transaction.fetchrow(
+        "select d.*, a.product, a.review_id from usance.decisions d "
+        "join usance.applications a using (decision_id) where d.decision_id = $1", decision_id,
+    )  # fmt: skip
+    if first is None:
+        raise not_found("de", decision_id)
+    if first["approved"] != REFERRED or first["review_id"]:
+        raise WrongState("it waits for nobody", where=command.decision,
+                         fix="Review an application that was referred")  # fmt: skip
+    known = moment.lender.decider.flow.reasons.texts
+    for code in command.reasons:
+        if code not in known:
+            raise InvalidField(f"{code} is no reason", where="body.reasons", fix="See the flow")
+    number = user.next("decisions")
+    granted = command.line_minor or first["line_minor"]
+    if granted > first["line_minor"]:
+        raise InvalidField("is more than the flow would grant", where="body.line_minor",
+                           fix=f"Give at most {first['line_minor']}")  # fmt: skip
+    changes = WriteSet()
+    codes = (*command.reasons, 0, 0, 0, 0)[:4]
+    row = {name: first[name] for name in ("score", "pd_ppm", "grade", "flow_no", "model_no")} | {
+        "decision_id": number, "booked_at": moment.at, "kind": int(DecisionKind.REFERRAL),
+        "approved": int(command.approve), "line_minor": granted if command.approve else 0,
+        "rate_ppm": first["rate_ppm"] if command.approve else 0, "latency_us": 0,
+        **{f"reason_{n}": code for n, code in enumerate(codes, start=1)},
+    }  # fmt: skip
+    changes.add("decisions", **row)
+    product = next(p for p in moment.lender.products.values() if p.product == first["product"])
+    line = open_line(changes, user, moment, product, row) if command.approve else None
+    for own, other in ((decision_id, number), (number, 0)):
+        changes.put("applications", decision_id=own, user_id=user.user_id,
+                    product=first["product"], line_id=line or 0, review_id=other)  # fmt: skip
+    changes.user_changes.append(user.change())
+    answer = decision_answer(moment.lender, Recorded(row, first["product"], line))
+    return Decided(answer, print_id("de", number), user.user_id, changes)
+
+
+def answer_reasons(answer: Answer) -> tuple[int, ...]:
+    """Reason codes of an answer, without the empty places."""
+    return tuple(code for code in answer.reasons if code)
+
+
+def valid_until(moment: Moment) -> date:
+    """The last day that a decision stands."""
+    return moment.business_date + timedelta(days=moment.lender.document.get("decision_days", 30))

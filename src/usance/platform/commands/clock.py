@@ -1,0 +1,74 @@
+"""The sandbox's clock: it moves by command alone, and what falls due on the way is done."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, timedelta
+from typing import TYPE_CHECKING, Any
+
+from usance.platform.commands.command import DONE, Decided, Moment
+from usance.platform.errors import InvalidField
+from usance.platform.principals import Principal
+from usance.platform.reads.shapes import moment_text
+from usance.platform.refusals import ClockBackwards
+from usance.platform.store.write_set import WriteSet
+
+if TYPE_CHECKING:
+    import asyncpg
+
+MAX_DAYS = 62
+JOBS = ("offers", "payouts")
+"""Jobs of a day in this order: offers that nobody answered, payouts that settle."""
+
+
+@dataclass(frozen=True)
+class AdvanceClock:
+    """Move the clock of a sandbox to a later moment."""
+
+    to: datetime
+
+
+def check_advance(moment: Moment, to: datetime) -> None:
+    """Refuse to move back, too far, or at all outside a sandbox."""
+    if not moment.lender.is_sandbox:
+        raise InvalidField("only a sandbox's clock is moved", where="body.to", fix="Wait")
+    if to < moment.at:
+        raise ClockBackwards(f"it is {moment_text(moment.at)}", where="body.to",
+                             fix="Give a later moment")  # fmt: skip
+    if to - moment.at > timedelta(days=MAX_DAYS):
+        raise InvalidField(f"is more than {MAX_DAYS} days away", where="body.to",
+                           fix="Go there in several steps")  # fmt: skip
+
+
+def days_between(moment: Moment, to: datetime) -> list[date]:
+    """The business days that begin on the way."""
+    last = moment.lender.business_date(to)
+    count = (last - moment.business_date).days
+    return [moment.business_date + timedelta(days=n) for n in range(1, count + 1)]
+
+
+def start_of(moment: Moment, day: date) -> datetime:
+    """The first moment of a business day."""
+    return datetime.combine(day, time(), moment.lender.zone).astimezone(UTC)
+
+
+async def set_clock(transaction: asyncpg.Connection, moment: Moment, to: datetime) -> None:
+    """Put the clock to a moment, and the business date with it."""
+    day = moment.lender.business_date(to)
+    await transaction.execute("select usance.set_clock($1, $2)", to, day)
+
+
+async def advance(
+    transaction: asyncpg.Connection, _principal: Principal, moment: Moment, command: AdvanceClock
+) -> Decided:
+    """Put the clock to its last moment; the jobs on the way were done before."""
+    check_advance(moment, command.to)
+    await set_clock(transaction, moment, command.to)
+    day = moment.lender.business_date(command.to)
+    begun = [moment.business_date, *days_between(moment, command.to)]
+    answer: dict[str, Any] = {
+        "now": moment_text(command.to), "business_date": day.isoformat(),
+        "jobs": [{"day": each.isoformat(), "name": name, "state": "done"}
+                 for each in begun for name in JOBS],
+    }  # fmt: skip
+    return Decided(answer, "clock", 0, WriteSet(), status=DONE)

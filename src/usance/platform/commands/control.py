@@ -1,0 +1,306 @@
+"""Configuration and group facts in force by command, proposed by one and approved by others."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from datetime import date, timedelta
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any
+
+from usance.base.codes import Currency, parse
+from usance.base.errors import UsanceError
+from usance.base.ids import print_id
+from usance.match.mandates.file import parse_mandates
+from usance.platform.commands.command import DONE, WAITING, Decided, Moment, Spec
+from usance.platform.dated_values import with_values
+from usance.platform.errors import Forbidden, InvalidField
+from usance.platform.installation import cell_rows, source_rows
+from usance.platform.principals import Principal, PrincipalKind
+from usance.platform.reads.control import approval_answer
+from usance.platform.reads.shapes import moment_text
+from usance.platform.refusals import ApprovalSamePerson, PeriodNotOpen, WrongState
+from usance.platform.store.write_set import Event, WriteSet
+from usance.platform.user_record import not_found, read_id
+
+if TYPE_CHECKING:
+    import asyncpg
+
+APPROVAL_DAYS = 14
+PERIOD_STATES = ("open", "closing", "closed", "locked")
+NEXT_STATES = {"closing": ("open",), "closed": ("closing",), "locked": ("closed",),
+               "open": ("closing", "closed")}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class PutMandates:
+    """Mandates in force from a day on, as YAML."""
+
+    text: str
+    valid_from: date
+
+
+@dataclass(frozen=True)
+class PutParameter:
+    """A value of a dated parameter from a day on."""
+
+    name: str
+    value: str
+    valid_from: date
+    source: str
+
+
+@dataclass(frozen=True)
+class PutFlow:
+    """A decision flow in force from a day on: its files by name, or one that comes along."""
+
+    name: str
+    valid_from: date
+    files: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True)
+class PutModel:
+    """A model in force from a day on, by the hash of its files."""
+
+    name: str
+    valid_from: date
+    sha256: str
+
+
+@dataclass(frozen=True)
+class StateGroupFact:
+    """A fact that is not about one loan."""
+
+    entity: int
+    kind: int
+    effective_on: date
+    amount_minor: int
+    currency: str
+    party: int = 0
+    quantity: int = 0
+    detail: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True)
+class MovePeriod:
+    """A period goes to its next state: closing, closed, locked, or open again."""
+
+    period: str
+    state: str
+
+
+@dataclass(frozen=True)
+class Approve:
+    """Somebody else agrees to what was proposed."""
+
+    approval: str
+
+
+@dataclass(frozen=True)
+class Reject:
+    """Somebody refuses what was proposed."""
+
+    approval: str
+    reason: str = ""
+
+
+async def _version(transaction: asyncpg.Connection, kind: str, name: str) -> int:
+    return int(await transaction.fetchval(
+        "select coalesce(max(version), 0) + 1 from usance.settings where kind = $1 and name = $2",
+        kind, name,
+    ))  # fmt: skip
+
+
+async def _setting(
+    transaction: asyncpg.Connection, kind: str, name: str, first: date, document: Any
+) -> Decided:
+    """Put a document in force; the configuration gets a new number."""
+    changes = WriteSet(changes_configuration=True)
+    version = await _version(transaction, kind, name)
+    changes.put("settings", kind=kind, name=name, version=version, valid_from=first,
+                document=document)  # fmt: skip
+    answer = {kind: name, "version": version, "valid_from": first.isoformat()}
+    return Decided(answer, f"{kind}/{name}", 0, changes, as_platform=True)
+
+
+async def put_mandates(
+    transaction: asyncpg.Connection, _principal: Principal, _moment: Moment, command: PutMandates
+) -> Decided:
+    """Put mandates in force; the use of their limits stays."""
+    try:
+        mandates = parse_mandates(command.text)
+    except UsanceError as error:
+        raise InvalidField(str(error), where="body.text", fix="Mend the mandates") from error
+    decided = await _setting(transaction, "mandates", "mandates", command.valid_from,
+                             {"text": command.text})  # fmt: skip
+    for row in source_rows(mandates):
+        decided.changes.put("sources", **row)
+    for row in cell_rows(mandates):
+        decided.changes.put("cells", **row)
+    return decided
+
+
+async def put_parameter(
+    transaction: asyncpg.Connection, _principal: Principal, moment: Moment, command: PutParameter
+) -> Decided:
+    """Put a parameter's value in force."""
+    document = {"name": command.name, "value": command.value, "source": command.source,
+                "valid_from": command.valid_from.isoformat()}  # fmt: skip
+    try:
+        with_values(moment.lender.parameters, [document])
+    except UsanceError as error:
+        raise InvalidField(error.what, where="body.value", fix=error.fix) from error
+    return await _setting(transaction, "parameter", command.name, command.valid_from, document)
+
+
+async def put_flow(
+    transaction: asyncpg.Connection, _principal: Principal, _moment: Moment, command: PutFlow
+) -> Decided:
+    """Put a flow in force."""
+    document = {"files": dict(command.files)} if command.files else {"shipped": command.name}
+    return await _setting(transaction, "flow", command.name, command.valid_from, document)
+
+
+async def put_model(
+    transaction: asyncpg.Connection, _principal: Principal, _moment: Moment, command: PutModel
+) -> Decided:
+    """Put a model in force."""
+    document = {"sha256": command.sha256}
+    return await _setting(transaction, "model", command.name, command.valid_from, document)
+
+
+async def state_group_fact(
+    transaction: asyncpg.Connection, _principal: Principal, moment: Moment, command: StateGroupFact
+) -> Decided:
+    """Keep a group fact for the next close."""
+    number = await transaction.fetchval("select usance.next_ids('group_fact', 1)")
+    changes = WriteSet()
+    changes.add(
+        "group_facts", fact_id=number, entity=command.entity, kind=command.kind,
+        effective_on=command.effective_on, booked_at=moment.at,
+        currency=int(parse(Currency, command.currency)), amount_minor=command.amount_minor,
+        party=command.party, quantity=command.quantity,
+        detail=json.dumps(dict(command.detail or {})),
+    )  # fmt: skip
+    answer = {"fact": number, "entity": command.entity, "kind": command.kind,
+              "effective_on": command.effective_on.isoformat(),
+              "amount_minor": command.amount_minor,
+              "booked_at": moment_text(moment.at)}  # fmt: skip
+    return Decided(answer, f"group_fact/{number}", 0, changes, as_platform=True)
+
+
+async def move_period(
+    transaction: asyncpg.Connection, _principal: Principal, moment: Moment, command: MovePeriod
+) -> Decided:
+    """Move a period on: `closing` fixes what is known; reopening keeps that moment."""
+    if command.state not in NEXT_STATES:
+        raise InvalidField("is no state", where="body.state", fix=f"Give {', '.join(NEXT_STATES)}")
+    try:
+        month = date.fromisoformat(f"{command.period}-01")
+    except ValueError:
+        raise InvalidField("is no month", where="body.period", fix="Give YYYY-MM") from None
+    number = (month.year - 1970) * 12 + month.month - 1
+    await transaction.execute("select pg_advisory_xact_lock($1)", 0x70657269 + number)
+    row = await transaction.fetchrow("select * from usance.periods where period = $1", number)
+    now = PERIOD_STATES[row["state"]] if row else "not begun"
+    if now not in NEXT_STATES[command.state]:
+        fix = f"It becomes {command.state} from {' or '.join(NEXT_STATES[command.state])}"
+        raise PeriodNotOpen(f"{command.period} is {now}", where="body.period", fix=fix)
+    known_at = row["known_at"] or (moment.at if command.state == "closing" else None)
+    changes = WriteSet(changes_configuration=True)
+    changes.put("periods", period=number, state=PERIOD_STATES.index(command.state),
+                known_at=known_at)  # fmt: skip
+    answer = {"period": command.period, "state": command.state,
+              "known_at": moment_text(known_at) if known_at else None}  # fmt: skip
+    return Decided(answer, f"period/{command.period}", 0, changes, status=DONE, as_platform=True)
+
+
+async def propose(
+    transaction: asyncpg.Connection, principal: Principal, moment: Moment, spec: Spec, command: Any
+) -> Decided:
+    """Keep a command until enough people have agreed to it."""
+    payload = json.loads(json.dumps(asdict(command), default=str))
+    text = json.dumps(payload, sort_keys=True)
+    number = await transaction.fetchval("select usance.next_ids('approval', 1)")
+    row = {
+        "approval_id": number, "command": spec.name, "payload": payload,
+        "payload_sha256": sha256(text.encode()).hexdigest(), "subject": spec.name,
+        "state": "pending", "needed": spec.approvals, "given": [principal.principal_id],
+        "proposed_at": moment.at, "expires_at": moment.at + timedelta(days=APPROVAL_DAYS),
+        "answer": None,
+    }  # fmt: skip
+    changes = WriteSet()
+    changes.put("approvals", **row)
+    human = principal.kind is PrincipalKind.OPERATOR
+    answer = approval_answer({**row, "people": int(human)})
+    return Decided(answer, print_id("ap", number), 0, changes, status=WAITING,
+                   event="approval.proposed")  # fmt: skip
+
+
+async def _waiting(
+    transaction: asyncpg.Connection, principal: Principal, moment: Moment, approval: str
+) -> dict[str, Any]:
+    """An approval that a person may decide now."""
+    if principal.kind not in (PrincipalKind.OPERATOR, PrincipalKind.SYSTEM):
+        raise Forbidden("keys never approve", where=principal.name, fix="Act as a person")
+    number = read_id(approval, "ap", "approval")
+    found = await transaction.fetchrow(
+        "select a.*, (select count(*) from usance.principals p where p.principal_id = any(a.given) "
+        "and p.kind = 'operator') as people from usance.approvals a where approval_id = $1", number,
+    )  # fmt: skip
+    if found is None:
+        raise not_found("ap", number)
+    row = {**dict(found), "payload": json.loads(found["payload"]), "given": list(found["given"])}
+    if row["state"] != "pending" or row["expires_at"] < moment.at:
+        raise WrongState(f"it is {row['state']}", where=approval, fix="Propose it again")
+    return row
+
+
+def approve_with(commands: Mapping[str, Spec]) -> Any:
+    """The handler of approvals over a table of commands."""
+
+    async def approve(
+        transaction: asyncpg.Connection, principal: Principal, moment: Moment, command: Approve
+    ) -> Decided:
+        """Agree to a proposal; with the last that is needed, it is done."""
+        from usance.platform.commands.command import act_as_platform
+        from usance.platform.commands.fields import read_command
+        from usance.platform.principals import SYSTEM
+
+        row = await _waiting(transaction, principal, moment, command.approval)
+        if principal.principal_id in row["given"]:
+            raise ApprovalSamePerson("you have agreed already", where=command.approval,
+                                     fix="Let somebody else approve it")  # fmt: skip
+        row["given"].append(principal.principal_id)
+        row["people"] += 1
+        changes, user_id = WriteSet(), 0
+        await act_as_platform(transaction)
+        if row["people"] >= row["needed"]:
+            spec = commands[row["command"]]
+            inner: Any = read_command(spec.command, row["payload"])
+            done = await spec.handler(transaction, SYSTEM, moment, inner)
+            changes, user_id = done.changes, done.user_id
+            text = json.dumps(done.answer)
+            changes.events.append(Event(spec.event, done.subject, user_id, text))
+            row |= {"state": "approved", "answer": done.answer}
+        people = row.pop("people")
+        changes.put("approvals", **row)
+        answer = {**approval_answer({**row, "people": people}), "answer": row["answer"]}
+        return Decided(answer, command.approval, user_id, changes, status=DONE, as_platform=True)
+
+    return approve
+
+
+async def reject(
+    transaction: asyncpg.Connection, principal: Principal, moment: Moment, command: Reject
+) -> Decided:
+    """Refuse a proposal."""
+    row = await _waiting(transaction, principal, moment, command.approval)
+    people = row.pop("people")
+    row |= {"state": "rejected", "answer": {"reason": command.reason}}
+    changes = WriteSet()
+    changes.put("approvals", **row)
+    answer = approval_answer({**row, "people": people})
+    return Decided(answer, command.approval, 0, changes, status=DONE)

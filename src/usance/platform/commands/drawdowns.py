@@ -1,0 +1,291 @@
+"""Drawdowns: decided, ranked, reserved, offered and paid out; and withdrawn."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from usance.base.codes import DecisionKind, RoutingOutcome
+from usance.base.documents import parse_json
+from usance.platform.commands.applications import (
+    answer_reasons,
+    check_inputs,
+    decide,
+    own_inputs,
+    product_of,
+    record,
+)
+from usance.platform.commands.command import (
+    CREATED,
+    DONE,
+    WAITING,
+    Decided,
+    Moment,
+    act_as_platform,
+)
+from usance.platform.commands.placement import (
+    Placement,
+    candidates,
+    drawdown_answer,
+    go_on,
+    note,
+    release,
+    subject,
+)
+from usance.platform.commands.quotes import check_amount, line_for
+from usance.platform.errors import NotFound
+from usance.platform.lender import ProductTerms
+from usance.platform.pricing import Request
+from usance.platform.principals import Principal
+from usance.platform.reads.decisions import Line
+from usance.platform.refusals import QuoteExpired, QuoteMismatch, QuoteNeeded, WrongState
+from usance.platform.user_record import UserRecord, load_user, not_found, owner_of, read_id
+
+if TYPE_CHECKING:
+    import asyncpg
+
+MAX_GRADE = 8
+EVENTS = {"active": "loan.disbursed", "declined": "drawdown.declined",
+          "no_source": "drawdown.unfunded", "payout_failed": "drawdown.payout_failed"}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Draw:
+    """A user draws on their line."""
+
+    user: str
+    product: str
+    amount_minor: int
+    months: int
+    quote: str | None = None
+    agreement: str | None = None
+    account: str | None = None
+    purpose: str | None = None
+    inputs: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Withdraw:
+    """A borrower gives up a drawdown before its payout is sent."""
+
+    loan: str
+
+
+async def draw(
+    transaction: asyncpg.Connection, _principal: Principal, moment: Moment, command: Draw
+) -> Decided:
+    """Decide a drawdown and place it as far as answers and payout come at once."""
+    user = await load_user(transaction, read_id(command.user, "us", "user"))
+    product = product_of(moment, command.product)
+    check_amount(command.amount_minor)
+    product.check_months(command.months)
+    quoted = await _quoted(transaction, moment, command)
+    account = await _account(transaction, command, user)
+    line = await line_for(transaction, moment, user, int(product.product))
+    inputs = await drawdown_inputs(transaction, moment, user, line, command)
+    decision = decide(moment, user, DecisionKind.DRAWDOWN, inputs, {})
+    placement = _begin(moment, command, user, product, line)
+    row = placement.row
+    row |= {"decision_id": decision.decision_id, "account_id": account,
+            "quote_id": quoted["quote_id"] if quoted else 0,
+            "agreement_id": read_id(command.agreement, "ag", "agreement")
+            if command.agreement else 0}  # fmt: skip
+    row["person_id"] = await transaction.fetchval(
+        "select person_id from usance.user_persons where user_id = $1", user.user_id
+    )
+    record(placement.changes, decision, int(decision.answer.approved))
+    if decision.answer.approved:
+        await _place(transaction, moment, placement, product, decision.row(), quoted)
+    else:
+        row["state"], row["reasons"] = "declined", list(answer_reasons(decision.answer))
+    return _ended(moment, placement)
+
+
+def _begin(
+    moment: Moment, command: Draw, user: UserRecord, product: ProductTerms, line: Line
+) -> Placement:
+    row: dict[str, Any] = {
+        "loan_id": user.next("requests"), "user_id": user.user_id, "state": "pending",
+        "product": int(product.product), "amount_minor": command.amount_minor,
+        "currency": int(moment.lender.currency), "months": command.months,
+        "line_id": line.line_id, "source": 0, "attempt": 0, "candidates": [], "terms": {},
+        "reasons": [], "requested_at": moment.at, "disbursed_on": None,
+    }  # fmt: skip
+    request = {"rate_ppm": line.rate_ppm, "convention": product.convention}
+    return Placement(user, row, request)
+
+
+async def _place(
+    transaction: asyncpg.Connection, moment: Moment, placement: Placement, product: ProductTerms,
+    decision: Mapping[str, Any], quoted: Mapping[str, Any] | None,
+) -> None:  # fmt: skip
+    """Rank the request and go through its candidates."""
+    row, user = placement.row, placement.user
+    request = {
+        "requested_at": moment.at, "loan_id": placement.loan_id,
+        "decision_id": row["decision_id"], "product": row["product"],
+        "amount_minor": row["amount_minor"], "months": row["months"],
+        "rate_ppm": placement.request["rate_ppm"],
+        "grade": min(max(decision["grade"], 1), MAX_GRADE), "region": user.region,
+        "channel": user.channel,
+    }  # fmt: skip
+    placement.changes.add("requests", **request)
+    placement.request |= request
+    await moment.services.desk.open(transaction, moment.lender)
+    asked = Request(row["amount_minor"], row["months"], request["rate_ppm"], product.convention,
+                    moment.lender.currency)  # fmt: skip
+    candidates(moment, placement, asked, parse_json(quoted["terms"]) if quoted else None)
+    await go_on(transaction, moment, placement, 0)
+
+
+def _ended(moment: Moment, placement: Placement) -> Decided:
+    """The answer to a drawdown, after its row is saved."""
+    placement.save()
+    state = placement.row["state"]
+    status = {"active": CREATED, "pending": WAITING, "approved": WAITING}.get(state, DONE)
+    return Decided(
+        drawdown_answer(moment, placement.row), subject(placement), placement.user.user_id,
+        placement.changes, status=status, event=EVENTS.get(state, ""),
+    )  # fmt: skip
+
+
+async def _quoted(
+    transaction: asyncpg.Connection, moment: Moment, command: Draw
+) -> Mapping[str, Any] | None:
+    """The quote that a drawdown is bound to, if there is one; live there has to be."""
+    if command.quote is None:
+        if not moment.lender.is_sandbox:
+            raise QuoteNeeded("there is no quote", where="body.quote", fix="Quote and agree first")
+        return None
+    number = read_id(command.quote, "qu", "quote")
+    row = await transaction.fetchrow("select * from usance.quotes where quote_id = $1", number)
+    if row is None:
+        raise not_found("qu", number)
+    if row["valid_until"] < moment.at:
+        raise QuoteExpired("the quote is over", where="body.quote", fix="Ask for a new one")
+    product = product_of(moment, command.product).product
+    wanted = (owner_of(read_id(command.user, "us", "user") << 14), int(product),
+              command.amount_minor, command.months)  # fmt: skip
+    if (row["user_id"], row["product"], row["amount_minor"], row["months"]) != wanted:
+        raise QuoteMismatch("the quote is for another loan", where="body.quote",
+                            fix="Draw what was quoted, or ask for a new quote")  # fmt: skip
+    if command.agreement is not None:
+        agreement = read_id(command.agreement, "ag", "agreement")
+        agreed = await transaction.fetchval(
+            "select quote_id from usance.agreements where agreement_id = $1", agreement
+        )
+        if agreed is None:
+            raise not_found("ag", agreement)
+        if agreed != number:
+            raise QuoteMismatch("the agreement is to another quote", where="body.agreement",
+                                fix="Give the agreement to this quote")  # fmt: skip
+    elif not moment.lender.is_sandbox:
+        raise QuoteNeeded("there is no agreement", where="body.agreement", fix="Agree first")
+    return dict(row)
+
+
+async def _account(transaction: asyncpg.Connection, command: Draw, user: UserRecord) -> int:
+    if command.account is None:
+        return 0
+    number = read_id(command.account, "ac", "account")
+    found = await transaction.fetchval(
+        "select account_id from usance.accounts where account_id = $1 and user_id = $2",
+        number, user.user_id,
+    )  # fmt: skip
+    if found is None:
+        raise not_found("ac", number)
+    return number
+
+
+async def drawdown_inputs(
+    transaction: asyncpg.Connection, moment: Moment, user: UserRecord, line: Line, command: Draw
+) -> dict[str, Any]:
+    """Inputs that the last application told, the platform knows now, or the caller gives."""
+    flow = moment.lender.decider.flow
+    needed = flow.needed(DecisionKind.DRAWDOWN)
+    last = await transaction.fetchval(
+        "select i.inputs from usance.decision_inputs i join usance.applications a "
+        "using (decision_id) where a.user_id = $1 order by decision_id desc limit 1", user.user_id,
+    )  # fmt: skip
+    stored = {
+        name: declared.plain(code)
+        for (name, declared), code in zip(flow.inputs.items(), last or (), strict=False)
+        if name in needed and code == code and not declared.parameter  # a NaN was not given
+    }
+    own = await own_inputs(transaction, moment, user)
+    own |= {
+        "drawdown_minor": command.amount_minor, "line_available_minor": line.available_minor,
+        "line_age_days": (moment.business_date - line.effective_on).days,
+    }  # fmt: skip
+    for name in ("list_hit", "device_users_30d"):
+        own.pop(name, None) if name in stored else None
+    given = check_inputs(moment, command.inputs)
+    return {name: value for name, value in {**stored, **own, **given}.items() if name in needed}
+
+
+async def withdraw(
+    transaction: asyncpg.Connection, _principal: Principal, moment: Moment, command: Withdraw
+) -> Decided:
+    """Give up a drawdown; what it holds is free again."""
+    placement = await load_placement(transaction, read_id(command.loan, "ln", "loan"))
+    row = placement.row
+    if row["state"] == "withdrawn":
+        return Decided(drawdown_answer(moment, row), command.loan, row["user_id"], is_new=False,
+                       status=DONE)  # fmt: skip
+    if row["state"] != "pending":
+        raise WrongState(f"it is {row['state']}", where=command.loan,
+                         fix="Only a drawdown that waits for an answer is withdrawn")  # fmt: skip
+    await act_as_platform(transaction)
+    await moment.services.desk.open(transaction, moment.lender)
+    release(placement, was="pending")
+    await close_offer(transaction, moment, placement, "released")
+    placement.attempts = await attempts(transaction, placement.loan_id)
+    note(moment, placement, row["candidates"][row["attempt"]], int(RoutingOutcome.RELEASED))
+    row["state"] = "withdrawn"
+    placement.save()
+    return Decided(drawdown_answer(moment, row), command.loan, row["user_id"], placement.changes,
+                   status=DONE, as_platform=True)  # fmt: skip
+
+
+async def load_placement(transaction: asyncpg.Connection, loan_id: int) -> Placement:
+    """A drawdown as it was left, with its user and its request."""
+    user = await _owner(transaction, loan_id)
+    row = await transaction.fetchrow("select * from usance.placements where loan_id = $1", loan_id)
+    if row is None:
+        raise not_found("ln", loan_id)
+    request = await transaction.fetchrow(
+        "select * from usance.requests where loan_id = $1", loan_id
+    )
+    found = dict(row)
+    found["candidates"], found["terms"] = parse_json(row["candidates"]), parse_json(row["terms"])
+    return Placement(user, found, dict(request) if request else {})
+
+
+async def _owner(transaction: asyncpg.Connection, loan_id: int) -> UserRecord:
+    try:
+        return await load_user(transaction, owner_of(loan_id))
+    except NotFound:
+        raise not_found("ln", loan_id) from None
+
+
+async def attempts(transaction: asyncpg.Connection, loan_id: int) -> int:
+    """Rows of `routing` that a drawdown has."""
+    return int(await transaction.fetchval(
+        "select count(*) from usance.routing where loan_id = $1", loan_id
+    ))  # fmt: skip
+
+
+async def close_offer(
+    transaction: asyncpg.Connection, moment: Moment, placement: Placement, state: str,
+    approved: bool | None = None, reason: str = "",
+) -> dict[str, Any]:  # fmt: skip
+    """End the open offer of a drawdown."""
+    row = await transaction.fetchrow(
+        "select * from usance.offers where loan_id = $1 and state = 'open'", placement.loan_id
+    )
+    assert row is not None, "a pending drawdown has an open offer"
+    ended = {**dict(row), "state": state, "answered_at": moment.at, "approved": approved,
+             "reason": reason, "report": parse_json(row["report"])}  # fmt: skip
+    placement.changes.put("offers", **ended)
+    return ended

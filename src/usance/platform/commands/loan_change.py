@@ -1,0 +1,103 @@
+"""Facts of one loan, added by a command: checked, folded, posted and cached."""
+
+from __future__ import annotations
+
+from datetime import date
+from typing import TYPE_CHECKING, Any
+
+from usance.base.codes import FactKind
+from usance.base.errors import UsanceError
+from usance.loan.facts import Fact
+from usance.platform.commands.command import Moment
+from usance.platform.ledger.fact_postings import post, read_books
+from usance.platform.loan_record import LoanRecord
+from usance.platform.refusals import DateBeforeDisbursement, DateInFuture, TermsRefused
+from usance.platform.store.write_set import LimitChange, WriteSet
+from usance.platform.user_record import UserRecord
+
+if TYPE_CHECKING:
+    import asyncpg
+
+
+def check_day(moment: Moment, loan: LoanRecord, day: date) -> None:
+    """Refuse a day after the business date or before the loan."""
+    if day > moment.business_date:
+        raise DateInFuture(
+            f"{day} is after the business date {moment.business_date}", where="body.effective_on",
+            fix="Give a day that has been",
+        )  # fmt: skip
+    if day < loan.first["disbursed_on"]:
+        raise DateBeforeDisbursement(
+            f"the loan was disbursed on {loan.first['disbursed_on']}", where="body.effective_on",
+            fix="Give that day or a later one",
+        )  # fmt: skip
+
+
+def fact(
+    moment: Moment, kind: FactKind, day: date, amount_minor: int, ref: int, arg: int = 0
+) -> Fact:
+    """A fact that is booked now."""
+    return Fact(kind, day, amount_minor, ref, arg, moment.at)
+
+
+async def book_facts(
+    transaction: asyncpg.Connection, moment: Moment, user: UserRecord, loan: LoanRecord,
+    changes: WriteSet, command: str,
+) -> None:  # fmt: skip
+    """Write the facts a command has added to a loan, with journals, state and freed limits."""
+    today = moment.business_date
+    try:
+        after = loan.at(today).view()
+    except UsanceError as error:
+        raise TermsRefused(
+            f"the loan cannot take it: {error.what}", where=error.where, fix=error.fix
+        ) from error
+    books = await read_books(transaction, loan.cell)
+    posted = post(changes, user, loan, books, moment.lender, moment.at, today, command)
+    for each in loan.added:
+        changes.add(
+            "facts", loan_id=loan.loan_id, effective_on=each.effective_on, kind=int(each.kind),
+            ref=each.ref, amount_minor=each.amount_minor, arg=each.arg, booked_at=each.booked_at,
+        )  # fmt: skip
+    changes.state_changes.append(loan.state_change(today, posted))
+    if loan.facts:
+        before = loan.at(today, before=True).view()
+        freed = before.principal_outstanding - after.principal_outstanding
+        name = await revolving_limit(transaction, moment, loan)
+        if freed and name:
+            changes.limit_changes.append(LimitChange(name, freed_minor=freed))
+
+
+async def revolving_limit(
+    transaction: asyncpg.Connection, moment: Moment, loan: LoanRecord
+) -> str | None:
+    """The budget that what a borrower repays may be lent from again."""
+    mandate = moment.lender.mandate(loan.first["source"], loan.first["disbursed_on"])
+    if mandate is None or mandate.structure is None:
+        return None
+    found: str | None = await transaction.fetchval(
+        "select name from usance.limit_usage where name = $1",
+        "/".join((str(mandate.source), "total", "all", mandate.since.isoformat())),
+    )  # fmt: skip
+    return found
+
+
+def own_ref(user: UserRecord, loan: LoanRecord) -> int:
+    """A reference that no other fact of the loan has, for facts that the platform makes."""
+    taken = {each.ref for each in loan.all_facts}
+    ref = PLATFORM_REF + user.next("records")
+    assert ref not in taken, "records are numbered once"
+    return ref
+
+
+PLATFORM_REF = 1 << 55
+"""Above the months of a twin's payments and the events of servicing, below nothing that is hashed
+often: a record of a user is below 2^53."""
+
+
+def answer_of(loan: LoanRecord, added: Fact, moment: Moment) -> dict[str, Any]:
+    """The fact and the loan after it."""
+    from usance.platform.reads.loans import fact_answer, loan_answer
+
+    after = loan_answer(loan, moment.lender, moment.business_date)
+    return {"fact": fact_answer(loan.loan_id, added, moment.lender), "loan": after}

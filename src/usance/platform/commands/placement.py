@@ -1,0 +1,253 @@
+"""Placement of a drawdown: candidates in turn, each limit held or taken, until one pays out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import date, timedelta
+from typing import TYPE_CHECKING, Any
+
+from usance.base.codes import FactKind, FundingModel, RoutingOutcome
+from usance.base.ids import print_id
+from usance.loan.terms import Terms
+from usance.match.reservation.limit_names import LimitRequest, NamedLimits
+from usance.platform.commands.command import Moment
+from usance.platform.commands.loan_change import book_facts, fact
+from usance.platform.installation import cell_of
+from usance.platform.loan_record import LoanRecord
+from usance.platform.pricing import (
+    Request,
+    borrower_side,
+    convention_code,
+    effective_rate_ppb,
+    price,
+)
+from usance.platform.store.write_set import LimitChange, WriteSet
+from usance.platform.user_record import UserRecord
+
+if TYPE_CHECKING:
+    import asyncpg
+
+TERMS = (
+    "principal_minor", "rate_ppm", "coupon_ppm", "instalments", "guarantee_fee_minor",
+    "flat_fee_minor", "upfront_fee_minor",
+)  # fmt: skip
+DISBURSED_REF = 1
+"""The first fact of every loan."""
+
+
+@dataclass
+class Placement:
+    """A drawdown while a command works on it: its row, and everything that is to be written."""
+
+    user: UserRecord
+    row: dict[str, Any]
+    request: dict[str, Any]
+    changes: WriteSet = field(default_factory=WriteSet)
+    attempts: int = 0
+    """Rows of `routing` that are there already."""
+
+    @property
+    def loan_id(self) -> int:
+        """The id of the drawdown, and of the loan it becomes."""
+        return int(self.row["loan_id"])
+
+    def save(self) -> None:
+        """Write the row as it is now, and the user's counters."""
+        self.changes.put("placements", **self.row)
+        self.changes.user_changes.append(self.user.change())
+
+
+def candidates(
+    moment: Moment, placement: Placement, asked: Request, quoted: Mapping[str, Any] | None
+) -> list[dict[str, Any]]:
+    """Ranked sources with the limits each would use; those whose price is not the quoted one go."""
+    row = placement.request
+    ranked = moment.services.desk.rank(row)
+    limits, day = NamedLimits(moment.lender.mandates), moment.business_date
+    wanted = LimitRequest(
+        placement.row["person_id"] or placement.user.user_id, row["amount_minor"], day,
+        row["product"], row["region"], row["grade"], row["rate_ppm"],
+    )  # fmt: skip
+    found = []
+    for each in ranked.candidates:
+        mandate = moment.lender.mandates.mandates[each.column]
+        own = moment.lender.sources.get(each.source)
+        if own is None:
+            continue
+        if quoted is not None and borrower_side(price(asked, mandate, own, day)) != quoted:
+            continue
+        draws = [list(draw) for draw in limits.of(each.column, wanted)]
+        routing = ranked.row(0, each, 0)
+        found.append({"source": each.source, "column": each.column, "limits": draws,
+                      "routing": routing})  # fmt: skip
+    placement.row["candidates"] = found
+    placement.row["nothing"] = ranked.row(1, None, int(RoutingOutcome.NO_SOURCE))
+    return found
+
+
+def limit_changes(
+    candidate: Mapping[str, Any], *, held: int = 0, taken: int = 0
+) -> list[LimitChange]:
+    """Movements of every limit of a candidate, with the ceilings in force."""
+    return [
+        LimitChange(name, held * amount, taken * amount, 0, ceiling, whole, ramp)
+        for name, amount, ceiling, whole, ramp, _ in candidate["limits"]
+    ]
+
+
+def note(moment: Moment, placement: Placement, candidate: Mapping[str, Any], outcome: int) -> None:
+    """Add a row of `routing` for an attempt that ended."""
+    placement.attempts += 1
+    row = {**candidate["routing"], "attempt": placement.attempts, "outcome": outcome,
+           "at": placement.row["requested_at"]}  # fmt: skip
+    placement.changes.add("routing", **row)
+    moment.services.desk.learn(placement.loan_id, candidate["source"], outcome)
+
+
+async def go_on(
+    transaction: asyncpg.Connection, moment: Moment, placement: Placement, start: int
+) -> None:
+    """Ask one candidate after the other from `start` on: at once, or by an offer that waits."""
+    row = placement.row
+    for index in range(start, len(row["candidates"])):
+        candidate = row["candidates"][index]
+        if any(name in moment.full_limits for name, *_ in candidate["limits"]):
+            continue
+        own = moment.lender.sources[candidate["source"]]
+        if own.is_asked:
+            make_offer(moment, placement, index, own.wait)
+            return
+        answered = moment.services.answers(placement.loan_id, own.source, moment.business_date)
+        if answered:
+            note(moment, placement, candidate, int(RoutingOutcome.APPROVED))
+            placement.changes.limit_changes += limit_changes(candidate, taken=1)
+            await approve(transaction, moment, placement, index)
+            return
+        outcome = RoutingOutcome.TIMED_OUT if answered is None else RoutingOutcome.DECLINED
+        note(moment, placement, candidate, int(outcome))
+    row["state"], row["source"] = "no_source", 0
+    if not placement.attempts:
+        nothing = {**row["nothing"], "at": row["requested_at"]}
+        placement.changes.add("routing", **nothing)
+
+
+def make_offer(moment: Moment, placement: Placement, index: int, wait: timedelta) -> None:
+    """Hold a candidate's limits and offer it the loan."""
+    row, candidate = placement.row, placement.row["candidates"][index]
+    offer = placement.user.next("records")
+    mandate = moment.lender.mandates.mandates[candidate["column"]]
+    row["state"], row["source"], row["attempt"] = "pending", candidate["source"], index
+    placement.changes.limit_changes += limit_changes(candidate, held=1)
+    desk = moment.services.desk
+    desk.learn(placement.loan_id, candidate["source"], int(RoutingOutcome.RESERVED))
+    placement.changes.put(
+        "offers", offer_id=offer, user_id=placement.user.user_id, loan_id=placement.loan_id,
+        attempt=index, source=candidate["source"], institution=mandate.institution,
+        product=row["product"], amount_minor=row["amount_minor"], currency=row["currency"],
+        months=row["months"], state="open", made_at=moment.at, answer_by=moment.at + wait,
+        answered_at=None, approved=None, reason="",
+        report={"grade": placement.request["grade"], "rate_ppm": placement.request["rate_ppm"],
+                "region": placement.request["region"]},
+    )  # fmt: skip
+    row["offer"] = offer
+
+
+async def approve(
+    transaction: asyncpg.Connection, moment: Moment, placement: Placement, index: int
+) -> None:
+    """Send the payout; what settles at once makes the loan, what is rejected gives quota back."""
+    row, lender = placement.row, moment.lender
+    row["state"], row["attempt"] = "approved", index
+    row["source"] = row["candidates"][index]["source"]
+    ending = row["amount_minor"] % 100
+    order = {
+        "order_id": placement.user.next("records"), "user_id": placement.user.user_id,
+        "loan_id": placement.loan_id, "kind": "payout", "provider": lender.payout.provider,
+        "amount_minor": row["amount_minor"], "currency": row["currency"],
+        "account_id": row["account_id"], "state": "sent", "made_at": moment.at,
+        "settles_on": moment.business_date, "ended_at": None, "reference": "",
+    }  # fmt: skip
+    if ending == lender.payout.rejected_ending:
+        fail(placement, index)
+        order |= {"state": "failed", "ended_at": moment.at}
+    elif ending == lender.payout.next_day_ending:
+        order["settles_on"] = next_business_day(moment.business_date)
+    else:
+        order |= {"state": "settled", "ended_at": moment.at}
+        await disburse(transaction, moment, placement)
+    placement.changes.put("orders", **order)
+
+
+def fail(placement: Placement, index: int) -> None:
+    """Give back what a candidate had taken: its payout failed for good."""
+    candidate = placement.row["candidates"][index]
+    placement.changes.limit_changes += limit_changes(candidate, taken=-1)
+    placement.row["state"] = "payout_failed"
+
+
+def next_business_day(day: date) -> date:
+    """The next day that is no Saturday or Sunday.
+
+    >>> next_business_day(date(2024, 7, 5))
+    datetime.date(2024, 7, 8)
+    """
+    later = day + timedelta(days=1)
+    while later.weekday() >= 5:
+        later += timedelta(days=1)
+    return later
+
+
+async def disburse(transaction: asyncpg.Connection, moment: Moment, placement: Placement) -> None:
+    """The payout has settled: the loan begins, with its first fact and journal."""
+    row, user, request = placement.row, placement.user, placement.request
+    on, candidate = moment.business_date, placement.row["candidates"][placement.row["attempt"]]
+    mandate = moment.lender.mandates.mandates[candidate["column"]]
+    own = moment.lender.sources[row["source"]]
+    asked = Request(row["amount_minor"], row["months"], request["rate_ppm"], request["convention"],
+                    moment.lender.currency)  # fmt: skip
+    terms = price(asked, mandate, own, on)
+    user.counters["borrowed"] += 1
+    stored = loan_row(placement, terms, mandate.model, user.counters["borrowed"])
+    placement.changes.add("loans", **stored)
+    loan = LoanRecord(placement.loan_id, [stored], [], cell=cell_of(row["source"], row["product"]),
+                      trigger_days=mandate.guarantee.trigger_days)  # fmt: skip
+    loan.added.append(fact(moment, FactKind.DISBURSED, on, row["amount_minor"], DISBURSED_REF))
+    await book_facts(transaction, moment, user, loan, placement.changes, "drawdown.request")
+    row["state"], row["disbursed_on"] = "active", on
+
+
+def loan_row(
+    placement: Placement, terms: Terms, model: FundingModel, number: int
+) -> dict[str, Any]:
+    """The row of `loans` of a new loan."""
+    row, request = placement.row, placement.request
+    return {
+        "loan_id": placement.loan_id, "terms_no": 1, "effective_on": terms.disbursed_on,
+        "line_id": row["line_id"], "decision_id": row["decision_id"], "product": row["product"],
+        "convention": convention_code(terms), "model": int(model), "source": row["source"],
+        "currency": row["currency"], "disbursed_on": terms.disbursed_on,
+        "first_due_on": terms.first_due_on, "eir_ppb": effective_rate_ppb(terms, model),
+        "grade": request["grade"], "user_loan_no": number, "channel": request["channel"],
+        "region": request["region"], "change": 0,
+        **{name: getattr(terms, name) for name in TERMS},
+    }  # fmt: skip
+
+
+def drawdown_answer(moment: Moment, row: Mapping[str, Any]) -> dict[str, Any]:
+    """The shape of a drawdown."""
+    from usance.platform.reads.drawdowns import drawdown_answer as shape
+
+    return shape(moment.lender, row)
+
+
+def release(placement: Placement, *, was: str) -> None:
+    """Give back everything a drawdown holds or has taken."""
+    candidate = placement.row["candidates"][placement.row["attempt"]]
+    sign = {"held": -1} if was == "pending" else {"taken": -1}
+    placement.changes.limit_changes += limit_changes(candidate, **sign)
+
+
+def subject(placement: Placement) -> str:
+    """The printed id."""
+    return print_id("ln", placement.loan_id)

@@ -1,0 +1,131 @@
+"""Decisions and lines as they are answered."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from usance.assess.decision.output_tables import LineState
+from usance.base.codes import DecisionKind, Product
+from usance.base.ids import PER_USER, print_id
+from usance.platform.lender import Lender
+from usance.platform.loan_record import open_loans
+from usance.platform.reads.shapes import moment_text
+from usance.platform.user_record import not_found
+
+if TYPE_CHECKING:
+    from datetime import date, datetime
+
+    import asyncpg
+
+OUTCOMES = ("declined", "approved", "referred")
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """A decision's row, the product it was about, the line it opened and its review."""
+
+    row: Mapping[str, Any]
+    product: int
+    line_id: int | None = None
+    review_id: int = 0
+
+
+def decision_answer(lender: Lender, found: Recorded) -> dict[str, Any]:
+    """The shape of a decision, with reasons in the borrower's words."""
+    row = found.row
+    codes = [row[f"reason_{n}"] for n in range(1, 5) if row[f"reason_{n}"]]
+    texts = lender.decider.flow.reasons.with_texts(codes)
+    line = None if not found.line_id else {
+        "line": print_id("li", found.line_id), "product": Product(found.product).label,
+        "limit_minor": row["line_minor"], "used_minor": 0, "available_minor": row["line_minor"],
+        "currency": lender.currency.name, "rate_ppm": row["rate_ppm"], "state": "active",
+    }  # fmt: skip
+    until = lender.business_date(row["booked_at"]) + timedelta(
+        days=lender.document.get("decision_days", 30)
+    )
+    return {
+        "decision": print_id("de", row["decision_id"]),
+        "user": print_id("us", row["decision_id"] // PER_USER),
+        "product": Product(found.product).label, "kind": DecisionKind(row["kind"]).label,
+        "outcome": OUTCOMES[row["approved"]], "line": line,
+        "reasons": [{"code": each["code"], "text": each["text"]} for each in texts],
+        "valid_until": until.isoformat(), "booked_at": moment_text(row["booked_at"]),
+        "review": print_id("de", found.review_id) if found.review_id else None,
+    }  # fmt: skip
+
+
+async def decision(
+    transaction: asyncpg.Connection, lender: Lender, decision_id: int
+) -> dict[str, Any]:
+    """One decision."""
+    row = await transaction.fetchrow(
+        "select d.*, coalesce(a.product, p.product) as product, a.line_id, a.review_id "
+        "from usance.decisions d left join usance.applications a using (decision_id) "
+        "left join usance.placements p using (decision_id) where d.decision_id = $1", decision_id,
+    )  # fmt: skip
+    if row is None:
+        raise not_found("de", decision_id)
+    found = Recorded(row, row["product"] or 0, row["line_id"], row["review_id"] or 0)
+    return decision_answer(lender, found)
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line with what is used of it."""
+
+    line_id: int
+    product: int
+    limit_minor: int
+    rate_ppm: int
+    state: int
+    effective_on: date
+    used_minor: int
+
+    @property
+    def available_minor(self) -> int:
+        """The amount that may still be drawn."""
+        return max(self.limit_minor - self.used_minor, 0)
+
+    def answer(self, lender: Lender) -> dict[str, Any]:
+        """The shape of a line."""
+        return {
+            "line": print_id("li", self.line_id), "product": Product(self.product).label,
+            "limit_minor": self.limit_minor, "used_minor": self.used_minor,
+            "available_minor": self.available_minor, "currency": lender.currency.name,
+            "rate_ppm": self.rate_ppm, "state": LineState(self.state).label,
+        }  # fmt: skip
+
+
+async def lines_of(
+    transaction: asyncpg.Connection, lender: Lender, user_id: int, today: date,
+    known_at: datetime | None = None,
+) -> list[Line]:  # fmt: skip
+    """The lines of a user, the latest of each product, as of a day."""
+    rows = await transaction.fetch(
+        "select distinct on (product) * from usance.lines "
+        "where line_id between $1 * 16384 and $1 * 16384 + 16383 and effective_on <= $2 "
+        "and ($3::timestamptz is null or booked_at <= $3) "
+        "order by product, line_id desc, effective_on desc", user_id, today, known_at,
+    )  # fmt: skip
+    if not rows:
+        return []
+    used: dict[int, int] = {}
+    for loan in await open_loans(transaction, [user_id]):
+        view = loan.at(today).view()
+        product = loan.first["product"]
+        used[product] = used.get(product, 0) + view.principal_outstanding
+    waiting = await transaction.fetch(
+        "select product, sum(amount_minor)::bigint as held from usance.placements "
+        "where user_id = $1 and state in ('pending', 'approved') group by product", user_id,
+    )  # fmt: skip
+    for row in waiting:
+        used[row["product"]] = used.get(row["product"], 0) + row["held"]
+    whole = sum(used.values()) if lender.has_one_line else None
+    return [
+        Line(row["line_id"], row["product"], row["limit_minor"], row["rate_ppm"], row["state"],
+             row["effective_on"], used.get(row["product"], 0) if whole is None else whole)
+        for row in rows
+    ]  # fmt: skip

@@ -1,0 +1,115 @@
+"""The router of a worker: candidates of one request, and what became of them.
+
+It lives in memory as a fold over requests and routing. Requests meet it one at a time; a command
+that fails rolls it back. When the configuration changes or a worker starts, it is folded again from
+the tables.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from usance.base.codes import RoutingOutcome
+from usance.match.mandates.mandate import MICROSECONDS
+from usance.match.router.live_router import LiveRouter, RankedRequest, RouterMark
+from usance.match.router.requests import from_columns
+from usance.match.router.state import ENGINE, Policy
+from usance.platform.lender import Lender
+
+if TYPE_CHECKING:
+    import asyncpg
+
+COLUMNS = (
+    "requested_at", "loan_id", "decision_id", "product", "amount_minor", "months", "rate_ppm",
+    "grade", "region", "channel",
+)  # fmt: skip
+
+
+@dataclass
+class Desk:
+    """The router and the lock under which one command after the other asks it."""
+
+    policy: Policy = ENGINE
+    router: LiveRouter | None = None
+    configuration: int = -1
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    @asynccontextmanager
+    async def turn(self, *, keep: bool = True) -> AsyncIterator[None]:
+        """One command's turn at the router; a failure or a dry run leaves it as it was."""
+        async with self.lock:
+            before, mark = self.router, self.router.mark() if self.router is not None else None
+            try:
+                yield
+            except BaseException:
+                self._undo(before, mark)
+                raise
+            if not keep:
+                self._undo(before, mark)
+
+    def _undo(self, before: LiveRouter | None, mark: RouterMark | None) -> None:
+        if mark is not None and before is not None and self.router is before:
+            before.roll_back(mark)
+        else:
+            self.router, self.configuration = None, -1
+
+    async def open(self, transaction: asyncpg.Connection, lender: Lender) -> LiveRouter:
+        """The router of a configuration, folded from the tables where it is new."""
+        if self.router is None or self.configuration != lender.configuration:
+            self.router = await folded(transaction, lender, self.policy)
+            self.configuration = lender.configuration
+        return self.router
+
+    def rank(self, row: dict[str, Any]) -> RankedRequest:
+        """The candidates of one request, best first."""
+        assert self.router is not None, "the desk is opened before it ranks"
+        self.router.feed(_requests([row]))
+        return self.router.rank()
+
+    def learn(self, loan_id: int, source: int, outcome: int) -> None:
+        """Take in what became of a request at a source."""
+        assert self.router is not None, "the desk is opened before it learns"
+        self.router.learn(loan_id, source, outcome)
+
+
+async def folded(transaction: asyncpg.Connection, lender: Lender, policy: Policy) -> LiveRouter:
+    """A router that has seen every request, its routing and the offers that still wait.
+
+    The router is the platform's, whoever asks it: it is folded from the rows of all channels.
+    """
+    who = await transaction.fetchval("select current_setting('usance.principal')")
+    await transaction.execute("select set_config('usance.principal', '0', true)")
+    rows = await transaction.fetch("select * from usance.requests order by requested_at, loan_id")
+    routing = await transaction.fetch(
+        "select loan_id, source, outcome from usance.routing order by loan_id, attempt"
+    )
+    waiting = await transaction.fetch(
+        "select loan_id, source from usance.offers where state = 'open'"
+    )
+    await transaction.execute("select set_config('usance.principal', $1, true)", who)
+    learned: dict[int, list[tuple[int, int]]] = {}
+    for each in routing:
+        learned.setdefault(each["loan_id"], []).append((each["source"], each["outcome"]))
+    for each in waiting:
+        reserved = (each["source"], int(RoutingOutcome.RESERVED))
+        learned.setdefault(each["loan_id"], []).append(reserved)
+    router = LiveRouter(lender.mandates, policy, plans_itself=True)
+    for row in rows:
+        router.feed(_requests([dict(row)]))
+        router.skip()
+        for source, outcome in learned.get(row["loan_id"], ()):
+            router.learn(row["loan_id"], source, outcome)
+    return router
+
+
+def _requests(rows: list[dict[str, Any]]) -> Any:
+    return from_columns(**{name: [_number(row[name]) for row in rows] for name in COLUMNS})
+
+
+def _number(value: Any) -> int:
+    return int(value.timestamp() * MICROSECONDS) if isinstance(value, datetime) else int(value)

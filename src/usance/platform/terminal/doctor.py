@@ -1,0 +1,73 @@
+"""`usance doctor`: a check of a lender's home and database."""
+
+from __future__ import annotations
+
+import shutil
+import stat
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from usance.base.command_line import print_json, print_table
+from usance.platform.live import Platform
+from usance.platform.terminal.homes import on_platform
+from usance.platform.terminal.up import Home
+
+app = typer.Typer(rich_markup_mode=None, add_completion=False)
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+MIN_FREE_BYTES = 1 << 30
+Finding = tuple[str, bool, str]
+
+
+@app.command()
+def doctor(home: Home, as_json: Json = False) -> None:
+    """Check permissions, roles, row-level security, clock and disk of a lender."""
+    found = [*_home_findings(home), *on_platform(home, _findings)]
+    if as_json:
+        print_json([{"check": name, "ok": ok, "detail": detail} for name, ok, detail in found])
+    else:
+        rows = [(name, "ok" if ok else "WRONG", detail) for name, ok, detail in found]
+        print_table(["check", "state", "detail"], rows)
+    if not all(ok for _, ok, _ in found):
+        raise typer.Exit(1)
+
+
+def _home_findings(home: Path) -> list[Finding]:
+    free = shutil.disk_usage(home).free
+    found: list[Finding] = [("disk", free >= MIN_FREE_BYTES, f"{free >> 20} MiB free")]
+    for name in ("master.key", "sandbox.json"):
+        path = home / name
+        if path.exists():
+            mode = stat.S_IMODE(path.stat().st_mode)
+            found.append((name, mode & 0o077 == 0, f"mode {mode:04o}"))
+    return found
+
+
+async def _findings(platform: Platform) -> list[Finding]:
+    async with platform.database.transaction(0) as transaction:
+        open_tables = await transaction.fetch(
+            "select c.relname from pg_class c join pg_namespace n on n.oid = c.relnamespace "
+            "join pg_attribute a on a.attrelid = c.oid and a.attname in ('user_id', 'loan_id') "
+            "where n.nspname = 'usance' and c.relkind = 'r' and not c.relforcerowsecurity "
+            "group by 1 order by 1"
+        )
+        powers = await transaction.fetch(
+            "select rolname from pg_roles where rolname in ('usance_application', "
+            "'usance_batch_writer', 'usance_reader') and (rolsuper or rolbypassrls)"
+        )
+        row = await transaction.fetchrow(
+            "select business_date, clock, time_zone from usance.installation"
+        )
+    tables = ", ".join(each["relname"] for each in open_tables) or "forced on every table of users"
+    roles = ", ".join(each["rolname"] for each in powers) or "none bypasses anything"
+    return [
+        ("row-level security", not open_tables or _are_known(tables), tables),
+        ("roles", not powers, roles),
+        ("clock", row is not None, f"{row['clock']} ({row['time_zone']})" if row else "none"),
+    ]
+
+
+def _are_known(tables: str) -> bool:
+    """True if only the principals name users without being a user's rows."""
+    return set(tables.split(", ")) <= {"principals"}

@@ -1,0 +1,71 @@
+"""`usance ledger`: the seals over what was appended, and journals that balance."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Annotated
+
+import typer
+
+from usance.base.command_line import print_json, print_pairs, show_help
+from usance.platform.errors import PlatformError
+from usance.platform.ledger.seals import seal, verify
+from usance.platform.live import Platform
+from usance.platform.terminal.homes import on_platform
+from usance.platform.terminal.up import Home
+
+app = typer.Typer(rich_markup_mode=None, add_completion=False, invoke_without_command=True)
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+class LedgerBroken(PlatformError):
+    """Seals that do not hold, or journals that do not balance."""
+
+    code = "platform.ledger_broken"
+    exit_code = 1
+
+
+@app.callback()
+def ledger(ctx: typer.Context) -> None:
+    """The ledger of a live lender."""
+    show_help(ctx)
+
+
+@app.command("seal")
+def make_seals(home: Home, as_json: Json = False) -> None:
+    """Seal what has been appended since the last seals."""
+
+    async def work(platform: Platform) -> dict[str, int]:
+        async with platform.database.transaction(0) as transaction:
+            return await seal(transaction, datetime.now(UTC))
+
+    made = on_platform(home, work)
+    if as_json:
+        print_json(made)
+    else:
+        print_pairs([(stream, str(no)) for stream, no in made.items()])
+
+
+@app.command("verify")
+def check_ledger(home: Home, as_json: Json = False) -> None:
+    """Check every seal, and that all journals balance."""
+    found = on_platform(home, _ledger_findings)
+    if as_json:
+        print_json(found)
+    if found:
+        first = found[0]
+        fix = "Compare with the last backup before anything else is done"
+        raise LedgerBroken(f"{len(found)} findings, the first: {first}", where="ledger", fix=fix)
+    if not as_json:
+        print_pairs([("ledger", "every seal holds, every journal balances")])
+
+
+async def _ledger_findings(platform: Platform) -> list[str]:
+    async with platform.database.transaction(0) as transaction:
+        broken = [f"seal {each.no} of {each.stream}: {each.problem}"
+                  for each in await verify(transaction)]  # fmt: skip
+        rows = await transaction.fetch(
+            "select journal_id, entity, basis from usance.postings "
+            "group by journal_id, entity, basis, tag, currency having sum(amount_minor) <> 0"
+        )
+        return [*broken, *(f"journal {row['journal_id']} does not balance" for row in rows)]
