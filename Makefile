@@ -4,7 +4,7 @@
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 MAKEFLAGS += --no-print-directory
-.PHONY: help setup demo format lint test test-fast nightly bench docs lock upgrade clean
+.PHONY: help setup demo format lint test test-fast nightly bench docs docs-serve lock upgrade clean
 
 BIN := .venv/bin
 STAMP := .venv/.usance-setup
@@ -85,6 +85,10 @@ $(BENCH_STAMP): requirements-bench.lock $(STAMP)
 
 docs: setup ## build the documentation into site/
 	$(BIN)/mkdocs build --strict --quiet
+
+docs-serve: docs ## build the documentation and serve it to this machine until Ctrl-C
+	@echo "http://127.0.0.1:8000 (Ctrl-C ends)"
+	@$(BIN)/python -m http.server --bind 127.0.0.1 --directory site 8000
 
 lock: setup ## write the lock files again after a change in pyproject.toml, keeping pins
 	$(COMPILE) $(UPGRADE) pyproject.toml --group dev --output-file requirements.lock

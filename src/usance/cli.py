@@ -17,6 +17,7 @@ group: its line then names the module of each.
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import redirect_stderr, redirect_stdout
@@ -55,7 +56,7 @@ ROOMS = {
     "measure": ("usance.measure.commands", "Measure a loan tape or a book."),
     "books": ("usance.books.commands", "Periods, balances and exports of a book."),
     "close": ("usance.books.close.commands", "Close a period of a book."),
-    "money": ("usance.service.commands", "Take bank files and reconcile a day."),
+    "money": ("usance.service.commands", "Take files of banks and providers, and reconcile a day."),
     "match": ("usance.match.commands", "Match loans with funding sources."),
     "disclose": ("usance.disclose.commands", "Publish results and check published figures."),
     "pages": ("usance.twin.site.commands", "Write a book as pages to browse."),
@@ -109,6 +110,25 @@ class Rooms(TyperGroup):
         return name, command, rest
 
 
+def whole_tree() -> Any:
+    """The root with every room imported: for suggestions, completion and the reference."""
+    root: Any = get_command(app)
+    for name, (modules, _) in ROOMS.items():
+        root.commands[name] = _joined(modules.split())
+    return root
+
+
+def help_text(words: Sequence[str]) -> str:
+    """The help of the command that these words call."""
+    command, ctx = whole_tree(), None
+    for word in ("usance", *words):
+        command = command if ctx is None else command.commands[word]
+        ctx = command.context_class(
+            command, parent=ctx, info_name=word, help_option_names=["-h", "--help"]
+        )
+    return str(command.get_help(ctx))
+
+
 def _joined(modules: Sequence[str]) -> Any:
     """The group of the first module, with the commands of the others."""
     groups: list[Any] = [get_command(import_module(module).app) for module in modules]
@@ -141,6 +161,30 @@ def usance(
     show_help(ctx)
 
 
+@app.command()
+def completion(
+    shell: Annotated[str, typer.Argument(metavar="SHELL", help="bash, zsh or fish.")],
+) -> None:
+    """Print the lines that let a shell complete this command.
+
+    For bash: usance completion bash >> ~/.bashrc
+    """
+    from usance.base.command_tree import completion_script
+
+    print_line(completion_script(shell).rstrip())
+
+
+@app.command(hidden=True, context_settings={"ignore_unknown_options": True})
+def complete(
+    words: Annotated[list[str] | None, typer.Argument(help="The line so far.")] = None,
+) -> None:
+    """List what can follow, for the completion of a shell."""
+    from usance.base.command_tree import completions
+
+    for each in completions(whole_tree(), words or []):
+        print_line(each)
+
+
 def main(
     arguments: Sequence[str] | None = None, *, now: Callable[[], datetime] | None = None
 ) -> int:
@@ -166,7 +210,9 @@ def main(
 def _run(words: list[str], session: Session) -> int:
     """Run one command; whatever fails, but for standard output, is said there or beside it."""
     try:
-        with get_command(app).make_context("usance", words, obj=session) as ctx:
+        with get_command(app).make_context(
+            "usance", words, obj=session, help_option_names=["-h", "--help"]
+        ) as ctx:
             ctx.command.invoke(ctx)
     except typer.Exit as end:
         return end.exit_code
@@ -200,7 +246,8 @@ def _named(error: Exception) -> UsanceError:
         return error
     if isinstance(error, typer.TyperException):
         place = getattr(getattr(error, "ctx", None), "command_path", "usance")
-        return Miscalled(error.format_message(), where=place, fix=f"See '{place} --help'")
+        what = error.format_message()
+        return Miscalled(what, where=place, fix=f"{_meant(what, place)}See '{place} --help'")
     refused = refusal(error) if isinstance(error, OSError) else None
     named = refused or Fault(
         f"{type(error).__name__}: {error}",
@@ -209,6 +256,18 @@ def _named(error: Exception) -> UsanceError:
     )
     named.__cause__ = error
     return named
+
+
+def _meant(what: str, place: str) -> str:
+    """Calls of the whole tree that may have been meant by a command that does not exist."""
+    found = re.match(r"No such command '([^']+)'\.$", what)
+    if found is None:  # something else is wrong, or the group itself has a near one
+        return ""
+    from usance.base.command_tree import nearest_calls
+
+    near = nearest_calls(whole_tree(), place.split()[1:], found[1])
+    shown = " or ".join(f"'usance {each}'" for each in near)
+    return f"Did you mean {shown}? " if near else ""
 
 
 def _fail(error: UsanceError, *, as_json: bool) -> int:

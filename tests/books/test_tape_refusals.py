@@ -33,99 +33,99 @@ def put(row: int, **cells: object) -> Callable[[Rows], object]:
 
 
 WRONG: dict[str, tuple[Callable[[Rows], object], str]] = {
-    "gap": (lambda rows: rows.pop(1), "row 2: loan A-1: no row between 2024-01 and 2024-03"),
+    "gap": (lambda rows: rows.pop(1), "line 3: loan A-1: no row between 2024-01 and 2024-03"),
     "duplicate": (
         lambda rows: rows.insert(2, dict(rows[1])),
-        "row 3: loan A-1: 2024-02 is there twice, also in row 2",
+        "line 4: loan A-1: 2024-02 is there twice, also in line 3",
     ),
     "falling total": (
         put(3, paid_service="5.00"),
-        "row 3: loan A-1: paid_service falls from 10.60 to 5.00",
+        "line 4: loan A-1: paid_service falls from 10.60 to 5.00",
     ),
     "rising principal": (
         put(3, principal="899.00"),
-        "row 3: loan A-1: paid_principal falls from",
+        "line 4: loan A-1: paid_principal falls from",
     ),
     "model": (
         put(2, model="capital_lite"),
-        "row 2: model: unknown funding model 'capital_lite'. Did you",
+        "line 3: model: unknown funding model 'capital_lite'. Did you",
     ),
-    "status": (put(3, status="fine"), "row 3: status: unknown status 'fine'"),
-    "model number": (put(2, model=9), "row 2: model: unknown funding model '9'"),
-    "negative": (put(1, principal="-900.00"), "row 1: principal is -900.00, below zero"),
-    "days": (put(4, dpd="late"), "row 4: dpd is 'late', no whole number"),
+    "status": (put(3, status="fine"), "line 4: status: unknown status 'fine'"),
+    "model number": (put(2, model=9), "line 3: model: unknown funding model '9'"),
+    "negative": (put(1, principal="-900.00"), "line 2: principal is -900.00, below zero"),
+    "days": (put(4, dpd="late"), "line 5: dpd is 'late', no whole number"),
     "fraction of a cent": (
         put(2, principal="600.005"),
-        "row 2: principal is '600.005', no amount with at most 2 decimals",
+        "line 3: principal is '600.005', no amount with at most 2 decimals",
     ),
-    "too large": (put(2, principal="9" * 15), "row 2: principal is 999999999999999, too large"),
+    "too large": (put(2, principal="9" * 15), "line 3: principal is 999999999999999, too large"),
     "above origination": (
         put(2, principal="901.00"),
-        "row 2: loan A-1: 901.00 is unpaid of 900.00 originated",
+        "line 3: loan A-1: 901.00 is unpaid of 900.00 originated",
     ),
     "other model": (
         put(3, model="ice"),
-        "row 3: loan A-1: its model was capital_light a month before and is ice",
+        "line 4: loan A-1: its model was capital_light a month before and is ice",
     ),
     "other origination": (
         put(3, originated="800.00"),
-        "row 3: loan A-1: its originated was 900.00 a month before and is 800.00",
+        "line 4: loan A-1: its originated was 900.00 a month before and is 800.00",
     ),
-    "month": (put(2, month="2024-13"), "row 2: month: '2024-13' is not a month"),
-    "month number": (put(2, month="0"), "row 2: month: '0' is not a month"),
-    "day": (put(2, disbursed_on="10.1.2024"), "row 2: disbursed_on: '10.1.2024' is not a date"),
-    "empty cell": (put(2, dpd=""), "row 2: dpd is empty. Fill it: days past due"),
+    "month": (put(2, month="2024-13"), "line 3: month: '2024-13' is not a month"),
+    "month number": (put(2, month="0"), "line 3: month: '0' is not a month"),
+    "day": (put(2, disbursed_on="10.1.2024"), "line 3: disbursed_on: '10.1.2024' is not a date"),
+    "empty cell": (put(2, dpd=""), "line 3: dpd is empty. Fill it: days past due"),
     "made later": (
         lambda rows: [row.update(disbursed_on="2024-02-10") for row in rows],
-        "row 1: loan A-1: was made in 2024-02, after this month end",
+        "line 2: loan A-1: was made in 2024-02, after this month end",
     ),
     "late first row": (
         lambda rows: rows.append({**rows[3], "loan_ref": "A-2", "month": "2024-04"}),
-        "row 5: loan A-2: was made in 2024-01 and has no earlier row",
+        "line 6: loan A-2: was made in 2024-01 and has no earlier row",
     ),
     "leaves unpaid": (
         lambda rows: rows.append({**rows[0], "loan_ref": "A-2"}),
-        "row 5: loan A-2: 900.00 is unpaid, and it has no later row",
+        "line 6: loan A-2: 900.00 is unpaid, and it has no later row",
     ),
     "closed unpaid": (
         put(4, principal="1.00"),
-        "row 4: loan A-1: it is closed, and 1.00 is unpaid",
+        "line 5: loan A-1: it is closed, and 1.00 is unpaid",
     ),
     "parts and whole": (
         lambda rows: [row.update(paid_principal="0") for row in rows],
-        "row 2: loan A-1: of 900.00 originated 0.00 is paid, 0.00 forgiven and 600.00 unpaid",
+        "line 3: loan A-1: of 900.00 originated 0.00 is paid, 0.00 forgiven and 600.00 unpaid",
     ),
     "fees beyond the plan": (
         put(4, paid_service="40.00"),
-        "row 4: loan A-1: 40.00 of 31.80 service fees is paid or forgiven",
+        "line 5: loan A-1: 40.00 of 31.80 service fees is paid or forgiven",
     ),
     "nothing lent": (
         lambda rows: [row.update(originated="0", principal="0") for row in rows],
-        "row 1: loan A-1: nothing was originated",
+        "line 2: loan A-1: nothing was originated",
     ),
     "all withheld": (
         lambda rows: [row.update(upfront_fee="900") for row in rows],
-        "row 1: loan A-1: a fee of 900.00 is withheld of 900.00",
+        "line 2: loan A-1: a fee of 900.00 is withheld of 900.00",
     ),
     "terms of no plan": (
         lambda rows: [
             row.update(rate_ppm=1, instalments=0, convention=99, first_due_on="2024-01-10")
             for row in rows
         ],
-        "row 1: loan A-1: instalments is 0. Give 1 to",
+        "line 2: loan A-1: instalments is 0. Give 1 to",
     ),
     "fees beyond arithmetic": (
         lambda rows: [row.update(service_fee="999999999.99") for row in rows],
-        "row 1: loan A-1: fees of 999999999.99 over 91 days are out of range",
+        "line 2: loan A-1: fees of 999999999.99 over 91 days are out of range",
     ),
-    "source": (put(2, source=40000), "row 2: source is 40000, too large. Give 0 to 32767"),
+    "source": (put(2, source=40000), "line 3: source is 40000, too large. Give 0 to 32767"),
     "flag": (
         lambda rows: [row.update(settled=7) for row in rows],
-        "row 1: settled is 7, too large. Give 0 or 1",
+        "line 2: settled is 7, too large. Give 0 or 1",
     ),
     "no term": (
         lambda rows: [row.update(term_days="") for row in rows],
-        "row 1: loan A-1: has fees and no term_days",
+        "line 2: loan A-1: has fees and no term_days",
     ),
 }
 
@@ -189,7 +189,7 @@ def test_a_header_alone(tmp_path: Path) -> None:
 def test_a_row_with_too_few_cells(tmp_path: Path) -> None:
     path = write_csv(tmp_path / "tape.csv", plain())
     path.write_text(path.read_text() + "2024-05,A-1\n")
-    assert "tape.csv row 5: 2 cells under 13 columns" in refusal(path)
+    assert "tape.csv line 6: 2 cells under 13 columns" in refusal(path)
 
 
 def test_floats_are_no_money(tmp_path: Path) -> None:
@@ -207,7 +207,7 @@ def test_cells_without_their_meaning(tmp_path: Path) -> None:
     (tmp_path / "policies").mkdir()
     (tmp_path / "policies" / "cells.csv").write_text("cell,model,product,source\n2,ice,sme,1\n")
     said = refusal(tmp_path / "tape.csv", policies=tmp_path / "policies")
-    assert "row 1: cell is 1, which cells.csv lacks. Give one of 2." in said
+    assert "line 2: cell is 1, which cells.csv lacks. Give one of 2." in said
 
 
 def test_cells_that_cannot_be(tmp_path: Path) -> None:

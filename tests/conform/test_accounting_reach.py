@@ -21,8 +21,8 @@ import pytest
 
 from tests.books.small_book import make_book, worked_loans
 from tests.books.worked import OWN_BOOK, Worked, drawn, paid_on_time
-from usance.base.codes import FundingModel
-from usance.base.parameters import COMMON, DEFAULT_PACK, PACKS, Parameters
+from usance.base.codes import DEFAULT_PACK, FundingModel
+from usance.base.parameters import COMMON, PACKS, Parameters
 from usance.books.close.checklist import close
 from usance.books.group.documents import parse_facts
 from usance.books.group.facts import table_of_facts

@@ -280,9 +280,9 @@ def _rolls(book: Book, month: int) -> dict[tuple[int, ...], Pair]:
     buckets = {row["bucket"] for row in rows} | {row["bucket_prev"] + 1 for row in rows}
     return {
         (bucket,): (
-            sum(r["principal_minor"] for r in rows if r["bucket"] == bucket and bucket >= 1),
+            sum(r["principal_minor"] for r in rows if r["bucket"] == bucket and 1 <= bucket <= 6),
             sum(r["principal_prev_minor"] for r in rows
-                if r["bucket_prev"] + 1 == bucket and 0 <= r["bucket_prev"] <= 6),
+                if r["bucket_prev"] + 1 == bucket and 0 <= r["bucket_prev"] <= 5),
         )
         for bucket in buckets
     }  # fmt: skip

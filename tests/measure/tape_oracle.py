@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from typing import Any, NamedTuple
 
+from usance.measure.tape.loan_states import MAX_DAYS
+
 Table = dict[tuple[Any, ...], tuple[int, ...]]
 
 
@@ -51,13 +53,21 @@ class Oracle:
         for month in months & {month + 1 for month in months}:
             for one, other in self.links:
                 before = [r for r in self.rows if r.month == month - 1 and r.state == one]
-                now = [r for r in self.rows if r.month == month and r.state == other]
+                now = [
+                    r for r in self.rows
+                    if r.month == month and r.state == other and not self.stays(r)
+                ]  # fmt: skip
                 if before:
                     found[month, one, other] = (
                         len(now), len(before), sum(r.balance for r in now),
                         sum(r.balance for r in before),
                     )  # fmt: skip
         return found
+
+    def stays(self, row: Row) -> bool:
+        """True in a bucket without an end for a loan that was there a month earlier."""
+        before = self.lives[row.loan].get(row.month - 1)
+        return row.past >= MAX_DAYS and before is not None and before.state == row.state
 
     def vintages(self, days: int) -> Table:
         past: Counter[tuple[int, int]] = Counter()

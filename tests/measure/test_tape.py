@@ -279,7 +279,7 @@ def test_amounts_that_are_written_otherwise_are_named(tmp_path: Path) -> None:
     columns = "rows: loan_month\ncolumns: {loan: a, month: m, days_past_due: d, balance: b}\n"
     text = f'{columns}months: "%Y%m"\namounts: "1,234.56"\n'
     (tmp_path / "tape.txt").write_text("a;m;d;b\n1;202401;0;1,00\n")
-    with pytest.raises(UsanceError, match="row 1: balance is '1,00'"):
+    with pytest.raises(UsanceError, match="line 2: balance is '1,00'"):
         measure_tape(tmp_path / "tape.txt", parse_mapping(text))
 
 

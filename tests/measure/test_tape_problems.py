@@ -29,19 +29,19 @@ TAPE = """id,month,s,b,c
 3,2024-06,C,1,2024-04
 """
 WRONG = {
-    2: ["balance is '90.005'"],
-    3: ["loan is empty"],
-    4: ["month is '2024-13'"],
-    5: ["the month is before the cohort", "balance is 'x'", "status is 'Q'"],
-    6: ["6 cells under 5 columns"],
-    8: ["repeats loan and month of row 7"],
+    3: ["balance is '90.005'"],
+    4: ["loan is empty"],
+    5: ["month is '2024-13'"],
+    6: ["the month is before the cohort", "balance is 'x'", "status is 'Q'"],
+    7: ["6 cells under 5 columns"],
+    9: ["repeats loan and month of line 8"],
 }
 
 
 def found(error: UsanceError) -> dict[int, list[str]]:
     rows: dict[int, list[str]] = {}
     for each in error.errors if isinstance(error, Problems) else [error]:
-        rows.setdefault(int(each.where.rpartition(" row ")[2]), []).append(each.what)
+        rows.setdefault(int(each.where.rpartition(" line ")[2]), []).append(each.what)
     return {row: sorted(what) for row, what in rows.items()}
 
 
@@ -58,7 +58,7 @@ def test_wrong_rows_are_left_out_on_request_and_gaps_are_kept(tmp_path: Path) ->
     assert found(Problems(pack.findings)) == {row: sorted(what) for row, what in WRONG.items()}
     assert (pack.rows, pack.loans) == (3, 2)
     gap = pack.tables["gaps"].to_pylist()
-    assert [(row["row"], row["loan"]) for row in gap] == [(9, "3")]
+    assert [(row["row"], row["loan"]) for row in gap] == [(10, "3")]
 
 
 def test_every_problem_of_a_mapping_has_its_line() -> None:
@@ -139,7 +139,7 @@ def test_a_month_nobody_can_read_is_refused(form: str) -> None:
     [
         (bytes(range(256)) * 20, "cannot be read"),
         (b"id,month,s,b,c\n1,2024-01,C,1,2024-01\0\n", "this is no text"),
-        (b"id,month,s,b,c\n1,2024-01,C,99999999999999999999,2024-01\n", "row 1: balance is '9999"),
+        (b"id,month,s,b,c\n1,2024-01,C,99999999999999999999,2024-01\n", "line 2: balance is '9999"),
         (b"id,month,s,b,c\n" + b"".join(
             b"%d,2024-01,C,900000000000000,2024-01\n" % n for n in range(300)
         ), "add up to too much"),

@@ -70,6 +70,9 @@ def read_table(path: Path | str) -> Table:
     import pyarrow as pa
 
     file = Path(path)
+    if file.is_dir():
+        fix = "Name a file of applicants: CSV, its .gz, or Parquet"
+        raise DataError("is a folder", where=str(path), fix=fix)
     if not file.is_file():
         raise DataError("there is no such file", where=str(path), fix="Check the name")
     try:
@@ -189,6 +192,8 @@ def months_of(name: str, array: Any, *, file: str = "") -> I64:
     """
     import pyarrow as pa
 
+    from usance.base.csv_lines import row_place
+
     coded = array.cast(pa.string()).dictionary_encode()
     found = [_month(text) for text in coded.dictionary.to_pylist()]
     months = np.array([-1 if month is None else month for month in (*found, None)], np.int64)
@@ -196,7 +201,7 @@ def months_of(name: str, array: Any, *, file: str = "") -> I64:
     wrong = np.flatnonzero(out < 0)
     if len(wrong):
         row = int(wrong[0])
-        where = f"{file}: column '{name}', row {row + 1}".removeprefix(": ")
+        where = f"{row_place(file, row + 1) if file else f'row {row + 1}'}, column '{name}'"
         what = f"'{array[row].as_py()}' is no date, in {len(wrong)} rows"
         raise DataError(what, where=where, fix="Write dates as 2024-06-30 or months as 2024-06")
     return out

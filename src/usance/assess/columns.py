@@ -174,14 +174,21 @@ def _not_numbers(column: Column, wrong: list[tuple[int, str]], file: str) -> Dat
     more = f", and {len(wrong) - 1} more" if len(wrong) > 1 else ""
     codes = ", ".join(label for label, _ in column.specials)
     fix = "Give a number" + (f" or one of the codes {codes}" if codes else "")
-    where = f"{file}: column '{column.name}', row {row}".removeprefix(": ")
+    where = f"{_place(file, row)}, column '{column.name}'"
     return DataError(f"'{text}' is not a number{more}", where=where, fix=fix)
+
+
+def _place(file: str, row: int) -> str:
+    """The line of a file, or the row of what is no file."""
+    from usance.base.csv_lines import row_place
+
+    return row_place(file, row) if file else f"row {row}"
 
 
 def infinite_number_error(name: str, row: int, count: int, file: str) -> DataError:
     """The error for an infinite number."""
     more = f", and {count - 1} more" if count > 1 else ""
-    where = f"{file}: column '{name}', row {row}".removeprefix(": ")
+    where = f"{_place(file, row)}, column '{name}'"
     return DataError(f"an infinite number{more}", where=where, fix="Give a number or nothing")
 
 

@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from usance.base.errors import BookLocked, InputError
+from usance.base.errors import BookLocked, FileRefused, InputError
 
 
 @contextmanager
@@ -33,6 +33,28 @@ def lock(path: Path) -> Iterator[None]:
                 "another process is writing", where=str(path.parent), fix="Wait until it is done"
             ) from None
         yield
+
+
+def check_folder_place(folder: Path, where: str) -> None:
+    """Refuse a folder that cannot be made or written in, before the work that would fill it.
+
+    >>> check_folder_place(Path("/dev/null/out"), "--out")
+    Traceback (most recent call last):
+    usance.base.errors.FileRefused: --out: /dev/null is a file. Name a folder.
+    """
+    there = next(each for each in (folder, *folder.absolute().parents) if each.exists())
+    if not there.is_dir():
+        raise FileRefused(f"{there} is a file", where=where, fix="Name a folder")
+    if not os.access(there, os.W_OK | os.X_OK):
+        fix = "Check who may write there, or choose another place"
+        raise FileRefused(f"{there} may not be written in", where=where, fix=fix)
+
+
+def check_file_place(file: Path, where: str) -> None:
+    """Refuse a file that cannot be written, before the work whose answer it is for."""
+    if file.is_dir():
+        raise FileRefused(f"{file} is a folder", where=where, fix="Name a file inside it")
+    check_folder_place(file.absolute().parent, where)
 
 
 def publish(temporary: Path, final: Path) -> None:

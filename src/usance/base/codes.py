@@ -13,6 +13,9 @@ from typing import TypeVar
 
 from usance.base.errors import unknown
 
+DEFAULT_PACK = "cn"
+"""The country pack where none is chosen."""
+
 
 class Code(IntEnum):
     """A numbered member of a closed set; tables keep the number, people see the label."""

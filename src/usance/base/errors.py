@@ -28,6 +28,7 @@ terms.yaml: principal is -5. Give an amount above zero.
 from __future__ import annotations
 
 import errno
+import re
 from collections.abc import Iterable, Sequence
 from typing import ClassVar
 
@@ -162,13 +163,31 @@ class Problems(InputError):
         self.exit_code = max(error.exit_code for error in errors)
 
     def __str__(self) -> str:
-        """One line per problem under a heading."""
+        """A heading, then one line per problem; of those alike three and how many more."""
         place = f"{self.where}: " if self.where else ""
-        return "\n".join([f"{place}{self.what}", *(f"- {error}" for error in self.errors)])
+        alike: dict[tuple[object, ...], list[UsanceError]] = {}
+        for error in self.errors:
+            alike.setdefault(_kind(error), []).append(error)
+        lines = [f"{place}{self.what}"]
+        for errors in alike.values():
+            lines += [f"- {error}" for error in errors[:EXAMPLES]]
+            if len(errors) > EXAMPLES:
+                lines.append(f"  … and {len(errors) - EXAMPLES:,} more like these")
+        return "\n".join(lines)
 
     def as_dict(self) -> dict[str, str]:
         """The four parts, `what` naming every problem."""
         return {**super().as_dict(), "what": "; ".join(error.what for error in self.errors)}
+
+
+EXAMPLES = 3
+"""So many of problems that are alike are shown to people; programs get them all."""
+
+
+def _kind(error: UsanceError) -> tuple[object, ...]:
+    """Problems with the same kind differ in a number, a quoted text, a loan or a line alone."""
+    what = re.sub(r"'[^']*'|\bloan \S+:|\d+(?:[.,]\d+)*", "#", error.what)
+    return type(error), what, re.sub(r"\d+", "#", error.where), error.fix
 
 
 class FileRefused(UsanceError):

@@ -10,11 +10,10 @@ from hashlib import sha256
 from pathlib import PurePosixPath
 from typing import Any
 
-from usance.base.codes import code_lists
+from usance.base.codes import DEFAULT_PACK, code_lists
 from usance.base.digest import Digest
 from usance.base.documents import parse_json
 from usance.base.errors import CorruptFile, DocumentError, DuplicateKey
-from usance.base.parameters import DEFAULT_PACK
 
 FORMAT = "usance-book"
 MARK = "sha256"

@@ -20,11 +20,11 @@ from functools import cache
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
-from usance.base.codes import Currency
+from usance.base.codes import DEFAULT_PACK, Currency
 from usance.base.documents import read_text
 from usance.base.errors import DocumentError, ParameterError, UsanceError, raise_all, unknown
 from usance.base.fields import Fields, fields_of, one_of, text
-from usance.base.parameters import COMMON, DEFAULT_PACK, PACKS, Parameters, Value
+from usance.base.parameters import COMMON, PACKS, Parameters, Value
 
 PACK, PARAMETERS, PROFILE = "pack.yaml", "parameters", "profile.yaml"
 TIME_ZONE, CAP = "platform.time_zone", "pricing.rate_cap"

@@ -38,6 +38,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from usance.base.codes import DEFAULT_PACK
 from usance.base.dates import parse_date
 from usance.base.documents import parse_yaml, read_text
 from usance.base.errors import ParameterError, UsanceError, raise_all, unknown
@@ -186,8 +187,6 @@ UNITS: dict[str, Callable[[Any, str], Plain]] = {
 COMMON = Path(__file__).resolve().parents[1] / "parameters"
 """Parameters that the packs of all markets share."""
 PACKS = COMMON.parent / "packs"
-DEFAULT_PACK = "cn"
-"""The market where none is chosen."""
 
 
 @dataclass(frozen=True, slots=True)

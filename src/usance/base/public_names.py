@@ -2,7 +2,7 @@
 
 `__init__.pyi` beside a room's `__init__.py` says which names come from which module. Type checkers
 read it; so does this module, which leaves the imports until somebody asks. Terms and facts can then
-be had without waiting for Numba, and `dir()` shows everything.
+be had without waiting for Numba, and `dir()` shows everything: names and modules.
 """
 
 from __future__ import annotations
@@ -28,8 +28,25 @@ def public_names(
     names = sorted(homes)
 
     def attribute(name: str) -> Any:
-        if name not in homes:
-            raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        return getattr(import_module(homes[name]), name)
+        if name in homes:
+            return getattr(import_module(homes[name]), name)
+        if name in module_names(file):
+            return import_module(f"{package}.{name}")
+        raise AttributeError(f"module {package!r} has no attribute {name!r}")
 
-    return attribute, lambda: list(names), names
+    def listed() -> list[str]:
+        return sorted({*vars(import_module(package)), *names, *module_names(file)})
+
+    return attribute, listed, names
+
+
+def module_names(file: str) -> list[str]:
+    """The modules and packages beside a package's `__init__.py`.
+
+    >>> [name for name in module_names(__file__) if name.startswith("da")]
+    ['dates', 'daycount']
+    """
+    folder = Path(file).parent
+    found = [each.stem for each in folder.glob("*.py")]
+    found += [each.parent.name for each in folder.glob("*/__init__.py")]
+    return sorted(name for name in found if not name.startswith("_"))

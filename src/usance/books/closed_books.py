@@ -38,6 +38,7 @@ from usance.books.statements.ledger import BEGINNING
 from usance.books.statements.notes import ShareRow, note_rows
 from usance.books.statements.primary import Row
 from usance.books.statements.roll_forwards import RollForward, roll_forwards
+from usance.books.tape.book import check_tape_covers
 
 _DAY = timedelta(days=1)
 
@@ -60,6 +61,7 @@ class ClosedBooks:
         """The books of a period, which must be closed."""
         closes = [each for each in effective_closes(book) if each.month <= period.last_month]
         if not closes or closes[-1].month != period.last_month:
+            check_tape_covers(book, period.months)
             fix = f"Close it first: usance close {period.label} --book {book.path}"
             raise PeriodError(f"{period.label} is not closed", where=str(book.path), fix=fix)
         entities = read_policies(book, None, period.last_day).entities

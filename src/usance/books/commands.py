@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from usance.base.codes import DEFAULT_PACK
 from usance.base.command_line import (
     PackName,
     Session,
@@ -16,7 +17,6 @@ from usance.base.command_line import (
     print_table,
     show_help,
 )
-from usance.base.parameters import DEFAULT_PACK
 
 if TYPE_CHECKING:
     from usance.books.statements.primary import Row
@@ -242,7 +242,8 @@ def notes(period: PeriodText, book: BookFolder = Path(), as_json: AsJson = False
             if isinstance(row, ShareRow)
             else number(row.amount_minor, closed.currency)
         )
-        print_line(f"  {row.statement:<20} {row.parent:<28} {row.line:<40} {shown:>20}")
+        label = f"{row.statement} ({row.period})" if row.period != period else row.statement
+        print_line(f"  {label:<42} {row.parent:<28} {row.line:<40} {shown:>20}")
 
 
 def _by_statement(rows: list[Row]) -> dict[str, list[Row]]:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 import typer
 
+from usance.base.codes import DEFAULT_PACK
 from usance.base.command_line import (
     PackName,
     Session,
@@ -27,7 +28,6 @@ from usance.base.command_line import (
     show_help,
 )
 from usance.base.errors import InputError, UsanceError, unknown
-from usance.base.parameters import DEFAULT_PACK
 
 if TYPE_CHECKING:
     from datetime import date, datetime

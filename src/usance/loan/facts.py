@@ -30,7 +30,8 @@ from collections.abc import Iterable, Iterator
 from datetime import UTC, date, datetime
 from typing import NamedTuple
 
-from usance.base.codes import FactKind
+from usance.base.codes import FactKind, parse
+from usance.base.dates import parse_date, parse_moment
 from usance.base.errors import UsanceError, raise_all
 from usance.loan.errors import DuplicateFact, FactAmountError, FactError, ReversalError
 
@@ -52,20 +53,43 @@ _MAY_BE_ZERO = frozenset(
 )
 
 
-class Fact(NamedTuple):
-    """One fact of one loan; `arg` means what its kind says (see `usance.base.codes.Kind`)."""
-
+class _Fields(NamedTuple):
     kind: FactKind
     effective_on: date
-    amount_minor: int = 0
-    ref: int = 0
-    arg: int = 0
-    booked_at: datetime = START_OF_TIME
+    amount_minor: int
+    ref: int
+    arg: int
+    booked_at: datetime
+
+
+class Fact(_Fields):
+    """One fact of one loan; `arg` means what its kind says (see `usance.base.codes.FactKind`).
+
+    Kind and day may be given as people write them.
+
+    >>> Fact("paid", "2024-01-31", 1_635_00) == Fact(FactKind.PAID, date(2024, 1, 31), 1_635_00)
+    True
+    """
+
+    __slots__ = ()
+
+    def __new__(
+        cls, kind: FactKind | str, effective_on: date | str, amount_minor: int = 0, ref: int = 0,
+        arg: int = 0, booked_at: datetime | str = START_OF_TIME,
+    ) -> Fact:  # fmt: skip
+        """Read kind, day and moment where they are text."""
+        if type(kind) is not FactKind:
+            kind = parse(FactKind, kind, where="kind") if isinstance(kind, str) else FactKind(kind)
+        if type(effective_on) is not date:
+            effective_on = parse_date(effective_on, where="effective_on")
+        if type(booked_at) is not datetime:
+            booked_at = parse_moment(booked_at, where="booked_at")
+        return super().__new__(cls, kind, effective_on, amount_minor, ref, arg, booked_at)
 
     @property
     def name(self) -> str:
         """The name of this fact in messages."""
-        return f"{FactKind(self.kind).label} of {self.effective_on} (ref {self.ref})"
+        return f"{self.kind.label} of {self.effective_on} (ref {self.ref})"
 
 
 def canonical_key(fact: Fact) -> tuple[date, int, int]:

@@ -34,7 +34,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, datetime
 from typing import TYPE_CHECKING, Literal, Protocol, overload
 
-from usance.base.dates import from_day, to_day
+from usance.base.dates import from_day, parse_date, to_day
 from usance.base.errors import unknown
 from usance.loan.columns import FactColumns, TermColumns, unsupported_term
 from usance.loan.convention import DEFAULT_ALLOCATION
@@ -68,18 +68,18 @@ class Loan(Protocol):
 def replay(
     terms: Terms | Sequence[Terms],
     facts: Iterable[Fact],
-    as_of: date,
+    as_of: date | str,
     known_at: datetime = ...,
     *,
     form: Form = ...,
     calendars: Mapping[str, Calendar] | None = ...,
 ) -> Loan: ...
 @overload
-def replay(terms: TermColumns, facts: FactColumns, as_of: date) -> Views: ...
+def replay(terms: TermColumns, facts: FactColumns, as_of: date | str) -> Views: ...
 def replay(
     terms: Terms | Sequence[Terms] | TermColumns,
     facts: Iterable[Fact] | FactColumns,
-    as_of: date,
+    as_of: date | str,
     known_at: datetime = END_OF_TIME,
     *,
     form: Form = "auto",
@@ -93,15 +93,16 @@ def replay(
     """
     if form not in ("auto", "kernel", "exact"):
         raise unknown("form", form, ("auto", "kernel", "exact"), where="form")
+    day = parse_date(as_of, where="as_of")
     if isinstance(terms, TermColumns) or isinstance(facts, FactColumns):
-        return _replay_columns(terms, facts, as_of, known_at, form)
+        return _replay_columns(terms, facts, day, known_at, form)
     versions = [terms] if isinstance(terms, Terms) else list(terms)
     if not versions:
         raise OptionError("no terms were given", where="terms", fix="Give at least one version")
     facts = list(facts)
     if form != "exact":
         why = _unsupported(versions)
-        loan = None if why else replay_in_kernel(versions[0], facts, as_of, known_at)
+        loan = None if why else replay_in_kernel(versions[0], facts, day, known_at)
         if isinstance(loan, KernelLoan):
             return loan
         if form == "kernel":
@@ -110,7 +111,7 @@ def replay(
             )
     from usance.loan import exact
 
-    return exact.replay(versions, facts, as_of, known_at, calendars=calendars or exact.CALENDARS)
+    return exact.replay(versions, facts, day, known_at, calendars=calendars or exact.CALENDARS)
 
 
 def _replay_columns(
@@ -176,17 +177,20 @@ def start(terms: Terms | TermColumns) -> States:
     return start_columns(terms if isinstance(terms, TermColumns) else TermColumns.of([terms]))
 
 
-def step(states: States, facts: FactColumns | Sequence[Sequence[Fact]], until: date) -> States:
+def step(
+    states: States, facts: FactColumns | Sequence[Sequence[Fact]], until: date | str
+) -> States:
     """Later facts added to every state, up to and including a day; `states` stays as it was."""
     from usance.loan.batch import step_columns
 
+    last = parse_date(until, where="until")
     if not isinstance(facts, FactColumns):
-        facts = FactColumns.of([visible(each, as_of=until) for each in facts])
-    return step_columns(states, facts, to_day(until))
+        facts = FactColumns.of([visible(each, as_of=last) for each in facts])
+    return step_columns(states, facts, to_day(last))
 
 
-def view(states: States, day: date) -> Views:
+def view(states: States, day: date | str) -> Views:
     """Balances and arrears of every loan on a day."""
     from usance.loan.batch import view_columns
 
-    return view_columns(states, to_day(day))
+    return view_columns(states, to_day(parse_date(day, where="day")))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from usance.base.atomic_files import check_file_place, check_folder_place
 from usance.base.command_line import print_json, print_line, print_pairs, print_table, show_help
 from usance.base.dates import parse_date
 
@@ -58,6 +59,8 @@ def tape(
     from usance.measure.tape.report import measure_tape, summary, write_report
     from usance.pages.reports.tape_report import tape_files
 
+    if out:
+        check_folder_place(out, "--out")
     report = measure_tape(file, mapping)
     files = write_report(report, out, tape_files) if out else []
     shown = summary(report)
@@ -105,6 +108,10 @@ def book(
     from usance.measure.publication import publish_metrics, write_metrics
 
     day, over = _when(as_of, period)
+    if out:
+        check_file_place(out, "--out")
+    if charts:
+        check_folder_place(charts, "--charts")
     results = measured(
         Inputs.open(book_folder), metric or (), as_of=day, period=over, by=by or (),
         engine=engine, roles=_roles(roles),
@@ -125,7 +132,7 @@ def book(
         ["metric", "period", "segment", "value", ""],
         [
             [each.definition.name, each.period, each.segment_label, each.formatted,
-             "" if each.complete else "incomplete"]
+             each.note if each.complete else "incomplete"]
             for each in shown
         ],
     )  # fmt: skip
@@ -142,7 +149,7 @@ def rows(
     ] = None,
     part: Annotated[str, typer.Option("--part", help="numerator or denominator.")] = "numerator",
     period: Period = None,
-    limit: Annotated[int, typer.Option("--limit", help="At most so many rows.")] = 100,
+    limit: Annotated[int, typer.Option("--limit", min=0, help="At most so many rows.")] = 100,
     loans: Annotated[bool, typer.Option("--loans", help="Go on to the loans of each row.")] = False,
     roles: Roles = None,
 ) -> None:

@@ -82,7 +82,7 @@ class Result:
             "period": self.period, "as_of": self.as_of.isoformat(),
             "dimensions": dict(self.dimensions), "numerator": self.numerator,
             "denominator": self.denominator, "unit": one.unit,
-            "value": "no data" if self.value is None else self.value,
+            "value": self.value,
             "complete": self.complete, "note": self.note, "definition": one.sentence,
             "snapshot": self.snapshot, "rows": self.drill_down(),
         }  # fmt: skip
@@ -293,10 +293,18 @@ class _MetricRun:
         value = numerator / denominator if denominator else None
         if value is not None and one.transform is Transform.ANNUAL_PREPAYMENT:
             value = 1 - (1 - value) ** 12
+        if value is None and not note:
+            note = f"nothing to divide by {self._whose(one)}" if one.denominator else "no rows"
         return Result(
             one, series, self._period(one), self.as_of, labels, numerator, denominator, value,
             self.snapshot, self._is_complete(one, dict(pairs)), note, pairs, self.over,
         )  # fmt: skip
+
+    def _whose(self, one: Definition) -> str:
+        """The rows that a rate is taken of, for people."""
+        when = "on" if one.denominator and one.denominator.window is Window.END else "in"
+        day = self.over.end if when == "on" else self.over
+        return f"{when} {day}: {one.numerator.table} has no such rows"
 
     def _period(self, one: Definition) -> str:
         is_flow = one.numerator.window is Window.PERIOD

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from usance.base.codes import DEFAULT_PACK
 from usance.base.command_line import (
     PackName,
     Session,
@@ -16,7 +17,6 @@ from usance.base.command_line import (
     print_pairs,
     print_table,
 )
-from usance.base.parameters import DEFAULT_PACK
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 

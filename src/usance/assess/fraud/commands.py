@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
+from usance.base.codes import DEFAULT_PACK
 from usance.base.command_line import PackName, print_csv, print_json
-from usance.base.parameters import DEFAULT_PACK
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from usance.base.codes import DEFAULT_PACK
 from usance.base.command_line import (
     PackName,
     number,
@@ -15,7 +16,6 @@ from usance.base.command_line import (
     print_table,
     print_warning,
 )
-from usance.base.parameters import DEFAULT_PACK
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 

@@ -77,7 +77,7 @@ from usance.books.policy_files import PolicyFiles, read_policies
 from usance.books.postings import post
 from usance.books.rules import load_rules
 from usance.books.statements.consolidation import GroupBooks
-from usance.books.tape.book import holds_tape, tape_moments
+from usance.books.tape.book import check_tape_covers, holds_tape, tape_moments
 from usance.books.tape.loans import TapeLoans
 from usance.measure.triangles import Triangle
 
@@ -141,6 +141,7 @@ def close(
     fully settled at the close before are not read again, unless the `whole` book is to be.
     """
     ref, before = begin(book, period)
+    check_tape_covers(book, period.months)
     moment = known_at or latest_booking(book)
     if before is not None and moment.date() < before.day:
         what = f"at {moment.isoformat()} not even {before.name} was over, which is closed"

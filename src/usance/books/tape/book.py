@@ -7,7 +7,7 @@ longer tape of the same portfolio carries its books on.
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, time
 from io import StringIO
@@ -170,6 +170,19 @@ def tape_shards(book: Book) -> Mapping[int, list[int]]:
     for file in book.files("tape"):
         found.setdefault(file.shard, []).append(file.month or 0)
     return {shard: sorted(months) for shard, months in sorted(found.items())}
+
+
+def check_tape_covers(book: Book, months: Iterable[int]) -> None:
+    """Refuse months of which a tape has no rows: nothing would be accrued in them."""
+    if not holds_tape(book):
+        return
+    there = {file.month for file in book.files("tape")}
+    missing = [format_month(month) for month in months if month not in there]
+    if missing:
+        last = format_month(max(month or 0 for month in there))
+        what = f"the tape has no rows of {', '.join(missing)}; its last month is {last}"
+        fix = f"Bring a tape with them: usance books run TAPE --out {book.path}"
+        raise PeriodError(what, where=str(book.path), fix=fix)
 
 
 def tape_moments(book: Book) -> list[datetime]:

@@ -90,7 +90,7 @@ def _rows_of_loans(tape: GivenTape) -> Iterator[Check]:
 
     yield Check(
         np.flatnonzero(follows & (step == 0)),
-        lambda place: f"{name(place)} is there twice, also in row {tape.row[place - 1]}",
+        lambda place: f"{name(place)} is there twice, also in {tape.place(place - 1)}",
         "Keep one row a month",
     )
     yield Check(

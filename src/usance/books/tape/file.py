@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from usance.base.arrays import I64
+from usance.base.csv_lines import row_word
 from usance.base.errors import UsanceError
 from usance.books.errors import TapeError
 from usance.books.tape.columns import COLUMNS, FORMER_NAMES, NOT_GIVEN, TapeColumn
@@ -37,7 +38,7 @@ class GivenTape:
     columns: Mapping[str, I64]
     """`NOT_GIVEN` where a cell is empty or cannot be read."""
     row: I64
-    """The row of the file, from 1."""
+    """The line of the file, or the row of a Parquet file, from 1."""
     refs: pa.Array | None
     """The foreign name of every row's loan, if it brings names."""
     named: frozenset[str]
@@ -57,8 +58,12 @@ class GivenTape:
     def wrong(self, place: int, what: str, fix: str) -> TapeError:
         """An error of a row, by its place in the sorted rows."""
         return TapeError(
-            f"loan {self.loan(place)}: {what}", where=f"{self.path} row {self.row[place]}", fix=fix
+            f"loan {self.loan(place)}: {what}", where=f"{self.path} {self.place(place)}", fix=fix
         )
+
+    def place(self, place: int) -> str:
+        """A row for people, by its place in the sorted rows."""
+        return f"{row_word(self.path)} {self.row[place]}"
 
     def loan(self, place: int) -> str:
         """The loan of a row as the tape names it."""
@@ -181,7 +186,11 @@ def _lacks(path: Path, column: TapeColumn, other: str = "") -> TapeError:
 
 def _named(path: Path, numbers: I64, wrong: Wrong) -> list[UsanceError]:
     found: list[UsanceError] = [
-        TapeError(what, where=f"{path} row {numbers[row]}" if len(numbers) else str(path), fix=fix)
+        TapeError(
+            what,
+            where=f"{path} {row_word(path)} {numbers[row]}" if len(numbers) else str(path),
+            fix=fix,
+        )
         for row, what, fix in wrong[:MAX_PROBLEMS]
     ]
     if len(wrong) > MAX_PROBLEMS:

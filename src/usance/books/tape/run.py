@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from datetime import date, datetime
 from pathlib import Path
 
+from usance.base.atomic_files import check_folder_place
 from usance.base.book import Book
 from usance.base.book_step import MANIFEST
 from usance.base.dates import format_month
@@ -38,6 +39,7 @@ def run_tape(
     """
     if every not in EVERY:
         raise unknown("period", every, EVERY, where="--every")
+    check_folder_place(out, "--out")
     book = _opened(out, currency, pack)
     rules = pack or book.pack
     known = parameters or rules.parameters

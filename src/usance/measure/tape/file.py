@@ -1,7 +1,7 @@
-"""Files of a loan tape as text columns under canonical names, with the number of every row.
+"""Files of a loan tape as text columns under canonical names, with the place of every row.
 
 CSV, `.csv.gz` and Parquet are read alike, and so is text whose header is parted by semicolons,
-tabs or bars. Row 1 is the first row under the header.
+tabs or bars. Rows of text are told by their line, as an editor counts it.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
+from usance.base.csv_lines import row_lines, row_place
 from usance.base.errors import UsanceError, raise_all, unknown
 from usance.measure.errors import TapeError
 
@@ -62,8 +63,9 @@ def read_rows(
         ],
         where=str(path),
     )
-    numbers = data.column("") if "" in data.column_names else pa.array(range(1, len(data) + 1))
-    made: dict[str, Any] = {"row": numbers.cast(pa.int64())}
+    lines = row_lines(file, len(data) + broken)
+    numbers = data.column("").to_numpy() - 1 if "" in data.column_names else slice(None)
+    made: dict[str, Any] = {"row": pa.array(lines[numbers], pa.int64())}
     for key in expected:
         if key in columns:
             made[key] = _text(data.column(columns[key]), dates.get(key, "%Y-%m-%d"))
@@ -82,7 +84,7 @@ def _csv(file: Path, wanted: Collection[str]) -> FileRows:
         broken.append(row.number)
         if len(problems) < _MAX_PROBLEMS:
             what = f"{row.actual_columns} cells under {row.expected_columns} columns"
-            where = f"{file} row {row.number - 1}"
+            where = row_place(file, row.number - 1)
             fix = "Give each row a cell for every column, quoted if it holds a comma"
             problems.append(TapeError(what, where=where, fix=fix))
         return "skip"

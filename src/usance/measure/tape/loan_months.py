@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 
 import pyarrow as pa
 
+from usance.base.csv_lines import row_word
 from usance.base.dates import from_day, to_month
 from usance.base.errors import UsanceError, raise_all
 from usance.measure.duckdb_connection import connect
@@ -176,9 +177,9 @@ def _named_columns(mapping: TapeMapping) -> dict[str, Any]:
 
 def _problems(found: Any, path: Path | str) -> list[UsanceError]:
     """Findings from rows of (row, what, fix)."""
-    rows = found.fetchall()
+    rows, word = found.fetchall(), row_word(path)
     problems: list[UsanceError] = [
-        TapeError(what, where=f"{path} row {row}", fix=fix)
+        TapeError(what.replace(" of row ", f" of {word} "), where=f"{path} {word} {row}", fix=fix)
         for row, what, fix in rows[:_MAX_PROBLEMS]
     ]
     if len(rows) > _MAX_PROBLEMS:

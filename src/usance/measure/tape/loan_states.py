@@ -45,6 +45,11 @@ class State:
     first_day: int = 0
     last_day: int = 0
 
+    @property
+    def is_open(self) -> bool:
+        """True of a bucket without a last day, in which loans stay."""
+        return self.kind is StateKind.PAST_DUE and self.last_day == MAX_DAYS
+
     @classmethod
     def parse(cls, label: str, meaning: str, *, where: str = "") -> State:
         """A state from its meaning in a mapping."""

@@ -142,6 +142,7 @@ def _states(states: tuple[State, ...]) -> pa.Table:
             "label": [state.label for state in states],
             "kind": pa.array([int(state.kind) for state in states], pa.int32()),
             "last_day": pa.array([state.last_day for state in states], pa.int32()),
+            "is_open": [state.is_open for state in states],
         }
     )
 

@@ -87,6 +87,11 @@ ROLLS = """
         SELECT segment, month, state, count(*) AS loans, sum(balance)::BIGINT AS balance
         FROM panel GROUP BY ALL
     ),
+    arrived AS (  -- who stays in a bucket without an end has not rolled into it
+        SELECT segment, month, state, count(*) AS loans, sum(balance)::BIGINT AS balance
+        FROM panel JOIN states USING (state)
+        WHERE NOT is_open OR state_prev IS DISTINCT FROM state GROUP BY ALL
+    ),
     months AS (SELECT DISTINCT month FROM panel)
     SELECT b.segment, b.month + 1 AS month, f.label AS "from", t.label AS "to",
         coalesce(k.loans, 0) AS loans, b.loans AS loans_before,
@@ -94,7 +99,7 @@ ROLLS = """
     FROM stock b JOIN chain c ON c.from_state = b.state
     JOIN months ON months.month = b.month + 1
     JOIN states f ON f.state = c.from_state JOIN states t ON t.state = c.to_state
-    LEFT JOIN stock k ON k.segment = b.segment AND k.month = b.month + 1 AND k.state = c.to_state
+    LEFT JOIN arrived k ON k.segment = b.segment AND k.month = b.month + 1 AND k.state = c.to_state
     ORDER BY b.segment, b.month, c.step
 """
 

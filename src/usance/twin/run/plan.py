@@ -14,9 +14,10 @@ from typing import Any
 
 from usance.base.book import Book, is_empty
 from usance.base.book_step import MANIFEST
+from usance.base.codes import DEFAULT_PACK
 from usance.base.dates import format_month
 from usance.base.errors import UsanceError, raise_all
-from usance.base.parameters import COMMON, DEFAULT_PACK, PACKS
+from usance.base.parameters import COMMON, PACKS
 from usance.base.tables import TABLES
 from usance.twin.errors import (
     MAX_SCALE,

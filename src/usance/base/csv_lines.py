@@ -1,0 +1,52 @@
+r"""Lines of a text table as an editor counts them, for rows that are counted below the header.
+
+Blank lines and line ends inside quotes are counted; a Parquet file has rows and no lines.
+
+>>> from tempfile import NamedTemporaryFile
+>>> with NamedTemporaryFile("w", suffix=".csv") as file:
+...     _ = file.write('a,b\n1,2\n\n3,"4\n5"\n6,7\n')
+...     file.flush()
+...     row_lines(Path(file.name), 3).tolist(), row_place(file.name, 3).removeprefix(file.name)
+([2, 4, 6], ' line 6')
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+from pathlib import Path
+
+import numpy as np
+
+from usance.base.arrays import I64
+
+
+def row_word(path: Path | str) -> str:
+    """The word for a place in a file: `line`, or `row` where there are no lines."""
+    return "row" if Path(path).suffix == ".parquet" else "line"
+
+
+def row_lines(path: Path, rows: int) -> I64:
+    """The line of each row, the first below the header; of Parquet its number from 1."""
+    numbers = np.arange(1, rows + 1, dtype=np.int64)
+    if row_word(path) == "row":
+        return numbers
+    with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
+        content = file.read()
+    plain = content.rstrip(b"\r\n").replace(b"\r\n", b"\n")
+    if plain.count(b"\n") == rows and b"\n\n" not in plain and b"\r" not in plain:
+        return numbers + 1
+    reader = csv.reader(content.decode("utf-8-sig", "replace").splitlines(keepends=True))
+    first, starts = 1, []
+    for cells in reader:
+        if cells:
+            starts.append(first)
+        first = reader.line_num + 1
+    return np.array([*starts[1:], *range(first, first + rows)], np.int64)[:rows]
+
+
+def row_place(path: Path | str, row: int) -> str:
+    """File and line of one row, counted from 1 below the header, for a message."""
+    file = Path(path)
+    number = row_lines(file, row)[row - 1] if file.is_file() else row + 1
+    return f"{path} {row_word(path)} {number}"
