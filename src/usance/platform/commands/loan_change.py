@@ -9,6 +9,7 @@ from usance.base.codes import FactKind
 from usance.base.errors import UsanceError
 from usance.loan.facts import Fact
 from usance.platform.commands.command import Moment
+from usance.platform.errors import StaleRead
 from usance.platform.ledger.fact_postings import post, read_books
 from usance.platform.loan_record import LoanRecord
 from usance.platform.refusals import DateBeforeDisbursement, DateInFuture, TermsRefused
@@ -86,7 +87,8 @@ def own_ref(user: UserRecord, loan: LoanRecord) -> int:
     """A reference that no other fact of the loan has, for facts that the platform makes."""
     taken = {each.ref for each in loan.all_facts}
     ref = PLATFORM_REF + user.next("records")
-    assert ref not in taken, "records are numbered once"
+    if ref in taken:  # facts were read after somebody else had numbered one
+        raise StaleRead("a record has been numbered meanwhile", fix="Read again and decide again")
     return ref
 
 

@@ -6,18 +6,20 @@ usance live read loan ln_00000000G01 --as operations --home lender --json
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 import json
 from datetime import date, datetime
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, get_type_hints
 
 import typer
 
 from usance.base.command_line import print_json, print_pairs, print_table, show_help
 from usance.base.documents import read_document
 from usance.base.errors import InputError, unknown
-from usance.platform.live import Platform
+from usance.platform.live import Platform, spec_of
+from usance.platform.principals import SYSTEM
 from usance.platform.terminal.homes import on_platform
 from usance.platform.terminal.up import Home
 
@@ -31,6 +33,27 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON, amounts in minor
 def live(ctx: typer.Context) -> None:
     """Do commands and reads of a live lender."""
     show_help(ctx)
+
+
+@app.command("install")
+def install(
+    home: Home,
+    clock: Annotated[
+        str, typer.Option(metavar="MOMENT", help="First moment of the sandbox.")
+    ] = "2024-07-01T01:00:00Z",
+    as_json: Json = False,
+) -> None:
+    """Make a folder a sandbox lender; one that is a lender stays as it is."""
+    first = datetime.fromisoformat(clock)
+
+    async def work() -> Any:
+        async with (
+            Platform.of_home(home, clock=first) as platform,
+            platform.reading(SYSTEM) as reading,
+        ):
+            return await reading.clock()
+
+    _print(asyncio.run(work()), as_json=as_json)
 
 
 @app.command("commands")
@@ -69,7 +92,8 @@ def do(
 ) -> None:
     """Do a command as a principal."""
     body = dict(read_document(file)) if file else {}
-    body |= dict(_field(each) for each in fields or ())
+    texts = _text_fields(command)
+    body |= dict(_field(each, texts) for each in fields or ())
 
     async def work(platform: Platform) -> Any:
         principal = await platform.principal(who)
@@ -97,7 +121,8 @@ def read(
     if what not in names:
         raise unknown("read", what, names)
     ids = [each for each in given or () if "=" not in each]
-    options = dict(_field(each) for each in given or () if "=" in each)
+    texts = frozenset({"state", "period", "basis", "as_of", "on", "known_at"})
+    options = dict(_field(each, texts) for each in given or () if "=" in each)
     for name, kind in (("as_of", date), ("on", date), ("known_at", datetime)):
         if name in options:
             options[name] = kind.fromisoformat(options[name])
@@ -109,11 +134,19 @@ def read(
     _print(on_platform(home, work), as_json=as_json)
 
 
-def _field(text: str) -> tuple[str, Any]:
-    """A field from `name=value`: the value as JSON where it is, else as text."""
+def _text_fields(command: str) -> frozenset[str]:
+    """Fields of a command that are text: `ref=1001` is no number."""
+    hints = get_type_hints(spec_of(command).command)
+    return frozenset(name for name, kind in hints.items() if kind in (str, str | None))
+
+
+def _field(text: str, texts: frozenset[str]) -> tuple[str, Any]:
+    """A field from `name=value`: text where the field is, else JSON where the value is."""
     name, is_there, value = text.partition("=")
     if not is_there or not name:
         raise InputError(f"{text!r} is no field", fix="Write name=value")
+    if name in texts:
+        return name, value
     try:
         return name, json.loads(value)
     except ValueError:
