@@ -24,7 +24,7 @@ related_parties: [77]
 entities:
   - {number: 1, name: "Example Holding, Inc.", currency: USD, role: parent}
   - {number: 2, name: Example Platform, role: platform, owner: 1, tax: 15%}
-  - {number: 3, name: Example Guarantee, role: guarantee, owner: 2, tax: 25%}
+  - {number: 3, name: Example Guarantee, role: guarantee, owner: 2, tax: 25%, carry_back: true}
   - {number: 4, name: Example Trust, role: trust, owner: 2}
   - {number: 5, name: Abroad, currency: HKD, role: subsidiary, owner: 2, share: 80%, tax: 16%}
   - {number: 6, name: Example Lending, role: microcredit, owner: 2, tax: 25%, withholding: 10%}

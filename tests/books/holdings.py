@@ -108,7 +108,9 @@ IFRS: Mapping[tuple[FundingModel, IfrsAdjustment], Mapping[str, str]] = {
     },
     (HEAVY, IfrsAdjustment.GUARANTEE): {
         "stand_ready": "ifrs_stand_ready",
-        "financial_receivable": "ifrs_contract_liability - ifrs_stand_ready",
+        "financial_receivable": "ifrs_contract_liability - ifrs_stand_ready"
+        " + non_current_receivable",
+        "financial_receivable_non_current": "- non_current_receivable",
         "contract_liabilities": "- ifrs_contract_liability",
         "financial_allowance": "ifrs_allowance",
         "financial_provision": "- ifrs_allowance",

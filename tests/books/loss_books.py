@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from datetime import date
+from fractions import Fraction
 from functools import cache
 
 import numpy as np
@@ -18,7 +18,6 @@ from usance.measure.triangles import Triangle
 
 LAST = 653
 AS_OF = last_of_month(LAST)
-BEFORE_MULTIPLES = date(2023, 6, 30)
 
 
 @cache
@@ -28,7 +27,8 @@ def parameters() -> Parameters:
 
 def assumptions(**changes: object) -> Assumptions:
     """The shipped assumptions with IFRS on the same curves, changed as asked."""
-    return replace(Assumptions.at(parameters(), BEFORE_MULTIPLES), **changes)  # type: ignore[arg-type]
+    plain = {"ifrs_multiple": (Fraction(1), Fraction(1)), **changes}
+    return replace(Assumptions.at(parameters(), AS_OF), **plain)  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True)

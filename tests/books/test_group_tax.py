@@ -16,12 +16,14 @@ from tests.books.group_books import (
     OPENED,
     OVERSEAS,
     PLATFORM,
+    TRUST,
     Facts,
     closed,
     lines_of,
     with_rates,
 )
 from usance.base.codes import IfrsAdjustment
+from usance.books.group.entities import parse_entities
 from usance.books.group.fact_kinds import GroupFactKind
 from usance.books.group.facts import visible_facts
 from usance.books.group.tax import (
@@ -147,7 +149,7 @@ def test_the_rate_is_explained_to_the_last_cent() -> None:
     end = books.at(ENDS[0])
     expense = end.amount("income_tax") + end.amount("deferred_tax")
     steps = rate_reconciliation(years, expense, 250_000)
-    assert [step.minor for step in steps] == [325_00, -100_00, 5_00, 22_00, 252_00]
+    assert [step.minor for step in steps] == [325_00, -100_00, 5_00, 22_00, 0, 0, 252_00]
     assert sum(step.minor for step in steps[:-1]) == steps[-1].minor
 
 
@@ -163,8 +165,6 @@ def test_non_controlling_interests_bear_their_share() -> None:
 
 
 def test_non_controlling_shares_multiply_through_owners() -> None:
-    from usance.books.group.entities import parse_entities
-
     chain = parse_entities("""
 currency: CNY
 entities:
@@ -194,14 +194,64 @@ def test_vat_is_paid_on_the_fifteenth_after_its_period() -> None:
     assert [books.at(day).amount("other_tax_payable") for day in ENDS] == [-1_32, -1_82, 0, 0]
 
 
-def test_vat_paid_too_much_is_kept_for_the_next_period() -> None:
+def test_a_loss_is_carried_forward_and_never_back() -> None:
+    """In 2024 a loss of 500.00 after a profit of 100.00 a year before; then 300.00, 400.00."""
+    facts, ends = Facts(), [date(2023, 12, 31), ENDS[3], date(2025, 12, 31), date(2026, 12, 31)]
+    for year, minor in ((2023, 100_00), (2024, -500_00), (2025, 300_00), (2026, 400_00)):
+        facts.say(PLATFORM, GroupFactKind.SUNDRY, date(year, 12, 1), minor)
+    books = closed(facts.facts, ends)
+    current = [books.at(day).amount("income_tax") for day in ends]
+    assert current == [15_00, 15_00, 15_00, 45_00]  # 400.00 less 200.00 that were left
+    # Nothing was in sight in 2024; in 2025 three years of 300.00 are more than the 200.00 left.
+    assert [books.at(day).amount("deferred_tax_asset") for day in ends] == [0, 0, 30_00, 0]
+    assert all(books.at(day).amount("income_tax_payable") <= 0 for day in ends)
+
+
+def test_a_loss_is_worth_what_taxable_differences_will_bring() -> None:
+    """200.00 lost, beside contract assets of 106.00 with their value-added tax."""
+    asset = lines_of({"contract_assets": 106_00, "light_servicing": -100_00,
+                      "other_tax_payable": -6_00}, PLATFORM, ENDS[0])  # fmt: skip
+    facts = Facts()
+    facts.say(PLATFORM, GroupFactKind.SUNDRY, date(2024, 2, 1), -200_00)
+    end = closed(facts.facts, ENDS[:1], [asset]).at(ENDS[0])
+    assert end.amount("income_tax") == 0
+    assert end.amount("deferred_tax_liability") == -15_00  # 15 % of 100.00: without the tax in it
+    assert end.amount("deferred_tax_asset") == 15_00
+
+
+def test_a_trust_is_taxed_in_the_hands_of_its_beneficiary() -> None:
+    """Its income, and the allowance of its loans; the platform's tax is 15 %."""
+    rows = {"financing_income": -1_000_00, "cash": 1_000_00, "loan_provision": 200_00,
+            "loan_allowance": -200_00}  # fmt: skip
+    books = closed([], ENDS[:1], [lines_of(rows, TRUST, ENDS[0])])
+    held = books.at(ENDS[0]).columns
+    assert held[PLATFORM, IfrsAdjustment.NONE]["income_tax"] == 150_00
+    assert held[PLATFORM, IfrsAdjustment.NONE]["deferred_tax_asset"] == 30_00
+    assert "income_tax" not in held[TRUST, IfrsAdjustment.NONE]
+
+
+def test_tax_is_withheld_on_the_share_that_will_be_distributed() -> None:
+    some = parse_entities("""
+currency: CNY
+entities:
+  - {number: 1, name: A, role: parent}
+  - {number: 2, name: B, role: platform, owner: 1, tax: 25%, withholding: 10%, distributed: 30%}
+""")
+    facts = Facts()
+    facts.say(2, GroupFactKind.SUNDRY, date(2024, 2, 1), 1_000_00)
+    end = closed(facts.facts, ENDS[:1], entities=some).at(ENDS[0])
+    assert end.amount("deferred_tax_liability") == -22_50
+
+
+def test_vat_paid_too_much_is_an_asset_until_the_next_period() -> None:
     loans = [
         lines_of({"light_servicing": minor, "other_tax_payable": -minor}, PLATFORM, day)
         for minor, day in ((10_00, ENDS[0]), (-4_00, ENDS[1]), (5_00, ENDS[2]))
     ]
     books = closed([], ENDS, loans)
     assert [books.at(day).amount("cash") for day in ENDS] == [0, -10_00, -10_00, -11_00]
-    assert [books.at(day).amount("other_tax_payable") for day in ENDS] == [-10_00, 4_00, -1_00, 0]
+    assert [books.at(day).amount("other_tax_payable") for day in ENDS] == [-10_00, 0, -1_00, 0]
+    assert [books.at(day).amount("prepaid") for day in ENDS] == [0, 4_00, 0, 0]
 
 
 def test_deferred_tax_of_the_opening_is_taken_as_given() -> None:

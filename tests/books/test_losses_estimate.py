@@ -76,7 +76,8 @@ def plainly(book: LossBook, found: Estimates, given: Assumptions, segment: int) 
         gross = min(gross, exposed * (Fraction(1015, 1000) if heavy else Fraction(1)))
         # The rate is kept exact in the estimate and shown in ppb: a completed one is recomputed.
         share = found_recovery(book, given, segment, len(curve), recovery)
-        nets.append(gross - max(Fraction(0), (lost + gross) * share - back))
+        past = Fraction(0) if heavy else lost * share - back
+        nets.append(gross - max(Fraction(0), gross * share + past))
     target, up = max(Fraction(0), sum(nets, Fraction(0))), [max(n, Fraction(0)) for n in nets]
     return [each * target / sum(up) if sum(up) else Fraction(0) for each in up]
 
@@ -216,23 +217,72 @@ def test_a_year_of_payouts_by_its_own_ifrs_curve() -> None:
     assert (rates[PLACE["contingent"]], rates[PLACE["ifrs_contingent_2"]]) == (10**7, 10**7 // 2)
 
 
-def test_recoveries_of_claims_already_paid_lower_the_other_vintages() -> None:
+def test_recoveries_of_claims_already_paid_count_when_they_are_received() -> None:
     flat = (0, 40_000_000)
     given_ = assumptions(default_curves=(flat, flat), interest=Fraction(0), history_cohorts=99,
                          recovery=(Fraction(1, 5),) * 2)  # fmt: skip
     book = one_pool(months=3)
-    book.triangle.compensated_minor[0, 0, 2] = 100_000
+    book.triangle.compensated_minor[0, 0, 2] = 1_000_000
+    book.exposures.minor[:, 0, 0] = 0
+    # Only the youngest vintage has a month of the curve ahead: 40,000 less 8,000 to recover.
+    assert run(book, given_).target_minor("contingent").tolist() == [[0, 0, 32_000]]
+    book.triangle.recovered_minor[0, 0, 2] = 15_000
+    assert run(book, given_).target_minor("contingent").tolist() == [[0, 0, 32_000]]
+
+
+def test_an_ifrs_multiple_acts_on_the_net_loss_of_own_loans_too() -> None:
+    flat = (0, 40_000_000)
+    given_ = assumptions(
+        default_curves=(flat, flat), history_cohorts=99, recovery=(Fraction(1, 5),) * 2,
+        ifrs_multiple=(Fraction(3, 4),) * 2,
+    )  # fmt: skip
+    book = one_pool(model=FundingModel.ON_BALANCE_SHEET, months=3)
+    book.triangle.charged_off_minor[0, 0, 2] = 100_000
+    book.exposures.minor[:, 0, 0] = 0
+    found = run(book, given_)
+    assert found.target_minor("loan_allowance").sum() == 12_000
+    assert found.target_minor("ifrs_loan_allowance").sum() == 9_000
+
+
+def test_a_vintage_that_was_not_observed_from_its_start_enters_no_curve() -> None:
+    given_ = assumptions(history_cohorts=1, interest=Fraction(0), recovery=(Fraction(0),) * 2)
+    book = one_pool(months=6)
+    prior = list(given_.prior(Framework.US_GAAP, Claim.PAYOUT, 1))
+    survivors = replace(given_, history_from=LAST + 1)
+    assert curve_of(run(book, survivors), "payout_curve", 1) == prior
+    # Without the statement the months before the book began count as months without a loss.
+    assert curve_of(run(book, given_), "payout_curve", 1)[-1] < prior[-1]
+
+
+def test_a_vintage_that_was_not_observed_loses_a_share_of_its_exposure_by_stage() -> None:
+    rates = (Fraction(1, 20), Fraction(9, 10), Fraction(1))
+    given_ = assumptions(unobserved=(rates, rates), history_from=LAST, interest=Fraction(0),
+                         recovery=(Fraction(1, 10),) * 2)  # fmt: skip
+    book = one_pool(months=2)
+    book.triangle.compensated_minor[0, 0, 1] = 500_000
+    book.exposures.minor[:, 0, 0] = 100_000, 10_000, 1_000
+    old, young = run(book, given_).target_minor("contingent")[0].tolist()
+    assert old == (5_000 + 9_000 + 1_000) * 9 // 10
+    assert young == run(one_pool(), given_).target_minor("contingent")[0, 0]
+
+
+def test_recoveries_of_charged_off_loans_lower_the_other_vintages() -> None:
+    flat = (0, 40_000_000)
+    given_ = assumptions(default_curves=(flat, flat), interest=Fraction(0), history_cohorts=99,
+                         recovery=(Fraction(1, 5),) * 2)  # fmt: skip
+    book = one_pool(model=FundingModel.ON_BALANCE_SHEET, months=3)
+    book.triangle.charged_off_minor[0, 0, 2] = 100_000
     book.exposures.minor[:, 0, 0] = 0
     found = run(book, given_)
     # Only the youngest vintage has a month of the curve ahead: 40,000 less 8,000 to recover.
-    # 20,000 of the 100,000 paid for the oldest are still to come.
-    assert found.target_minor("contingent").tolist() == [[0, 0, 12_000]]
+    # 20,000 of the 100,000 charged off of the oldest are still to come.
+    assert found.target_minor("loan_allowance").tolist() == [[0, 0, 12_000]]
     assert any("no exposure is left" in note and "20000" in note for note in found.notes)
     book.triangle.recovered_minor[0, 0, 2] = 15_000
-    assert run(book, given_).target_minor("contingent").tolist() == [[0, 0, 27_000]]
-    book.triangle.compensated_minor[0, 0, 2] = 1_000_000
+    assert run(book, given_).target_minor("loan_allowance").tolist() == [[0, 0, 27_000]]
+    book.triangle.charged_off_minor[0, 0, 2] = 1_000_000
     found = run(book, given_)
-    assert found.target_minor("contingent").sum() == 0
+    assert found.target_minor("loan_allowance").sum() == 0
     assert "segment 1: the target is below zero and floored" in found.notes
 
 
@@ -246,7 +296,7 @@ def test_recoveries_come_from_vintages_that_have_run_their_course() -> None:
     found = run(book, given_)
     assert curve_of(found, "payout_recovery", 1) == [300_000_000]
     assert curve_of(run(book, replace(given_, history_cohorts=3)), "payout_recovery", 1) == [
-        200_000_000
+        110_000_000
     ]
 
 
@@ -266,7 +316,7 @@ def test_a_book_without_history_says_so_and_follows_the_given_curve() -> None:
 
 def test_fees_are_lost_with_principal_without_interest_or_recoveries() -> None:
     rates = run(one_pool(), assumptions()).rates_ppb[0]
-    assert rates[PLACE["contingent"]] == 28_501_200  # 3.51 % × 1.015, a fifth of it recovered
+    assert rates[PLACE["contingent"]] == 31_707_585  # 3.51 % × 1.015, 11 % of it recovered
     assert rates[PLACE["receivable"]] == rates[PLACE["contract"]] == 35_100_000
     twice = run(one_pool(), assumptions(fee_severity=Fraction(2))).rates_ppb[0]
     assert twice[PLACE["contract"]] == 70_200_000
@@ -284,7 +334,7 @@ def test_overlays_move_a_segments_target_and_nothing_else() -> None:
     factor = run(book, given_, overlay(factor=Decimal("1.5")))
     amount = run(book, given_, overlay(amount_minor=-1000))
     sums = [int(each.target_minor("contingent").sum()) for each in (before, factor, amount)]
-    assert abs(2 * sums[1] - 3 * sums[0]) <= 3  # half a unit a pool
+    assert abs(2 * sums[1] - 3 * sums[0]) <= 5  # half a unit a pool
     assert sums[2] == sums[0] - 1000
     others = [place for place in range(len(NAMES)) if place != PLACE["contingent"]]
     assert (before.rates_ppb[:, others] == factor.rates_ppb[:, others]).all()

@@ -32,7 +32,7 @@ from usance.books.loans.measurement import LoanColumns, amounts
 from usance.books.policies import Policies
 from usance.books.postings import Cells, Lines, post
 from usance.books.rules import Activity, Rule, load_rules
-from usance.books.statements.closing_entries import vat_paid
+from usance.books.statements.closing_entries import VAT, vat_paid
 from usance.books.statements.ledger import Ledger
 from usance.loan import CONVENTIONS, Fact, Terms, schedule
 from usance.loan.columns import FactColumns, TermColumns
@@ -190,7 +190,7 @@ class Books:
 
     def _of_group(self, day: date, step: str) -> Ledger:
         known = load_group_rules()
-        vat = {rule.number for rule in known if rule.amount == "vat_paid"}
+        vat = {rule.number for rule in known if rule.amount in VAT}
         if step == "vat":
             rates = Rates.of((), GROUP.currency)
             now, kept = vat_paid(self.ledger, GROUP, rates, day), vat

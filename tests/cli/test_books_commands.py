@@ -14,11 +14,13 @@ from tests.cli.answers import Answer, Usance
 from usance.base.book import Book
 from usance.books.close.checklist import close
 from usance.books.close.closes import effective_closes
+from usance.books.commands import _print_matrix
 from usance.books.exports import trial_balance
 from usance.books.group.documents import parse_facts
 from usance.books.group.facts import table_of_facts
 from usance.books.periods import parse_close_period
 from usance.books.sample import LOANS, sample_book
+from usance.books.statements.primary import Row
 
 CLOSED = ("2023Q4", "2024Q1")
 ENTITIES = """\
@@ -132,6 +134,23 @@ def test_statements(usance: Usance, book: Path) -> None:
     heading = next(line for line in shown.splitlines() if "us_gaap" in line)
     assert heading.split() == ["us_gaap", "ecl", "eir", "sbc", "guarantee", "ifrs"]
     assert sum(line.startswith("  Net income  ") for line in shown.splitlines()) == 3
+
+
+def test_lines_of_one_name_are_printed_under_their_own_totals(
+    usance: Usance, book: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Both groups of revenue have other services fees; a matrix shows each with its amounts."""
+    del usance, book
+    names = ("us_gaap", "ecl_net_of_tax", "effective_interest_net_of_tax",
+             "share_based_compensation", "financial_guarantee_net_of_tax", "ifrs")  # fmt: skip
+    rows = [
+        Row(f"matrix:{name}", "Other services fees", parent, "2024Q1", minor)
+        for name in names
+        for parent, minor in (("Credit driven services", 100), ("Platform services", 200))
+    ]
+    _print_matrix(rows, "CNY")
+    lines = [line.split()[3] for line in capsys.readouterr().out.splitlines()[1:]]
+    assert lines == ["1.00", "2.00"]
 
 
 def test_roll_forwards_add_up(usance: Usance, book: Path) -> None:

@@ -91,6 +91,10 @@ def during(day: date) -> bool:
     return START <= day <= END
 
 
+def year_before(day: date) -> bool:
+    return START.replace(year=2023) <= day <= END.replace(year=2023)
+
+
 def add(rows: Iterable[Row], name: str) -> int:
     return sum(row[name] for row in rows)
 
@@ -226,18 +230,19 @@ SINGLE: dict[str, Callable[[Book], Pair]] = {
     "conversion_rate": lambda b: (len([r for r in _lent(b) if r["user_loan_no"] == 1]),
                                   len(_approved(b))),
     "automation_rate": lambda b: (len(_decided(b, (0, 1))), len(_decided(b))),
-    "decision_latency": lambda b: (add(_decided(b), "latency_us"), len(_decided(b))),
+    "decision_latency": lambda b: (
+        add(_decided(b), "latency_us"), len([r for r in _decided(b) if r["latency_us"] > 0])),
     "mean_score": lambda b: (add(_decided(b, (0,)), "score"), len(_decided(b, (0,)))),
     "calibration": lambda b: (
-        sum(1_000_000 * r["bad"] for r in b["outcomes"] if during(r["disbursed_on"])),
-        sum(r["pd_ppm"] for r in b["outcomes"] if during(r["disbursed_on"]))),
+        sum(1_000_000 * r["bad"] for r in b["outcomes"] if year_before(r["disbursed_on"])),
+        sum(r["pd_ppm"] for r in b["outcomes"] if year_before(r["disbursed_on"]))),
     "match_rate": lambda b: (len({r["loan_id"] for r in _routed(b) if r["outcome"] == 1}),
                              len({r["loan_id"] for r in _routed(b)})),
     "institution_approval": lambda b: (len([r for r in _routed(b) if r["outcome"] == 1]),
                                        len([r for r in _routed(b) if r["outcome"] in (1, 2, 3)])),
     "time_to_match": lambda b: (
         sum(r["waited"] for r in b["matches"] if during(local(r["at"]))),
-        len([r for r in b["matches"] if during(local(r["at"]))])),
+        len([r for r in b["matches"] if during(local(r["at"])) and r["waited"] > 0])),
     "regret": lambda b: (
         sum(max(0, r["runner_up_minor"] - r["score_minor"]) for r in _routed(b)
             if r["outcome"] == 1 and r["runner_up"]),
@@ -249,7 +254,7 @@ SINGLE: dict[str, Callable[[Book], Pair]] = {
     "gross_take_rate": lambda b: (-12 * _posted(b, "revenue", QUARTER), _month_ends(b)),
     "net_take_rate": lambda b: (-12 * _posted(b, "net_income_non_gaap", QUARTER), _month_ends(b)),
     "leverage": lambda b: (add(_good(_now(b, RISK)), "principal_minor"),
-                           -_posted(b, "equity", SO_FAR, RISK)),
+                           -_posted(b, "equity", SO_FAR)),
     "provision_booking_ratio": lambda b: (_provided(b),
                                           add(_lent(b), "principal_minor")),
     "provision_coverage": lambda b: (-_posted(b, "allowances_and_contingent", SO_FAR, RISK),
@@ -272,7 +277,14 @@ def _vintage(book: Book, name: str) -> dict[tuple[int, ...], Pair]:
             day = row["disbursed_on"]
             lent[((day.year - 1970) * 12 + day.month - 1) // 3 * 3] += row["principal_minor"]
     ages = {(cohort, mob) for cohort in lent for mob in range(MONTH - cohort + 1)}
-    return {key: (net[key], lent[key[0]]) for key in ages | set(net)}
+    began = min((row["month"] for row in book["tape"] if row["month"] <= MONTH
+                 and row["model"] in SCOPE), default=0)  # fmt: skip
+    first = min((row["disbursed_on"] for row in book["loans"] if row["model"] in SCOPE
+                 and row["disbursed_on"] <= END), default=END)  # fmt: skip
+    older = (first.year - 1970) * 12 + first.month - 1 < began
+    return {
+        key: (net[key], lent[key[0]]) for key in ages | set(net) if not (older and sum(key) < began)
+    }
 
 
 def _rolls(book: Book, month: int) -> dict[tuple[int, ...], Pair]:

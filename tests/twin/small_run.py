@@ -10,7 +10,7 @@ from usance.base.codes import FundingModel
 from usance.books.close.checklist import close
 from usance.books.periods import parse_close_period
 from usance.books.sample import sample_book
-from usance.twin.run.group_facts import income_tax_owed, month_facts, opening_facts
+from usance.twin.run.group_facts import AfterClose, month_facts, opening_facts
 from usance.world.scenario.file import read_scenario, write_policies
 from usance.world.scenario.scenario import Scenario
 
@@ -44,5 +44,5 @@ def closed_book(folder: Path, scenario: Scenario | None = None) -> Book:
             with book.writing() as step:
                 step.add("group_facts", before, month=month)
         close(book, period, policies=policies, clock=perf_counter)
-        owed = income_tax_owed(book)
+        owed = AfterClose.of(book)
     return book

@@ -19,7 +19,7 @@ from usance.books.group.documents import parse_facts
 from usance.books.group.entries import unbalanced
 from usance.books.group.fact_kinds import GroupFactKind
 from usance.books.group.facts import GroupFact, facts_of_table
-from usance.twin.run.group_facts import month_facts, opening_facts
+from usance.twin.run.group_facts import AfterClose, month_facts, opening_facts
 from usance.twin.run.group_scale import scaled_facts
 from usance.world.scenario.file import names, read_scenario
 from usance.world.scenario.scenario import Scenario
@@ -155,9 +155,31 @@ def test_numbers_follow_each_other(calm: Scenario) -> None:
 
 
 def test_tax_owed_is_paid(calm: Scenario) -> None:
-    rows = month_facts(calm, JANUARY, {}, {}, {}, PPB, 1, None, {1: 500, 3: 0})
+    left = AfterClose({1: 500, 3: 0}, 0)
+    rows = month_facts(calm, JANUARY, {}, {}, {}, PPB, 1, None, left)
     (paid,) = of_kind(rows, GroupFactKind.TAX_PAID)
     assert (paid.entity, paid.amount_minor) == (1, 500)
+    slow = replace(calm, group=replace(calm.group, tax_paid_ppm=330_000))
+    (paid,) = of_kind(month_facts(slow, JANUARY, {}, {}, {}, PPB, 1, None, left),
+                      GroupFactKind.TAX_PAID)  # fmt: skip
+    assert paid.amount_minor == 165
+
+
+def test_banks_pay_interest_on_what_the_group_held(calm: Scenario) -> None:
+    paid = replace(calm, group=replace(calm.group, bank_interest_ppm=20_000))
+    rows = month_facts(paid, JANUARY, {}, {}, {}, PPB, 1, None, AfterClose({}, 4_000_000_00))
+    assert total(rows, GroupFactKind.BANK_INTEREST) == 20_000_00  # a quarter of 2 %
+
+
+def test_some_of_the_funding_falls_due_after_a_year(calm: Scenario) -> None:
+    later = replace(calm, group=replace(calm.group, non_current_ppm=250_000))
+    owned = {FundingModel.ON_BALANCE_SHEET: 1_000_000_00}
+    january = month_facts(later, JANUARY, {}, owned, {}, PPB, 1)
+    raised = {each.detail["lender"]: each.amount_minor
+              for each in of_kind(january, GroupFactKind.FUNDING_RAISED)}  # fmt: skip
+    assert raised == {"trust_investors": 600_000_00, "trust_investors_non_current": 200_000_00}
+    february = month_facts(later, FEBRUARY, {}, owned, {}, PPB, 100, january)
+    assert total(february, GroupFactKind.FUNDING_REPAID) == 800_000_00
 
 
 def test_the_books_close_on_what_the_group_states(tmp_path: Path) -> None:

@@ -84,6 +84,15 @@ class MetricPeriod:
         first, count = to_month(self.start), to_month(self.end) - to_month(self.start) + 1
         return MetricPeriod.of_months(first - count, count)
 
+    def year_before(self) -> MetricPeriod:
+        """The same months a year before, whole.
+
+        >>> str(MetricPeriod.of("2024Q2").year_before())
+        '2023Q2'
+        """
+        first, count = to_month(self.start), to_month(self.end) - to_month(self.start) + 1
+        return MetricPeriod.of_months(first - MONTHS["year"], count)
+
     def __str__(self) -> str:
         first, count = to_month(self.start), to_month(self.end) - to_month(self.start) + 1
         label = period_label(first, count) if self == MetricPeriod.of_months(first, count) else ""

@@ -258,11 +258,13 @@ def _print_matrix(rows: list[Row], currency: str) -> None:
     """A reconciliation: a line a row, a column from US GAAP over each tag to IFRS."""
     from usance.books.statements.ifrs_reconciliation import COLUMNS
 
-    amounts = {(row.line, row.statement.partition(":")[2]): row.amount_minor for row in rows}
+    amounts = {
+        (row.line, row.parent, row.statement.partition(":")[2]): row.amount_minor for row in rows
+    }
     headings = [tags[0].label if len(tags) == 1 else "ifrs" for tags in COLUMNS.values()]
     print_line(" " * 72 + "".join(f"{each:>14}" for each in ["us_gaap", *headings[1:]]))
-    for line in dict.fromkeys(row.line for row in rows):
-        minor = [amounts[line, column] for column in COLUMNS]
+    for line, parent in dict.fromkeys((row.line, row.parent) for row in rows):
+        minor = [amounts[line, parent, column] for column in COLUMNS]
         if any(minor):
             shown = "".join(f"{number(each, currency):>14}" for each in minor)
             print_line(f"  {line:<70}{shown}")

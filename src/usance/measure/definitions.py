@@ -36,10 +36,14 @@ SHIPPED = Path(__file__).parent / "definitions"
 
 
 class Window(StrEnum):
-    """The rows of a relation that count: all up to the end, those of the period, the last month."""
+    """The rows of a relation that count.
+
+    All up to the end, those of the period, of the same period a year before, of the last month.
+    """
 
     TO_DATE = "to_date"
     PERIOD = "period"
+    YEAR_BEFORE = "year_before"
     END = "end"
 
 
@@ -75,6 +79,8 @@ class Aggregate:
     where: Mapping[str, Any] = field(default_factory=dict)
     keys: Mapping[str, Amount] | None = None
     role: str = ""
+    filters: Mapping[str, Any] = field(default_factory=dict)
+    """Dimensions that this aggregate alone is kept to."""
 
     def keys_along(self, wanted: Sequence[str]) -> dict[str, Amount]:
         """The keys of a metric that this aggregate has, each as an amount of its relation."""
@@ -186,6 +192,7 @@ def _aggregate(fields: Fields, key: str, table: str, window: Window) -> Aggregat
     where = inner.take("where", _conditions(table)) or {}
     keys = inner.take("keys", _keys)
     role = inner.take("role", text) or ""
+    filters = inner.take("filters", _conditions("loans")) or {}
     inner.close()
     if sum(each in inner for each in ("sum", "count", "distinct")) != 1:
         inner.wrong("says not what is added up", "Give one of sum, count: rows, distinct")
@@ -193,7 +200,7 @@ def _aggregate(fields: Fields, key: str, table: str, window: Window) -> Aggregat
     for column in sorted(used - COLUMNS[table].keys()):
         where_it_is = inner.where("sum" if column in columns_of(amount) else "where")
         fields.problems.append(unknown("column", column, COLUMNS[table], where=where_it_is))
-    return Aggregate(table, window, amount, distinct, where, keys, role)
+    return Aggregate(table, window, amount, distinct, where, keys, role, filters)
 
 
 def _keys(given: Any, where: str) -> dict[str, Amount]:

@@ -36,9 +36,8 @@ from usance.measure.inputs import Inputs, Role, check_dimensions
 from usance.measure.queries import AggregateQuery, QueryPlanner, Sum, Sums
 
 AS_REPORTED, RESTATED = "as_reported", "restated"
-_PPB = 1_000_000_000
-_QUARTER = 3
-_NO_ROWS = Sum(0, 0)
+_PPB, _QUARTER = 1_000_000_000, 3
+_NO_ROWS, _VINTAGES = Sum(0, 0), ("cohort", "mob")
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,6 +232,7 @@ class _MetricRun:
         if one.transform is Transform.STABILITY and not note:
             return [self._stability(series, one, numerators)]
         width = len(self.by)
+        unobserved = _months_unobserved(one, numerators, denominators)
         numerators = _by_quarter(numerators, one.along, width)
         own_keys = tuple(one.numerator.keys_along(one.along))
         shared = own_keys
@@ -247,13 +247,13 @@ class _MetricRun:
             below = (*key[:width], *(key[width + place] for place in places))
             return denominators.get(below, _NO_ROWS).value
 
-        keys = {key for key in numerators if self._in_scope(one, key)}
-        if denominators is not None and set(shared) == set(own_keys):
-            keys |= {key for key in denominators if self._in_scope(one, key)}
+        below = denominators if denominators and set(shared) == set(own_keys) else {}
+        keys = {key for key in {**numerators, **below} if self._in_scope(one, key)}
         if not one.along:
             keys |= self._empty_segments(one, keys)
-        if one.along == ("cohort", "mob"):
+        if one.along == _VINTAGES:
             keys |= {key for cohort in denominators or () for key in self._ages(cohort)}
+            keys -= {key for key in keys if key[-2] + key[-1] in unobserved}
         return [
             self._result(series, one, key, numerators.get(key, _NO_ROWS).value, denominator(key),
                          note)
@@ -307,7 +307,7 @@ class _MetricRun:
         return f"{when} {day}: {one.numerator.table} has no such rows"
 
     def _period(self, one: Definition) -> str:
-        is_flow = one.numerator.window is Window.PERIOD
+        is_flow = one.numerator.window in (Window.PERIOD, Window.YEAR_BEFORE)
         return str(self.over) if is_flow else str(self.over.end)
 
     def _is_complete(self, one: Definition, key: Mapping[str, int]) -> bool:
@@ -357,6 +357,14 @@ class _MetricRun:
         )  # fmt: skip
 
 
+def _months_unobserved(one: Definition, numerators: Sums, denominators: Sums | None) -> range:
+    """The months that vintages older than a tape had before it begins: blank there, not zero."""
+    vintages = numerators if one.along == _VINTAGES else {}
+    oldest = min((key[-1] for key in denominators or () if key), default=0)
+    begins = min((key[-2] + key[-1] for key in vintages), default=oldest)
+    return range(oldest // _QUARTER * _QUARTER, begins) if oldest < begins else range(0)
+
+
 def _by_quarter(sums: Sums, along: Sequence[str], width: int) -> Sums:
     """Cohort months as the first month of their quarter."""
     if "cohort" not in along:
@@ -364,8 +372,7 @@ def _by_quarter(sums: Sums, along: Sequence[str], width: int) -> Sums:
     place = width + list(along).index("cohort")
     made: Sums = {}
     for key, found in sums.items():
-        quarter = key[place] // _QUARTER * _QUARTER
-        new = (*key[:place], quarter, *key[place + 1 :])
+        new = (*key[:place], key[place] // _QUARTER * _QUARTER, *key[place + 1 :])
         old = made.get(new, _NO_ROWS)
         made[new] = Sum(old.value + found.value, old.rows + found.rows)
     return made

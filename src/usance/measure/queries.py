@@ -81,7 +81,8 @@ class AggregateQuery:
     ) -> AggregateQuery:  # fmt: skip
         """An aggregate as a definition uses it."""
         keys = aggregate.keys_along(along)
-        return cls(aggregate, tuple(filters.items()), tuple(by), tuple(keys.items()))
+        kept = {**filters, **aggregate.filters}
+        return cls(aggregate, tuple(kept.items()), tuple(by), tuple(keys.items()))
 
 
 class QueryPlanner:
@@ -225,6 +226,8 @@ class QueryPlanner:
         """The rows of a relation, or of a pre-aggregation of it, that count in a window."""
         import ibis
 
+        if window is Window.YEAR_BEFORE:
+            return self._in_window(name, Window.PERIOD, period.year_before(), preaggregation)
         if preaggregation and IN_PERIOD in preaggregation.dimensions:
             sums = self._to_date(preaggregation, period)
             return sums if window is Window.TO_DATE else sums.filter(sums[IN_PERIOD] == 1)

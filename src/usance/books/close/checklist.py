@@ -172,7 +172,7 @@ def close(
             postings = pa.concat_tables([postings, entries])
         with made.step("tax and non-controlling interests"):
             everything = pa.concat_tables([postings_of(book, effective_closes(book)), postings])
-            closing = group.closing_entries(everything, made.head)
+            closing = group.closing_entries(everything, made.head, before)
             postings = pa.concat_tables([postings, closing])
             everything = pa.concat_tables([everything, closing])
         with made.step("controls"):

@@ -39,6 +39,7 @@ from usance.books.statements.closing_entries import closing_ledger
 from usance.books.statements.consolidation import GroupBooks
 from usance.books.statements.controls import group_controls
 from usance.books.statements.ifrs_reconciliation import balance_sheet_matrix, operations_matrix
+from usance.books.statements.ifrs_transition import transition_lines
 from usance.books.statements.ledger import Ledger
 from usance.books.statements.primary import (
     Row,
@@ -122,11 +123,27 @@ class GroupClose:
             self.facts, self.entities, day, known_at, parameters=self.parameters, of_loans=by_close
         )
 
-    def closing_entries(self, everything: pa.Table, head: CloseHead) -> pa.Table:
-        """Value-added tax paid, tax on income, and the share of non-controlling interests."""
+    def closing_entries(
+        self, everything: pa.Table, head: CloseHead, before: CloseRef | None
+    ) -> pa.Table:
+        """Transition to new parameters, VAT paid, tax on income, non-controlling interests."""
         ledger = Ledger.of_postings(everything)
-        lines, _ = closing_ledger(ledger, self.visible_facts, self.entities, self.rates, self.day)
-        return ledger_postings(lines, head, activity_codes(lines.rule, lines.account))
+        began = self._transition(ledger, before)
+        lines, _ = closing_ledger(
+            Ledger.joined([ledger, began]), self.visible_facts, self.entities, self.rates, self.day,
+            self.parameters,
+        )  # fmt: skip
+        made = Ledger.joined([began, lines])
+        return ledger_postings(made, head, activity_codes(made.rule, made.account))
+
+    def _transition(self, ledger: Ledger, before: CloseRef | None) -> Ledger:
+        if before is None:
+            return Ledger.joined([])
+        lines = transition_lines(
+            ledger.through(before.month), self.entities, self.rates, self.parameters, before.day,
+            self.day,
+        )  # fmt: skip
+        return Ledger.of_group(lines, self.day)
 
     def books(self, everything: pa.Table) -> GroupBooks:
         """The group's books after all postings."""

@@ -25,7 +25,7 @@ from typing import Any
 from usance.base.codes import Currency, parse
 from usance.base.documents import read_text
 from usance.base.errors import CodeError, DocumentError, UsanceError, raise_all
-from usance.base.fields import Fields, fields_of, one_of, rate_of, text, whole_of
+from usance.base.fields import Fields, fields_of, one_of, rate_of, text, truth, whole_of
 from usance.base.rates import PPM
 from usance.books.errors import GroupFactError
 
@@ -59,6 +59,10 @@ class Entity:
     tax_ppm: int = 0
     withholding_ppm: int = 0
     """Tax on its profits when they are paid out to the owner."""
+    distributed_ppm: int = PPM
+    """The share of its profits that will be paid out to the owner."""
+    carry_back: bool = False
+    """True if the loss of a year is refunded from the tax of earlier ones."""
 
 
 @dataclass(frozen=True)
@@ -88,6 +92,13 @@ class Entities:
     def platform(self) -> Entity:
         """The company that serves borrowers."""
         return next(each for each in self if each.role is Role.PLATFORM)
+
+    def taxed_in(self, number: int) -> int:
+        """The entity in whose tax base the result of one belongs: of a trust its beneficiary."""
+        own = self[number]
+        if own.role is not Role.TRUST or own.tax_ppm or not own.owner:
+            return number
+        return self.taxed_in(own.owner) if self[own.owner].currency is own.currency else number
 
     def non_controlling_ppm(self, number: int) -> int:
         """The non-controlling interests in a company, through every owner up to the parent."""
@@ -139,12 +150,16 @@ def _entity(given: Fields, reporting: Currency) -> Entity | None:
     owner = given.take("owner", whole_of(1, _LAST_NUMBER)) or 0
     share = given.take("share", _share)
     tax, withheld = given.take("tax", _share) or 0, given.take("withholding", _share) or 0
+    distributed, back = given.take("distributed", _share), given.take("carry_back", truth)
     given.close()
     if not given.has_needed:
         return None
     held = PPM if share is None else share
     kept = reporting if own is None else own
-    return Entity(number, name, role, kept, owner, held, tax, withheld)
+    paid_up = PPM if distributed is None else distributed
+    return Entity(
+        number, name, role, kept, owner, held, tax, withheld, paid_up, carry_back=bool(back)
+    )
 
 
 def _contradictions(entities: Sequence[Entity], given: Fields) -> Iterator[UsanceError]:

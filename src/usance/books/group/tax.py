@@ -2,7 +2,10 @@
 
 Deferred tax is the rate times temporary differences (their accounts are data, `tax.yaml`). Current
 tax is the rate times profit plus permanent differences, less the change of temporary ones; it is
-cumulative within the year and rounded once.
+cumulative within the year and rounded once. The loss of a year lowers the tax of later ones; what
+it is expected to save is an asset, up to what taxable differences and some years of recent profits
+would bring (the rest is the valuation allowance). An entity that may carry losses back is refunded
+at once.
 
 >>> balances = {"financial_allowance": -38_16, "contract_allowance": -12_02, "contingent": -360_00}
 >>> deferred(balances, 250_000).asset_minor
@@ -37,6 +40,11 @@ class Differences(NamedTuple):
 
     deductible: tuple[str, ...]
     taxable: tuple[str, ...]
+    with_vat: tuple[str, ...]
+
+    def net(self, name: str, minor: int, vat_ppm: int) -> int:
+        """The balance of an account without value-added tax."""
+        return half_up(minor * MILLION, MILLION + vat_ppm) if name in self.with_vat else minor
 
 
 @cache
@@ -61,17 +69,21 @@ class Deferred(NamedTuple):
     liability_minor: int
 
 
-def temporary_differences(balances: Balances) -> int:
+def temporary_differences(balances: Balances, vat_ppm: int = 0) -> int:
     """Taxable less deductible temporary differences."""
     listed = load_differences()
-    return sum(balances.get(name, 0) for name in (*listed.taxable, *listed.deductible))
+    names = (*listed.taxable, *listed.deductible)
+    return sum(listed.net(name, balances.get(name, 0), vat_ppm) for name in names)
 
 
-def deferred(balances: Balances, tax_ppm: int) -> Deferred:
+def deferred(balances: Balances, tax_ppm: int, vat_ppm: int = 0) -> Deferred:
     """Deferred tax on the differences of a trial balance."""
     listed = load_differences()
-    deductible = -sum(balances.get(name, 0) for name in listed.deductible)
-    taxable = sum(balances.get(name, 0) for name in listed.taxable)
+    deductible, taxable = (
+        sum(listed.net(name, balances.get(name, 0), vat_ppm) for name in names)
+        for names in (listed.deductible, listed.taxable)
+    )
+    deductible = -deductible
     asset, liability = _tax(deductible, tax_ppm), _tax(taxable, tax_ppm)
     # A negative asset is a debt, and the other way round.
     return Deferred(max(asset, 0) + max(-liability, 0), max(liability, 0) + max(-asset, 0))
@@ -103,6 +115,13 @@ class TaxYear:
     """The same of all years before."""
     current_before_minor: int = 0
     """Current tax computed up to the year before."""
+    vat_ppm: int = 0
+    carried_minor: int = 0
+    """Losses of earlier years that no profit has used up."""
+    recent_profit_minor: int = 0
+    """Profit before tax of the twelve months up to now."""
+    valuation_years: int = 0
+    """Years of such profit that are expected to come, for the test of the valuation allowance."""
 
     @property
     def profit(self) -> int:
@@ -110,30 +129,69 @@ class TaxYear:
         return profit_before_tax(self.now) - profit_before_tax(self.at_start)
 
     @property
-    def current(self) -> int:
-        """Current tax of the year to date: cumulative tax less that of the years before.
+    def taxable(self) -> int:
+        """Taxable income of the year to date; below zero it is a loss."""
+        before = taxable_income(self.at_start, self.vat_ppm)
+        return taxable_income(self.now, self.vat_ppm) - before + self.permanent_minor
 
-        Taking the difference of two cumulative amounts keeps cents from drifting over the years.
+    @property
+    def current(self) -> int:
+        """Current tax of the year to date.
+
+        Where losses are refunded it is cumulative tax less that of the years before: taking the
+        difference of two cumulative amounts keeps cents from drifting over the years.
         """
-        known = self.permanent_before_minor
-        before = profit_before_tax(self.at_start) + known - temporary_differences(self.at_start)
-        known += self.permanent_minor
-        now = profit_before_tax(self.now) + known - temporary_differences(self.now)
-        return _tax(now, self.entity.tax_ppm) - _tax(before, self.entity.tax_ppm)
+        rate = self.entity.tax_ppm
+        if not self.entity.carry_back:
+            return _tax(max(0, self.taxable - self.carried_minor), rate)
+        before = taxable_income(self.at_start, self.vat_ppm) + self.permanent_before_minor
+        return _tax(before + self.taxable, rate) - _tax(before, rate)
+
+    @property
+    def losses_carried(self) -> int:
+        """Losses that later profits can be set against."""
+        return 0 if self.entity.carry_back else max(0, self.carried_minor - self.taxable)
+
+    @property
+    def valuation_allowance(self) -> int:
+        """Tax on losses carried forward that nothing in sight will be set against."""
+        rate = self.entity.tax_ppm
+        own = deferred(self.now, rate, self.vat_ppm)
+        in_sight = max(0, self.recent_profit_minor) * self.valuation_years
+        usable = max(0, own.liability_minor - own.asset_minor) + _tax(in_sight, rate)
+        return max(0, _tax(self.losses_carried, rate) - usable)
 
     @property
     def deferred(self) -> Deferred:
         """Deferred tax that arose since the books began."""
         rate = self.entity.tax_ppm
-        now, then = deferred(self.now, rate), deferred(self.opening, rate)
+        now, then = (deferred(each, rate, self.vat_ppm) for each in (self.now, self.opening))
         asset = now.asset_minor - then.asset_minor
+        asset += _tax(self.losses_carried, rate) - self.valuation_allowance
         liability = now.liability_minor - then.liability_minor
         current = self.current_before_minor + self.current
         kept = _undistributed(self.now) - current - (liability - asset)
-        held_back = _withholding_tax(kept, self.entity) - _withholding_tax(
+        held_back = withholding_tax(kept, self.entity) - withholding_tax(
             _undistributed(self.opening), self.entity
         )
         return Deferred(asset, liability + held_back)
+
+    @property
+    def withheld(self) -> int:
+        """Tax that arose this year on profits to be paid up to the owner."""
+        if not self.entity.withholding_ppm:
+            return 0
+        rate = self.entity.tax_ppm
+
+        def kept(balances: Balances, current: int) -> int:
+            now, then = (deferred(each, rate, self.vat_ppm) for each in (balances, self.opening))
+            net = (now.liability_minor - now.asset_minor) - (
+                then.liability_minor - then.asset_minor
+            )
+            return withholding_tax(_undistributed(balances) - current - net, self.entity)
+
+        before = self.current_before_minor
+        return kept(self.now, before + self.current) - kept(self.at_start, before)
 
     def amounts(self) -> dict[str, int]:
         """Cumulative amounts to post."""
@@ -150,9 +208,27 @@ def _undistributed(balances: Balances) -> int:
     return profit_before_tax(balances) - sum(balances.get(name, 0) for name in paid)
 
 
-def _withholding_tax(kept_minor: int, entity: Entity) -> int:
-    """Withholding tax on profits to be distributed to the owner."""
-    return _tax(max(kept_minor, 0), entity.withholding_ppm)
+def withholding_tax(kept_minor: int, entity: Entity) -> int:
+    """Withholding tax on the profits that will be distributed to the owner."""
+    paid_up = half_up(max(kept_minor, 0) * entity.distributed_ppm, MILLION)
+    return _tax(paid_up, entity.withholding_ppm)
+
+
+def taxable_income(balances: Balances, vat_ppm: int) -> int:
+    """Profit of a trial balance less temporary differences: what tax is charged on, cumulative."""
+    return profit_before_tax(balances) - temporary_differences(balances, vat_ppm)
+
+
+def carried_forward(taxable: Iterable[int]) -> int:
+    """Losses left of the taxable income of some years, the oldest first.
+
+    >>> carried_forward([-100, 30, -5, 20])
+    55
+    """
+    left = 0
+    for minor in taxable:
+        left = max(0, left - minor)
+    return left
 
 
 class ReconciliationStep(NamedTuple):
@@ -170,20 +246,25 @@ def rate_reconciliation(
 
     `worth` converts an amount from an entity's own currency to the group's.
     """
+    given = list(years)
     earned = [(year.entity, worth(year.profit, year.entity.currency),
-               worth(year.permanent_minor, year.entity.currency)) for year in years]  # fmt: skip
+               worth(year.permanent_minor, year.entity.currency)) for year in given]  # fmt: skip
     profit = sum(minor for _, minor, _ in earned)
     own_rates = sum(_tax(minor, entity.tax_ppm - standard_ppm) for entity, minor, _ in earned)
     never = sum(_tax(minor, entity.tax_ppm) for entity, _, minor in earned)
+    unused = sum(worth(year.valuation_allowance, year.entity.currency) for year in given)
+    paid_up = sum(worth(year.withheld, year.entity.currency) for year in given)
     steps = [
         ReconciliationStep("Tax at the standard rate", _tax(profit, standard_ppm)),
         ReconciliationStep("Entities with rates of their own", own_rates),
         ReconciliationStep("Costs and income outside taxation", never),
+        ReconciliationStep("Withholding tax on profits to be distributed", paid_up),
+        ReconciliationStep("Losses carried forward without an asset", unused),
     ]
     rest = expense_minor - sum(step.minor for step in steps)
     return [
         *steps,
-        ReconciliationStep("Tax on payouts, earlier years and rounding", rest),
+        ReconciliationStep("Earlier years and rounding", rest),
         ReconciliationStep("Income taxes expense", expense_minor),
     ]
 

@@ -16,7 +16,7 @@ Macroeconomic factors on defaults are weighted scenarios, then reversion to the 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
@@ -31,6 +31,7 @@ from usance.base.rates import PPB, PPM, Rate, to_ppb
 from usance.books.losses.curves import Curve, curve_problems
 from usance.books.losses.errors import CurveError, ScenarioError
 from usance.books.losses.expectation import adjusted_rate
+from usance.books.losses.stages import STAGES
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +165,10 @@ class Assumptions:
     stage_weights: tuple[Decimal, Decimal, Decimal]
     receivable_matrix: Curve
     sensitivity: Fraction
+    unobserved: tuple[tuple[Fraction, ...], ...]
+    """By claim and IFRS 9 stage, losses of a vintage not observed from its start, of exposure."""
+    history_from: int | None = None
+    """The first month whose vintage was observed from its start; all of them if none is named."""
 
     @classmethod
     def at(
@@ -173,6 +178,8 @@ class Assumptions:
         *,
         curves: Sequence[PolicyCurve] = (),
         scenarios: Sequence[Scenario] = (),
+        history_from: int | None = None,
+        unobserved: Mapping[Claim, tuple[Fraction, ...]] | None = None,
     ) -> Assumptions:
         """The assumptions in force on a day."""
         raise_all(scenario_problems(scenarios), where="scenarios")
@@ -187,6 +194,7 @@ class Assumptions:
             return Decimal(str(value(name).value))
 
         known = sorted((each for each in curves if each.valid_from <= as_of), key=_age)
+        stated = unobserved or {}
         return cls(
             default_curves=(_points(value("payout_curve")), _points(value("charge_off_curve"))),
             policy_curves=tuple(known),
@@ -215,6 +223,11 @@ class Assumptions:
             sensitivity=Fraction(
                 parameters.at("accounting.default_rate_sensitivity", as_of).integer, 1_000_000
             ),
+            unobserved=(
+                stated.get(Claim.PAYOUT) or _shares(value("unobserved_payout")),
+                stated.get(Claim.CHARGE_OFF) or _shares(value("unobserved_charge_off")),
+            ),
+            history_from=history_from,
         )
 
     def policy_curve(self, framework: Framework, claim: Claim, segment: int) -> Curve | None:
@@ -232,6 +245,10 @@ class Assumptions:
         return self.policy_curve(framework, claim, segment) or self._in_payouts(
             self.default_curves[claim], claim
         )
+
+    def is_observed(self, cohort: int) -> bool:
+        """True if the vintage of a month was observed from its start."""
+        return self.history_from is None or cohort >= self.history_from
 
     def max_loss_rate(self, claim: Claim) -> Fraction:
         """The most that can be lost of an exposure."""
@@ -251,6 +268,16 @@ class Assumptions:
 
 def _age(curve: PolicyCurve) -> date:
     return curve.valid_from
+
+
+def _shares(value: Value) -> tuple[Fraction, ...]:
+    """One rate for each IFRS 9 stage, written one after the other."""
+    where = f"{value.name} from {value.valid_from}"
+    rates = [Fraction(Rate.parse(word, where=where).ppb, PPB) for word in str(value.value).split()]
+    if len(rates) != STAGES:
+        fix = "Write a rate for each of the three stages"
+        raise CurveError(f"has {len(rates)} rates", where=where, fix=fix)
+    return tuple(rates)
 
 
 def _points(value: Value) -> Curve:

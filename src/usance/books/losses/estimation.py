@@ -43,6 +43,7 @@ from usance.books.losses.pools import (
     expected_pool,
     pool_name,
     recovery_rate,
+    spread,
 )
 from usance.books.losses.stages import STAGES, has_sicr, stage_rates
 from usance.measure.triangles import Triangle
@@ -157,12 +158,13 @@ def _segment(work: _Work, place: int) -> _Segment:
             int(defaulted[cohort, age]),
             int(triangle.recovered_minor[place, cohort, age]),
             tuple(map(int, work.exposures.minor[:, place, cohort])),  # type: ignore[arg-type]
+            given.is_observed(int(triangle.cohorts[cohort])),
         )
         for cohort, limit in enumerate(triangle.limits)
     ]
     seen = observed_curve(
         defaulted,
-        np.array([each.originated_minor for each in vintages]),
+        np.array([each.originated_minor if each.is_observed else 0 for each in vintages]),
         triangle.limits,
         window=given.history_window,
         minimum=given.history_cohorts,
@@ -172,8 +174,9 @@ def _segment(work: _Work, place: int) -> _Segment:
     prior = given.prior(Framework.US_GAAP, claim, number)
     curve = completed_curve(prior, seen)
     recovery = recovery_rate(
-        vintages, end=len(curve) - 1, minimum=given.history_cohorts, given=given.recovery[claim]
-    )
+        [each for each in vintages if each.is_observed], end=len(curve) - 1,
+        minimum=given.history_cohorts, given=given.recovery[claim],
+    )  # fmt: skip
     work.rows += [Row(f"{claim.label}_curve", number, age, ppb) for age, ppb in enumerate(curve)]
     work.rows.append(Row(f"{claim.label}_recovery", number, 0, to_ppb(recovery)))
     model = FundingModel(int(work.exposures.models[place]))
@@ -181,21 +184,24 @@ def _segment(work: _Work, place: int) -> _Segment:
 
 
 def _outlook(work: _Work, segment: _Segment, framework: Framework) -> Outlook:
-    given, curve, multiple = work.assumptions, segment.curve, Fraction(1)
-    discount = Fraction(0)
+    given, curve, discount = work.assumptions, segment.curve, Fraction(0)
     if framework is Framework.IFRS:
-        own = given.policy_curve(framework, segment.claim, segment.number)
-        curve, multiple = (own, multiple) if own else (curve, given.ifrs_multiple[segment.claim])
+        curve = given.policy_curve(framework, segment.claim, segment.number) or curve
         discount = given.monthly_discount
-        name = f"ifrs_{segment.claim.label}_curve"
+        name, multiple = f"ifrs_{segment.claim.label}_curve", _ifrs_multiple(work, segment)
         work.rows += [
             Row(name, segment.number, age, to_ppb(Fraction(ppb, PPB) * multiple))
             for age, ppb in enumerate(curve)
         ]
     return Outlook.of(
-        curve, given.macro(len(curve)), ages=len(segment.vintages), multiple=multiple,
-        monthly_discount=discount,
-    )  # fmt: skip
+        curve, given.macro(len(curve)), ages=len(segment.vintages), monthly_discount=discount
+    )
+
+
+def _ifrs_multiple(work: _Work, segment: _Segment) -> Fraction:
+    """Net losses under IFRS over those under US GAAP; 1 where the policy has its own curve."""
+    own = work.assumptions.policy_curve(Framework.IFRS, segment.claim, segment.number)
+    return Fraction(1) if own else work.assumptions.ifrs_multiple[segment.claim]
 
 
 def _fill(work: _Work, segment: _Segment, rates: np.ndarray) -> dict[str, list[Fraction]]:
@@ -205,7 +211,10 @@ def _fill(work: _Work, segment: _Segment, rates: np.ndarray) -> dict[str, list[F
     targets: dict[str, list[Fraction]] = {}
     for (name, place), framework in zip(_TARGETS.get(segment.model, ()), Framework, strict=False):
         seen = pools if framework is Framework.US_GAAP else _pools(work, segment, framework)
-        target = _overlaid(work, segment, name, allocated_targets(seen))
+        net = allocated_targets(seen)
+        if framework is Framework.IFRS:
+            net = _times(net, _ifrs_multiple(work, segment), work, segment)
+        target = _overlaid(work, segment, name, net)
         if framework is Framework.US_GAAP:
             targets[name] = target
             for cohort, vintage in enumerate(segment.vintages):
@@ -224,8 +233,22 @@ def _pools(work: _Work, segment: _Segment, framework: Framework) -> list[Pool]:
     outlook = _outlook(work, segment, framework)
     max_rate = work.assumptions.max_loss_rate(segment.claim)
     return [
-        expected_pool(each, outlook, recovery=segment.recovery, max_rate=max_rate, shift=work.shift)
+        expected_pool(
+            each, outlook, claim=segment.claim, recovery=segment.recovery, max_rate=max_rate,
+            unobserved=work.assumptions.unobserved[segment.claim], shift=work.shift,
+        )
         for each in segment.vintages
+    ]  # fmt: skip
+
+
+def _times(
+    targets: Sequence[Fraction], multiple: Fraction, work: _Work, segment: _Segment
+) -> list[Fraction]:
+    """Net losses times a multiple, none above what is exposed."""
+    max_rate = work.assumptions.max_loss_rate(segment.claim)
+    return [
+        min(target * multiple, expected_loss(vintage.exposed_minor, max_rate))
+        for target, vintage in zip(targets, segment.vintages, strict=True)
     ]
 
 
@@ -260,13 +283,12 @@ def _overlaid(work: _Work, segment: _Segment, name: str, targets: list[Fraction]
     moved = overlay.applied(whole)
     weights = targets if whole else [Fraction(each.exposed_minor) for each in segment.vintages]
     base = whole or Fraction(exposed)
-    found = [moved * weight / base if base else Fraction(0) for weight in weights]
     max_rate = work.assumptions.max_loss_rate(segment.claim)
-    for cohort, (target, vintage) in enumerate(zip(found, segment.vintages, strict=True)):
-        if target > expected_loss(vintage.exposed_minor, max_rate):
-            where = overlay.where or pool_name(work.triangle, segment.place, cohort)
-            what = f"the overlay takes {name} of segment {segment.number} above what is exposed"
-            raise OverlayError(what, where=where, fix="Lower it")
+    limits = [expected_loss(each.exposed_minor, max_rate) for each in segment.vintages]
+    if moved > sum(limits) and base:
+        what = f"the overlay takes {name} of segment {segment.number} above what is exposed"
+        raise OverlayError(what, where=overlay.where or name, fix="Lower it")
+    found = spread(moved, weights, limits)
     if moved and not base:
         what = f"segment {segment.number} has no exposure that could carry an overlay"
         raise OverlayError(what, where=overlay.where or name, fix="Leave it out")
@@ -308,7 +330,7 @@ def _has_sicr(work: _Work, segment: _Segment, cohort: int) -> bool:
     """True, with a note, if a pool's lifetime default rate has grown significantly."""
     vintage, given = segment.vintages[cohort], work.assumptions
     to_date = loss_rate(vintage.defaulted_minor, vintage.originated_minor)
-    if not vintage.exposed_minor or not has_sicr(
+    if not (vintage.exposed_minor and vintage.is_observed) or not has_sicr(
         lifetime(segment.curve, to_date, vintage.age), segment.prior[-1], given.stage_2_factor
     ):
         return False

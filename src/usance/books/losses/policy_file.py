@@ -13,12 +13,15 @@ the weights sum to 90%. Make them sum to 100%.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from usance.base.dates import parse_month
 from usance.base.documents import read_text
 from usance.base.errors import DocumentError, UsanceError, raise_all
 from usance.base.fields import (
@@ -43,6 +46,7 @@ from usance.books.losses.assumptions import (
 from usance.books.losses.curves import curve_problems
 from usance.books.losses.errors import CurveError, ScenarioError
 from usance.books.losses.overlays import Overlay, overlay_problems
+from usance.books.losses.stages import STAGES
 
 MAX_SEGMENT = 2**15 - 1
 
@@ -54,10 +58,17 @@ class LossPolicy:
     curves: tuple[PolicyCurve, ...] = ()
     scenarios: tuple[Scenario, ...] = ()
     overlays: tuple[Overlay, ...] = ()
+    history_from: int | None = None
+    """The first month whose loans are all in the book, those that are gone included."""
+    unobserved: Mapping[Claim, tuple[Fraction, ...]] = field(default_factory=dict)
+    """By claim and stage, what older loans are expected to lose of their exposure."""
 
     def assumptions(self, parameters: Parameters, as_of: date) -> Assumptions:
         """The assumptions of a day under this policy."""
-        return Assumptions.at(parameters, as_of, curves=self.curves, scenarios=self.scenarios)
+        return Assumptions.at(
+            parameters, as_of, curves=self.curves, scenarios=self.scenarios,
+            history_from=self.history_from, unobserved=self.unobserved,
+        )  # fmt: skip
 
 
 def read_policy(path: Path | str, *, currency: str, as_of: date | None = None) -> LossPolicy:
@@ -73,14 +84,36 @@ def parse_policy(
     curves = [_curve(each) for each in given.each("curves")]
     scenarios = [_scenario(each) for each in given.each("scenarios")]
     overlays = [_overlay(each, currency) for each in given.each("overlays")]
+    history_from = given.take("history_from", _month)
+    unobserved = _unobserved(given.inner("unobserved"))
     given.close()
     if None not in scenarios:
         given.problems += scenario_problems([each for each in scenarios if each])
     given.problems += overlay_problems([each for each in overlays if each], as_of=as_of or date.min)
     raise_all(given.problems, where=name)
     return LossPolicy(
-        tuple(filter(None, curves)), tuple(filter(None, scenarios)), tuple(filter(None, overlays))
-    )
+        tuple(filter(None, curves)), tuple(filter(None, scenarios)), tuple(filter(None, overlays)),
+        history_from, unobserved,
+    )  # fmt: skip
+
+
+def _month(given: Any, where: str) -> int:
+    return parse_month(text(given, where), where=where)
+
+
+def _unobserved(given: Fields | None) -> dict[Claim, tuple[Fraction, ...]]:
+    """`{payout: [2.6%, 90%, 95%]}`: a rate for each stage."""
+    found: dict[Claim, tuple[Fraction, ...]] = {}
+    for claim in Claim if given is not None else ():
+        rates = _rates(given, claim.label) if given is not None and claim.label in given else []
+        if rates and len(rates) != STAGES:
+            assert given is not None
+            given.wrong(f"has {len(rates)} rates", "Give one for each stage", claim.label)
+        elif rates:
+            found[claim] = tuple(Fraction(ppb, PPB) for ppb, _ in rates)
+    if given is not None:
+        given.close()
+    return found
 
 
 def _curve(given: Fields) -> PolicyCurve | None:

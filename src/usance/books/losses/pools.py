@@ -8,7 +8,9 @@
 ...     recovered_minor=0,
 ...     exposure_minor=(90_000, 0, 0),
 ... )
->>> pool = expected_pool(young, outlook, recovery=Fraction(1, 4), max_rate=Fraction(1))
+>>> pool = expected_pool(
+...     young, outlook, claim=Claim.PAYOUT, recovery=Fraction(1, 4), max_rate=Fraction(1)
+... )
 >>> int(pool.gross), int(pool.recoveries), int(pool.net), str(pool.ultimate)
 (4000, 1000, 3000, '1/25')
 
@@ -112,6 +114,8 @@ class Vintage:
     recovered_minor: int
     exposure_minor: tuple[int, int, int]
     """By IFRS 9 stage."""
+    is_observed: bool = True
+    """False if it began before the book did: what defaulted or was repaid before is not in it."""
 
     @property
     def exposed_minor(self) -> int:
@@ -143,12 +147,11 @@ class Outlook:
         macro: tuple[int, ...],
         *,
         ages: int,
-        multiple: Fraction = Fraction(1),
         monthly_discount: Fraction = NONE,
     ) -> Outlook:
         """The outlook of a curve; `macro` has a factor (ppb) for each month ahead."""
         steps = increments(curve)
-        unit = multiple / (PPB * PPB)
+        unit = Fraction(1, PPB * PPB)
         lives, years = [], []
         for age in range(ages):
             ahead = [step * by for step, by in zip(steps[age + 1 :], macro, strict=False)]
@@ -168,7 +171,7 @@ class Pool:
     gross: Fraction
     """Defaults still to come."""
     recoveries: Fraction
-    """Recoveries still to come, of defaults that have happened and of those to come."""
+    """Recoveries still to come: of defaults to come, and of own loans that have defaulted."""
     next_year: Fraction
     is_capped: bool
 
@@ -182,14 +185,20 @@ def expected_pool(
     vintage: Vintage,
     outlook: Outlook,
     *,
+    claim: Claim,
     recovery: Fraction,
     max_rate: Fraction,
+    unobserved: Sequence[Fraction] = (),
     shift: Fraction = NONE,
 ) -> Pool:
     """Remaining expectations of a vintage: originated × (lifetime − to date), less recoveries.
 
     `max_rate` is the most that can be lost of an exposure; without exposure nothing more can
-    default. `shift` moves the lifetime rate by as much of itself as is still to come.
+    default. `shift` moves the lifetime rate by as much of itself as is still to come. A guarantee
+    that was called is no liability any more: what its borrower repays counts when it is received.
+
+    A vintage that was not observed from its start has no place on the curve, since its survivors
+    say nothing of those that are gone: it loses `unobserved` of its exposure, stage by stage.
     """
     if vintage.is_empty:
         return Pool(NONE, NONE, NONE, NONE, outlook.next_year[vintage.age], is_capped=False)
@@ -200,9 +209,15 @@ def expected_pool(
     ultimate = to_date + max(NONE, outlook.to_come[vintage.age] * stretch + shift * left)
     possible = expected_loss(vintage.exposed_minor, 1, max_rate)
     wanted = shortfall(vintage.originated_minor, ultimate, to_date)
+    if not vintage.is_observed:
+        lost = map(expected_loss, vintage.exposure_minor, unobserved)
+        wanted = sum(lost, NONE) * max_rate + expected_loss(vintage.originated_minor, shift, left)
+        ultimate = to_date + loss_rate(wanted, vintage.originated_minor)
     gross = min(wanted, possible)
-    defaulted = vintage.defaulted_minor + gross
-    recoveries = max(NONE, expected_loss(defaulted, recovery) - vintage.recovered_minor)
+    recoveries = expected_loss(gross, recovery)
+    if claim is Claim.CHARGE_OFF:
+        past = expected_loss(vintage.defaulted_minor, recovery) - vintage.recovered_minor
+        recoveries = max(NONE, recoveries + past)
     is_capped = bool(vintage.exposed_minor) and wanted > possible
     return Pool(
         to_date, ultimate, gross, recoveries, outlook.next_year[vintage.age], is_capped=is_capped
@@ -217,6 +232,33 @@ def allocated_targets(pools: Sequence[Pool]) -> list[Fraction]:
     whole = sum((max(NONE, pool.net) for pool in pools), NONE)
     target = max(NONE, sum((pool.net for pool in pools), NONE))
     return [max(NONE, pool.net) * target / whole if whole else NONE for pool in pools]
+
+
+def spread(
+    whole: Fraction, weights: Sequence[Fraction], limits: Sequence[Fraction]
+) -> list[Fraction]:
+    """An amount in proportion to weights; what a limit does not hold falls to the others.
+
+    >>> [str(each) for each in spread(Fraction(12), [Fraction(2), Fraction(1)], [Fraction(5)] * 2)]
+    ['5', '5']
+    >>> [str(each) for each in spread(Fraction(9), [Fraction(2), Fraction(1)], [Fraction(5)] * 2)]
+    ['5', '4']
+    """
+    found = [NONE] * len(weights)
+    places = [place for place, weight in enumerate(weights) if weight]
+    while places and whole:
+        base = sum((weights[place] for place in places), NONE)
+        full = [p for p in places if whole * weights[p] / base > limits[p]]
+        if not full:
+            return [
+                whole * weight / base if place in places else found[place]
+                for place, weight in enumerate(weights)
+            ]
+        for place in full:
+            found[place] = limits[place]
+            whole -= limits[place]
+            places.remove(place)
+    return found
 
 
 def recovery_rate(

@@ -6,27 +6,50 @@ posted already. They come in this order, since each looks at the ones before.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import date
+from functools import cache
+from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 
 from usance.base.codes import Currency, IfrsAdjustment
 from usance.base.dates import first_of_month, from_day, last_of_month, to_day, to_month
 from usance.base.money import MILLION, half_up
+from usance.base.parameters import Parameters
 from usance.books.chart import load_chart
-from usance.books.group.entities import Entities
+from usance.books.group.entities import Entities, Role
 from usance.books.group.exchange_rates import Rates
 from usance.books.group.fact_kinds import GroupFactKind
 from usance.books.group.facts import GroupFact
 from usance.books.group.lines import GroupLines, Line
 from usance.books.group.rules import basis_of, group_rules_of
-from usance.books.group.tax import TaxYear
+from usance.books.group.tax import TaxYear, carried_forward, profit_before_tax, taxable_income
 from usance.books.statements.ledger import BEGINNING, Ledger, own_balances
 
 TAXES = ("current_tax", "deferred_tax_asset", "deferred_tax_liability")
+VAT = ("vat_paid", "vat_paid_by_trust")
 _PAID_ON = 15
 """VAT is paid on this day of the month after its period."""
+
+
+class Turned(NamedTuple):
+    """An amount moved to the other side of the balance sheet, for accounts with these signs."""
+
+    name: str
+    accounts: Mapping[str, int]
+    tag: IfrsAdjustment = IfrsAdjustment.NONE
+
+
+TURNED = (
+    Turned("overpaid_vat", {"other_tax_payable": 1}),
+    Turned("overpaid_income_tax", {"income_tax_payable": 1}),
+    Turned("ifrs_overpaid_vat", {"other_tax_payable": 1}, IfrsAdjustment.EIR),
+    Turned("ifrs_deferred_tax_turned", {"deferred_tax_asset": -1, "deferred_tax_liability": 1},
+           IfrsAdjustment.ECL),
+)  # fmt: skip
+"""A balance times its sign is above zero where it stands on the wrong side."""
 
 
 def vat_paid(ledger: Ledger, entities: Entities, rates: Rates, day: date) -> GroupLines:
@@ -34,8 +57,9 @@ def vat_paid(ledger: Ledger, entities: Entities, rates: Rates, day: date) -> Gro
     due = [period for period in (BEGINNING, *ledger.periods()) if _due_on(ledger, period) <= day]
     if not due:
         return GroupLines.of(())
-    rules = _numbers("vat_paid")
-    owed = own_balances(ledger.through(max(due)).without(rules), entities, rates, day)
+    rules = [number for name in VAT for number in _numbers(name)]
+    charged = ledger.through(max(due)).without([*rules, *_turning()])
+    owed = own_balances(charged, entities, rates, day)
     paid = own_balances(ledger.take(np.isin(ledger.rule, rules)), entities, rates, day)
 
     def lines() -> Iterator[Line]:
@@ -43,41 +67,88 @@ def vat_paid(ledger: Ledger, entities: Entities, rates: Rates, day: date) -> Gro
             if tag == IfrsAdjustment.NONE:
                 before = paid.get((entity, tag), {}).get("other_tax_payable", 0)
                 minor = max(-balances.get("other_tax_payable", 0), before)
-                yield from _lines("vat_paid", entity, entities, minor, day)
+                trust = entities[entity].role is Role.TRUST
+                yield from amount_lines(VAT[trust], entity, entities, minor, day)
 
     return GroupLines.of(lines())
 
 
 def tax_years(
-    ledger: Ledger, facts: Iterable[GroupFact], entities: Entities, rates: Rates, day: date
-) -> list[TaxYear]:
+    ledger: Ledger, facts: Iterable[GroupFact], entities: Entities, rates: Rates, day: date,
+    parameters: Parameters | None = None,
+) -> list[TaxYear]:  # fmt: skip
     """Every entity's tax year to date; `ledger` holds everything but this close's tax."""
-    given = list(facts)
+    given, known = list(facts), parameters or shipped_parameters()
+    vat = known.at("tax.vat", day).integer
     start = to_month(date(day.year, 1, 1)) - 1
     rules = [
-        *(number for name in TAXES for number in _numbers(name)),
+        *(number for name in TAXES for number in _numbers(name)), *_turning(),
         *_numbers("non_controlling_income"),
-    ]
+    ]  # fmt: skip
     plain = ledger.without(rules)
-    now = own_balances(plain, entities, rates, day)
-    opening = last_of_month(start)
-    before = own_balances(plain.through(start), entities, rates, opening)
-    opening_balances = own_balances(plain.through(BEGINNING), entities, rates, day)
+
+    @cache
+    def base(period: int) -> dict[int, dict[str, int]]:
+        on = day if period in (BEGINNING, to_month(day)) else last_of_month(period)
+        return tax_bases(plain.through(period), entities, rates, on)
+
+    now, before, opening = base(to_month(day)), base(start), base(BEGINNING)
+    year_ago = base(to_month(day) - 12)
     current = ledger.through(start)
     current = current.take(np.isin(current.rule, _numbers("current_tax")))
-    charged = own_balances(current, entities, rates, opening)
+    charged = own_balances(current, entities, rates, last_of_month(start))
+    ends = [month for month in year_ends(ledger) if month < start]
+
+    def carried(number: int) -> int:
+        incomes = [
+            taxable_income(base(month).get(number, {}), vat)
+            + (permanent_minor(given, number, date.min, last_of_month(month)) if place else 0)
+            for place, month in enumerate((BEGINNING, *ends, start))
+        ]
+        return carried_forward(after - earlier for earlier, after in pairwise(incomes))
+
     return [
         TaxYear(
             entity,
-            now.get((entity.number, IfrsAdjustment.NONE), {}),
-            before.get((entity.number, IfrsAdjustment.NONE), {}),
-            opening_balances.get((entity.number, IfrsAdjustment.NONE), {}),
+            now.get(entity.number, {}),
+            before.get(entity.number, {}),
+            opening.get(entity.number, {}),
             permanent_minor(given, entity.number, date(day.year, 1, 1), day),
-            permanent_minor(given, entity.number, date.min, opening),
+            permanent_minor(given, entity.number, date.min, last_of_month(start)),
             charged.get((entity.number, IfrsAdjustment.NONE), {}).get("income_tax", 0),
+            vat,
+            carried(entity.number),
+            profit_before_tax(now.get(entity.number, {}))
+            - profit_before_tax(year_ago.get(entity.number, {})),
+            known.at("accounting.valuation_years", day).integer,
         )
         for entity in entities
+        if entities.taxed_in(entity.number) == entity.number
     ]
+
+
+def tax_bases(
+    ledger: Ledger, entities: Entities, rates: Rates, day: date
+) -> dict[int, dict[str, int]]:
+    """Trial balances by the entity that is taxed on them: a trust's result is its beneficiary's."""
+    found: dict[int, dict[str, int]] = {}
+    for (entity, tag), balances in own_balances(ledger, entities, rates, day).items():
+        if tag == IfrsAdjustment.NONE:
+            summed = found.setdefault(entities.taxed_in(entity), {})
+            for name, minor in balances.items():
+                summed[name] = summed.get(name, 0) + minor
+    return found
+
+
+def year_ends(ledger: Ledger) -> list[int]:
+    """The last months of the calendar years that closes have posted to."""
+    return sorted({period // 12 * 12 + 11 for period in ledger.periods()})
+
+
+@cache
+def shipped_parameters() -> Parameters:
+    """The parameters that come with the platform."""
+    return Parameters.load()
 
 
 def permanent_minor(facts: Iterable[GroupFact], entity: int, first: date, last: date) -> int:
@@ -97,7 +168,7 @@ def tax_lines(years: Iterable[TaxYear], entities: Entities, day: date) -> GroupL
         line
         for year in years
         for name, minor in year.amounts().items()
-        for line in _lines(name, year.entity.number, entities, minor, day)
+        for line in amount_lines(name, year.entity.number, entities, minor, day)
     )
 
 
@@ -112,7 +183,7 @@ def non_controlling_lines(
         for (entity, tag), held in balances.items():
             earned = -sum(m for name, m in held.items() if not chart[name].kind.on_balance_sheet)
             minor = half_up(earned * entities.non_controlling_ppm(entity), MILLION)
-            yield from _lines(
+            yield from amount_lines(
                 "non_controlling_income", entity, entities, minor, day, IfrsAdjustment(tag)
             )
 
@@ -137,20 +208,49 @@ def posted(ledger: Ledger, names: Iterable[str]) -> GroupLines:
 
 
 def closing_ledger(
-    ledger: Ledger, facts: Iterable[GroupFact], entities: Entities, rates: Rates, day: date
-) -> tuple[Ledger, list[TaxYear]]:
+    ledger: Ledger, facts: Iterable[GroupFact], entities: Entities, rates: Rates, day: date,
+    parameters: Parameters | None = None,
+) -> tuple[Ledger, list[TaxYear]]:  # fmt: skip
     """Closing entries of a close after loans and facts, and the tax years behind them.
 
     `ledger` holds all earlier closes and this one's lines of loans and of the group.
     """
-    vat = _moved(ledger, vat_paid(ledger, entities, rates, day), ["vat_paid"], day)
-    years = tax_years(Ledger.joined([ledger, vat]), facts, entities, rates, day)
+    vat = _moved(ledger, vat_paid(ledger, entities, rates, day), VAT, day)
+    years = tax_years(Ledger.joined([ledger, vat]), facts, entities, rates, day, parameters)
     tax = _moved(ledger, tax_lines(years, entities, day), TAXES, day)
     so_far = Ledger.joined([ledger, vat, tax])
-    non_controlling = non_controlling_lines(so_far, entities, rates, day)
-    return Ledger.joined(
-        [vat, tax, _moved(ledger, non_controlling, ["non_controlling_income"], day)]
-    ), years
+    names = [turned.name for turned in TURNED]
+    turned = _moved(ledger, turned_tax(so_far, entities, rates, day), names, day)
+    shares = non_controlling_lines(so_far, entities, rates, day)
+    non_controlling = _moved(ledger, shares, ["non_controlling_income"], day)
+    return Ledger.joined([vat, tax, turned, non_controlling]), years
+
+
+def turned_tax(ledger: Ledger, entities: Entities, rates: Rates, day: date) -> GroupLines:
+    """Tax that stands on the other side, since none is below zero on its face."""
+    plain = ledger.without(_turning())
+    balances = own_balances(plain, entities, rates, day)
+
+    def held(entity: int, account: str, *, every_tag: bool) -> int:
+        return sum(
+            found.get(account, 0)
+            for (own, tag), found in balances.items()
+            if own == entity and (every_tag or tag == IfrsAdjustment.NONE)
+        )
+
+    def lines() -> Iterator[Line]:
+        done: dict[tuple[int, str], int] = {}
+        for entity in sorted({own for own, _ in balances}):
+            for turned in TURNED:
+                every_tag = turned.tag is not IfrsAdjustment.NONE
+                below = 0
+                for account, sign in turned.accounts.items():
+                    minor = sign * held(entity, account, every_tag=every_tag)
+                    below += max(0, minor - done.get((entity, account), 0))
+                    done[entity, account] = done.get((entity, account), 0) + below
+                yield from amount_lines(turned.name, entity, entities, below, day, turned.tag)
+
+    return GroupLines.of(lines())
 
 
 def _moved(ledger: Ledger, now: GroupLines, names: Iterable[str], day: date) -> Ledger:
@@ -166,11 +266,15 @@ def _due_on(ledger: Ledger, period: int) -> date:
     return first_of_month(period + 1).replace(day=_PAID_ON)
 
 
+def _turning() -> list[int]:
+    return [number for turned in TURNED for number in _numbers(turned.name)]
+
+
 def _numbers(name: str) -> list[int]:
     return [rule.number for rule in group_rules_of(name)]
 
 
-def _lines(
+def amount_lines(
     name: str,
     entity: int,
     entities: Entities,

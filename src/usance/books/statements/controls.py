@@ -15,6 +15,7 @@ from usance.books.chart import load_chart
 from usance.books.errors import ControlFailed
 from usance.books.group.fact_kinds import GroupFactKind
 from usance.books.group.facts import GroupFact
+from usance.books.statements.below_zero import CASH, LINES, lines_below_zero, overdrawn_cash
 from usance.books.statements.cash import cash_flows, cash_without_activity
 from usance.books.statements.consolidation import (
     GroupBooks,
@@ -50,6 +51,8 @@ def group_controls(
         ),
         "cash flows tie to the balance sheet": list(_flows(books, start, end)),
         "both frameworks: opening + movement = closing": list(matrix_problems(books, start, end)),
+        LINES: list(lines_below_zero(books, end)),
+        CASH: list(overdrawn_cash(books, given, end)),
         **note_controls(books, given, start, end),
     }
 

@@ -35,7 +35,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo
 
 import pyarrow as pa
@@ -60,9 +60,7 @@ from usance.world.scenario.scenario import Funding, Scenario
 
 BUFFER_PPM = 50_000
 """Of loans on the balance sheet, what a trust holds in cash when it begins."""
-KEPT_PPM = 500_000
-"""Of the interest of a trust's loans, what it keeps for their losses before it distributes."""
-MONTHS_A_YEAR = 12
+MONTHS_A_YEAR, QUARTERS_A_YEAR = 12, 4
 
 
 @dataclass(slots=True)
@@ -140,21 +138,21 @@ def month_facts(
     scale_ppb: int,
     first_id: int,
     before: pa.Table | None = None,
-    tax_owed: Mapping[int, int] | None = None,
+    closed: AfterClose | None = None,
 ) -> pa.Table:
     """Facts of one month: amounts are those of the run; `before` holds those of the month before.
 
     `volumes` is what was lent in the month, `balances` the unpaid principal at its end, both by
-    model; `approved_by_channel` counts users who were given their first line; `tax_owed` is what
-    each entity owed on its income at a close and pays now (`income_tax_owed`).
+    model; `approved_by_channel` counts users who were given their first line; `closed` is what a
+    quarter that has just been closed left behind.
     """
     writer = _FactWriter(scenario, month, first_id)
     earlier = facts_of_table(before) if before is not None else []
     _costs(writer, sum(volumes.values()), approved_by_channel, scale_ppb)
     _fees(writer, volumes, earlier)
     _funding(writer, balances.get(FundingModel.ON_BALANCE_SHEET, 0), earlier)
-    for entity, minor in sorted((tax_owed or {}).items()):
-        writer.write(entity, GroupFactKind.TAX_PAID, minor)
+    if closed is not None:
+        _after_close(writer, closed)
     for each in _stated(scenario, scale_ppb):
         if to_month(each.effective_on) == month:
             writer.copy(each)
@@ -166,17 +164,37 @@ def own_funds_account(scenario: Scenario) -> int:
     return load_chart()[_cash(scenario)].number
 
 
-def income_tax_owed(book: Book) -> dict[int, int]:
-    """By entity, the income tax it owes in the group's currency after the latest close."""
-    ledger = Ledger.of_postings(postings_of(book, effective_closes(book)))
-    number = load_chart()["income_tax_payable"].number
-    owed = {
-        (key.entity, key.currency): -minor
-        for key, minor in ledger.balances().items()
-        if key.account == number and key.tag == IfrsAdjustment.NONE and minor < 0
-    }
-    home = parse(Currency, book.manifest.currency)
-    return {entity: minor for (entity, currency), minor in owed.items() if currency == home}
+class AfterClose(NamedTuple):
+    """Tax owed and cash held after a close, in the group's currency."""
+
+    tax_owed: Mapping[int, int]
+    """By entity, the income tax it owes."""
+    cash: int
+    """Cash of all entities, restricted cash included."""
+
+    @classmethod
+    def of(cls, book: Book) -> AfterClose:
+        """After the latest close of a book."""
+        ledger = Ledger.of_postings(postings_of(book, effective_closes(book)))
+        chart, home = load_chart().by_number, parse(Currency, book.manifest.currency)
+        owed: dict[int, int] = {}
+        cash = 0
+        for key, minor in ledger.balances().items():
+            if key.currency != home or key.tag != IfrsAdjustment.NONE:
+                continue
+            if chart[key.account].name == "income_tax_payable" and minor < 0:
+                owed[key.entity] = -minor
+            cash += minor if chart[key.account].is_cash else 0
+        return cls(owed, cash)
+
+
+def _after_close(writer: _FactWriter, closed: AfterClose) -> None:
+    """Tax is paid, and banks pay the interest of the quarter."""
+    group = writer.scenario.group
+    for entity, minor in sorted(closed.tax_owed.items()):
+        writer.write(entity, GroupFactKind.TAX_PAID, half_up(minor * group.tax_paid_ppm, PPM))
+    earned = half_up(closed.cash * group.bank_interest_ppm, PPM * QUARTERS_A_YEAR)
+    writer.write(_platform(writer.scenario), GroupFactKind.BANK_INTEREST, earned)
 
 
 def _stated(scenario: Scenario, scale_ppb: int) -> tuple[GroupFact, ...]:
@@ -252,10 +270,17 @@ def _funding(writer: _FactWriter, balance_minor: int, earlier: list[GroupFact]) 
 
 def _raise(writer: _FactWriter, balance_minor: int) -> None:
     funding, cost = _own(writer.scenario), writer.scenario.group.funding_cost_ppm
-    if funding is not None:
+    if funding is None:
+        return
+    whole = _borrowed(writer.scenario, balance_minor)
+    later = half_up(whole * writer.scenario.group.non_current_ppm, PPM)
+    for name, lender, minor in (
+        ("investors", "trust_investors", whole - later),
+        ("later investors", "trust_investors_non_current", later),
+    ):
         writer.write(
-            funding.entity, GroupFactKind.FUNDING_RAISED, _borrowed(writer.scenario, balance_minor),
-            deal=f"investors {format_month(writer.month)}", lender="trust_investors",
+            funding.entity, GroupFactKind.FUNDING_RAISED, minor,
+            deal=f"{name} {format_month(writer.month)}", lender=lender,
             rate=_percent(cost[max(writer.month, writer.scenario.first_month)]),
             cash=_cash(writer.scenario),
         )  # fmt: skip
@@ -279,7 +304,8 @@ def _distribute(writer: _FactWriter, balance_minor: int, interest_minor: int) ->
         return
     pricing = writer.scenario.pricing
     mean = sum(r * s for r, s in zip(pricing.rate_ppm, pricing.grade_share_ppm, strict=True)) // PPM
-    earned = balance_minor * mean * (PPM - KEPT_PPM) // (MONTHS_A_YEAR * PPM * PPM)
+    paid_on = PPM - writer.scenario.group.trust_kept_ppm
+    earned = balance_minor * mean * paid_on // (MONTHS_A_YEAR * PPM * PPM)
     writer.write(
         funding.entity, GroupFactKind.RESIDUAL_DISTRIBUTED, earned - interest_minor, to=platform
     )

@@ -15,7 +15,7 @@ from usance.base.codes import FundingModel
 from usance.base.ids import PER_USER
 from usance.base.rates import PPB
 from usance.twin.month.loan_terms import PRODUCTS
-from usance.twin.run.group_facts import income_tax_owed, month_facts, opening_facts
+from usance.twin.run.group_facts import AfterClose, month_facts, opening_facts
 from usance.twin.run.quarter_close import period_of
 from usance.twin.run.run_context import RunContext
 
@@ -73,10 +73,10 @@ class GroupFacts:
         before = book.read("group_facts", month=month - 1)
         first_id = 1 + max(_last_ids(book), default=0)
         closed = period_of(month - 1, self.context.opening_month)
-        tax = income_tax_owed(book) if closed is not None else None
+        left = AfterClose.of(book) if closed is not None else None
         rows = month_facts(
             self.context.scenario, month, _models(lent), _models(owed + lent),
-            dict(enumerate(approved.tolist())), self.scale_ppb, first_id, before, tax,
+            dict(enumerate(approved.tolist())), self.scale_ppb, first_id, before, left,
         )  # fmt: skip
         if rows.num_rows:
             step.add("group_facts", rows, month=month)

@@ -120,8 +120,8 @@ class RunPlan:
             begins = format_month(scenario.first_month)
             fix = f"Begin with {begins}: its opening book stands on the eve of it"
             yield RunError(f"{scenario.name} begins with {begins}", where="--from", fix=fix)
-        if self.last > scenario.last_month:
-            ends = format_month(scenario.last_month)
+        if self.last > scenario.final_month:
+            ends = format_month(scenario.final_month)
             yield RunError(f"{scenario.name} ends with {ends}", where="--to", fix="End there")
 
     def _folder_errors(self, folder: Path) -> Iterator[UsanceError]:

@@ -33,6 +33,7 @@ from usance.world.scenario.scenario import Scenario
 RELEASE_FORMATS = ("csv", "html")
 ACTOR = "twin"
 """Actor of the closes of a run; a close by any other is not the run's."""
+LOSSES, HISTORY = "losses.yaml", "history_from"
 FILER = "filer.yaml"
 """Beside the policies of a scenario: how its company files."""
 
@@ -59,11 +60,23 @@ def close_period(
     known_at = end_of_month(period.last_month, scenario.time_zone)
     with TemporaryDirectory() as folder:
         policies = write_policies(scenario, Path(folder))
+        _state_history(policies, scenario)
         made = close(
             book, period, policies=policies, known_at=known_at, actor=ACTOR, clock=clock,
             parameters=_shipped(),
         )  # fmt: skip
     return made.seconds
+
+
+def _state_history(policies: Path, scenario: Scenario) -> None:
+    """Say from when on loans are in the book whole, if the policies do not: its first month.
+
+    The opening draws loans that are still there; those that are gone by then are in no vintage.
+    """
+    path = policies / LOSSES
+    written = path.read_text() if path.exists() else ""
+    if HISTORY not in written:
+        path.write_text(f"{HISTORY}: {format_month(scenario.first_month)}\n{written}")
 
 
 @cache

@@ -46,6 +46,7 @@ def _months(scenario: Scenario, places: Places) -> Iterator[UsanceError]:
         what = f"ends with {format_month(last)}, before it begins with {format_month(first)}"
         yield DateError(what, where=places(("last_month",)), fix="Exchange the two months")
         return
+    last = scenario.final_month
     wanted = range(first, last + 1)
     series: dict[tuple[str, ...], Mapping[int, object]] = {
         ("users", "registered"): scenario.users.registered,
@@ -315,7 +316,7 @@ def _demand_reach(scenario: Scenario, places: Places) -> Iterator[UsanceError]:
     borrowed = approved * users.opening_borrowers_ppm / PPM
     never = approved - borrowed
     wanted = can = 0.0
-    for month in range(scenario.first_month, scenario.last_month + 1):
+    for month in range(scenario.first_month, scenario.final_month + 1):
         asked = (
             scenario.demand.requests[month] * factor_ppm(scenario, ShockKind.DEMAND, month) / PPM
         )

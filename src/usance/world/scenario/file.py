@@ -220,6 +220,7 @@ def _scenario(given: Fields, files: _Files) -> Scenario | None:
         "seed": needed("seed", whole_of(0, 2**63 - 1)),
         "first_month": needed("first_month", month),
         "last_month": needed("last_month", month),
+        "forecast_to": optional("forecast_to", month, 0),
         "users": lambda own: read_users(own.inner("users"), currency),
         "demand": lambda own: read_demand(own.inner("demand"), currency),
         "funding": lambda _: funding,

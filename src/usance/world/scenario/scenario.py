@@ -275,6 +275,14 @@ class Group:
     """By month: annual cost of what funds the loans on the balance sheet."""
     leverage_ppm: int
     """Share of those loans that others fund."""
+    non_current_ppm: int = 0
+    """Of what others fund, the share that falls due after a year."""
+    bank_interest_ppm: int = 0
+    """The annual rate that banks pay on the cash of the group."""
+    tax_paid_ppm: int = PPM
+    """Of the income tax owed at a close, what is paid in the month after."""
+    trust_kept_ppm: int = 500_000
+    """Of the interest of a trust's loans, what it keeps for their losses before it distributes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -307,6 +315,13 @@ class Scenario:
     """Changes of institutions that their mandates did not state."""
     specialisations: Specialisations = NO_SPECIALISATIONS
     """Tenors and grades that institutions specialise in."""
+    forecast_to: int = 0
+    """The last month that a run may be asked to go on to, beyond `last_month`; 0 for none."""
+
+    @property
+    def final_month(self) -> int:
+        """The last month that a run can reach."""
+        return max(self.last_month, self.forecast_to)
 
     def terms(self, model: FundingModel, month: int) -> Funding:
         """The funding of a model on the terms of a month's new loans."""
