@@ -54,7 +54,10 @@ ROOMS = {
     ),
     "conform": ("usance.conform.commands", "Check results against cases with known answers."),
     "measure": ("usance.measure.commands", "Measure a loan tape or a book."),
-    "books": ("usance.books.commands", "Periods, balances and exports of a book."),
+    "books": (
+        "usance.books.commands usance.books.intake.commands",
+        "Periods, balances and exports of a book.",
+    ),
     "close": ("usance.books.close.commands", "Close a period of a book."),
     "money": ("usance.service.commands", "Take files of banks and providers, and reconcile a day."),
     "match": ("usance.match.commands", "Match loans with funding sources."),

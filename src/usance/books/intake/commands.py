@@ -1,0 +1,56 @@
+"""`usance books import` and `general-ledger`: a book comes from and leaves for other programs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from usance.base.command_line import print_json, print_line
+
+app = typer.Typer(rich_markup_mode=None, add_completion=False, invoke_without_command=True)
+
+
+@app.callback()
+def books() -> None:
+    """Periods, balances and exports of a book."""
+
+
+@app.command("import")
+def import_file(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="CSV, .csv.gz or Parquet.")],
+    mapping: Annotated[Path, typer.Option("--map", metavar="FILE", help="Names of its columns.")],
+    book: Annotated[Path, typer.Option("--book", metavar="DIR", help="The book's folder.")],
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Take a file into a book, made if it is not there; the same file again adds nothing."""
+    from usance.base.book import Book, is_empty
+    from usance.books.intake.importer import import_rows
+    from usance.books.intake.mapping import read_intake
+
+    given = read_intake(mapping)
+    if is_empty(book):
+        currency = given.currency.label if given.currency else None
+        into = Book.create(book, currency=currency)
+    else:
+        into = Book.open(book)
+    done = import_rows(into, file, given)
+    if as_json:
+        print_json({"table": done.table, "added": done.added, "known": done.known})
+        return
+    print_line(f"{done.added:,} rows added to {done.table}, {done.known:,} were there already")
+
+
+@app.command("general-ledger")
+def general_ledger(
+    chart: Annotated[Path, typer.Option("--chart", metavar="FILE", help="Accounts as mapped.")],
+    book: Annotated[Path, typer.Option("--book", metavar="DIR", help="The book's folder.")],
+    out: Annotated[Path, typer.Option("--out", metavar="FILE", help="The CSV file to write.")],
+) -> None:
+    """Write every posting under the account numbers of another chart."""
+    from usance.base.book import Book
+    from usance.books.general_ledger import read_chart_map, write_general_ledger
+
+    written = write_general_ledger(Book.open(book), read_chart_map(chart), out)
+    print_line(f"{written:,} postings in {out}")
