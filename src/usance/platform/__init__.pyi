@@ -1,6 +1,7 @@
 """Public names of the room, each with its module."""
 
 from usance.platform.errors import (
+    AuthorityExceeded as AuthorityExceeded,
     ClientRefTaken as ClientRefTaken,
     Forbidden as Forbidden,
     InputNotYours as InputNotYours,
@@ -22,14 +23,15 @@ from usance.platform.errors import (
     PlatformError as PlatformError,
     Refused as Refused,
     RefusedBefore as RefusedBefore,
+    RolesRefused as RolesRefused,
     ServerError as ServerError,
     SignInFailed as SignInFailed,
     StaleRead as StaleRead,
     UnknownField as UnknownField,
     UnknownInput as UnknownInput,
+    UnknownJob as UnknownJob,
     UnknownPrincipal as UnknownPrincipal,
     WeakPassword as WeakPassword,
-    UnknownJob as UnknownJob,
     WrongJobState as WrongJobState,
 )
 from usance.platform.commands.registry import COMMANDS as COMMANDS

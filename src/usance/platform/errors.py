@@ -20,6 +20,8 @@ UsanceError
     ├── WeakPassword          platform.weak_password             400
     ├── OutboundRefused       platform.outbound_refused          422
     ├── Forbidden             platform.forbidden                 403
+    │   └── AuthorityExceeded platform.authority_exceeded        403
+    ├── RolesRefused          platform.roles                     400
     ├── KeyMismatch           platform.idempotency_mismatch      409
     ├── KeyInFlight           platform.idempotency_in_flight     409
     ├── InvalidCommand        platform.invalid                   400
@@ -212,6 +214,19 @@ class InputNotYours(InvalidCommand):
     """An input that the platform itself works out."""
 
     code = "platform.input_not_yours"
+
+
+class AuthorityExceeded(Forbidden):
+    """An amount beyond the authority of a role."""
+
+    code = "platform.authority_exceeded"
+
+
+class RolesRefused(PlatformError):
+    """A file of roles with a gap or a limit that means nothing."""
+
+    code = "platform.roles"
+    http_status = 400
 
 
 class OutboundRefused(PlatformError):

@@ -105,10 +105,10 @@ class Platform:
         """Do a command, given as a dataclass, or by its name with the fields of a document."""
         spec = spec_of(command)
         if isinstance(command, str):
-            principal.need(*spec.scopes)
+            principal.need(*spec.scopes, spec.name)
             command = read_command(spec.command, body or {})
         if isinstance(command, AdvanceClock) and not dry_run:
-            principal.need(*spec.scopes)
+            principal.need(*spec.scopes, spec.name)
             await run_until(self, command.to)
         return await execute(
             self.database, principal, spec, command, key=key, dry_run=dry_run,

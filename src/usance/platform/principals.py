@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from usance.platform.errors import Forbidden, UnknownPrincipal
+from usance.platform.errors import AuthorityExceeded, Forbidden, UnknownPrincipal
 
 if TYPE_CHECKING:
     import asyncpg
@@ -38,6 +39,18 @@ class Principal:
     scopes: frozenset[str] = frozenset()
     human: str = ""
     """The person behind it; whoever proposes and approves is compared by it."""
+    authority: Mapping[str, int] = field(default_factory=dict, hash=False)
+    """The largest amount for commands that have a limit."""
+
+    def check_authority(self, name: str, command: object) -> None:
+        """Refuse an amount beyond the authority for a command."""
+        limit = self.authority.get(name)
+        amount_minor = getattr(command, "amount_minor", None) or getattr(command, "line_minor", 0)
+        if limit is not None and (amount_minor or 0) > limit:
+            raise AuthorityExceeded(
+                f"{amount_minor} is beyond the authority of {limit}", where=self.name,
+                fix="Hand it to somebody with more authority",
+            )  # fmt: skip
 
     def need(self, *scopes: str) -> None:
         """Refuse whoever has none of these scopes; the platform's own jobs have all of them."""

@@ -19,7 +19,17 @@ from starlette.types import Receive, Scope, Send
 from usance import __version__
 from usance.base.errors import UsanceError
 from usance.base.ids import ALPHABET
-from usance.platform.api import control, events, health, sessions, users
+from usance.platform.api import (
+    control,
+    events,
+    health,
+    institutions,
+    ledger,
+    lending,
+    money,
+    sessions,
+    users,
+)
 from usance.platform.api.calls import json_response
 from usance.platform.api.errors import RequestError, error_object, status_of
 from usance.platform.api.request_log import RequestLog
@@ -35,7 +45,10 @@ HEADERS = (
     (b"referrer-policy", b"no-referrer"),
 )
 """Headers of every answer: nothing is kept, framed, guessed or told to others."""
-GROUPS = (users.group, events.group, control.group, sessions.group)
+GROUPS = (
+    users.group, lending.group, money.group, institutions.group, ledger.group, control.group,
+    events.group, sessions.group,
+)  # fmt: skip
 
 
 def application(opened: AbstractAsyncContextManager[Platform], mode: str) -> Outermost:

@@ -1,16 +1,24 @@
-"""Routes of control: the clock of a sandbox, the log of requests."""
+"""Routes of control: approvals, audit, configuration, keys, people, the log, the clock."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from usance.base.ids import parse_id
 from usance.platform.api.calls import Call
+from usance.platform.api.control_shapes import Advanced, Approval, AuditCheck, Clock
 from usance.platform.api.groups import Group
-from usance.platform.api.shapes import Clock
+from usance.platform.api.pages import DEFAULT_PAGE, cut, page, read_cursor
+from usance.platform.api.parameters import PAGED, TEXT, one_of
+from usance.platform.api.shapes import Object, Page
+from usance.platform.reads import configuration
 from usance.platform.reads.reading import Reading
+from usance.platform.security import access_reads
+from usance.platform.security.roles import Roles
 
 group = Group("Control", "control")
 EVERYONE = ("channel", "institution", "provider", "operations", "finance", "control")
+STATES = ("pending", "approved", "rejected", "expired")
 
 
 async def clock(read: Reading, _call: Call) -> Any:
@@ -18,4 +26,103 @@ async def clock(read: Reading, _call: Call) -> Any:
     return await read.clock()
 
 
+async def approvals(read: Reading, call: Call) -> Any:
+    """Changes that wait for further people, or waited."""
+    limit = call.query.get("limit", DEFAULT_PAGE)
+    rows = await read.approvals(call.query.get("state"), _after(call, "ap"), limit + 1)
+    return cut(rows, limit, "approval")
+
+
+async def approval(read: Reading, call: Call) -> Any:
+    """One change that waits for further people, or waited."""
+    return await read.approval(call.path["approval"])
+
+
+async def audit(read: Reading, call: Call) -> Any:
+    """Entries of the audit: who did what, and how it ended."""
+    limit = call.query.get("limit", DEFAULT_PAGE)
+    rows = await read.audit(_after(call, "ev"), limit + 1)
+    return cut(rows, limit, "id")
+
+
+async def audit_verify(read: Reading, _call: Call) -> Any:
+    """The seals over the audit, facts, journals and postings, checked again."""
+    return await access_reads.verify_seals(read.transaction)
+
+
+async def parameters(read: Reading, call: Call) -> Any:
+    """Dated parameters with the value in force."""
+    rows = configuration.parameters(read.moment.lender, read.moment.business_date)
+    return page(rows, call.query, "name")
+
+
+async def flows(read: Reading, call: Call) -> Any:
+    """Decision flows by version."""
+    return page(
+        await configuration.settings(read.transaction, "flow"), call.query, "name", "version"
+    )
+
+
+async def models(read: Reading, call: Call) -> Any:
+    """Models by version."""
+    rows = await configuration.settings(read.transaction, "model")
+    return page(rows, call.query, "name", "version")
+
+
+async def keys(read: Reading, call: Call) -> Any:
+    """Keys, told by their last characters."""
+    return page(await access_reads.keys(read.transaction), call.query, "id")
+
+
+async def people(read: Reading, call: Call) -> Any:
+    """Operators with their roles."""
+    return page(await access_reads.people(read.transaction), call.query, "email")
+
+
+async def roles(_read: Reading, call: Call) -> Any:
+    """Roles with their commands, screens and limits."""
+    return page(Roles.load().listed(), call.query, "role")
+
+
+async def requests(read: Reading, call: Call) -> Any:
+    """The log of requests, by idempotency key or id; others see their own."""
+    limit, given = call.query.get("limit", DEFAULT_PAGE), call.query
+    after = read_cursor(given["after"], str, str) if "after" in given else ("", "")
+    rows = await access_reads.requests(
+        read.transaction, given.get("idempotency_key"), given.get("request"), after, limit + 1
+    )
+    return cut(rows, limit, "at", "request")
+
+
+def _after(call: Call, prefix: str) -> int:
+    if "after" not in call.query:
+        return 0
+    return parse_id(read_cursor(call.query["after"], str)[0], prefix)
+
+
 group.read("/clock", Clock, clock, scopes=EVERYONE)
+group.command("/clock/advance", "clock.advance", {200: Advanced})
+group.read("/approvals", Page[Approval], approvals, query={"state": one_of(*STATES), **PAGED})
+group.read("/approvals/{approval}", Approval, approval, scopes=("control", "institution"))
+group.command("/approvals/{approval}/approve", "approval.approve", {200: Approval},
+              needs_session=True)  # fmt: skip
+group.command("/approvals/{approval}/reject", "approval.reject", {200: Approval},
+              needs_session=True)  # fmt: skip
+group.read("/audit", Page[Object], audit, query=PAGED)
+group.read("/audit/verify", AuditCheck, audit_verify)
+group.read("/parameters", Page[Object], parameters, query=PAGED)
+group.command("/parameters", "parameter.put", {202: Approval})
+group.read("/flows", Page[Object], flows, query=PAGED)
+group.command("/flows", "flow.put", {202: Approval})
+group.read("/models", Page[Object], models, query=PAGED)
+group.command("/models", "model.put", {202: Approval})
+group.read("/keys", Page[Object], keys, query=PAGED)
+group.command("/keys", "key.create", {201: Object, 202: Approval})
+group.command("/keys/{key_id}/rotate", "key.rotate", {201: Object})
+group.command("/keys/{key_id}", "key.end", {200: Object}, method="DELETE")
+group.read("/people", Page[Object], people, query=PAGED)
+group.command("/people", "person.invite", {201: Object, 202: Approval})
+group.read("/roles", Page[Object], roles, query=PAGED)
+group.command("/users/{user}/reveal", "person.reveal", {200: Object}, needs_session=True)
+group.read("/requests", Page[Object], requests, scopes=EVERYONE,
+           query={"idempotency_key": TEXT, "request": TEXT, **PAGED})  # fmt: skip

@@ -94,6 +94,7 @@ def code_of(code: str) -> str:
     return code.removeprefix("platform.").replace(".", "_")
 
 
+_ID = re.compile(r"[a-z]{2}_[0-9A-Z]+")
 _WITH_PARAM = (400, 409, 422)
 _FIELD = re.compile(r"(?:body|query|path|header)\b.*|[a-z_][a-z0-9_.\[\]]*")
 
@@ -105,10 +106,12 @@ def error_object(error: UsanceError, request_id: str) -> dict[str, Any]:
     code = error.api_code if isinstance(error, RequestError) else code_of(parts["code"])
     where, message = parts["where"], f"{_sentence(parts['what'])} {_sentence(parts['fix'])}"
     param = where if own and where else None
-    if not own and status in _WITH_PARAM and _FIELD.fullmatch(where):
+    if not own and status in _WITH_PARAM and _FIELD.fullmatch(where) and not _ID.fullmatch(where):
         param = where if where.startswith(("body", "query", "path", "header")) else f"body.{where}"
     if status == 404:  # foreign and unknown ids are answered with the same words
         code, message, param = "not_found", f"There is nothing here. {CODES['not_found'][1]}.", None
+    if status == 500:  # the log has what went wrong, the caller has the id to ask by
+        code, message = "internal", f"Something went wrong on our side. {CODES['internal'][1]}."
     told: dict[str, Any] = {
         "type": TYPES.get(status, TYPES.get(status // 100 * 100, "internal")),
         "code": code,

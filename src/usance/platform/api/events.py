@@ -7,11 +7,12 @@ from typing import Any
 from usance.base.errors import IdError
 from usance.base.ids import parse_id
 from usance.platform.api.calls import Call
+from usance.platform.api.control_shapes import Delivery, Event, Webhook
 from usance.platform.api.errors import RequestError
 from usance.platform.api.groups import Group
 from usance.platform.api.pages import DEFAULT_PAGE, cut, page, read_cursor
 from usance.platform.api.parameters import PAGED, an_id
-from usance.platform.api.shapes import Delivery, Event, Page, Webhook
+from usance.platform.api.shapes import Page
 from usance.platform.partners.deliveries import event_answer
 from usance.platform.partners.webhooks import deliveries, events, webhooks
 from usance.platform.reads.reading import Reading

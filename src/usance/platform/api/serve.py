@@ -19,6 +19,7 @@ import uvicorn
 import uvloop
 
 from usance.platform.api.application import application, log_to_standard_error
+from usance.platform.api.warm import warm
 from usance.platform.errors import ServerError
 from usance.platform.live import Platform
 from usance.platform.store.database import Database, server_of
@@ -124,7 +125,9 @@ async def supervise(
 @asynccontextmanager
 async def platform_of(home: Path) -> AsyncIterator[Platform]:
     """The platform of a home whose server and schema another process looks after."""
-    platform = Platform.of_database(Database(server_of(home)), vault_of(home))
+    server = server_of(home)
+    platform = Platform.of_database(Database(server), vault_of(home))
+    await warm(server)
     try:
         yield platform
     finally:

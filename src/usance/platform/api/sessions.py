@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from starlette.responses import Response
 
 from usance.platform.api.calls import Call, json_response
+from usance.platform.api.control_shapes import Session
+from usance.platform.api.errors import RequestError
 from usance.platform.api.forms import schema_of
 from usance.platform.api.groups import Group
 from usance.platform.api.guard import Access
-from usance.platform.api.shapes import Object, Session
+from usance.platform.api.pages import page
+from usance.platform.api.parameters import PAGED
+from usance.platform.api.shapes import Object, Page
 from usance.platform.commands.fields import read_command
+from usance.platform.reads.reading import Reading
+from usance.platform.security.access_reads import sessions
 from usance.platform.security.sessions import end_session, set_totp, sign_in
 from usance.platform.security.totp import address_of, new_totp
 
@@ -64,6 +71,26 @@ async def confirm_totp(call: Call) -> Response:
     return call.respond({"totp": True})
 
 
+async def own_sessions(read: Reading, call: Call) -> Any:
+    """Open sessions of the operator."""
+    return page(await sessions(read.transaction), call.query, "session")
+
+
+async def end_one(call: Call) -> Response:
+    """End a session of one's own."""
+    number = call.path["session"]
+    if not (number.isascii() and number.isdigit() and len(number) < 16):
+        raise RequestError("not_found", "there is nothing here")
+    async with call.platform.reading(call.principal) as read:
+        found = {each["session"] for each in await sessions(read.transaction)}
+    if int(number) not in found:
+        raise RequestError("not_found", "there is nothing here")
+    pool = await call.platform.database.pool()
+    async with pool.acquire() as connection:
+        await end_session(connection, int(number), call.principal)
+    return call.respond({"session": int(number), "ended": True})
+
+
 async def close_session(call: Call) -> Response:
     """End the session that is used."""
     pool = await call.platform.database.pool()
@@ -87,4 +114,9 @@ group.add(
 group.add(
     "DELETE", "/sessions", close_session, Access(needs_session=True), {200: Object},
     "End the session that is used.",
+)  # fmt: skip
+group.read("/sessions", Page[Object], own_sessions, query=PAGED, scopes=())
+group.add(
+    "DELETE", "/sessions/{session}", end_one, Access(needs_session=True), {200: Object},
+    "End a session of one's own.",
 )  # fmt: skip

@@ -5,7 +5,7 @@ Fields may be added within a version, so that further ones are allowed and tests
 
 from __future__ import annotations
 
-from typing import Any, Generic, Literal, TypeVar
+from typing import Generic, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
@@ -98,7 +98,7 @@ class Consent(Shape):
 class Reason(Shape):
     """A reason of a decision in the borrower's words."""
 
-    code: str
+    code: int | str
     text: str
 
 
@@ -182,6 +182,13 @@ class Quote(Shape):
     valid_until: str
 
 
+class Agreement(Shape):
+    """A quote that its borrower accepted."""
+
+    agreement: str
+    quote: str
+
+
 class Drawdown(Shape):
     """A drawdown on its way to a loan."""
 
@@ -225,7 +232,7 @@ class Loan(Shape):
     disbursed_on: str
     first_due_on: str
     as_of: str
-    known_at: str
+    known_at: str | None
     outstanding: Amounts
     past_due: Amounts
     paid: Amounts
@@ -248,6 +255,40 @@ class Fact(Shape):
     provider: str | None
     provider_ref: str | None
     reverses: str | None
+
+
+class Settlement(Shape):
+    """The amount that closes a loan on a day."""
+
+    loan: str
+    on: str
+
+
+class Statement(Shape):
+    """A loan with its instalments and facts."""
+
+    loan: Loan
+    schedule: list[Instalment]
+    facts: list[Fact]
+
+
+class Changed(Shape):
+    """A fact, and the loan after it."""
+
+
+class NoticeLine(Shape):
+    """The answer of one line of a batch."""
+
+    ref: str | None
+    result: Literal["booked", "duplicate", "unallocated", "refused"]
+    payment: str | None
+    code: str | None
+
+
+class Noticed(Shape):
+    """The answers of a batch, line by line."""
+
+    lines: list[NoticeLine]
 
 
 class Allocated(Shape):
@@ -274,112 +315,6 @@ class Payment(Shape):
     state: Literal["booked", "reversed"]
     allocation: list[Allocated]
     unallocated_minor: int
-
-
-class JournalLine(Shape):
-    """A line of a journal."""
-
-    line: int
-    entity: int | str
-    basis: str
-    account: int
-    account_name: str
-    rule: str | int
-    amount_minor: int
-
-
-class Journal(Shape):
-    """A journal of one loan or of a group fact."""
-
-    journal: str
-    loan: str | None
-    effective_on: str
-    booked_at: str
-    period: str
-    lines: list[JournalLine]
-
-
-class Offer(Shape):
-    """A loan offered to an institution."""
-
-    offer: str
-    loan: str
-    product: str
-    amount_minor: int
-    currency: str
-    months: int
-    state: Literal["open", "approved", "declined", "timed_out", "released"]
-    made_at: str
-    answer_by: str
-    report: dict[str, Any] | None
-
-
-class Approval(Shape):
-    """A change that waits for further people."""
-
-    approval: str
-    command: str
-    state: Literal["pending", "approved", "rejected", "expired"]
-    needed: int
-    given: int
-    payload_sha256: str
-    subject: str
-
-
-class Event(Shape):
-    """Something that happened."""
-
-    id: str
-    name: str
-    subject: str
-    at: str
-    data: dict[str, Any]
-
-
-class Webhook(Shape):
-    """A target of events; its secret is told once."""
-
-    webhook: str
-
-
-class Delivery(Shape):
-    """The delivery of an event to a webhook."""
-
-    webhook: str
-    event: str
-    state: Literal["waiting", "delivered", "failed"]
-
-
-class Session(Shape):
-    """A session of an operator; its token is told once."""
-
-    token: str
-    expires_at: str
-
-
-class Clock(Shape):
-    """The business clock."""
-
-    now: str
-    business_date: str
-    time_zone: str
-    known_until: str
-
-
-class Job(Shape):
-    """A job of the business day."""
-
-    day: str
-    name: str
-    state: str
-
-
-class Advanced(Shape):
-    """The clock after it was moved, and the jobs on the way."""
-
-    now: str
-    business_date: str
-    jobs: list[Job]
 
 
 class Object(Shape):

@@ -222,11 +222,10 @@ async def propose(
 ) -> Decided:
     """Keep a command until enough people have agreed to it."""
     payload = json.loads(json.dumps(asdict(command), default=str))
-    text = json.dumps(payload, sort_keys=True)
     number = await transaction.fetchval("select usance.next_ids('approval', 1)")
     row = {
         "approval_id": number, "command": spec.name, "payload": payload,
-        "payload_sha256": sha256(text.encode()).hexdigest(), "subject": spec.name,
+        "payload_sha256": payload_hash(payload), "subject": spec.name,
         "state": "pending", "needed": spec.approvals, "given": [principal.principal_id],
         "proposed_at": moment.at, "expires_at": moment.at + timedelta(days=APPROVAL_DAYS),
         "answer": None,
@@ -253,9 +252,27 @@ async def _waiting(
     if found is None:
         raise not_found("ap", number)
     row = {**dict(found), "payload": json.loads(found["payload"]), "given": list(found["given"])}
+    if payload_hash(row["payload"]) != row["payload_sha256"]:
+        raise WrongState("it is not what was proposed", where=approval, fix="Propose it again")
     if row["state"] != "pending" or row["expires_at"] < moment.at:
         raise WrongState(f"it is {row['state']}", where=approval, fix="Propose it again")
     return row
+
+
+async def _is_same_person(
+    transaction: asyncpg.Connection, principal: Principal, given: list[int]
+) -> bool:
+    """True for whoever has agreed already, through this account, another one or a key."""
+    humans = await transaction.fetch(
+        "select human from usance.principals where principal_id = any($1)", given
+    )
+    is_behind = principal.human and principal.human in {row["human"] for row in humans}
+    return bool(is_behind or principal.principal_id in given)
+
+
+def payload_hash(payload: Mapping[str, Any]) -> str:
+    """The hash that a proposal is approved by."""
+    return sha256(json.dumps(payload, sort_keys=True).encode()).hexdigest()
 
 
 def approve_with(commands: Mapping[str, Spec]) -> Any:
@@ -270,25 +287,28 @@ def approve_with(commands: Mapping[str, Spec]) -> Any:
         from usance.platform.principals import SYSTEM
 
         row = await _waiting(transaction, principal, moment, command.approval)
-        if principal.principal_id in row["given"]:
+        if await _is_same_person(transaction, principal, row["given"]):
             raise ApprovalSamePerson("you have agreed already", where=command.approval,
                                      fix="Let somebody else approve it")  # fmt: skip
         row["given"].append(principal.principal_id)
         row["people"] += 1
         changes, user_id = WriteSet(), 0
+        once: Mapping[str, Any] = {}
         await act_as_platform(transaction)
         if row["people"] >= row["needed"]:
             spec = commands[row["command"]]
             inner: Any = read_command(spec.command, row["payload"])
             done = await spec.handler(transaction, SYSTEM, moment, inner)
-            changes, user_id = done.changes, done.user_id
+            changes, user_id, once = done.changes, done.user_id, done.once
             text = json.dumps(done.answer)
             changes.events.append(Event(spec.event, done.subject, user_id, text))
             row |= {"state": "approved", "answer": done.answer}
         people = row.pop("people")
         changes.put("approvals", **row)
         answer = {**approval_answer({**row, "people": people}), "answer": row["answer"]}
-        return Decided(answer, command.approval, user_id, changes, status=DONE, as_platform=True)
+        return Decided(
+            answer, command.approval, user_id, changes, status=DONE, as_platform=True, once=once
+        )
 
     return approve
 

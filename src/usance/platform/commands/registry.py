@@ -15,10 +15,11 @@ from usance.platform.commands import (
 )
 from usance.platform.commands.command import Spec
 from usance.platform.partners import webhooks
+from usance.platform.security import access_commands as access
 
 CHANNEL, MONEY, OPERATIONS = ("channel",), ("provider", "operations"), ("operations",)
 INSTITUTION, FINANCE, CONTROL = ("institution",), ("finance",), ("control",)
-REVIEW, APPROVE, JOBS = ("review",), ("approve",), ("jobs",)
+REVIEW, APPROVE, REVEAL, JOBS = ("review",), ("approve",), ("reveal",), ("jobs",)
 ANYONE = ("channel", "institution", "provider", "operations", "finance", "control")
 TWO = 2
 """People who have to agree."""
@@ -65,6 +66,11 @@ _TABLE = (
     Spec("flow.put", "flow.in_force", CONTROL, control.PutFlow, control.put_flow, TWO),
     Spec("model.put", "model.in_force", CONTROL, control.PutModel, control.put_model, TWO),
     Spec("approval.reject", "approval.rejected", APPROVE, control.Reject, control.reject),
+    Spec("key.create", "key.created", CONTROL, access.CreateKey, access.create, TWO),
+    Spec("key.rotate", "key.rotated", ANYONE, access.RotateKey, access.rotate),
+    Spec("key.end", "key.ended", CONTROL, access.EndKey, access.end),
+    Spec("person.invite", "person.invited", CONTROL, access.InvitePerson, access.invite, TWO),
+    Spec("person.reveal", "person.revealed", REVEAL, access.Reveal, access.reveal),
     Spec("webhook.add", "webhook.added", ANYONE, webhooks.AddWebhook, webhooks.add_webhook),
     Spec("webhook.rotate", "webhook.rotated", ANYONE, webhooks.RotateWebhook,
          webhooks.rotate_webhook),

@@ -87,7 +87,8 @@ async def execute(
     """Do a command for a principal; with a key, a repetition gives the first answer again."""
     work = Work(database, principal, spec, command, key, dry_run, services or Services())
     try:
-        principal.need(*spec.scopes)
+        principal.need(*spec.scopes, spec.name)
+        principal.check_authority(spec.name, command)
         return await _until_settled(work)
     except RefusedBefore:
         raise
@@ -139,8 +140,19 @@ async def _once(work: Work, full: frozenset[str]) -> Outcome:
 async def _decide(transaction: asyncpg.Connection, work: Work, moment: Moment) -> Decided:
     """The handler's decision, or a proposal where more than one has to agree."""
     if work.spec.approvals > 1 and work.principal.kind is not PrincipalKind.SYSTEM:
+        await _try(transaction, work, moment)
         return await propose(transaction, work.principal, moment, work.spec, work.command)
     return await work.spec.handler(transaction, work.principal, moment, work.command)
+
+
+async def _try(transaction: asyncpg.Connection, work: Work, moment: Moment) -> None:
+    """Decide and undo it: what would be refused in the end is not proposed."""
+    attempt = transaction.transaction()
+    await attempt.start()
+    try:
+        await work.spec.handler(transaction, work.principal, moment, work.command)
+    finally:
+        await attempt.rollback()
 
 
 async def now(transaction: asyncpg.Connection, services: Services) -> Moment:

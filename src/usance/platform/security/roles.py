@@ -1,41 +1,93 @@
-"""Roles of operators: what each may do and see, read from one file of data."""
+"""Roles of operators: what each may do and see, and how far, read from one file of data.
+
+>>> roles = Roles.load()
+>>> "application.review" in roles.commands("credit_officer")
+True
+>>> roles.authority("credit_officer")["application.review"]
+5000000
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from typing import Any
 
-import yaml
-
+from usance.base.documents import parse_yaml
 from usance.base.errors import unknown
+from usance.platform.errors import RolesRefused
 
 
 @dataclass(frozen=True)
 class Roles:
-    """Every role with its scopes, and every screen with its roles."""
+    """Every role with its commands and limits, and every screen with its roles."""
 
-    by_name: dict[str, dict[str, Any]]
-    screens: dict[str, list[str]]
+    by_name: Mapping[str, Mapping[str, Any]]
+    screens: Mapping[str, list[str]]
+    without_role: frozenset[str]
+    """Commands of partners and jobs, which no operator does."""
 
     @classmethod
     @cache
     def load(cls) -> Roles:
         """The roles that are shipped."""
         text = files("usance.platform.security").joinpath("roles.yaml").read_text("utf-8")
-        document = yaml.safe_load(text)
-        return cls(document["roles"], document["screens"])
+        return cls.parse(text)
+
+    @classmethod
+    def parse(cls, text: str) -> Roles:
+        """Roles from the text of their file."""
+        document = parse_yaml(text)
+        without_role = frozenset(document["partners_and_jobs"])
+        roles = cls(document["roles"], document["screens"], without_role)
+        for name, role in roles.by_name.items():
+            _check(name, role)
+        for screen, names in roles.screens.items():
+            for name in names:
+                if name not in roles.by_name:
+                    raise unknown("role", name, roles.by_name, where=screen)
+        return roles
 
     def check(self, role: str) -> None:
         """Refuse a role that is not in the file."""
         if role not in self.by_name:
             raise unknown("role", role, self.by_name)
 
-    def scopes(self, role: str) -> frozenset[str]:
-        """The scopes of a role."""
-        return frozenset(self.by_name[role]["scopes"])
+    def commands(self, role: str) -> frozenset[str]:
+        """The commands of a role."""
+        return frozenset(self.by_name[role]["commands"])
+
+    def authority(self, role: str) -> Mapping[str, int]:
+        """The largest amount of a role for each command that has a limit."""
+        limits: Mapping[str, int] = self.by_name[role].get("authority", {})
+        return limits
 
     def shows(self, role: str, screen: str) -> bool:
         """True for a screen that a role has."""
         return role in self.screens[screen]
+
+    def gaps(self, commands: Iterable[str]) -> list[str]:
+        """Commands that have no entry, and entries that are no command."""
+        known = set(commands)
+        entered = self.without_role.union(*(self.commands(role) for role in self.by_name))
+        return sorted(known ^ entered)
+
+    def listed(self) -> list[dict[str, Any]]:
+        """Roles as they are answered."""
+        return [
+            {"role": name, "commands": sorted(role["commands"]),
+             "screens": [screen for screen in self.screens if self.shows(name, screen)],
+             "authority": dict(role.get("authority", {}))}
+            for name, role in sorted(self.by_name.items())
+        ]  # fmt: skip
+
+
+def _check(name: str, role: Mapping[str, Any]) -> None:
+    """Refuse a role with a limit on what it may not do."""
+    for command, limit in role.get("authority", {}).items():
+        if command not in role["commands"] or type(limit) is not int or limit <= 0:
+            raise RolesRefused(f"has no use for the limit of {command}", where=name,
+                               fix="Give it the command and an amount above zero, or remove both"
+                               )  # fmt: skip

@@ -130,7 +130,7 @@ async def owner_of_session(connection: asyncpg.Connection, token: str) -> Operat
         raise UnknownPrincipal("this session has ended", fix="Sign in again: POST /v1/sessions")
     principal = Principal(
         row["principal_id"], row["name"], PrincipalKind.OPERATOR, 0, 0,
-        Roles.load().scopes(row["role"]), row["human"],
+        Roles.load().commands(row["role"]), row["human"], Roles.load().authority(row["role"]),
     )  # fmt: skip
     return Operator(principal, row["session_id"], row["role"], row["has_totp"])
 

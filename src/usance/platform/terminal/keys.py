@@ -52,6 +52,7 @@ async def _create(
 
     async with installed(home) as platform, platform.database.transaction(0) as transaction:
         owner = await principal_of_party(transaction, kind, party, scopes)
+        await transaction.execute("select usance.raise_configuration()")
         mode = await transaction.fetchval("select mode from usance.installation")
         _, key = await create_key(
             transaction, "live" if mode else "sandbox", owner, scopes, per_minute=per_minute,

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sys
+from contextlib import AsyncExitStack
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated
@@ -52,6 +54,7 @@ async def _run(home: Path, port: int, clock: datetime | None, workers: int) -> N
         stop_on_signals,
         supervise,
     )
+    from usance.platform.api.warm import warm_database
     from usance.platform.installation import FIRST_MOMENT
     from usance.platform.live import Platform
     from usance.platform.partners.deliveries import Deliverer
@@ -63,15 +66,16 @@ async def _run(home: Path, port: int, clock: datetime | None, workers: int) -> N
     stop_on_signals(stop)
     url = f"http://127.0.0.1:{listening.getsockname()[1]}"
 
+    warmed = AsyncExitStack()
+
     def ready() -> None:
         print_line(json.dumps({"ready": True, "url": url, "mode": "sandbox"}))
-        import sys
-
         sys.stdout.flush()
 
     with listening:
-        async with Platform.of_home(home, clock=clock or FIRST_MOMENT) as platform:
+        async with Platform.of_home(home, clock=clock or FIRST_MOMENT) as platform, warmed:
             await give_access(platform, home)
+            await warmed.enter_async_context(warm_database(platform.database.server))
             deliverer = Deliverer(platform.database, vault_of(home), allow_private=True)
             delivering = asyncio.create_task(deliverer.run(stop))
             if workers == 1:

@@ -1,0 +1,136 @@
+"""Shapes of answers about the ledger, institutions, control and events."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from usance.platform.api.shapes import Shape
+
+
+class JournalLine(Shape):
+    """A line of a journal."""
+
+    line: int
+    entity: int | str
+    basis: str
+    account: int
+    account_name: str
+    rule: str | int
+    amount_minor: int
+
+
+class Journal(Shape):
+    """A journal of one loan or of a group fact."""
+
+    journal: str
+    loan: str | None
+    effective_on: str
+    booked_at: str
+    period: str
+    lines: list[JournalLine]
+
+
+class TrialBalance(Shape):
+    """All balances with the sums of both sides."""
+
+    accounts: list[dict[str, Any]]
+    debits_minor: int
+    credits_minor: int
+    as_of: str
+
+
+class AuditCheck(Shape):
+    """The seals over what was appended, checked again."""
+
+    verified: bool
+    seals: int
+    broken: list[dict[str, Any]]
+
+
+class OfferState(Shape):
+    """An offer after its answer."""
+
+    state: str
+
+
+class Offer(Shape):
+    """A loan offered to an institution."""
+
+    offer: str
+    loan: str
+    product: str
+    amount_minor: int
+    currency: str
+    months: int
+    state: Literal["open", "approved", "declined", "timed_out", "released"]
+    made_at: str
+    answer_by: str
+    report: dict[str, Any] | None
+
+
+class Approval(Shape):
+    """A change that waits for further people."""
+
+    approval: str
+    command: str
+    state: Literal["pending", "approved", "rejected", "expired"]
+    needed: int
+    given: int
+    payload_sha256: str
+    subject: str
+
+
+class Event(Shape):
+    """Something that happened."""
+
+    id: str
+    name: str
+    subject: str
+    at: str
+    data: dict[str, Any]
+
+
+class Webhook(Shape):
+    """A target of events; its secret is told once."""
+
+    webhook: str
+
+
+class Delivery(Shape):
+    """The delivery of an event to a webhook."""
+
+    webhook: str
+    event: str
+    state: Literal["waiting", "delivered", "failed"]
+
+
+class Session(Shape):
+    """A session of an operator; its token is told once."""
+
+    token: str
+    expires_at: str
+
+
+class Clock(Shape):
+    """The business clock."""
+
+    now: str
+    business_date: str
+    time_zone: str
+    known_until: str
+
+
+class Job(Shape):
+    """A job of the business day."""
+
+    day: str
+    name: str
+    state: str
+
+
+class Advanced(Shape):
+    """The clock after it was moved, and the jobs on the way."""
+
+    now: str
+    business_date: str
+    jobs: list[Job]

@@ -1,0 +1,135 @@
+"""Routes of channels from application to loan: decisions, lines, quotes, drawdowns, loans."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date
+from typing import Any
+
+from starlette.responses import Response
+
+from usance.platform.api.calls import Call
+from usance.platform.api.forms import schema_of
+from usance.platform.api.groups import Group
+from usance.platform.api.guard import Access
+from usance.platform.api.pages import page
+from usance.platform.api.parameters import HISTORY, PAGED
+from usance.platform.api.shapes import (
+    Agreement,
+    Decision,
+    Drawdown,
+    Fact,
+    Instalment,
+    Line,
+    Loan,
+    Page,
+    Quote,
+    Settlement,
+    Statement,
+)
+from usance.platform.commands.fields import read_command
+from usance.platform.principals import PrincipalKind
+from usance.platform.reads.reading import Reading
+from usance.platform.reads.shapes import moment_text
+
+group = Group("Channels", "channel")
+LOAN_READERS = ("channel", "institution", "operations", "finance")
+READERS = ("channel", "operations", "finance")
+FOR_OPERATORS = ("path", "score", "pd_ppm", "grade", "flow_no", "model_no")
+"""Fields of a decision that its borrower's channel is not told."""
+
+
+async def decision(read: Reading, call: Call) -> Any:
+    """A decision with its reasons in the borrower's words; how it was made is for operators."""
+    found = await read.decision(call.path["decision"])
+    if call.principal.kind is PrincipalKind.OPERATOR:
+        return found
+    return {name: value for name, value in found.items() if name not in FOR_OPERATORS}
+
+
+async def lines(read: Reading, call: Call) -> Any:
+    """Lines of a user with what is used of them."""
+    rows = await read.lines(call.path["user"], call.query.get("as_of"), call.query.get("known_at"))
+    return {**page(rows, call.query, "line"), **_history(read, call)}
+
+
+async def drawdown(read: Reading, call: Call) -> Any:
+    """A drawdown as it stands."""
+    return await read.drawdown(call.path["loan"])
+
+
+async def loan(read: Reading, call: Call) -> Any:
+    """A loan as of a day, by what was known at a moment."""
+    found = await read.loan(call.path["loan"], call.query.get("as_of"), call.query.get("known_at"))
+    return {**found, **_history(read, call)}
+
+
+async def schedule(read: Reading, call: Call) -> Any:
+    """Instalments of a loan: due, paid, waived, outstanding."""
+    given = call.path["loan"], call.query.get("as_of"), call.query.get("known_at")
+    rows = await read.schedule(*given)
+    return {**page(rows, call.query, "no"), **_history(read, call)}
+
+
+async def facts(read: Reading, call: Call) -> Any:
+    """Facts of a loan in the order they were booked."""
+    given = call.path["loan"], call.query.get("as_of"), call.query.get("known_at")
+    rows = await read.facts(*given)
+    return {**page(rows, call.query, "booked_at", "ref"), **_history(read, call)}
+
+
+async def statement(read: Reading, call: Call) -> Any:
+    """A loan with its instalments and facts, as one document."""
+    return await read.statement(call.path["loan"], call.query.get("as_of"))
+
+
+async def user_loans(read: Reading, call: Call) -> Any:
+    """Loans of a user."""
+    return page(await read.user_loans(call.path["user"]), call.query, "loan")
+
+
+def _history(read: Reading, call: Call) -> dict[str, str]:
+    """The day and the moment that were read."""
+    day = call.query.get("as_of", read.moment.business_date)
+    known = call.query.get("known_at", read.moment.at)
+    return {"as_of": day.isoformat(), "known_at": moment_text(known)}
+
+
+@dataclass(frozen=True)
+class SettleOn:
+    """The amount that closes a loan on a day."""
+
+    on: date | None = None
+
+
+async def settlement_quote(call: Call) -> Response:
+    """The amount that closes a loan on a day, valid that day."""
+    given = read_command(SettleOn, call.body)
+    async with call.platform.reading(call.principal) as read:
+        return call.respond(await read.settlement_quote(call.path["loan"], given.on))
+
+
+group.command("/applications", "application.decide", {201: Decision, 202: Decision})
+group.command("/applications/{decision}/review", "application.review",
+              {200: Decision, 201: Decision}, needs_session=True)  # fmt: skip
+group.read("/applications/{decision}", Decision, decision, scopes=READERS)
+group.read("/decisions/{decision}", Decision, decision, scopes=READERS)
+group.read("/users/{user}/lines", Page[Line], lines, query={**HISTORY, **PAGED}, scopes=READERS)
+group.command("/quotes", "quote.make", {201: Quote})
+group.command("/agreements", "agreement.make", {201: Agreement})
+group.command("/drawdowns", "drawdown.request", {200: Drawdown, 201: Drawdown, 202: Drawdown})
+group.read("/drawdowns/{loan}", Drawdown, drawdown, scopes=READERS)
+group.command("/drawdowns/{loan}/withdraw", "drawdown.withdraw", {200: Drawdown})
+group.read("/loans/{loan}", Loan, loan, query=HISTORY, scopes=LOAN_READERS)
+group.read("/loans/{loan}/schedule", Page[Instalment], schedule, query={**HISTORY, **PAGED},
+           scopes=LOAN_READERS)  # fmt: skip
+group.read("/loans/{loan}/facts", Page[Fact], facts, query={**HISTORY, **PAGED},
+           scopes=LOAN_READERS)  # fmt: skip
+group.read("/loans/{loan}/statement", Statement, statement,
+           query={"as_of": HISTORY["as_of"]}, scopes=LOAN_READERS)  # fmt: skip
+group.read("/users/{user}/loans", Page[Loan], user_loans, query=PAGED, scopes=READERS)
+group.add(
+    "POST", "/loans/{loan}/settlement-quote", settlement_quote,
+    Access(frozenset(READERS), needs_key=True, has_body=True), {200: Settlement},
+    "The amount that closes a loan on a day, valid that day.", schema_of(SettleOn),
+)  # fmt: skip

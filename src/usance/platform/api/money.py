@@ -1,0 +1,107 @@
+"""Routes of money: payments, what undoes them, notices of providers, and operations on a loan."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from starlette.responses import Response
+
+from usance.base.errors import UsanceError
+from usance.platform.api.calls import Call
+from usance.platform.api.control_shapes import Approval
+from usance.platform.api.errors import RequestError, code_of, status_of
+from usance.platform.api.forms import schema_of
+from usance.platform.api.groups import Group
+from usance.platform.api.guard import Access
+from usance.platform.api.shapes import Changed, Noticed, Payment
+from usance.platform.commands.command import DONE, Decided, Spec
+from usance.platform.commands.fields import read_command
+from usance.platform.commands.unit_of_work import execute
+from usance.platform.reads.reading import Reading
+
+group = Group("Money", "provider", "operations")
+MAX_LINES = 1_000
+
+
+@dataclass(frozen=True)
+class TakeNotices:
+    """Notices of payments in one batch, each answered for itself."""
+
+    provider: str
+    lines: tuple[Any, ...]
+
+
+async def _noted(*_: Any) -> Decided:
+    raise AssertionError("each batch has its own answer")
+
+
+NOTICES = Spec("notices.take", "notices.taken", ("provider", "operations"), TakeNotices, _noted)
+
+
+async def take_notices(call: Call) -> Response:
+    """Book every line of a batch that can be booked; a line sent before is a duplicate."""
+    batch = read_command(TakeNotices, call.body)
+    if len(batch.lines) > MAX_LINES:
+        raise RequestError("invalid_field", f"has more than {MAX_LINES} lines", param="body.lines",
+                           fix="Send several batches")  # fmt: skip
+    told = [await _line(call, batch.provider, line) for line in batch.lines]
+
+    async def noted(*_: Any) -> Decided:
+        return Decided({"lines": told}, f"provider/{batch.provider}", status=DONE, is_new=False)
+
+    outcome = await execute(
+        call.platform.database, call.principal, replace(NOTICES, handler=noted), batch,
+        key=call.key, dry_run=call.dry_run, services=call.platform.services,
+    )  # fmt: skip
+    headers = {"Idempotent-Replay": "true"} if outcome.is_replay else {}
+    return call.respond(outcome.answer, 200, headers)
+
+
+async def _line(call: Call, provider: str, line: Any) -> dict[str, Any]:
+    """The answer of one line."""
+    ref = line.get("ref") if isinstance(line, Mapping) else None
+    if not isinstance(line, Mapping) or "provider" in line:
+        return _refused(ref, "unknown_field" if isinstance(line, Mapping) else "invalid_field")
+    try:
+        body = {**line, "provider": provider}
+        outcome = await call.platform.do(call.principal, "payment.book", body, dry_run=call.dry_run)
+    except UsanceError as error:
+        if status_of(error) >= 500:
+            raise
+        return _refused(ref, code_of(error.as_dict()["code"]))
+    payment = outcome.answer
+    result = "booked" if payment["allocation"] else "unallocated"
+    if not outcome.is_new:
+        result = "duplicate"
+    return {"ref": ref, "result": result, "payment": payment["payment"], "code": None}
+
+
+def _refused(ref: Any, code: str) -> dict[str, Any]:
+    shown = ref if isinstance(ref, str) else None
+    return {"ref": shown, "result": "refused", "payment": None, "code": code}
+
+
+async def payment(read: Reading, call: Call) -> Any:
+    """One payment."""
+    return await read.payment(call.path["payment"])
+
+
+group.command("/payments", "payment.book", {201: Payment, 200: Payment})
+group.read("/payments/{payment}", Payment, payment,
+           scopes=("provider", "operations", "finance", "channel"))  # fmt: skip
+group.command("/payments/{payment}/reverse", "payment.reverse", {200: Changed, 201: Changed})
+group.command("/refunds", "payment.refund", {201: Changed, 202: Approval})
+group.command("/chargebacks", "payment.charge_back", {201: Changed})
+group.add(
+    "POST", "/provider/notices", take_notices,
+    Access(frozenset(group.scopes), needs_key=True, has_body=True), {200: Noticed},
+    "Notices of payments in one batch, each line answered for itself.", schema_of(TakeNotices),
+)  # fmt: skip
+group.command("/loans/{loan}/fees", "fee.charge", {201: Changed, 202: Approval})
+group.command("/loans/{loan}/waivers", "loan.waive", {201: Changed, 202: Approval})
+group.command("/loans/{loan}/reschedules", "loan.reschedule", {201: Changed, 202: Approval})
+group.command("/loans/{loan}/pauses", "loan.pause", {201: Changed, 202: Approval})
+group.command("/loans/{loan}/charge-off", "loan.charge_off", {201: Changed, 202: Approval})
+group.command("/loans/{loan}/recoveries", "loan.recover", {201: Changed, 202: Approval})
