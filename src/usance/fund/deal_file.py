@@ -6,7 +6,7 @@ Amounts are whole minor units and rates parts per million, as the formulas see t
 >>> text = sample_path().read_text().replace("{fee: trustee}", "{fee: truste}", 1)
 >>> parse_deal(text, "deal.yaml")
 Traceback (most recent call last):
-usance.base.errors.CodeError: deal.yaml line 46, waterfall.amortising[2].fee: unknown fee \
+usance.base.errors.CodeError: deal.yaml line 62, waterfall.amortising[2].fee: unknown fee \
 'truste'. Did you mean 'trustee'? Choices: trustee, servicing.
 """
 
