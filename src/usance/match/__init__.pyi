@@ -31,9 +31,6 @@ from usance.match.mandates.mandate import (
     Mandate as Mandate,
     Mandates as Mandates,
 )
-from usance.match.mandates.structure_facts import (
-    structure_facts as structure_facts,
-)
 from usance.match.plan.demand_file import (
     Demand as Demand,
     read_demand as read_demand,

@@ -25,6 +25,7 @@ class GroupFactKind(Code):
     TRUST_BUY_OUT = 14
     NOTES_ISSUED = 15
     NOTES_PAID = 16
+    FUNDING_WRITTEN_DOWN = 17
     # Deposits with institutions and guarantors.
     DEPOSIT_PLACED = 20
     DEPOSIT_RETURNED = 21

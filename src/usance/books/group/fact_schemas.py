@@ -124,6 +124,13 @@ FACT_SCHEMAS: dict[GroupFactKind, FactSchema] = {
         is_computed=True, keys={"deal": _need(text), "value_on": _may(day)}
     ),
     GroupFactKind.FUNDING_INTEREST_PAID: FactSchema(is_computed=True, keys={"deal": _need(text)}),
+    GroupFactKind.FUNDING_WRITTEN_DOWN: FactSchema(
+        is_computed=True,
+        keys={
+            "deal": _need(text),
+            "as": _may(one_of(r.WrittenDown), default=r.WrittenDown.PRINCIPAL),
+        },
+    ),
     GroupFactKind.RESIDUAL_DISTRIBUTED: FactSchema(keys={"to": _may(_entity)}),
     GroupFactKind.TRUST_BUY_OUT: FactSchema(keys={"buyer": _need(_entity)}),
     GroupFactKind.NOTES_ISSUED: FactSchema(

@@ -19,6 +19,7 @@ from usance.books.group.entities import Entities
 from usance.books.group.fact_kinds import GroupFactKind
 from usance.books.group.facts import GroupFact
 from usance.books.group.lines import Amount
+from usance.books.group.readers import WrittenDown
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,18 +55,22 @@ def deals(facts: Iterable[GroupFact]) -> dict[str, Deal]:
     changes: dict[str, list[tuple[date, int]]] = {}
     for each in facts:
         sign = _SIGNS.get(each.kind)
-        if sign is None:
+        if sign is None or each.detail.get("as") is WrittenDown.INTEREST:
             continue
         name = each.detail["deal"]
         first = each.kind is GroupFactKind.FUNDING_RAISED
         if first and (name not in raised or each.fact_id < raised[name].fact_id):
             raised[name] = each
-        on = each.detail["value_on"] or each.effective_on
+        on = each.detail.get("value_on") or each.effective_on
         changes.setdefault(name, []).append((on, sign * each.amount_minor))
     return {name: Deal(each, tuple(sorted(changes[name]))) for name, each in raised.items()}
 
 
-_SIGNS = {GroupFactKind.FUNDING_RAISED: 1, GroupFactKind.FUNDING_REPAID: -1}
+_SIGNS = {
+    GroupFactKind.FUNDING_RAISED: 1,
+    GroupFactKind.FUNDING_REPAID: -1,
+    GroupFactKind.FUNDING_WRITTEN_DOWN: -1,
+}
 
 
 def cash_of(raised: GroupFact) -> str:

@@ -55,6 +55,13 @@ class PaymentPurpose(Enum):
     """Early redemption: the whole carrying amount is derecognised for this payment."""
 
 
+class WrittenDown(Enum):
+    """The part of a claim that the investors of a deal lose."""
+
+    PRINCIPAL = "principal"
+    INTEREST = "interest"
+
+
 cost_driver = one_of(CostDriver)
 tag = one_of(IfrsAdjustment)
 

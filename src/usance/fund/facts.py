@@ -1,0 +1,117 @@
+"""Facts of a deal for the books: what each class lent, earned, got back and lost.
+
+A class is a deal of its own to the books, named `PLAN1/A`. Kinds are words; the books number them
+by the same words. The interest the books accrue, less what is paid, is what the class is due.
+
+>>> from usance.fund.deal_terms import DealTerms
+>>> from usance.fund.projection import project
+>>> from usance.fund.sample import sample_deal
+>>> run = project(sample_deal())
+>>> made = deal_facts(sample_deal(), DealTerms(entity=4), run.distributions[:1])
+>>> for each in made[2:7]:
+...     print(each.effective_on, each.kind, each.amount_minor, each.detail.get("deal", ""))
+2024-01-01 funding_raised 800000000 PLAN1/S
+2024-02-15 funding_interest_paid 31561644 PLAN1/A
+2024-02-15 funding_repaid 861229527 PLAN1/A
+2024-02-15 funding_interest_paid 6657534 PLAN1/B
+2024-02-15 residual_distributed 105335617
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import date
+from typing import Any
+
+from usance.base.rates import Rate
+from usance.fund.deal import Deal
+from usance.fund.deal_terms import DealTerms
+from usance.fund.payment_date import Distribution
+from usance.fund.state import DealState
+
+RAISED, REPAID, INTEREST = "funding_raised", "funding_repaid", "funding_interest_paid"
+RESIDUAL, WRITTEN_DOWN = "residual_distributed", "funding_written_down"
+BOUGHT_OUT, COST, COST_PAID = "trust_buy_out", "cost_incurred", "cost_paid"
+INVESTORS = "trust_investors"
+SERVICING = "servicing"
+"""The servicer's own fee stays in the group; only fees to others are costs."""
+
+
+@dataclass(frozen=True, slots=True)
+class DealFact:
+    """One row of `group_facts`, its kind as a word and its detail as plain JSON values."""
+
+    kind: str
+    entity: int
+    effective_on: date
+    currency: str
+    amount_minor: int
+    party: int = 0
+    detail: dict[str, Any] = field(default_factory=dict)
+
+
+def deal_facts(
+    deal: Deal, terms: DealTerms, distributions: Sequence[Distribution],
+    ended: DealState | None = None, bought_out: Sequence[tuple[date, int]] = (),
+) -> list[DealFact]:  # fmt: skip
+    """Every fact of a deal up to its last date, in order of day.
+
+    `ended` is the state after the last date of a deal that is over: what its classes lack is
+    written down. `bought_out` is what the platform paid for loans past due.
+    """
+    rows = [*_raised(deal)]
+    for row in distributions:
+        rows += _paid(deal, row)
+    if ended is not None:
+        rows += _lost(deal, ended)
+    rows += [(day, BOUGHT_OUT, amount, {"buyer": 1}) for day, amount in bought_out]
+    return [
+        DealFact(kind, terms.entity, day, terms.currency, amount, terms.party, detail)
+        for day, kind, amount, detail in sorted(rows, key=lambda row: row[0])
+        if amount
+    ]
+
+
+_Row = tuple[date, str, int, dict[str, Any]]
+
+
+def _raised(deal: Deal) -> Iterator[_Row]:
+    for each in deal.classes:
+        detail = {
+            "deal": class_deal(deal, each.name), "lender": INVESTORS,
+            "rate": str(Rate(each.rate_ppm)), "day_count": deal.day_count.value,
+        }  # fmt: skip
+        yield deal.closing_on, RAISED, each.balance_minor, detail
+
+
+def _paid(deal: Deal, row: Distribution) -> Iterator[_Row]:
+    for each in deal.classes:
+        paid, name = row.classes[each.name], {"deal": class_deal(deal, each.name)}
+        yield row.paid_on, INTEREST, paid.interest_minor, name
+        yield row.paid_on, REPAID, paid.principal_minor, name
+        yield row.paid_on, RESIDUAL, paid.residual_minor, {}
+    outside = sum(minor for name, minor in row.fees.items() if name != SERVICING)
+    yield row.paid_on, COST, outside, {"function": "servicing_cost"}
+    yield row.paid_on, COST_PAID, outside, {}
+
+
+def _lost(deal: Deal, state: DealState) -> Iterator[_Row]:
+    for each in deal.classes:
+        name = class_deal(deal, each.name)
+        for what, key in (("principal", "balance"), ("interest", "due")):
+            lost = state.names[f"{each.name}.{key}"]
+            yield state.paid_on, WRITTEN_DOWN, lost, {"deal": name, "as": what}
+
+
+def class_deal(deal: Deal, name: str) -> str:
+    """The name of a class as the books know it."""
+    return f"{deal.name}/{name}"
+
+
+def current_part_minor(
+    to_come: Sequence[Distribution], name: str, balance_minor: int, within: date
+) -> int:
+    """The part of a class that falls due by a day, by the projection; the rest is non-current."""
+    due = sum(row.classes[name].principal_minor for row in to_come if row.paid_on <= within)
+    return min(balance_minor, due)
