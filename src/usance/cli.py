@@ -61,6 +61,7 @@ ROOMS = {
     "close": ("usance.books.close.commands", "Close a period of a book."),
     "money": ("usance.service.commands", "Take files of banks and providers, and reconcile a day."),
     "match": ("usance.match.commands", "Match loans with funding sources."),
+    "fund": ("usance.fund.commands", "Trusts and asset-backed deals: waterfalls, pools, reports."),
     "disclose": ("usance.disclose.commands", "Publish results and check published figures."),
     "pages": ("usance.twin.site.commands", "Write a book as pages to browse."),
     "jobs": ("usance.platform.jobs.commands", "Work that the live platform's machines do."),

@@ -56,7 +56,7 @@ class DealTerms:
 
     kind: DealKind = DealKind.PLAN
     currency: str = "CNY"
-    entity: int = 0
+    entity: int = 1
     source: int = 0
     party: int = 0
     parties: Mapping[str, str] = field(default_factory=dict)
@@ -83,7 +83,7 @@ def terms_of_fields(fields: Fields) -> DealTerms:
     return DealTerms(
         fields.take("kind", one_of(DealKind)) or DealKind.PLAN,
         fields.take("currency", _currency) or "CNY",
-        fields.take("entity", code) or 0,
+        fields.take("entity", code) or 1,
         fields.take("source", code) or 0,
         fields.take("party", code) or 0,
         fields.take("parties", _parties) or {},

@@ -80,7 +80,7 @@ class Selection:
 
     @property
     def gap_ppm(self) -> int:
-        """What the selection lacks of the bound, in parts per million of it."""
+        """The part of the bound that the selection lacks, in parts per million."""
         lacks = max(self.bound - self.value, 0.0)
         return round(lacks / self.bound * PPM) if self.bound > 0 else 0
 

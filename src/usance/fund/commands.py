@@ -1,0 +1,339 @@
+"""`usance fund`: check a deal, select its pool, project it, pay a date, report to investors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from usance.base.command_line import (
+    number,
+    print_csv,
+    print_json,
+    print_line,
+    print_pairs,
+    print_table,
+    print_warning,
+    show_help,
+)
+from usance.base.errors import InputError
+
+if TYPE_CHECKING:
+    from usance.fund.payment_date import Distribution
+    from usance.fund.results import ClassResult
+
+app = typer.Typer(rich_markup_mode=None, add_completion=False, invoke_without_command=True)
+
+DealFile = Annotated[Path, typer.Argument(metavar="DEAL", help="A deal file, YAML or JSON.")]
+PoolFile = Annotated[Path, typer.Argument(metavar="POOL", help="Loans, CSV or Parquet.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print the answer as JSON.")]
+
+
+@app.callback()
+def fund(ctx: typer.Context) -> None:
+    """Trusts and asset-backed deals."""
+    show_help(ctx)
+
+
+@app.command()
+def sample(name: Annotated[str, typer.Argument(help="The deal to print.")] = "plan") -> None:
+    """Print a deal that comes with Usance, as a start for one's own."""
+    from usance.fund.sample import sample_path
+
+    print_line(sample_path(name).read_text(encoding="utf-8").rstrip())
+
+
+@app.command()
+def check(
+    file: DealFile,
+    pool: Annotated[
+        Path | None, typer.Option("--pool", help="Loans whose eligibility is checked too.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Read a deal and name every contradiction; warn of what is surely not meant."""
+    from usance.fund.deal_file import read_deal
+    from usance.fund.deal_terms import read_terms
+
+    deal, terms = read_deal(file), read_terms(file)
+    answer: dict[str, Any] = {
+        "deal": deal.name,
+        "proceeds_minor": sum(each.balance_minor for each in deal.classes),
+        "first_date": deal.paid_on(1),
+        "last_date": deal.paid_on(deal.periods),
+        "warnings": list(deal.warnings),
+    }
+    if pool is not None:
+        from usance.fund.pool_columns import eligible, read_pool
+
+        loans = read_pool(pool)
+        fits, refused = eligible(loans, terms.eligibility, deal.name)
+        answer["loans"], answer["eligible"], answer["refused"] = (
+            len(loans),
+            int(fits.sum()),
+            refused,
+        )
+    if as_json:
+        print_json(answer)
+        return
+    pairs = [
+        ("deal", deal.name),
+        ("classes", ", ".join(each.name for each in deal.classes)),
+        ("proceeds", number(answer["proceeds_minor"], terms.currency)),
+        ("payment dates", f"{deal.periods}, {answer['first_date']} to {answer['last_date']}"),
+    ]
+    if pool is not None:
+        pairs.append(("eligible", f"{answer['eligible']:,} of {answer['loans']:,} loans"))
+        pairs += [(f"  not {name}", f"{count:,}") for name, count in answer["refused"].items()]
+    print_pairs(pairs)
+    for warning in deal.warnings:
+        print_warning(warning)
+
+
+@app.command()
+def select(
+    file: DealFile,
+    pool: PoolFile,
+    target: Annotated[int, typer.Option("--target-minor", help="Principal wanted.")],
+    out: Annotated[Path, typer.Option("--out", help="The selection, a CSV of loan and principal.")],
+    objective: Annotated[str, typer.Option(help="yield, margin or age.")] = "yield",
+    seed: Annotated[int, typer.Option(help="Of the draws inside a stratum.")] = 0,
+    held: Annotated[
+        Path | None, typer.Option("--held", help="Loans the deal has; limits count them too.")
+    ] = None,
+) -> None:
+    """Select a pool within the limits of a deal; prints the gap to the best there could be."""
+    import numpy as np
+
+    from usance.base.fields import one_of
+    from usance.fund.deal_file import read_deal
+    from usance.fund.deal_terms import read_terms
+    from usance.fund.pool_columns import eligible, read_pool
+    from usance.fund.selection import Objective, SelectionRules, select_pool
+
+    deal, terms, loans = read_deal(file), read_terms(file), read_pool(pool)
+    fits, _ = eligible(loans, terms.eligibility, deal.name)
+    offered = loans.take(np.flatnonzero(fits))
+    rules = SelectionRules(
+        target, terms.limits, one_of(Objective)(objective, "--objective"), seed,
+        terms.borrower_minor, read_pool(held) if held else None,
+    )  # fmt: skip
+    found = select_pool(offered, rules)
+    taken = offered.take(found.rows)
+    rows = zip(taken["loan_id"].tolist(), taken["principal_minor"].tolist(), strict=True)
+    body = "".join(f"{loan},{minor}\n" for loan, minor in rows)
+    _write(out, f"loan_id,principal_minor\n{body}".encode())
+    print_pairs([
+        ("eligible", f"{len(offered):,} of {len(loans):,} loans"),
+        ("selected", f"{len(taken):,} loans"),
+        ("principal", number(found.principal_minor, terms.currency)),
+        ("of the target", number(target, terms.currency)),
+        ("gap", f"{found.gap_ppm} parts per million of the bound"),
+    ])  # fmt: skip
+
+
+@app.command()
+def project(
+    file: DealFile,
+    default: Annotated[int, typer.Option(help="Default multiple in hundredths.")] = 100,
+    prepayment: Annotated[int, typer.Option(help="Prepayment multiple in hundredths.")] = 100,
+    as_csv: Annotated[bool, typer.Option("--csv", help="Print the dates as CSV.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Project every payment date, and what comes of each class."""
+    from usance.base.command_line import one_form
+    from usance.fund.deal import Scenario
+    from usance.fund.deal_file import read_deal
+    from usance.fund.payment_files import calculation_lines
+    from usance.fund.projection import project as project_deal
+    from usance.fund.results import class_results
+    from usance.fund.scenarios import scenario_shorts
+
+    one_form(as_csv=as_csv, as_json=as_json)
+    deal = read_deal(file)
+    run = project_deal(deal, Scenario(0, default, prepayment))
+    if as_csv:
+        lines = [calculation_lines(row) for row in run.distributions]
+        header = ["period", "paid_on", "status", *lines[0]]
+        rows = [
+            [row.period, row.paid_on, row.status.value, *line.values()]
+            for row, line in zip(run.distributions, lines, strict=True)
+        ]
+        print_csv(header, rows)
+        return
+    found = class_results(deal, shorts=scenario_shorts(deal))
+    if as_json:
+        print_json({
+            "dates": [{"period": row.period, "paid_on": row.paid_on, "status": row.status.value,
+                       **calculation_lines(row)} for row in run.distributions],
+            "classes": {name: _result(each) for name, each in found.items()},
+        })  # fmt: skip
+        return
+    _print_dates(run.distributions)
+    print_line()
+    _print_results(found)
+
+
+def _result(each: ClassResult) -> dict[str, int | None]:
+    return {
+        "wal_ppm": each.wal_ppm, "yield_ppb": each.yield_ppb, "short_minor": each.short_minor,
+        "break_even_hundredths": each.break_even_hundredths,
+        "expected_loss_ppm": each.expected_loss_ppm,
+    }  # fmt: skip
+
+
+def _print_dates(rows: Sequence[Distribution]) -> None:
+    names = list(rows[0].classes)
+    headings = ["date", "status", "collected", "fees"]
+    headings += [f"{name} {what}" for name in names for what in ("interest", "principal")]
+    listed = []
+    for row in rows:
+        line = [row.paid_on.isoformat(), row.status.value, number(row.collected_minor, "CNY"),
+                number(sum(row.fees.values()), "CNY")]  # fmt: skip
+        for paid in row.classes.values():
+            line.append(number(paid.interest_minor + paid.residual_minor, "CNY"))
+            line.append(number(paid.principal_minor, "CNY"))
+        listed.append(line)
+    print_table(headings, listed)
+
+
+def _print_results(found: dict[str, ClassResult]) -> None:
+    def shown(value: int | None, decimals: int, unit: str = "") -> str:
+        if value is None:
+            return ""
+        digits = f"{abs(value):0{decimals + 1}}"
+        return f"{'-' * (value < 0)}{digits[:-decimals]}.{digits[-decimals:]}{unit}"
+
+    headings = ["class", "average life", "yield", "short", "break-even", "expected loss"]
+    print_table(headings, [
+        [name, shown(each.wal_ppm, 6), shown(each.yield_ppb, 7, " %"),
+         number(each.short_minor, "CNY"), shown(each.break_even_hundredths, 2, " ×"),
+         shown(each.expected_loss_ppm, 4, " %")]
+        for name, each in found.items()
+    ])  # fmt: skip
+
+
+@app.command()
+def grid(
+    file: DealFile,
+    result: Annotated[str, typer.Option(help="short, life or collected.")] = "short",
+    of_class: Annotated[str, typer.Option("--class", help="The class looked at.")] = "A",
+    defaults: Annotated[
+        str, typer.Option(help="Default multiples, in hundredths.")
+    ] = "50,100,200,400",
+    prepayments: Annotated[str, typer.Option(help="Prepayment multiples.")] = "50,100,200",
+) -> None:
+    """Print a result over multiples of default (down) and prepayment (across)."""
+    from usance.base.errors import unknown
+    from usance.fund.deal import Scenario
+    from usance.fund.deal_file import read_deal
+    from usance.fund.scenarios import run_scenarios
+
+    deal = read_deal(file)
+    down, across = _multiples(defaults, "--defaults"), _multiples(prepayments, "--prepayments")
+    if of_class not in [each.name for each in deal.classes]:
+        raise unknown("class", of_class, [each.name for each in deal.classes], where="--class")
+    found = run_scenarios(deal, [Scenario(0, d, p) for d in down for p in across])
+    columns = {
+        "short": found.short_minor(of_class), "life": found.average_life_ppm(of_class),
+        "collected": found.collected_minor, "paid": found.paid_minor,
+    }  # fmt: skip
+    if result not in columns:
+        raise unknown("result", result, columns, where="--result")
+    cells = columns[result].reshape(len(down), len(across)).tolist()
+    rows = [[str(d), *map(str, line)] for d, line in zip(down, cells, strict=True)]
+    print_table(["default", *(f"prepayment {p}" for p in across)], rows)
+    if found.by_exact_form:
+        print_warning(f"{found.by_exact_form} scenarios were decided by the exact form")
+
+
+def _multiples(given: str, where: str) -> list[int]:
+    from usance.base.fields import whole_of
+    from usance.fund.deal_file import MAX_MULTIPLE
+
+    return [whole_of(0, MAX_MULTIPLE)(part.strip(), where) for part in given.split(",")]
+
+
+@app.command()
+def pay(
+    file: DealFile,
+    collections: Annotated[
+        Path, typer.Argument(metavar="COLLECTIONS", help="What the loans of the period did.")
+    ],
+    folder: Annotated[Path, typer.Option("--folder", help="The deal's state and dates.")],
+    trustee: Annotated[
+        Path | None, typer.Option("--trustee", help="The trustee's calculation to compare.")
+    ] = None,
+) -> None:
+    """Pay the next date of a deal. Ends with 1 if the trustee's calculation differs."""
+    from usance.fund.deal_file import read_deal
+    from usance.fund.deal_terms import read_terms
+    from usance.fund.payment_files import pay_from_files, read_trustee, trustee_differences
+
+    deal, terms = read_deal(file), read_terms(file)
+    calculated = read_trustee(trustee) if trustee else {}
+    row = pay_from_files(deal, terms, collections, folder)
+    _print_dates([row])
+    differences = trustee_differences(row, calculated)
+    for difference in differences:
+        print_line(str(difference))
+    if trustee:
+        print_line(
+            f"{len(calculated) - len(differences)} of {len(calculated)} lines of the trustee agree"
+        )
+    if differences:
+        raise typer.Exit(1)
+
+
+@app.command()
+def report(
+    file: DealFile,
+    folder: Annotated[Path, typer.Option("--folder", help="The deal's state and dates.")],
+    out: Annotated[Path, typer.Option("--out", help="The report: .html, .pdf or .xlsx.")],
+    language: Annotated[str, typer.Option(help="en, zh or both.")] = "both",
+    pool: Annotated[Path | None, typer.Option("--pool", help="Loans, for the strata.")] = None,
+    tape: Annotated[
+        Path | None, typer.Option("--tape", help="Write the loans, without names.")
+    ] = None,
+    key: Annotated[Path | None, typer.Option("--key", help="A file with the tape's key.")] = None,
+) -> None:
+    """Write the investor report of the last payment date."""
+    from usance.fund.deal_file import read_deal
+    from usance.fund.deal_terms import read_terms
+    from usance.fund.payment_files import read_dates, read_state
+    from usance.fund.pool_columns import read_pool
+    from usance.fund.report_files import investor_tape, report_pdf, report_workbook
+    from usance.fund.report_tables import investor_report
+
+    deal, terms, rows = read_deal(file), read_terms(file), read_dates(folder)
+    loans = read_pool(pool) if pool else None
+    made = investor_report(deal, terms, rows, read_state(folder, deal), loans, language=language)
+    if out.suffix == ".pdf":
+        content = report_pdf(made)
+    elif out.suffix == ".xlsx":
+        content = report_workbook(deal, terms, rows, language=language)
+    elif out.suffix == ".html":
+        from usance.pages.reports.investor_report import investor_report_page
+
+        content = investor_report_page(made).encode()
+    else:
+        raise InputError(
+            f"{out.suffix or 'no suffix'}", where=str(out), fix="Name .html, .pdf or .xlsx"
+        )
+    _write(out, content)
+    if tape is not None:
+        if loans is None or key is None:
+            raise InputError(
+                "a tape needs loans and a key", where="--tape", fix="Give --pool and --key"
+            )
+        _write(tape, investor_tape(loans, key.read_bytes().strip()).encode())
+    print_line(f"written to {out}")
+
+
+def _write(path: Path, content: bytes) -> None:
+    from usance.base.atomic_files import naming_failures, replace
+
+    with naming_failures(path):
+        replace(path, content)
