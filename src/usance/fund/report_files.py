@@ -24,23 +24,25 @@ from usance.fund.deal_terms import DealTerms
 from usance.fund.errors import PoolError
 from usance.fund.payment_date import Distribution
 from usance.fund.pool_columns import COLUMNS, PoolColumns
+from usance.service.documents.letters import FOLDER
 from usance.fund.report_tables import InvestorReport, Texts
 
 MIN_KEY_BYTES = 16
 _PAGE = """\
 #set document(title: {title}, date: none)
 #set page(paper: "a4", flipped: true, margin: 16mm)
-#set text(size: 8pt, lang: {language}, font: ("Libertinus Serif", "Noto Sans CJK SC",
-  "Source Han Sans SC", "Droid Sans Fallback"), fallback: true)
+#set text(size: 8pt, lang: {language}, font: ("Libertinus Serif", "Droid Sans Fallback"))
 #show heading: set text(fill: rgb("#0b5c6b"))
 """
 
 
 def report_pdf(report: InvestorReport) -> bytes:
-    """The report as a PDF; Chinese needs a font with its characters on the machine."""
+    """The report as a PDF, with shipped fonts alone: the same bytes on every machine."""
     import typst
 
-    made: bytes = typst.compile(report_source(report).encode())
+    fonts: Any = [FOLDER / "fonts"]
+    source = report_source(report).encode()
+    made: bytes = typst.compile(source, font_paths=fonts, ignore_system_fonts=True)
     return made
 
 
