@@ -165,10 +165,10 @@ def test_operations_change_a_loan(sandbox: Sandbox) -> None:
     loan = drawn(sandbox, borrower(sandbox)).answer["loan"]
     advance(sandbox, "2024-08-20T01:00:00Z")
     charged = sandbox.do("operations", "fee.charge", {"loan": loan, "amount_minor": 1_000}).answer
-    assert charged["loan"]["past_due"]["penalty_minor"] == 1_000
-    waived = {"loan": loan, "component": "penalty", "amount_minor": 1_000}
+    assert charged["loan"]["past_due"]["penalty_minor"] == 1_040 + 1_000  # one by rule
+    waived = {"loan": loan, "component": "penalty", "amount_minor": 2_040}
     with pytest.raises(AmountBeyond):
-        sandbox.do("operations", "loan.waive", {**waived, "amount_minor": 1_001})
+        sandbox.do("operations", "loan.waive", {**waived, "amount_minor": 2_041})
     after = sandbox.do("operations", "loan.waive", waived).answer["loan"]
     assert after["past_due"]["penalty_minor"] == 0
     with pytest.raises(AmountBeyond):

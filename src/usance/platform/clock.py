@@ -9,6 +9,7 @@ from usance.base.ids import print_id
 from usance.platform.commands.clock import check_advance, set_clock, start_of
 from usance.platform.commands.offers import EndPayout, ExpireOffer
 from usance.platform.commands.unit_of_work import now
+from usance.platform.day import HalfDay, next_half, serve_half
 from usance.platform.principals import SYSTEM
 
 if TYPE_CHECKING:
@@ -29,13 +30,16 @@ async def run_until(platform: Platform, to: datetime) -> None:
             due = await _next(transaction, moment, to)
             if due is None:
                 return
-            at, command = due
+            at, what = due
             await set_clock(transaction, moment, max(at, moment.at))
-        await platform.do(SYSTEM, command)
+        if isinstance(what, HalfDay):
+            await serve_half(platform, what)
+        else:
+            await platform.do(SYSTEM, what)
 
 
 async def _next(transaction: asyncpg.Connection, moment: Any, to: datetime) -> Due | None:
-    """The first thing that falls due: an offer past its time, or a payout on its day."""
+    """The first thing that falls due: half a day, an offer's end, a payout on its day."""
     check_advance(moment, to)
     offer = await transaction.fetchrow(
         "select offer_id, answer_by from usance.offers where state = 'open' and answer_by <= $1 "
@@ -46,7 +50,8 @@ async def _next(transaction: asyncpg.Connection, moment: Any, to: datetime) -> D
         "select order_id, settles_on from usance.orders where state = 'sent' and settles_on <= $1 "
         "order by settles_on, order_id limit 1", last,
     )  # fmt: skip
-    found: list[Due] = []
+    half = await next_half(transaction, moment)
+    found: list[Due] = [(half.at(moment), half)] if half.at(moment) <= to else []
     if offer is not None:
         found.append((offer["answer_by"], ExpireOffer(print_id("of", offer["offer_id"]))))
     if order is not None:

@@ -74,6 +74,14 @@ class LoanRecord:
         """The fact of a reference."""
         return next((each for each in self.all_facts if each.ref == ref), None)
 
+    def first_day_of(self, fact: Fact) -> date:
+        """The first day that a fact changes; a reversal changes what its target did."""
+        if fact.kind is FactKind.REVERSED:
+            target = self.find(fact.arg)
+            assert target is not None, "a reversal names a fact that is there"
+            return target.effective_on
+        return fact.effective_on
+
     def state_change(self, day: date, posted: Sequence[int]) -> Row:
         """The cached state after the command, checked against the version that was read."""
         view = self.at(day).view()

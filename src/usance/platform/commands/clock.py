@@ -17,8 +17,9 @@ if TYPE_CHECKING:
     import asyncpg
 
 MAX_DAYS = 62
-JOBS = ("offers", "payouts")
-"""Jobs of a day in this order: offers that nobody answered, payouts that settle."""
+JOBS = ("morning", "offers", "payouts", "evening")
+"""Jobs of a day in this order: what falls due before payments, offers that nobody answered, payouts
+that settle, what falls due after payments."""
 
 
 @dataclass(frozen=True)

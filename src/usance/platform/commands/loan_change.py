@@ -9,6 +9,7 @@ from usance.base.codes import FactKind
 from usance.base.errors import UsanceError
 from usance.loan.facts import Fact
 from usance.platform.commands.command import Moment
+from usance.platform.commands.event_review import review
 from usance.platform.errors import StaleRead
 from usance.platform.ledger.fact_postings import post, read_books
 from usance.platform.loan_record import LoanRecord
@@ -47,6 +48,7 @@ async def book_facts(
 ) -> None:  # fmt: skip
     """Write the facts a command has added to a loan, with journals, state and freed limits."""
     today = moment.business_date
+    review(moment, loan, changes)
     try:
         after = loan.at(today).view()
     except UsanceError as error:

@@ -11,6 +11,7 @@ from usance.platform.commands import (
     offers,
     payments,
     quotes,
+    servicing,
     users,
 )
 from usance.platform.commands.command import Spec
@@ -56,6 +57,7 @@ _TABLE = (
     Spec("loan.charge_off", "loan.charged_off", OPERATIONS, loan_events.ChargeOff,
          loan_events.charge_off, TWO),
     Spec("loan.recover", "loan.recovered", MONEY, loan_events.Recover, loan_events.recover),
+    Spec("loan.serve", "loan.served", JOBS, servicing.ServeLoan, servicing.serve),
     Spec("group_fact.state", "group_fact.stated", FINANCE, control.StateGroupFact,
          control.state_group_fact, TWO),
     Spec("period.move", "period.moved", FINANCE, control.MovePeriod, control.move_period),

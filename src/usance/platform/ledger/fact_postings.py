@@ -122,7 +122,7 @@ def movements(loan: LoanRecord, books: Books, today: date) -> list[Movement]:
     """Differences that the facts of a command make, by the period they are posted in."""
     if not loan.added:
         return []
-    first = min(_effective(loan, each) for each in loan.added)
+    first = min(loan.first_day_of(each) for each in loan.added)
     by_period: dict[int, Amounts] = {}
     dates: dict[int, date] = {}
     before = after = NOTHING
@@ -144,15 +144,6 @@ def movements(loan: LoanRecord, books: Books, today: date) -> list[Movement]:
         dates.setdefault(period, own if period == month else first_of_month(period))
     return [Movement(period, dates[period], moved)
             for period, moved in by_period.items() if any(moved)]  # fmt: skip
-
-
-def _effective(loan: LoanRecord, fact: Fact) -> date:
-    """The first day that a fact changes; a reversal changes what its target did."""
-    if fact.kind is FactKind.REVERSED:
-        target = loan.find(fact.arg)
-        assert target is not None, "a reversal names a fact that is there"
-        return target.effective_on
-    return fact.effective_on
 
 
 _TEMPLATES: dict[tuple[CellKey, int], PostingTemplate] = {}

@@ -1,0 +1,107 @@
+"""The business day: its morning and its evening, each served once, loan by loan.
+
+In the morning, before payments, late fees and the claims of loans already in recovery fall due; in
+the evening every other claim. One loan that cannot be served is set aside as a job, with its error,
+and never stops the others.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncIterator
+from datetime import UTC, date, datetime, time, timedelta
+from typing import TYPE_CHECKING, NamedTuple
+
+from usance.base.ids import print_id
+from usance.platform.commands.command import Moment
+from usance.platform.commands.servicing import ServeLoan, is_late
+from usance.platform.jobs.queue import NewJob, enqueue
+from usance.platform.loan_record import LoanRecord, load_loans
+from usance.platform.principals import SYSTEM
+from usance.service.events_of_loan import DayPart
+
+if TYPE_CHECKING:
+    import asyncpg
+
+    from usance.platform.live import Platform
+
+LOG = logging.getLogger("usance.day")
+LOANS_A_PIECE = 2_000
+SERVE_JOB = "loan.serve"
+_PARTS = (DayPart.MORNING, DayPart.EVENING)
+_LAST_MOMENT = time(23, 59, 59, 999_999)
+
+
+class HalfDay(NamedTuple):
+    """The morning or the evening of a business day."""
+
+    day: date
+    part: DayPart
+
+    def at(self, moment: Moment) -> datetime:
+        """The moment at which it is served: the first or the last of its day."""
+        clock = time() if self.part is DayPart.MORNING else _LAST_MOMENT
+        return datetime.combine(self.day, clock, moment.lender.zone).astimezone(UTC)
+
+    def next(self) -> HalfDay:
+        """The half that follows."""
+        if self.part is DayPart.MORNING:
+            return HalfDay(self.day, DayPart.EVENING)
+        return HalfDay(self.day + timedelta(days=1), DayPart.MORNING)
+
+
+async def next_half(transaction: asyncpg.Connection, moment: Moment) -> HalfDay:
+    """The half day to be served next; a new lender begins with its first evening."""
+    row = await transaction.fetchrow(
+        "select day, part from usance.business_days order by day desc, part limit 1"
+    )
+    if row is None:
+        return HalfDay(moment.business_date, DayPart.EVENING)
+    return HalfDay(row["day"], DayPart(row["part"])).next()
+
+
+async def serve_half(platform: Platform, half: HalfDay) -> None:
+    """Serve every open loan that is past due, then mark the half day as served."""
+    served = aside = 0
+    async for loan in _late_loans(platform, half.day):
+        command = ServeLoan(print_id("ln", loan.loan_id), half.day, str(half.part))
+        try:
+            outcome = await platform.do(SYSTEM, command)
+            served += outcome.is_new
+        except Exception as error:
+            LOG.warning("%s is set aside", command.loan, exc_info=True)
+            aside += 1
+            await _set_aside(platform, command, error)
+    async with platform.database.transaction(SYSTEM.principal_id) as transaction:
+        await transaction.execute(
+            "insert into usance.business_days "
+            "select $1, $2, clock, $3, $4 from usance.installation",
+            half.day, str(half.part), served, aside,
+        )  # fmt: skip
+
+
+async def _late_loans(platform: Platform, day: date) -> AsyncIterator[LoanRecord]:
+    """Open loans that are past due on a day, piece by piece in the order of their ids."""
+    last = 0
+    while True:
+        async with platform.database.transaction(SYSTEM.principal_id) as transaction:
+            rows = await transaction.fetch(
+                "select s.loan_id from usance.loan_states s join usance.loans l using (loan_id) "
+                "where s.is_open and l.terms_no = 1 and l.first_due_on < $1 and s.loan_id > $2 "
+                "order by s.loan_id limit $3", day, last, LOANS_A_PIECE,
+            )  # fmt: skip
+            loans = await load_loans(transaction, [row["loan_id"] for row in rows])
+        if not rows:
+            return
+        last = rows[-1]["loan_id"]
+        for loan in loans:
+            if is_late(loan, day):
+                yield loan
+
+
+async def _set_aside(platform: Platform, command: ServeLoan, error: Exception) -> None:
+    key = f"{SERVE_JOB}/{command.loan}/{command.day}/{command.part}"
+    payload = {"loan": command.loan, "day": command.day.isoformat(), "part": command.part,
+               "error": f"{type(error).__name__}: {error}"}  # fmt: skip
+    async with platform.database.transaction(SYSTEM.principal_id) as transaction:
+        await enqueue(transaction, [NewJob(SERVE_JOB, key, payload)])
