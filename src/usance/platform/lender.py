@@ -120,6 +120,11 @@ class Lender:
         own = self.mandates.of_source(source)
         return own[-1].name if own else ""
 
+    def rate_ppm(self, grade: int, decided_ppm: int) -> int:
+        """The price of a grade by the lender's own table, else what the flow decided."""
+        table = self.document.get("prices")
+        return int(table[min(max(grade, 1), len(table)) - 1]) if table else decided_ppm
+
     @property
     def has_one_line(self) -> bool:
         """True if a user has one line for all products."""

@@ -11,12 +11,14 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import date, datetime
 from typing import TYPE_CHECKING, Any
 
 from usance.base.codes import RoutingOutcome
+from usance.base.dates import to_day
 from usance.match.mandates.mandate import MICROSECONDS
 from usance.match.router.live_router import LiveRouter, RankedRequest, RouterMark
+from usance.match.router.releases import releases_of
 from usance.match.router.requests import from_columns
 from usance.match.router.state import ENGINE, Policy
 from usance.platform.lender import Lender
@@ -70,6 +72,15 @@ class Desk:
         assert self.router is not None, "the desk is opened before it ranks"
         self.router.feed(_requests([row]))
         return self.router.rank()
+
+    def release(self, releases: list[tuple[int, date, int]]) -> None:
+        """Let revolving budgets have what came back, from the day after on."""
+        if releases and self.router is not None:
+            self.router.add_releases(releases_of(
+                day=[to_day(day) + 1 for _, day, _ in releases],
+                source=[source for source, _, _ in releases],
+                principal_minor=[minor for *_, minor in releases],
+            ))  # fmt: skip
 
     def learn(self, loan_id: int, source: int, outcome: int) -> None:
         """Take in what became of a request at a source."""

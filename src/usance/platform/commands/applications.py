@@ -181,7 +181,8 @@ def open_line(
     changes.add(
         "lines", line_id=line, effective_on=moment.business_date, booked_at=moment.at,
         product=int(product.product), limit_minor=decision["line_minor"],
-        rate_ppm=decision["rate_ppm"], state=int(LineState.ACTIVE),
+        rate_ppm=moment.lender.rate_ppm(decision["grade"], decision["rate_ppm"]),
+        state=int(LineState.ACTIVE),
     )  # fmt: skip
     return line
 

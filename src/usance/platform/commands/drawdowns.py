@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from usance.base.codes import DecisionKind, RoutingOutcome
 from usance.base.documents import parse_json
+from usance.loan.convention import CONVENTION_CODES
 from usance.platform.commands.applications import (
     answer_reasons,
     check_inputs,
@@ -63,6 +64,8 @@ class Draw:
     account: str | None = None
     purpose: str | None = None
     inputs: Mapping[str, Any] = field(default_factory=dict)
+    convention: str | None = None
+    """One of the platform's own; the product's if left out."""
 
 
 @dataclass(frozen=True)
@@ -96,7 +99,7 @@ async def draw(
     )
     record(placement.changes, decision, int(decision.answer.approved))
     if decision.answer.approved:
-        await _place(transaction, moment, placement, product, decision.row(), quoted)
+        await _place(transaction, moment, placement, decision.row(), quoted)
     else:
         row["state"], row["reasons"] = "declined", list(answer_reasons(decision.answer))
     return _ended(moment, placement)
@@ -112,12 +115,14 @@ def _begin(
         "line_id": line.line_id, "source": 0, "attempt": 0, "candidates": [], "terms": {},
         "reasons": [], "requested_at": moment.at, "disbursed_on": None,
     }  # fmt: skip
-    request = {"rate_ppm": line.rate_ppm, "convention": product.convention}
+    convention = CONVENTION_CODES.get(command.convention or "", product.convention)
+    request = {"rate_ppm": line.rate_ppm, "convention": convention}
+    row["terms"] = {"convention": convention}
     return Placement(user, row, request)
 
 
 async def _place(
-    transaction: asyncpg.Connection, moment: Moment, placement: Placement, product: ProductTerms,
+    transaction: asyncpg.Connection, moment: Moment, placement: Placement,
     decision: Mapping[str, Any], quoted: Mapping[str, Any] | None,
 ) -> None:  # fmt: skip
     """Rank the request and go through its candidates."""
@@ -127,16 +132,30 @@ async def _place(
         "decision_id": row["decision_id"], "product": row["product"],
         "amount_minor": row["amount_minor"], "months": row["months"],
         "rate_ppm": placement.request["rate_ppm"],
-        "grade": min(max(decision["grade"], 1), MAX_GRADE), "region": user.region,
+        "grade": min(max(await _grade(transaction, row, decision), 1), MAX_GRADE),
+        "region": user.region,
         "channel": user.channel,
     }  # fmt: skip
     placement.changes.add("requests", **request)
     placement.request |= request
     await moment.services.desk.open(transaction, moment.lender)
-    asked = Request(row["amount_minor"], row["months"], request["rate_ppm"], product.convention,
+    convention = placement.request["convention"]
+    asked = Request(row["amount_minor"], row["months"], request["rate_ppm"], convention,
                     moment.lender.currency)  # fmt: skip
     candidates(moment, placement, asked, parse_json(quoted["terms"]) if quoted else None)
     await go_on(transaction, moment, placement, 0)
+
+
+async def _grade(
+    transaction: asyncpg.Connection, row: Mapping[str, Any], decision: Mapping[str, Any]
+) -> int:
+    """The grade that the line was granted at, else that of today."""
+    found = await transaction.fetchval(
+        "select d.grade from usance.applications a join usance.decisions d using (decision_id) "
+        "where a.user_id = $1 and a.line_id = $2 order by decision_id desc limit 1",
+        row["user_id"], row["line_id"],
+    )  # fmt: skip
+    return int(decision["grade"] if found is None else found)
 
 
 def _ended(moment: Moment, placement: Placement) -> Decided:

@@ -65,24 +65,24 @@ async def book_facts(
     changes.state_changes.append(loan.state_change(today, posted))
     if loan.facts:
         before = loan.at(today, before=True).view()
-        freed = before.principal_outstanding - after.principal_outstanding
-        name = await revolving_limit(transaction, moment, loan)
-        if freed and name:
-            changes.limit_changes.append(LimitChange(name, freed_minor=freed))
+        free(moment, loan, before.principal_outstanding - after.principal_outstanding, changes)
 
 
-async def revolving_limit(
-    transaction: asyncpg.Connection, moment: Moment, loan: LoanRecord
-) -> str | None:
-    """The budget that what a borrower repays may be lent from again."""
-    mandate = moment.lender.mandate(loan.first["source"], loan.first["disbursed_on"])
-    if mandate is None or mandate.structure is None:
-        return None
-    found: str | None = await transaction.fetchval(
-        "select name from usance.limit_usage where name = $1",
-        "/".join((str(mandate.source), "total", "all", mandate.since.isoformat())),
-    )  # fmt: skip
-    return found
+def free(moment: Moment, loan: LoanRecord, freed_minor: int, changes: WriteSet) -> None:
+    """Let what a borrower repays be lent again where the source's money revolves.
+
+    A reversed payment takes it back, whatever is left.
+    """
+    mandate = moment.lender.mandate(loan.first["source"], moment.business_date)
+    if not freed_minor or mandate is None or mandate.structure is None:
+        return
+    name = f"{mandate.source}/total/all/{mandate.since.isoformat()}"
+    ceiling = mandate.budgets.total_minor
+    if ceiling >= 0:
+        changes.limit_changes.append(
+            LimitChange(name, freed_minor=freed_minor, ceiling_minor=ceiling)
+        )
+    changes.releases.append((mandate.source, moment.business_date, freed_minor))
 
 
 def own_ref(user: UserRecord, loan: LoanRecord) -> int:

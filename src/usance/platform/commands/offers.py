@@ -161,5 +161,5 @@ def _complete(moment: Moment, placement: Placement) -> None:
     """Add to a stored request what only the product knows."""
     product = next(p for p in moment.lender.products.values()
                    if p.product == placement.row["product"])  # fmt: skip
-    placement.request["convention"] = product.convention
+    placement.request["convention"] = placement.row["terms"].get("convention", product.convention)
     placement.row["nothing"] = {}

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     import asyncpg
 
 MAX_PAYMENT_MINOR = 2**50
-RECOVERY = (FactKind.COMPENSATED, FactKind.CHARGED_OFF, FactKind.BOUGHT_OUT)
+RECOVERY = (FactKind.COMPENSATED, FactKind.CHARGED_OFF)
 
 
 @dataclass(frozen=True)
@@ -73,8 +73,8 @@ def reference_of(moment: Moment, provider: int, reference: str) -> int:
     """The number of a fact from its provider and reference, so that no two providers' meet."""
     if not 1 <= len(reference) <= 255:
         raise InvalidField("has no fit length", where="body.ref", fix="Give 1 to 255 characters")
-    if provider in moment.lender.globally_numbered:
-        return fact_ref(reference)
+    if provider in moment.lender.globally_numbered:  # its digits, behind the loan they count for
+        return fact_ref(reference.rpartition("/")[2])
     return fact_ref(f"{moment.lender.party_name('provider', provider)}/{reference}")
 
 
@@ -253,7 +253,7 @@ async def reverse(
         check_day(moment, loan, on)
         loan.added.append(reversal(moment, user, loan, targets[loan.loan_id], on))
         await book_facts(transaction, moment, user, loan, changes, "payment.reverse")
-        after = answer_of(loan, loan.added[-1], moment)
+        after = answer_of(loan, loan.added[0], moment)
     changes.put("payment_reversals", payment_id=number, user_id=user.user_id, effective_on=on,
                 booked_at=moment.at, reason=command.reason)  # fmt: skip
     changes.user_changes.append(user.change())

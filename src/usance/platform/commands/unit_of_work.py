@@ -132,9 +132,10 @@ async def _once(work: Work, full: frozenset[str]) -> Outcome:
             outcome = Outcome(told, decided.is_new, status=decided.status)
             if work.dry_run:
                 raise _DryRun(replace(outcome, would=changes))
-            return outcome
     except _DryRun as ended:
         return ended.outcome
+    work.services.desk.release(changes.releases)
+    return outcome
 
 
 async def _decide(transaction: asyncpg.Connection, work: Work, moment: Moment) -> Decided:

@@ -130,6 +130,8 @@ class WriteSet:
     owners: list[Owner] = field(default_factory=list)
     live_rows: list[LiveRow] = field(default_factory=list)
     changes_configuration: bool = False
+    releases: list[tuple[int, date, int]] = field(default_factory=list)
+    """Principal that came back, by source and day: the router learns it after the commit."""
 
     def put(self, table: str, /, **values: Any) -> None:
         """Insert or change a row of a live table; every column is given."""
@@ -148,7 +150,7 @@ class WriteSet:
 
     def arguments(self) -> list[Any]:
         """The lists, in the order of the write call."""
-        return [getattr(self, each.name) for each in fields(self)]
+        return [getattr(self, each.name) for each in fields(self) if each.name != "releases"]
 
     @classmethod
     def joined(cls, sets: Iterable[WriteSet]) -> WriteSet:
@@ -158,6 +160,7 @@ class WriteSet:
             for own, more in zip(whole.arguments()[:-1], each.arguments()[:-1], strict=True):
                 own.extend(more)
             whole.changes_configuration |= each.changes_configuration
+            whole.releases += each.releases
         return whole
 
 
