@@ -154,6 +154,11 @@ def print_line(text: str = "") -> None:
     sys.stdout.write(f"{text}\n")
 
 
+def print_note(text: str) -> None:
+    """One line on standard error that says what was done."""
+    sys.stderr.write(f"{text}\n")
+
+
 def print_warning(text: str) -> None:
     """One line on standard error beside an answer."""
     sys.stderr.write(f"warning: {text}\n")

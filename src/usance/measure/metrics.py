@@ -88,12 +88,10 @@ class Result:
 
     def drill_down(self) -> str:
         """The command that lists the rows behind the figure."""
-        words = [f"usance measure rows BOOK --metric {self.definition.name}"]
-        words.append(f"--as-of {self.as_of}")
-        if self.over is not None:
-            words.append(f"--period {self.over}" if "/" not in str(self.over) else "")
-        words += [f"--where {name}={value}" for name, value in self.by]
-        return " ".join(word for word in words if word)
+        words = [f"usance measure rows BOOK --metric {self.definition.name} --as-of {self.as_of}"]
+        if self.over is not None and "/" not in str(self.over):
+            words.append(f"--period {self.over}")
+        return " ".join([*words, *(f"--where {name}={value}" for name, value in self.by)])
 
 
 def measure(
@@ -291,20 +289,14 @@ class _MetricRun:
         pairs = tuple(zip(names, key, strict=True))
         labels = tuple((name, dimension_label(name, value)) for name, value in pairs)
         value = numerator / denominator if denominator else None
-        if value is not None and one.transform is Transform.ANNUAL_PREPAYMENT:
+        if value is None:
+            note = note or f"{one.numerator.table} has no such rows for {self._period(one)}"
+        elif one.transform is Transform.ANNUAL_PREPAYMENT:
             value = 1 - (1 - value) ** 12
-        if value is None and not note:
-            note = f"nothing to divide by {self._whose(one)}" if one.denominator else "no rows"
         return Result(
             one, series, self._period(one), self.as_of, labels, numerator, denominator, value,
             self.snapshot, self._is_complete(one, dict(pairs)), note, pairs, self.over,
         )  # fmt: skip
-
-    def _whose(self, one: Definition) -> str:
-        """The rows that a rate is taken of, for people."""
-        when = "on" if one.denominator and one.denominator.window is Window.END else "in"
-        day = self.over.end if when == "on" else self.over
-        return f"{when} {day}: {one.numerator.table} has no such rows"
 
     def _period(self, one: Definition) -> str:
         is_flow = one.numerator.window in (Window.PERIOD, Window.YEAR_BEFORE)

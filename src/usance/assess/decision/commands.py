@@ -14,8 +14,10 @@ from usance.base.command_line import (
     Session,
     print_json,
     print_line,
+    print_note,
     print_pairs,
     print_table,
+    show_help,
 )
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
@@ -42,9 +44,20 @@ def decide(
         Path | None, typer.Option("--log", metavar="LOG", help="Append the decision there.")
     ] = None,
     pack: PackName = DEFAULT_PACK,
+    mapping: Annotated[
+        Path | None, typer.Option("--map", metavar="MAP", help="Columns of the file, by input.")
+    ] = None,
+    identity: Annotated[str, typer.Option("--id", metavar="COL", help="A column to keep.")] = "",
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", metavar="FILE", help="Decisions of many: .csv, .parquet, .jsonl."),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Decide one request by a flow, with reasons."""
+    """Decide one request, or a CSV or Parquet file of many, by a flow, with reasons."""
+    if file.suffix in (".csv", ".gz", ".parquet"):
+        _decide_file(ctx.obj, file, flow, pack, mapping, identity, out, as_json)
+        return
     from usance.assess.decision.decide import Decider
     from usance.assess.decision.log import Log
     from usance.assess.flow.files import read_flow
@@ -62,6 +75,63 @@ def decide(
         print_json(shown)
         return
     _print_decision(shown)
+
+
+def _decide_file(
+    session: Session, file: Path, flow: str, pack: str, mapping: Path | None, identity: str,
+    out: Path | None, as_json: bool,
+) -> None:  # fmt: skip
+    from usance.assess.applicant_file import read_table
+    from usance.assess.decision.applicant_columns import decision_table, flow_columns
+    from usance.assess.decision.columns import decide_columns
+    from usance.assess.flow.files import read_flow
+    from usance.base.codes import DecisionKind
+    from usance.base.packs import CountryPack
+    from usance.base.table_files import check_table_place, print_table_rows, read_names
+
+    if out is not None:
+        check_table_place(out)
+    read, rules = read_flow(flow), CountryPack.load(pack)
+    table, names = read_table(file), read_names(mapping) if mapping else {}
+    columns = flow_columns(
+        table, read, DecisionKind.APPLICATION, names, rules.parameters, session.today(rules)
+    )
+    decided = decide_columns(read, DecisionKind.APPLICATION, columns)
+    print_table_rows(decision_table(table, decided, identity), out, as_json=as_json)
+    said = f"{int(decided.approved.sum()):,} of {table.rows:,} approved"
+    print_note(said if out is None else f"{said}, written to {out}")
+
+
+flow_app = typer.Typer(rich_markup_mode=None, add_completion=False, invoke_without_command=True)
+app.add_typer(flow_app, name="flow")
+
+
+@flow_app.callback()
+def flows(ctx: typer.Context) -> None:
+    """Make a decision flow."""
+    show_help(ctx)
+
+
+@flow_app.command()
+def use(
+    ctx: typer.Context,
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="A model folder.")],
+    out: Annotated[Path, typer.Option("--out", metavar="FLOW", help="A new folder.")],
+    cut_off: Annotated[
+        str, typer.Option(metavar="RATE", help="Decline above this probability of default.")
+    ] = "10%",
+) -> None:
+    """Put a trained model into a decision flow that is ready to decide."""
+    from usance.assess.flow.from_model import flow_of_model
+    from usance.base.fields import rate_of
+    from usance.base.rates import PPM
+
+    session: Session = ctx.obj
+    cut = rate_of(0, PPM)(cut_off, "--cut-off")
+    made = flow_of_model(model, out, cut_off_ppm=cut, valid_from=session.today())
+    print_line(f"{out}: {len(made.inputs)} inputs, declines above {cut_off}.")
+    print_line(f"Approve the model: usance assess approve {out / 'model'} --by NAME")
+    print_line(f"Then decide: usance assess decide APPLICANTS.csv --flow {out}")
 
 
 @app.command()

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from usance.assess.applicant_file import is_number
 from usance.assess.columns import Column
 from usance.assess.errors import FlowError, WrongInput
 from usance.assess.features.declared import Declared, ValueType, out_of_range
@@ -54,6 +55,9 @@ def check_columns(flow: Flow, stages: Sequence[Stage], columns: Mapping[str, Any
 
 def cell_of(declared: Declared, column: Column, value: Any) -> Any:
     """One input as a model takes it."""
+    words = _words(declared, column)
+    if words and value in words:
+        return words[value]
     absent = declared.missing is not None and value == declared.plain(declared.missing)
     return None if absent and not _is_known(declared, column) else value
 
@@ -70,7 +74,26 @@ def cells_of(declared: Declared, column: Column, codes: Any) -> Any:
         return names
     if declared.type is ValueType.TRUTH:
         return array.astype(np.bool_)
-    return np.where(absent, np.nan, array.astype(np.float64))
+    numbers = np.where(absent, np.nan, array.astype(np.float64))
+    words = _words(declared, column)
+    return _with_words(numbers, words) if words else numbers
+
+
+def _words(declared: Declared, column: Column) -> dict[int, str]:
+    """Codes that training knew as texts among numbers, such as `Unknown`, by the flow's number."""
+    known = {label for label, _ in column.specials if not is_number(label)}
+    return {code: meaning for code, meaning in declared.special.items() if meaning in known}
+
+
+def _with_words(numbers: Any, words: Mapping[int, str]) -> Any:
+    """Numbers with the texts that stand among them, as cells of a file."""
+    cells = numbers.astype(object)
+    for code, word in words.items():
+        cells[numbers == code] = word
+    plain = ~np.isin(numbers, list(words)) & ~np.isnan(numbers)
+    cells[plain] = [repr(each) for each in numbers[plain].tolist()]
+    cells[np.isnan(numbers)] = None
+    return cells
 
 
 def _is_known(declared: Declared, column: Column) -> bool:

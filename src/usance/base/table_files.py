@@ -1,0 +1,89 @@
+r"""Tables of many loans or applicants in files: one form of mapping in, three forms out.
+
+A mapping is YAML: `columns:` with our names and those of the file. Answers are CSV, Parquet or
+JSON lines, by the ending of the file they go to.
+
+>>> from usance.base.fields import fields_of
+>>> names_of(fields_of("columns: {principal: Betrag, rate: Zins}", "map.yaml"))
+{'principal': 'Betrag', 'rate': 'Zins'}
+"""
+
+from __future__ import annotations
+
+import csv
+import sys
+from io import StringIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from usance.base.atomic_files import check_file_place
+from usance.base.errors import DocumentError, raise_all, unknown
+from usance.base.fields import Fields, file_fields, text
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+ENDINGS = (".csv", ".parquet", ".jsonl")
+
+
+def read_names(path: Path) -> dict[str, str]:
+    """A file's own names of columns, by ours; other keys of a mapping are for other commands."""
+    return names_of(file_fields(path))
+
+
+def names_of(given: Fields) -> dict[str, str]:
+    """The columns of a mapping."""
+    columns = given.inner("columns")
+    if columns is None:
+        fix = "Write 'columns:' with our names and those of the file"
+        raise_all(
+            [*given.problems, DocumentError("names no columns", where=given.where(), fix=fix)]
+        )
+        return {}
+    found = {key: columns.need(key, text) for key in columns.keys}
+    raise_all(given.problems, where=given.where())
+    return found
+
+
+def check_table_place(out: Path) -> None:
+    """Refuse an ending that no table has, and a place that cannot be written."""
+    if out.suffix not in ENDINGS:
+        raise unknown("ending", out.suffix, ENDINGS, where="--out")
+    check_file_place(out, "--out")
+
+
+def print_table_rows(table: pa.Table, out: Path | None, *, as_json: bool = False) -> None:
+    """A table as CSV or JSON lines to standard output, or to a file by its ending."""
+    import pyarrow.parquet as pq
+
+    if out is not None and out.suffix == ".parquet":
+        pq.write_table(table, out)
+    elif out is not None and out.suffix == ".csv":
+        out.write_text(_csv_text(table), encoding="utf-8")
+    elif out is not None:
+        with out.open("w", encoding="utf-8") as file:
+            _write_json_lines(table, file)
+    elif as_json:
+        _write_json_lines(table, sys.stdout)
+    else:
+        sys.stdout.write(_csv_text(table))
+
+
+def _csv_text(table: pa.Table) -> str:
+    import pyarrow as pa
+    import pyarrow.csv as pa_csv
+
+    head = StringIO()
+    csv.writer(head, lineterminator="\n").writerow(table.column_names)
+    sink = pa.BufferOutputStream()
+    options = pa_csv.WriteOptions(include_header=False, quoting_style="needed")
+    pa_csv.write_csv(table, sink, options)
+    return head.getvalue() + str(sink.getvalue().to_pybytes().decode())
+
+
+def _write_json_lines(table: pa.Table, file: Any) -> None:
+    import json
+
+    for batch in table.to_batches(max_chunksize=10_000):
+        for row in batch.to_pylist():
+            file.write(json.dumps(row, ensure_ascii=False, default=str) + "\n")
