@@ -91,3 +91,25 @@ def test_the_audit_is_sealed(served: Served) -> None:
     told = served.get("/v1/audit/verify", "control").json()
     assert told["verified"] is True
     assert told["seals"] > 0
+
+
+def test_a_person_is_told_everything_and_then_forgotten(served: Served) -> None:
+    loan = drawn(served)
+    user = loan["user"]
+    person = {"name": "Forgotten Fox", "national_id": f"ID{new_ref()}", "phone": "+8613800005678"}
+    served.ask("PUT", f"/v1/users/{user}/person", json=person)
+    told = served.post(f"/v1/users/{user}/export", {}, key=f"export-{user}").json()
+    assert told["data"]["person"]["name"] == "Forgotten Fox"
+    assert [each["loan"] for each in told["data"]["loans"]] == [loan["loan"]]
+    again = served.post(f"/v1/users/{user}/export", {}, key=f"export-{user}").json()
+    assert "data" not in again
+    refused(served.post(f"/v1/users/{user}/erasure", {}, "channel_2"), 404, "not_found")
+    assert served.post(f"/v1/users/{user}/erasure", {}).json()["state"] == "done"
+    refused(served.post(f"/v1/users/{user}/erasure", {}), 409, "wrong_state")
+    asked = {"field": "name", "reason": "the borrower called us"}
+    refused(served.post(f"/v1/users/{user}/reveal", asked, served.session()), 404, "not_found")
+    refused(served.ask("PUT", f"/v1/users/{user}/person", json=person), 404, "not_found")
+    assert served.get(f"/v1/loans/{loan['loan']}").status_code == 200  # the books go on
+    other = served.post("/v1/users", {"client_ref": new_ref(), "region": 3}).json()["user"]
+    same = served.ask("PUT", f"/v1/users/{other}/person", json=person)
+    assert same.status_code == 200  # the blind index has forgotten them too

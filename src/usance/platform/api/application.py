@@ -24,6 +24,7 @@ from usance.platform.api import (
     events,
     health,
     institutions,
+    jobs,
     ledger,
     lending,
     money,
@@ -47,7 +48,7 @@ HEADERS = (
 """Headers of every answer: nothing is kept, framed, guessed or told to others."""
 GROUPS = (
     users.group, lending.group, money.group, institutions.group, ledger.group, control.group,
-    events.group, sessions.group,
+    events.group, jobs.group, sessions.group,
 )  # fmt: skip
 
 

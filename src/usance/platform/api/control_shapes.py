@@ -128,6 +128,14 @@ class Job(Shape):
     state: str
 
 
+class JobState(Shape):
+    """A job and how far it is."""
+
+    job: str
+    kind: str
+    state: Literal["waiting", "running", "done", "failed", "cancelled"]
+
+
 class Advanced(Shape):
     """The clock after it was moved, and the jobs on the way."""
 

@@ -22,6 +22,7 @@ from usance.platform.api.shapes import (
     Instalment,
     Line,
     Loan,
+    Object,
     Page,
     Quote,
     Settlement,
@@ -29,6 +30,7 @@ from usance.platform.api.shapes import (
 )
 from usance.platform.commands.fields import read_command
 from usance.platform.principals import PrincipalKind
+from usance.platform.reads.documents import agreements
 from usance.platform.reads.reading import Reading
 from usance.platform.reads.shapes import moment_text
 
@@ -88,6 +90,13 @@ async def user_loans(read: Reading, call: Call) -> Any:
     return page(await read.user_loans(call.path["user"]), call.query, "loan")
 
 
+async def documents(read: Reading, call: Call) -> Any:
+    """Documents of a user: the agreements that were accepted, by the hash of what was shown."""
+    await read.user(call.path["user"])
+    rows = await agreements(read.transaction, call.path["user"])
+    return page(rows, call.query, "document")
+
+
 def _history(read: Reading, call: Call) -> dict[str, str]:
     """The day and the moment that were read."""
     day = call.query.get("as_of", read.moment.business_date)
@@ -128,6 +137,7 @@ group.read("/loans/{loan}/facts", Page[Fact], facts, query={**HISTORY, **PAGED},
 group.read("/loans/{loan}/statement", Statement, statement,
            query={"as_of": HISTORY["as_of"]}, scopes=LOAN_READERS)  # fmt: skip
 group.read("/users/{user}/loans", Page[Loan], user_loans, query=PAGED, scopes=READERS)
+group.read("/users/{user}/documents", Page[Object], documents, query=PAGED, scopes=READERS)
 group.add(
     "POST", "/loans/{loan}/settlement-quote", settlement_quote,
     Access(frozenset(READERS), needs_key=True, has_body=True), {200: Settlement},

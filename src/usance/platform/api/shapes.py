@@ -95,6 +95,14 @@ class Consent(Shape):
     granted: bool
 
 
+class Case(Shape):
+    """A right of a person, and until when it has to be answered."""
+
+    case: str
+    state: str
+    answer_by: str
+
+
 class Reason(Shape):
     """A reason of a decision in the borrower's words."""
 

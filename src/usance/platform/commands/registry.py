@@ -17,6 +17,7 @@ from usance.platform.commands import (
 from usance.platform.commands.command import Spec
 from usance.platform.partners import webhooks
 from usance.platform.security import access_commands as access
+from usance.platform.security import rights
 
 CHANNEL, MONEY, OPERATIONS = ("channel",), ("provider", "operations"), ("operations",)
 INSTITUTION, FINANCE, CONTROL = ("institution",), ("finance",), ("control",)
@@ -73,6 +74,8 @@ _TABLE = (
     Spec("key.end", "key.ended", CONTROL, access.EndKey, access.end),
     Spec("person.invite", "person.invited", CONTROL, access.InvitePerson, access.invite, TWO),
     Spec("person.reveal", "person.revealed", REVEAL, access.Reveal, access.reveal),
+    Spec("user.export", "user.exported", CHANNEL, rights.ExportUser, rights.export_user),
+    Spec("user.erase", "user.erased", CHANNEL, rights.EraseUser, rights.erase_user),
     Spec("webhook.add", "webhook.added", ANYONE, webhooks.AddWebhook, webhooks.add_webhook),
     Spec("webhook.rotate", "webhook.rotated", ANYONE, webhooks.RotateWebhook,
          webhooks.rotate_webhook),

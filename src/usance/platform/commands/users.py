@@ -14,6 +14,7 @@ from usance.platform.errors import ClientRefTaken, InvalidField
 from usance.platform.principals import Principal
 from usance.platform.reads.users import user_answer
 from usance.platform.refusals import DateInFuture, DuplicateIdentity
+from usance.platform.security.subject_keys import subject_key
 from usance.platform.store.write_set import WriteSet
 from usance.platform.user_record import USER_KINDS, load_user, new_user, read_id
 
@@ -135,6 +136,7 @@ async def set_person(
     if not _PHONE.fullmatch(command.phone):
         raise InvalidField("is no phone number", where="body.phone", fix="Give digits, like +8613…")
     index = moment.vault.index(command.national_id)
+    key = await subject_key(transaction, moment.vault, user.user_id)
     row = await transaction.fetchrow("select * from usance.person_of($1, $2)", index, user.channel)
     person = row["person_id"]
     if person is not None and set(row["users"]) - {user.user_id}:
@@ -150,7 +152,7 @@ async def set_person(
                           "phone": command.phone, "email": command.email})  # fmt: skip
     changes.put(
         "user_persons", user_id=user.user_id, person_id=person, level=1,
-        channel=user.channel, details=moment.vault.seal(user.user_id, "details", details.encode()),
+        channel=user.channel, details=key.seal("details", details.encode()),
     )  # fmt: skip
     answer = {
         "verified": True, "level": 1, "person": print_id("pe", person),
@@ -179,6 +181,7 @@ async def add_account(
     has_one = await transaction.fetchval(
         "select exists (select from usance.accounts where user_id = $1)", user.user_id
     )
+    key = await subject_key(transaction, moment.vault, user.user_id)
     account = user.next("records")
     usable = moment.at + ACCOUNT_WAIT if has_one else moment.at
     details = json.dumps({"bank": command.bank, "number": command.number, "holder": command.holder})
@@ -186,7 +189,7 @@ async def add_account(
     changes = WriteSet(user_changes=[user.change()])
     changes.put(
         "accounts", account_id=account, user_id=user.user_id, masked=masked,
-        details=moment.vault.seal(user.user_id, "account", details.encode()), is_verified=True,
+        details=key.seal("account", details.encode()), is_verified=True,
         usable_from=usable, debit=command.debit, added_at=moment.at,
     )  # fmt: skip
     answer = {

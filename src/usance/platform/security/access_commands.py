@@ -14,6 +14,7 @@ from usance.platform.errors import InvalidField, NotFound
 from usance.platform.principals import Principal
 from usance.platform.security.keys import create_key, principal_of_party
 from usance.platform.security.sessions import create_operator
+from usance.platform.security.subject_keys import subject_key
 from usance.platform.store.write_set import WriteSet
 from usance.platform.user_record import load_user, read_id
 
@@ -166,7 +167,8 @@ async def reveal(
     )
     if kept is None:
         raise NotFound("nobody is known", where="body.user", fix="Set the person first")
-    details = json.loads(moment.vault.open(user.user_id, "details", kept))
+    key = await subject_key(transaction, moment.vault, user.user_id, make=False)
+    details = json.loads(key.open("details", kept))
     answer = {"user": command.user, "field": command.field}
     return Decided(answer, command.user, user.user_id, status=DONE,
                    once={"value": details[command.field]})  # fmt: skip

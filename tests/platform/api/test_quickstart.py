@@ -1,0 +1,45 @@
+"""The page for partners, run line by line against a fresh sandbox."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.house import tree
+from tests.platform.api.served import Served
+
+PAGE = tree.ROOT / "docs" / "how-to" / "connect-to-the-platform.md"
+
+
+@pytest.fixture
+def fresh(served: Served, tmp_path: Path) -> Iterator[Served]:
+    assert served.process is not None  # the platform can be served here
+    (tmp_path / "lender").mkdir()
+    running = Served(tmp_path / "lender")
+    running.start()
+    yield running
+    assert running.stop() == 0
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("curl") is None, reason="the page uses curl, which is not here")
+def test_a_partner_can_paste_the_page(fresh: Served, tmp_path: Path) -> None:
+    blocks = re.findall(
+        r"^```sh[^\n]*\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE
+    )
+    assert len(blocks) >= 8
+    script = "set -euo pipefail\n" + "\n".join(blocks).replace("http://127.0.0.1:8000", fresh.url)
+    ran = subprocess.run(
+        ["bash", "-c", script], cwd=tmp_path, capture_output=True, text=True, check=False,
+        timeout=120,
+    )  # fmt: skip
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert ran.stdout.split() == [
+        "103974", "reversed", "0", "approved", "financial_receivable", "2024-07-20",
+        "user.registered",
+    ]  # fmt: skip
