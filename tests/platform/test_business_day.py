@@ -10,6 +10,8 @@ from tests.platform.applicants import borrower, drawn
 from tests.platform.databases import with_owner
 from tests.platform.sandbox import Sandbox
 from usance.base.ids import parse_id
+from usance.platform.jobs.kinds import kinds_of
+from usance.platform.jobs.worker import run_jobs
 from usance.platform.principals import SYSTEM
 
 DUE = 103_974
@@ -109,20 +111,32 @@ def test_a_charge_off_that_was_not_warranted_is_told_to_people(sandbox: Sandbox)
     assert balanced(sandbox)
 
 
+def mend(sandbox: Sandbox, loan: str, cell: int) -> None:
+    """Put a loan into a cell; one that there is none of spoils it."""
+
+    async def put(connection: asyncpg.Connection) -> None:
+        await connection.execute("set role usance_writer")
+        await connection.execute(
+            "update usance.loan_states set cell = $2 where loan_id = $1", parse_id(loan, "ln"), cell
+        )
+
+    with_owner(sandbox.server, sandbox.name, put)
+
+
 def test_a_loan_that_cannot_be_served_waits_as_a_job(sandbox: Sandbox) -> None:
     first = loan_of(sandbox)
     user = borrower(sandbox, "berta", region=4)
     second = str(drawn(sandbox, user).answer["loan"])
     advance(sandbox, "2024-08-04")
-
-    async def spoil(connection: asyncpg.Connection) -> None:
-        await connection.execute("set role usance_writer")
-        await connection.execute(
-            "update usance.loan_states set cell = 9999 where loan_id = $1", parse_id(first, "ln")
-        )
-
-    with_owner(sandbox.server, sandbox.name, spoil)
+    cell = sandbox.sql("operations", f"select cell from usance.loan_states "
+                       f"where loan_id = {parse_id(first, 'ln')}")  # fmt: skip
+    mend(sandbox, first, 9999)
     advance(sandbox, "2024-08-06")
     assert [kind for kind, _, _ in facts(sandbox, second)] == ["disbursed", "fee_charged"]
-    jobs = sandbox.sql("operations", "select array_agg(key) from usance.jobs")
+    jobs = sandbox.sql("operations", "select array_agg(key order by key) from usance.jobs")
     assert any(first in key for key in jobs)
+    mend(sandbox, first, cell)
+    assert sandbox.within(
+        lambda platform: run_jobs(platform.database, kinds_of(platform), until_empty=True)
+    ) == len(jobs)
+    assert [kind for kind, _, _ in facts(sandbox, first)] == ["disbursed", "fee_charged"]

@@ -24,8 +24,8 @@ from usance.fund.deal_terms import DealTerms
 from usance.fund.errors import PoolError
 from usance.fund.payment_date import Distribution
 from usance.fund.pool_columns import COLUMNS, PoolColumns
-from usance.service.documents.letters import FOLDER
 from usance.fund.report_tables import InvestorReport, Texts
+from usance.service.documents.letters import FOLDER
 
 MIN_KEY_BYTES = 16
 _PAGE = """\

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import secrets
 import sys
@@ -36,6 +37,8 @@ from usance.platform.api.errors import RequestError, error_object, status_of
 from usance.platform.api.request_log import RequestLog
 from usance.platform.console.routes import routes as console_routes
 from usance.platform.errors import KeyInFlight, PlatformError, RefusedBefore, ServerError
+from usance.platform.jobs.kinds import kinds_of
+from usance.platform.jobs.worker import run_jobs
 from usance.platform.live import Platform
 
 log = logging.getLogger("usance.api")
@@ -61,7 +64,11 @@ def application(opened: AbstractAsyncContextManager[Platform], mode: str) -> Out
             app.state.platform, app.state.mode = platform, mode
             app.state.request_log = RequestLog(platform.database)
             app.state.request_log.start()
+            stop = asyncio.Event()
+            worker = asyncio.create_task(run_jobs(platform.database, kinds_of(platform), stop=stop))
             yield
+            stop.set()
+            await worker
             await app.state.request_log.stop()
 
     app = FastAPI(

@@ -79,6 +79,23 @@ def retry(job: JobId, home: Home) -> None:
     print_line("waiting")
 
 
+@app.command()
+def work(home: Home) -> None:
+    """Do what is due in the queue, and end."""
+    from usance.platform.jobs.kinds import kinds_of
+    from usance.platform.jobs.worker import run_jobs
+    from usance.platform.live import Platform
+    from usance.platform.store.home import with_database
+    from usance.platform.vault import vault_of
+
+    async def run(database: Database) -> int:
+        platform = Platform.of_database(database, vault_of(home))
+        return await run_jobs(database, kinds_of(platform), until_empty=True)
+
+    done = with_database(home, run)
+    print_line(f"{done} jobs were worked on")
+
+
 def _queued(home: Path, work: Callable[[asyncpg.Connection], Awaitable[T]]) -> T:
     from usance.platform.store.home import with_database
 
