@@ -387,6 +387,22 @@ def test_banks_and_parties_are_compared_with_the_ledger() -> None:
     assert "parties say 3900, the ledger 4000" in str(other)
 
 
+def test_a_bank_statement_feeds_the_comparison_with_the_ledger() -> None:
+    """A statement as read from a bank's file becomes a fact, and the close compares it."""
+    from usance.service import OwnBankAccount, Statement, bank_balances
+
+    facts = Facts()
+    facts.say(PLATFORM, GroupFactKind.SUBSIDY, date(2024, 1, 5), 90_00)
+    books = closed(facts.facts, [MARCH])
+    for closing, found in ((90_00, 0), (91_00, 1)):
+        statement = Statement("CN01", "S-1", "CNY", (), 0, closing, MARCH)
+        [fact] = bank_balances([statement], {"CN01": OwnBankAccount(PLATFORM)})
+        kind = GroupFactKind[fact.kind.upper()]
+        said = Facts()
+        said.say(fact.entity, kind, fact.effective_on, fact.amount_minor, **fact.detail)
+        assert len(list(bank_problems(books, said.facts, MARCH))) == found
+
+
 def test_income_per_share_is_printed_as_filings_do() -> None:
     """Q1 2024 of the filing: 1,164,287 thousand on 312.5 m and 318.9 m shares would print so."""
     facts = Facts()

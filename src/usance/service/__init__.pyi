@@ -81,6 +81,11 @@ from usance.service.orders.payment_order import (
     fold as fold,
     order_breaks as order_breaks,
 )
+from usance.service.orders.provider_port import (
+    Evidence as Evidence,
+    Provider as Provider,
+    evidence as evidence,
+)
 from usance.service.orders.receipts import (
     LoanDue as LoanDue,
     OverpaymentChoice as OverpaymentChoice,
