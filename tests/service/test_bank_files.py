@@ -208,6 +208,7 @@ BAD = {
     "other message": (GOOD.replace("camt.053.001.02", "pain.002.001.10"), "no camt.053"),
     "another root": (GOOD.replace("Document", "Dokument"), "begins with Dokument"),
     "deep": (GOOD.replace("<Acct>", "<a>" * 70 + "</a>" * 70 + "<Acct>", 1), "nested deeper"),
+    "long text": (GOOD.replace("Li Hua", "x" * 20_000), "more than 10000 characters"),
     "no status": (GOOD.replace("<Sts>BOOK</Sts>", "", 1), "status is missing"),
 }  # fmt: skip
 

@@ -34,6 +34,7 @@ MAX_DEPTH = 64
 MAX_TEXT = 10_000
 """Characters of one field; the longest of ISO 20022 has 2,000."""
 _SEPARATOR = "\n"  # cannot be in a name or a namespace
+_LONG = f"a text of more than {MAX_TEXT} characters"
 _AGAIN = "Ask for the whole file again; nothing of it was taken"
 
 Path = tuple[str, ...]
@@ -87,7 +88,7 @@ def read_xml(
     try:
         for piece in [content] if isinstance(content, bytes) else content:
             reader.parser.Parse(piece, False)
-            reader.check_text()
+            reader.drop_text()
         reader.parser.Parse(b"", True)
     except expat.ExpatError as error:
         what = expat.errors.messages[error.code]
@@ -112,6 +113,8 @@ class _Reader:
         parser.StartDoctypeDeclHandler = self.doctype
         parser.StartElementHandler = self.first
         parser.EndElementHandler = self.end
+        # Set once: to set it for each field takes longer than to drop the space between them.
+        parser.CharacterDataHandler = self.text.append
         self.parser = parser
 
     @property
@@ -124,10 +127,12 @@ class _Reader:
     def doctype(self, *_: object) -> None:
         raise self.refusal("a document type declaration, which could expand into anything")
 
-    def check_text(self) -> None:
-        length = sum(map(len, self.text))
-        if length > MAX_TEXT:
-            raise self.refusal(f"a text of more than {MAX_TEXT} characters")
+    def drop_text(self) -> None:
+        """Between two pieces of a file: drop text of no field, and refuse one without an end."""
+        if not self.stack or not self.stack[-1].field:
+            self.text.clear()
+        elif sum(map(len, self.text)) > MAX_TEXT:
+            raise self.refusal(_LONG)
 
     def first(self, name: str, attributes: dict[str, str]) -> None:
         """Choose the grammar by the namespace of the outermost element."""
@@ -154,7 +159,6 @@ class _Reader:
             self.open.append((node.record, {}, self.place))
         if node.field:
             self.text.clear()
-            self.parser.CharacterDataHandler = self.text.append
         if attributes and node.attributes:
             record = self.open[-1][1]
             for attribute, key in node.attributes.items():
@@ -166,10 +170,9 @@ class _Reader:
         if node.is_plain:
             return
         if node.field:
-            self.parser.CharacterDataHandler = None
             text = "".join(self.text).strip()
             if len(text) > MAX_TEXT:
-                self.check_text()
+                raise self.refusal(_LONG)
             record, key = self.open[-1][1], node.field
             # Of a field that may repeat, as the lines of a remittance text, all are kept.
             record[key] = f"{record[key]} {text}" if key in record else text
