@@ -72,6 +72,21 @@ def test_a_place_that_can_be_made_is_fine(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_loan_is_found_by_the_name_its_tape_gave_it(usance: Usance, tmp_path: Path) -> None:
+    write_csv(tmp_path / "tape.csv", plain())
+    assert usance("books run tape.csv --out book").code == 0
+    shown = usance("books loan A-1 --book book")
+    assert shown.code == 0, shown.err
+    assert shown.out.startswith("loan A-1 (ln_")
+    told = usance("books loan A-1 --book book --json").json
+    assert told["loan_ref"] == "A-1"
+    same = usance(f"books loan {told['loan_id']} --book book --json").json
+    assert same == told
+    wrong = usance("books loan A-2 --book book")
+    assert wrong.code == 2
+    assert "the book has no loan 'A-2'. Did you mean 'A-1'?" in wrong.err
+
+
 def test_lines_are_counted_as_an_editor_does(tmp_path: Path) -> None:
     file = tmp_path / "a.csv"
     file.write_text('a,b\n\n1,"x\ny"\n2,z\n\n3,z\n')

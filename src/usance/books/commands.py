@@ -294,23 +294,28 @@ def roll_forwards(period: PeriodText, book: BookFolder = Path(), as_json: AsJson
 
 @app.command()
 def loan(
-    loan_id: Annotated[str, typer.Argument(metavar="LOAN", help="Such as ln_00000000G01.")],
+    loan_id: Annotated[
+        str, typer.Argument(metavar="LOAN", help="ln_00000000G01, or the tape's own.")
+    ],
     book: BookFolder = Path(),
     as_json: AsJson = False,
 ) -> None:
     """Make the journals of one loan again, close by close."""
     from usance.base.book import Book
     from usance.base.codes import IfrsAdjustment
-    from usance.base.ids import parse_id
-    from usance.books.loans.journal import loan_journal
+    from usance.base.ids import print_id
+    from usance.books.loans.journal import find_loan, loan_journal
 
-    given = int(loan_id) if loan_id.isdecimal() else parse_id(loan_id, "ln", where="LOAN")
     opened = Book.open(book)
+    given, ref = find_loan(opened, loan_id)
     lines, currency = list(loan_journal(opened, given)), opened.manifest.currency
     if as_json:
         named = [_as_dict(line) | {"tag": IfrsAdjustment(line.tag).label} for line in lines]
-        print_json({"loan_id": given, "currency": currency, "lines": named})
+        print_json(
+            {"loan_id": given, "loan_ref": ref or None, "currency": currency, "lines": named}
+        )
         return
+    print_line(f"loan {ref} ({print_id('ln', given)})" if ref else f"loan {print_id('ln', given)}")
     shown = [
         [line.close, str(line.rule), line.amount, str(line.entity),
          IfrsAdjustment(line.tag).label if line.tag else "us_gaap", line.account,

@@ -8,8 +8,9 @@ from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
 
-from usance.base.codes import Currency, FundingModel, Product, parse
+from usance.base.codes import DEFAULT_PACK, Currency, FundingModel, Product, parse
 from usance.base.dates import to_month
+from usance.base.packs import CountryPack
 from usance.books.chart import load_chart
 from usance.match.mandates.file import parse_mandates
 from usance.match.mandates.mandate import Mandates
@@ -33,14 +34,22 @@ async def install(
     connection: asyncpg.Connection, document: Mapping[str, Any], *,
     clock: datetime = FIRST_MOMENT, mode: int = SANDBOX, first_day: date = FIRST_DAY,
 ) -> None:  # fmt: skip
-    """Make a migrated database the lender that a document describes."""
-    zone, mandates = document["time_zone"], parse_mandates(document["mandates"])
+    """Make a migrated database the lender that a document describes.
+
+    Currency and time zone that it does not state are those of its country pack.
+    """
+    pack = CountryPack.load(document.get("pack", DEFAULT_PACK))
+    zone = document.get("time_zone") or pack.time_zone(clock.date())
+    currency, mandates = (
+        document.get("currency", pack.currency),
+        parse_mandates(document["mandates"]),
+    )
     today = clock.astimezone(ZoneInfo(zone)).date()
     async with connection.transaction():
         await connection.execute(
             "insert into usance.installation (mode, currency, time_zone, business_date, clock) "
             "values ($1, $2, $3, $4, $5)",
-            mode, int(parse(Currency, document["currency"])), zone, today, clock,
+            mode, int(parse(Currency, currency)), zone, today, clock,
         )  # fmt: skip
         await connection.executemany(
             "insert into usance.periods (period, state) values ($1, 0)",

@@ -21,8 +21,9 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
 
-from usance.base.codes import Currency, Product, parse
+from usance.base.codes import DEFAULT_PACK, Currency, Product, parse
 from usance.base.documents import parse_yaml
+from usance.base.packs import CountryPack
 from usance.base.parameters import Parameters
 from usance.loan.convention import CONVENTION_CODES
 from usance.match.mandates.file import parse_mandates
@@ -137,10 +138,11 @@ class Lender:
 
     @cached_property
     def parameters(self) -> Parameters:
-        """Dated parameters: those shipped, and the values put in force here."""
+        """Dated parameters: those of the country pack, and the values put in force here."""
         from usance.platform.dated_values import with_values
 
-        return with_values(Parameters.load(), self.values)
+        pack = CountryPack.load(self.document.get("pack", DEFAULT_PACK))
+        return with_values(pack.parameters, self.values)
 
     @cached_property
     def decider(self) -> Decider:

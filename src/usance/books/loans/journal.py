@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date
+from difflib import get_close_matches
 
 import numpy as np
 import pyarrow.compute as pc
@@ -13,6 +14,8 @@ from numpy.typing import NDArray
 
 from usance.base.book import Book
 from usance.base.columns import arrays
+from usance.base.errors import IdError
+from usance.base.ids import parse_id
 from usance.base.parquet import check_unchanged
 from usance.books.chart import load_chart
 from usance.books.close.closes import CloseRef, effective_closes
@@ -39,6 +42,23 @@ class LoanLine:
     tag: int
     account: str
     amount_minor: int
+
+
+def find_loan(book: Book, given: str) -> tuple[int, str]:
+    """A loan by the reference its tape brought, its printed id or its number; and that reference.
+
+    A reference comes first: where a tape calls a loan 12, that loan is meant.
+    """
+    refs = book.read("refs").to_pydict()
+    own = dict(zip(refs["loan_ref"], refs["loan_id"], strict=True))
+    if given in own:
+        return own[given], given
+    if not given.isdecimal() and not given.startswith("ln_") and own:
+        near = get_close_matches(given, own, n=1)
+        hint = f"Did you mean {near[0]!r}?" if near else f"It has {', '.join([*own][:5])} …"
+        raise IdError(f"the book has no loan {given!r}", where="LOAN", fix=hint)
+    number = int(given) if given.isdecimal() else parse_id(given, "ln", where="LOAN")
+    return number, next((ref for ref, each in own.items() if each == number), "")
 
 
 def loan_journal(book: Book, loan_id: int) -> Iterator[LoanLine]:
