@@ -179,9 +179,11 @@ def test_settled_orders_are_our_lines() -> None:
     order = PaymentOrder(
         order_id=1, purpose=Purpose.PAYOUT, reference="OR1", provider=2, party=1, currency="CNY",
         amount_minor=100, created_at=at, expires_at=at, settlements=(Movement("T", 100, DAY),),
+        returns=(Movement("U", 100, DAY),),
     )  # fmt: skip
     lines = Lines.of_orders([order], DAY)
-    assert (lines.reference.to_pylist(), lines.amount_minor.tolist()) == (["OR1"], [-100])
+    assert lines.reference.to_pylist() == ["OR1", "OR1"]
+    assert lines.amount_minor.tolist() == [-100, 100]
     assert len(Lines.of_orders([order], date(2024, 7, 2))) == 0
 
 
@@ -189,3 +191,20 @@ def test_of_several_lines_the_one_that_fits_is_matched_and_the_others_are_duplic
     done = two_views([line("OR1", 100)], [line("OR1", 60), line("OR1", 100)])
     found = [(each.kind, each.difference_minor) for each in done.breaks if each.leg is Leg.PROVIDER]
     assert found == [(BreakClass.DUPLICATE, 60)]
+
+
+def test_money_that_came_back_the_same_day_is_two_movements() -> None:
+    there, back = line("OR1", 100, loan_id=9), line("OR1", -100, loan_id=9)
+    assert not provider_breaks([there, back], [there, back])
+    assert provider_breaks([there, back], [there]) == [(BreakClass.MISSING_WITH_THEM, 100)]
+    assert provider_breaks([there], [there, back]) == [(BreakClass.MISSING_WITH_US, -100)]
+    assert provider_breaks([there, back], [there, back, there]) == [(BreakClass.DUPLICATE, 100)]
+    assert provider_breaks([there, back], []) == [
+        (BreakClass.MISSING_WITH_THEM, -100), (BreakClass.MISSING_WITH_THEM, 100),
+    ]  # fmt: skip
+
+
+def provider_breaks(ours: list[FileLine], file: list[FileLine]) -> list[tuple[BreakClass, int]]:
+    done = two_views(ours, file)
+    assert not list(done.tie_problems())
+    return [(each.kind, each.difference_minor) for each in done.breaks if each.leg is Leg.PROVIDER]

@@ -59,17 +59,21 @@ class Lines(NamedTuple):
 
     @classmethod
     def of_orders(cls, orders: Iterable[PaymentOrder], day: date) -> Lines:
-        """Movements that settled orders state: one line each, on the day it settled.
+        """Movements of a day that orders state: one line each, returns the other way.
 
         An order for several loans names none here; its split is its own.
         """
         rows = [
-            (order, moved) for order in orders for moved in order.settlements if moved.on == day
+            (order, sign * moved.amount_minor)
+            for order in orders
+            for sign, movements in ((1, order.settlements), (-1, order.returns))
+            for moved in movements
+            if moved.on == day
         ]
         return cls.columns(
             reference=[order.reference for order, _ in rows],
-            amount_minor=[_signed(order, moved.amount_minor) for order, moved in rows],
-            day=[to_day(moved.on) for _, moved in rows],
+            amount_minor=[_signed(order, amount) for order, amount in rows],
+            day=[to_day(day)] * len(rows),
             loan_id=[order.splits[0].loan_id if len(order.splits) == 1 else 0 for order, _ in rows],
             currency=[order.currency for order, _ in rows],
         )

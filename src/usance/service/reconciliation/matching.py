@@ -134,6 +134,7 @@ def match_views(ours: Side, theirs: Side, rules: MatchRules | None = None) -> Ma
     _check_references(ours)
     pairs = np.array(sorted(run.rules.together), np.int64).reshape(-1, 2)
     run.match(pairs[:, 0], pairs[:, 1], Rule.BY_HAND)
+    _there_and_back(run)
     _by_reference(run)
     _by_amount_day_party(run)
     _by_batch(run)
@@ -141,6 +142,7 @@ def match_views(ours: Side, theirs: Side, rules: MatchRules | None = None) -> Ma
         _by_day(run)
     left = np.flatnonzero(run.is_ours_open)
     run.differ(BreakClass.MISSING_WITH_THEM, left, np.full(len(left), -1, np.int64))
+    _said_again(run)
     rest = np.flatnonzero(run.is_theirs_open)
     known = theirs.is_known[rest]
     for kind, places in (
@@ -151,10 +153,52 @@ def match_views(ours: Side, theirs: Side, rules: MatchRules | None = None) -> Ma
 
 
 def _check_references(ours: Side) -> None:
-    named = ours.reference[ours.reference >= 0]
-    if len(np.unique(named)) < len(named):
-        fix = "Give every movement of ours its own reference"
+    named = ours.reference >= 0
+    keys = _way(ours.reference[named], ours.amount_minor[named])
+    if len(np.unique(keys)) < len(keys):
+        fix = "Give every movement of ours its own reference; only a return has that of its order"
         raise LineError("a reference is there twice", where="our lines", fix=fix)
+
+
+def _there_and_back(run: Matching) -> None:
+    """Money that moved and came back under one reference: each way by itself, where it is equal."""
+    ours, theirs = run.ours, run.theirs
+    references, counts = np.unique(ours.reference, return_counts=True)
+    twice = references[(counts > 1) & (references >= 0)]
+    one = np.flatnonzero(run.is_ours_open & np.isin(ours.reference, twice))
+    other = np.flatnonzero(run.is_theirs_open & np.isin(theirs.reference, twice))
+    keys = row_codes(
+        (ours.reference[one], ours.amount_minor[one], ours.day[one]),
+        (theirs.reference[other], theirs.amount_minor[other], theirs.day[other]),
+    )
+    at_one, at_other = pair_by_key(*keys)
+    kept = ~run.separated(one[at_one], other[at_other])
+    run.match(one[at_one][kept], other[at_other][kept], Rule.REFERENCE)
+
+
+def _said_again(run: Matching) -> None:
+    """Lines of theirs that name a movement of ours which is settled already."""
+    rest = np.flatnonzero(run.is_theirs_open & (run.theirs.reference >= 0))
+    again = rest[np.isin(run.theirs.reference[rest], run.ours.reference)]
+    apart = {theirs for _, theirs in run.rules.apart}
+    again = np.array([place for place in again.tolist() if place not in apart], np.int64)
+    _repeated(run, again)
+
+
+def _repeated(run: Matching, places: I64) -> None:
+    """More lines for a reference of ours: the same way again, or a return unknown to us."""
+    theirs = run.theirs
+    same = np.isin(
+        _way(theirs.reference[places], theirs.amount_minor[places]),
+        _way(run.ours.reference, run.ours.amount_minor),
+    )
+    for kind, chosen in ((BreakClass.DUPLICATE, same), (BreakClass.MISSING_WITH_US, ~same)):
+        run.differ(kind, np.full(int(chosen.sum()), -1, np.int64), places[chosen])
+
+
+def _way(reference: I64, amount_minor: I64) -> I64:
+    """A reference with the direction of its money, as one number."""
+    return 2 * reference + (amount_minor > 0)
 
 
 def _by_reference(run: Matching) -> None:
@@ -186,8 +230,7 @@ def _several(run: Matching, partner: I64, named: I64) -> None:
     first = np.ones(len(partner), np.bool_)
     first[1:] = partner[1:] != partner[:-1]
     _compare(run, partner[first], named[first])
-    again = named[~first]
-    run.differ(BreakClass.DUPLICATE, np.full(len(again), -1, np.int64), again)
+    _repeated(run, named[~first])
 
 
 def _compare(run: Matching, ours: I64, theirs: I64) -> None:
