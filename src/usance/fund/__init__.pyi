@@ -29,6 +29,10 @@ from usance.fund.report_tables import (
     InvestorReport as InvestorReport,
     investor_report as investor_report,
 )
+from usance.fund.mandate import (
+    average_cost_ppm as average_cost_ppm,
+    deal_mandate as deal_mandate,
+)
 from usance.fund.payment_date import (
     Collections as Collections,
     Distribution as Distribution,
@@ -76,6 +80,11 @@ from usance.fund.state import (
     DealState as DealState,
     opening_state as opening_state,
     state_of_dict as state_of_dict,
+)
+from usance.fund.strata import (
+    Curves as Curves,
+    read_curves as read_curves,
+    strata_of_pool as strata_of_pool,
 )
 
 __all__: list[str]

@@ -21,7 +21,9 @@ from usance.base.command_line import (
 from usance.base.errors import InputError
 
 if TYPE_CHECKING:
+    from usance.fund.deal import Deal
     from usance.fund.payment_date import Distribution
+    from usance.fund.projection import Stratum
     from usance.fund.results import ClassResult
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False, invoke_without_command=True)
@@ -86,7 +88,9 @@ def check(
     ]
     if pool is not None:
         pairs.append(("eligible", f"{answer['eligible']:,} of {answer['loans']:,} loans"))
-        pairs += [(f"  not {name}", f"{count:,}") for name, count in answer["refused"].items()]
+        pairs += [
+            (f"  refused by '{name}'", f"{count:,}") for name, count in answer["refused"].items()
+        ]
     print_pairs(pairs)
     for warning in deal.warnings:
         print_warning(warning)
@@ -139,6 +143,8 @@ def project(
     file: DealFile,
     default: Annotated[int, typer.Option(help="Default multiple in hundredths.")] = 100,
     prepayment: Annotated[int, typer.Option(help="Prepayment multiple in hundredths.")] = 100,
+    pool: Annotated[Path | None, typer.Option("--pool", help="The loans themselves.")] = None,
+    curves: Annotated[Path | None, typer.Option("--curves", help="Measured curves.")] = None,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print the dates as CSV.")] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -153,7 +159,10 @@ def project(
 
     one_form(as_csv=as_csv, as_json=as_json)
     deal = read_deal(file)
-    run = project_deal(deal, Scenario(0, default, prepayment))
+    strata: Sequence[Stratum] = ()
+    if pool is not None:
+        deal, strata = _on_loans(deal, pool, curves)
+    run = project_deal(deal, Scenario(0, default, prepayment), strata=strata)
     if as_csv:
         lines = [calculation_lines(row) for row in run.distributions]
         header = ["period", "paid_on", "status", *lines[0]]
@@ -163,7 +172,7 @@ def project(
         ]
         print_csv(header, rows)
         return
-    found = class_results(deal, shorts=scenario_shorts(deal))
+    found = class_results(deal, shorts=scenario_shorts(deal, strata), strata=strata)
     if as_json:
         print_json({
             "dates": [{"period": row.period, "paid_on": row.paid_on, "status": row.status.value,
@@ -174,6 +183,21 @@ def project(
     _print_dates(run.distributions)
     print_line()
     _print_results(found)
+
+
+def _on_loans(deal: Deal, pool: Path, curves: Path | None) -> tuple[Deal, list[Stratum]]:
+    """The deal on the strata of its loans, by measured curves."""
+    from dataclasses import replace
+
+    from usance.fund.deal import Pool
+    from usance.fund.pool_columns import read_pool
+    from usance.fund.strata import read_curves, strata_of_pool
+
+    if curves is None:
+        fix = "Give --curves, as `usance measure curves` writes them"
+        raise InputError("loans need curves", where="--pool", fix=fix)
+    strata = strata_of_pool(read_pool(pool), read_curves(curves), deal.closing_on)
+    return replace(deal, pool=Pool(sum(each.balance_minor for each in strata))), strata
 
 
 def _result(each: ClassResult) -> dict[str, int | None]:

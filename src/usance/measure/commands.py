@@ -139,6 +139,25 @@ def book(
 
 
 @app.command()
+def curves(
+    book_folder: BookFolder,
+    out: Annotated[Path, typer.Option("--out", metavar="FILE", help="Write the curves as JSON.")],
+    cohorts: Annotated[int, typer.Option(min=1, help="The last so many cohorts.")] = 12,
+) -> None:
+    """Measure default, prepayment and recovery by grade and age, to project deals by."""
+    import json
+
+    from usance.base.atomic_files import replace
+    from usance.measure.curves import curves_of
+    from usance.measure.inputs import Inputs
+
+    check_file_place(out, "--out")
+    found = curves_of(Inputs.open(book_folder), cohorts)
+    replace(out, (json.dumps(found, indent=2) + "\n").encode())
+    print_line(f"curves of {len(found['segments'])} grades written to {out}")
+
+
+@app.command()
 def rows(
     book_folder: BookFolder,
     metric: Annotated[str, typer.Option("--metric", help="The metric.")],

@@ -1,0 +1,101 @@
+"""An open deal as a source for matching: what it can still buy, what it takes, what it costs.
+
+>>> from datetime import date
+>>> from usance.fund.deal_terms import DealTerms, PoolLimit
+>>> from usance.fund.sample import sample_deal
+>>> from usance.fund.state import opening_state
+>>> deal = sample_deal()
+>>> terms = DealTerms(source=9, limits=(PoolLimit("region", 250_000, 3),))
+>>> made = deal_mandate(deal, terms, opening_state(deal), date(2024, 12, 31))
+>>> made.budgets.total_minor, made.coupon_ppm, made.concentration_limits[0].bound_ppm
+(0, 41500, 250000)
+"""
+
+from __future__ import annotations
+
+from datetime import date
+
+from usance.base.codes import FundingModel
+from usance.base.formulas import Call, Formula, Literal, Name
+from usance.base.money import half_up
+from usance.fund.deal import Deal, Status
+from usance.fund.deal_terms import DealTerms
+from usance.fund.state import DealState
+from usance.match.mandates.mandate import (
+    Budgets,
+    ConcentrationLimit,
+    Eligibility,
+    Mandate,
+    Measure,
+)
+
+MEASURES = {
+    "region": Measure.REGION,
+    "grade": Measure.GRADE,
+    "product": Measure.PRODUCT,
+    "min_rate_ppm": Measure.AVERAGE_RATE_MIN,
+}
+"""Limits of a pool that matching knows too; the others hold at selection."""
+
+
+def deal_mandate(deal: Deal, terms: DealTerms, state: DealState, valid_to: date) -> Mandate:
+    """The mandate a deal writes for itself; nothing to lend once it no longer revolves."""
+    is_open = state.status is Status.REVOLVING and not state.is_called
+    budget = max(state.names["classes"] - state.names["pool_end"], 0) if is_open else 0
+    return Mandate(
+        source=terms.source,
+        name=deal.name,
+        entity=terms.entity,
+        valid_from=state.paid_on,
+        valid_to=valid_to,
+        model=FundingModel.ON_BALANCE_SHEET,
+        coupon_ppm=funding_cost_ppm(deal, state),
+        budgets=Budgets(total_minor=budget),
+        eligibility=_eligibility(terms),
+        concentration_limits=tuple(
+            ConcentrationLimit(MEASURES[limit.measure], limit.bound_ppm, limit.member or 0)
+            for limit in terms.limits
+            if limit.measure in MEASURES
+            and (limit.member is not None or limit.measure not in ("region", "grade", "product"))
+        ),
+    )
+
+
+def funding_cost_ppm(deal: Deal, state: DealState) -> int:
+    """Interest and yearly fees a year over the pool: what a unit of principal in the deal costs."""
+    interest = sum(state.names[f"{each.name}.balance"] * each.rate_ppm for each in deal.classes)
+    pool = state.names["pool_end"]
+    fees = sum(fee.annual_ppm for fee in deal.fees)
+    return half_up(interest, pool) + fees if pool else 0
+
+
+def _eligibility(terms: DealTerms) -> Eligibility:
+    """As much of the deal's criteria as matching can ask of a request: the months of a loan."""
+    bounds = [_months_bound(criterion) for criterion in terms.eligibility.values()]
+    most = min((bound for bound in bounds if bound is not None), default=None)
+    months = frozenset(range(1, most + 1)) if most else frozenset[int]()
+    if terms.borrower_minor is None:
+        return Eligibility(months=months)
+    return Eligibility(months=months, borrower_minor=terms.borrower_minor)
+
+
+def _months_bound(criterion: Formula) -> int | None:
+    """N of `months_left <= N`."""
+    if isinstance(criterion, Call) and criterion.op == "<=":
+        name, bound = criterion.args
+        if name == Name("months_left") and isinstance(bound, Literal):
+            return int(bound.value)
+    return None
+
+
+def average_cost_ppm(deals: list[tuple[Deal, DealState]]) -> int:
+    """The average cost of asset-backed funding: coupons over balances of classes with a rate."""
+    rated = [
+        (state.names[f"{each.name}.balance"], each.rate_ppm)
+        for deal, state in deals
+        for each in deal.classes
+        if each.rate_ppm
+    ]
+    whole = sum(balance for balance, _ in rated)
+    cost = sum(balance * rate for balance, rate in rated)
+    return half_up(cost, whole) if whole else 0

@@ -1,0 +1,45 @@
+"""A deal as a source: its budget while it revolves, nothing after a trigger."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import date
+
+from usance.base.formulas import parse_formula
+from usance.fund.deal import Status
+from usance.fund.deal_terms import DealTerms, PoolLimit
+from usance.fund.mandate import average_cost_ppm, deal_mandate, funding_cost_ppm
+from usance.fund.sample import sample_deal
+from usance.fund.state import opening_state
+from usance.match.mandates.mandate import Measure
+
+TERMS = DealTerms(
+    source=9,
+    eligibility={"short": parse_formula("months_left <= 12"), "fine": parse_formula("dpd == 0")},
+    limits=(PoolLimit("region", 250_000, 3), PoolLimit("max_pd_ppm", 60_000),
+            PoolLimit("max_months", 18)),
+    borrower_minor=20_000_000,
+)  # fmt: skip
+
+
+def test_a_revolving_deal_offers_what_it_lacks() -> None:
+    deal = replace(sample_deal(), status=Status.REVOLVING)
+    state = opening_state(deal)
+    state.names["pool_end"] = 9_000_000_000
+    made = deal_mandate(deal, TERMS, state, date(2024, 12, 31))
+    assert made.budgets.total_minor == 1_000_000_000
+    assert made.eligibility.months == frozenset(range(1, 13))
+    assert made.eligibility.borrower_minor == 20_000_000
+    assert [(limit.measure, limit.member) for limit in made.concentration_limits] == [
+        (Measure.REGION, 3)
+    ]
+    state.status = Status.ACCELERATED
+    assert deal_mandate(deal, TERMS, state, date(2024, 12, 31)).budgets.total_minor == 0
+
+
+def test_cost_of_funding() -> None:
+    deal = sample_deal()
+    state = opening_state(deal)
+    # 80 m at 3.2 % and 12 m at 4.5 % over 100 m, and fees of 1.05 % a year.
+    assert funding_cost_ppm(deal, state) == 31_000 + 10_500
+    assert average_cost_ppm([(deal, state)]) == 33_696
