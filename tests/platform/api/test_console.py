@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 from tests.platform.api.served import Served, new_ref
+from tests.platform.applicants import GOOD
 from usance.platform.console.frame import HOME, LANGUAGES, POLICY, SCREENS, texts
 from usance.platform.security.roles import Roles
 
@@ -87,6 +88,29 @@ def test_a_borrower_is_found_by_id_and_by_reference(browser: httpx.Client, serve
     assert "Nothing was found" in browser.get(f"{HOME}/search", params={"q": "?"}).text
     for unknown in ("us_0000000ZZZZ", "ln_00000000G01", "us_", "..%2f"):
         assert browser.get(f"{HOME}/borrowers/{unknown}").status_code == 404
+
+
+def test_a_loan_shows_what_the_api_says(browser: httpx.Client, served: Served) -> None:
+    body = {"client_ref": new_ref(), "region": 3}
+    user = served.post("/v1/users", body).json()["user"]
+    applied = {"user": user, "product": "instalment", "inputs": GOOD}
+    assert served.post("/v1/applications", applied).json()["outcome"] == "approved"
+    wanted = {"user": user, "product": "instalment", "amount_minor": 600_000, "months": 6}
+    loan = served.post("/v1/drawdowns", wanted).json()["loan"]
+    told = served.get(f"/v1/loans/{loan}").json()
+    sign_in(browser, served)
+    page = browser.get(f"{HOME}/search", params={"q": loan})
+    assert page.url.path == f"{HOME}/loans/{loan}"
+    owed = told["outstanding"]["total_minor"]
+    assert f"{owed // 100:,}.{owed % 100:02}" in page.text
+    lines = [int(each) for each in re.findall(r'data-minor="(-?\d+)"', page.text)]
+    assert len(lines) > 6 * 3  # instalments, and a journal
+    assert sum(lines[6 * 3 :]) == 0
+    assert loan in browser.get(f"{HOME}/borrowers/{user}").text
+    earlier = browser.get(f"{HOME}/loans/{loan}", params={"as_of": "2024-06-30"})
+    assert "disbursed" not in earlier.text.partition("<h2>Facts")[2].partition("<h2>")[0]
+    assert browser.get(f"{HOME}/loans/{loan}", params={"as_of": "soon"}).status_code == 400
+    assert browser.get(f"{HOME}/loans/ln_0000000ZZ01").status_code == 404
 
 
 @pytest.mark.parametrize("attack", ATTACKS)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from urllib.parse import quote
+
 from starlette.responses import Response
 
-from usance.base.errors import IdError
 from usance.platform.console.frame import HOME, Visit, see
-from usance.platform.errors import NotFound
+from usance.platform.console.loans import printed
+from usance.platform.errors import InvalidField, NotFound
 
 
 async def find(visit: Visit) -> Response:
@@ -17,8 +19,9 @@ async def find(visit: Visit) -> Response:
 async def search(visit: Visit) -> Response:
     """Whatever an id or a reference names: its page, or a list where there are several."""
     asked = visit.request.query_params.get("q", "").strip()
-    if asked.startswith("us_"):
-        return see(f"{HOME}/borrowers/{asked}")
+    for prefix, screen in (("us_", "borrowers"), ("ln_", "loans")):
+        if asked.startswith(prefix):
+            return see(f"{HOME}/{screen}/{quote(asked, safe='')}")
     async with visit.platform.reading(visit.operator.principal) as read:
         found = await read.users_named(asked) if asked else []
     if len(found) == 1:
@@ -32,9 +35,14 @@ async def show(visit: Visit) -> Response:
     try:
         async with visit.platform.reading(visit.operator.principal) as read:
             user, consents = await read.user(name), await read.consents(name)
-    except IdError as error:
+            lines, loans = await read.lines(name), await read.user_loans(name)
+            currency = read.moment.lender.currency
+    except InvalidField as error:
         raise NotFound(
             "there is no such user", where=name, fix="Search by its reference"
         ) from error
     title = f"{visit.texts['borrower']} {user['user']}"
-    return visit.page("borrowers", "borrower", title, user=user, consents=consents)
+    return visit.page(
+        "borrowers", "borrower", title, user=user, consents=consents, lines=lines, loans=loans,
+        money=lambda minor: printed(minor, currency),
+    )  # fmt: skip

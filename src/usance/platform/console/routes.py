@@ -11,7 +11,7 @@ from starlette.routing import BaseRoute, Route
 
 from usance.base.errors import UsanceError
 from usance.pages.rendering import stylesheet
-from usance.platform.console import borrowers, control, developers, overview, sign_in
+from usance.platform.console import borrowers, control, developers, loans, overview, sign_in
 from usance.platform.console.frame import HOME, SCREENS, Visit, visit_of
 from usance.platform.errors import Forbidden, NotFound
 
@@ -21,6 +21,8 @@ PAGES: dict[str, tuple[str, str, Answer]] = {
     "/search": ("overview", "GET", borrowers.search),
     "/borrowers": ("borrowers", "GET", borrowers.find),
     "/borrowers/{user}": ("borrowers", "GET", borrowers.show),
+    "/loans": ("loans", "GET", loans.find),
+    "/loans/{loan}": ("loans", "GET", loans.show),
     "/control": ("control", "GET", control.show),
     "/developers": ("developers", "GET", developers.show),
     "/developers/jobs/{job}/{action}": ("developers", "POST", developers.act),
