@@ -1,4 +1,4 @@
-"""The words of a release in two languages: the same keys, the same figures, nothing left over."""
+"""The words of a release in three languages: the same keys, the same figures, nothing left over."""
 
 from __future__ import annotations
 
@@ -59,8 +59,11 @@ def test_every_language_has_the_same_keys_and_holes(language: str) -> None:
     assert parts[0] == parts[1]
 
 
-def test_every_line_of_a_release_has_a_german_name(closed_book: Path) -> None:
-    labels = LineLabels(load_wording("de", {})["lines"])
+@pytest.mark.parametrize("language", ["de", "zh"])
+def test_every_line_of_a_release_has_a_name_in_other_languages(
+    closed_book: Path, language: str
+) -> None:
+    labels = LineLabels(load_wording(language, {})["lines"])
     for period in ("2023Q4", "2024Q4"):
         release = release_of(Book.open(closed_book), parse_close_period(period), load_profile(),
                              Filer(rate=Decimal("7.2672")))  # fmt: skip
@@ -68,8 +71,8 @@ def test_every_line_of_a_release_has_a_german_name(closed_book: Path) -> None:
             for name in (each.line, each.parent):
                 same = labels.of(name) == name
                 assert not same or not name or TOLD_IN_SENTENCES.fullmatch(name), name
-        german = load_wording("de", {})["metrics"]
-        assert set(release.business_highlights.definitions()) == set(german)
+        own = load_wording(language, {})["metrics"]
+        assert set(release.business_highlights.definitions()) == set(own)
 
 
 def numbers(page: str) -> list[str]:
@@ -115,3 +118,27 @@ def test_real_filings_are_told_whole(shared: Path, tmp_path: Path, document: str
                 "million a year earlier (Q2 2023) and RMB1,160.1 million in the period before "
                 "(Q1 2024).") in plain  # fmt: skip
         assert "between RMB1.55 billion and RMB1.65 billion, which is 31% to 40%" in plain
+
+
+def test_a_chinese_page_has_the_same_figures_and_no_english_sentence(
+    closed_book: Path, tmp_path: Path
+) -> None:
+    pages = []
+    for language in ("zh", "en"):
+        filer = parse_filer(
+            f"name: X\nlanguage: {language}\nplace: Y\ntranslation: {{rate: 7.2672}}"
+        )
+        release = release_of(Book.open(closed_book), parse_close_period("2024Q4"), load_profile(),
+                             filer)  # fmt: skip
+        files = publish(release, tmp_path / language, ["html"], writers=RELEASE_WRITERS)
+        pages.append(files["html"].read_text(encoding="utf-8"))
+    chinese, english = pages
+    cells = [re.findall(r'<td id="([^"]*)" title="[^"]*">([^<]*)</td>', page) for page in pages]
+    assert len(cells[0]) > 500
+    assert cells[0] == cells[1]
+    assert 'lang="zh"' in chinese
+    assert "未经审计简明合并资产负债表" in chinese
+    prose = re.sub(r"<(style|svg|title).*?</\1>|<[^>]+>", " ", chinese, flags=re.DOTALL)
+    words = set(re.findall(r"[a-z]{4,}", unescape(prose)))
+    assert words <= {"pocket"}, words
+    assert len(re.findall(r"<section", chinese)) == len(re.findall(r"<section", english))

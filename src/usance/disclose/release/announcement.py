@@ -33,6 +33,7 @@ from usance.disclose.errors import FilerError
 from usance.disclose.facts import NO_CURRENCY, UNITS
 from usance.disclose.periods import Period, parse_period, period_of_months
 from usance.disclose.release.figure import Figure
+from usance.disclose.release.filer import paragraphs
 from usance.disclose.release.narrative_figures import NarrativeFigures
 
 if TYPE_CHECKING:
@@ -64,12 +65,23 @@ class Outlook:
 
 
 @dataclass(frozen=True, slots=True)
+class Quote:
+    """A few sentences somebody says; figures in braces are the printed ones."""
+
+    who: str
+    role: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Announcement:
     """The announcement of a release; all of it may be left out."""
 
     on: date | None = None
     outlook: tuple[Outlook, ...] = ()
     capital: Capital | None = None
+    quotes: tuple[Quote, ...] = ()
+    call: tuple[str, ...] = ()
 
 
 def read_announcement(path: Path | None) -> Announcement:
@@ -87,6 +99,8 @@ def parse_announcement(
     on = given.need("on", day)
     outlook = [_outlook(each) for each in given.each("outlook")]
     file = given.take("capital", text)
+    quotes = tuple(_quote(each) for each in given.each("quotes"))
+    call = given.take("call", paragraphs) or ()
     given.close()
     capital = None
     if file is not None:
@@ -95,7 +109,13 @@ def parse_announcement(
         except UsanceError as error:
             given.problems.append(error)
     raise_all(given.problems, where=where)
-    return Announcement(on, tuple(filter(None, outlook)), capital)
+    return Announcement(on, tuple(filter(None, outlook)), capital, quotes, call)
+
+
+def _quote(given: Fields) -> Quote:
+    words = [given.need(name, text) or "" for name in ("who", "role", "text")]
+    given.close()
+    return Quote(*words)
 
 
 def _outlook(given: Fields) -> Outlook | None:

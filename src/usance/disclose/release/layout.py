@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Protocol
 
 from usance.disclose.facts import NO_CURRENCY, Fact
 from usance.disclose.periods import Period
 from usance.disclose.profile import Profile
+from usance.disclose.release.change_analysis import CHANGE_ANALYSIS
 from usance.disclose.release.figure import Addresses
 from usance.disclose.release.sentences import Sentence, SentenceWriter
 from usance.disclose.release.wording import LineLabels, fill_template, group_digits, period_in_words
@@ -22,8 +23,15 @@ NARRATIVE_STATEMENTS = (
     "share_repurchase", "outlook", "convenience_translation",
 )  # fmt: skip
 """Statements that are written as sentences, in the order of the page."""
+SPANNED = ("release_highlights", "release_results")
+"""Statements that are told apart for a quarter and for the year so far."""
+SIDES = ("TOTAL ASSETS", "TOTAL LIABILITIES", "TOTAL EQUITY")
 CURVES = ("vintage_30", "vintage_180")
 """Tables with a chart; they come before the others."""
+NOTHING = "\u2013"
+"""Zero as statements print it."""
+NOTES = "ifrs_reconciliation_notes"
+"""Statement told with the notes to the reconciliation."""
 FORM = "dividend_form"
 """The exchange's form: a table of words, with headings of its own."""
 
@@ -37,6 +45,8 @@ class Row:
     is_total: bool
     depth: int
     cells: Mapping[COLUMN, Fact]
+    group: str = ""
+    """The side of the balance sheet it stands on."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +60,8 @@ class Sheet:
     rows: tuple[Row, ...]
     curves: Mapping[str, Sequence[tuple[float, float]]] = field(default_factory=dict)
     """Points by column: month on book and share."""
+    note: str = ""
+    """The unit of its amounts, below its title."""
 
     @property
     def is_form(self) -> bool:
@@ -57,21 +69,25 @@ class Sheet:
         return self.name == FORM
 
     def headed_rows(self) -> Iterator[tuple[str, Row]]:
-        """Rows, each with the heading above it, if any: a parent that is no line of the table."""
-        above, lines = "", {row.line for row in self.rows}
+        """Rows, each with the heading above it, if any: its side, a parent that is no line."""
+        above, group, lines = "", "", {row.line for row in self.rows}
         for row in self.rows:
             is_new = row.parent not in lines and row.parent != above
-            yield row.parent if is_new else "", row
+            heading = row.parent if is_new else ""
+            if row.group and row.group != group:
+                heading = group = row.group
+            yield heading, row
             above = row.parent
 
 
 @dataclass(frozen=True)
 class Section:
-    """Sentences under a title."""
+    """Sentences under a title, as a list or as paragraphs."""
 
     name: str
     title: str
     sentences: tuple[Sentence, ...]
+    is_prose: bool = False
 
 
 @dataclass(frozen=True)
@@ -89,6 +105,8 @@ class Page:
     quoted: tuple[Fact, ...] = field(repr=False)
     """The facts of its sentences, by the number of their marks."""
     address: Mapping[Fact, str] = field(repr=False)
+    after: tuple[Section, ...] = ()
+    """Sections below the tables."""
 
     def formatted(self, fact: Fact) -> str:
         """A figure as a table shows it: separators, and brackets below zero."""
@@ -96,6 +114,8 @@ class Page:
             return self._form_field(fact)
         if not fact.is_number or fact.unit in ("rmb_per_usd", "rate"):
             return fact.text
+        if fact.value == 0 and fact.is_money:
+            return NOTHING
         number = group_digits(fact.text.lstrip("-"), self.texts["numbers"])
         percent = "%" if fact.unit == "percent" else ""
         return f"({number}{percent})" if fact.text.startswith("-") else f"{number}{percent}"
@@ -113,28 +133,89 @@ class Page:
 def page_of(
     facts: Sequence[Fact], profile: Profile, texts: Mapping[str, Any], company: str,
     language: str = "en", definitions: Mapping[str, str] | None = None,
+    editorial: Editorial | None = None,
 ) -> Page:  # fmt: skip
     """The page of one document's facts; `definitions` are those of its metrics, by line."""
     document, groups = facts[0].document, _by_statement(facts)
     addresses = Addresses(document, facts, profile.reporting)
     known = {**(definitions or {}), **texts["metrics"], **texts["definitions"]}
     words = SentenceWriter(texts, profile, known)
-    sections = tuple(
-        Section(name, texts["sections"].get(name, name), tuple(words.sentences(name, groups[name])))
+    words.changes = groups.pop(CHANGE_ANALYSIS, ())
+    sections = [
+        section
         for name in NARRATIVE_STATEMENTS
         if name in groups
-    )
+        for section in _sections(name, groups[name], words)
+    ]
+    matrices = [name for name in groups if name.startswith(profile.statements["matrix"]["prefix"])]
     ordered = sorted(
-        (name for name in groups if name not in NARRATIVE_STATEMENTS), key=_after_curves
+        (name for name in groups if name not in (*NARRATIVE_STATEMENTS, NOTES)), key=_after_curves
     )
-    sheets = tuple(_sheet(name, groups[name], texts, profile) for name in ordered)
+    sheets = tuple(
+        sheet for name in ordered for sheet in _sheets(name, groups[name], texts, profile, matrices)
+    )
     if len(sheets) == 1 and sheets[0].is_form and not sections:
         sheets = (replace(sheets[0], title=""),)  # the headline says it
+    period, opening = _period_in_words(facts, texts), _opening(facts, texts, profile)
+    is_results = "release_results" in groups
+    if editorial is not None and is_results:
+        opening = (*editorial.opening(texts, company, period), *opening)
+        sections = editorial.arranged(sections, texts, company, words, facts)
+    after = _notes_section(groups.get(NOTES, []), texts, words) if matrices else ()
     return Page(
-        document, _headline(facts, texts, company), _opening(facts, texts, profile), sections,
-        sheets, tuple(words.footnotes), language, texts, tuple(words.facts),
-        {fact: addresses.of(fact) for fact in facts},
+        document, _headline(facts, texts, company, period), opening, tuple(sections), sheets,
+        tuple(words.footnotes), language, texts, tuple(words.facts),
+        {fact: addresses.of(fact) for fact in facts}, after,
     )  # fmt: skip
+
+
+class Editorial(Protocol):
+    """Texts around the figures: the dateline, quotes, what is said of every release."""
+
+    def opening(self, texts: Mapping[str, Any], company: str, period: str) -> tuple[str, ...]:
+        """The paragraphs under the headline."""
+
+    def arranged(
+        self, sections: Sequence[Section], texts: Mapping[str, Any], company: str,
+        words: SentenceWriter, facts: Sequence[Fact],
+    ) -> list[Section]:  # fmt: skip
+        """Sections of figures with those of prose among and after them."""
+
+
+def _sections(name: str, facts: Sequence[Fact], words: SentenceWriter) -> Iterator[Section]:
+    """The section of a statement; of results one for the quarter and one for the year so far."""
+    title = words.texts["sections"].get(name, name)
+    lengths = sorted({_length(fact) for fact in facts if not fact.period.instant})
+    if name not in SPANNED or len(lengths) < 2:
+        yield Section(name, title, tuple(words.sentences(name, facts)))
+        return
+    for place, length in enumerate(lengths):
+        own = [
+            fact
+            for fact in facts
+            if (fact.period.instant and not place)
+            or (not fact.period.instant and _length(fact) == length)
+        ]
+        latest = max((fact.period for fact in own if not fact.period.instant),
+                     key=lambda each: each.end)  # fmt: skip
+        named = {"title": title, "period": period_in_words(latest, words.texts, "short")}
+        full = fill_template(words.texts["spanned"], "texts.spanned", **named)
+        ident = name if not place else f"{name}-{latest.name}"
+        yield Section(ident, full, tuple(words.sentences(name, own)))
+
+
+def _length(fact: Fact) -> int:
+    return round(fact.period.days / 30)
+
+
+def _notes_section(
+    facts: Sequence[Fact], texts: Mapping[str, Any], words: SentenceWriter
+) -> tuple[Section, ...]:
+    """The notes to the reconciliation, numbered as its columns are."""
+    notes = [Sentence(text) for text in texts["ifrs_notes"].values()]
+    told = words.sentences(NOTES, facts) if facts else ()
+    title = texts["statements"][NOTES]
+    return (Section(NOTES, title, (*notes, *told), is_prose=True),)
 
 
 def _by_statement(facts: Iterable[Fact]) -> dict[str, list[Fact]]:
@@ -147,6 +228,24 @@ def _by_statement(facts: Iterable[Fact]) -> dict[str, list[Fact]]:
 
 def _after_curves(name: str) -> int:
     return CURVES.index(name) if name in CURVES else len(CURVES)
+
+
+def _sheets(
+    name: str, facts: Sequence[Fact], texts: Mapping[str, Any], profile: Profile,
+    matrices: Collection[str],
+) -> Iterator[Sheet]:  # fmt: skip
+    """The table of a statement; of a matrix one for each period, frameworks side by side."""
+    if name not in matrices:
+        yield _sheet(name, facts, texts, profile)
+        return
+    for period in dict.fromkeys(fact.period for fact in facts):
+        own = [fact for fact in facts if fact.period == period]
+        made = _sheet(name, own, texts, profile)
+        named = {"title": made.title, "period": period_in_words(period, texts, "short")}
+        title = fill_template(texts["spanned"], "texts.spanned", **named)
+        # The title says the period, the note the currency.
+        headings = tuple(heading[:1] for heading in made.headings)
+        yield replace(made, name=f"{name}-{period.name}", title=title, headings=headings)
 
 
 def _sheet(
@@ -164,14 +263,37 @@ def _sheet(
     rows = tuple(
         Row(labels.of(line),
             _form_heading(line, texts) if name == FORM else labels.of(parent),
-            any(fact.is_total for fact in own.values()), _depth(parent, above), own)
+            any(fact.is_total for fact in own.values()), _depth(parent, above), own,
+            texts["sides"].get(_top(line, above), ""))
         for (line, parent), own in ((key, cells[key]) for key in _footed(list(cells)))
     )  # fmt: skip
     periods = {fact.period.name: fact.period for fact in facts}
     headings = tuple(_heading(name, column, periods[column[1]], texts, facts) for column in columns)
     title = texts["statements"].get(name, name)
     curves = _curves(facts) if name in CURVES else {}
-    return Sheet(name, title, columns, headings, rows, curves)
+    return Sheet(name, title, columns, headings, rows, curves, _amounts_in(facts, texts))
+
+
+def _amounts_in(facts: Sequence[Fact], texts: Mapping[str, Any]) -> str:
+    """The unit and currencies of a table of money."""
+    units = [fact.unit for fact in facts if fact.is_money]
+    if not units:
+        return ""
+    named = dict.fromkeys(fact.currency for fact in facts if fact.is_money)
+    words = {
+        "unit": texts["in_units"].get(units[0], units[0]),
+        "currencies": texts["and"].join(named),
+    }
+    return fill_template(texts["amounts_in"], "texts.amounts_in", **words)
+
+
+def _top(line: str, above: Mapping[str, str]) -> str:
+    """The side of a balance sheet that a line stands on, if any."""
+    for _ in above:
+        if line in SIDES:
+            return line
+        line = above.get(line, "")
+    return ""
 
 
 def _curves(facts: Sequence[Fact]) -> dict[str, list[tuple[float, float]]]:
@@ -236,18 +358,29 @@ def _depth(parent: str, above: Mapping[str, str]) -> int:
     return depth
 
 
-def _headline(facts: Sequence[Fact], texts: Mapping[str, Any], company: str) -> str:
+def _headline(
+    facts: Sequence[Fact], texts: Mapping[str, Any], company: str, period: str
+) -> str:  # fmt: skip
     if all(fact.statement == FORM for fact in facts):
         return str(texts["statements"][FORM])
-    durations = [fact.period for fact in facts
-                 if not fact.period.instant and fact.statement != "outlook"]  # fmt: skip
-    latest = min(
-        (each for each in durations if each.end == max(other.end for other in durations)),
-        key=lambda each: each.days, default=facts[0].period,
-    )  # fmt: skip
-    return fill_template(
-        texts["headline"], "texts.headline", company=company, period=period_in_words(latest, texts)
-    )
+    return fill_template(texts["headline"], "texts.headline", company=company, period=period)
+
+
+def _period_in_words(facts: Sequence[Fact], texts: Mapping[str, Any]) -> str:
+    """The period of a release: its quarter, with the half-year or year it ends, if it tells it."""
+    given = [fact for fact in facts if not fact.period.instant and fact.statement != "outlook"]
+    if not given:
+        return period_in_words(facts[0].period, texts)
+    end = max(fact.period.end for fact in given)
+    latest = [fact for fact in given if fact.period.end == end]
+    shortest = min((fact.period for fact in latest), key=lambda each: each.days)
+    told = {fact.period for fact in latest if fact.statement in SPANNED}
+    longest = max(told, key=lambda each: each.days, default=shortest)
+    first = period_in_words(shortest, texts)
+    if longest.days == shortest.days:
+        return first
+    words = {"shorter": first, "longer": period_in_words(longest, texts)}
+    return fill_template(texts["both"], "texts.both", **words)
 
 
 def _opening(

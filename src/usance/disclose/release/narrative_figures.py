@@ -18,7 +18,14 @@ if TYPE_CHECKING:
     from usance.disclose.release.release import Release
 
 HIGHLIGHTS, RESULTS = "release_highlights", "release_results"
-IN_TEXT = {"thousand": "million", "million": "billion", "unit": "unit"}
+TEXT_UNITS = {
+    "unit": ("million", "thousand", "unit"),
+    "thousand": ("million", "thousand"),
+    "million": ("billion", "million"),
+}
+"""Units of the text by the unit of the tables, the largest first."""
+HALF_YEAR, YEAR = 6, 12
+"""Months of the year so far that are told beside the quarter."""
 COMPANY = "Net income attributed to the Company"
 ADJUSTED_COMPANY = "Non-GAAP net income attributed to the Company"
 TAX = "Income tax expense"
@@ -44,33 +51,40 @@ class NarrativeFigures:
         self.release = release
         self.statements = release.statements
         self.profile = release.profile
-        wanted = (release.periods.current, release.periods.year_ago, release.periods.preceding)
-        self.periods = [each for each in wanted if release.closed.covers(each.start, each.end)]
-        unit = IN_TEXT[self.statements.unit]
-        self.unit = unit
-        known = self.profile.rounding.text_decimals.get(unit)
-        self.decimals = self.statements.decimals if known is None else known
+        listed = release.periods
+        self.periods = self._covered(listed.current, listed.year_ago, listed.preceding)
+        self.so_far: list[Period] = []
+        if listed.year_to_date != listed.current and listed.year_to_date.end.month in (
+            HALF_YEAR,
+            YEAR,
+        ):
+            self.so_far = self._covered(listed.year_to_date, listed.prior_year_to_date)
+
+    def _covered(self, *periods: Period) -> list[Period]:
+        return [each for each in periods if self.release.closed.covers(each.start, each.end)]
 
     def figures(self) -> Iterator[Figure]:
-        """Highlights, then every line of the results."""
+        """Highlights, then every line of the results; a half-year and a year beside the quarter."""
         now = self.release.periods.current
         years = [
             period
             for period in self.periods
             if period != self.release.periods.preceding or period == now
         ]
-        lines = {line: (line, "") for line in _HIGHLIGHTS}
-        for line, parent in lines.values():
-            yield from self._line(HIGHLIGHTS, line, parent, years)
-        yield from self._margins(HIGHLIGHTS, now)
-        yield from self._per_ads(HIGHLIGHTS, years)
+        told = [now, *self.so_far[:1]]
+        for line in _HIGHLIGHTS:
+            yield from self._line(HIGHLIGHTS, line, "", [*years, *self.so_far])
+        for period in told:
+            yield from self._margins(HIGHLIGHTS, period)
+        yield from self._per_ads(HIGHLIGHTS, [*years, *self.so_far])
         yield from self._cash()
         for line, parent in self._result_lines():
-            yield from self._line(RESULTS, line, parent, self.periods)
-        yield from self._margins(RESULTS, now)
-        yield from self._tax_rate()
-        yield from self._per_ads(RESULTS, [now])
-        yield from self._weighted(now)
+            yield from self._line(RESULTS, line, parent, [*self.periods, *self.so_far])
+        for period in told:
+            yield from self._margins(RESULTS, period)
+            yield from self._tax_rate(period)
+            yield from self._per_ads(RESULTS, [period])
+            yield from self._weighted(period)
 
     def _result_lines(self) -> Iterator[tuple[str, str]]:
         lines = self.statements.rounded.lines(OPERATIONS)
@@ -96,16 +110,31 @@ class NarrativeFigures:
             self.value(line, parent, s, translated=False) for s in periods
         ):
             return  # a line of nothing but zeros is left out
-        for period in periods:
-            for translated in (False, True):
-                if translated and (
-                    not self.statements.translated or period != self.release.periods.current
-                ):
-                    continue
-                value = self.value(line, parent, period, translated=translated)
-                currency = self.profile.translated if translated else self.profile.reporting
-                shown = format_steps(self._rounded(value), self.decimals)
-                yield Figure(statement, line, parent, period.written, currency, self.unit, shown)
+        cells = [
+            (period, translated, self.value(line, parent, period, translated=translated))
+            for period in periods
+            for translated in (False, True)
+            if not translated or (self.statements.translated and period in self._told())
+        ]
+        unit, decimals = self._unit([value for _, _, value in cells])
+        for period, translated, value in cells:
+            currency = self.profile.translated if translated else self.profile.reporting
+            shown = format_steps(self._rounded(value, unit, decimals), decimals)
+            yield Figure(statement, line, parent, period.written, currency, unit, shown)
+
+    def _told(self) -> list[Period]:
+        """The periods a release is about."""
+        return [self.release.periods.current, *self.so_far[:1]]
+
+    def _unit(self, values: list[int]) -> tuple[str, int]:
+        """The unit and decimals of a line, by its size: none of its figures is rounded to zero."""
+        sizes = [abs(self.statements.base(value)) for value in values if value]
+        *larger, finest = TEXT_UNITS[self.statements.unit]
+        for unit in larger:
+            decimals = self.profile.rounding.text_decimals.get(unit, 1)
+            if sizes and min(sizes) * 2 >= UNITS[unit]:
+                return unit, decimals
+        return finest, self.statements.decimals
 
     def value(self, line: str, parent: str, period: Period, *, translated: bool) -> int:
         """The table's figure behind a line of the text, in printed steps."""
@@ -130,11 +159,10 @@ class NarrativeFigures:
             return -found["Income taxes expense"]  # a charge by its size, a benefit below zero
         return found[line]
 
-    def _rounded(self, value: int, decimals: int | None = None) -> int:
-        """A printed figure in the text's unit, in its smallest step."""
-        scale = Fraction(UNITS[self.statements.unit], UNITS[self.unit])
-        digits = self.decimals if decimals is None else decimals
-        scale *= Fraction(10**digits, 10**self.statements.decimals)
+    def _rounded(self, value: int, unit: str, decimals: int) -> int:
+        """A printed figure in a unit of the text, in its smallest step."""
+        scale = Fraction(UNITS[self.statements.unit], UNITS[unit])
+        scale *= Fraction(10**decimals, 10**self.statements.decimals)
         return int(round_to(value * scale, Fraction(1), self.profile.rounding.method))
 
     def _margins(self, statement: str, period: Period) -> Iterator[Figure]:
@@ -150,10 +178,14 @@ class NarrativeFigures:
         lines = [held[line, "Total current assets"] for line in (*CASH_LINES, DEPOSIT)]
         flow = printed.cash_flows(period.opens_on, period.end)[cash.OPERATING]
         money = self.profile.reporting
-        yield Figure(HIGHLIGHTS, ALL_CASH, "", period.end.isoformat(), money, self.unit,
-                     format_steps(self._rounded(sum(lines), 2), 2))  # fmt: skip
-        yield Figure(HIGHLIGHTS, OWN_CASH, "", period.written, money, self.unit,
-                     format_steps(self._rounded(flow), self.decimals))  # fmt: skip
+        unit, decimals = self._unit([sum(lines)])
+        if unit in self.profile.rounding.text_decimals:
+            decimals = max(decimals, 2)  # as its rule has it
+        yield Figure(HIGHLIGHTS, ALL_CASH, "", period.end.isoformat(), money, unit,
+                     format_steps(self._rounded(sum(lines), unit, decimals), decimals))  # fmt: skip
+        unit, decimals = self._unit([flow])
+        yield Figure(HIGHLIGHTS, OWN_CASH, "", period.written, money, unit,
+                     format_steps(self._rounded(flow, unit, decimals), decimals))  # fmt: skip
 
     def _weighted(self, period: Period) -> Iterator[Figure]:
         """The weighted ADSs of figures per ADS."""
@@ -164,8 +196,7 @@ class NarrativeFigures:
             yield Figure(RESULTS, name, "", period.written, NO_CURRENCY, "million_ads",
                          format_steps(int(ads), 2))  # fmt: skip
 
-    def _tax_rate(self) -> Iterator[Figure]:
-        period = self.release.periods.current
+    def _tax_rate(self, period: Period) -> Iterator[Figure]:
         made = self.statements.rounded.operations(period.opens_on, period.end)
         found = {name: value for (name, _), value in made.items()}
         base = found["Income before income tax expense"]
@@ -183,7 +214,7 @@ class NarrativeFigures:
             "Net income per ADS": "Net income per fully diluted ADS",
             "Non-GAAP net income per ADS": "Non-GAAP net income per fully diluted ADS",
         }
-        pairs = [(period, period == self.release.periods.current) for period in periods]
+        pairs = [(period, period in self._told()) for period in periods]
         for each in self.release.per_share.adjusted(pairs):
             for start, line in names.items():
                 if each.statement == ADJUSTED and each.line.startswith(f"{start} "):

@@ -26,6 +26,7 @@ from usance.disclose.facts import NO_CURRENCY, Fact, documents
 from usance.disclose.profile import Profile
 from usance.disclose.release.announcement import Announcement
 from usance.disclose.release.corporate_actions import LODGE, CorporateActions, dividend_period
+from usance.disclose.release.editorial import ReleaseEditorial
 from usance.disclose.release.figure import Figure, as_csv, printed_currency
 from usance.disclose.release.filer import Filer
 from usance.disclose.release.layout import Page, page_of
@@ -73,6 +74,7 @@ def publish(
     return publish_figures(
         release.document, release.figures, release.profile, release.filer, release.company, out,
         formats, release.business_highlights.definitions(), writers=writers,
+        editorial=ReleaseEditorial(release.filer, release.announcement, release.as_of),
     )  # fmt: skip
 
 
@@ -147,6 +149,7 @@ def publish_figures(
     document: str, figures: Sequence[Figure], profile: Profile, filer: Filer, company: str,
     out: Path, formats: Sequence[str] = OWN_FORMATS, definitions: Mapping[str, str] | None = None,
     *, known_breaks: Collection[Place] = (), writers: Writers | None = None,
+    editorial: ReleaseEditorial | None = None,
 ) -> dict[str, Path]:  # fmt: skip
     """Write a document; its table is read back, and checked, as anyone else would do it."""
     table = as_csv(document, figures, profile.reporting)
@@ -154,15 +157,23 @@ def publish_figures(
     _refuse_broken(facts, profile, known_breaks)
     files = {"csv": table.encode()}
     texts = load_wording(filer.language, filer.texts)
-    page = page_of(facts, profile, texts, company, filer.language, definitions)
+    page = page_of(facts, profile, texts, company, filer.language, definitions, editorial)
     known = {"xlsx": lambda each: xlsx_of(each, facts, profile), **(writers or {})}
     for each in formats:
         if each not in files:
             if each not in known:
                 raise unknown("format", each, [*files, *known], where="formats")
             files[each] = known[each](page)
+    beside = editorial.documents(page, texts, company) if editorial else ()
+    for ending, other in beside:
+        for each in formats:
+            if each in (writers or {}):
+                files[f"{ending}.{each}"] = known[each](other)
     # All of it is made before any of it is written: what fails leaves nothing behind.
-    return {kind: _write(out, f"{document}.{kind}", content) for kind, content in files.items()}
+    return {
+        kind: _write(out, f"{document}{'-' if '.' in kind else '.'}{kind}", content)
+        for kind, content in files.items()
+    }
 
 
 def _write(folder: Path, name: str, content: bytes) -> Path:

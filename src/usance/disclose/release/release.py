@@ -25,6 +25,7 @@ from usance.disclose.release.business_highlights import (
     vintage_figures,
     wanted_metrics,
 )
+from usance.disclose.release.change_analysis import ChangeAnalysis
 from usance.disclose.release.corporate_actions import CorporateActionFigures, CorporateActions
 from usance.disclose.release.exact_amounts import (
     CASH_FLOWS,
@@ -182,6 +183,7 @@ class Release:
         narrative = NarrativeFigures(self)
         return [
             *self.business_highlights.figures(), *narrative.figures(),
+            *ChangeAnalysis(self).figures(),
             *vintage_figures(self.metrics, self.profile, self.periods.current),
             *CorporateActionFigures(self).figures(), *outlook_figures(self, narrative),
             *self._note(), *self._tables(), *self._matrices(),
@@ -211,6 +213,9 @@ class Release:
                      self.profile.reporting, unit, f"{self.rate:f}")  # fmt: skip
         on = self.filer.rate_on or last_weekday(day)
         yield Figure(name, "Rate date", "", day.isoformat(), NO_CURRENCY, "date", on.isoformat())
+        if self.filer.rate_source:
+            source = self.filer.rate_source
+            yield Figure(name, "Rate source", "", day.isoformat(), NO_CURRENCY, "text", source)
 
 
 def last_weekday(day: date) -> date:

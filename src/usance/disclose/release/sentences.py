@@ -15,6 +15,7 @@ from usance.disclose.facts import NO_CURRENCY, Fact
 from usance.disclose.periods import parse_period
 from usance.disclose.profile import Profile
 from usance.disclose.release.business_highlights import INCOMPLETE, NO_DATA
+from usance.disclose.release.change_analysis import change_in, load_drivers
 from usance.disclose.release.wording import (
     LineLabels,
     day_in_words,
@@ -53,6 +54,8 @@ class SentenceWriter:
         self.labels = LineLabels(texts["lines"])
         self.footnotes: list[str] = []
         self.facts: list[Fact] = []
+        self.changes: Sequence[Fact] = ()
+        """Changes and their effects, told with the results they explain."""
         self._numbers: dict[str, int] = {}
 
     def sentences(self, statement: str, facts: Sequence[Fact]) -> Iterator[Sentence]:
@@ -80,9 +83,21 @@ class SentenceWriter:
         sign = texts["currencies"].get(fact.currency, fact.currency)
         money = fact.currency != NO_CURRENCY and fact.unit not in ("shares", "ads", "rate")
         number = group_digits(fact.text.lstrip("-"), texts["numbers"])
-        minus = "-" if fact.text.startswith("-") else ""
         unit = texts["units"].get(fact.unit, "")
-        return f"{minus}{sign if money else ''}{number}{unit}"
+        shown = f"{sign if money else ''}{number}{unit}"
+        return f"({shown})" if fact.value < 0 else shown
+
+    def _size(self, fact: Fact) -> str:
+        """A figure without the brackets of one below zero: its name says what it is."""
+        shown = self._shown(fact)
+        return shown[1:-1] if fact.is_number and fact.value < 0 else shown
+
+    def _named_figure(self, line: str, parent: str, fact: Fact) -> tuple[str, str]:
+        """The name of a line and its figure: a loss is called a loss, a benefit a benefit."""
+        below = self.texts["below_zero"].get(line)
+        if fact.value >= 0 or below is None:
+            return self._named(line, parent), self.value(fact)
+        return str(below), self.value(fact, self._size(fact))
 
     def _fill(self, name: str, **words: str) -> str:
         return fill_template(self.texts[name], f"texts.{name}", **words)
@@ -103,23 +118,67 @@ class SentenceWriter:
     def _results(self, facts: Iterable[Fact]) -> Iterator[Sentence]:
         for (line, parent), own, named in self._spans(_by_line(facts)):
             now, others = self._now(own)
+            name, shown = self._named_figure(line, parent, now)
+            words = {
+                "line": f"{name[0].upper()}{name[1:]}{named}", "now": shown,
+                "translated": "".join(
+                    f" ({self.value(each, self._size(each))})" for each in others
+                ),
+            }  # fmt: skip
             earlier = [
-                fill_template(
-                    self.texts["compared"]["year_ago" if _is_year_ago(fact, now) else "prior"],
-                    "texts.compared", value=self.value(fact),
-                    period=period_in_words(fact.period, self.texts, "short"),
-                )
+                self._compared(line, parent, name, fact, now)
                 for fact in own
                 if fact.period.end < now.period.end
-            ]  # fmt: skip
+            ]
             tail = self._fill("against", list=self.texts["and"].join(earlier))
-            words = {
-                "line": f"{self._named(line, parent)}{named}", "now": self.value(now),
-                "against": tail if earlier else "",
-                "translated": "".join(f" ({self.value(each)})" for each in others),
-            }  # fmt: skip
+            words["against"] = tail if earlier else ""
             name = "share" if now.unit == "percent" else "sentence"
-            yield Sentence(self._fill(name, **words), self._notes(line))
+            told = f"{self._fill(name, **words)}{self._reasons(line, parent, now)}"
+            yield Sentence(told, self._notes(line))
+
+    def _reasons(self, line: str, parent: str, now: Fact) -> str:
+        """The effects that a line's change on the year before is the sum of."""
+        if now.statement != "release_results":
+            return ""
+        changes = [
+            fact
+            for fact in self.changes
+            if fact.line == change_in(line, parent) and fact.period == now.period
+        ]
+        for change in changes[:1]:
+            parts = [
+                self._effect(line, parent, fact)
+                for fact in self.changes
+                if fact.parent == change.line and fact.period == now.period
+            ]
+            way = "decrease" if change.value < 0 else "increase"
+            value = self.value(change, self._size(change))
+            template = self.texts["reasons"][way]
+            listed = self.texts["listed_effects"].join(parts)
+            return fill_template(template, "texts.reasons", value=value, list=listed)
+        return ""
+
+    def _effect(self, line: str, parent: str, fact: Fact) -> str:
+        sign = "down" if fact.value < 0 else "up"
+        value = self.value(fact, self._size(fact))
+        drivers = {(each.line, each.parent): each.driver for each in load_drivers()}
+        driver = self.labels.of(drivers.get((line, parent), ""))
+        shown = fill_template(self.texts["effect_signs"][sign], "texts.effect_signs", value=value)
+        effect = self.texts["effects"].get(fact.line, fact.line)
+        return fill_template(effect, "texts.effects", driver=driver, value=shown)
+
+    def _compared(self, line: str, parent: str, name: str, fact: Fact, now: Fact) -> str:
+        """An earlier figure; where it has another name than this one, with its name."""
+        other, shown = self._named_figure(line, parent, fact)
+        if other != name:
+            lower = self.texts["lower_inside"] and not other.startswith("Non-")
+            inside = f"{other[0].lower()}{other[1:]}" if lower else other
+            shown = self._fill("of", line=inside, value=shown)
+        when = "year_ago" if _is_year_ago(fact, now) else "prior"
+        return fill_template(
+            self.texts["compared"][when], "texts.compared", value=shown,
+            period=period_in_words(fact.period, self.texts, "short"),
+        )  # fmt: skip
 
     def _spans(
         self, lines: Mapping[tuple[str, str], Sequence[Fact]]
@@ -182,14 +241,15 @@ class SentenceWriter:
         name = "value"
         if change is not None:
             name = "down" if change.value < 0 else "up"
-            words["change"] = self.value(change, self._shown(change).lstrip("-"))
+            words["change"] = self.value(change, self._size(change))
         return fill_template(self.texts["since"][name], "texts.since", **words)
 
     def _changed(self, base: str, change: Fact) -> str:
         period = parse_period(base)
         name = period_in_words(period, self.texts, "short") if period else base
-        template = self.texts["since"]["change"]
-        return fill_template(template, "texts.since", change=self.value(change), period=name)
+        template = self.texts["since"]["decrease" if change.value < 0 else "increase"]
+        shown = self.value(change, self._size(change))
+        return fill_template(template, "texts.since", change=shown, period=name)
 
     def _when(self, fact: Fact) -> str:
         kind = "day" if fact.period.instant else "period"
@@ -253,7 +313,8 @@ class SentenceWriter:
         days = [fact for fact in facts if fact.unit == "date"]
         for rate in rates:
             own = [self.value(fact) for fact in days if fact.period == rate.period]
-            source = self.texts["rate_source"]
+            stated = [fact.text for fact in facts if fact.unit == "text"]
+            source = stated[0] if stated else self.texts["rate_source"]
             yield Sentence(self._fill(
                 "translation", translated=self.profile.translated, currency=rate.currency,
                 rate=self.value(rate, group_digits(rate.text, self.texts["numbers"])),

@@ -13,8 +13,30 @@ from usance.disclose.table import Table
 from usance.disclose.ties import Tie, TieKind
 
 ADDED = "shorter periods add up to the longer one"
+EXPLAINED = "change = this period less the year before"
+CHANGED = "Change in "
 TWICE = "one line and period in two documents"
 RESTATEMENT_NOTE = re.compile(r"restated|recast|as adjusted|reclassif", re.IGNORECASE)
+
+
+def changes_explained(table: Table) -> Iterator[Tie]:
+    """The change that effects are the sum of: a line of operations less the same a year before."""
+    for target in table.numbers:
+        if target.statement != "change_analysis" or not target.is_total:
+            continue
+        line = target.line.removeprefix(CHANGED)
+        found = [
+            fact
+            for fact in table.numbers
+            if fact.statement == "operations" and fact.document == target.document
+            and line in (fact.line, f"{fact.line} ({fact.parent})")
+            and fact.currency == target.currency
+        ]  # fmt: skip
+        now = [fact for fact in found if fact.period == target.period]
+        then = [fact for fact in found if fact.period.end == target.period.year_before()
+                and round(fact.period.days / 30) == round(target.period.days / 30)]  # fmt: skip
+        if now and then:
+            yield Tie(EXPLAINED, target, ((now[0], 1), (then[0], -1)), check_only=True)
 
 
 def period_sums(table: Table) -> Iterator[Tie]:

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 from usance.disclose.table import Table
-from usance.disclose.tie_out.comparatives import period_sums, repeated_cells, same_instants
+from usance.disclose.tie_out.comparatives import (
+    changes_explained,
+    period_sums,
+    repeated_cells,
+    same_instants,
+)
 from usance.disclose.tie_out.footing import footings, totals
 from usance.disclose.tie_out.highlights import date_ties, highlight_ties
 from usance.disclose.tie_out.identities import carried_lines, declared, shares_over_time
@@ -31,6 +36,7 @@ def all_ties(table: Table) -> list[Tie]:
         *narrative.sums(footed, {tie.target for tie in narrative_ties}),
         *highlight_ties(table, narrative),
         *period_sums(table),
+        *changes_explained(table),
         *same_instants(table),
         *shares_over_time(table),
         *balances(table),

@@ -12,7 +12,7 @@ from typing import Any
 from markupsafe import Markup, escape
 
 from usance.disclose.facts import Fact
-from usance.disclose.release.layout import Page, Row, Sheet
+from usance.disclose.release.layout import Page, Row, Section, Sheet
 from usance.disclose.release.publication import Writer
 from usance.disclose.release.sentences import MARKED, Sentence
 from usance.disclose.release.wording import fill_template
@@ -46,6 +46,7 @@ def release_html(page: Page) -> bytes:
     """The whole file."""
     parts = [(each.name, each.title) for each in page.sections]
     parts += [(each.name, each.title) for each in page.sheets]
+    parts += [(each.name, each.title) for each in page.after]
     anchors = _Anchors(page)
     return render(
         "reports/release.html.j2", title=page.headline, page=page, parts=parts,
@@ -117,17 +118,27 @@ def _lines(page: Page) -> Iterator[str]:
     for text in page.opening:
         yield f'#text(fill: rgb("#667085"), {quoted(text)})\n'
     for section in page.sections:
-        yield f"#heading(level: 2, {quoted(section.title)})"
-        for sentence in section.sentences:
-            marks = f"#super({quoted(','.join(map(str, sentence.notes)))})"
-            item = f"#list([#{quoted(sentence.plain)}{marks if sentence.notes else ''}])"
-            yield f"#pad(left: {sentence.depth * 12}pt)[{item}]"
+        yield from _section(section)
     for sheet in page.sheets:
         yield from _table(page, sheet)
+    for section in page.after:
+        yield from _section(section)
     if page.footnotes:
         yield f"#heading(level: 2, {quoted(page.texts['footnotes_title'])})"
         notes = ", ".join(f"[#{quoted(note)}]" for note in page.footnotes)
         yield f'#text(size: 8pt, fill: rgb("#475467"), enum({notes}))'
+
+
+def _section(section: Section) -> Iterator[str]:
+    if section.title:
+        yield f"#heading(level: 2, {quoted(section.title)})"
+    for sentence in section.sentences:
+        if section.is_prose:
+            yield f"#par[#{quoted(sentence.plain)}]"
+            continue
+        marks = f"#super({quoted(','.join(map(str, sentence.notes)))})"
+        item = f"#list([#{quoted(sentence.plain)}{marks if sentence.notes else ''}])"
+        yield f"#pad(left: {sentence.depth * 12}pt)[{item}]"
 
 
 def _page_number(page: Page) -> str:
@@ -142,6 +153,8 @@ def _table(page: Page, sheet: Sheet) -> Iterator[str]:
     yield "#page(flipped: true)[" if is_wide else "#block(width: 100%)["
     if sheet.title:
         yield f"#heading(level: 2, {quoted(sheet.title)})"
+    if sheet.note:
+        yield f'#text(size: 7.5pt, fill: rgb("#667085"), {quoted(sheet.note)})'
     if chart := vintage_chart(sheet, page.texts):
         width = "62%" if is_wide else "100%"
         yield f'#image(bytes({quoted(chart.file())}), format: "svg", width: {width})'

@@ -1,0 +1,199 @@
+"""A release as an editor wants it: dateline, quotes, reasons, sides, signs, other documents."""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+from html import unescape
+from pathlib import Path
+
+import pytest
+
+from tests.disclose.filings import table_rows
+from usance.base.book import Book
+from usance.base.errors import UsanceError
+from usance.books.periods import parse_close_period
+from usance.disclose import check_facts, load_profile
+from usance.disclose.fact_table_file import facts_of_text
+from usance.disclose.release.announcement import parse_announcement
+from usance.disclose.release.change_analysis import ChangeAnalysis
+from usance.disclose.release.figure import as_csv
+from usance.disclose.release.filer import parse_filer
+from usance.disclose.release.publication import publish, release_of
+from usance.pages.reports.release import RELEASE_WRITERS
+
+FILER = """
+name: Example Holding, Inc.
+place: Shanghai, China
+business: an open credit platform
+listings: [{exchange: NASDAQ, code: EXMP}, {exchange: HKEX, code: "9999"}]
+exchange: HKEX
+translation: {rate: 7.2672, on: 2024-12-31, source: the H.10 statistical release}
+about: Example matches borrowers with funders.
+contact: [Investor relations, ir@example.com]
+registrant: {file_number: 001-00000, address: 1 Example Road, annual_form: 20-F,
+  signer: A. Example, signer_title: Chief Financial Officer}
+"""
+ANNOUNCEMENT = """
+on: 2025-03-12
+call: The call is at 8:30 PM.
+quotes:
+  - {who: B. Example, role: Chief Executive Officer, text: "We earned {Net income}."}
+"""
+
+
+@pytest.fixture(scope="module")
+def files(closed_book: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    release = release_of(
+        Book.open(closed_book), parse_close_period("2024Q4"), load_profile(), parse_filer(FILER),
+        parse_announcement(ANNOUNCEMENT),
+    )  # fmt: skip
+    out = tmp_path_factory.mktemp("editorial")
+    return publish(release, out, ["csv", "html"], writers=RELEASE_WRITERS)
+
+
+@pytest.fixture(scope="module")
+def page(files: dict[str, Path]) -> str:
+    return files["html"].read_text(encoding="utf-8")
+
+
+def words(page: str) -> str:
+    return " ".join(unescape(re.sub(r"<[^>]+>", "", page)).split())
+
+
+def test_the_dateline_says_place_day_company_tickers_and_both_periods(page: str) -> None:
+    assert (
+        "Shanghai, China, March 12, 2025: Example Holding, Inc. (NASDAQ: EXMP; HKEX: 9999), an "
+        "open credit platform, today published its unaudited results for Q4 2024 and the year 2024."
+    ) in words(page)
+
+
+def test_what_every_release_says_stands_on_the_page(page: str) -> None:
+    titles = re.findall(r"<h2[^>]*>(.*?)</h2>", page)
+    for title in ("From management", "Conference call", "About Example Holding, Inc.",
+                  "Use of non-GAAP measures", "Safe harbor statement", "Contact"):  # fmt: skip
+        assert title in titles
+    assert "as of December 31, 2024, the H.10 statistical release" in words(page)
+
+
+def test_a_quote_has_the_printed_figure(page: str, files: dict[str, Path]) -> None:
+    (net,) = [
+        row["value"]
+        for row in table_rows(files["csv"])
+        if (row["statement"], row["line"]) == ("release_highlights", "Net income")
+        and (row["period_or_date"], row["currency"]) == ("2024Q4", "RMB")
+    ]
+    said = re.search(r"We earned ([^”]*)\.” said B. Example", words(page))
+    assert said
+    assert re.sub(r"[^0-9.]", "", said[1]) == net.lstrip("-")
+
+
+def test_a_quote_of_an_unknown_figure_is_refused(closed_book: Path, tmp_path: Path) -> None:
+    announced = parse_announcement(ANNOUNCEMENT.replace("{Net income}", "{Net incom}"))
+    release = release_of(Book.open(closed_book), parse_close_period("2024Q4"), load_profile(),
+                         parse_filer(FILER), announced)  # fmt: skip
+    with pytest.raises(UsanceError, match="'Net incom', which is no highlight"):
+        publish(release, tmp_path / "out", ["html"], writers=RELEASE_WRITERS)
+
+
+def test_quarter_and_year_are_told_apart(page: str) -> None:
+    titles = re.findall(r"<h2[^>]*>(.*?)</h2>", page)
+    assert "Results of the period: Q4 2024" in titles
+    assert "Results of the period: FY 2024" in titles
+
+
+def test_signs_and_zeros_are_printed_as_statements_do(page: str) -> None:
+    """No minus anywhere: brackets in tables, in sentences the name of a loss or a benefit."""
+    cells = re.findall(r"<(?:td|b) id[^>]*>([^<]*)</(?:td|b)>", page)
+    assert not [cell for cell in cells if cell.startswith("-")]
+    assert "\u2013" in cells
+    assert [cell for cell in cells if re.fullmatch(r"\([0-9,]+\)", cell)]
+    assert "RMB0.0 million" not in page
+
+
+def test_a_benefit_is_called_a_benefit(page: str, files: dict[str, Path]) -> None:
+    rows = [
+        row
+        for row in table_rows(files["csv"])
+        if (row["statement"], row["line"]) == ("release_results", "Income tax expense")
+        and (row["period_or_date"], row["currency"]) == ("2024Q4", "RMB")
+    ]
+    name = "Income tax benefit" if rows[0]["value"].startswith("-") else "Income tax expense"
+    assert f"{name} came to" in words(page)
+
+
+def test_sides_of_the_balance_sheet_and_unaudited_titles(page: str) -> None:
+    headings = re.findall(r'<tr class="heading"><td[^>]*>(.*?)</td>', page)
+    assert headings.index("ASSETS") < headings.index("LIABILITIES") < headings.index("EQUITY")
+    assert "Unaudited condensed consolidated balance sheets" in page
+    assert "Amounts in thousands of RMB and USD, except numbers of shares" in page
+
+
+def test_matrices_are_a_table_for_each_period_with_numbered_notes(page: str) -> None:
+    tables = page.split("<section")
+    matrices = [each for each in tables if "from U.S. GAAP to IFRS" in each and "<table" in each]
+    assert len(matrices) >= 3
+    for each in matrices:
+        assert len(re.findall(r"<th>", each.partition("</thead>")[0])) == 7
+    for number in ("(i)", "(ii)", "(iii)", "(iv)"):
+        assert f"{number} " in matrices[0]
+        assert re.search(rf'class="prose">{re.escape(number)} ', page)
+
+
+def test_reasons_add_up_and_are_told(
+    closed_book: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The sample lends in one quarter only, so its drivers are given: half as much again."""
+    grown = {"2024Q4": Fraction(3), "2023Q4": Fraction(2)}
+    monkeypatch.setattr(ChangeAnalysis, "_driver", lambda _, __, period: grown[period.written])
+    release = release_of(Book.open(closed_book), parse_close_period("2024Q4"), load_profile(),
+                         parse_filer(f"{FILER}unit: unit"))  # fmt: skip
+    files = publish(release, tmp_path, ["csv", "html"], writers=RELEASE_WRITERS)
+    listed = table_rows(files["csv"])
+    rows = [row for row in listed if row["statement"] == "change_analysis"]
+    totals = {row["line"]: int(row["value"]) for row in rows if row["is_total"] == "1"}
+    assert len(totals) > 3
+    operations = {
+        (row["line"], row["period_or_date"]): int(row["value"])
+        for row in listed
+        if (row["statement"], row["currency"], row["unit"]) == ("operations", "RMB", "unit")
+    }
+    for name, total in totals.items():
+        effects = {row["line"]: int(row["value"]) for row in rows if row["parent_line"] == name}
+        assert sum(effects.values()) == total
+        line = name.removeprefix("Change in ")
+        if len(effects) == 2 and "(" not in line:
+            now, then = (operations[line, period] for period in ("2024Q4", "2023Q4"))
+            assert total == now - then
+            assert abs(effects["Volume"] - Fraction(then, 2)) <= Fraction(1, 2)
+    page = words(files["html"].read_text(encoding="utf-8"))
+    assert re.search(r"The (increase|decrease) of RMB[0-9,]+ on the year before: vol", page)
+
+
+def test_a_wrong_effect_is_found(closed_book: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    grown = {"2024Q4": Fraction(3), "2023Q4": Fraction(2)}
+    monkeypatch.setattr(ChangeAnalysis, "_driver", lambda _, __, period: grown[period.written])
+    release = release_of(Book.open(closed_book), parse_close_period("2024Q4"), load_profile(),
+                         parse_filer(FILER))  # fmt: skip
+    table = as_csv(release.document, release.figures, "RMB")
+    wrong = re.sub(r"(change_analysis,Change in [^\n]*?,RMB,thousand,)(-?\d+)",
+                   lambda found: f"{found[1]}{int(found[2]) + 1}", table, count=1)  # fmt: skip
+    assert wrong != table
+    profile = load_profile()
+    assert not check_facts(facts_of_text(table, profile, "a.csv"), profile).is_broken
+    assert check_facts(facts_of_text(wrong, profile, "a.csv"), profile).is_broken
+
+
+def test_the_cover_and_the_announcement_go_with_it(files: dict[str, Path]) -> None:
+    cover = words(files["6-k.html"].read_text(encoding="utf-8"))
+    for part in ("Form 6-K", "March 2025", "001-00000", "Form 20-F", "99.2", "By: A. Example"):
+        assert part in cover
+    told = words(files["announcement.html"].read_text(encoding="utf-8"))
+    assert "HKEX stock code: 9999" in told
+    assert "Unaudited reconciliation of the balance sheet from U.S. GAAP to IFRS" in told
+    assert files["6-k.html"].name == "2024Q4-6-k.html"
+
+
+def test_an_exchange_without_a_code_is_refused() -> None:
+    with pytest.raises(UsanceError, match="'LSE' has no code"):
+        parse_filer(FILER.replace("exchange: HKEX\n", "exchange: LSE\n"))
