@@ -3,23 +3,79 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
+from datetime import date
 
+import numpy as np
+import pyarrow as pa
+
+from bench.portfolio import payments, portfolio
 from bench.report import Report
-from usance.fund.deal import Amortisation, Deal, Scenario
+from usance.fund.deal import Amortisation, Deal, Pool, Scenario
 from usance.fund.deal_file import parse_deal
+from usance.fund.deal_terms import PoolLimit, read_terms
+from usance.fund.loan_collections import DealLoans
+from usance.fund.payment_date import pay_date
+from usance.fund.pool_columns import eligible, pool_of_table
 from usance.fund.projection import Stratum, schedule_shares
 from usance.fund.sample import sample_path
 from usance.fund.scenarios import run_scenarios
+from usance.fund.selection import Objective, SelectionRules, select_pool
+from usance.fund.state import opening_state
 
 POOL = 600_000_000_000
 SHARES = {"A": (400, 30_000), "B": (80, 40_000), "C": (60, 50_000), "D": (30, 60_000), "S": (30, 0)}
 SCENARIOS = (1_000, 100_000)
 AIMS = (10, 60)
+LOANS = 1_000_000
+DATES = (date(2024, 4, 30), date(2024, 5, 31))
 
 
 def run(report: Report) -> None:
     """Every figure of the room."""
     scenarios(report)
+    selection(report)
+    payment_date(report)
+
+
+def selection(report: Report, loans: int = LOANS) -> None:
+    """A pool of about a quarter of a million loans under shares and averages."""
+    report.section(f"fund: selection from {loans:,} loans")
+    made = np.random.default_rng(1)
+    table = pa.table({
+        "loan_id": np.arange(1, loans + 1) * 16384 + 1,
+        "principal_minor": made.integers(1_000_00, 20_000_00, loans),
+        "rate_ppm": made.integers(90_000, 240_000, loans),
+        "months_left": made.integers(1, 30, loans), "instalments_paid": made.integers(0, 12, loans),
+        "dpd": made.choice([0, 0, 0, 0, 5, 40], loans), "grade": made.integers(1, 7, loans),
+        "region": made.integers(1, 31, loans), "pd_ppm": made.integers(5_000, 120_000, loans),
+    })  # fmt: skip
+    terms = read_terms(sample_path())
+    limits = (*terms.limits, PoolLimit("grade", 200_000, 6), PoolLimit("min_rate_ppm", 150_000))
+    begun, worked = time.perf_counter(), time.process_time()
+    pool = pool_of_table(table, "pool")
+    fits, _ = eligible(pool, terms.eligibility, "PLAN1")
+    offered = pool.take(np.flatnonzero(fits))
+    rules = SelectionRules(300_000_000_000, limits, Objective.MARGIN, 3, 20_000_000)
+    found = select_pool(offered, rules)
+    report.at_most("eligibility and selection", time.perf_counter() - begun, 20, "s")
+    report.line("  of processor time", f"{time.process_time() - worked:,.1f} s")
+    report.at_most("gap", found.gap_ppm / 10_000, 0.1, "%")
+    report.line("  loans taken", f"{len(found.rows):,} of {len(offered):,}")
+
+
+def payment_date(report: Report, loans: int = LOANS) -> None:
+    """The collections of a period from terms and facts, and the date they pay."""
+    report.section(f"fund: a payment date of {loans:,} loans")
+    terms = portfolio(loans, split=False)
+    held = DealLoans(terms, payments(terms, 4))
+    held.period(DATES[0], DATES[1])  # compiled and warm
+    begun, worked = time.perf_counter(), time.process_time()
+    period = held.period(DATES[0], DATES[1])
+    deal = replace(large_deal(), pool=Pool(int(terms.principal_minor.sum())))
+    pay_date(deal, opening_state(deal), period.collections)
+    report.at_most("replay, collections, payment", time.perf_counter() - begun, 20, "s")
+    report.line("  of processor time", f"{time.process_time() - worked:,.1f} s")
 
 
 def scenarios(report: Report) -> None:

@@ -29,6 +29,9 @@ from usance.fund.report_tables import (
     InvestorReport as InvestorReport,
     investor_report as investor_report,
 )
+from usance.fund.loan_collections import (
+    DealLoans as DealLoans,
+)
 from usance.fund.mandate import (
     average_cost_ppm as average_cost_ppm,
     deal_mandate as deal_mandate,
