@@ -354,9 +354,10 @@ def losses(period: PeriodText, book: BookFolder = Path(), as_json: AsJson = Fals
     )  # fmt: skip
     print_line()
     print_table(
-        ["vintage", "segment", "expected ppb", "actual ppb", "missed ppb"],
-        [[each["cohort"], str(each["segment"]), str(each["expected_ppb"]), str(each["actual_ppb"]),
-          str(each["missed_ppb"])] for each in found.get("back_test", [])],
+        ["vintage", "segment", "expected", "actual", "missed"],
+        [[each["cohort"], str(each["segment"]),
+          *(f"{each[f'{key}_ppb'] / 10_000_000:.3f}%" for key in ("expected", "actual", "missed"))]
+         for each in found.get("back_test", [])],
     )  # fmt: skip
 
 

@@ -74,7 +74,7 @@ def decide(
     if as_json:
         print_json(shown)
         return
-    _print_decision(shown)
+    _print_decision(shown, CountryPack.load(pack).currency)
 
 
 def _decide_file(
@@ -218,11 +218,24 @@ def _request(file: Path) -> Any:
     return read_request(_document(file), document_places(str(file), partial(read_text, file)))
 
 
-def _print_decision(shown: dict[str, Any]) -> None:
+def _print_decision(shown: dict[str, Any], currency: str) -> None:
+    from usance.base.money import Money
+
+    def percent(ppm: int) -> str:
+        return f"{ppm / 10_000:g}%"
+
     said = "approved" if shown["approved"] else f"declined by {shown['declined_by']}"
     pairs = [("decision", shown["decision"]), ("outcome", said)]
-    names = ("score", "grade", "pd_ppm", "line_minor", "rate_ppm")
-    pairs += [(name, str(shown[name])) for name in names if shown[name]]
+    pairs += [
+        (label, written(shown[name]))
+        for name, label, written in (
+            ("score", "score", str), ("grade", "grade", str),
+            ("pd_ppm", "probability of default", percent),
+            ("line_minor", "line", lambda minor: str(Money(minor, currency))),
+            ("rate_ppm", "rate a year", percent),
+        )
+        if shown[name]
+    ]  # fmt: skip
     pairs += [(f"reason {each['code']}", each["text"]) for each in shown["reasons"]]
     pairs += [("note", note) for note in shown["notes"]]
     flow = shown["flow"]
