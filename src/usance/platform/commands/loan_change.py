@@ -55,7 +55,9 @@ async def book_facts(
         raise TermsRefused(
             f"the loan cannot take it: {error.what}", where=error.where, fix=error.fix
         ) from error
-    books = await read_books(transaction, loan.cell)
+    mandate = moment.lender.mandate(loan.first["source"], loan.first["disbursed_on"])
+    fee_ppm = mandate.fee_ppm if mandate else 0
+    books = await read_books(transaction, loan.cell, fee_ppm)
     posted = post(changes, user, loan, books, moment.lender, moment.at, today, command)
     for each in loan.added:
         changes.add(

@@ -58,15 +58,15 @@ class Books:
         return next((each for each in self.open_periods if each >= month), self.open_periods[-1])
 
 
-async def read_books(transaction: asyncpg.Connection, cell: int) -> Books:
-    """The open periods and one cell."""
+async def read_books(transaction: asyncpg.Connection, cell: int, fee_ppm: int = 0) -> Books:
+    """The open periods and one cell, with the fee that its institution pays of a loan."""
     periods = await transaction.fetch(
         "select period from usance.periods where state = 0 order by period"
     )
     row = await transaction.fetchrow("select * from usance.cells where cell = $1", cell)
     key = CellKey(row["cell"], row["model"], row["entity"], bool(row["related"]),
                   row["fund_cash"], row["payout_cash"])  # fmt: skip
-    return Books(tuple(each["period"] for each in periods), {cell: key})
+    return Books(tuple(each["period"] for each in periods), {cell: key}, fee_ppm)
 
 
 def amounts_on(loan: LoanRecord, facts: Sequence[Fact], day: date, fee_ppm: int = 0) -> Amounts:

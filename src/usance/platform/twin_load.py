@@ -1,0 +1,142 @@
+"""A finished twin in the database, as if it had been served there; life goes on from its last day.
+
+Tables of the data contract go in by COPY; what the live system keeps beside them (counters of
+users, states of loans, drawdowns, applications) is worked out from them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import date, datetime
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from usance.base.arrays import I64
+from usance.base.book import Book
+from usance.base.codes import Status
+from usance.base.columns import arrays, sort
+from usance.base.dates import last_of_month, to_day
+from usance.base.tables import TABLES
+from usance.books.loans.fact_amounts import booked_loans, fact_amounts, start_booked, step_booked
+from usance.loan.batch import view_columns
+from usance.loan.visible_facts import fact_columns, term_columns
+from usance.platform.installation import PRODUCTS
+from usance.platform.store.bulk import load_rows
+
+if TYPE_CHECKING:
+    import asyncpg
+
+LOADED = (
+    "users", "decisions", "decision_inputs", "lines", "requests", "routing", "loans", "shares",
+    "facts",
+)  # fmt: skip
+"""Tables that a twin and the database share, in the order of their rows' lives."""
+
+
+async def load_book(
+    connection: asyncpg.Connection, book: Book, months: Sequence[int], triggers: dict[int, int]
+) -> dict[str, int]:
+    """Load months of a book into an installed database without users; rows by table.
+
+    `triggers` are the days past due each source waits for. The caller owns the database.
+    """
+    tables = {name: pa.concat_tables([book.read(name, month=month) for month in months])
+              for name in LOADED}  # fmt: skip
+    async with connection.transaction():
+        await connection.execute("set local role usance_loader")
+        for name, rows in tables.items():
+            if rows.num_rows:
+                await load_rows(connection, TABLES[name], rows)
+        await connection.execute("reset role")
+        if tables["loans"].num_rows:
+            loans, facts = (sort(tables[name], TABLES[name]) for name in ("loans", "facts"))
+            states = loan_states(loans, facts, last_of_month(max(months)), triggers)
+            await connection.execute("set local role usance_loader")
+            await connection.copy_records_to_table(
+                "loan_states", records=states, schema_name="usance", columns=STATE_COLUMNS
+            )
+            await connection.execute("reset role")
+        await _derive(connection)
+    return {name: rows.num_rows for name, rows in tables.items()}
+
+
+STATE_COLUMNS = (
+    "loan_id", "is_open", "form", "model", "source", "cell", "trigger_days", "through", "terms",
+    "state", "posted",
+)  # fmt: skip
+
+
+def loan_states(
+    loans: pa.Table, facts: pa.Table, through: date, triggers: dict[int, int]
+) -> list[tuple[Any, ...]]:
+    """Rows of `loan_states` on a day: open or not, principal owed, fact amounts."""
+    columns = arrays(loans)
+    ids: I64 = columns["loan_id"]
+    held = booked_loans(columns["model"].tolist(), columns["upfront_fee_minor"].tolist())
+    stepped = step_booked(
+        start_booked(term_columns(loans), held), fact_columns(facts, ids), through
+    )
+    posted = fact_amounts(stepped).astype("<i8")
+    views = view_columns(stepped.states, to_day(through))
+    owed = views.column("principal_outstanding").astype("<i8")
+    is_open = views.column("status") != int(Status.CLOSED)
+    cell = (columns["source"].astype(np.int64) - 1) * PRODUCTS + columns["product"] + 1
+    return [
+        (loan, bool(alive), 0, model, source, own, triggers.get(source, 0), through, b"",
+         principal.tobytes(), amounts.tobytes())
+        for loan, alive, model, source, own, principal, amounts in zip(
+            ids.tolist(), is_open.tolist(), columns["model"].tolist(),
+            columns["source"].tolist(), cell.tolist(), owed, posted, strict=True)
+    ]  # fmt: skip
+
+
+async def _derive(connection: asyncpg.Connection) -> None:
+    """Counters, applications and drawdowns, from what was loaded."""
+    for statement in _DERIVED:
+        await connection.execute("set local role usance_writer")
+        await connection.execute(statement)
+        await connection.execute("reset role")
+
+
+_DERIVED = (
+    """
+    update usance.counters set last = (select coalesce(max(user_id), 0) from usance.users) where
+    kind = 'user'
+    """,
+    """
+    insert into usance.user_counters (user_id, decisions, lines, requests, borrowed) select
+    u.user_id, coalesce(d.n, 0), coalesce(l.n, 0), greatest(coalesce(r.n, 0), coalesce(b.last,
+    0)), coalesce(b.n, 0) from usance.users u left join (select decision_id / 16384 as u,
+    max(decision_id % 16384) as n from usance.decisions group by 1) d on d.u = u.user_id left
+    join (select line_id / 16384 as u, max(line_id % 16384) as n from usance.lines group by 1) l
+    on l.u = u.user_id left join (select loan_id / 16384 as u, max(loan_id % 16384) as n from
+    usance.requests group by 1) r on r.u = u.user_id left join (select loan_id / 16384 as u,
+    count(distinct loan_id) as n, max(loan_id % 16384) as last from usance.loans group by 1) b
+    on b.u = u.user_id
+    """,
+    """
+    insert into usance.applications (decision_id, user_id, product, line_id, review_id) select
+    d.decision_id, d.decision_id / 16384, coalesce(l.product, 1), coalesce(l.line_id, 0), 0 from
+    usance.decisions d left join (select distinct on (line_id) * from usance.lines order by
+    line_id, effective_on desc) l on l.line_id / 16384 = d.decision_id / 16384 where d.kind = 0
+    """,
+    """
+    insert into usance.placements (loan_id, user_id, state, product, amount_minor, currency,
+    months, decision_id, line_id, source, candidates, terms, requested_at, disbursed_on) select
+    l.loan_id, l.loan_id / 16384, 'active', l.product, l.principal_minor, l.currency,
+    l.instalments, l.decision_id, l.line_id, l.source, '[]', '{}', coalesce(r.requested_at,
+    l.disbursed_on::timestamptz), l.disbursed_on from usance.loans l left join usance.requests r
+    using (loan_id) where l.terms_no = 1
+    """,
+)
+
+
+def last_moment(book: Book, months: list[int]) -> datetime:
+    """The end of the last month of a book, in its time zone."""
+    from zoneinfo import ZoneInfo
+
+    day = last_of_month(max(months))
+    zone = ZoneInfo(book.manifest.time_zone)
+    return datetime(day.year, day.month, day.day, 23, 59, 59, tzinfo=zone)
