@@ -69,7 +69,7 @@ ROOMS = {
     "twin": (
         (
             "usance.twin.run.commands usance.twin.compare.commands usance.twin.calibrate.commands "
-            "usance.twin.what_if.commands"
+            "usance.twin.what_if.commands usance.platform.terminal.twin_load"
         ),
         "Run a simulated economy from registration to release.",
     ),

@@ -42,8 +42,7 @@ async def load_book(
 
     `triggers` are the days past due each source waits for. The caller owns the database.
     """
-    tables = {name: pa.concat_tables([book.read(name, month=month) for month in months])
-              for name in LOADED}  # fmt: skip
+    tables = {name: _of_months(book, name, months) for name in LOADED}
     async with connection.transaction():
         await connection.execute("set local role usance_loader")
         for name, rows in tables.items():
@@ -60,6 +59,12 @@ async def load_book(
             await connection.execute("reset role")
         await _derive(connection)
     return {name: rows.num_rows for name, rows in tables.items()}
+
+
+def _of_months(book: Book, name: str, months: Sequence[int]) -> pa.Table:
+    """The rows of some months; a month without any has no width of inputs either."""
+    found = [book.read(name, month=month) for month in months]
+    return pa.concat_tables([each for each in found if each.num_rows] or found[:1])
 
 
 STATE_COLUMNS = (

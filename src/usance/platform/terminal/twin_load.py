@@ -1,0 +1,87 @@
+"""`usance twin load`: a finished twin as a lender's database, from which life goes on."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Annotated
+
+import asyncpg
+import typer
+
+from usance.base.book import Book
+from usance.base.command_line import print_json, print_pairs
+from usance.base.tables import TABLES
+from usance.platform.errors import PlatformError
+from usance.platform.installation import install, is_installed
+from usance.platform.lender import sandbox_document
+from usance.platform.store.bulk import load_rows
+from usance.platform.store.database import Database, server_of
+from usance.platform.store.server import Embedded
+from usance.platform.terminal.up import Home
+from usance.platform.twin_load import LOADED, last_moment, load_book
+from usance.platform.vault import vault_of
+
+app = typer.Typer(rich_markup_mode=None, add_completion=False)
+
+
+class AlreadyInstalled(PlatformError):
+    """A home that has a lender already; a twin is loaded into an empty one."""
+
+    code = "platform.already_installed"
+    http_status = 409
+
+
+@app.callback()
+def twin() -> None:
+    """A twin in a lender's database."""
+
+
+@app.command("load")
+def load(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The folder of a finished run.")],
+    home: Home,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Load a finished twin into the database of an empty home."""
+    counts = asyncio.run(_load(Book.open(folder), home))
+    if as_json:
+        print_json(counts)
+    else:
+        print_pairs([(name, str(rows)) for name, rows in counts.items()])
+
+
+async def _load(book: Book, home: Path) -> dict[str, int]:
+    server = server_of(home)
+    if isinstance(server, Embedded):
+        server.start()
+    try:
+        database = Database(server)
+        await database.prepare()
+        vault_of(home)
+        owner = await asyncpg.connect(**server.connection())
+        try:
+            return await _fill(owner, book, home)
+        finally:
+            await owner.close()
+    finally:
+        if isinstance(server, Embedded):
+            server.stop()
+
+
+async def _fill(owner: asyncpg.Connection, book: Book, home: Path) -> dict[str, int]:
+    if await is_installed(owner):
+        raise AlreadyInstalled("has a lender", where=str(home), fix="Give a --home that is empty")
+    tables = (book.manifest.tables[name].files for name in LOADED if name in book.manifest.tables)
+    months = sorted({each.month for files in tables for each in files if each.month is not None})
+    document = {**sandbox_document(), "time_zone": book.manifest.time_zone,
+                "currency": book.manifest.currency}  # fmt: skip
+    await install(owner, document, clock=last_moment(book, months))
+    cells = book.read("cells")
+    if cells.num_rows:
+        await owner.execute("delete from usance.cells")
+        await load_rows(owner, TABLES["cells"], cells)
+    sources = book.read("sources").to_pylist()
+    return await load_book(
+        owner, book, months, {row["source"]: row["trigger_days"] for row in sources}
+    )
