@@ -41,8 +41,8 @@ from usance.twin.run.run_context import RunContext
 from usance.twin.run.runner import run_scenario
 from usance.world.scenario.scenario import Scenario
 
-SCALE = Fraction(1, 400)
-MONTHS = range(636, 648)
+SCALE = Fraction(1, 200)
+MONTHS = range(636, 642)
 COMPARED = ("users", "decisions", "lines", "requests", "routing", "loans", "facts")
 CELL_COLUMNS = ("cell", "model", "entity", "fund_cash", "payout_cash")
 LEFT_OUT = {"client_ref", "latency_us", "booked_at", "binding_limit", "plan_no", "xid"}
