@@ -176,10 +176,13 @@ def check_tape_covers(book: Book, months: Iterable[int]) -> None:
     """Refuse months of which a tape has no rows: nothing would be accrued in them."""
     if not holds_tape(book):
         return
-    there = {file.month for file in book.files("tape")}
-    missing = [format_month(month) for month in months if month not in there]
+    there = {file.month or 0 for file in book.files("tape")}
+    wanted, first = list(months), min(there)
+    # The quarter in which a tape begins has months before it, in which there was nothing yet.
+    begins = range(first) if first in wanted else range(0)
+    missing = [format_month(each) for each in wanted if each not in there and each not in begins]
     if missing:
-        last = format_month(max(month or 0 for month in there))
+        last = format_month(max(there))
         what = f"the tape has no rows of {', '.join(missing)}; its last month is {last}"
         fix = f"Bring a tape with them: usance books run TAPE --out {book.path}"
         raise PeriodError(what, where=str(book.path), fix=fix)
