@@ -102,6 +102,8 @@ _FIELD = re.compile(r"(?:body|query|path|header)\b.*|[a-z_][a-z0-9_.\[\]]*")
 def error_object(error: UsanceError, request_id: str) -> dict[str, Any]:
     """The body that tells a failure."""
     parts, status = error.as_dict(), status_of(error)
+    if isinstance(error, RefusedBefore):  # the first answer again, whole
+        request_id = error.first.get("request_id") or request_id
     own = isinstance(error, RequestError)
     code = error.api_code if isinstance(error, RequestError) else code_of(parts["code"])
     where, message = parts["where"], f"{_sentence(parts['what'])} {_sentence(parts['fix'])}"

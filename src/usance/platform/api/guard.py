@@ -14,6 +14,7 @@ from usance.platform.api.calls import Call, idempotency_key
 from usance.platform.api.errors import RequestError
 from usance.platform.api.parameters import PATH_IDS, Parameter, check_id
 from usance.platform.api.strict_json import parse
+from usance.platform.commands.unit_of_work import REQUEST_ID
 from usance.platform.errors import Forbidden, UnknownPrincipal
 from usance.platform.live import Platform
 from usance.platform.principals import Principal, PrincipalKind
@@ -47,6 +48,7 @@ class Access:
 
 async def guarded(request: Request, access: Access, answering: Answering) -> Response:
     """The answer of a route to a request that passes."""
+    REQUEST_ID.set(request.scope["state"]["request_id"])
     call = await _admitted(request, access)
     call.query = _query(request, access)
     if access.needs_key:

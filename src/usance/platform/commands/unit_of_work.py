@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -41,6 +42,8 @@ from usance.platform.store.write_set import Answer, AuditEntry, Event, Owner, Wr
 if TYPE_CHECKING:
     import asyncpg
 
+REQUEST_ID: ContextVar[str] = ContextVar("request_id", default="")
+"""The request that a command came with, told again with its refusal."""
 MAX_ATTEMPTS = 40
 """Times a command is decided again because somebody else was quicker, or took the last headroom."""
 NOW = (
@@ -228,7 +231,8 @@ async def _keep_refusal(work: Work, error: UsanceError) -> None:
         if work.key and isinstance(error, Refused):
             if await _stored(transaction, work, body) is not None:
                 return
-            refusal = {**error.as_dict(), "http_status": error.http_status}
+            refusal = {**error.as_dict(), "http_status": error.http_status,
+                       "request_id": REQUEST_ID.get()}  # fmt: skip
             kept = json.dumps({"refusal": refusal})
             changes.answers.append(Answer(work.who, name, work.key, body, kept))
         moment = await now(transaction, work.services)
