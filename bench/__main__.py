@@ -17,6 +17,7 @@ from bench import (
     measure,
     migration,
     service,
+    small_books,
     twin,
     twin_spark,
 )
@@ -26,6 +27,7 @@ ROOMS: dict[str, Callable[[Report], None]] = {
     "loan": loan.run,
     "migration": migration.run,
     "match": match.run,
+    "small_books": small_books.small_books,
     "service": service.run,
     "fund": fund.run,
     "disclose": disclose.run,

@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 
 from usance.cli import main
-from usance.match.backtest.replay import Replay, replay
+from usance.match.backtest.replay import Replay, margin_of_run, replay
 from usance.match.backtest.streams import Stream, StreamKind, make_stream
 from usance.match.errors import NotFound
 from usance.match.mandates.mandate import Event, EventKind
 from usance.match.plan.dual_bound import evaluate
 from usance.match.router.explanation import explain_loan, explain_source
 from usance.match.router.router import Router, route
-from usance.match.router.state import ENGINE, GREEDY, POLICIES
+from usance.match.router.state import DAILY, ENGINE, GREEDY, POLICIES
 
 SIZE = {"seed": 9, "requests": 4_000, "sources": 16, "segments": 40}
 
@@ -181,3 +181,23 @@ def test_a_small_book_is_planned_each_day_and_above_every_baseline(
     days = best.rows.day[[plan.request for plan in best.plans]]
     # A plan comes a day after the last, or with the first request of the hour after that.
     assert len(set(best.rows.day) - set(days)) <= 1
+
+
+def test_a_small_book_is_ahead_of_a_daily_re_solve_with_and_without_a_forecast() -> None:
+    kinds = (StreamKind.STEADY, StreamKind.DRIFTING, StreamKind.ADVERSARIAL)
+    made = [make_stream(kind, seed=3, requests=600, sources=12, segments=40) for kind in kinds]
+    for forecast in (True, False):
+        engine, daily = (
+            sum(
+                margin_of_run(
+                    route(
+                        each.requests, each.mandates, policy,
+                        demand=each.demand if forecast else None,
+                    ),
+                    each.mandates,
+                )
+                for each in made
+            )
+            for policy in (ENGINE, DAILY)
+        )  # fmt: skip
+        assert engine > daily

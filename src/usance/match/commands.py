@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from usance.base.command_line import number, print_json, print_line, print_table, show_help
+from usance.base.rates import PPM
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False, invoke_without_command=True)
 
@@ -101,24 +102,29 @@ def plan(demand_file: DemandFile, mandates_file: MandatesFile, as_json: AsJson =
     answer = made.as_dict()
     if as_json:
         print_json(answer)
-        return
-    currency = made.mandates.currency
+    else:
+        _show_plan(answer, made.mandates.currency)
+    if not made.feasible:
+        raise typer.Exit(1)
+
+
+def _show_plan(answer: dict[str, Any], currency: str) -> None:
+    if answer["conflicts"]:
+        print_line("no plan meets every limit; this is the nearest that can be met")
     print_line(
         f"{number(answer['placed_minor'], currency)} of "
         f"{number(answer['demand_minor'], currency)} {currency} placed, "
         f"margin {number(answer['margin_minor'], currency)}"
     )
     for each in answer["conflicts"]:
-        print_line(f"conflict: {each['what']}, gives way by {each['relaxed_minor']} minor units")
+        way = f"gives way by {number(each['relaxed_minor'], currency)} {currency}"
+        print_line(f"{each['what']}: {way if each['relaxed_minor'] else 'stands in the way'}")
+    used = ("total_budget_used_ppm", "month_budget_used_ppm", "day_budget_used_ppm")
     rows = [
-        [
-            str(e["source"]),
-            number(e["planned_minor"], currency),
-            _percent(e["total_budget_used_ppm"]),
-        ]
+        [e["name"], number(e["planned_minor"], currency), *(_percent(e[name]) for name in used)]
         for e in answer["sources"]
     ]
-    print_table(["source", "planned", "of its budget"], rows)
+    print_table(["source", "planned", "of its total", "of its months", "of its days"], rows)
 
 
 @app.command()
@@ -133,7 +139,8 @@ def replay(
         Path | None, typer.Option(metavar="FILE", help="Principal that comes back: CSV by day.")
     ] = None,
     routing: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write the engine's routing as Parquet.")
+        Path | None,
+        typer.Option(metavar="FILE", help="Write the engine's routing: Parquet, or .csv."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -160,6 +167,9 @@ def replay(
         f"{done.requests} requests, {done.sources} sources, forecast {done.forecast}; "
         f"hindsight {number(done.bound.bound_minor, done.currency)} {done.currency}"
     )
+    if done.foreseen_minor is not None:
+        known = _percent(done.foreseen_minor * PPM // max(done.bound.bound_minor, 1))
+        print_line(f"without a forecast; one that knew this stream would have captured {known}")
     headings = ["policy", "captured", "regret/loan", "broken", "fallbacks", "no source", "µs"]
     print_table(headings, [_row(each, done.currency) for each in answer["policies"]])
 

@@ -96,6 +96,14 @@ def read_columns(
     return found
 
 
+def column_names(
+    path: Path | str, columns: Mapping[str, Column], error: type[InputError]
+) -> list[str]:
+    """The names in the header of a file."""
+    names: list[str] = _texts(path, columns, error).column_names
+    return names
+
+
 def write_columns(path: Path, columns: Mapping[str, Any]) -> None:
     """A CSV file of these columns, header first, without quotes."""
     with path.open("wb") as file:

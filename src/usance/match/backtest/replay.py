@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from usance.base.arrays import I64
+from usance.base.arrays import F64, I64
 from usance.base.rates import PPM
 from usance.match.mandates.columns import SourceColumns
 from usance.match.mandates.events import approval_rates, max_total_budget, open_columns
@@ -27,6 +27,7 @@ from usance.match.mandates.file import read_mandates
 from usance.match.mandates.limits import Limit, LimitKind, list_limits
 from usance.match.mandates.mandate import Mandates
 from usance.match.plan.demand_file import Demand, demand_file_of, read_demand
+from usance.match.plan.demand_from_history import demand_of_requests
 from usance.match.plan.dual_bound import DualPoint, LimitProblem, descend, evaluate
 from usance.match.plan.limit_weights import LimitWeights, add_limit
 from usance.match.plan.linear_program import PricePair, solve
@@ -34,7 +35,7 @@ from usance.match.router.audit import audit
 from usance.match.router.releases import NO_RELEASES, Releases, read_releases, released_by_day
 from usance.match.router.request_rows import RequestRows, aggregate
 from usance.match.router.requests import Requests, check_order, read_requests
-from usance.match.router.router import ATTEMPTS, Router, RoutingResult
+from usance.match.router.router import ATTEMPTS, Router, RoutingResult, route
 from usance.match.router.state import POLICIES, Policy
 
 # Rows of the linear programmes that the prices begin with: all candidates of few, few of many.
@@ -93,18 +94,24 @@ def whole_problem(
         alike = np.column_stack([open_sets.astype(np.int64), approval])
         _, first, group = np.unique(alike, axis=0, return_index=True, return_inverse=True)
         slot, open_sets, approval = group.ravel()[slot], open_sets[first], approval[first]
-    largest = float(rows.amount.max(initial=0))
+    ramp = mandates.platform.ramp_minor
     weights = LimitWeights(columns, len(open_sets))
     released = released_by_day(releases, mandates, int(day.max(initial=0)))
     for limit in list_limits(mandates):
         if limit.kind is LimitKind.TOTAL:
             _add_total(weights, limit, mandates, day if by_day else None, released[limit.column])
         else:
-            add_limit(weights, limit, mandates, day, largest, by_day=by_day)
+            add_limit(weights, limit, mandates, day, ramp, by_day=by_day)
     return LimitProblem(
         columns, rows, slot.astype(np.int64), open_sets, approval, *weights.arrays(),
-        concentration_bound=np.full(len(columns.concentration_bound), largest),
+        concentration_bound=_ramps(mandates),
     ), tuple(weights.number)  # fmt: skip
+
+
+def _ramps(mandates: Mandates) -> F64:
+    """By concentration limit: what its ramp lets through, the only excess there can be."""
+    rows = [each.ramp_minor for each in mandates.mandates for _ in each.concentration_limits]
+    return np.array(rows, np.float64)
 
 
 def _add_total(
@@ -152,7 +159,7 @@ class Run:
     shortfall_minor: int
     violations: int
     concentration_breaches: int
-    """Concentration limits and model shares exceeded by more than one loan at the end."""
+    """Concentration limits and model shares that a loan beyond the ramp broke."""
     nanoseconds: int
     """Spent on decisions in the kernel, 0 if no clock was given."""
 
@@ -168,6 +175,8 @@ class Replay:
     forecast: str
     seed: int
     mandates: Mandates
+    foreseen_minor: int | None = None
+    """Margin of the first policy with a forecast that knew the stream, if it had none."""
 
     @property
     def currency(self) -> str:
@@ -183,6 +192,7 @@ class Replay:
             "seed": self.seed,
             "forecast": self.forecast,
             "hindsight_minor": self.bound.bound_minor,
+            "with_perfect_forecast_minor": self.foreseen_minor,
             "policies": [self.row(run) for run in self.runs],
         }
 
@@ -219,11 +229,19 @@ def replay_files(
     requests = read_requests(stream, mandates)
     chosen = demand_file_of(stream, demand_file)
     demand = read_demand(chosen, mandates) if chosen else None
-    return replay(
+    releases = read_releases(releases_file, mandates) if releases_file else NO_RELEASES
+    done = replay(
         requests, mandates, demand, seed=seed, attempts=attempts, clock=clock,
-        forecast=str(chosen or "none"),
-        releases=read_releases(releases_file, mandates) if releases_file else NO_RELEASES,
+        forecast=str(chosen or "none"), releases=releases,
     )  # fmt: skip
+    if demand is not None:
+        return done
+    known = demand_of_requests(requests, mandates.time_zone)
+    result = route(
+        requests, mandates, POLICIES[0], demand=known, seed=seed, attempts=attempts,
+        releases=releases,
+    )  # fmt: skip
+    return replace(done, foreseen_minor=margin_of_run(result, mandates))
 
 
 def replay(
@@ -247,6 +265,11 @@ def replay(
     return Replay(
         len(requests), len(mandates.mandates), bound, tuple(runs), forecast, seed, mandates
     )
+
+
+def margin_of_run(result: RoutingResult, mandates: Mandates) -> int:
+    """Margin of everything placed, less fees for minimum takes that were missed."""
+    return _run(result, mandates, 0).margin_minor
 
 
 def _run(result: RoutingResult, mandates: Mandates, nanoseconds: int) -> Run:

@@ -84,8 +84,9 @@ def list_limits(mandates: Mandates) -> tuple[Limit, ...]:
     """Every limit of the file, the platform's own first."""
     rows = [(-1, *each) for each in _of_platform(mandates)]
     for column, mandate in enumerate(mandates.mandates):
+        label = mandates.label_of(mandate)
         for kind, bound, text, member in _of_mandate(mandate, mandates):
-            rows.append((column, kind, bound, f"source {mandate.source}: {text}", member))
+            rows.append((column, kind, bound, f"{label}: {text}", member))
     return tuple(
         Limit(number, kind, column, bound, text, member)
         for number, (column, kind, bound, text, member) in enumerate(rows, start=1)

@@ -272,6 +272,14 @@ class Mandates:
     events: tuple[Event, ...] = ()
     where: str = "mandates"
 
+    def label_of(self, mandate: Mandate) -> str:
+        """A mandate as people call it: its name and number, and its version if there are more."""
+        label = f"source {mandate.source}"
+        if mandate.name and mandate.name.casefold() != label:
+            label = f"{mandate.name} ({label})"
+        several = len(self.of_source(mandate.source)) > 1
+        return f"{label} version {mandate.version}" if several else label
+
     def of_source(self, source: int) -> tuple[Mandate, ...]:
         """Every version of one source."""
         return tuple(each for each in self.mandates if each.source == source)

@@ -7,9 +7,10 @@ The margin of a pair is `amount × margin_ppb / 10^9`, rounded down, where
     income      = net((rate − coupon) × years)    capital_heavy
                   net(rate × years) − coupon × years   on_balance_sheet
                   0                               the other three
-    fee         = net(fee), less the part lost with defaulted loans under capital_light
-    loss        = expected_loss(grade) × years    borne under capital_heavy without a guarantor
-                                                  and under on_balance_sheet
+    lost        = expected_loss(grade) × years    of the amount, by the platform's own table
+    fee         = net(fee)                        net(fee) × (1 − lost) under capital_light
+    loss        = lost                            borne under capital_heavy without a guarantor
+                                                  and under on_balance_sheet; else 0
     guarantee   = premium × years + deposit × deposit_cost × years
     service     = service_cost                    not under ice and tech_solutions
     margin      = income + fee − loss − guarantee − service

@@ -2,7 +2,8 @@
 
 DEMAND.csv has a row for each segment: product, region, grade, channel, months, the mean
 amount_minor and rate_ppm of its requests, and the expected number of `requests`. With a column
-`day` the rows are by day; without it they are for the whole period.
+`day` the rows are by day; without it they are for the whole period. `attributes` of the borrowers
+must be there if some mandate asks for one.
 
 >>> from usance.match.mandates.mandate import Mandates
 >>> demand = demand_of(
@@ -29,13 +30,22 @@ import numpy as np
 from usance.base.arrays import I64
 from usance.base.codes import Product
 from usance.base.dates import from_day
-from usance.match.csv_columns import Column, DateColumn, IntegerColumn, read_columns, write_columns
+from usance.match.csv_columns import (
+    Column,
+    DateColumn,
+    IntegerColumn,
+    column_names,
+    read_columns,
+    write_columns,
+)
 from usance.match.errors import DemandError
 from usance.match.mandates.mandate import MAX_AMOUNT_MINOR, Mandates
-from usance.match.router.requests import MAX_RATE_PPM, Requests, from_columns
+from usance.match.router.requests import MAX_RATE_PPM, AttributeSets, Requests, from_columns
 
 DEMAND_FILE = "DEMAND.csv"
-SEGMENT = ("product", "region", "grade", "channel", "months", "amount_minor", "rate_ppm")
+SEGMENT = (
+    "product", "region", "grade", "channel", "months", "amount_minor", "rate_ppm", "attributes",
+)  # fmt: skip
 NO_DAY = -1
 
 
@@ -74,7 +84,10 @@ class Demand:
 def demand_of(**columns: Any) -> Demand:
     """Demand from arrays or lists by column name; day and channel may be left out."""
     rows = len(columns["requests"])
-    given = {"day": np.full(rows, NO_DAY), "channel": np.zeros(rows), **columns}
+    given = {
+        "day": np.full(rows, NO_DAY), "channel": np.zeros(rows), "attributes": np.zeros(rows),
+        **columns,
+    }  # fmt: skip
     segments = from_columns(
         requested_at=np.zeros(rows),
         loan_id=np.arange(1, rows + 1),
@@ -89,8 +102,14 @@ def demand_of(**columns: Any) -> Demand:
 
 def read_demand(path: Path | str, mandates: Mandates) -> Demand:
     """The demand of a file, or all its problems."""
-    found = read_columns(path, _declared(mandates), DemandError)
-    return demand_of(**found)
+    columns = _declared(mandates)
+    asking = next((e for e in mandates.mandates if e.eligibility.needs), None)
+    if asking is not None and "attributes" not in column_names(path, columns, DemandError):
+        wanted = ", ".join(sorted(asking.eligibility.needs))
+        what = f"has no column attributes, and {mandates.label_of(asking)} asks for {wanted}"
+        fix = "Add it: the attributes of a segment's borrowers, joined by |"
+        raise DemandError(what, where=str(path), fix=fix)
+    return demand_of(**read_columns(path, columns, DemandError))
 
 
 def demand_file_of(stream: Path, named: Path | None) -> Path | None:
@@ -107,7 +126,9 @@ def write_demand(path: Path, demand: Demand) -> None:
     columns: dict[str, Any] = {}
     if demand.by_day:
         columns["day"] = pa.array([from_day(int(each)).isoformat() for each in demand.day])
-    columns |= {name: getattr(demand.segments, name) for name in SEGMENT}
+    columns |= {name: getattr(demand.segments, name) for name in SEGMENT[:-1]}
+    if demand.segments.attributes.any():
+        columns["attributes"] = demand.segments.attributes
     columns["product"] = labels[demand.segments.product]
     columns["requests"] = demand.requests
     write_columns(path, columns)
@@ -127,4 +148,5 @@ def _declared(mandates: Mandates) -> dict[str, Column]:
         "amount_minor": IntegerColumn(1, MAX_AMOUNT_MINOR),
         "rate_ppm": IntegerColumn(0, MAX_RATE_PPM),
         "requests": IntegerColumn(0, 10**9),
+        "attributes": IntegerColumn(0, 2**62, AttributeSets(mandates.attributes), default=0),
     }

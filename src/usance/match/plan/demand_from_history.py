@@ -35,7 +35,7 @@ from usance.match.plan.time_series import daily, forecast
 from usance.match.router.request_rows import local_seconds
 from usance.match.router.requests import DAY_SECONDS, Requests, read_requests
 
-SEGMENT_KEYS = ("product", "region", "grade", "channel", "months")
+SEGMENT_KEYS = ("product", "region", "grade", "channel", "months", "attributes")
 # Requests are counted in thousandths, so that a segment with one a week is still one a week.
 THOUSANDTHS = 1_000
 
@@ -102,6 +102,21 @@ def forecast_demand(history: Requests, time_zone: str, *, days: int) -> DemandFo
     together = forecast(past.sum(axis=0, keepdims=True), first, horizon=days)
     low, high = (int(each[0]) // THOUSANDTHS for each in (together.total_low, together.total_high))
     return DemandForecast(demand, count, last + 1, last + days, int(coming.sum()), low, high)
+
+
+def demand_of_requests(requests: Requests, time_zone: str) -> Demand:
+    """The demand that a stream turned out to be: what a perfect forecast would have said of it."""
+    day = local_seconds(requests.requested_at, time_zone) // DAY_SECONDS
+    keys, segment = np.unique(
+        np.stack([getattr(requests, name) for name in SEGMENT_KEYS]), axis=1, return_inverse=True
+    )
+    amount, rate = _means(requests, segment.ravel(), keys.shape[1])
+    rows, count = np.unique(np.stack([day, segment.ravel()]), axis=1, return_counts=True)
+    row = rows[1]
+    columns: dict[str, Any] = {name: keys[place][row] for place, name in enumerate(SEGMENT_KEYS)}
+    return demand_of(
+        day=rows[0], requests=count, amount_minor=amount[row], rate_ppm=rate[row], **columns
+    )
 
 
 def _whole_requests(fine: I64) -> I64:

@@ -91,12 +91,12 @@ def model_weights(columns: SourceColumns, model: int, share_ppm: int) -> F64:
 
 
 def add_limit(
-    weights: LimitWeights, limit: Limit, mandates: Mandates, day: I64, largest: float, *,
+    weights: LimitWeights, limit: Limit, mandates: Mandates, day: I64, ramp: float, *,
     by_day: bool,
 ) -> None:  # fmt: skip
     """Add one limit; daily and monthly budgets for each day or month, or for their sum.
 
-    `day` is the day of each slot; a model share may be exceeded by the `largest` loan.
+    `day` is the day of each slot; before the `ramp` is placed a model share is not judged.
     """
     kind, column, every = limit.kind, limit.column, np.arange(weights.slots)
     if kind is LimitKind.TOTAL:
@@ -115,4 +115,4 @@ def add_limit(
         weights.of_platform(limit, float(limit.bound))
     elif kind is LimitKind.MODEL_MAX:
         shares = model_weights(weights.columns, limit.member, limit.bound)
-        weights.of_all(limit.number, shares, largest)
+        weights.of_all(limit.number, shares, ramp)

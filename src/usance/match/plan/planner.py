@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from usance.base.arrays import I64, Bools
-from usance.base.dates import to_day
+from usance.base.dates import from_day, to_day, to_month
 from usance.base.rates import PPB, PPM
 from usance.match.errors import DemandError
 from usance.match.mandates.columns import SourceColumns, bit_set, source_columns
@@ -68,18 +68,27 @@ class Plan:
         return 0
 
     def by_source(self) -> list[dict[str, Any]]:
-        """The amount that each source is to take."""
+        """The amount that each source is to take, and its part of each budget over the period."""
         columns = len(self.mandates.mandates)
         placed = np.bincount(self.solved.column, self.solved.placed, columns)
+        days = period_days(self.demand, self.mandates)
         rows = []
         for mandate, amount in zip(self.mandates.mandates, placed, strict=True):
-            budget = mandate.budgets.total_minor
-            whole = int(np.rint(amount))
-            used = None if budget <= 0 else mandate.source_part_minor(whole) * PPM // budget
+            open_days = [
+                each
+                for each in days.tolist()
+                if to_day(mandate.valid_from) <= each <= to_day(mandate.valid_to)
+            ]
+            months = len({to_month(from_day(each)) for each in open_days})
+            whole, budgets = int(np.rint(amount)), mandate.budgets
+            lent = mandate.source_part_minor(whole)
             rows.append(
                 {
                     "source": mandate.source, "version": mandate.version,
-                    "planned_minor": whole, "total_budget_used_ppm": used,
+                    "name": self.mandates.label_of(mandate), "planned_minor": whole,
+                    "total_budget_used_ppm": _used(lent, budgets.total_minor),
+                    "month_budget_used_ppm": _used(lent, budgets.month_minor * months),
+                    "day_budget_used_ppm": _used(lent, budgets.day_minor * len(open_days)),
                 }
             )  # fmt: skip
         return rows
@@ -114,6 +123,10 @@ class Plan:
             self.problem.rows, self.problem.columns, self.solved.row, self.solved.column
         )
         return float((self.solved.placed * margin).sum() / PPB)
+
+
+def _used(lent_minor: int, budget_minor: int) -> int | None:
+    return None if budget_minor <= 0 else lent_minor * PPM // budget_minor
 
 
 def plan_files(demand_file: Path, mandates_file: Path) -> Plan:

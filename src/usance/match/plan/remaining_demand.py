@@ -2,7 +2,8 @@
 
 The forecast gives the requests of each day. Requests seen so far correct its level, and the latest
 ones show the kinds of demand now; the fewer were seen, the more the forecast's own segments count.
-Without a forecast every day of the period is expected to be like those seen.
+Without a forecast every day of the period is expected to be like those seen, and a `share` of them
+is counted on.
 """
 
 from __future__ import annotations
@@ -54,9 +55,11 @@ class DemandEstimator:
         last_day: int,
         columns: SourceColumns,
         zone: str,
+        *,
+        share: float = 1.0,
     ) -> None:
         self.first_day, self.last_day = first_day, last_day
-        self._columns, self._zone = columns, zone
+        self._columns, self._zone, self._share = columns, zone, share
         self.seen, self._period_seen = 0, 0
         self._stride = 1
         self._recent = np.zeros((len(Requests.__slots__) + 1, 0), np.int64)
@@ -132,7 +135,10 @@ class DemandEstimator:
         )
         period = max(float(until[-1]), 1.0)
         whole_period = max(level * float(self._by_day.sum()), period)
-        return RemainingDemand(period, total, month, max(this_day, 1.0), whole_period)
+        period, total, month = (
+            np.maximum(each * self._share, 1.0) for each in (period, total, month)
+        )
+        return RemainingDemand(float(period), total, month, max(this_day, 1.0), whole_period)
 
     def sample(self, rows: RequestRows, seen: int, day: int, second: int) -> RequestRows:
         """Requests that represent the remaining demand; their weights sum to one."""
@@ -195,7 +201,7 @@ def concatenated(first: RequestRows, second: RequestRows) -> RequestRows:
 def _merge_alike(rows: RequestRows) -> RequestRows:
     """Rows with equal terms, merged."""
     key = np.stack([rows.product, rows.region, rows.grade, rows.channel, rows.months, rows.amount,
-                    rows.rate])  # fmt: skip
+                    rows.rate, rows.attributes])  # fmt: skip
     _, first, group = np.unique(key, axis=1, return_index=True, return_inverse=True)
     weight = np.bincount(group.ravel(), rows.weight, len(first)).astype(np.float64)
     return rows.take(first)._replace(weight=weight)

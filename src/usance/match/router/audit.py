@@ -50,7 +50,7 @@ def audit(result: RoutingResult, mandates: Mandates) -> Audit:
     requests, column = result.requests, result.column
     for number, mandate in enumerate(mandates.mandates):
         here = np.flatnonzero(column == number)
-        name = f"source {mandate.source}"
+        name = mandates.label_of(mandate)
         lent = _lent(mandate, requests.amount_minor[here])
         found.violations += [
             f"{name}: {what}" for what in _ineligible(mandate, mandates, result, here)

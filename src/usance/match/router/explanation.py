@@ -13,6 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from usance.base.arrays import Bools
+from usance.base.dates import from_day, to_month
 from usance.base.errors import InputError
 from usance.base.ids import parse_id, print_id
 from usance.base.rates import PPB, PPM
@@ -39,6 +41,8 @@ class CandidateExplanation:
     """One source as one request saw it."""
 
     source: int
+    name: str
+    """The mandate as people call it."""
     excluded: str
     """The rule that keeps it out, or nothing."""
     margin_minor: int
@@ -59,7 +63,7 @@ class CandidateExplanation:
     def as_dict(self) -> dict[str, Any]:
         """Plain values."""
         return {
-            "source": self.source, "excluded": self.excluded, "margin_minor": self.margin_minor,
+            "source": self.source, "name": self.name, "margin_minor": self.margin_minor,
             "price_minor": self.price_minor, "net_minor": self.net_minor,
             "approval_ppm": self.approval_ppm, "score_minor": self.score_minor,
         }  # fmt: skip
@@ -86,6 +90,7 @@ def explain_loan(
     router.run(until=row + 1)
     column = int(before.column[row])
     chosen = mandates.mandates[column].source if column >= 0 else 0
+    name = mandates.label_of(mandates.mandates[column]) if column >= 0 else "no source"
     asked = [mandates.mandates[c].source for c in before.decisions.asked[row] if c >= 0]
     others = [
         each
@@ -95,11 +100,12 @@ def explain_loan(
     return {
         "loan": print_id("ln", loan_id),
         "source": chosen,
+        "name": name,
         "asked": asked,
         "plan": len(before.plans),
         "next_best": others[0].as_dict() if others else None,
         "candidates": [each.as_dict() for each in ranked if not each.excluded],
-        "excluded": {each.source: each.excluded for each in ranked if each.excluded},
+        "excluded": {each.name: each.excluded for each in ranked if each.excluded},
     }
 
 
@@ -121,6 +127,7 @@ def _candidate(
         )
     return CandidateExplanation(
         mandates.mandates[column].source,
+        mandates.label_of(mandates.mandates[column]),
         _excluded(result, mandates, row, column),
         amount * margin // PPB,
         amount * price // PPB,
@@ -204,6 +211,7 @@ def _version(result: RoutingResult, mandates: Mandates, column: int) -> dict[str
     total = mandate.budgets.total_minor
     return {
         "version": mandate.version,
+        "name": mandates.label_of(mandate),
         "excluded_ppm": {
             name: int(amount[mask].sum()) * PPM // whole
             for name, mask in rules.items()
@@ -215,6 +223,7 @@ def _version(result: RoutingResult, mandates: Mandates, column: int) -> dict[str
         "loans": int(got.sum()),
         "lent_minor": lent,
         "total_budget_minor": total,
+        **_busiest(result, mandate, got),
         "eligible_placed_elsewhere": int((eligible & ~asked & (result.column >= 0)).sum()),
         "eligible_without_source": int((eligible & (result.column < 0)).sum()),
         "price_ppb": int(result.state.budget_price[column]),
@@ -222,6 +231,22 @@ def _version(result: RoutingResult, mandates: Mandates, column: int) -> dict[str
             (mandate.minimum_take.amount_minor if mandate.minimum_take else 0) - lent, 0
         ),
     }
+
+
+def _busiest(result: RoutingResult, mandate: Mandate, got: Bools) -> dict[str, int]:
+    """The most of a day's and a month's budget that was used, in parts per million."""
+    day = result.rows.day[got]
+    month = np.array([to_month(from_day(int(each))) for each in day], np.int64)
+    lent = [mandate.source_part_minor(each) for each in result.requests.amount_minor[got].tolist()]
+    used = {}
+    for name, key, budget in (
+        ("day", day, mandate.budgets.day_minor), ("month", month, mandate.budgets.month_minor),
+    ):  # fmt: skip
+        if budget > 0:
+            _, group = np.unique(key, return_inverse=True)
+            most = np.bincount(group, lent).max(initial=0) if len(key) else 0
+            used[f"most_of_{name}_budget_ppm"] = int(most) * PPM // budget
+    return used
 
 
 def explain_limit(demand: Demand, mandates: Mandates, number: int) -> dict[str, Any]:

@@ -57,9 +57,8 @@ from usance.match.router.succession import hand_over, predecessors
 ATTEMPTS = 8
 # Requests after which a plan is made from experience for the first time.
 FIRST_REPLAN_REQUESTS = 50
-# Without a forecast prices go this part of a step, and a young stream is not planned each day:
-# prices that lag spend earlier. That costs little if the days to come are like those seen, and
-# saves much if they are not.
+# Without a forecast prices go this part of a step: prices that lag spend earlier. That costs little
+# if the days to come are like those seen, and saves much if they are not.
 NO_FORECAST_STEP = 0.3
 SCHEDULE, EXPERIENCE = "schedule", "experience"
 ROUTINE = (SCHEDULE, EXPERIENCE)
@@ -146,7 +145,10 @@ class Router:
         )  # fmt: skip
         first, last = period_of(mandates, self.log.rows)
         zone = mandates.time_zone
-        self.demand_estimator = DemandEstimator(demand, first, last, self.columns, zone)
+        share = policy.unforeseen_share if demand is None else 1.0
+        self.demand_estimator = DemandEstimator(
+            demand, first, last, self.columns, zone, share=share
+        )
         self.approval_tracker = ApprovalTracker(self.columns)
         self.prices: LimitPrices | None = None
         self.position, self.events, self.releases_applied = 0, 0, 0
@@ -299,11 +301,14 @@ class Router:
         seen, last = self.demand_estimator.seen + start, self.progress.seen_at_plan
         if max(2 * last, FIRST_REPLAN_REQUESTS) <= seen < self.policy.learn_until:
             return EXPERIENCE
-        if self.demand_estimator.has_no_forecast and seen < self.policy.learn_until:
+        waits = self.policy.waits_for_experience and self.demand_estimator.has_no_forecast
+        if waits and seen < self.policy.learn_until:
             return ""
         now = int(self.rows.day[start]) * DAY_SECONDS + int(self.rows.second[start])
         hours = (now - self.progress.planned_at) // HOUR
-        return SCHEDULE if hours >= self.policy.every_hours else ""
+        unforeseen = self.demand_estimator.has_no_forecast
+        wait = self.policy.unforeseen_hours if unforeseen else self.policy.every_hours
+        return SCHEDULE if hours >= wait else ""
 
     def make_plan(self, start: int, reason: str) -> RoutePlan:
         """A plan from the state before a request; the router itself is not changed."""
@@ -330,13 +335,19 @@ class Router:
         estimator.thin(self.rows, start, day)
         if plan.segments and plan.prices is not None:
             self.prices = plan.prices
-            weight = self.policy.replan_weight if plan.reason in ROUTINE else 1.0
+            weight = self._routine_weight if plan.reason in ROUTINE else 1.0
             set_prices(state, self.columns, plan.prices, weight)
         set_pace(self.columns, state, estimator.remaining(start, day, second), self._step())
         progress = self.progress
         progress.plan_no, progress.seen_at_plan = plan.number, plan.seen
         progress.planned_at = plan.day * DAY_SECONDS + plan.second
         self.result.plans.append(PlanRecord(plan.number, start, plan.reason, plan.segments))
+
+    @property
+    def _routine_weight(self) -> float:
+        """Part of the way that prices go to those of a plan that no shock called for."""
+        unforeseen = self.demand_estimator.has_no_forecast
+        return self.policy.unforeseen_weight if unforeseen else self.policy.replan_weight
 
     def _step(self) -> int:
         """Step of prices: longer before the first plan, shorter without a forecast."""

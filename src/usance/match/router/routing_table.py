@@ -9,7 +9,9 @@ import numpy as np
 
 from usance.base.arrays import I64
 from usance.base.codes import RoutingOutcome
+from usance.base.ids import print_id
 from usance.base.rates import PPB, PPM
+from usance.match.csv_columns import write_columns
 from usance.match.router.router import RoutingResult
 
 
@@ -56,14 +58,31 @@ def routing_table(result: RoutingResult) -> Any:
 
 
 def write_routing(path: Path, result: RoutingResult) -> None:
-    """The table in key order as a Parquet file."""
+    """The table in key order as a Parquet file, or with names and loan ids as CSV."""
     import pyarrow.parquet as parquet
 
     from usance.base.columns import sort
     from usance.base.tables import table
 
     rows = sort(routing_table(result), table("routing"))
-    parquet.write_table(rows, path, compression="zstd")
+    if path.suffix.lower() == ".csv":
+        write_columns(path, _shown(rows))
+    else:
+        parquet.write_table(rows, path, compression="zstd")
+
+
+def _shown(rows: Any) -> dict[str, Any]:
+    """Columns as people read them: ids printed, outcomes by name, moments in UTC."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    columns = {name: rows[name].combine_chunks() for name in rows.column_names}
+    columns["loan_id"] = pa.array([print_id("ln", each) for each in rows["loan_id"].to_pylist()])
+    outcomes = np.array([outcome.label for outcome in RoutingOutcome])
+    columns["outcome"] = pa.array(outcomes[rows["outcome"].to_numpy()])
+    seconds = pc.cast(columns["at"], pa.timestamp("s", "UTC"), safe=False)
+    columns["at"] = pc.strftime(seconds, "%Y-%m-%dT%H:%M:%SZ")
+    return columns
 
 
 def _of_ppb(amount: I64, share: I64) -> I64:

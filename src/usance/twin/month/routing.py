@@ -29,8 +29,11 @@ from usance.world.population import month_days
 
 Columns = Mapping[str, NDArray[Any]]
 WEEK_HOURS, SEGMENTS = 168, 2_000
-POLICY = replace(ENGINE, every_hours=WEEK_HOURS, segments=SEGMENTS)
-"""Plans are made again each week, from so many kinds of demand at most."""
+POLICY = replace(
+    ENGINE, every_hours=WEEK_HOURS, segments=SEGMENTS, unforeseen_weight=ENGINE.replan_weight,
+    unforeseen_hours=WEEK_HOURS, unforeseen_share=1.0, waits_for_experience=True,
+)  # fmt: skip
+"""Plans are made as requests double, then each week, from so many kinds of demand at most."""
 REQUEST_COLUMNS = (
     "requested_at", "loan_id", "decision_id", "product", "amount_minor", "months", "rate_ppm",
     "grade", "region", "channel",
