@@ -34,6 +34,7 @@ from usance.base.arrays import I64
 from usance.base.columns import arrays
 from usance.base.money import half_up
 from usance.base.rates import PPM
+from usance.measure.errors import TapeError
 from usance.measure.inputs import Inputs
 
 DEFAULT_BUCKET = 4
@@ -118,6 +119,10 @@ def recovery_curve(tape: Mapping[str, NDArray[Any]]) -> list[int]:
 
 def curves_of(inputs: Inputs, last_cohorts: int = COHORTS) -> dict[str, Any]:
     """Curves of a book as a deal is projected by them; the segment of a loan is its grade."""
+    for name in ("tape", "loans"):
+        if name not in inputs:
+            fix = "Measure a book with a tape, such as a twin run, or make one from loans and facts"
+            raise TapeError(f"there is no table {name}", where="tables", fix=fix)
     tape = arrays(inputs.read("tape"))
     loans = arrays(inputs.read("loans", ["loan_id", "grade"]))
     ids, first = np.unique(loans["loan_id"], return_index=True)
