@@ -15,7 +15,7 @@ from usance.loan.facts import Fact
 from usance.loan.loan import Loan
 from usance.platform.commands.command import DONE, Decided, Moment, act_as_platform
 from usance.platform.commands.loan_change import answer_of, book_facts, check_day, fact, own_ref
-from usance.platform.errors import InvalidField, MissingField
+from usance.platform.errors import InvalidField, MissingField, StaleRead
 from usance.platform.loan_record import LoanRecord, load_loan, load_loans, open_loans
 from usance.platform.principals import Principal, PrincipalKind
 from usance.platform.reads.payments import payment_answer
@@ -107,6 +107,8 @@ async def book(
     if known is not None:
         return await _known(transaction, moment, dict(known), content)
     user, loans = await _payees(transaction, command)
+    if any(loan.find(ref) for loan in loans):  # told by another meanwhile, whose row was not seen
+        raise StaleRead("the payment has been booked meanwhile", fix="Read again")
     for loan in loans:
         if command.loan is not None:
             check_day(moment, loan, command.effective_on)
