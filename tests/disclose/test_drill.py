@@ -83,7 +83,7 @@ def follow(drilling: DrillIndex, address: str) -> Drill:
     if found.printed_minor is not None:
         # What rounding and a declared residue may add: half a step for each line, in thousands.
         step = drilling.release.statements.rounded.step_minor
-        limit = 50_000_00 if found.fact.unit == "million" else 10 * step
+        limit = 10 * step + int(found.fact.step * 100 / 2)
         assert abs(found.printed_minor - (found.exact_minor or 0)) <= limit
     return found
 
@@ -208,6 +208,15 @@ def test_a_point_of_a_curve_reaches_its_rows(drilling: dict[str, DrillIndex]) ->
     assert found.metric is not None
     assert_adds_up(found)
     assert {row["mob"] for row in found.metric.rows()} == {5}
+
+
+def test_the_tax_of_the_text_is_a_charge_down_to_its_accounts(
+    drilling: dict[str, DrillIndex],
+) -> None:
+    found = follow(drilling["2024Q2"], "2024Q2/release_results/income-tax-expense/2024Q2")
+    assert found.printed_minor
+    assert sum(each.amount_minor for each in found.accounts) == found.exact_minor
+    assert found.printed_minor * (found.exact_minor or 0) > 0
 
 
 def test_shares_come_from_the_register(drilling: dict[str, DrillIndex]) -> None:

@@ -56,14 +56,20 @@ def line_composition(
 def narrative_composition(
     exact: ExactAmounts, line: str, parent: str, before: date, day: date
 ) -> Composition | None:
-    """The composition of a narrative figure; a charge is printed there without its sign."""
+    """The composition of a narrative figure; income tax is there a charge, with its sign turned."""
     if line.startswith("Non-GAAP "):
         return _adjusted(exact, (line, ""), before, day)
     name = {COMPANY: ATTRIBUTABLE, TAX: "Income taxes expense"}.get(line, line)
     for each in statement_lines(e.OPERATIONS, exact.books.entities):
         if each.line == name and parent in ("", each.parent):
-            return _flow(exact, e.OPERATIONS, each.key, before, day)
+            found = _flow(exact, e.OPERATIONS, each.key, before, day)
+            return _turned(found) if line == TAX and found else found
     return None
+
+
+def _turned(given: Composition) -> Composition:
+    entries = tuple(replace(part, sign=-part.sign) for part in given.entries)
+    return replace(given, exact_minor=-given.exact_minor, entries=entries)
 
 
 def _parts(exact: ExactAmounts, statement: str, key: Key, day: date) -> Iterator[AccountEntries]:

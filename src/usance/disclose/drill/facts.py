@@ -27,6 +27,7 @@ from usance.books.tape.book import holds_tape
 from usance.capital.dividends import Dividend
 from usance.disclose.facts import Fact
 from usance.disclose.release.announcement import OUTLOOK
+from usance.disclose.release.change_analysis import CHANGE_ANALYSIS
 from usance.disclose.release.corporate_actions import DIVIDEND, REPURCHASE, dividend_period
 from usance.disclose.release.release import Release
 
@@ -133,6 +134,8 @@ def source_of(release: Release, fact: Fact) -> Source:
         plans = [each for each in release.corporate_actions.programmes
                  if fact.line.startswith(f"{each.name} plan ")]  # fmt: skip
         return _actions(release, [(each.name, each.where) for each in plans])
+    if fact.statement == CHANGE_ANALYSIS:
+        return "the printed figures of both periods, and the highlight that drives the line", ()
     if fact.unit in ("shares", "ads", "million_ads"):
         return "the share register", _ids(release.closed.facts, _SHARES)
     if fact.statement == "convenience_translation":
