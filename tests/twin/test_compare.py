@@ -25,6 +25,7 @@ from usance.measure.book_tape import cells_table, tape_month
 from usance.measure.positions import Portfolio
 from usance.twin.compare.commands import scale_of
 from usance.twin.compare.comparison import Compared, Key, compare_run, own_figures
+from usance.twin.compare.headline import IN_SAMPLE, OUT_OF_SAMPLE, headline, judge
 from usance.twin.compare.tolerances import Tolerance, load_rules
 
 
@@ -206,3 +207,54 @@ def test_where_nothing_can_be_compared_there_is_no_success(
         compare_run(book, [path], Fraction(1))
     path.write_text(",".join(COLUMNS) + "\n")
     assert main(["twin", "compare", str(book.path), str(path), "--scale", "1"]) == 2
+
+
+def figure(
+    line: str, period: str, published_: int, found: int, statement: str = "balance_sheet",
+    parent: str = "", document: str = "A",
+) -> Compared:  # fmt: skip
+    return Compared(document, statement, line, parent, period, "thousand", Fraction(published_),
+                    Fraction(found), None)  # fmt: skip
+
+
+def test_every_line_of_the_statements_has_a_class_with_a_reason() -> None:
+    rules = load_rules()
+    for statement in ("balance_sheet", "operations", "cash_flows", "comprehensive_income",
+                      "ifrs_reconciliation_balance_sheet:ifrs",
+                      "ifrs_reconciliation_operations:us_gaap"):  # fmt: skip
+        assert rules.line_class(statement, "any") is not None
+    per_share = rules.line_class("operations", "Net income per ordinary share")
+    assert per_share is not None
+    assert per_share.name == "per share"
+    assert all(each.reason for each in rules.classes)
+
+
+def test_the_headline_counts_distinct_figures_by_class_and_sample() -> None:
+    rows = [
+        figure("Restricted cash", "2023-12-31", 100_000, 110_000),
+        figure("Restricted cash", "2023-12-31", 100_000, 110_000, document="B"),
+        figure("Restricted cash", "2024-06-30", 100_000, 130_000),
+        figure("Net income", "2024Q1", 100_000, -90_000, "operations"),
+    ]
+    found = {(each.line_class, each.sample): each for each in headline(rows, load_rules())}
+    known, later = (found["balance sheet", each] for each in (IN_SAMPLE, OUT_OF_SAMPLE))
+    assert (known.figures, known.within, known.wrong_sign) == (1, 1, 0)
+    assert (later.figures, later.within, later.wrong_sign) == (1, 0, 0)
+    assert found["operations", IN_SAMPLE].wrong_sign == 1
+    assert found["all", IN_SAMPLE].figures == 2
+
+
+def test_an_input_is_no_fit() -> None:
+    """Land is stated up to 2024Q1; what a run says of June is its own."""
+    known, later = (figure("Land use rights, net", day, 100_000, 100_000)
+                    for day in ("2024-03-31", "2024-06-30"))  # fmt: skip
+    counts = {each.sample: each for each in headline([known, later], load_rules())
+              if each.line_class == "balance sheet"}  # fmt: skip
+    assert (counts[IN_SAMPLE].figures, counts[IN_SAMPLE].inputs) == (0, 1)
+    assert (counts[OUT_OF_SAMPLE].figures, counts[OUT_OF_SAMPLE].inputs) == (1, 0)
+
+
+def test_a_published_zero_is_met_by_one_that_is_printed_as_zero() -> None:
+    near, far = (judge(figure("Goodwill", "2024-06-30", 0, minor), load_rules())
+                 for minor in (499, 5_000))  # fmt: skip
+    assert [each.is_near for each in (near, far) if each] == [True, False]

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from usance.base.codes import FundingModel, Product
-from usance.base.dates import parse_month
+from usance.base.dates import format_month, parse_month
 from usance.base.errors import DocumentError, Problems, UsanceError
 from usance.base.fields import Fields, whole_of
 from usance.base.rates import PPM
@@ -225,7 +225,7 @@ def test_a_file_it_names_must_be_there(tmp_path: Path) -> None:
         ("season: [102%, 108%,", "season: [202%, 208%,", "on average"),
         ("late: 4.5%", "late: 99%", "late and prepaid together"),
         ("number: 2, name: shop", "number: 1, name: shop", "a number is given twice"),
-        ("  - {model: ice, sources: 2, fee: 2.7%, approval: 88%, head_room: 105%, eligible: 90%}\n",
+        ("  - {model: ice, sources: 2, fee: 2.7%, approval: 88%, head_room: 95%, eligible: 90%}\n",
          "", "ice has demand and no funding"),
         ("model: ice, sources: 2, fee: 2.7%", "model: ice, sources: 2", "ice without a fee"),
         ("coupon: 7.5%\n", "coupon: 0%\n", "capital_heavy without a coupon"),
@@ -306,3 +306,20 @@ def test_loans_of_nothing_are_refused(tmp_path: Path) -> None:
 
 def test_the_repaired_file_is_read(tmp_path: Path) -> None:
     assert read_scenario(written(tmp_path, CALM)) == read_scenario("calm")
+
+
+def test_a_forecast_reaches_beyond_the_last_month() -> None:
+    """`2024` ends with June; it can be asked to go on to December."""
+    found = read_scenario("2024")
+    assert (format_month(found.last_month), format_month(found.final_month)) == (
+        "2024-06",
+        "2024-12",
+    )
+    assert found.demand.requests[found.final_month] > 0
+    assert read_scenario("calm").final_month == read_scenario("calm").last_month
+
+
+def test_leverage_may_differ_from_month_to_month() -> None:
+    group = read_scenario("2024").group
+    assert group.leverage(parse_month("2022-12")) == 530_000
+    assert group.leverage(parse_month("2023-12")) == 430_000

@@ -15,6 +15,7 @@ from usance.twin.run.options import parse_scale
 
 if TYPE_CHECKING:
     from usance.twin.compare.comparison import Compared
+    from usance.twin.compare.headline import ClassCount
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False, invoke_without_command=True)
 RUN = "run.json"
@@ -41,16 +42,24 @@ def compare_command(
     """Set each metric and statement line of a run beside the published one."""
     from usance.base.book import Book
     from usance.twin.compare.comparison import compare_run
+    from usance.twin.compare.headline import headline, judge
+    from usance.twin.compare.tolerances import load_rules
 
     comparison = compare_run(Book.open(folder), facts, scale_of(folder, scale))
-    rows = comparison.rows
+    rows, rules = comparison.rows, load_rules()
     shown = [row for row in rows if row.tolerance is not None] if only else rows
     if as_json:
         left_out = {
             reason: [fact.place() for fact in some] for reason, some in comparison.left_out.items()
         }
-        compared = [row.as_dict() for row in shown]
-        print_json({"compared": compared, **_counts(rows), "left_out": left_out})
+        compared = [
+            {**row.as_dict(), **(judged.as_dict() if (judged := judge(row, rules)) else {})}
+            for row in shown
+        ]
+        counts = [each.as_dict() for each in headline(rows, rules)]
+        print_json(
+            {"compared": compared, **_counts(rows), "headline": counts, "left_out": left_out}
+        )
         return
     head = ["line", "period", "published", "run", "error", "tolerance", ""]
     print_table(head, [_cells(row) for row in shown])
@@ -62,6 +71,11 @@ def compare_command(
     for reason, some in comparison.left_out.items():
         if some:
             print_line(f"{len(some)} more are {reason}")
+    print_line()
+    print_table(
+        ["class", "sample", "figures", "within", "share", "wrong sign", "inputs"],
+        [_class_cells(each) for each in headline(rows, rules)],
+    )
 
 
 def scale_of(folder: Path, given: str = "") -> Fraction:
@@ -82,6 +96,14 @@ def _counts(rows: list[Compared]) -> dict[str, int]:
     checked = [row for row in rows if row.tolerance is not None]
     within = sum(row.is_near is True for row in checked)
     return {"figures": len(rows), "with_tolerance": len(checked), "within": within}
+
+
+def _class_cells(count: ClassCount) -> list[str]:
+    share = f"{count.within / count.figures:.0%}" if count.figures else ""
+    return [
+        count.line_class, count.sample, str(count.figures), str(count.within), share,
+        str(count.wrong_sign), str(count.inputs),
+    ]  # fmt: skip
 
 
 def _cells(row: Compared) -> list[str]:

@@ -62,6 +62,40 @@ class Sum:
 
 
 @dataclass(frozen=True, slots=True)
+class LineClass:
+    """A class of lines: statements, the beginnings of their parents, a tolerance and its reason."""
+
+    name: str
+    statements: tuple[str, ...]
+    tolerance: Tolerance
+    reason: str
+    parents: tuple[str, ...] = ()
+
+    def holds(self, statement: str, parent: str) -> bool:
+        """True if a line belongs to the class; columns of a reconciliation are one statement."""
+        named = statement.partition(":")[0] in self.statements
+        return named and (not self.parents or parent.startswith(self.parents))
+
+
+@dataclass(frozen=True, slots=True)
+class InputLines:
+    """Lines of a statement that a scenario takes from the period itself."""
+
+    statement: str
+    lines: frozenset[str]
+    periods: frozenset[str] | str
+    """Periods by name, or `all` or `in_sample`."""
+
+    def has(self, statement: str, line: str, period: str, *, in_sample: bool) -> bool:
+        """True if a figure is an input."""
+        if (statement, line in self.lines) != (self.statement, True):
+            return False
+        if isinstance(self.periods, str):
+            return self.periods == "all" or in_sample
+        return period in self.periods
+
+
+@dataclass(frozen=True, slots=True)
 class ComparisonRules:
     """Everything `tolerances.yaml` says."""
 
@@ -71,6 +105,18 @@ class ComparisonRules:
     sums: tuple[Sum, ...]
     unscaled: frozenset[str]
     printed_in: Mapping[str, str]
+    classes: tuple[LineClass, ...] = ()
+    out_of_sample: frozenset[str] = frozenset()
+    inputs: tuple[InputLines, ...] = ()
+
+    def line_class(self, statement: str, parent: str) -> LineClass | None:
+        """The class of a line, if it has one."""
+        return next((each for each in self.classes if each.holds(statement, parent)), None)
+
+    def is_input(self, statement: str, line: str, period: str) -> bool:
+        """True if the scenario takes a figure from the period itself."""
+        known = period not in self.out_of_sample
+        return any(each.has(statement, line, period, in_sample=known) for each in self.inputs)
 
     def tolerance(self, statement: str, line: str, period: str) -> Tolerance | None:
         """The tolerance of a line in a period, if it has one."""
@@ -94,7 +140,21 @@ def load_rules(path: Path = _FILE) -> ComparisonRules:
     return ComparisonRules(
         tolerances, frozenset(map(str, given["loose"])), given["loose_factor"], sums,
         frozenset(given["unscaled"]), given["printed_in"],
+        tuple(
+            LineClass(row["name"], tuple(row["statements"]), _tolerance(row), row["reason"],
+                      tuple(row.get("parents", ())))
+            for row in given["classes"]
+        ),
+        frozenset(map(str, given["out_of_sample"])),
+        tuple(
+            InputLines(row["statement"], frozenset(row["lines"]), _periods(row["periods"]))
+            for row in given["inputs"]
+        ),
     )  # fmt: skip
+
+
+def _periods(given: Any) -> frozenset[str] | str:
+    return given if isinstance(given, str) else frozenset(map(str, given))
 
 
 def _tolerance(row: Mapping[str, Any]) -> Tolerance:

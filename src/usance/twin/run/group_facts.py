@@ -125,7 +125,7 @@ def opening_facts(scenario: Scenario, scale_ppb: int) -> pa.Table:
         scenario.opening.balance_minor.get(FundingModel.ON_BALANCE_SHEET, 0) * scale_ppb // PPB
     )
     _raise(writer, balance)
-    _contribute(writer, balance - _borrowed(scenario, balance) + balance * BUFFER_PPM // PPM)
+    _contribute(writer, balance - _borrowed(writer, balance) + balance * BUFFER_PPM // PPM)
     return writer.table()
 
 
@@ -261,8 +261,8 @@ def _funding(writer: _FactWriter, balance_minor: int, earlier: list[GroupFact]) 
         writer.write(entity, GroupFactKind.FUNDING_INTEREST_PAID, interest, deal=name)
         funded, paid = funded + owed, paid + interest
     _raise(writer, balance_minor)
-    own_now = balance_minor - _borrowed(writer.scenario, balance_minor)
-    leverage = writer.scenario.group.leverage_ppm
+    own_now = balance_minor - _borrowed(writer, balance_minor)
+    leverage = writer.scenario.group.leverage(writer.month - 1)
     own_before = funded * (PPM - leverage) // leverage if leverage else own_now
     _contribute(writer, own_now - own_before)
     _distribute(writer, balance_minor, paid)
@@ -272,7 +272,7 @@ def _raise(writer: _FactWriter, balance_minor: int) -> None:
     funding, cost = _own(writer.scenario), writer.scenario.group.funding_cost_ppm
     if funding is None:
         return
-    whole = _borrowed(writer.scenario, balance_minor)
+    whole = _borrowed(writer, balance_minor)
     later = half_up(whole * writer.scenario.group.non_current_ppm, PPM)
     for name, lender, minor in (
         ("investors", "trust_investors", whole - later),
@@ -316,8 +316,8 @@ def _own(scenario: Scenario) -> Funding | None:
     return next((f for f in scenario.funding if f.model is FundingModel.ON_BALANCE_SHEET), None)
 
 
-def _borrowed(scenario: Scenario, balance_minor: int) -> int:
-    return half_up(balance_minor * scenario.group.leverage_ppm, PPM)
+def _borrowed(writer: _FactWriter, balance_minor: int) -> int:
+    return half_up(balance_minor * writer.scenario.group.leverage(writer.month), PPM)
 
 
 def _cash(scenario: Scenario) -> str:

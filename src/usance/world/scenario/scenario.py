@@ -275,6 +275,8 @@ class Group:
     """By month: annual cost of what funds the loans on the balance sheet."""
     leverage_ppm: int
     """Share of those loans that others fund."""
+    leverage_from: Mapping[int, int] = field(default_factory=dict)
+    """The same by month, where it is not always so."""
     non_current_ppm: int = 0
     """Of what others fund, the share that falls due after a year."""
     bank_interest_ppm: int = 0
@@ -283,6 +285,10 @@ class Group:
     """Of the income tax owed at a close, what is paid in the month after."""
     trust_kept_ppm: int = 500_000
     """Of the interest of a trust's loans, what it keeps for their losses before it distributes."""
+
+    def leverage(self, month: int) -> int:
+        """The share of loans that others fund at the end of a month."""
+        return self.leverage_from.get(month, self.leverage_ppm)
 
 
 @dataclass(frozen=True, slots=True)

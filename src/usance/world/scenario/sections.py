@@ -379,6 +379,7 @@ def read_group(given: Fields | None, currency: str, files: ReferencedFiles) -> G
         "cost_minor": _named("cost", _choice("function", FUNCTIONS), amount_in(currency)),
         "funding_cost_ppm": _months("funding_cost", level(annual)),
         "leverage_ppm": needed("leverage", share),
+        "leverage_from": _months("leverage_from", level(share), default=True),
         "non_current_ppm": optional("non_current", share, 0),
         "bank_interest_ppm": optional("bank_interest", annual, 0),
         "tax_paid_ppm": optional("tax_paid", share, PPM),
