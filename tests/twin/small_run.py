@@ -14,8 +14,8 @@ from usance.twin.run.group_facts import AfterClose, month_facts, opening_facts
 from usance.world.scenario.file import read_scenario, write_policies
 from usance.world.scenario.scenario import Scenario
 
-SCALE_PPB = 10**7
-"""A hundredth of calm: the sample has five loans."""
+SCALE_PPB = 25 * 10**6
+"""A fortieth of calm: the sample has five loans, and they are lent from what the platform has."""
 OWN = {FundingModel.ON_BALANCE_SHEET: 18_000_00}
 PERIODS = ("2022-12", "2023", "2024Q1")
 

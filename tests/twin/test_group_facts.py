@@ -77,7 +77,7 @@ def test_the_opening_is_funded_at_the_scale_of_the_run(calm: Scenario) -> None:
         whole, GroupFactKind.CAPITAL_CONTRIBUTED
     )
     assert given_ > balance
-    assert {each.effective_on for each in facts_of_table(whole)} == {date(2022, 12, 31)}
+    assert max(each.effective_on for each in facts_of_table(whole)) == date(2022, 12, 31)
 
 
 @pytest.mark.parametrize("name", names())
@@ -106,8 +106,9 @@ def test_each_stated_fact_is_stated_once(name: str) -> None:
 
 def test_what_is_raised_is_repaid_with_its_interest(calm: Scenario) -> None:
     own = {FundingModel.ON_BALANCE_SHEET: 1_000_000_00}
-    january = month_facts(calm, JANUARY, {}, own, {}, PPB, 100, opening_facts(calm, PPB))
-    february = month_facts(calm, FEBRUARY, {}, {}, {}, PPB, 200, january)
+    plain = replace(calm, group=replace(calm.group, non_current_ppm=0))
+    january = month_facts(plain, JANUARY, {}, own, {}, PPB, 100, opening_facts(plain, PPB))
+    february = month_facts(plain, FEBRUARY, {}, {}, {}, PPB, 200, january)
     (raised,) = of_kind(january, GroupFactKind.FUNDING_RAISED)
     (repaid,) = of_kind(february, GroupFactKind.FUNDING_REPAID)
     (interest,) = of_kind(february, GroupFactKind.FUNDING_INTEREST_PAID)
@@ -128,7 +129,9 @@ def test_costs_follow_volume_lines_and_months_and_are_paid(calm: Scenario) -> No
     servicing = 1_000_000_00 * calm.group.cost_of_volume_ppm["servicing_cost"] // PPM
     servicing += calm.group.cost_minor["servicing_cost"] // 2
     assert by_function["servicing_cost"] == servicing
-    assert by_function["administration"] == calm.group.cost_minor["administration"] // 2
+    administration = 1_000_000_00 * calm.group.cost_of_volume_ppm["administration"] // PPM
+    administration += calm.group.cost_minor["administration"] // 2
+    assert by_function["administration"] == administration
     drivers = {each.party: each.quantity for each in of_kind(rows, GroupFactKind.COST_DRIVER)}
     assert drivers == {1: 10, 2: 5}
     channels = {each.number: each.cost_minor for each in calm.users.channels}

@@ -56,9 +56,9 @@ def compare_command(
             {**row.as_dict(), **(judged.as_dict() if (judged := judge(row, rules)) else {})}
             for row in shown
         ]
-        counts = [each.as_dict() for each in headline(rows, rules)]
+        by_class = [each.as_dict() for each in headline(rows, rules)]
         print_json(
-            {"compared": compared, **_counts(rows), "headline": counts, "left_out": left_out}
+            {"compared": compared, **_counts(rows), "headline": by_class, "left_out": left_out}
         )
         return
     head = ["line", "period", "published", "run", "error", "tolerance", ""]

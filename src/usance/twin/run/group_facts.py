@@ -25,7 +25,7 @@ platform, and what the loans earn beyond their losses goes back to it.
 ...     print(each.fact_id, each.kind.label, each.amount_minor)
 100 cost_incurred 460000
 101 cost_incurred 150000
-102 cost_incurred 900000
+102 cost_incurred 420000
 """
 
 from __future__ import annotations
