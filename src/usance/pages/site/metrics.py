@@ -314,5 +314,8 @@ def _part(part: Any) -> str:
         for times, names in part.amount
     )
     counted = f"distinct {part.distinct}" if part.distinct else amount or "rows"
-    window = {"to_date": "to date", "period": "of the period", "end": "at its end"}[part.window]
+    window = {
+        "to_date": "to date", "period": "of the period", "end": "at its end",
+        "year_before": "of the twelve months up to its end",
+    }[part.window]  # fmt: skip
     return f"{counted} of {part.table}, {window}"
