@@ -316,6 +316,6 @@ def _part(part: Any) -> str:
     counted = f"distinct {part.distinct}" if part.distinct else amount or "rows"
     window = {
         "to_date": "to date", "period": "of the period", "end": "at its end",
-        "year_before": "of the twelve months up to its end",
+        "year_before": "of the same period a year before",
     }[part.window]  # fmt: skip
     return f"{counted} of {part.table}, {window}"
