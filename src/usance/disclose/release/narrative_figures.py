@@ -179,7 +179,7 @@ class NarrativeFigures:
         flow = printed.cash_flows(period.opens_on, period.end)[cash.OPERATING]
         money = self.profile.reporting
         unit, decimals = self._unit([sum(lines)])
-        if unit in self.profile.rounding.text_decimals:
+        if unit != self.statements.unit:
             decimals = max(decimals, 2)  # as its rule has it
         yield Figure(HIGHLIGHTS, ALL_CASH, "", period.end.isoformat(), money, unit,
                      format_steps(self._rounded(sum(lines), unit, decimals), decimals))  # fmt: skip
