@@ -35,7 +35,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print the answer as JSON."
 
 @app.callback()
 def fund(ctx: typer.Context) -> None:
-    """Trusts and asset-backed deals."""
+    """Trusts and asset-backed deals: waterfalls, pools, reports."""
     show_help(ctx)
 
 
