@@ -20,7 +20,7 @@ IN_ORDER = {
     "status": "active closed charged_off",
     "product": "v_pocket instalment sme",
     "routing_outcome": "reserved approved declined timed_out released no_source",
-    "decision_kind": "application drawdown review",
+    "decision_kind": "application drawdown review referral",
     "scope": "region band product day month total",
 }
 

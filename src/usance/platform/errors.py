@@ -246,6 +246,8 @@ class Refused(PlatformError):
 class RefusedBefore(Refused):
     """A command that was refused under the same key before, with the words of then."""
 
+    code = "platform.refused_before"
+
     def __init__(self, first: Mapping[str, Any]) -> None:
         super().__init__(first["what"], where=first["where"], fix=first["fix"])
         self.first = first

@@ -67,6 +67,8 @@ CODES = {
 class RequestError(PlatformError):
     """A request that cannot be taken, with the code that its caller can rely on."""
 
+    code = "platform.request"
+
     def __init__(
         self, code: str, what: str, *, param: str | None = None, fix: str = "",
         retry_after: int | None = None,
