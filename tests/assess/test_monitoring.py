@@ -72,7 +72,7 @@ def test_a_date_that_is_none_is_named(model: Model, tmp_path: Path) -> None:
     made[4]["applied"] = "soon"
     with pytest.raises(UsanceError, match="'soon' is no date") as caught:
         monitor(model, read_table(write(tmp_path / "x.csv", made)), time="applied")
-    assert caught.value.where.endswith("column 'applied', row 5")
+    assert caught.value.where.endswith("x.csv line 6, column 'applied'")
 
 
 def test_a_model_decides_live_only_with_its_approver(model_folder: Path, tmp_path: Path) -> None:

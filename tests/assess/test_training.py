@@ -132,7 +132,7 @@ def test_infinite_numbers_are_named_column_by_column() -> None:
     with pytest.raises(Problems) as caught:
         inputs_of({"x": wrong, "y": wrong})
     assert [error.where for error in caught.value.errors] == [
-        "columns: column 'x', row 3", "columns: column 'y', row 3",
+        "columns row 3, column 'x'", "columns row 3, column 'y'",
     ]  # fmt: skip
 
 
@@ -178,7 +178,7 @@ def test_a_text_in_a_number_column_is_named(model: Model, tmp_path: Path) -> Non
     made[3]["age"] = "old"
     with pytest.raises(UsanceError, match="'old' is not a number") as caught:
         model.score(read_table(write(tmp_path / "five.csv", made)))
-    assert caught.value.where.endswith("column 'age', row 4")
+    assert caught.value.where.endswith("five.csv line 5, column 'age'")
 
 
 def test_a_single_call_gets_every_problem_at_once(model: Model) -> None:
@@ -297,7 +297,7 @@ def test_an_infinite_number_is_refused_and_a_rare_code_is_told(tmp_path: Path) -
     people = rows()
     for row in people[3:5]:
         row["use"] = "inf"
-    with pytest.raises(UsanceError, match=r"column 'use', row 4: an infinite number, and 1 more"):
+    with pytest.raises(UsanceError, match=r"line 5, column 'use': an infinite number, and 1 more"):
         choose_inputs_of(write(tmp_path / "a.csv", people))
     for row in people[3:5]:
         row["use"] = "abc"

@@ -95,7 +95,7 @@ def test_lines_are_counted_as_an_editor_does(tmp_path: Path) -> None:
     assert row_place(file, 2) == f"{file} line 5"
     file.write_bytes(b"a,b\r\n1,2\r\n3,4\r\n")
     assert row_lines(file, 2).tolist() == [2, 3]
-    assert row_place(tmp_path / "a.parquet", 2) == f"{tmp_path / 'a.parquet'} row 3"
+    assert row_place(tmp_path / "a.parquet", 2) == f"{tmp_path / 'a.parquet'} row 2"
 
 
 def test_problems_alike_are_three_examples_and_a_count() -> None:

@@ -46,7 +46,12 @@ def row_lines(path: Path, rows: int) -> I64:
 
 
 def row_place(path: Path | str, row: int) -> str:
-    """File and line of one row, counted from 1 below the header, for a message."""
+    """File and line of one row, counted from 1 below the header; its number where there is no file.
+
+    >>> row_place("columns", 3)
+    'columns row 3'
+    """
     file = Path(path)
-    number = row_lines(file, row)[row - 1] if file.is_file() else row + 1
-    return f"{path} {row_word(path)} {number}"
+    if not file.is_file():
+        return f"{path} row {row}"
+    return f"{path} {row_word(path)} {row_lines(file, row)[row - 1]}"
