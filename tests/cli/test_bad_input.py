@@ -36,7 +36,7 @@ BAD_OPTIONS = {
     "--upfront-fee 400": "above the cap of 24% in force on 2024-01-15",
     "--first-due-on 2024-01-14": "--first-due-on: the first instalment is due 2024-01-14, not",
     "--first-due-on 2024-02-30": "--first-due-on: 2024-02-30 does not exist. February 2024 has 29",
-    "--disbursed-on 2014-01-15": "pricing.rate_cap: has no value on 2014-01-15.",
+    "--disbursed-on 2014-01-15": "pricing.cap_measure: has no value on 2014-01-15.",
     "--disbursed-on 15.1.2024": "--disbursed-on: '15.1.2024' is not a date. Write YYYY-MM-DD",
     "--convention level_montly": "--convention: unknown convention 'level_montly'. Did you mean",
     "--coupon 30%": "--coupon: the coupon of 30% is more than the rate of 20%.",

@@ -109,7 +109,9 @@ def test_an_empty_segment_has_no_data() -> None:
     shown = {(r.definition.name, r.segment_label): r for r in results}
     nobody = shown["loans_originated", "model=tech_solutions"]
     assert nobody.value is None
-    assert nobody.as_dict()["value"] == "no data"
+    assert nobody.formatted == "no data"
+    assert nobody.as_dict()["value"] is None
+    assert nobody.note == f"loans has no such rows for {nobody.period}"
     assert ("delinquency_90", "model=ice") not in shown  # out of its scope
     data = metrics_table(results)
     assert data.num_rows == len(results)

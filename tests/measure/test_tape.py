@@ -82,8 +82,8 @@ def test_charge_offs_add_up_to_what_the_file_says(shared: Path) -> None:
     with gzip.open(file, "rt") as text:
         rows = list(csv.DictReader(text))
     assert pack.loans + pack.unused == len(rows)
-    wrong = {int(error.where.rpartition(" row ")[2]) for error in pack.findings}
-    good = [row for number, row in enumerate(rows, start=1) if number not in wrong]
+    wrong = {int(error.where.rpartition(" line ")[2]) for error in pack.findings}
+    good = [row for line, row in enumerate(rows, start=2) if line not in wrong]
     ends = [row for row in pack.records("cohorts") if not row["segment"]]
     lost = [row for row in good if row["ChgOffDate"]]
     assert len(good) == pack.loans
