@@ -160,7 +160,7 @@ def test_a_row_that_cannot_be_true_refuses_the_file(
     file = write(tmp_path / "f.csv", [GOOD, GOOD | change])
     with pytest.raises(UsanceError, match=what) as found:
         import_rows(one_loan, file, parse_intake(FACT_MAP, "f.yaml"))
-    assert f"{file} row 2" in str(found.value)
+    assert f"{file} line 3" in str(found.value)
     assert one_loan.rows("facts") == 0
 
 

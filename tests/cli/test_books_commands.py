@@ -184,8 +184,10 @@ def test_a_loan_has_its_own_journals(usance: Usance, book: Path) -> None:
     ready = [line["amount_minor"] for line in printed["lines"]
              if (line["account"], line["tag"]) == ("stand_ready", "none")]  # fmt: skip
     assert ready == [-254_40, 127_20]
-    shown = usance(f"books loan 16385 --book {book.name}").out.splitlines()
-    assert len(shown) == len(printed["lines"]) + 1
+    title, header, *shown = usance(f"books loan 16385 --book {book.name}").out.splitlines()
+    assert title == "loan ln_00000000G01"
+    assert header.split()[:2] == ["close", "rule"]
+    assert len(shown) == len(printed["lines"])
 
 
 def test_an_export_names_its_files(usance: Usance, book: Path) -> None:

@@ -181,8 +181,8 @@ class TestBadFiles:
         assert [line.removeprefix("- cases.json ") for line in err.splitlines()[1:]] == [
             "line 4, examples[1].id: id is missing. Give id.",
             f"line 6, examples[1].inputs: {no_names}",
-            f"line 8, examples[1].expected.a: 'seven' {no_number}",
             f"line 13, examples[2].inputs: {no_names}",
+            f"line 8, examples[1].expected.a: 'seven' {no_number}",
             f"line 20, examples[2].expected.rows[2][1]: True {no_number}",
             "line 38, examples[4].id: 'higher' is there twice. Give each example an id of its own.",
         ]

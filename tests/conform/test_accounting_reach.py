@@ -69,6 +69,7 @@ facts:
      quantity: 8}
   - {id: 10, kind: share_price, entity: 2, on: 2024-03-31, price: 9, first: 2024-01-01,
      last: 2024-03-31}
+  - {id: 11, kind: capital_contributed, entity: 2, on: 2023-12-30, amount: 50000, to: 1}
 """
 
 

@@ -163,7 +163,9 @@ def test_a_loan_without_terms_is_a_problem(tmp_path: Path) -> None:
     terms.write_text("\n".join(lines[:2]), encoding="utf-8")
     with pytest.raises(Problems) as error:
         check_portfolio(terms, rows, mapped)
-    assert str(error.value).count("loan 'L2' has no terms") == 12
+    assert [each.what for each in error.value.errors] == ["loan 'L2' has no terms"] * 12
+    assert str(error.value).count("loan 'L2' has no terms") == 3
+    assert str(error.value).endswith("… and 9 more like these")
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from usance.base.codes import Code, parse
+from usance.base.csv_lines import row_word
 from usance.base.dates import parse_moment
 from usance.base.errors import DateError, DocumentError, InputError, UsanceError, raise_all
 from usance.base.money import Money
@@ -113,10 +114,11 @@ def intake_rows(
     dates = dict.fromkeys(known, mapping.dates)
     found = read_rows(path, mapping.columns, known, dates, mapping.places)
     problems += found.problems
+    place = f"{path} {row_word(path)}"
     for cells in found.table.to_pylist():
         if len(problems) >= MAX_PROBLEMS:
             return
-        yield IntakeRow(cells, mapping, currency, f"{path} row {cells['row']}", problems)
+        yield IntakeRow(cells, mapping, currency, f"{place} {cells['row']}", problems)
 
 
 def refuse(problems: list[UsanceError], where: Path) -> None:
