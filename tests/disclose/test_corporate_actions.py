@@ -50,6 +50,8 @@ facts:
       directors: A board of nine.
 """
 IN_FACTS = """\
+  - {id: 30, kind: currency_exchanged, entity: 2, on: 2024-06-03, amount: 70999.00,
+     bought: 10000.00 USD}
   - {id: 31, kind: programme_opened, entity: 2, on: 2024-05-01, currency: USD, name: "2024",
      until: 2025-04-30, amount: 50000.00}
   - {id: 32, kind: shares_repurchased, entity: 2, on: 2024-06-10, currency: USD, quantity: 1200,
