@@ -395,8 +395,8 @@ def run_desk(examples: int, *phases: Phase) -> None:
 
 def test_no_interleaving_oversells_or_leaves_the_model() -> None:
     SEEN.clear()
-    run_desk(200, Phase.generate, Phase.shrink)
-    assert min(SEEN[result] for result in Result) > 20, SEEN  # every way was walked, and often
+    run_desk(300, Phase.generate, Phase.shrink)
+    assert min(SEEN[result] for result in Result) > 10, SEEN  # every way was walked, and often
 
 
 def _no_check(*_: Any) -> str:
