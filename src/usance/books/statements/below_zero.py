@@ -28,6 +28,8 @@ from usance.books.statements.ledger import Ledger
 
 LINES = "no asset or liability is below zero"
 CASH = "no entity's cash is below zero"
+GIVE_MONEY = "Give it money before it pays: a contribution, a transfer, a dividend, a loan"
+"""What to do about overdrawn cash, and about nothing else."""
 _FACES = ((SHEET, (IfrsAdjustment.NONE,)), (SHEET_MATRIX, tuple(IfrsAdjustment)))
 _SHOWN = (AccountKind.ASSET, AccountKind.LIABILITY)
 _MONEY = (
@@ -79,7 +81,7 @@ def overdrawn_cash(
             yield ControlFailed(
                 f"{what}; {_cause(books.ledger, entity, [name], month)}",
                 where=f"entity {entity}, {books.entities[entity].name}",
-                fix="Give it money before it pays: a contribution, a transfer, a dividend, a loan",
+                fix=GIVE_MONEY,
             )
 
 

@@ -12,12 +12,14 @@ import pyarrow as pa
 
 from usance.base.book import Book
 from usance.base.dates import format_month, last_of_month
-from usance.base.errors import Problems
+from usance.base.errors import Problems, UsanceError
 from usance.base.parameters import Parameters
 from usance.base.periods import MetricPeriod, quarter_label
 from usance.books.close.checklist import close
 from usance.books.close.closes import OPEN
+from usance.books.errors import ControlFailed
 from usance.books.periods import ClosePeriod, parse_close_period
+from usance.books.statements.below_zero import GIVE_MONEY
 from usance.disclose.errors import WrongSign
 from usance.disclose.profile import DEFAULT, load_profile
 from usance.disclose.release.filer import parse_filer, read_filer
@@ -34,6 +36,7 @@ RELEASE_FORMATS = ("csv", "html")
 ACTOR = "twin"
 """Actor of the closes of a run; a close by any other is not the run's."""
 LOSSES, HISTORY = "losses.yaml", "history_from"
+LARGER = "Take a larger --scale: where loans are few, cash may run out"
 FILER = "filer.yaml"
 """Beside the policies of a scenario: how its company files."""
 
@@ -61,11 +64,22 @@ def close_period(
     with TemporaryDirectory() as folder:
         policies = write_policies(scenario, Path(folder))
         _state_history(policies, scenario)
-        made = close(
-            book, period, policies=policies, known_at=known_at, actor=ACTOR, clock=clock,
-            parameters=_shipped(),
-        )  # fmt: skip
+        try:
+            made = close(
+                book, period, policies=policies, known_at=known_at, actor=ACTOR, clock=clock,
+                parameters=_shipped(),
+            )  # fmt: skip
+        except (ControlFailed, Problems) as error:
+            if any(each.fix != GIVE_MONEY for each in _errors_of(error)):
+                raise
+            what = f"its books cannot be closed for {period.label}: {_errors_of(error)[0].what}"
+            raise RunError(what, where=str(book.path), fix=LARGER) from error
     return made.seconds
+
+
+def _errors_of(error: UsanceError) -> list[UsanceError]:
+    """Errors that were raised together, or the only one."""
+    return list(error.errors) if isinstance(error, Problems) else [error]
 
 
 def _state_history(policies: Path, scenario: Scenario) -> None:
@@ -106,9 +120,8 @@ def publish_release(
             writers=RELEASE_WRITERS,
         )
     except (WrongSign, Problems) as error:
-        if not all(isinstance(each, WrongSign) for each in getattr(error, "errors", [error])):
+        if not all(isinstance(each, WrongSign) for each in _errors_of(error)):
             raise
         what = f"its books have no release of {period.label}: {error.as_dict()['what']}"
-        fix = "Take a larger --scale: where loans are few, cash may run out. All tables are there"
-        raise RunError(what, where=str(book.path), fix=fix) from error
+        raise RunError(what, where=str(book.path), fix=f"{LARGER}. All tables are there") from error
     return {name: path.relative_to(book.path).as_posix() for name, path in files.items()}
