@@ -29,7 +29,7 @@ from usance.books.statements.ledger import Ledger
 LINES = "no asset or liability is below zero"
 CASH = "no entity's cash is below zero"
 GIVE_MONEY = "Give it money before it pays: a contribution, a transfer, a dividend, a loan"
-"""What to do about overdrawn cash, and about nothing else."""
+"""The way out of overdrawn cash, and of nothing else."""
 _FACES = ((SHEET, (IfrsAdjustment.NONE,)), (SHEET_MATRIX, tuple(IfrsAdjustment)))
 _SHOWN = (AccountKind.ASSET, AccountKind.LIABILITY)
 _MONEY = (
