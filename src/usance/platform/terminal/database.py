@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from usance.base.command_line import print_json, print_pairs, print_table, show_help
-from usance.platform.store.database import server_of
+from usance.platform.store.database import Database
+from usance.platform.store.home import with_database
 from usance.platform.store.migrations import Status, migrate, status
-from usance.platform.store.server import Embedded
 from usance.platform.terminal.up import Home
 
 if TYPE_CHECKING:
@@ -52,20 +51,13 @@ def apply_migrations(home: Home, as_json: Json = False) -> None:
 
 
 def _as_owner(home: Path, work: Callable[[asyncpg.Connection], Awaitable[Any]]) -> Any:
-    async def run() -> Any:
+    async def run(database: Database) -> Any:
         import asyncpg
 
-        server = server_of(home)
-        if isinstance(server, Embedded):
-            server.start()
+        connection = await asyncpg.connect(**database.server.connection(database=database.name))
         try:
-            connection = await asyncpg.connect(**server.connection())
-            try:
-                return await work(connection)
-            finally:
-                await connection.close()
+            return await work(connection)
         finally:
-            if isinstance(server, Embedded):
-                server.stop()
+            await connection.close()
 
-    return asyncio.run(run())
+    return with_database(home, run)

@@ -23,7 +23,8 @@ Finding = tuple[str, bool, str]
 @app.command()
 def doctor(home: Home, as_json: Json = False) -> None:
     """Check permissions, roles, row-level security, clock and disk of a lender."""
-    found = [*_home_findings(home), *on_platform(home, _findings)]
+    of_database = on_platform(home, _findings)  # first: it refuses a home without a lender
+    found = [*_home_findings(home), *of_database]
     if as_json:
         print_json([{"check": name, "ok": ok, "detail": detail} for name, ok, detail in found])
     else:
