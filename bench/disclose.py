@@ -48,12 +48,19 @@ def run(report: Report) -> None:
         start = "from usance.cli import main; raise SystemExit(main())"
         words = ["disclose", "check", *map(str, files), "--json"]
         command = [sys.executable, "-c", start, *words]
-        whole = best_seconds(lambda: subprocess.run(command, check=True, capture_output=True), 3)
+        whole = best_seconds(lambda: _run_check(command), 3)
         report.at_most("the same as a command, with its start-up", whole, 5, "s")
         largest = max(files, key=lambda file: file.stat().st_size)
         report.line("rebuild of the largest", f"{best_seconds(lambda: rebuild(largest), 5):.2f} s")
 
     _release(report)
+
+
+def _run_check(command: list[str]) -> None:
+    """The command as a person starts it; a filing with broken ties ends with 1, and that is an answer."""
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    if done.returncode not in (0, 1):
+        raise RuntimeError(f"disclose check ended with {done.returncode}: {done.stderr}")
 
 
 def _release(report: Report) -> None:
