@@ -57,7 +57,7 @@ def run(report: Report) -> None:
 
 
 def _run_check(command: list[str]) -> None:
-    """The command as a person starts it; a filing with broken ties ends with 1, and that is an answer."""
+    """The command as a person starts it; it ends with 1 where a filing has broken ties."""
     done = subprocess.run(command, check=False, capture_output=True, text=True)
     if done.returncode not in (0, 1):
         raise RuntimeError(f"disclose check ended with {done.returncode}: {done.stderr}")
