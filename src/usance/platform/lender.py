@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
 from functools import cached_property
 from importlib.resources import files
@@ -25,6 +25,7 @@ from usance.base.codes import DEFAULT_PACK, Currency, Product, parse
 from usance.base.documents import parse_yaml
 from usance.base.packs import CountryPack
 from usance.base.parameters import Parameters
+from usance.books.posting_templates import CellKey
 from usance.loan.convention import CONVENTION_CODES
 from usance.match.mandates.file import parse_mandates
 from usance.match.mandates.mandate import Mandate, Mandates
@@ -96,6 +97,8 @@ class Lender:
     globally_numbered: frozenset[int]
     """Providers whose references are the numbers of their facts."""
     flow: Mapping[str, Any]
+    cells: Mapping[int, CellKey] = field(default_factory=dict)
+    """Cells of the ledger by number."""
     values: tuple[Mapping[str, Any], ...] = ()
     """Parameter values that were put in force here, beside those shipped."""
 
@@ -183,8 +186,10 @@ async def read_lender(connection: asyncpg.Connection) -> Lender:
     values = await connection.fetch(
         "select document from usance.settings where kind = 'parameter' order by name, version"
     )
-    return _lender(dict(installed), found, [dict(row) for row in parties],
+    cells = await connection.fetch("select * from usance.cells")
+    made = _lender(dict(installed), found, [dict(row) for row in parties],
                    tuple(json.loads(row["document"]) for row in values))  # fmt: skip
+    return replace(made, cells={row["cell"]: _cell(row) for row in cells})
 
 
 def _lender(
@@ -224,3 +229,8 @@ def _source(number: int, given: Mapping[str, Any]) -> SourceTerms:
     wait = timedelta(seconds=given.get("answer_within_seconds", 30))
     fees = (given.get(f"{name}_fee_ppm", 0) for name in ("guarantee", "service", "upfront"))
     return SourceTerms(number, given["answers"] == "asked", wait, *fees)
+
+
+def _cell(row: Mapping[str, Any]) -> CellKey:
+    return CellKey(row["cell"], row["model"], row["entity"], bool(row["related"]),
+                   row["fund_cash"], row["payout_cash"])  # fmt: skip

@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-import struct
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from typing import TYPE_CHECKING, Any
 
-from usance.base.codes import FactKind, FundingModel, Status
+from usance.base.codes import FactKind, FundingModel
 from usance.loan.facts import END_OF_TIME, Fact
 from usance.loan.loan import Loan, replay
 from usance.loan.stored_rows import fact_of_row, terms_of_row
 from usance.loan.terms import Terms
-from usance.platform.store.write_set import NEW, Row
+from usance.platform.loan_fold import stored_fee
+from usance.platform.store.write_set import NEW
 from usance.platform.user_record import not_found
 
 if TYPE_CHECKING:
     import asyncpg
-
-KERNEL, EXACT = 0, 1
-_EXACT_KINDS = (FactKind.TERMS_CHANGED, FactKind.INTEREST_PAUSED)
 
 
 @dataclass
@@ -33,6 +30,8 @@ class LoanRecord:
     version: int = NEW
     cell: int = 0
     trigger_days: int = 0
+    fee_ppm: int | None = None
+    """The fee of its institution, as stored with its fold."""
     added: list[Fact] = field(default_factory=list)
     """Facts that the command adds."""
 
@@ -82,17 +81,6 @@ class LoanRecord:
             return target.effective_on
         return fact.effective_on
 
-    def state_change(self, day: date, posted: Sequence[int]) -> Row:
-        """The cached state after the command, checked against the version that was read."""
-        view = self.at(day).view()
-        kinds = {each.kind for each in self.all_facts}
-        form = EXACT if kinds.intersection(_EXACT_KINDS) else KERNEL
-        return (
-            self.loan_id, self.version, view.status is not Status.CLOSED, form, int(self.model),
-            self.first["source"], self.cell, self.trigger_days, day, b"",
-            struct.pack("<q", view.principal_outstanding), struct.pack(f"<{len(posted)}q", *posted),
-        )  # fmt: skip
-
 
 async def load_loan(transaction: asyncpg.Connection, loan_id: int) -> LoanRecord:
     """A loan that the principal of the transaction sees."""
@@ -106,7 +94,7 @@ async def load_loans(transaction: asyncpg.Connection, loan_ids: Iterable[int]) -
     """Loans by their ids, in order; the version of each is read before its facts."""
     ids = list(loan_ids)
     states = await transaction.fetch(
-        "select loan_id, version, cell, trigger_days from usance.loan_states "
+        "select loan_id, version, cell, trigger_days, terms from usance.loan_states "
         "where loan_id = any($1) order by loan_id", ids,
     )  # fmt: skip
     rows = await transaction.fetch(
@@ -117,7 +105,7 @@ async def load_loans(transaction: asyncpg.Connection, loan_ids: Iterable[int]) -
     )
     by_loan: dict[int, LoanRecord] = {
         row["loan_id"]: LoanRecord(row["loan_id"], [], [], row["version"], row["cell"],
-                                   row["trigger_days"])
+                                   row["trigger_days"], stored_fee(row["terms"]))
         for row in states
     }  # fmt: skip
     for row in rows:

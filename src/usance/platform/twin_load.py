@@ -7,22 +7,24 @@ users, states of loans, drawdowns, applications) is worked out from them.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import date, datetime
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
-from usance.base.arrays import I64
+from usance.base.arrays import I32, I64
 from usance.base.book import Book
 from usance.base.codes import Status
 from usance.base.columns import arrays, sort
-from usance.base.dates import last_of_month, to_day
+from usance.base.dates import from_day, last_of_month
 from usance.base.tables import TABLES
 from usance.books.loans.fact_amounts import booked_loans, fact_amounts, start_booked, step_booked
 from usance.loan.batch import view_columns
+from usance.loan.columns import FactColumns
 from usance.loan.visible_facts import fact_columns, term_columns
 from usance.platform.installation import PRODUCTS
+from usance.platform.loan_fold import packed_states, packed_terms
 from usance.platform.store.bulk import load_rows
 
 if TYPE_CHECKING:
@@ -36,11 +38,13 @@ LOADED = (
 
 
 async def load_book(
-    connection: asyncpg.Connection, book: Book, months: Sequence[int], triggers: dict[int, int]
-) -> dict[str, int]:
+    connection: asyncpg.Connection, book: Book, months: Sequence[int], triggers: dict[int, int],
+    fees: dict[int, int] | None = None,
+) -> dict[str, int]:  # fmt: skip
     """Load months of a book into an installed database without users; rows by table.
 
-    `triggers` are the days past due each source waits for. The caller owns the database.
+    `triggers` are the days past due each source waits for, `fees` what its institution pays of a
+    loan, in parts per million. The caller owns the database.
     """
     tables = {name: _of_months(book, name, months) for name in LOADED}
     async with connection.transaction():
@@ -51,7 +55,7 @@ async def load_book(
         await connection.execute("reset role")
         if tables["loans"].num_rows:
             loans, facts = (sort(tables[name], TABLES[name]) for name in ("loans", "facts"))
-            states = loan_states(loans, facts, last_of_month(max(months)), triggers)
+            states = loan_states(loans, facts, triggers, fees or {})
             await connection.execute("set local role usance_loader")
             await connection.copy_records_to_table(
                 "loan_states", records=states, schema_name="usance", columns=STATE_COLUMNS
@@ -74,27 +78,32 @@ STATE_COLUMNS = (
 
 
 def loan_states(
-    loans: pa.Table, facts: pa.Table, through: date, triggers: dict[int, int]
+    loans: pa.Table, facts: pa.Table, triggers: dict[int, int], fees: dict[int, int]
 ) -> list[tuple[Any, ...]]:
-    """Rows of `loan_states` on a day: open or not, principal owed, fact amounts."""
+    """Rows of `loan_states`: each loan folded to the last day of its facts."""
     columns = arrays(loans)
     ids: I64 = columns["loan_id"]
-    held = booked_loans(columns["model"].tolist(), columns["upfront_fee_minor"].tolist())
-    stepped = step_booked(
-        start_booked(term_columns(loans), held), fact_columns(facts, ids), through
-    )
+    own_fees = [fees.get(source, 0) for source in columns["source"].tolist()]
+    held = booked_loans(columns["model"].tolist(), columns["upfront_fee_minor"].tolist(), own_fees)
+    known = fact_columns(facts, ids)
+    last = int(known.day.max())
+    stepped = step_booked(start_booked(term_columns(loans), held), known, last)
     posted = fact_amounts(stepped).astype("<i8")
-    views = view_columns(stepped.states, to_day(through))
-    owed = views.column("principal_outstanding").astype("<i8")
-    is_open = views.column("status") != int(Status.CLOSED)
+    is_open = view_columns(stepped.states, last).column("status") != int(Status.CLOSED)
     cell = (columns["source"].astype(np.int64) - 1) * PRODUCTS + columns["product"] + 1
     return [
-        (loan, bool(alive), 0, model, source, own, triggers.get(source, 0), through, b"",
-         principal.tobytes(), amounts.tobytes())
-        for loan, alive, model, source, own, principal, amounts in zip(
+        (loan, alive, 0, model, source, own, triggers.get(source, 0), from_day(day), terms, state,
+         amounts.tobytes())
+        for loan, alive, model, source, own, day, terms, state, amounts in zip(
             ids.tolist(), is_open.tolist(), columns["model"].tolist(),
-            columns["source"].tolist(), cell.tolist(), owed, posted, strict=True)
+            columns["source"].tolist(), cell.tolist(), last_days(known).tolist(),
+            packed_terms(stepped), packed_states(stepped), posted, strict=True)
     ]  # fmt: skip
+
+
+def last_days(facts: FactColumns) -> I32:
+    """The last day of each loan's facts; every loan has one."""
+    return np.maximum.reduceat(facts.day, facts.offsets[:-1])
 
 
 async def _derive(connection: asyncpg.Connection) -> None:

@@ -50,9 +50,13 @@ async def load_user(transaction: asyncpg.Connection, user_id: int) -> UserRecord
     )  # fmt: skip
     if found is None:
         raise not_found("us", user_id)
-    row = dict(found)
+    return user_of(dict(found))
+
+
+def user_of(row: dict[str, Any]) -> UserRecord:
+    """A user from the row of `users` and the counters beside it."""
     counters = {name: row[name] for name in COUNTERS}
-    return UserRecord(user_id, row["region"], row["channel"], row["kind"], row["version"],
+    return UserRecord(row["user_id"], row["region"], row["channel"], row["kind"], row["version"],
                       counters, row)  # fmt: skip
 
 

@@ -7,12 +7,13 @@ the core's functions, and gives a `Decided`: the answer, and all changes as one 
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, is_dataclass
 from datetime import date, datetime
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
+from usance.base.errors import UsanceError
 from usance.platform.errors import NotInstalled
 from usance.platform.lender import Lender, read_lender
 from usance.platform.principals import Principal
@@ -90,6 +91,8 @@ class Moment:
     business_date: date
     lender: Lender
     services: Services
+    open_periods: tuple[int, ...] = ()
+    """Months that journals may be dated into."""
     full_limits: frozenset[str] = frozenset()
     """Limits that had no headroom when this command was tried before."""
 
@@ -108,6 +111,28 @@ Handler = Callable[["asyncpg.Connection", Principal, Moment, Any], Awaitable[Dec
 
 
 @dataclass(frozen=True)
+class Asked:
+    """One of several commands that are decided together: who asks, when, and what."""
+
+    principal: Principal
+    moment: Moment
+    command: Any
+
+
+Ended = Decided | UsanceError
+"""How one of several commands ended: decided, or refused by itself."""
+ManyHandler = Callable[["asyncpg.Connection", Sequence[Asked]], Awaitable[list[Ended]]]
+
+
+def only(ended: list[Ended]) -> Decided:
+    """The decision of a batch of one; its refusal is raised."""
+    (one,) = ended
+    if isinstance(one, UsanceError):
+        raise one
+    return one
+
+
+@dataclass(frozen=True)
 class Spec:
     """One line of the table of commands."""
 
@@ -123,6 +148,8 @@ class Spec:
     """People who have to agree, the proposer one of them."""
     routes: bool = False
     """True for commands that ask or tell the router: they take turns."""
+    many: ManyHandler | None = None
+    """The same for several at once, of different users, where such commands are batched."""
 
 
 def content_hash(command: Any) -> bytes:

@@ -143,7 +143,7 @@ async def _place(
     asked = Request(row["amount_minor"], row["months"], request["rate_ppm"], convention,
                     moment.lender.currency)  # fmt: skip
     candidates(moment, placement, asked, parse_json(quoted["terms"]) if quoted else None)
-    await go_on(transaction, moment, placement, 0)
+    go_on(moment, placement, 0)
 
 
 async def _grade(

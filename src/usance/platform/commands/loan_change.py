@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import date
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from usance.base.codes import FactKind
 from usance.base.errors import UsanceError
@@ -11,14 +11,12 @@ from usance.loan.facts import Fact
 from usance.platform.commands.command import Moment
 from usance.platform.commands.event_review import review
 from usance.platform.errors import StaleRead
-from usance.platform.ledger.fact_postings import post, read_books
+from usance.platform.ledger.fact_postings import Books, Poster, movements, post
+from usance.platform.ledger.recompute import institution_fee, packed
 from usance.platform.loan_record import LoanRecord
 from usance.platform.refusals import DateBeforeDisbursement, DateInFuture, TermsRefused
-from usance.platform.store.write_set import LimitChange, WriteSet
+from usance.platform.store.write_set import LimitChange, Row, WriteSet
 from usance.platform.user_record import UserRecord
-
-if TYPE_CHECKING:
-    import asyncpg
 
 
 def check_day(moment: Moment, loan: LoanRecord, day: date) -> None:
@@ -42,40 +40,52 @@ def fact(
     return Fact(kind, day, amount_minor, ref, arg, moment.at)
 
 
-async def book_facts(
-    transaction: asyncpg.Connection, moment: Moment, user: UserRecord, loan: LoanRecord,
-    changes: WriteSet, command: str,
-) -> None:  # fmt: skip
+def book_facts(
+    moment: Moment, user: UserRecord, loan: LoanRecord, changes: WriteSet, command: str
+) -> None:
     """Write the facts a command has added to a loan, with journals, state and freed limits."""
     today = moment.business_date
     review(moment, loan, changes)
     try:
         after = loan.at(today).view()
     except UsanceError as error:
-        raise TermsRefused(
-            f"the loan cannot take it: {error.what}", where=error.where, fix=error.fix
-        ) from error
-    mandate = moment.lender.mandate(loan.first["source"], loan.first["disbursed_on"])
-    fee_ppm = mandate.fee_ppm if mandate else 0
-    books = await read_books(transaction, loan.cell, fee_ppm)
-    posted = post(changes, user, loan, books, moment.lender, moment.at, today, command)
+        raise cannot_take(error) from error
+    fee_ppm = institution_fee(moment.lender, loan)
+    books = Books(moment.open_periods, moment.lender.cells, fee_ppm)
+    post(changes, poster(moment, user, command), loan.loan_id, loan.cell, books,
+         movements(loan, books, today))  # fmt: skip
     for each in loan.added:
-        changes.add(
-            "facts", loan_id=loan.loan_id, effective_on=each.effective_on, kind=int(each.kind),
-            ref=each.ref, amount_minor=each.amount_minor, arg=each.arg, booked_at=each.booked_at,
-        )  # fmt: skip
-    changes.state_changes.append(loan.state_change(today, posted))
+        changes.facts.append(fact_row(loan.loan_id, each))
+    changes.state_changes.append(packed(loan, fee_ppm))
     if loan.facts:
         before = loan.at(today, before=True).view()
-        free(moment, loan, before.principal_outstanding - after.principal_outstanding, changes)
+        freed = before.principal_outstanding - after.principal_outstanding
+        free(moment, loan.first["source"], freed, changes)
 
 
-def free(moment: Moment, loan: LoanRecord, freed_minor: int, changes: WriteSet) -> None:
+def cannot_take(error: UsanceError) -> TermsRefused:
+    """The refusal of a fact that a loan does not take."""
+    return TermsRefused(f"the loan cannot take it: {error.what}", where=error.where, fix=error.fix)
+
+
+def fact_row(loan_id: int, given: Fact) -> Row:
+    """A row of `facts`."""
+    return (loan_id, given.effective_on, int(given.kind), given.ref, given.amount_minor, given.arg,
+            given.booked_at, None)  # fmt: skip
+
+
+def poster(moment: Moment, user: UserRecord, command: str) -> Poster:
+    """Who posts: a command for a user, now."""
+    lender = moment.lender
+    return Poster(user, moment.at, command, int(lender.currency), lender.platform_entity)
+
+
+def free(moment: Moment, source: int, freed_minor: int, changes: WriteSet) -> None:
     """Let what a borrower repays be lent again where the source's money revolves.
 
     A reversed payment takes it back, whatever is left.
     """
-    mandate = moment.lender.mandate(loan.first["source"], moment.business_date)
+    mandate = moment.lender.mandate(source, moment.business_date)
     if not freed_minor or mandate is None or mandate.structure is None:
         return
     name = f"{mandate.source}/total/all/{mandate.since.isoformat()}"

@@ -124,9 +124,9 @@ async def _open(
     return user, found
 
 
-async def _close(
-    transaction: asyncpg.Connection, moment: Moment, user: UserRecord, loan: LoanRecord,
-    added: Fact, name: str, changes: WriteSet | None = None,
+def _close(
+    moment: Moment, user: UserRecord, loan: LoanRecord, added: Fact, name: str,
+    changes: WriteSet | None = None,
 ) -> Decided:  # fmt: skip
     """Add one fact, and answer with it and the loan after."""
     known = loan.find(added.ref)
@@ -134,7 +134,7 @@ async def _close(
         return _repeated(moment, loan, known, added)
     changes = changes or WriteSet()
     loan.added.append(added)
-    await book_facts(transaction, moment, user, loan, changes, name)
+    book_facts(moment, user, loan, changes, name)
     changes.user_changes.append(user.change())
     subject = print_id("ln", loan.loan_id)
     return Decided(answer_of(loan, added, moment), subject, loan.user_id, changes, status=CREATED,
@@ -169,7 +169,7 @@ async def refund(
                  provider)  # fmt: skip
     if loan.find(ref) is None:
         _check_amount(command.amount_minor, loan.at(moment.business_date).view().overpaid, "refund")
-    return await _close(transaction, moment, user, loan, added, "payment.refund")
+    return _close(moment, user, loan, added, "payment.refund")
 
 
 async def charge_back(
@@ -184,7 +184,7 @@ async def charge_back(
     if loan.find(ref) is None:
         view = loan.at(moment.business_date).view()
         _check_amount(command.amount_minor, view.paid.total + view.overpaid, "take back")
-    return await _close(transaction, moment, user, loan, added, "payment.charge_back")
+    return _close(moment, user, loan, added, "payment.charge_back")
 
 
 async def charge_fee(
@@ -202,7 +202,7 @@ async def charge_fee(
         raise WrongState("the loan is closed", where=command.loan, fix="Charge open loans alone")
     added = fact(moment, FactKind.FEE_CHARGED, day, command.amount_minor, own_ref(user, loan),
                  int(code))  # fmt: skip
-    return await _close(transaction, moment, user, loan, added, "fee.charge")
+    return _close(moment, user, loan, added, "fee.charge")
 
 
 async def waive(
@@ -221,7 +221,7 @@ async def waive(
     _check_amount(command.amount_minor, owed, f"waive of {component.label}")
     added = fact(moment, FactKind.WAIVED, day, command.amount_minor, own_ref(user, loan),
                  int(component))  # fmt: skip
-    return await _close(transaction, moment, user, loan, added, "loan.waive")
+    return _close(moment, user, loan, added, "loan.waive")
 
 
 async def reschedule(
@@ -248,7 +248,7 @@ async def reschedule(
     changes.add("loans", **row)
     loan.rows.append(row)
     added = fact(moment, FactKind.TERMS_CHANGED, day, 0, own_ref(user, loan), terms.terms_no)
-    return await _close(transaction, moment, user, loan, added, "loan.reschedule", changes)
+    return _close(moment, user, loan, added, "loan.reschedule", changes)
 
 
 def _new_terms(loan: LoanRecord, command: Reschedule, owed: int, day: date) -> Terms:
@@ -275,7 +275,7 @@ async def pause(
         raise InvalidField("ends before it begins", where="body.until", fix=f"Give {day} or later")
     last = (command.until - date(1970, 1, 1)).days
     added = fact(moment, FactKind.INTEREST_PAUSED, day, 0, own_ref(user, loan), last)
-    return await _close(transaction, moment, user, loan, added, "loan.pause")
+    return _close(moment, user, loan, added, "loan.pause")
 
 
 async def charge_off(
@@ -290,7 +290,7 @@ async def charge_off(
                          fix="Charge off open loans, once")  # fmt: skip
     added = fact(moment, FactKind.CHARGED_OFF, day, view.principal_outstanding,
                  own_ref(user, loan))  # fmt: skip
-    return await _close(transaction, moment, user, loan, added, "loan.charge_off")
+    return _close(moment, user, loan, added, "loan.charge_off")
 
 
 async def recover(
@@ -308,4 +308,4 @@ async def recover(
         _check_amount(command.amount_minor, view.settlement, "recover")
     added = fact(moment, FactKind.RECOVERED, command.effective_on, command.amount_minor, ref,
                  provider)  # fmt: skip
-    return await _close(transaction, moment, user, loan, added, "loan.recover")
+    return _close(moment, user, loan, added, "loan.recover")

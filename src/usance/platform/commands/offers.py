@@ -80,26 +80,25 @@ async def answer(
     state = "approved" if command.approved else "declined"
     ended = await close_offer(transaction, moment, placement, state, command.approved,
                               command.reason)  # fmt: skip
-    await _answered(transaction, moment, placement, command.approved, RoutingOutcome.DECLINED)
+    _answered(moment, placement, command.approved, RoutingOutcome.DECLINED)
     placement.save()
     return Decided(offer_answer(ended), command.offer, row["user_id"], placement.changes,
                    status=DONE, as_platform=True)  # fmt: skip
 
 
-async def _answered(
-    transaction: asyncpg.Connection, moment: Moment, placement: Placement, approved: bool,
-    otherwise: RoutingOutcome,
-) -> None:  # fmt: skip
+def _answered(
+    moment: Moment, placement: Placement, approved: bool, otherwise: RoutingOutcome
+) -> None:
     index = placement.row["attempt"]
     candidate = placement.row["candidates"][index]
     if approved:
         note(moment, placement, candidate, int(RoutingOutcome.APPROVED))
         placement.changes.limit_changes += limit_changes(candidate, held=-1, taken=1)
-        await approve(transaction, moment, placement, index)
+        approve(moment, placement, index)
         return
     note(moment, placement, candidate, int(otherwise))
     placement.changes.limit_changes += limit_changes(candidate, held=-1)
-    await go_on(transaction, moment, placement, index + 1)
+    go_on(moment, placement, index + 1)
 
 
 async def expire(
@@ -119,7 +118,7 @@ async def expire(
     placement.attempts = await attempts(transaction, placement.loan_id)
     _complete(moment, placement)
     ended = await close_offer(transaction, moment, placement, "timed_out")
-    await _answered(transaction, moment, placement, False, RoutingOutcome.TIMED_OUT)
+    _answered(moment, placement, False, RoutingOutcome.TIMED_OUT)
     placement.save()
     return Decided(offer_answer(ended), command.offer, row["user_id"], placement.changes,
                    status=DONE)  # fmt: skip
@@ -146,7 +145,7 @@ async def end_payout(
     order: dict[str, Any] = {**dict(found), "state": wanted, "ended_at": moment.at,
                              "reference": command.reference}  # fmt: skip
     if command.settled:
-        await disburse(transaction, moment, placement)
+        disburse(moment, placement)
     else:
         fail(placement, placement.row["attempt"])
     placement.changes.put("orders", **order)

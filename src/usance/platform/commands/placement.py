@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from usance.base.codes import FactKind, FundingModel, RoutingOutcome
 from usance.base.ids import print_id
@@ -24,9 +24,6 @@ from usance.platform.pricing import (
 )
 from usance.platform.store.write_set import LimitChange, WriteSet
 from usance.platform.user_record import UserRecord
-
-if TYPE_CHECKING:
-    import asyncpg
 
 TERMS = (
     "principal_minor", "rate_ppm", "coupon_ppm", "instalments", "guarantee_fee_minor",
@@ -105,9 +102,7 @@ def note(moment: Moment, placement: Placement, candidate: Mapping[str, Any], out
     moment.services.desk.learn(placement.loan_id, candidate["source"], outcome)
 
 
-async def go_on(
-    transaction: asyncpg.Connection, moment: Moment, placement: Placement, start: int
-) -> None:
+def go_on(moment: Moment, placement: Placement, start: int) -> None:
     """Ask one candidate after the other from `start` on: at once, or by an offer that waits."""
     row = placement.row
     for index in range(start, len(row["candidates"])):
@@ -122,7 +117,7 @@ async def go_on(
         if answered:
             note(moment, placement, candidate, int(RoutingOutcome.APPROVED))
             placement.changes.limit_changes += limit_changes(candidate, taken=1)
-            await approve(transaction, moment, placement, index)
+            approve(moment, placement, index)
             return
         outcome = RoutingOutcome.TIMED_OUT if answered is None else RoutingOutcome.DECLINED
         note(moment, placement, candidate, int(outcome))
@@ -153,9 +148,7 @@ def make_offer(moment: Moment, placement: Placement, index: int, wait: timedelta
     row["offer"] = offer
 
 
-async def approve(
-    transaction: asyncpg.Connection, moment: Moment, placement: Placement, index: int
-) -> None:
+def approve(moment: Moment, placement: Placement, index: int) -> None:
     """Send the payout; what settles at once makes the loan, what is rejected gives quota back."""
     row, lender = placement.row, moment.lender
     row["state"], row["attempt"] = "approved", index
@@ -175,7 +168,7 @@ async def approve(
         order["settles_on"] = next_business_day(moment.business_date)
     else:
         order |= {"state": "settled", "ended_at": moment.at}
-        await disburse(transaction, moment, placement)
+        disburse(moment, placement)
     placement.changes.put("orders", **order)
 
 
@@ -198,7 +191,7 @@ def next_business_day(day: date) -> date:
     return later
 
 
-async def disburse(transaction: asyncpg.Connection, moment: Moment, placement: Placement) -> None:
+def disburse(moment: Moment, placement: Placement) -> None:
     """The payout has settled: the loan begins, with its first fact and journal."""
     row, user, request = placement.row, placement.user, placement.request
     on, candidate = moment.business_date, placement.row["candidates"][placement.row["attempt"]]
@@ -210,10 +203,11 @@ async def disburse(transaction: asyncpg.Connection, moment: Moment, placement: P
     user.counters["borrowed"] += 1
     stored = loan_row(placement, terms, mandate.model, user.counters["borrowed"])
     placement.changes.add("loans", **stored)
-    loan = LoanRecord(placement.loan_id, [stored], [], cell=cell_of(row["source"], row["product"]),
-                      trigger_days=mandate.guarantee.trigger_days)  # fmt: skip
+    cell, trigger = cell_of(row["source"], row["product"]), mandate.guarantee.trigger_days
+    loan = LoanRecord(placement.loan_id, [stored], [], cell=cell, trigger_days=trigger,
+                      fee_ppm=mandate.fee_ppm)  # fmt: skip
     loan.added.append(fact(moment, FactKind.DISBURSED, on, row["amount_minor"], DISBURSED_REF))
-    await book_facts(transaction, moment, user, loan, placement.changes, "drawdown.request")
+    book_facts(moment, user, loan, placement.changes, "drawdown.request")
     row["state"], row["disbursed_on"] = "active", on
 
 

@@ -55,7 +55,7 @@ async def serve(
                        status=DONE)  # fmt: skip
     user, changes = await load_user(transaction, owner_of(loan.loan_id)), WriteSet()
     loan.added += due
-    await book_facts(transaction, moment, user, loan, changes, "loan.serve")
+    book_facts(moment, user, loan, changes, "loan.serve")
     changes.user_changes.append(user.change())
     told = [fact_answer(loan.loan_id, each, moment.lender) for each in due]
     return Decided({"loan": subject, "facts": told}, subject, loan.user_id, changes, status=DONE)

@@ -48,7 +48,9 @@ MAX_ATTEMPTS = 40
 """Times a command is decided again because somebody else was quicker, or took the last headroom."""
 NOW = (
     "select case mode when 0 then clock + nextval('usance.ticks') * interval '1 microsecond' "
-    "else clock_timestamp() end as clock, business_date, configuration from usance.installation"
+    "else clock_timestamp() end as clock, business_date, configuration, "
+    "array(select period from usance.periods where state = 0 order by period) as open_periods "
+    "from usance.installation"
 )
 """A sandbox's clock moves by a microsecond with each command, so that moments tell their order."""
 
@@ -165,7 +167,7 @@ async def now(transaction: asyncpg.Connection, services: Services) -> Moment:
     if row is None:
         raise NotInstalled("has no lender", where="the database", fix="Run 'usance up --sandbox'")
     lender = await services.lender(transaction, row["configuration"])
-    return Moment(row["clock"], row["business_date"], lender, services)
+    return Moment(row["clock"], row["business_date"], lender, services, tuple(row["open_periods"]))
 
 
 class _DryRun(Exception):

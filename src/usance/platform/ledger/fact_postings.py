@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -18,7 +18,13 @@ from usance.base.codes import FactKind
 from usance.base.dates import first_of_month, last_of_month, to_month
 from usance.books.kernel.fact_amounts import fill_fact_amounts
 from usance.books.loans.amounts import AMOUNTS, FACT_AMOUNT_PLACES, FACT_AMOUNTS
-from usance.books.loans.fact_amounts import booked_loans, fact_amounts, start_booked, step_booked
+from usance.books.loans.fact_amounts import (
+    BookedState,
+    booked_loans,
+    fact_amounts,
+    start_booked,
+    step_booked,
+)
 from usance.books.loans.positions import CHARGE_OFF, FIELDS, NO_EVENT, PAYOUT
 from usance.books.loans.positions import POSITION as P
 from usance.books.posting_templates import CellKey, PostingLine, PostingTemplate, posting_template
@@ -33,9 +39,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime
 
-    import asyncpg
-
-    from usance.platform.lender import Lender
     from usance.platform.user_record import UserRecord
 
 LIVE_JOURNAL = 1 << 52
@@ -53,37 +56,39 @@ class Books:
     cells: Mapping[int, CellKey]
     fee_ppm: int = 0
 
+    def single(self, day: date, moved: Amounts) -> list[Movement]:
+        """The movement of facts of one day after which there are no others."""
+        month = to_month(day)
+        period = self.period_for(month)
+        return [Movement(period, day if period == month else first_of_month(period), moved)]
+
     def period_for(self, month: int) -> int:
         """The month itself while it is open, else the first open one after it."""
         return next((each for each in self.open_periods if each >= month), self.open_periods[-1])
 
 
-async def read_books(transaction: asyncpg.Connection, cell: int, fee_ppm: int = 0) -> Books:
-    """The open periods and one cell, with the fee that its institution pays of a loan."""
-    periods = await transaction.fetch(
-        "select period from usance.periods where state = 0 order by period"
-    )
-    row = await transaction.fetchrow("select * from usance.cells where cell = $1", cell)
-    key = CellKey(row["cell"], row["model"], row["entity"], bool(row["related"]),
-                  row["fund_cash"], row["payout_cash"])  # fmt: skip
-    return Books(tuple(each["period"] for each in periods), {cell: key}, fee_ppm)
+def fold_of(
+    loan: LoanRecord, facts: Sequence[Fact], day: date, fee_ppm: int = 0
+) -> BookedState | None:
+    """The fold of a loan up to a day, or none where only the exact form knows its facts."""
+    seen, first = visible(list(facts), as_of=day), loan.terms[0]
+    if len(loan.rows) > 1 and any(each.kind is FactKind.TERMS_CHANGED for each in seen):
+        return None
+    try:
+        columns = TermColumns.of([first])
+        held = booked_loans([loan.model], [first.upfront_fee_minor], [fee_ppm])
+        return step_booked(start_booked(columns, held), FactColumns.of([seen]), day)
+    except (ConventionNotInKernel, FactNotInKernel, KernelRange):
+        return None  # changed terms and paused interest are known to the exact form alone
 
 
 def amounts_on(loan: LoanRecord, facts: Sequence[Fact], day: date, fee_ppm: int = 0) -> Amounts:
     """The cumulative fact amounts of a loan at the end of a day."""
+    folded = fold_of(loan, facts, day, fee_ppm)
+    if folded is not None:
+        return tuple(fact_amounts(folded)[0].tolist())
     seen = visible(list(facts), as_of=day)
-    if not seen:
-        return NOTHING
-    first = loan.terms[0]
-    if len(loan.rows) == 1 or all(each.kind is not FactKind.TERMS_CHANGED for each in seen):
-        try:
-            columns = TermColumns.of([first])
-            held = booked_loans([loan.model], [first.upfront_fee_minor], [fee_ppm])
-            stepped = step_booked(start_booked(columns, held), FactColumns.of([seen]), day)
-            return tuple(fact_amounts(stepped)[0].tolist())
-        except (ConventionNotInKernel, FactNotInKernel, KernelRange):
-            pass  # changed terms and paused interest are known to the exact form alone
-    return _exact_amounts(loan, seen, day, fee_ppm)
+    return _exact_amounts(loan, seen, day, fee_ppm) if seen else NOTHING
 
 
 def _exact_amounts(loan: LoanRecord, seen: list[Fact], day: date, fee_ppm: int) -> Amounts:
@@ -157,24 +162,27 @@ def lines_of(books: Books, cell: int, moved: Amounts, platform: int) -> list[Pos
     return _TEMPLATES[key].lines(moved)
 
 
-def post(
-    changes: WriteSet, user: UserRecord, loan: LoanRecord, books: Books, lender: Lender,
-    at: datetime, today: date, command: str,
-) -> Amounts:  # fmt: skip
-    """Add the journals of a loan's new facts to a write set; the amounts the ledger then holds."""
-    for each in movements(loan, books, today):
-        journal = LIVE_JOURNAL | user.next("journals")
-        changes.add(
-            "journals", journal_id=journal, booked_at=at, close_no=0, kind=0, actor=command,
-            text=command, reverses=0, hash="", previous_hash="",
-        )  # fmt: skip
-        lines = lines_of(books, loan.cell, each.moved, lender.platform_entity)
-        for number, line in enumerate(lines, start=1):
-            changes.add(
-                "postings", journal_id=journal, line=number, entity=line.entity, basis=line.basis,
-                tag=line.tag, account=line.account, period=each.period,
-                effective_on=each.effective_on, rule=line.rule, cell=line.cell,
-                loan_id=loan.loan_id, amount_minor=line.amount_minor,
-                currency=int(lender.currency),
-            )  # fmt: skip
-    return amounts_on(loan, loan.all_facts, today, books.fee_ppm)
+class Poster(NamedTuple):
+    """Who posts, in which command, and the currency and entity of the books it goes to."""
+
+    user: UserRecord
+    at: datetime
+    command: str
+    currency: int
+    platform: int
+
+
+def post(changes: WriteSet, poster: Poster, loan_id: int, cell: int, books: Books,
+         moved: Sequence[Movement]) -> None:  # fmt: skip
+    """Add the journals of a loan's differences to a write set."""
+    for each in moved:
+        journal = LIVE_JOURNAL | poster.user.next("journals")
+        changes.journals.append((journal, poster.at, 0, 0, poster.command, poster.command, 0, "",
+                                 "", None))  # fmt: skip
+        lines = lines_of(books, cell, each.moved, poster.platform)
+        changes.postings += [
+            (journal, number, entity, basis, tag, account, each.period, each.effective_on, rule,
+             own, loan_id, amount, poster.currency, 0, 0, None)
+            for number, (_, entity, basis, tag, account, rule, own, amount)
+            in enumerate(lines, start=1)
+        ]  # fmt: skip

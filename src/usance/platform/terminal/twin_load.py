@@ -83,5 +83,9 @@ async def _fill(owner: asyncpg.Connection, book: Book, home: Path) -> dict[str, 
         await load_rows(owner, TABLES["cells"], cells)
     sources = book.read("sources").to_pylist()
     return await load_book(
-        owner, book, months, {row["source"]: row["trigger_days"] for row in sources}
+        owner,
+        book,
+        months,
+        {row["source"]: row["trigger_days"] for row in sources},
+        {row["source"]: row["fee_ppm"] for row in sources},
     )
