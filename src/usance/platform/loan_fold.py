@@ -34,7 +34,6 @@ _TERMS = (
 )  # fmt: skip
 TERMS_LAYOUT = np.dtype([*_TERMS, ("upfront_fee_minor", "<i8"), ("fee_ppm", "<i4")])
 STATE_LAYOUT = np.dtype([("slots", "<i8", (SLOTS,)), ("memory", "<i8", (MEMORY_SLOTS,))])
-POSTED_LAYOUT = np.dtype(("<i8", (len(FACT_AMOUNTS),)))
 _TRACES = (PENALTY_PAID, PENALTY_OPEN)
 """Slots that fees leave behind; claims leave `IS_RECOVERY`."""
 

@@ -111,7 +111,7 @@ Handler = Callable[["asyncpg.Connection", Principal, Moment, Any], Awaitable[Dec
 
 
 @dataclass(frozen=True)
-class Asked:
+class CommandCall:
     """One of several commands that are decided together: who asks, when, and what."""
 
     principal: Principal
@@ -121,7 +121,7 @@ class Asked:
 
 Ended = Decided | UsanceError
 """How one of several commands ended: decided, or refused by itself."""
-ManyHandler = Callable[["asyncpg.Connection", Sequence[Asked]], Awaitable[list[Ended]]]
+ManyHandler = Callable[["asyncpg.Connection", Sequence[CommandCall]], Awaitable[list[Ended]]]
 
 
 def only(ended: list[Ended]) -> Decided:

@@ -23,7 +23,7 @@ from usance.loan.batch import instalment_columns
 from usance.loan.loan import Loan
 from usance.platform.commands.command import (
     DONE,
-    Asked,
+    CommandCall,
     Decided,
     Ended,
     Moment,
@@ -110,10 +110,10 @@ async def book(
 ) -> Decided:
     """Book a payment; the same provider and reference again give the stored answer."""
     await act_as_platform(transaction)
-    return only(await book_many(transaction, [Asked(principal, moment, command)]))
+    return only(await book_many(transaction, [CommandCall(principal, moment, command)]))
 
 
-async def book_many(transaction: asyncpg.Connection, asked: Sequence[Asked]) -> list[Ended]:
+async def book_many(transaction: asyncpg.Connection, asked: Sequence[CommandCall]) -> list[Ended]:
     """Book payments of different users; each ends by itself. Read as the platform."""
     ended: list[Ended | Booking] = [_told(each) for each in asked]
     told = [each for each in ended if isinstance(each, Booking)]
@@ -137,7 +137,7 @@ async def book_many(transaction: asyncpg.Connection, asked: Sequence[Asked]) -> 
     ]
 
 
-def _told(asked: Asked) -> Booking | UsanceError:
+def _told(asked: CommandCall) -> Booking | UsanceError:
     """A payment as it was told, checked as far as nothing has to be read."""
     moment, command = asked.moment, asked.command
     try:

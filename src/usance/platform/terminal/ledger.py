@@ -8,7 +8,10 @@ from typing import Annotated
 import typer
 
 from usance.base.command_line import print_json, print_pairs, show_help
+from usance.base.ids import print_id
+from usance.platform.commands.unit_of_work import now
 from usance.platform.errors import PlatformError
+from usance.platform.ledger.recompute import differing_states
 from usance.platform.ledger.seals import seal, verify
 from usance.platform.live import Platform
 from usance.platform.terminal.homes import on_platform
@@ -48,7 +51,7 @@ def make_seals(home: Home, as_json: Json = False) -> None:
 
 @app.command("verify")
 def check_ledger(home: Home, as_json: Json = False) -> None:
-    """Check every seal, and that all journals balance."""
+    """Check every seal, that all journals balance, and that cached states follow from facts."""
     found = on_platform(home, _ledger_findings)
     if as_json:
         print_json(found)
@@ -57,7 +60,10 @@ def check_ledger(home: Home, as_json: Json = False) -> None:
         fix = "Compare with the last backup before anything else is done"
         raise LedgerBroken(f"{len(found)} findings, the first: {first}", where="ledger", fix=fix)
     if not as_json:
-        print_pairs([("ledger", "every seal holds, every journal balances")])
+        print_pairs([("ledger", _SOUND)])
+
+
+_SOUND = "every seal holds, every journal balances, every state follows from its facts"
 
 
 async def _ledger_findings(platform: Platform) -> list[str]:
@@ -68,4 +74,11 @@ async def _ledger_findings(platform: Platform) -> list[str]:
             "select journal_id, entity, basis from usance.postings "
             "group by journal_id, entity, basis, tag, currency having sum(amount_minor) <> 0"
         )
-        return [*broken, *(f"journal {row['journal_id']} does not balance" for row in rows)]
+        lender = (await now(transaction, platform.services)).lender
+        states = [
+            f"the state of {print_id('ln', each.loan_id)} is not what its facts give: "
+            f"{', '.join(each.fields)}"
+            async for each in differing_states(transaction, lender)
+        ]
+        unbalanced = [f"journal {row['journal_id']} does not balance" for row in rows]
+        return [*broken, *unbalanced, *states]
