@@ -60,6 +60,10 @@ ROOMS = {
     ),
     "close": ("usance.books.close.commands", "Close a period of a book."),
     "money": ("usance.service.commands", "Take files of banks and providers, and reconcile a day."),
+    "collect": (
+        "usance.service.collections.commands",
+        "Cases, strategies, allocation and results of collections.",
+    ),
     "match": ("usance.match.commands", "Match loans with funding sources."),
     "fund": ("usance.fund.commands", "Trusts and asset-backed deals: waterfalls, pools, reports."),
     "disclose": ("usance.disclose.commands", "Publish results and check published figures."),

@@ -10,10 +10,6 @@ from tests.house.syntax import nodes
 from tests.house.tidy import Source
 
 AWAITED = {
-    "collections.connected_calls_per_day": "service",
-    "collections.debtor_only": "service",
-    "collections.quiet_from": "service",
-    "collections.quiet_until": "service",
     "funding.buy_out": "fund",
     "funding.guarantee_leverage": "fund",
     "funding.joint_loan_share": "fund",

@@ -31,20 +31,108 @@ from usance.service.bank_files.status_report import (
     StatusLine as StatusLine,
     read_status_report as read_status_report,
 )
+from usance.service.collections.action_value import (
+    action_value as action_value,
+    priority as priority,
+)
+from usance.service.collections.agencies import (
+    AgencyContract as AgencyContract,
+    AgencyPayment as AgencyPayment,
+    CommissionStatement as CommissionStatement,
+    PlacementBook as PlacementBook,
+)
+from usance.service.collections.allocation import (
+    AgencyTerms as AgencyTerms,
+    Allocation as Allocation,
+    allocate as allocate,
+    by_balance as by_balance,
+    first_come as first_come,
+)
+from usance.service.collections.candidates import (
+    Agent as Agent,
+    Agents as Agents,
+    CaseValues as CaseValues,
+)
+from usance.service.collections.cases import (
+    CaseRun as CaseRun,
+    Cases as Cases,
+    LoanArrears as LoanArrears,
+    end_of_day as end_of_day,
+)
+from usance.service.collections.channels import (
+    ChannelBoard as ChannelBoard,
+    ChannelPort as ChannelPort,
+    LocalChannel as LocalChannel,
+    Outgoing as Outgoing,
+)
+from usance.service.collections.contact_rules import (
+    Attempt as Attempt,
+    Channel as Channel,
+    Contact as Contact,
+    ContactRule as ContactRule,
+    ContactRules as ContactRules,
+    Debtor as Debtor,
+    Party as Party,
+    Reached as Reached,
+    Stop as Stop,
+    forbidding as forbidding,
+)
+from usance.service.collections.experiment import (
+    Uplift as Uplift,
+    assigned_arms as assigned_arms,
+    uplift as uplift,
+)
+from usance.service.collections.history import (
+    Attempts as Attempts,
+    CaseDays as CaseDays,
+    Events as Events,
+    training_rows as training_rows,
+)
+from usance.service.collections.promises import (
+    Payment as Payment,
+    Promise as Promise,
+    PromiseState as PromiseState,
+    check_promise as check_promise,
+    kept_rates as kept_rates,
+    settle as settle,
+)
+from usance.service.collections.stages import (
+    Stage as Stage,
+    Stages as Stages,
+)
+from usance.service.collections.strategy import (
+    Action as Action,
+    Desk as Desk,
+    Segment as Segment,
+    Strategy as Strategy,
+    Tone as Tone,
+    in_force as in_force,
+)
+from usance.service.collections.strategy_file import (
+    parse_strategy as parse_strategy,
+    read_strategy as read_strategy,
+    shipped_strategy as shipped_strategy,
+)
 from usance.service.documents.letters import (
     DocumentKind as DocumentKind,
     Letter as Letter,
     write_letter as write_letter,
 )
 from usance.service.errors import (
+    AllocationError as AllocationError,
     AllocationRefused as AllocationRefused,
     BankFileError as BankFileError,
     BankProfileError as BankProfileError,
     BreakRefused as BreakRefused,
+    CaseError as CaseError,
+    ContactError as ContactError,
     DebitError as DebitError,
     LineError as LineError,
     MatchRefused as MatchRefused,
     OrderRefused as OrderRefused,
+    PlacementError as PlacementError,
+    PromiseError as PromiseError,
+    StrategyError as StrategyError,
     TemplateError as TemplateError,
 )
 from usance.service.orders.debit_policy import (

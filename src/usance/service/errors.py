@@ -1,11 +1,17 @@
-"""Failures of moving money and of proving that it moved.
+"""Failures of moving money, of proving that it moved, and of collecting it.
 
     UsanceError                  usance                      500
     ├── InputError               input                       400
     │   ├── BankFileError        input.bank_file             400
+    │   ├── AllocationError      input.allocation            422
     │   ├── BankProfileError     input.bank_profile          400
+    │   ├── CaseError            input.case                  422
+    │   ├── ContactError         input.contact               422
     │   ├── DebitError           input.debit                 422
     │   ├── LineError            input.line                  422
+    │   ├── PlacementError       input.placement             422
+    │   ├── PromiseError         input.promise               422
+    │   ├── StrategyError        input.strategy              422
     │   └── TemplateError        input.template              422
     ├── OrderRefused             order.refused               409
     ├── AllocationRefused        unallocated.refused         422
@@ -79,3 +85,45 @@ class BreakRefused(UsanceError):
 
     code = "reconciliation.break"
     http_status = 409
+
+
+class CaseError(InputError):
+    """Columns of loans or cases do not fit together."""
+
+    code = "input.case"
+    http_status = 422
+
+
+class StrategyError(InputError):
+    """A strategy contradicts itself, leaves cases unworked or asks for a forbidden contact."""
+
+    code = "input.strategy"
+    http_status = 422
+
+
+class ContactError(InputError):
+    """A contact or its debtor cannot be judged."""
+
+    code = "input.contact"
+    http_status = 422
+
+
+class PromiseError(InputError):
+    """A promise of nothing, of more than is owed, or for a day that cannot be promised."""
+
+    code = "input.promise"
+    http_status = 422
+
+
+class AllocationError(InputError):
+    """Agents, agencies or cases to be allocated contradict each other."""
+
+    code = "input.allocation"
+    http_status = 422
+
+
+class PlacementError(InputError):
+    """A placement, recall or reported payment that its agency's contract does not allow."""
+
+    code = "input.placement"
+    http_status = 422

@@ -1,0 +1,1 @@
+"""Collections: cases, strategies, contact rules, promises, values, allocation and agencies."""

@@ -1,0 +1,108 @@
+r"""Files of loans, cases and agents: whole numbers by column, a wrong cell named with its line.
+
+>>> from tempfile import TemporaryDirectory
+>>> with TemporaryDirectory() as folder:
+...     file = Path(folder) / "loans.csv"
+...     _ = file.write_text("loan_id,days_past_due\n16385,x\n")
+...     read_columns(file, ("loan_id", "days_past_due"))
+Traceback (most recent call last):
+usance.service.errors.CaseError: ...loans.csv line 2: days_past_due is 'x'. Write a whole number.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable, Sequence
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from usance.base.arrays import I64
+from usance.base.atomic_files import replace
+from usance.base.documents import read_csv
+from usance.base.errors import UsanceError, raise_all
+from usance.service.collections.candidates import Agent
+from usance.service.collections.cases import Cases, LoanArrears
+from usance.service.collections.stages import Stage
+from usance.service.errors import CaseError
+
+LOANS = ("loan_id", "days_past_due", "past_due_minor", "principal_minor")
+CASES = Cases._fields
+_PPM = 1_000_000
+
+
+def read_columns(path: Path | str, names: Sequence[str]) -> dict[str, I64]:
+    """Columns of whole numbers; other columns are left alone."""
+    rows = list(read_csv(path))
+    _check_header(path, rows, names)
+    wrong: list[UsanceError] = []
+    columns: dict[str, list[int]] = {name: [] for name in names}
+    for line, row in rows:
+        for name in names:
+            try:
+                columns[name].append(int(row[name]))
+            except ValueError:
+                what, fix = f"{name} is '{row[name]}'", "Write a whole number"
+                wrong.append(CaseError(what, where=f"{path} line {line}", fix=fix))
+    raise_all(wrong, where=str(path))
+    return {name: np.array(column, np.int64) for name, column in columns.items()}
+
+
+def read_loans(path: Path | str) -> LoanArrears:
+    """Arrears of each loan on an evening."""
+    return LoanArrears.of(**read_columns(path, LOANS))
+
+
+def read_cases(path: Path | str) -> Cases:
+    """Cases as `write_cases` wrote them."""
+    columns: dict[str, Any] = read_columns(path, CASES)
+    columns["stage"] = columns["stage"].astype(np.int8)
+    return Cases(**columns)
+
+
+def write_cases(cases: Cases, path: Path) -> None:
+    """Cases by borrower, for the next evening and for whoever works them."""
+    write_rows(path, CASES, zip(*(column.tolist() for column in cases), strict=True))
+
+
+def read_agents(path: Path | str) -> list[Agent]:
+    """Agents: name, slots, and if they have them stages, languages, agency, skill_ppm."""
+    rows = list(read_csv(path))
+    _check_header(path, rows, ("name", "slots"))
+    agents = []
+    numbers = read_columns(path, ("slots",))
+    for (_, row), slots in zip(rows, numbers["slots"].tolist(), strict=True):
+        stages = tuple(Stage[each.upper()] for each in row.get("stages", "").split())
+        agents.append(
+            Agent(
+                row["name"], slots, stages or tuple(Stage), row.get("languages") or "zh",
+                row.get("agency", ""), int(row.get("skill_ppm") or _PPM),
+            )
+        )  # fmt: skip
+    return agents
+
+
+def read_texts(path: Path | str, name: str) -> list[str] | None:
+    """One column as it is written; None if the file has none of that name."""
+    rows = [row for _, row in read_csv(path)]
+    return [row[name] for row in rows] if rows and name in rows[0] else None
+
+
+def write_rows(path: Path, header: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    """A CSV file, whole or not at all."""
+    text = StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(header)
+    writer.writerows(rows)
+    replace(path, text.getvalue().encode())
+
+
+def _check_header(
+    path: Path | str, rows: Sequence[tuple[int, dict[str, str]]], names: Sequence[str]
+) -> None:
+    known = rows[0][1].keys() if rows else set(names)
+    if lacking := [name for name in names if name not in known]:
+        what = f"has no column {', '.join(lacking)}"
+        raise CaseError(what, where=str(path), fix=f"Give the columns {', '.join(names)}")

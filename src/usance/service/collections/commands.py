@@ -1,0 +1,210 @@
+"""`usance collect`: cases of an evening, their actions, the morning's allocation, results."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from usance.base.command_line import print_json, print_line, print_pairs, print_table, show_help
+
+app = typer.Typer(rich_markup_mode=None, add_completion=False, invoke_without_command=True)
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Out = Annotated[Path, typer.Option("--out", metavar="FILE", help="Where the rows go, CSV.")]
+CasesFile = Annotated[Path, typer.Argument(metavar="CASES", help="Cases, as `cases` writes them.")]
+StrategyFile = Annotated[
+    Path | None, typer.Option("--strategy", metavar="FILE", help="YAML; the shipped one if none.")
+]
+
+
+@app.callback()
+def collect(ctx: typer.Context) -> None:
+    """Cases, strategies, allocation and results of collections."""
+    show_help(ctx)
+
+
+@app.command()
+def check(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A strategy, YAML.")],
+) -> None:
+    """Check a strategy: every contradiction with its line."""
+    from usance.service.collections.strategy_file import read_strategy
+
+    strategy = read_strategy(file)
+    arms = ", ".join(f"{each.name} {each.share_ppm / 10_000:g}%" for each in strategy.arms)
+    print_pairs([
+        ("strategy", strategy.name), ("valid from", str(strategy.valid_from)),
+        ("segments", ", ".join(each.name for each in strategy.segments)), ("arms", arms),
+        ("approved by", ", ".join(strategy.approved_by) or "nobody yet"),
+    ])  # fmt: skip
+
+
+@app.command()
+def cases(
+    loans: Annotated[Path, typer.Argument(metavar="LOANS", help="What each loan owes, CSV.")],
+    day: Annotated[str, typer.Option("--day", metavar="DAY", help="The evening, YYYY-MM-DD.")],
+    out: Out,
+    before: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Cases of the evening before.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Open, move and close cases from what every loan owes at the end of a day."""
+    from usance.base.dates import parse_date, to_day
+    from usance.service.collections.case_files import read_cases, read_loans, write_cases
+    from usance.service.collections.cases import Cases, end_of_day
+    from usance.service.collections.stages import Stages
+
+    evening = parse_date(day, where="--day")
+    known = read_cases(before) if before else Cases.none()
+    run = end_of_day(read_loans(loans), known, to_day(evening), Stages.at(evening))
+    write_cases(run.cases, out)
+    counts = {
+        "cases": run.cases.size, "opened": len(run.opened), "moved": len(run.moved),
+        "closed": len(run.closed), "reminders": run.reminders.size,
+        "past_due_minor": int(run.cases.past_due_minor.sum()),
+    }  # fmt: skip
+    if as_json:
+        print_json(counts)
+    else:
+        print_pairs([(name, f"{value:,}") for name, value in counts.items()])
+
+
+@app.command()
+def actions(file: CasesFile, out: Out, strategy: StrategyFile = None) -> None:
+    """Give every case its segment, arm and action by a strategy."""
+    import numpy as np
+
+    from usance.service.collections.case_files import read_cases, read_columns, write_rows
+    from usance.service.collections.stages import Stage
+    from usance.service.collections.strategy_file import read_strategy, shipped_strategy
+
+    rules = read_strategy(strategy) if strategy else shipped_strategy()
+    known = read_cases(file)
+    has_score = "pay_ppm" in file.read_text(encoding="utf-8").partition("\n")[0].split(",")
+    pay = read_columns(file, ("pay_ppm",))["pay_ppm"] if has_score else np.zeros(known.size, int)
+    segments = rules.segment_column(known.past_due_minor, pay)
+    arms = rules.arm_column(known.user_id)
+    rows = []
+    for row in range(known.size):
+        segment, arm = rules.segments[segments[row]].name, rules.arms[arms[row]].name
+        action = rules.action(arm, segment, Stage(int(known.stage[row])))
+        rows.append((int(known.user_id[row]), segment, arm, action.channel.value, action.desk,
+                     action.script, action.tone.value, action.every_days, action.per_day,
+                     action.cost_minor))  # fmt: skip
+    header = ("user_id", "segment", "arm", "channel", "desk", "script", "tone", "every_days",
+              "per_day", "cost_minor")  # fmt: skip
+    write_rows(out, header, rows)
+    print_line(f"{len(rows):,} cases have an action by {rules.name}.")
+
+
+@app.command()
+def allocate(
+    file: Annotated[Path, typer.Argument(metavar="CASES", help="user_id, value_minor, stage.")],
+    agents: Annotated[Path, typer.Argument(metavar="AGENTS", help="name, slots, CSV.")],
+    out: Out,
+    agencies: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="name, max_cases, fair_cases, CSV.")
+    ] = None,
+    continuity: Annotated[
+        int, typer.Option(min=0, metavar="MINOR", help="Worth of the same agent again.")
+    ] = 0,
+    unfair: Annotated[
+        int, typer.Option(min=0, metavar="MINOR", help="Cost of a case below a fair share.")
+    ] = 0,
+    as_json: AsJson = False,
+) -> None:
+    """Give each agent the cases that bring most together, within every limit."""
+    from usance.service.collections.allocation import AgencyTerms
+    from usance.service.collections.allocation import allocate as allocated
+    from usance.service.collections.candidates import Agents, CaseValues
+    from usance.service.collections.case_files import (
+        read_agents,
+        read_columns,
+        read_texts,
+        write_rows,
+    )
+
+    staff = Agents.of(read_agents(agents))
+    columns = read_columns(file, ("user_id", "value_minor", "stage"))
+    last = [staff.names.index(each) if each in staff.names else -1
+            for each in read_texts(file, "last_agent") or ()]  # fmt: skip
+    work = CaseValues.of(
+        columns["user_id"], columns["value_minor"], columns["stage"].tolist(),
+        read_texts(file, "language") or (), last, continuity,
+    )  # fmt: skip
+    terms = []
+    if agencies:
+        limits = read_columns(agencies, ("max_cases", "fair_cases"))
+        named = zip(read_texts(agencies, "name") or (), *limits.values(), strict=True)
+        terms = [AgencyTerms(name, int(most), int(fair)) for name, most, fair in named]
+    done = allocated(work, staff, terms, unfair_minor=unfair)
+    write_rows(out, ("user_id", "agent"), (
+        (user, done.agent_of(row, staff)) for row, user in enumerate(work.user_id.tolist())
+        if done.agent[row] >= 0))  # fmt: skip
+    told = {
+        "cases": len(work.user_id), "allocated": int((done.agent >= 0).sum()),
+        "value_minor": done.value_minor, "bound_minor": done.bound_minor, "gap_ppm": done.gap_ppm,
+    }  # fmt: skip
+    if as_json:
+        print_json({**told, "by_agency": done.by_agency})
+        return
+    print_pairs([(name, f"{value:,}") for name, value in told.items()])
+    print_table(["agency", "cases"], [
+        [name or "in house", f"{count:,}"] for name, count in done.by_agency.items()])  # fmt: skip
+
+
+@app.command()
+def uplift(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="arm, outcome, CSV.")],
+    as_json: AsJson = False,
+) -> None:
+    """Compare challengers with the champion: difference of outcomes, with its interval."""
+    import numpy as np
+
+    from usance.service.collections.case_files import read_columns, read_texts
+    from usance.service.collections.experiment import uplift as compared
+
+    outcome = read_columns(file, ("outcome",))["outcome"]
+    arms = np.array(read_texts(file, "arm"))
+    champion = outcome[arms == "champion"]
+    found = {
+        name: compared(champion, outcome[arms == name])
+        for name in dict.fromkeys(arms.tolist()) if name != "champion"
+    }  # fmt: skip
+    if as_json:
+        print_json({name: each._asdict() for name, each in found.items()})
+        return
+    print_table(["arm", "cases", "champion", "challenger", "difference", "95% from", "to"], [
+        [name, f"{each.challenger_cases:,}", f"{each.champion:.4f}", f"{each.challenger:.4f}",
+         f"{each.difference:+.4f}", f"{each.low:+.4f}", f"{each.high:+.4f}"]
+        for name, each in found.items()
+    ])  # fmt: skip
+
+
+@app.command()
+def history(
+    days: Annotated[Path, typer.Argument(metavar="DAYS", help="Cases by evening, CSV.")],
+    payments: Annotated[Path, typer.Argument(metavar="PAYMENTS", help="user_id, day, amount.")],
+    out: Out,
+    target: Annotated[str, typer.Option(help="unpaid, rolled or missed.")] = "unpaid",
+    attempts: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="user_id, day, channel, connected.")
+    ] = None,
+    channel: Annotated[str, typer.Option(help="Channel of `missed`.")] = "voice",
+) -> None:
+    """Write rows to train a C-score on with `usance assess train`, point in time."""
+    from usance.service.collections.case_files import read_columns, write_rows
+    from usance.service.collections.contact_rules import Channel
+    from usance.service.collections.history import Attempts, CaseDays, Events, training_rows
+
+    evenings = CaseDays.of(**read_columns(days, CaseDays._fields))
+    paid = Events.of(**read_columns(payments, Events._fields))
+    tried = Attempts.of(**read_columns(attempts, Attempts._fields)) if attempts else Attempts.none()
+    until = max([int(each.day.max(initial=0)) for each in (evenings, paid, tried)])
+    number = [each.value for each in Channel].index(channel)
+    rows = training_rows(evenings, paid, tried, target, until, number)
+    write_rows(out, list(rows), zip(*(column.tolist() for column in rows.values()), strict=True))
+    print_line(f"{len(rows[target]):,} rows, {int(rows[target].sum()):,} of them {target}.")
