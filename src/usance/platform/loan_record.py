@@ -73,6 +73,28 @@ class LoanRecord:
         """The fact of a reference."""
         return next((each for each in self.all_facts if each.ref == ref), None)
 
+    def is_closed_by(self, paid: Fact, day: date) -> bool:
+        """True if the loan is closed on a day with this payment among the facts."""
+        view = replay(self.terms, [*self.all_facts, paid], day).view()
+        return view.status is Status.CLOSED
+
+    def least_that_closes(self, whole: Fact, day: date, low: int) -> int:
+        """The smallest part of a payment, from `low` on, that closes the loan as all of it does.
+
+        Payments of one day count in the order of their references, so that one which settles the
+        loan may come before others that paid ahead: its excess is then not what remains of it.
+        """
+        high = low if self.is_closed_by(whole._replace(amount_minor=low), day) else (
+            whole.amount_minor
+        )  # fmt: skip
+        while low < high:
+            middle = (low + high) // 2
+            if self.is_closed_by(whole._replace(amount_minor=middle), day):
+                high = middle
+            else:
+                low = middle + 1
+        return low
+
     def first_day_of(self, fact: Fact) -> date:
         """The first day that a fact changes; a reversal changes what its target did."""
         if fact.kind is FactKind.REVERSED:

@@ -18,6 +18,7 @@ from usance.platform.api.guard import Access
 from usance.platform.api.shapes import Changed, Noticed, Payment
 from usance.platform.commands.command import DONE, Decided, Spec
 from usance.platform.commands.fields import read_command
+from usance.platform.commands.payments import provider_of
 from usance.platform.commands.unit_of_work import execute
 from usance.platform.reads.reading import Reading
 
@@ -46,6 +47,8 @@ async def take_notices(call: Call) -> Response:
     if len(batch.lines) > MAX_LINES:
         raise RequestError("invalid_field", f"has more than {MAX_LINES} lines", param="body.lines",
                            fix="Send several batches")  # fmt: skip
+    async with call.platform.reading(call.principal) as read:
+        provider_of(read.moment, call.principal, batch.provider)
     told = [await _line(call, batch.provider, line) for line in batch.lines]
 
     async def noted(*_: Any) -> Decided:

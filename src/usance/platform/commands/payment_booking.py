@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from usance.base.codes import Component, FactKind
+from usance.base.codes import Component, FactKind, Status
 from usance.base.errors import UsanceError
 from usance.base.ids import print_id
 from usance.loan.batch import instalment_columns
@@ -332,16 +332,18 @@ def pay(
 ) -> int:
     """Add a payment to a loan as far as the loan can take it; the amount taken."""
     today = moment.business_date
-    over = loan.at(today).view().overpaid
+    before = loan.at(today).view()
     kind = FactKind.PAID
     if any(each.kind in RECOVERY and each.effective_on <= day and not loan.is_gone(each.ref)
            for each in loan.all_facts):  # fmt: skip
         kind = FactKind.RECOVERED
     whole = fact(moment, kind, day, amount_minor, ref, provider)
     loan.added.append(whole)
-    excess = loan.at(today).view().overpaid - over
+    excess = loan.at(today).view().overpaid - before.overpaid
     loan.added.pop()
     taken = amount_minor - max(excess, 0)
+    if excess > 0 and before.status is not Status.CLOSED and loan.is_closed_by(whole, today):
+        taken = loan.least_that_closes(whole, today, max(taken, 1))
     if taken > 0:
         loan.added.append(whole._replace(amount_minor=taken))
     return max(taken, 0)

@@ -90,10 +90,10 @@ async def reverse(
 ) -> Decided:
     """Undo a payment: its facts are reversed, and everything that rested on them moves back."""
     number = read_id(command.payment, "pm", "payment")
-    await act_as_platform(transaction)
     row = await transaction.fetchrow("select * from usance.payments where payment_id = $1", number)
     if row is None:
         raise not_found("pm", number)
+    await act_as_platform(transaction)
     user = await load_user(transaction, row["user_id"])
     gone = await transaction.fetchval(
         "select exists (select from usance.payment_reversals where payment_id = $1)", number

@@ -59,7 +59,8 @@ class Reading:
         number = read_id(user, "us", "user")
         await load_user(self.transaction, number)
         lender, day = self.moment.lender, as_of or self.moment.business_date
-        found = await decisions.lines_of(self.transaction, lender, number, day, known_at)
+        known = self._known(known_at)
+        found = await decisions.lines_of(self.transaction, lender, number, day, known)
         return [line.answer(lender) for line in found]
 
     async def decision(self, decision: str) -> dict[str, Any]:
@@ -172,7 +173,7 @@ class Reading:
         code = int(parse(Basis, basis)) if basis else None
         return await ledger.balances(
             self.transaction, as_of or self.moment.business_date, entity=entity, basis=code,
-            known_at=known_at,
+            known_at=self._known(known_at),
         )  # fmt: skip
 
     async def trial_balance(
@@ -180,7 +181,7 @@ class Reading:
     ) -> dict[str, Any]:
         """All balances with the sums of both sides."""
         day = as_of or self.moment.business_date
-        return await ledger.trial_balance(self.transaction, day, known_at)
+        return await ledger.trial_balance(self.transaction, day, self._known(known_at))
 
     async def events(self, after: int = 0, limit: int = 50) -> list[dict[str, Any]]:
         """Events that the principal sees."""
@@ -213,9 +214,13 @@ class Reading:
     ) -> tuple[date, datetime]:
         """The day and the moment of a read; neither is in the future."""
         day = as_of or self.moment.business_date
-        known = known_at or END_OF_TIME
-        if known_at is not None and known_at > self.moment.at:
-            raise DateInFuture("is not known yet", where="known_at", fix="Give what has been")
+        known = self._known(known_at) or END_OF_TIME
         if day < loan.first["disbursed_on"]:
             raise not_found("ln", loan.loan_id)
         return day, known
+
+    def _known(self, known_at: datetime | None) -> datetime | None:
+        """The moment by whose knowledge is read; nothing is known of the future."""
+        if known_at is not None and known_at > self.moment.at:
+            raise DateInFuture("is not known yet", where="query.known_at", fix="Give what has been")
+        return known_at
