@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import date, datetime
 from typing import TYPE_CHECKING, Any
 
-from usance.base.codes import FactKind, FundingModel
+from usance.base.codes import FactKind, FundingModel, Status
 from usance.loan.facts import END_OF_TIME, Fact
 from usance.loan.loan import Loan, replay
 from usance.loan.stored_rows import fact_of_row, terms_of_row
