@@ -43,6 +43,11 @@ PREFIXES = {
     "wh": "webhook",
     "pe": "person",
     "ca": "case",
+    "un": "unallocated cash",
+    "br": "break",
+    "fi": "file",
+    "se": "settlement",
+    "cl": "claim",
 }
 
 # Crockford's base 32 leaves out I, L, O and U.

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from usance.base.ids import print_id
-from usance.platform.commands.clock import check_advance, set_clock, start_of
-from usance.platform.commands.offers import EndPayout, ExpireOffer
+from usance.platform.commands.clock import check_advance, set_clock
+from usance.platform.commands.offers import ExpireOffer
 from usance.platform.commands.unit_of_work import now
 from usance.platform.day import HalfDay, next_half, serve_half
+from usance.platform.partners.dispatch import (
+    DebitAttemptOn,
+    move_order,
+    next_debits,
+    run_debits,
+)
 from usance.platform.principals import SYSTEM
 
 if TYPE_CHECKING:
@@ -18,6 +24,14 @@ if TYPE_CHECKING:
     from usance.platform.live import Platform
 
 Due = tuple[datetime, Any]
+
+
+class OrderDue(NamedTuple):
+    """An order that the clock has to look at."""
+
+    order_id: int
+
+
 MAX_STEPS = 1_000_000
 """More than falls due in one advance of any sandbox."""
 
@@ -34,27 +48,32 @@ async def run_until(platform: Platform, to: datetime) -> None:
             await set_clock(transaction, moment, max(at, moment.at))
         if isinstance(what, HalfDay):
             await serve_half(platform, what)
+        elif isinstance(what, DebitAttemptOn):
+            await run_debits(platform, *what)
+        elif isinstance(what, OrderDue):
+            await move_order(platform, what.order_id)
         else:
             await platform.do(SYSTEM, what)
 
 
 async def _next(transaction: asyncpg.Connection, moment: Any, to: datetime) -> Due | None:
-    """The first thing that falls due: half a day, an offer's end, a payout on its day."""
+    """The first thing that falls due: half a day, an offer's end, an order's step, a debit run."""
     check_advance(moment, to)
     offer = await transaction.fetchrow(
         "select offer_id, answer_by from usance.offers where state = 'open' and answer_by <= $1 "
         "order by answer_by, offer_id limit 1", to,
     )  # fmt: skip
-    last = moment.lender.business_date(to)
     order = await transaction.fetchrow(
-        "select order_id, settles_on from usance.orders where state = 'sent' and settles_on <= $1 "
-        "order by settles_on, order_id limit 1", last,
+        "select order_id, next_at from usance.orders where next_at <= $1 "
+        "order by next_at, order_id limit 1", to,
     )  # fmt: skip
+    debits = await next_debits(transaction, moment, to)
     half = await next_half(transaction, moment)
     found: list[Due] = [(half.at(moment), half)] if half.at(moment) <= to else []
     if offer is not None:
         found.append((offer["answer_by"], ExpireOffer(print_id("of", offer["offer_id"]))))
     if order is not None:
-        at = start_of(moment, order["settles_on"])
-        found.append((at, EndPayout(print_id("or", order["order_id"]), settled=True)))
+        found.append((order["next_at"], OrderDue(order["order_id"])))
+    if debits is not None:
+        found.append(debits)
     return min(found, key=lambda each: each[0], default=None)

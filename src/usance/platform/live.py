@@ -32,6 +32,7 @@ from usance.platform.reads.reading import Reading
 from usance.platform.store.database import Database, server_of
 from usance.platform.store.server import Embedded
 from usance.platform.vault import Vault, vault_of
+from usance.service.orders.provider_port import Provider
 
 
 @dataclass
@@ -42,6 +43,8 @@ class Platform:
     services: Services = field(default_factory=Services)
     server: Embedded | None = None
     """The server that is stopped with it, where this process started one."""
+    providers: dict[int, Provider] = field(default_factory=dict)
+    """Payment providers that are connected, by number; the sandbox's own needs no connection."""
 
     @classmethod
     @asynccontextmanager

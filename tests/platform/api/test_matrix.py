@@ -36,7 +36,8 @@ def filled(path: str) -> str:
     def one(found: re.Match[str]) -> str:
         prefixes = {"user": "us", "decision": "de", "loan": "ln", "payment": "pm", "offer": "of",
                     "approval": "ap", "journal": "jr", "job": "jb", "webhook": "wh",
-                    "event": "ev"}  # fmt: skip
+                    "event": "ev", "order": "or", "unallocated": "un",
+                    "break_id": "br"}  # fmt: skip
         return f"{prefixes[found[1]]}_0000ZZZZZZZ" if found[1] in prefixes else "9999"
 
     return re.sub(r"{(\w+)}", one, path)
@@ -127,7 +128,6 @@ NOT_YET = {
     ("GET", "/v1/commissions/{}"), ("POST", "/v1/provider/files"), ("POST", "/v1/closes"),
     ("GET", "/v1/closes/{}"), ("GET", "/v1/statements/{}"), ("GET", "/v1/metrics"),
     ("GET", "/v1/drill"), ("GET", "/v1/cases"), ("POST", "/v1/cases/next"),
-    ("POST", "/v1/users/{}/complaints"), ("GET", "/v1/orders"), ("GET", "/v1/breaks"),
-    ("GET", "/v1/unallocated"), ("GET", "/v1/settlements"), ("GET", "/v1/claims"),
+    ("POST", "/v1/users/{}/complaints"), ("GET", "/v1/settlements"), ("GET", "/v1/claims"),
 }  # fmt: skip
 """Routes of the contract that come with the close, commissions, money movement and collections."""

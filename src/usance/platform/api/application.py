@@ -29,6 +29,7 @@ from usance.platform.api import (
     ledger,
     lending,
     money,
+    money_movement,
     sessions,
     users,
 )
@@ -40,6 +41,7 @@ from usance.platform.errors import KeyInFlight, PlatformError, RefusedBefore, Se
 from usance.platform.jobs.kinds import kinds_of
 from usance.platform.jobs.worker import run_jobs
 from usance.platform.live import Platform
+from usance.platform.partners.dispatch import keep_moving
 
 log = logging.getLogger("usance.api")
 HEADERS = (
@@ -50,7 +52,8 @@ HEADERS = (
 )
 """Headers of every answer: nothing is kept, framed, guessed or told to others."""
 GROUPS = (
-    users.group, lending.group, money.group, institutions.group, ledger.group, control.group,
+    users.group, lending.group, money.group, money_movement.group, institutions.group,
+    ledger.group, control.group,
     events.group, jobs.group, sessions.group,
 )  # fmt: skip
 
@@ -66,9 +69,11 @@ def application(opened: AbstractAsyncContextManager[Platform], mode: str) -> Out
             app.state.request_log.start()
             stop = asyncio.Event()
             worker = asyncio.create_task(run_jobs(platform.database, kinds_of(platform), stop=stop))
+            moving = asyncio.create_task(keep_moving(platform, stop))
             yield
             stop.set()
             await worker
+            await moving
             await app.state.request_log.stop()
 
     app = FastAPI(

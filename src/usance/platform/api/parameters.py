@@ -24,7 +24,8 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 PATH_IDS = {
     "user": "us", "decision": "de", "loan": "ln", "payment": "pm", "offer": "of",
     "approval": "ap", "journal": "jr", "job": "jb", "webhook": "wh", "agreement": "ag",
-    "quote": "qu", "account": "ac", "event": "ev",
+    "quote": "qu", "account": "ac", "event": "ev", "order": "or", "unallocated": "un",
+    "break_id": "br",
 }  # fmt: skip
 """Names of ids in addresses with the prefix that each has."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import date, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from usance.platform.commands.command import DONE, Decided, Moment
@@ -46,11 +46,6 @@ def days_between(moment: Moment, to: datetime) -> list[date]:
     last = moment.lender.business_date(to)
     count = (last - moment.business_date).days
     return [moment.business_date + timedelta(days=n) for n in range(1, count + 1)]
-
-
-def start_of(moment: Moment, day: date) -> datetime:
-    """The first moment of a business day."""
-    return datetime.combine(day, time(), moment.lender.zone).astimezone(UTC)
 
 
 async def set_clock(transaction: asyncpg.Connection, moment: Moment, to: datetime) -> None:

@@ -1,28 +1,20 @@
-"""Answers of institutions, offers that nobody answered, and payouts that end later."""
+"""Answers of institutions, and offers that nobody answered."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from usance.base.codes import RoutingOutcome
 from usance.platform.commands.command import DONE, Decided, Moment, act_as_platform
-from usance.platform.commands.drawdowns import (
-    EVENTS,
-    attempts,
-    close_offer,
-    load_placement,
-)
+from usance.platform.commands.drawdowns import attempts, close_offer, load_placement
 from usance.platform.commands.placement import (
     Placement,
     approve,
-    disburse,
-    drawdown_answer,
-    fail,
+    complete,
     go_on,
     limit_changes,
     note,
-    subject,
 )
 from usance.platform.principals import Principal
 from usance.platform.reads.drawdowns import offer_answer
@@ -49,15 +41,6 @@ class ExpireOffer:
     offer: str
 
 
-@dataclass(frozen=True)
-class EndPayout:
-    """A provider says that a payout has settled, or has failed for good."""
-
-    order: str
-    settled: bool
-    reference: str = ""
-
-
 async def answer(
     transaction: asyncpg.Connection, _principal: Principal, moment: Moment, command: AnswerOffer
 ) -> Decided:
@@ -76,7 +59,7 @@ async def answer(
     placement = await load_placement(transaction, row["loan_id"])
     await moment.services.desk.open(transaction, moment.lender)
     placement.attempts = await attempts(transaction, placement.loan_id)
-    _complete(moment, placement)
+    complete(moment, placement)
     state = "approved" if command.approved else "declined"
     ended = await close_offer(transaction, moment, placement, state, command.approved,
                               command.reason)  # fmt: skip
@@ -116,49 +99,9 @@ async def expire(
     placement = await load_placement(transaction, row["loan_id"])
     await moment.services.desk.open(transaction, moment.lender)
     placement.attempts = await attempts(transaction, placement.loan_id)
-    _complete(moment, placement)
+    complete(moment, placement)
     ended = await close_offer(transaction, moment, placement, "timed_out")
     _answered(moment, placement, False, RoutingOutcome.TIMED_OUT)
     placement.save()
     return Decided(offer_answer(ended), command.offer, row["user_id"], placement.changes,
                    status=DONE)  # fmt: skip
-
-
-async def end_payout(
-    transaction: asyncpg.Connection, _principal: Principal, moment: Moment, command: EndPayout
-) -> Decided:
-    """A payout that was sent ends: the loan begins, or its quota is given back."""
-    number = read_id(command.order, "or", "order")
-    await act_as_platform(transaction)
-    found = await transaction.fetchrow("select * from usance.orders where order_id = $1", number)
-    if found is None:
-        raise not_found("or", number)
-    placement = await load_placement(transaction, found["loan_id"])
-    wanted = "settled" if command.settled else "failed"
-    if found["state"] == wanted:
-        return Decided(drawdown_answer(moment, placement.row), subject(placement),
-                       found["user_id"], is_new=False, status=DONE, as_platform=True)  # fmt: skip
-    if found["state"] != "sent":
-        raise WrongState(f"the order has {found['state']}", where=command.order,
-                         fix="An order ends once")  # fmt: skip
-    _complete(moment, placement)
-    order: dict[str, Any] = {**dict(found), "state": wanted, "ended_at": moment.at,
-                             "reference": command.reference}  # fmt: skip
-    if command.settled:
-        disburse(moment, placement)
-    else:
-        fail(placement, placement.row["attempt"])
-    placement.changes.put("orders", **order)
-    placement.save()
-    return Decided(
-        drawdown_answer(moment, placement.row), subject(placement), found["user_id"],
-        placement.changes, status=DONE, event=EVENTS[placement.row["state"]], as_platform=True,
-    )  # fmt: skip
-
-
-def _complete(moment: Moment, placement: Placement) -> None:
-    """Add to a stored request what only the product knows."""
-    product = next(p for p in moment.lender.products.values()
-                   if p.product == placement.row["product"])  # fmt: skip
-    placement.request["convention"] = placement.row["terms"].get("convention", product.convention)
-    placement.row["nothing"] = {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 
 from usance.base.codes import FactKind, FundingModel, RoutingOutcome
@@ -14,7 +14,10 @@ from usance.match.reservation.limit_names import LimitRequest, NamedLimits
 from usance.platform.commands.command import Moment
 from usance.platform.commands.loan_change import book_facts, fact
 from usance.platform.installation import cell_of
+from usance.platform.lender import Lender
 from usance.platform.loan_record import LoanRecord
+from usance.platform.order_record import is_instant, new_order
+from usance.platform.partners.instant_provider import InstantProvider, next_business_day
 from usance.platform.pricing import (
     Request,
     borrower_side,
@@ -24,6 +27,13 @@ from usance.platform.pricing import (
 )
 from usance.platform.store.write_set import LimitChange, WriteSet
 from usance.platform.user_record import UserRecord
+from usance.service.orders.payment_order import (
+    EventKind,
+    OrderEvent,
+    OrderState,
+    Purpose,
+    Split,
+)
 
 TERMS = (
     "principal_minor", "rate_ppm", "coupon_ppm", "instalments", "guarantee_fee_minor",
@@ -149,27 +159,43 @@ def make_offer(moment: Moment, placement: Placement, index: int, wait: timedelta
 
 
 def approve(moment: Moment, placement: Placement, index: int) -> None:
-    """Send the payout; what settles at once makes the loan, what is rejected gives quota back."""
+    """Make the payout's order; a port that answers at once makes the loan, or gives quota back."""
     row, lender = placement.row, moment.lender
     row["state"], row["attempt"] = "approved", index
     row["source"] = row["candidates"][index]["source"]
-    ending = row["amount_minor"] % 100
-    order = {
-        "order_id": placement.user.next("records"), "user_id": placement.user.user_id,
-        "loan_id": placement.loan_id, "kind": "payout", "provider": lender.payout.provider,
-        "amount_minor": row["amount_minor"], "currency": row["currency"],
-        "account_id": row["account_id"], "state": "sent", "made_at": moment.at,
-        "settles_on": moment.business_date, "ended_at": None, "reference": "",
-    }  # fmt: skip
-    if ending == lender.payout.rejected_ending:
-        fail(placement, index)
-        order |= {"state": "failed", "ended_at": moment.at}
-    elif ending == lender.payout.next_day_ending:
-        order["settles_on"] = next_business_day(moment.business_date)
-    else:
-        order |= {"state": "settled", "ended_at": moment.at}
-        disburse(moment, placement)
-    placement.changes.put("orders", **order)
+    number, amount = placement.user.next("records"), row["amount_minor"]
+    record = new_order(
+        lender, number, kind=Purpose.PAYOUT, reference=print_id("or", number),
+        provider=lender.payout.provider, amount_minor=amount, at=moment.at,
+        settles_on=moment.business_date, user_id=placement.user.user_id,
+        loan_id=placement.loan_id, account_id=row["account_id"],
+        splits=(Split(placement.loan_id, amount),),
+    )  # fmt: skip
+    look_at = None
+    if is_instant(lender, lender.payout.provider):
+        record.add(OrderEvent(EventKind.SENT, moment.at, "drawdown.request"), placement.changes)
+        record.add(instant_provider(moment, moment.business_date).send(record.order),
+                   placement.changes)  # fmt: skip
+        if record.order.state is OrderState.ACCEPTED:
+            record.row["settles_on"] = next_business_day(moment.business_date)
+            look_at = start_of_day(lender, record.row["settles_on"])
+        elif record.order.state is OrderState.REJECTED:
+            fail(placement, index)
+        else:
+            disburse(moment, placement)
+    record.save(placement.changes, lender, moment.at, look_at)
+
+
+def instant_provider(moment: Moment, made_on: date) -> InstantProvider:
+    """The sandbox's own port, for orders of a day."""
+    payout = moment.lender.payout
+    return InstantProvider(moment.at, moment.business_date, made_on, payout.rejected_ending,
+                           payout.next_day_ending)  # fmt: skip
+
+
+def start_of_day(lender: Lender, day: date) -> datetime:
+    """The first moment of a business day."""
+    return datetime.combine(day, time(), lender.zone).astimezone(UTC)
 
 
 def fail(placement: Placement, index: int) -> None:
@@ -177,18 +203,6 @@ def fail(placement: Placement, index: int) -> None:
     candidate = placement.row["candidates"][index]
     placement.changes.limit_changes += limit_changes(candidate, taken=-1)
     placement.row["state"] = "payout_failed"
-
-
-def next_business_day(day: date) -> date:
-    """The next day that is no Saturday or Sunday.
-
-    >>> next_business_day(date(2024, 7, 5))
-    datetime.date(2024, 7, 8)
-    """
-    later = day + timedelta(days=1)
-    while later.weekday() >= 5:
-        later += timedelta(days=1)
-    return later
 
 
 def disburse(moment: Moment, placement: Placement) -> None:
@@ -245,3 +259,11 @@ def release(placement: Placement, *, was: str) -> None:
 def subject(placement: Placement) -> str:
     """The printed id."""
     return print_id("ln", placement.loan_id)
+
+
+def complete(moment: Moment, placement: Placement) -> None:
+    """Add to a stored request what only the product knows."""
+    product = next(p for p in moment.lender.products.values()
+                   if p.product == placement.row["product"])  # fmt: skip
+    placement.request["convention"] = placement.row["terms"].get("convention", product.convention)
+    placement.row["nothing"] = {}

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from usance.platform.commands import (
     applications,
+    breaks,
     clock,
     control,
+    debits,
     drawdowns,
     loan_events,
     offers,
+    orders,
     payment_booking,
     payments,
     quotes,
     servicing,
+    unallocated,
     users,
 )
 from usance.platform.commands.command import Spec
@@ -23,6 +27,7 @@ from usance.platform.security import rights
 CHANNEL, MONEY, OPERATIONS = ("channel",), ("provider", "operations"), ("operations",)
 INSTITUTION, FINANCE, CONTROL = ("institution",), ("finance",), ("control",)
 REVIEW, APPROVE, REVEAL, JOBS = ("review",), ("approve",), ("reveal",), ("jobs",)
+DESKS = ("operations", "finance")
 ANYONE = ("channel", "institution", "provider", "operations", "finance", "control")
 TWO = 2
 """People who have to agree."""
@@ -45,7 +50,17 @@ _TABLE = (
     Spec("offer.answer", "offer.answered", INSTITUTION, offers.AnswerOffer, offers.answer,
          routes=True),
     Spec("offer.expire", "offer.timed_out", JOBS, offers.ExpireOffer, offers.expire, routes=True),
-    Spec("payout.end", "payout.ended", MONEY, offers.EndPayout, offers.end_payout),
+    Spec("payout.end", "payout.ended", MONEY, orders.EndPayout, orders.end_payout),
+    Spec("order.step", "order.moved", JOBS, orders.StepOrder, orders.step),
+    Spec("order.note", "order.noted", MONEY, orders.NoteOrder, orders.note),
+    Spec("order.cancel", "order.cancelled", OPERATIONS, orders.CancelOrder, orders.cancel),
+    Spec("debit.order", "debit.ordered", JOBS, debits.OrderDebit, debits.order_debit),
+    Spec("cash.receive", "cash.received", MONEY, unallocated.ReceiveCash, unallocated.receive),
+    Spec("cash.assign", "cash.assigned", OPERATIONS, unallocated.AssignCash, unallocated.assign),
+    Spec("cash.return", "cash.returned", OPERATIONS, unallocated.ReturnCash,
+         unallocated.give_back, TWO),
+    Spec("break.assign", "break.assigned", DESKS, breaks.AssignBreak, breaks.assign),
+    Spec("break.clear", "break.cleared", DESKS, breaks.ClearBreak, breaks.clear),
     Spec("payment.book", "payment.booked", MONEY, payments.BookPayment, payment_booking.book,
          many=payment_booking.book_many),
     Spec("payment.reverse", "payment.reversed", MONEY, payments.ReversePayment, payments.reverse),

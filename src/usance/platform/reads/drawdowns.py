@@ -1,4 +1,4 @@
-"""Drawdowns, offers and orders as they are answered."""
+"""Drawdowns and offers as they are answered."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from usance.base.codes import Currency, Product
 from usance.base.documents import parse_json
-from usance.base.ids import PER_USER, print_id
+from usance.base.ids import print_id
 from usance.platform.lender import Lender
 from usance.platform.reads.shapes import day_text, moment_text
 from usance.platform.user_record import not_found
@@ -71,21 +71,3 @@ async def offers(
         "order by offer_id limit $3", state, after, limit,
     )  # fmt: skip
     return [offer_answer(row) for row in rows]
-
-
-async def orders(
-    transaction: asyncpg.Connection, state: str | None = None, after: int = 0, limit: int = 50
-) -> list[dict[str, Any]]:
-    """Orders that the principal sees, by id."""
-    rows = await transaction.fetch(
-        "select * from usance.orders where ($1::text is null or state = $1) and order_id > $2 "
-        "order by order_id limit $3", state, after, limit,
-    )  # fmt: skip
-    return [
-        {"order": print_id("or", row["order_id"]), "loan": print_id("ln", row["loan_id"]),
-         "user": print_id("us", row["order_id"] // PER_USER), "kind": row["kind"],
-         "amount_minor": row["amount_minor"], "currency": Currency(row["currency"]).name,
-         "state": row["state"], "made_at": moment_text(row["made_at"]),
-         "settles_on": day_text(row["settles_on"])}
-        for row in rows
-    ]  # fmt: skip

@@ -13,7 +13,16 @@ from usance.platform.commands.command import Moment
 from usance.platform.errors import NotFound
 from usance.platform.loan_record import LoanRecord, load_loan
 from usance.platform.principals import Principal
-from usance.platform.reads import control, decisions, drawdowns, ledger, loans, payments, users
+from usance.platform.reads import (
+    control,
+    decisions,
+    drawdowns,
+    ledger,
+    loans,
+    money,
+    payments,
+    users,
+)
 from usance.platform.reads.shapes import moment_text
 from usance.platform.refusals import DateInFuture
 from usance.platform.user_record import load_user, not_found, read_id
@@ -146,8 +155,37 @@ class Reading:
     async def orders(
         self, state: str | None = None, after: int = 0, limit: int = 50
     ) -> list[dict[str, Any]]:
-        """Orders of payouts."""
-        return await drawdowns.orders(self.transaction, state, after, limit)
+        """Payment orders."""
+        return await money.orders(self.transaction, self.moment.lender, state, after, limit)
+
+    async def order(self, order: str) -> dict[str, Any]:
+        """One payment order with its events."""
+        number = read_id(order, "or", "order")
+        return await money.order(self.transaction, self.moment.lender, number)
+
+    async def unallocated(
+        self, after: int = 0, limit: int = 50, *, is_open: bool = True
+    ) -> list[dict[str, Any]]:
+        """Money received that no loan has taken."""
+        return await money.unallocated(
+            self.transaction, self.moment.lender, self.moment.business_date, is_open=is_open,
+            after=after, limit=limit,
+        )  # fmt: skip
+
+    async def one_unallocated(self, unallocated: str) -> dict[str, Any]:
+        """One such amount, with the loans it may be for."""
+        number = read_id(unallocated, "un", "unallocated")
+        return await money.one_unallocated(
+            self.transaction, self.moment.lender, self.moment.business_date, number
+        )
+
+    async def breaks(
+        self, state: str | None = None, after: int = 0, limit: int = 50
+    ) -> list[dict[str, Any]]:
+        """Breaks of orders and of reconciliation."""
+        return await money.breaks(
+            self.transaction, self.moment.lender, self.moment.business_date, state, after, limit
+        )
 
     async def journals(
         self, loan: str | None = None, period: str | None = None, rule: int | None = None,

@@ -30,20 +30,27 @@ from usance.service.orders.payment_order import EventKind, OrderEvent, PaymentOr
 from usance.service.orders.unallocated import UnallocatedCash
 
 
+class Notice(NamedTuple):
+    """Something a provider says without being asked."""
+
+    reference: str
+    event: OrderEvent
+
+
 class Provider(Protocol):
     """A payment provider or bank; each answer may be lost, late, doubled or out of order."""
 
     def send(self, order: PaymentOrder) -> OrderEvent | None:
         """Hand over an order that is booked as sent; its answer, if there is one."""
 
-    def status(self, reference: str) -> OrderEvent:
-        """The provider's word about an order; `NOT_FOUND` if it does not know it."""
+    def status(self, order: PaymentOrder) -> OrderEvent | None:
+        """The provider's word about an order, `NOT_FOUND` if it knows none; none in an outage."""
 
-    def notices(self) -> Iterable[OrderEvent]:
+    def notices(self) -> Iterable[Notice]:
         """Notices that have come since the last call."""
 
-    def file(self, day: date) -> Iterable[FileLine]:
-        """Lines of the file of a day."""
+    def file(self, day: date) -> str:
+        """The file of a day in the provider's layout; empty in an outage."""
 
 
 class Evidence(NamedTuple):

@@ -1,0 +1,169 @@
+"""Orders on the wire: each step is booked before it is done, each answer after it came.
+
+A worker may end anywhere between the two. What was booked as sent and has no answer is asked about
+when its time has come, so that nothing is paid twice and nothing is forgotten.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections.abc import Mapping
+from datetime import date, datetime, timedelta
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from usance.base.errors import UsanceError
+from usance.base.ids import print_id
+from usance.platform.commands.command import Moment
+from usance.platform.commands.debits import OrderDebit
+from usance.platform.commands.orders import NoteOrder, StepOrder
+from usance.platform.commands.placement import instant_provider, start_of_day
+from usance.platform.commands.unit_of_work import now
+from usance.platform.errors import OutboundRefused
+from usance.platform.order_record import OrderRecord, is_instant, load_order
+from usance.platform.principals import SYSTEM
+from usance.service.orders.debit_policy import DebitPolicy
+from usance.service.orders.next_step import Step
+from usance.service.orders.payment_order import OrderEvent
+from usance.service.orders.provider_port import Provider
+
+if TYPE_CHECKING:
+    import asyncpg
+
+    from usance.platform.live import Platform
+
+LOG = logging.getLogger("usance.orders")
+POLL_SECONDS = 1.0
+MAX_ORDERS = 10_000
+"""Orders that one look at the queue moves."""
+_DUE = "select order_id from usance.orders where next_at <= $1 order by next_at, order_id limit $2"
+_DEBTORS = (
+    "select distinct a.user_id from usance.accounts a join usance.loan_states s"
+    " on s.loan_id between a.user_id * 16384 and a.user_id * 16384 + 16383"
+    " join usance.loans l on l.loan_id = s.loan_id and l.terms_no = 1"
+    " where a.debit and a.is_verified and a.usable_from <= $1 and s.is_open"
+    " and l.first_due_on <= $2 order by a.user_id"
+)
+
+
+class DebitAttemptOn(NamedTuple):
+    """One attempt of the debit policy on a day."""
+
+    day: date
+    hour: int
+
+
+async def keep_moving(platform: Platform, stop: asyncio.Event) -> None:
+    """Take notices and move orders until told to stop; one that fails is looked at again later."""
+    while platform.providers and not stop.is_set():
+        try:
+            await take_notices(platform)
+            await move_orders(platform)
+        except UsanceError:
+            LOG.warning("orders wait", exc_info=True)
+        await asyncio.sleep(POLL_SECONDS)
+
+
+async def move_orders(platform: Platform, limit: int = MAX_ORDERS) -> int:
+    """Move every order whose time has come by one step; the number of orders."""
+    async with platform.database.transaction(SYSTEM.principal_id) as transaction:
+        moment = await now(transaction, platform.services)
+        rows = await transaction.fetch(_DUE, moment.at, limit)
+    for row in rows:
+        await move_order(platform, row["order_id"])
+    return len(rows)
+
+
+async def move_order(platform: Platform, order_id: int) -> None:
+    """Book the next step of an order, do it, and book the answer."""
+    shown = print_id("or", order_id)
+    outcome = await platform.do(SYSTEM, StepOrder(shown))
+    step = Step(outcome.answer["step"])
+    if step not in (Step.SEND, Step.SEND_AGAIN, Step.ASK):
+        return
+    async with platform.database.transaction(SYSTEM.principal_id) as transaction:
+        record = await load_order(transaction, order_id)
+        moment = await now(transaction, platform.services)
+    port = port_of(platform, moment, record)
+    verb = port.status if step is Step.ASK else port.send
+    try:
+        answer = await asyncio.to_thread(verb, record.order)
+    except OutboundRefused:  # nobody there: it is asked about when its time has come
+        answer = None
+    if answer is not None:
+        await take_answer(platform, shown, answer)
+
+
+async def take_answer(platform: Platform, order: str, event: OrderEvent) -> None:
+    """Book what a provider said."""
+    await platform.do(SYSTEM, NoteOrder(
+        order, event.kind.value, event.source, event.amount_minor, event.provider_ref, event.on
+    ))  # fmt: skip
+
+
+def port_of(platform: Platform, moment: Moment, record: OrderRecord) -> Provider:
+    """The provider of an order, as the platform is connected to it."""
+    provider = record.order.provider
+    if provider in platform.providers:
+        return platform.providers[provider]
+    if is_instant(moment.lender, provider):
+        return instant_provider(moment, moment.lender.business_date(record.order.created_at))
+    name = moment.lender.party_name("provider", provider)
+    raise OutboundRefused("is not connected", where=name, fix="Connect it when the platform opens")
+
+
+async def take_notices(platform: Platform) -> int:
+    """Take what providers have said since the last look; the number of notices."""
+    count = 0
+    for port in platform.providers.values():
+        for notice in await asyncio.to_thread(port.notices):
+            await take_answer(platform, notice.reference, notice.event)
+            count += 1
+    return count
+
+
+async def run_debits(platform: Platform, day: date, hour: int) -> int:
+    """Order what is due of every borrower who may be debited; the number of new orders."""
+    async with platform.database.transaction(SYSTEM.principal_id) as transaction:
+        moment = await now(transaction, platform.services)
+        rows = await transaction.fetch(_DEBTORS, moment.at, day)
+    made = 0
+    for row in rows:
+        command = OrderDebit(print_id("us", row["user_id"]), day, hour)
+        made += (await platform.do(SYSTEM, command)).is_new
+    async with platform.database.transaction(SYSTEM.principal_id) as transaction:
+        await mark_run(transaction, day, f"debits/{hour:02d}", moment.at, {"orders": made})
+    return made
+
+
+async def mark_run(
+    transaction: asyncpg.Connection, day: date, name: str, at: datetime, result: Mapping[str, Any]
+) -> None:
+    """Note that a part of a day was done; a run that was done stays done."""
+    await transaction.execute(
+        "insert into usance.money_runs values ($1, $2, $3, $4) on conflict do nothing",
+        day, name, at, json.dumps(result),
+    )  # fmt: skip
+
+
+async def next_debits(
+    transaction: asyncpg.Connection, moment: Moment, until: datetime
+) -> tuple[datetime, DebitAttemptOn] | None:
+    """The next attempt of the debit policy that was not run, if anybody can be debited."""
+    if not await transaction.fetchval("select exists (select from usance.accounts where debit)"):
+        return None
+    done = await transaction.fetchrow(
+        "select day, name from usance.money_runs where name like 'debits/%'"
+        " order by day desc, name desc limit 1"
+    )
+    last = (done["day"], int(done["name"].partition("/")[2])) if done else None
+    day = last[0] if last else moment.business_date
+    while (start := start_of_day(moment.lender, day)) <= until:
+        for attempt in DebitPolicy.at(day, moment.lender.parameters).attempts:
+            at = start + timedelta(hours=attempt.hour)
+            is_new = (day, attempt.hour) > last if last else at >= moment.at
+            if is_new and at <= until:
+                return at, DebitAttemptOn(day, attempt.hour)
+        day += timedelta(days=1)
+    return None
