@@ -119,6 +119,15 @@ def cell_of(source: int, product: int) -> int:
     return (source - 1) * PRODUCTS + product + 1
 
 
+def product_of_cell(cell: int) -> int:
+    """The product of a cell's loans.
+
+    >>> product_of_cell(cell_of(3, 2))
+    2
+    """
+    return (cell - 1) % PRODUCTS
+
+
 def cell_rows(mandates: Mandates) -> list[dict[str, Any]]:
     """Rows of `cells`: every source with every product."""
     chart = load_chart()

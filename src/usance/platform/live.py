@@ -11,6 +11,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -20,11 +21,12 @@ from typing import Any
 
 from usance.base.errors import unknown
 from usance.platform.clock import run_until
+from usance.platform.commands.batches import BatchQueue
 from usance.platform.commands.clock import AdvanceClock
 from usance.platform.commands.command import Services, Spec
 from usance.platform.commands.fields import read_command
 from usance.platform.commands.registry import COMMANDS
-from usance.platform.commands.unit_of_work import Outcome, execute, now
+from usance.platform.commands.unit_of_work import Outcome, Work, do, now
 from usance.platform.installation import FIRST_MOMENT, install, is_installed
 from usance.platform.lender import sandbox_document
 from usance.platform.principals import Principal, principal_named
@@ -45,6 +47,8 @@ class Platform:
     """The server that is stopped with it, where this process started one."""
     providers: dict[int, Provider] = field(default_factory=dict)
     """Payment providers that are connected, by number; the sandbox's own needs no connection."""
+    queues: dict[str, BatchQueue] = field(default_factory=lambda: defaultdict(BatchQueue))
+    """Commands that wait for their batch, by name."""
 
     @classmethod
     @asynccontextmanager
@@ -113,10 +117,10 @@ class Platform:
         if isinstance(command, AdvanceClock) and not dry_run:
             principal.need(*spec.scopes, spec.name)
             await run_until(self, command.to)
-        return await execute(
-            self.database, principal, spec, command, key=key, dry_run=dry_run,
-            services=self.services,
-        )  # fmt: skip
+        work = Work(self.database, principal, spec, command, key, dry_run, self.services)
+        if spec.many is not None and not dry_run:
+            return await self.queues[spec.name].do(work)
+        return await do(work)
 
     @asynccontextmanager
     async def reading(self, principal: Principal) -> AsyncIterator[Reading]:

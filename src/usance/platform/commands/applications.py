@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, timedelta
 from typing import TYPE_CHECKING, Any
@@ -17,9 +17,9 @@ from usance.base.ids import print_id
 from usance.platform.commands.command import CREATED, WAITING, Decided, Moment
 from usance.platform.errors import InputNotYours, InvalidField, UnknownInput
 from usance.platform.lender import ProductTerms
-from usance.platform.loan_record import open_loans
 from usance.platform.principals import Principal
 from usance.platform.reads.decisions import Recorded, decision_answer
+from usance.platform.reads.positions import OpenPosition, open_positions
 from usance.platform.refusals import WrongState
 from usance.platform.store.write_set import WriteSet
 from usance.platform.user_record import UserRecord, load_user, not_found, owner_of, read_id
@@ -114,13 +114,19 @@ async def own_inputs(
     transaction: asyncpg.Connection, moment: Moment, user: UserRecord
 ) -> dict[str, Any]:
     """Inputs that the platform knows itself, those alone that the flow declares."""
-    loans = await open_loans(transaction, [user.user_id])
-    views = [loan.at(moment.business_date).view() for loan in loans]
-    days = max((view.days_past_due for view in views), default=0)
+    loans = (await open_positions(transaction, [user.user_id], moment.business_date))[user.user_id]
     consent = await transaction.fetchval(
         "select granted from usance.consents where user_id = $1 order by consent_id desc limit 1",
         user.user_id,
     )  # fmt: skip
+    return known_inputs(moment, user, loans, consent)
+
+
+def known_inputs(
+    moment: Moment, user: UserRecord, loans: Sequence[OpenPosition], consent: bool | None
+) -> dict[str, Any]:
+    """Inputs that follow from a user's open loans, counters and last consent."""
+    days = max((each.days_past_due for each in loans), default=0)
     found: dict[str, Any] = {
         "list_hit": "none", "applications_24h": 1, "device_users_30d": 1, "link_size": 1,
         "bad_neighbours_ppm": None, "duplicate_identity": False,

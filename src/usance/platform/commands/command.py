@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, is_dataclass
 from datetime import date, datetime
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from usance.base.errors import UsanceError
 from usance.platform.errors import NotInstalled
@@ -121,7 +121,14 @@ class CommandCall:
 
 Ended = Decided | UsanceError
 """How one of several commands ended: decided, or refused by itself."""
-ManyHandler = Callable[["asyncpg.Connection", Sequence[CommandCall]], Awaitable[list[Ended]]]
+
+
+class Many(NamedTuple):
+    """How several commands of one kind are decided together."""
+
+    handler: Callable[[asyncpg.Connection, Sequence[CommandCall]], Awaitable[list[Ended]]]
+    user_of: Callable[[Any], int]
+    """The user that a command is about: each user is in a batch once."""
 
 
 def only(ended: list[Ended]) -> Decided:
@@ -148,7 +155,7 @@ class Spec:
     """People who have to agree, the proposer one of them."""
     routes: bool = False
     """True for commands that ask or tell the router: they take turns."""
-    many: ManyHandler | None = None
+    many: Many | None = None
     """The same for several at once, of different users, where such commands are batched."""
 
 

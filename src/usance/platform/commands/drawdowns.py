@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from usance.base.codes import DecisionKind, RoutingOutcome
 from usance.base.documents import parse_json
+from usance.base.errors import UsanceError
 from usance.loan.convention import CONVENTION_CODES
 from usance.platform.commands.applications import (
     answer_reasons,
     check_inputs,
     decide,
-    own_inputs,
+    known_inputs,
     product_of,
     record,
 )
@@ -21,10 +22,14 @@ from usance.platform.commands.command import (
     CREATED,
     DONE,
     WAITING,
+    CommandCall,
     Decided,
+    Ended,
     Moment,
     act_as_platform,
+    only,
 )
+from usance.platform.commands.drawdown_reads import DrawdownReads, read_drawdowns
 from usance.platform.commands.placement import (
     Placement,
     candidates,
@@ -34,7 +39,7 @@ from usance.platform.commands.placement import (
     release,
     subject,
 )
-from usance.platform.commands.quotes import check_amount, line_for
+from usance.platform.commands.quotes import check_amount, line_among
 from usance.platform.errors import NotFound
 from usance.platform.lender import ProductTerms
 from usance.platform.pricing import Request
@@ -75,31 +80,59 @@ class Withdraw:
     loan: str
 
 
+def user_of(command: Draw) -> int:
+    """The user who draws."""
+    return read_id(command.user, "us", "user")
+
+
 async def draw(
-    transaction: asyncpg.Connection, _principal: Principal, moment: Moment, command: Draw
+    transaction: asyncpg.Connection, principal: Principal, moment: Moment, command: Draw
 ) -> Decided:
     """Decide a drawdown and place it as far as answers and payout come at once."""
-    user = await load_user(transaction, read_id(command.user, "us", "user"))
+    return only(await draw_many(transaction, [CommandCall(principal, moment, command)]))
+
+
+async def draw_many(transaction: asyncpg.Connection, calls: Sequence[CommandCall]) -> list[Ended]:
+    """Decide drawdowns of different users one after the other; each is refused by itself.
+
+    What fails after the router has taken a request fails the whole batch, which is rolled back.
+    """
+    moment = calls[0].moment
+    reads = await read_drawdowns(transaction, moment, [each.command for each in calls])
+    router = await moment.services.desk.open(transaction, moment.lender)
+    ended: list[Ended] = []
+    for call in calls:
+        position = router.position
+        try:
+            ended.append(_draw(call.moment, reads, call.command))
+        except UsanceError as error:
+            if router.position != position:
+                raise
+            ended.append(error)
+    return ended
+
+
+def _draw(moment: Moment, reads: DrawdownReads, command: Draw) -> Decided:
+    """One drawdown on what was read."""
+    user = reads.user(command.user)
     product = product_of(moment, command.product)
     check_amount(command.amount_minor)
     product.check_months(command.months)
-    quoted = await _quoted(transaction, moment, command)
-    account = await _account(transaction, command, user)
-    line = await line_for(transaction, moment, user, int(product.product))
-    inputs = await drawdown_inputs(transaction, moment, user, line, command)
+    quoted = _quoted(moment, reads, command)
+    account = _account(reads, command, user)
+    line = line_among(moment, user, reads.lines[user.user_id], int(product.product))
+    inputs = drawdown_inputs(moment, reads, user, line, command)
     decision = decide(moment, user, DecisionKind.DRAWDOWN, inputs, {})
     placement = _begin(moment, command, user, product, line)
     row = placement.row
     row |= {"decision_id": decision.decision_id, "account_id": account,
             "quote_id": quoted["quote_id"] if quoted else 0,
             "agreement_id": read_id(command.agreement, "ag", "agreement")
-            if command.agreement else 0}  # fmt: skip
-    row["person_id"] = await transaction.fetchval(
-        "select person_id from usance.user_persons where user_id = $1", user.user_id
-    )
+            if command.agreement else 0, "person_id": user.row["person_id"]}  # fmt: skip
     record(placement.changes, decision, int(decision.answer.approved))
     if decision.answer.approved:
-        await _place(transaction, moment, placement, decision.row(), quoted)
+        grade = reads.grades.get((user.user_id, line.line_id), decision.row()["grade"])
+        _place(moment, placement, grade, quoted)
     else:
         row["state"], row["reasons"] = "declined", list(answer_reasons(decision.answer))
     return _ended(moment, placement)
@@ -121,41 +154,25 @@ def _begin(
     return Placement(user, row, request)
 
 
-async def _place(
-    transaction: asyncpg.Connection, moment: Moment, placement: Placement,
-    decision: Mapping[str, Any], quoted: Mapping[str, Any] | None,
-) -> None:  # fmt: skip
+def _place(
+    moment: Moment, placement: Placement, grade: int, quoted: Mapping[str, Any] | None
+) -> None:
     """Rank the request and go through its candidates."""
     row, user = placement.row, placement.user
     request = {
         "requested_at": moment.at, "loan_id": placement.loan_id,
         "decision_id": row["decision_id"], "product": row["product"],
         "amount_minor": row["amount_minor"], "months": row["months"],
-        "rate_ppm": placement.request["rate_ppm"],
-        "grade": min(max(await _grade(transaction, row, decision), 1), MAX_GRADE),
-        "region": user.region,
-        "channel": user.channel,
+        "rate_ppm": placement.request["rate_ppm"], "grade": min(max(grade, 1), MAX_GRADE),
+        "region": user.region, "channel": user.channel,
     }  # fmt: skip
     placement.changes.add("requests", **request)
     placement.request |= request
-    await moment.services.desk.open(transaction, moment.lender)
     convention = placement.request["convention"]
     asked = Request(row["amount_minor"], row["months"], request["rate_ppm"], convention,
                     moment.lender.currency)  # fmt: skip
     candidates(moment, placement, asked, parse_json(quoted["terms"]) if quoted else None)
     go_on(moment, placement, 0)
-
-
-async def _grade(
-    transaction: asyncpg.Connection, row: Mapping[str, Any], decision: Mapping[str, Any]
-) -> int:
-    """The grade that the line was granted at, else that of today."""
-    found = await transaction.fetchval(
-        "select d.grade from usance.applications a join usance.decisions d using (decision_id) "
-        "where a.user_id = $1 and a.line_id = $2 order by decision_id desc limit 1",
-        row["user_id"], row["line_id"],
-    )  # fmt: skip
-    return int(decision["grade"] if found is None else found)
 
 
 def _ended(moment: Moment, placement: Placement) -> Decided:
@@ -169,70 +186,58 @@ def _ended(moment: Moment, placement: Placement) -> Decided:
     )  # fmt: skip
 
 
-async def _quoted(
-    transaction: asyncpg.Connection, moment: Moment, command: Draw
-) -> Mapping[str, Any] | None:
+def _quoted(moment: Moment, reads: DrawdownReads, command: Draw) -> Mapping[str, Any] | None:
     """The quote that a drawdown is bound to, if there is one; live there has to be."""
     if command.quote is None:
         if not moment.lender.is_sandbox:
             raise QuoteNeeded("there is no quote", where="body.quote", fix="Quote and agree first")
         return None
     number = read_id(command.quote, "qu", "quote")
-    row = await transaction.fetchrow("select * from usance.quotes where quote_id = $1", number)
+    row = reads.quotes.get(number)
     if row is None:
         raise not_found("qu", number)
     if row["valid_until"] < moment.at:
         raise QuoteExpired("the quote is over", where="body.quote", fix="Ask for a new one")
     product = product_of(moment, command.product).product
-    wanted = (owner_of(read_id(command.user, "us", "user") << 14), int(product),
-              command.amount_minor, command.months)  # fmt: skip
+    wanted = (read_id(command.user, "us", "user"), int(product), command.amount_minor,
+              command.months)  # fmt: skip
     if (row["user_id"], row["product"], row["amount_minor"], row["months"]) != wanted:
         raise QuoteMismatch("the quote is for another loan", where="body.quote",
                             fix="Draw what was quoted, or ask for a new quote")  # fmt: skip
     if command.agreement is not None:
         agreement = read_id(command.agreement, "ag", "agreement")
-        agreed = await transaction.fetchval(
-            "select quote_id from usance.agreements where agreement_id = $1", agreement
-        )
-        if agreed is None:
+        if agreement not in reads.agreements:
             raise not_found("ag", agreement)
-        if agreed != number:
+        if reads.agreements[agreement] != number:
             raise QuoteMismatch("the agreement is to another quote", where="body.agreement",
                                 fix="Give the agreement to this quote")  # fmt: skip
     elif not moment.lender.is_sandbox:
         raise QuoteNeeded("there is no agreement", where="body.agreement", fix="Agree first")
-    return dict(row)
+    return row
 
 
-async def _account(transaction: asyncpg.Connection, command: Draw, user: UserRecord) -> int:
+def _account(reads: DrawdownReads, command: Draw, user: UserRecord) -> int:
     if command.account is None:
         return 0
     number = read_id(command.account, "ac", "account")
-    found = await transaction.fetchval(
-        "select account_id from usance.accounts where account_id = $1 and user_id = $2",
-        number, user.user_id,
-    )  # fmt: skip
-    if found is None:
+    if reads.accounts.get(number) != user.user_id:
         raise not_found("ac", number)
     return number
 
 
-async def drawdown_inputs(
-    transaction: asyncpg.Connection, moment: Moment, user: UserRecord, line: Line, command: Draw
+def drawdown_inputs(
+    moment: Moment, reads: DrawdownReads, user: UserRecord, line: Line, command: Draw
 ) -> dict[str, Any]:
     """Inputs that the last application told, the platform knows now, or the caller gives."""
     flow = moment.lender.decider.flow
     needed = flow.needed(DecisionKind.DRAWDOWN)
-    last = await transaction.fetchval(
-        "select i.inputs from usance.decision_inputs i join usance.applications a "
-        "using (decision_id) where a.user_id = $1 order by decision_id desc limit 1", user.user_id,
-    )  # fmt: skip
     stored = {
         name: declared.plain(code)
-        for (name, declared), code in zip(flow.inputs.items(), last or (), strict=False)
+        for (name, declared), code in zip(flow.inputs.items(), user.row["inputs"] or (),
+                                          strict=False)
         if name in needed and code == code and not declared.parameter  # a NaN was not given
-    }
-    own = await own_inputs(transaction, moment, user)
+    }  # fmt: skip
+    own = known_inputs(moment, user, reads.loans[user.user_id], user.row["consent"])
     own |= {
         "drawdown_minor": command.amount_minor, "line_available_minor": line.available_minor,
         "line_age_days": (moment.business_date - line.effective_on).days,

@@ -18,7 +18,7 @@ from usance.platform.principals import Principal, PrincipalKind
 from usance.platform.reads.payments import payment_answer
 from usance.platform.refusals import AlreadyReversed, CurrencyMismatch
 from usance.platform.store.write_set import WriteSet
-from usance.platform.user_record import UserRecord, load_user, not_found, read_id
+from usance.platform.user_record import UserRecord, load_user, not_found, owner_of, read_id
 
 if TYPE_CHECKING:
     import asyncpg
@@ -47,6 +47,13 @@ class ReversePayment:
     payment: str
     reason: str
     effective_on: date | None = None
+
+
+def user_of(command: BookPayment) -> int:
+    """The user whose money it is."""
+    if command.loan is not None:
+        return owner_of(read_id(command.loan, "ln", "loan"))
+    return read_id(command.user or "", "us", "user")
 
 
 def provider_of(moment: Moment, principal: Principal, name: str | None) -> int:

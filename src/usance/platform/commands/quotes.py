@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from typing import TYPE_CHECKING, Any
@@ -67,6 +68,11 @@ async def line_for(
 ) -> Line:
     """The line that a product is drawn on, or a refusal."""
     lines = await lines_of(transaction, moment.lender, user.user_id, moment.business_date)
+    return line_among(moment, user, lines, product)
+
+
+def line_among(moment: Moment, user: UserRecord, lines: Sequence[Line], product: int) -> Line:
+    """The one of a user's lines that a product is drawn on, or a refusal."""
     for line in lines:
         if line.state and (line.product == product or moment.lender.has_one_line):
             return line

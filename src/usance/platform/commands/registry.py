@@ -19,7 +19,7 @@ from usance.platform.commands import (
     unallocated,
     users,
 )
-from usance.platform.commands.command import Spec
+from usance.platform.commands.command import Many, Spec
 from usance.platform.partners import webhooks
 from usance.platform.security import access_commands as access
 from usance.platform.security import rights
@@ -44,7 +44,7 @@ _TABLE = (
     Spec("quote.make", "quote.made", CHANNEL, quotes.MakeQuote, quotes.quote),
     Spec("agreement.make", "agreement.made", CHANNEL, quotes.Agree, quotes.agree),
     Spec("drawdown.request", "drawdown.requested", CHANNEL, drawdowns.Draw, drawdowns.draw,
-         routes=True),
+         routes=True, many=Many(drawdowns.draw_many, drawdowns.user_of)),
     Spec("drawdown.withdraw", "drawdown.withdrawn", CHANNEL, drawdowns.Withdraw,
          drawdowns.withdraw, routes=True),
     Spec("offer.answer", "offer.answered", INSTITUTION, offers.AnswerOffer, offers.answer,
@@ -62,7 +62,7 @@ _TABLE = (
     Spec("break.assign", "break.assigned", DESKS, breaks.AssignBreak, breaks.assign),
     Spec("break.clear", "break.cleared", DESKS, breaks.ClearBreak, breaks.clear),
     Spec("payment.book", "payment.booked", MONEY, payments.BookPayment, payment_booking.book,
-         many=payment_booking.book_many),
+         many=Many(payment_booking.book_many, payments.user_of)),
     Spec("payment.reverse", "payment.reversed", MONEY, payments.ReversePayment, payments.reverse),
     Spec("payment.refund", "payment.refunded", MONEY, loan_events.Refund, loan_events.refund),
     Spec("payment.charge_back", "payment.charged_back", MONEY, loan_events.ChargeBack,

@@ -11,6 +11,7 @@ import json
 from collections.abc import Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from usance.base.errors import UsanceError
@@ -47,12 +48,21 @@ REQUEST_ID: ContextVar[str] = ContextVar("request_id", default="")
 MAX_ATTEMPTS = 40
 """Times a command is decided again because somebody else was quicker, or took the last headroom."""
 NOW = (
-    "select case mode when 0 then clock + nextval('usance.ticks') * interval '1 microsecond' "
-    "else clock_timestamp() end as clock, business_date, configuration, "
+    "select case mode when 0 then clock else clock_timestamp() end as clock, mode, "
+    "case mode when 0 then array(select nextval('usance.ticks') from generate_series(1, $1)) "
+    "end as ticks, business_date, configuration, "
     "array(select period from usance.periods where state = 0 order by period) as open_periods "
     "from usance.installation"
 )
 """A sandbox's clock moves by a microsecond with each command, so that moments tell their order."""
+KEYS = (
+    "select pg_try_advisory_xact_lock(hashtextextended($2 || '/' || g.key, g.who)) as is_free, "
+    "i.body, i.answer from unnest($1::bigint[], $3::text[]) with ordinality g (who, key, n) "
+    "left join usance.idempotency i "
+    "on i.principal_id = g.who and i.command = $2 and i.key = g.key order by g.n"
+)
+"""Whether the keys of commands are free, and what is stored under them. A key whose first command
+commits between the two is found taken when the second writes its answer."""
 
 
 @dataclass(frozen=True)
@@ -90,15 +100,19 @@ async def execute(
     key: str = "", dry_run: bool = False, services: Services | None = None,
 ) -> Outcome:  # fmt: skip
     """Do a command for a principal; with a key, a repetition gives the first answer again."""
-    work = Work(database, principal, spec, command, key, dry_run, services or Services())
+    return await do(Work(database, principal, spec, command, key, dry_run, services or Services()))
+
+
+async def do(work: Work) -> Outcome:
+    """Do one command by itself."""
     try:
-        principal.need(*spec.scopes, spec.name)
-        principal.check_authority(spec.name, command)
+        work.principal.need(*work.spec.scopes, work.spec.name)
+        work.principal.check_authority(work.spec.name, work.command)
         return await _until_settled(work)
     except RefusedBefore:
         raise
     except (Refused, Forbidden, NotYours, NotFound) as error:
-        if not dry_run:
+        if not work.dry_run:
             await _keep_refusal(work, error)
         raise
 
@@ -132,9 +146,9 @@ async def _once(work: Work, full: frozenset[str]) -> Outcome:
                     return stored
             moment = replace(await now(transaction, work.services), full_limits=full)
             decided = await _decide(transaction, work, moment)
-            changes = await _keep(transaction, work, moment, decided, body)
-            told = {**decided.answer, **decided.once}
-            outcome = Outcome(told, decided.is_new, status=decided.status)
+            changes = change_set(work, decided, body)
+            await write(transaction, moment.at, moment.configuration, changes)
+            outcome = outcome_of(decided)
             if work.dry_run:
                 raise _DryRun(replace(outcome, would=changes))
     except _DryRun as ended:
@@ -163,11 +177,21 @@ async def _try(transaction: asyncpg.Connection, work: Work, moment: Moment) -> N
 
 async def now(transaction: asyncpg.Connection, services: Services) -> Moment:
     """The moment that a transaction decides in."""
-    row = await transaction.fetchrow(NOW)
+    return (await moments(transaction, services, 1))[0]
+
+
+async def moments(transaction: asyncpg.Connection, services: Services, count: int) -> list[Moment]:
+    """The moments of some commands that are decided in one transaction, in their order."""
+    row = await transaction.fetchrow(NOW, count)
     if row is None:
         raise NotInstalled("has no lender", where="the database", fix="Run 'usance up --sandbox'")
     lender = await services.lender(transaction, row["configuration"])
-    return Moment(row["clock"], row["business_date"], lender, services, tuple(row["open_periods"]))
+    periods = tuple(row["open_periods"])
+    return [
+        Moment(row["clock"] + timedelta(microseconds=tick), row["business_date"], lender,
+               services, periods)
+        for tick in (row["ticks"] or range(count))
+    ]  # fmt: skip
 
 
 class _DryRun(Exception):
@@ -178,21 +202,14 @@ class _DryRun(Exception):
 
 async def _stored(transaction: asyncpg.Connection, work: Work, body: bytes) -> Outcome | None:
     """The outcome that a key has, or none; refused while the first command still runs."""
-    is_free = await transaction.fetchval(
-        "select pg_try_advisory_xact_lock(hashtextextended($1 || '/' || $2, $3))",
-        work.spec.name, work.key, work.who,
-    )  # fmt: skip
-    if not is_free:
+    row = await transaction.fetchrow(KEYS, [work.who], work.spec.name, [work.key])
+    assert row is not None, "there is a row for each key"
+    if not row["is_free"]:
         raise KeyInFlight(
             "the first command with this key is still running", where=work.key,
             fix="Ask again in a moment, with the same key",
         )  # fmt: skip
-    row = await transaction.fetchrow(
-        "select body, answer from usance.idempotency "
-        "where principal_id = $1 and command = $2 and key = $3",
-        work.who, work.spec.name, work.key,
-    )  # fmt: skip
-    if row is None:
+    if row["body"] is None:
         return None
     if row["body"] != body:
         raise KeyMismatch(
@@ -205,10 +222,8 @@ async def _stored(transaction: asyncpg.Connection, work: Work, body: bytes) -> O
     return Outcome(stored["answer"], stored["is_new"], is_replay=True, status=stored["status"])
 
 
-async def _keep(
-    transaction: asyncpg.Connection, work: Work, moment: Moment, decided: Decided, body: bytes
-) -> WriteSet:
-    """Write what was decided with its event, its audit entry and its answer."""
+def change_set(work: Work, decided: Decided, body: bytes) -> WriteSet:
+    """Everything that is written of a decision, with its event, its audit entry and its answer."""
     changes, name = replace(decided.changes), work.spec.name
     if decided.is_new:
         event = decided.event or work.spec.event
@@ -221,8 +236,12 @@ async def _keep(
     if work.key:
         parts = {"answer": decided.answer, "is_new": decided.is_new, "status": decided.status}
         changes.answers.append(Answer(work.who, name, work.key, body, json.dumps(parts)))
-    await write(transaction, moment.at, moment.configuration, changes)
     return changes
+
+
+def outcome_of(decided: Decided) -> Outcome:
+    """The answer of a decision that was written."""
+    return Outcome({**decided.answer, **decided.once}, decided.is_new, status=decided.status)
 
 
 async def _keep_refusal(work: Work, error: UsanceError) -> None:

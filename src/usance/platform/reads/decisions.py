@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
@@ -11,7 +11,7 @@ from usance.assess.decision.output_tables import LineState
 from usance.base.codes import DecisionKind, Product
 from usance.base.ids import PER_USER, print_id
 from usance.platform.lender import Lender
-from usance.platform.loan_record import open_loans
+from usance.platform.reads.positions import OpenPosition, open_positions
 from usance.platform.reads.shapes import moment_text
 from usance.platform.user_record import not_found
 
@@ -104,28 +104,40 @@ async def lines_of(
     known_at: datetime | None = None,
 ) -> list[Line]:  # fmt: skip
     """The lines of a user, the latest of each product, as of a day."""
+    loans = await open_positions(transaction, [user_id], today)
+    return (await lines_of_users(transaction, lender, loans, today, known_at))[user_id]
+
+
+async def lines_of_users(
+    transaction: asyncpg.Connection, lender: Lender, loans: Mapping[int, Sequence[OpenPosition]],
+    today: date, known_at: datetime | None = None,
+) -> dict[int, list[Line]]:  # fmt: skip
+    """The lines of users whose open loans were read, by user."""
+    ids = list(loans)
     rows = await transaction.fetch(
+        "select l.*, u as owner from unnest($1::bigint[]) u, lateral ("
         "select distinct on (product) * from usance.lines "
-        "where line_id between $1 * 16384 and $1 * 16384 + 16383 and effective_on <= $2 "
+        "where line_id between u * 16384 and u * 16384 + 16383 and effective_on <= $2 "
         "and ($3::timestamptz is null or booked_at <= $3) "
-        "order by product, line_id desc, effective_on desc", user_id, today, known_at,
+        "order by product, line_id desc, effective_on desc) l", ids, today, known_at,
     )  # fmt: skip
-    if not rows:
-        return []
-    used: dict[int, int] = {}
-    for loan in await open_loans(transaction, [user_id]):
-        view = loan.at(today).view()
-        product = loan.first["product"]
-        used[product] = used.get(product, 0) + view.principal_outstanding
     waiting = await transaction.fetch(
-        "select product, sum(amount_minor)::bigint as held from usance.placements "
-        "where user_id = $1 and state in ('pending', 'approved') group by product", user_id,
+        "select p.user_id, p.product, sum(p.amount_minor)::bigint as held "
+        "from unnest($1::bigint[]) u join usance.placements p "
+        "on p.loan_id between u * 16384 and u * 16384 + 16383 "
+        "where p.state in ('pending', 'approved') group by 1, 2", ids,
     )  # fmt: skip
-    for row in waiting:
-        used[row["product"]] = used.get(row["product"], 0) + row["held"]
-    whole = sum(used.values()) if lender.has_one_line else None
-    return [
-        Line(row["line_id"], row["product"], row["limit_minor"], row["rate_ppm"], row["state"],
-             row["effective_on"], used.get(row["product"], 0) if whole is None else whole)
-        for row in rows
-    ]  # fmt: skip
+    used: dict[int, dict[int, int]] = {user: {} for user in ids}
+    amounts = [(user, each.product, each.owed_minor) for user in ids for each in loans[user]]
+    amounts += [(row["user_id"], row["product"], row["held"]) for row in waiting]
+    for user, product, amount in amounts:
+        used[user][product] = used[user].get(product, 0) + amount
+    found: dict[int, list[Line]] = {user: [] for user in ids}
+    for row in rows:
+        own = used[row["owner"]]
+        taken = sum(own.values()) if lender.has_one_line else own.get(row["product"], 0)
+        found[row["owner"]].append(
+            Line(row["line_id"], row["product"], row["limit_minor"], row["rate_ppm"],
+                 row["state"], row["effective_on"], taken)
+        )  # fmt: skip
+    return found

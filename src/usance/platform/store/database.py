@@ -95,8 +95,9 @@ class Database:
 
         if role not in self._pools:
             self._pools[role] = await asyncpg.create_pool(
-                **self.server.connection(role, self.name), min_size=0, max_size=MAX_CONNECTIONS
-            )
+                **self.server.connection(role, self.name), min_size=0, max_size=MAX_CONNECTIONS,
+                reset=_keep_session,
+            )  # fmt: skip
         return self._pools[role]
 
     @asynccontextmanager
@@ -128,6 +129,10 @@ class Database:
         for pool in self._pools.values():
             await pool.close()
         self._pools.clear()
+
+
+async def _keep_session(_connection: asyncpg.Connection) -> None:
+    """Nothing to undo: settings and locks of ours end with their transaction."""
 
 
 def server_of(home: Path) -> Embedded | Given:

@@ -1,0 +1,122 @@
+"""Everything that drawdowns of some users are decided on, read together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+from usance.base.errors import UsanceError
+from usance.platform.commands.command import Moment
+from usance.platform.reads.decisions import Line, lines_of_users
+from usance.platform.reads.positions import OpenPosition, open_positions
+from usance.platform.user_record import UserRecord, not_found, read_id, user_of
+
+if TYPE_CHECKING:
+    import asyncpg
+
+_USERS = (
+    "select u.*, c.version, c.decisions, c.lines, c.requests, c.journals, c.borrowed, "
+    "c.worst_days, c.held_minor, c.records, p.person_id, "
+    "(select i.inputs from usance.decision_inputs i join usance.applications a using (decision_id) "
+    "where a.decision_id between u.user_id * 16384 and u.user_id * 16384 + 16383 "
+    "order by decision_id desc limit 1) as inputs, "
+    "(select granted from usance.consents o "
+    "where o.consent_id between u.user_id * 16384 and u.user_id * 16384 + 16383 "
+    "order by consent_id desc limit 1) as consent "
+    "from usance.users u join usance.user_counters c using (user_id) "
+    "left join usance.user_persons p using (user_id) where u.user_id = any($1)"
+)
+_GRADES = (
+    "select distinct on (a.user_id, a.line_id) a.user_id, a.line_id, d.grade "
+    "from unnest($1::bigint[]) u join usance.applications a "
+    "on a.decision_id between u * 16384 and u * 16384 + 16383 "
+    "join usance.decisions d using (decision_id) "
+    "order by a.user_id, a.line_id, decision_id desc"
+)
+
+
+class Drawing(Protocol):
+    """The ids that a drawdown names."""
+
+    @property
+    def user(self) -> str:
+        """The user."""
+
+    @property
+    def quote(self) -> str | None:
+        """The quote it is bound to."""
+
+    @property
+    def agreement(self) -> str | None:
+        """The agreement to it."""
+
+    @property
+    def account(self) -> str | None:
+        """The account that it is paid to."""
+
+
+@dataclass(frozen=True)
+class DrawdownReads:
+    """Users with their last inputs and consent, lines, open loans, and rows that were named."""
+
+    users: Mapping[int, UserRecord]
+    loans: Mapping[int, Sequence[OpenPosition]]
+    lines: Mapping[int, Sequence[Line]]
+    grades: Mapping[tuple[int, int], int]
+    """The grade that each line was granted at, by user and line."""
+    quotes: Mapping[int, Mapping[str, Any]]
+    agreements: Mapping[int, int]
+    """The quote of each agreement."""
+    accounts: Mapping[int, int]
+    """The user of each account."""
+
+    def user(self, text: str) -> UserRecord:
+        """A user whom the principal of the transaction sees."""
+        number = read_id(text, "us", "user")
+        if number not in self.users:
+            raise not_found("us", number)
+        return self.users[number]
+
+
+async def read_drawdowns(
+    transaction: asyncpg.Connection, moment: Moment, commands: Sequence[Drawing]
+) -> DrawdownReads:
+    """Read what drawdowns need; versions of users come before everything that is decided on."""
+    ids = _numbers((each.user for each in commands), "us", "user")
+    rows = await transaction.fetch(_USERS, ids)
+    users = {row["user_id"]: user_of(dict(row)) for row in rows}
+    loans = await open_positions(transaction, users, moment.business_date)
+    lines = await lines_of_users(transaction, moment.lender, loans, moment.business_date)
+    graded = await transaction.fetch(_GRADES, list(users))
+    quotes, agreements, accounts = {}, {}, {}
+    if named := _numbers((each.quote for each in commands), "qu", "quote"):
+        rows = await transaction.fetch(
+            "select * from usance.quotes where quote_id = any($1)", named
+        )
+        quotes = {row["quote_id"]: dict(row) for row in rows}
+    if named := _numbers((each.agreement for each in commands), "ag", "agreement"):
+        rows = await transaction.fetch(
+            "select agreement_id, quote_id from usance.agreements where agreement_id = any($1)",
+            named,
+        )  # fmt: skip
+        agreements = {row["agreement_id"]: row["quote_id"] for row in rows}
+    if named := _numbers((each.account for each in commands), "ac", "account"):
+        rows = await transaction.fetch(
+            "select account_id, user_id from usance.accounts where account_id = any($1)", named
+        )
+        accounts = {row["account_id"]: row["user_id"] for row in rows}
+    grades = {(row["user_id"], row["line_id"]): row["grade"] for row in graded}
+    return DrawdownReads(users, loans, lines, grades, quotes, agreements, accounts)
+
+
+def _numbers(texts: Iterable[str | None], prefix: str, field: str) -> list[int]:
+    """The numbers of ids that can be read; the others are refused where they are used."""
+    found = []
+    for text in texts:
+        if text is not None:
+            try:
+                found.append(read_id(text, prefix, field))
+            except UsanceError:
+                continue
+    return found

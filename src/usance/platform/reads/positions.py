@@ -1,0 +1,60 @@
+"""Open loans of users on a day, from their stored folds: what is owed, and how late it is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import date
+from typing import TYPE_CHECKING, NamedTuple
+
+from usance.base.dates import to_day
+from usance.loan.batch import view_columns
+from usance.platform.installation import product_of_cell
+from usance.platform.loan_fold import PackedLoan, unpack
+from usance.platform.loan_record import load_loans
+
+if TYPE_CHECKING:
+    import asyncpg
+
+_LATE, _OWED = 1, 3
+"""Places of days past due and of principal outstanding in a view."""
+
+
+class OpenPosition(NamedTuple):
+    """An open loan on a day."""
+
+    loan_id: int
+    product: int
+    owed_minor: int
+    """Principal that is not paid."""
+    days_past_due: int
+
+
+async def open_positions(
+    transaction: asyncpg.Connection, user_ids: Iterable[int], day: date
+) -> dict[int, list[OpenPosition]]:
+    """The open loans of users on a day, by user; a user without any has none."""
+    found: dict[int, list[OpenPosition]] = {user: [] for user in user_ids}
+    rows = await transaction.fetch(
+        "select s.loan_id, s.version, s.is_open, s.form, s.model, s.source, s.cell,"
+        " s.trigger_days, s.through, s.terms, s.state, s.posted from unnest($1::bigint[]) u "
+        "join usance.loan_states s on s.loan_id between u * 16384 and u * 16384 + 16383 "
+        "where s.is_open order by s.loan_id", list(found),
+    )  # fmt: skip
+    loans = [PackedLoan(*row) for row in rows]
+    folded = [each for each in loans if each.is_folded and each.through <= day]
+    made: list[OpenPosition] = []
+    if folded:
+        views = view_columns(unpack(folded).states, to_day(day), workers=1).values
+        made += [OpenPosition(loan.loan_id, product_of_cell(loan.cell), owed, late) for loan,
+                 owed, late in zip(folded, views[:, _OWED].tolist(), views[:, _LATE].tolist(),
+                                   strict=True)]  # fmt: skip
+    if len(folded) < len(loans):
+        known = {each.loan_id for each in folded}
+        others = [each.loan_id for each in loans if each.loan_id not in known]
+        for loan in await load_loans(transaction, others):
+            view = loan.at(day).view()
+            made.append(OpenPosition(loan.loan_id, loan.first["product"],
+                                     view.principal_outstanding, view.days_past_due))  # fmt: skip
+    for each in sorted(made):
+        found[each.loan_id >> 14].append(each)
+    return found
