@@ -61,7 +61,7 @@ KEYS = (
     "left join usance.idempotency i "
     "on i.principal_id = g.who and i.command = $2 and i.key = g.key order by g.n"
 )
-"""Whether the keys of commands are free, and what is stored under them. A key whose first command
+"""Keys of commands: is each free, and what is stored under it. A key whose first command
 commits between the two is found taken when the second writes its answer."""
 
 
