@@ -17,7 +17,6 @@ from time import perf_counter
 import numpy as np
 from numpy.typing import NDArray
 
-from demo import lender
 from usance.base.codes import FactKind
 from usance.base.command_line import number
 from usance.base.compiled import available_cores
@@ -66,8 +65,16 @@ def main() -> None:
     other_peoples_files()
     with tempfile.TemporaryDirectory() as folder:
         books(Path(folder))
-    say("11. A lender of 20,000 users over 18 months, from registration to the release, as pages.")
-    lender.main()
+    say("11. A lender of 20,000 users over 18 months: simulated, closed, published, and alive.")
+    alive()
+
+
+def alive() -> None:
+    """Serve the lender on a terminal; elsewhere show it alive and end."""
+    options = [] if sys.stdout.isatty() else ["--once"]
+    done = subprocess.run(["usance", "demo", *options], check=False)
+    if done.returncode:
+        sys.exit(f"usance demo ended with {done.returncode}")
 
 
 def one_loan(folder: Path) -> None:

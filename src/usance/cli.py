@@ -78,6 +78,7 @@ ROOMS = {
         "Run a simulated economy from registration to release.",
     ),
     "up": ("usance.platform.terminal.up", "Serve the live platform."),
+    "demo": ("usance.platform.demo.commands", "A simulated lender with a history, alive."),
     "live": ("usance.platform.terminal.live", "Do commands and reads of a live lender."),
     "ledger": ("usance.platform.terminal.ledger", "The ledger of a live lender."),
     "db": ("usance.platform.terminal.database", "The schema of a lender's database."),

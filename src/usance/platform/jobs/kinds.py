@@ -8,11 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 from usance.platform.commands.servicing import ServeLoan
 from usance.platform.day import SERVE_JOB
+from usance.platform.errors import NotInstalled
 from usance.platform.jobs.worker import JobKind, Work
 from usance.platform.principals import SYSTEM
+from usance.platform.security.sandbox_access import FILE
 
 if TYPE_CHECKING:
     from usance.platform.live import Platform
+
+WORLD_JOB = "world.days"
 
 
 def kinds_of(platform: Platform) -> dict[str, JobKind]:
@@ -25,4 +29,20 @@ def kinds_of(platform: Platform) -> dict[str, JobKind]:
         outcome = await platform.do(SYSTEM, ServeLoan(given["loan"], day, given["part"]))
         return {"facts": len(outcome.answer["facts"])}
 
-    return {SERVE_JOB: JobKind(serve_loan)}
+    async def live_days(work: Work) -> Mapping[str, Any]:
+        """Days go by in a demo: its world acts through the API of this very server."""
+        from usance.platform.demo.world import World
+        from usance.platform.store.server import Embedded
+
+        server = platform.database.server
+        if not isinstance(server, Embedded) or not (server.home / FILE).exists():
+            raise NotInstalled("has no world of its own", where="the sandbox",
+                               fix="Run 'usance demo'")  # fmt: skip
+        world = World.of_home(platform, server.home, work.job.payload["url"])
+        try:
+            told = await world.live(int(work.job.payload["days"]), work.report)
+        finally:
+            await world.close()
+        return {each.day: each.counts for each in told}
+
+    return {SERVE_JOB: JobKind(serve_loan), WORLD_JOB: JobKind(live_days)}

@@ -39,11 +39,11 @@ async def give_access(platform: Platform, home: Path) -> bool:
             email, password = f"{name}@sandbox.example", secrets.token_urlsafe(18)
             await let_sign_in(transaction, owner.principal_id, email, role, password)
             operators.append({"email": email, "password": password})
-        _write(home / FILE, {"keys": keys, "operators": operators})
+        write_private(home / FILE, {"keys": keys, "operators": operators})
     return True
 
 
-def _write(path: Path, content: dict[str, Any]) -> None:
+def write_private(path: Path, content: Any) -> None:
     """Write a file that its owner alone reads, whole or not at all."""
     new = path.with_name(f"{path.name}.new")
     new.unlink(missing_ok=True)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import asyncpg
 import typer
@@ -44,14 +45,17 @@ def load(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Load a finished twin into the database of an empty home."""
-    counts = asyncio.run(_load(Book.open(folder), home))
+    counts = asyncio.run(load_home(Book.open(folder), home))
     if as_json:
         print_json(counts)
     else:
         print_pairs([(name, str(rows)) for name, rows in counts.items()])
 
 
-async def _load(book: Book, home: Path) -> dict[str, int]:
+async def load_home(
+    book: Book, home: Path, document: Mapping[str, Any] | None = None
+) -> dict[str, int]:
+    """Load a finished twin into an empty home, as the lender that a document describes."""
     server = server_of(home)
     if isinstance(server, Embedded):
         server.start()
@@ -61,7 +65,7 @@ async def _load(book: Book, home: Path) -> dict[str, int]:
         vault_of(home)
         owner = await asyncpg.connect(**server.connection())
         try:
-            return await _fill(owner, book, home)
+            return await _fill(owner, book, home, document or sandbox_document())
         finally:
             await owner.close()
     finally:
@@ -69,12 +73,14 @@ async def _load(book: Book, home: Path) -> dict[str, int]:
             server.stop()
 
 
-async def _fill(owner: asyncpg.Connection, book: Book, home: Path) -> dict[str, int]:
+async def _fill(
+    owner: asyncpg.Connection, book: Book, home: Path, lender: Mapping[str, Any]
+) -> dict[str, int]:
     if await is_installed(owner):
         raise AlreadyInstalled("has a lender", where=str(home), fix="Give a --home that is empty")
     tables = (book.manifest.tables[name].files for name in LOADED if name in book.manifest.tables)
     months = sorted({each.month for files in tables for each in files if each.month is not None})
-    document = {**sandbox_document(), "time_zone": book.manifest.time_zone,
+    document = {**lender, "time_zone": book.manifest.time_zone,
                 "currency": book.manifest.currency}  # fmt: skip
     await install(owner, document, clock=last_moment(book, months))
     cells = book.read("cells")
