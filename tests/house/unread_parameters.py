@@ -16,7 +16,6 @@ AWAITED = {
     "funding.microcredit_leverage": "fund",
     "funding.partner_exposure": "fund",
     "funding.regional_bank_home_only": "match",
-    "pricing.cooling_off": "platform",
     "servicing.compensation_trigger": "service",
     "tax.profits_preferential": "books",
 }

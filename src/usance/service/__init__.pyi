@@ -125,15 +125,37 @@ from usance.service.errors import (
     BankProfileError as BankProfileError,
     BreakRefused as BreakRefused,
     CaseError as CaseError,
+    ComplaintRefused as ComplaintRefused,
     ContactError as ContactError,
     DebitError as DebitError,
     LineError as LineError,
     MatchRefused as MatchRefused,
     OrderRefused as OrderRefused,
     PlacementError as PlacementError,
+    PlanRefused as PlanRefused,
     PromiseError as PromiseError,
     StrategyError as StrategyError,
     TemplateError as TemplateError,
+)
+from usance.service.help.complaints import (
+    Complaint as Complaint,
+    ComplaintDeadlines as ComplaintDeadlines,
+)
+from usance.service.help.plan_offers import (
+    HelpedLoan as HelpedLoan,
+    PlanOffer as PlanOffer,
+    PlanRequest as PlanRequest,
+    Position as Position,
+    offer_plan as offer_plan,
+)
+from usance.service.help.plan_rules import (
+    PlanKind as PlanKind,
+    PlanRule as PlanRule,
+    PlanRules as PlanRules,
+)
+from usance.service.help.withdrawal import (
+    Withdrawal as Withdrawal,
+    withdraw as withdraw,
 )
 from usance.service.orders.debit_policy import (
     DebitAmount as DebitAmount,

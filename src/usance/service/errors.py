@@ -16,7 +16,9 @@
     ├── OrderRefused             order.refused               409
     ├── AllocationRefused        unallocated.refused         422
     ├── MatchRefused             reconciliation.match        409
-    └── BreakRefused             reconciliation.break        409
+    ├── BreakRefused             reconciliation.break        409
+    ├── PlanRefused              plan.refused                422
+    └── ComplaintRefused         complaint.refused           409
 
 Messages say what was wrong, where, and what to do next.
 """
@@ -127,3 +129,17 @@ class PlacementError(InputError):
 
     code = "input.placement"
     http_status = 422
+
+
+class PlanRefused(UsanceError):
+    """A plan that its rules, or the authority of whoever offers it, do not allow."""
+
+    code = "plan.refused"
+    http_status = 422
+
+
+class ComplaintRefused(UsanceError):
+    """A step of a complaint that was taken already, or by the wrong person."""
+
+    code = "complaint.refused"
+    http_status = 409

@@ -65,6 +65,7 @@ class DocumentKind(Enum):
     SETTLEMENT_LETTER = "settlement_letter"
     ANNUAL_STATEMENT = "annual_statement"
     CLAIM_LETTER = "claim_letter"
+    PLAN_LETTER = "plan_letter"
 
 
 class Letter(NamedTuple):

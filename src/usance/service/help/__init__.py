@@ -1,0 +1,1 @@
+"""Help for borrowers: plans with eligibility and authority, complaints, withdrawal."""
