@@ -19,10 +19,12 @@ from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from typing import NamedTuple
 
+from usance.base.errors import unknown
 from usance.base.parameters import Parameters
 from usance.service.errors import ComplaintRefused
 
 SUBJECTS = ("contact", "amount", "plan", "data", "other")
+"""Things that a complaint is about."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +38,10 @@ class Complaint:
     acknowledged_on: date | None = None
     answered_on: date | None = None
     answer: str = ""
+
+    def __post_init__(self) -> None:
+        if self.subject not in SUBJECTS:
+            raise unknown("subject", self.subject, SUBJECTS, where="complaint")
 
 
 class ComplaintDeadlines(NamedTuple):
