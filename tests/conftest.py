@@ -9,6 +9,8 @@ import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.configuration import set_hypothesis_home_dir
 
+from tests import json_answers
+
 ROOT = Path(__file__).resolve().parents[1]
 SHARED = ROOT.parent / "shared"
 
@@ -21,6 +23,8 @@ _COMMON = {"deadline": None, "database": None, "suppress_health_check": [HealthC
 settings.register_profile("ci", derandomize=True, **_COMMON)  # type: ignore[arg-type]
 settings.register_profile("nightly", max_examples=5_000, print_blob=True, **_COMMON)  # type: ignore[arg-type]
 settings.load_profile("ci")
+
+json_answers.watch()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -212,7 +212,7 @@ def test_funnel_and_unit_cost(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     file = tmp_path / "events.csv"
     file.write_text(EVENTS)
     assert cli.main(["acquire", "funnel", str(file), "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
+    found = json.loads(capsys.readouterr().out)["data"]
     cells = {cell["channel"]: cell for cell in found["by_channel"]}
     assert cells["search_campaign"]["cost_minor"] == 820
     assert cells["search_campaign"]["unit_cost_minor"] == 820

@@ -182,7 +182,7 @@ def test_the_command_decides_and_logs(tmp_path: Path, capsys: pytest.CaptureFixt
     file.write_text(json.dumps(document()))
     call = ["assess", "decide", str(file), "--log", str(tmp_path / "log")]
     assert cli.main([*call, "--json"], now=ticking()) == 0
-    assert json.loads(capsys.readouterr().out)["score"] == 753
+    assert json.loads(capsys.readouterr().out)["data"]["score"] == 753
     file.write_text(json.dumps(document(number=2, list_hit="block")))
     assert cli.main(call, now=ticking()) == 0
     printed = capsys.readouterr().out

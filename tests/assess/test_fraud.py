@@ -222,7 +222,7 @@ def test_findings_of_files_are_as_known_then(
     The device of user 9 is known by the application alone, and links as any other.
     """
     assert found_by(tmp_path, "--json") == 0
-    first, second = json.loads(capsys.readouterr().out)
+    first, second = json.loads(capsys.readouterr().out)["data"]
     assert first == {"user_id": 7, "list_hit": "none", "applications_24h": 1,
                      "device_users_30d": 2, "link_size": 3, "link_degree": 2,
                      "bad_neighbours_ppm": 0}  # fmt: skip

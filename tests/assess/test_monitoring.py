@@ -63,7 +63,7 @@ def test_the_command_ends_with_one_when_there_is_an_alarm(
     assert "steady" in capsys.readouterr().out
     path = str(write(tmp_path / "old.csv", [{**each, "use": 0.99} for each in made]))
     assert main(["assess", "monitor", str(model_folder), path, "--time", "applied", "--json"]) == 1
-    told = json.loads(capsys.readouterr().out)
+    told = json.loads(capsys.readouterr().out)["data"]
     assert {each["state"] for each in told} == {"alarm"}
 
 

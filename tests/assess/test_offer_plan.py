@@ -83,7 +83,7 @@ def test_the_plan_earns_almost_what_the_best_of_all_plans_does(seed: int) -> Non
 def test_the_commands(files: tuple[Path, Path], capsys: pytest.CaptureFixture[str]) -> None:
     people, plan = map(str, files)
     assert cli.main(["assess", "offer", people, plan, "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
+    found = json.loads(capsys.readouterr().out)["data"]
     assert [each["user_id"] for each in found["offers"]] == [1, 2, 3]
     assert found["offers"][2]["line_minor"] == 0
     assert found["profit_minor"] == sum(each["profit_minor"] for each in found["offers"])
@@ -96,7 +96,7 @@ def test_the_commands(files: tuple[Path, Path], capsys: pytest.CaptureFixture[st
     assert said.out.startswith("user_id,line_minor,rate_ppm,months,profit_minor\n1,")
     assert "the limit of drawn binds" in said.err
     assert cli.main(["assess", "rate-card", plan, "--json"]) == 0
-    cells = json.loads(capsys.readouterr().out)
+    cells = json.loads(capsys.readouterr().out)["data"]
     assert [(each["segment"], each["months"]) for each in cells] == [
         ("prime", 6), ("prime", 12), ("risky", 6), ("risky", 12)
     ]  # fmt: skip

@@ -155,7 +155,7 @@ def test_one_pack_from_quote_over_books_to_release(
     options = ["--principal", "10000", "--rate", "12%", "--instalments", "12",
                "--disbursed-on", "2024-01-15", "--pack", "nl", "--json"]  # fmt: skip
     assert main(["loan", "quote", *options]) == 0
-    quoted = json.loads(capsys.readouterr().out)
+    quoted = json.loads(capsys.readouterr().out)["data"]
     assert (quoted["currency"], quoted["vat_ppm"]) == ("EUR", 0)
     assert quoted["cap"]["measure"] == "eu_apr"
 
@@ -164,14 +164,14 @@ def test_one_pack_from_quote_over_books_to_release(
     assert main(["close", "2024Q1", "--book", "book"]) == 0
     capsys.readouterr()
     assert main(["books", "balance", "--book", "book", "--json"]) == 0
-    rows = json.loads(capsys.readouterr().out)["rows"]
+    rows = json.loads(capsys.readouterr().out)["data"]["rows"]
     assert {row["currency"] for row in rows} == {"EUR"}
     assert not [row for row in rows if "value-added" in row["name"].lower() and row["amount_minor"]]
 
     Path("filer.yaml").write_text("name: Ours\nunit: unit\ndecimals: 2\n")
     release = ["disclose", "release", "2024Q1", "--book", "book", "--filer", "filer.yaml"]
     assert main([*release, "--formats", "csv,html", "--json"]) == 0
-    files = json.loads(capsys.readouterr().out)["files"]
+    files = json.loads(capsys.readouterr().out)["data"]["files"]
     text = Path(files["csv"]).read_text()
     assert ",EUR," in text
     assert "RMB" not in text

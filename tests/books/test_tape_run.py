@@ -294,7 +294,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     path, out = write_csv(tmp_path / "t.csv", plain()), tmp_path / "book"
     call = ["books", "run", str(path), "--every", "quarter", "--out", str(out)]
     assert main([*call, "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
+    told = json.loads(capsys.readouterr().out)["data"]
     assert [each["close"] for each in told["closes"]] == ["2024-03.1"]
     assert all(control["holds"] for each in told["closes"] for control in each["controls"])
     assert main(call) == 0

@@ -37,6 +37,12 @@ class Answer(NamedTuple):
         return json.loads(self.out)
 
     @property
+    def data(self) -> Any:
+        told = self.json
+        assert set(told) == {"data", "notes"}
+        return told["data"]
+
+    @property
     def rows(self) -> list[dict[str, str]]:
         return list(csv.DictReader(StringIO(self.out)))
 

@@ -399,7 +399,7 @@ def test_the_kernel_refuses_by_name_what_it_does_not_know(usance: Usance) -> Non
     text = LOAN_YAML.replace("18%", "18%\n  grace_principal: 1")
     answer = usance("loan replay loan.yaml --form kernel", loan_yaml=text)
     assert_refused(answer, "the kernel does not know grace_principal.")
-    assert usance("loan replay loan.yaml --form auto --json").json["form"] == "exact"
+    assert usance("loan replay loan.yaml --form auto --json").data["form"] == "exact"
 
 
 @pytest.mark.parametrize("kept", range(0, len(LOAN_YAML), 11))

@@ -72,7 +72,7 @@ def test_the_sample_is_made_and_closed_from_the_command_line(usance: Usance) -> 
 
 
 def test_a_close_says_everything_as_json(usance: Usance, book: Path) -> None:
-    found = usance(f"close 2024-04 --book {book.name} --json").json
+    found = usance(f"close 2024-04 --book {book.name} --json").data
     assert found["period"] == "2024-04"
     assert found["close"] == "2024-04.1"
     assert found["loans"] == 5
@@ -80,13 +80,12 @@ def test_a_close_says_everything_as_json(usance: Usance, book: Path) -> None:
     assert all(control["holds"] for control in found["controls"])
     assert next(iter(found["seconds"])) == "cut-off"
     assert list(found["seconds"])[-1] == "books"
-    assert all(isinstance(note, str) for note in found["notes"])
 
 
 def test_a_close_leaves_out_what_was_booked_later(usance: Usance) -> None:
     usance("books sample book")
     usance("close 2023Q4 --book book --json")
-    early = usance("close 2024Q1 --book book --known-at 2024-04-01T00:00:00Z --json").json
+    early = usance("close 2024Q1 --book book --known-at 2024-04-01T00:00:00Z --json").data
     assert early["known_at"] == "2024-04-01T00:00:00+00:00"
     loans = _held(Path("book"), "loans")
     usance("books reopen 2024Q1 --by Ann --by Bo --book book")
@@ -101,7 +100,7 @@ def _held(folder: Path, account: str) -> int:
 
 
 def test_periods(usance: Usance, book: Path) -> None:
-    listed = usance(f"books periods --book {book.name} --json").json
+    listed = usance(f"books periods --book {book.name} --json").data
     assert listed == {"closes": [
         {"period": "2023-12", "close": "2023-12.1", "state": "closed"},
         {"period": "2024-03", "close": "2024-03.1", "state": "closed"},
@@ -113,7 +112,7 @@ def test_periods(usance: Usance, book: Path) -> None:
 
 
 def test_the_balance_is_the_ledger_and_sums_to_zero(usance: Usance, book: Path) -> None:
-    found = usance(f"books balance --book {book.name} --json").json
+    found = usance(f"books balance --book {book.name} --json").data
     assert found["total_minor"] == 0
     assert found["rows"] == trial_balance(Book.open(book))
     shown = usance(f"books balance --book {book.name}").out
@@ -121,7 +120,7 @@ def test_the_balance_is_the_ledger_and_sums_to_zero(usance: Usance, book: Path) 
 
 
 def test_statements(usance: Usance, book: Path) -> None:
-    found = usance(f"books statements 2024Q1 --book {book.name} --json").json
+    found = usance(f"books statements 2024Q1 --book {book.name} --json").data
     assert found["currency"] == "CNY"
     rows = {(row["statement"], row["line"]): row["amount_minor"] for row in found["rows"]}
     assert rows["balance_sheet", "Guarantee liabilities-stand ready"] == 254_40
@@ -154,7 +153,7 @@ def test_lines_of_one_name_are_printed_under_their_own_totals(
 
 
 def test_roll_forwards_add_up(usance: Usance, book: Path) -> None:
-    found = usance(f"books roll-forwards 2024Q1 --book {book.name} --json").json
+    found = usance(f"books roll-forwards 2024Q1 --book {book.name} --json").data
     rolls = {roll["name"]: roll for roll in found["roll_forwards"]}
     ready = rolls["Guarantee liabilities-stand ready"]
     assert (ready["opening_minor"], ready["closing_minor"]) == (508_80, 254_40)
@@ -165,18 +164,18 @@ def test_roll_forwards_add_up(usance: Usance, book: Path) -> None:
 
 
 def test_losses_are_split_by_new_volume_and_true_up(usance: Usance, book: Path) -> None:
-    found = usance(f"books losses 2024Q1 --book {book.name} --json").json
+    found = usance(f"books losses 2024Q1 --book {book.name} --json").data
     assert found["currency"] == "CNY"
     split = found["provisions"]["contingent_provision"]
-    moved = usance(f"books roll-forwards 2024Q1 --book {book.name} --json").json["roll_forwards"]
+    moved = usance(f"books roll-forwards 2024Q1 --book {book.name} --json").data["roll_forwards"]
     provision = next(roll for roll in moved if roll["name"] == "Guarantee liabilities-contingent")
     assert sum(split.values()) == provision["movements"]["provision"]
     assert usance(f"books losses 2024Q1 --book {book.name}").code == 0
 
 
 def test_a_loan_has_its_own_journals(usance: Usance, book: Path) -> None:
-    printed = usance(f"books loan ln_00000000G01 --book {book.name} --json").json
-    assert printed == usance(f"books loan 16385 --book {book.name} --json").json
+    printed = usance(f"books loan ln_00000000G01 --book {book.name} --json").data
+    assert printed == usance(f"books loan 16385 --book {book.name} --json").data
     assert printed["loan_id"] == 16385
     assert {line["tag"] for line in printed["lines"]} == {"none", "ecl", "guarantee"}
     assert {line["close"] for line in printed["lines"]} == {"2023-12.1", "2024-03.1"}
@@ -200,9 +199,9 @@ def test_an_export_names_its_files(usance: Usance, book: Path) -> None:
 def test_reopening_keeps_both_closes(usance: Usance, book: Path) -> None:
     answer = usance(f"books reopen 2024Q1 --by Ann --by Bo --book {book.name}")
     assert answer.out == "2024-03.1 stays as it was; its period is open\n"
-    assert usance(f"close 2024Q1 --book {book.name} --json").json["close"] == "2024-03.2"
+    assert usance(f"close 2024Q1 --book {book.name} --json").data["close"] == "2024-03.2"
     states = [row["state"] for row in
-              usance(f"books periods --book {book.name} --json").json["closes"]]  # fmt: skip
+              usance(f"books periods --book {book.name} --json").data["closes"]]  # fmt: skip
     assert states == ["closed", "superseded", "closed"]
 
 
@@ -372,8 +371,8 @@ def test_a_damaged_subledger_is_named(usance: Usance, book: Path) -> None:
 
 def test_a_book_is_checked(usance: Usance, book: Path) -> None:
     whole = usance(f"books check --book {book.name} --json")
-    assert whole.json["findings"] == []
-    assert whole.json["files"] > whole.json["tables"] > 5
+    assert whole.data["findings"] == []
+    assert whole.data["files"] > whole.data["tables"] > 5
     subledger = book / "closes" / "2024-03.1" / "subledger.parquet"
     subledger.write_bytes(subledger.read_bytes()[:-20])
     (book / "closes" / "2024-03.1" / "controls.json").unlink()
@@ -383,7 +382,7 @@ def test_a_book_is_checked(usance: Usance, book: Path) -> None:
     assert "closes/2024-03.1/subledger.parquet: has changed" in answer.out
     found = usance(f"books check --book {book.name} --json")
     assert found.code == 1
-    assert [each["code"] for each in found.json["findings"]] == ["input.table.corrupt"] * 2
+    assert [each["code"] for each in found.data["findings"]] == ["input.table.corrupt"] * 2
 
 
 def test_a_missing_file_is_named(usance: Usance, book: Path) -> None:

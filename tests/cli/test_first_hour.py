@@ -78,9 +78,9 @@ def test_a_loan_is_found_by_the_name_its_tape_gave_it(usance: Usance, tmp_path: 
     shown = usance("books loan A-1 --book book")
     assert shown.code == 0, shown.err
     assert shown.out.startswith("loan A-1 (ln_")
-    told = usance("books loan A-1 --book book --json").json
+    told = usance("books loan A-1 --book book --json").data
     assert told["loan_ref"] == "A-1"
-    same = usance(f"books loan {told['loan_id']} --book book --json").json
+    same = usance(f"books loan {told['loan_id']} --book book --json").data
     assert same == told
     wrong = usance("books loan A-2 --book book")
     assert wrong.code == 2
@@ -141,7 +141,7 @@ def test_notes_are_numbers_and_say_their_period(usance: Usance) -> None:
         assert usance(f"close {period} --book book").code == 0
     notes = usance("books notes 2024Q2 --book book --json")
     assert notes.code == 0, notes
-    values = [row["value"] for row in json.loads(notes.out)["rows"] if "value" in row]
+    values = [row["value"] for row in json.loads(notes.out)["data"]["rows"] if "value" in row]
     assert values
     assert all(isinstance(value, (int, float)) for value in values)
     shown = usance("books notes 2024Q2 --book book").out

@@ -48,7 +48,7 @@ def test_quote(usance: Usance) -> None:
 
 
 def test_quote_as_json(usance: Usance) -> None:
-    shown = usance(f"loan quote {QUOTE} --json").json
+    shown = usance(f"loan quote {QUOTE} --json").data
     assert shown["instalments"][0] == {
         "number": 1, "due_on": "2024-02-29", "principal_minor": 328383, "interest_minor": 15000,
         "guarantee_fee_minor": 0, "service_fee_minor": 0, "total_minor": 343383,
@@ -87,11 +87,11 @@ def test_today_is_the_day_of_the_platforms_time_zone(
 def test_the_tax_in_fees_is_that_of_the_day(usance: Usance) -> None:
     call = "loan quote --principal 1000 --rate 18% --coupon 6% --instalments 6 --json"
     with trace() as reads:
-        assert usance(f"{call} --disbursed-on 2016-05-01").json["vat_ppm"] == 60_000
+        assert usance(f"{call} --disbursed-on 2016-05-01").data["vat_ppm"] == 60_000
     assert ("tax.vat", date(2016, 5, 1)) in {(read.name, read.on) for read in reads}
-    before = usance(f"{call} --disbursed-on 2016-04-30").json
+    before = usance(f"{call} --disbursed-on 2016-04-30").data
     assert (before["vat_ppm"], before["vat_minor"]) == (0, 0)
-    assert usance(f"{call} --disbursed-on 2016-04-30 --vat 3%").json["vat_ppm"] == 30_000
+    assert usance(f"{call} --disbursed-on 2016-04-30 --vat 3%").data["vat_ppm"] == 30_000
 
 
 def test_schedule(usance: Usance) -> None:
@@ -108,7 +108,7 @@ def test_schedule(usance: Usance) -> None:
 
 def test_schedule_as_csv_and_json_hold_the_same(usance: Usance) -> None:
     call = f"loan schedule {QUOTE} --coupon 6% --guarantee-fee 50"
-    rows, shown = usance(f"{call} --csv").rows, usance(f"{call} --json").json
+    rows, shown = usance(f"{call} --csv").rows, usance(f"{call} --json").data
     assert rows == [{k: str(v) for k, v in each.items()} for each in shown["instalments"]]
     assert sum(int(row["guarantee_fee_minor"]) for row in rows) == 5_000
     assert shown["total"]["principal_minor"] == shown["principal_minor"] == 1_000_000
@@ -195,7 +195,7 @@ def test_the_order_of_facts_with_refs_does_not_matter(usance: Usance) -> None:
 
 
 def test_replay_as_json(usance: Usance) -> None:
-    shown = usance("loan replay loan.yaml --json", loan_yaml=LOAN_YAML).json
+    shown = usance("loan replay loan.yaml --json", loan_yaml=LOAN_YAML).data
     assert (shown["status"], shown["days_past_due"], shown["settlement_minor"]) == (
         "active", 15, 615_605,
     )  # fmt: skip
@@ -221,9 +221,9 @@ def test_replay_as_csv(usance: Usance) -> None:
 
 
 def test_both_forms_print_the_same(usance: Usance) -> None:
-    exact = usance("loan replay loan.yaml --json", loan_yaml=LOAN_YAML).json
+    exact = usance("loan replay loan.yaml --json", loan_yaml=LOAN_YAML).data
     for form in ("kernel", "auto"):
-        kernel = usance(f"loan replay loan.yaml --json --form {form}").json
+        kernel = usance(f"loan replay loan.yaml --json --form {form}").data
         assert kernel.pop("form") == "kernel"
         assert kernel == {name: value for name, value in exact.items() if name != "form"}
 
@@ -233,17 +233,17 @@ def test_a_reversal_counts_before_its_own_day(usance: Usance, form: str) -> None
     text = LOAN_YAML.replace(
         "as_of", "  - {kind: reversed, on: 2024-04-01, reverses: psp-1}\nas_of"
     )
-    shown = usance(f"loan replay loan.yaml --json --form {form}", loan_yaml=text).json
+    shown = usance(f"loan replay loan.yaml --json --form {form}", loan_yaml=text).data
     assert shown["days_past_due"] == 44
 
 
 def test_as_of_and_known_at_choose_what_is_seen(usance: Usance) -> None:
     late = LOAN_YAML.replace("ref: psp-1", "ref: psp-1, booked_at: 2024-04-02T08:00:00+08:00")
     late += "known_at: 2024-03-31T00:00:00Z\n"
-    assert usance("loan replay loan.yaml --json", loan_yaml=late).json["days_past_due"] == 44
-    later = usance("loan replay loan.yaml --json --known-at 2024-04-02T00:00:00Z").json
+    assert usance("loan replay loan.yaml --json", loan_yaml=late).data["days_past_due"] == 44
+    later = usance("loan replay loan.yaml --json --known-at 2024-04-02T00:00:00Z").data
     assert (later["days_past_due"], later["known_at"]) == (15, "2024-04-02T00:00:00+00:00")
-    assert usance("loan replay loan.yaml --json --as-of 2024-01-30").json["days_past_due"] == 0
+    assert usance("loan replay loan.yaml --json --as-of 2024-01-30").data["days_past_due"] == 0
     shown = usance("loan replay loan.yaml").out
     assert "\nknown at                   2024-03-31T00:00:00+00:00\n" in shown
 
@@ -260,7 +260,7 @@ def test_facts_from_a_table(usance: Usance) -> None:
         reversed,2024-03-12,,,wrong,
         """)
     call = "loan replay loan.yaml --facts facts.csv --as-of 2024-03-15 --json"
-    shown = usance(call, loan_yaml=TERMS_YAML, facts_csv=table).json
+    shown = usance(call, loan_yaml=TERMS_YAML, facts_csv=table).data
     assert (shown["settlement_minor"], shown["waived"]["penalty_minor"]) == (615_605, 1_000)
 
 

@@ -168,7 +168,7 @@ def test_the_command(closed_book: Path, capsys: pytest.CaptureFixture[str]) -> N
     address = "2024Q2/operations/financing-income/2024Q2"
     arguments = ["disclose", "drill", address, "--book", str(closed_book), "--rate", "7.2672"]
     assert main([*arguments, "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
+    found = json.loads(capsys.readouterr().out)["data"]
     assert found["exact_minor"] == sum(each["amount_minor"] for each in found["accounts"])
     journals = [journal for each in found["accounts"] for journal in each["journals"]]
     for journal in journals:

@@ -381,7 +381,7 @@ def test_the_command_writes_all_files(
     out = tmp_path / "out"
     arguments = ["disclose", "release", "2024Q2", "--book", str(closed_book), "--out", str(out)]
     assert main([*arguments, "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
+    told = json.loads(capsys.readouterr().out)["data"]
     assert told["document"] == "2024Q2"
     assert sorted(told["files"]) == ["csv", "html", "pdf", "xlsx"]
     assert sorted(path.name for path in out.iterdir()) == [
@@ -392,7 +392,7 @@ def test_the_command_writes_all_files(
 def test_the_notes_of_a_book_as_json(closed_book: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Figures per share are numbers."""
     assert main(["books", "notes", "2024Q2", "--book", str(closed_book), "--json"]) == 0
-    rows = json.loads(capsys.readouterr().out)["rows"]
+    rows = json.loads(capsys.readouterr().out)["data"]["rows"]
     counts = [row["value"] for row in rows if row.get("unit") == "shares"]
     assert counts
     assert all(isinstance(value, int) for value in counts)

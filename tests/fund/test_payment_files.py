@@ -171,7 +171,7 @@ def test_commands(tmp_path: Path) -> None:
     assert "投资者报告" in out.read_text(encoding="utf-8")
     assert len(tape.read_text(encoding="utf-8").splitlines()) == 2
     checked = call("check", sample_path(), "--pool", pool, "--json")
-    assert json.loads(checked.output)["eligible"] == 1
+    assert json.loads(checked.output)["data"]["eligible"] == 1
     dates = call("project", sample_path(), "--csv")
     assert len(dates.output.splitlines()) == 13
     cells = call(

@@ -3,7 +3,7 @@
 A page is one story. Its blocks share a folder and a namespace and run from top to bottom:
 
 - `python` is executed; `pycon`, or `python` with prompts, is a doctest.
-- `console`: lines after `$ ` run in a shell, the lines below must be what is printed. A line
+- `console`: lines after `$ ` run in a shell, ours in this process; the lines
   `...` stands for any lines, `...` inside a line for any text. Every command must succeed, or
   end with the code in the fence: `exit=2`. That kernels are being compiled is left out: a page
   shows a machine that has them, and runs on one that may not.
@@ -25,6 +25,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from tests.house.in_process import Printed, call_of, run_here
 
 FENCE = re.compile(r"^(?P<indent>[ \t]*)(?P<ticks>`{3,}|~{3,})[ \t]*(?P<info>[^`\n]*)$")
 TITLE = re.compile(r"""\btitle=(["'])(?P<name>.+?)\1""")
@@ -209,19 +211,27 @@ class Story:
         if words[:1] == ["make"]:
             self._look_up(block, command, words)
             return
+        code, text = self._printed(command)
+        printed = text.replace(COMPILING, "", 1)
+        shown = f"`{command.text}` printed\n{printed}"
+        if code != block.exit_code:
+            problem = f"exit {code}, not {block.exit_code}: {shown}"
+            raise PageError(block, problem, command.line)
+        if not matches(command.output, printed):
+            expected = "\n".join(command.output)
+            raise PageError(block, f"{shown}\nbut the page shows\n{expected}", command.line)
+
+    def _printed(self, command: Command) -> Printed:
+        """The exit code of a command and what it printed; most of ours need no process."""
+        call = call_of(command.text)
+        if call is not None:
+            return run_here(call, self.folder, self.environment)
         done = subprocess.run(
             command.text, shell=True, cwd=self.folder, env=self.environment, text=True,
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
             timeout=TIMEOUT_SECONDS, check=False,
         )  # fmt: skip
-        printed = done.stdout.replace(COMPILING, "", 1)
-        shown = f"`{command.text}` printed\n{printed}"
-        if done.returncode != block.exit_code:
-            problem = f"exit {done.returncode}, not {block.exit_code}: {shown}"
-            raise PageError(block, problem, command.line)
-        if not matches(command.output, printed):
-            expected = "\n".join(command.output)
-            raise PageError(block, f"{shown}\nbut the page shows\n{expected}", command.line)
+        return Printed(done.returncode, done.stdout)
 
     def _look_up(self, block: Block, command: Command, words: list[str]) -> None:
         named = [word for word in words[1:] if "=" not in word and not word.startswith("-")]

@@ -84,7 +84,7 @@ def test_a_forecast_can_be_planned_and_is_near_what_comes(
     files = [str(tmp_path / "MANDATES.yaml")]
     words = ["match", "forecast", str(history), "--out", str(out), "--days", "15", "--json"]
     assert main([*words, "--mandates", *files]) == 0
-    answer = json.loads(capsys.readouterr().out)
+    answer = json.loads(capsys.readouterr().out)["data"]
     assert (answer["from"], answer["to"]) == ("2024-06-16", "2024-06-30")
     assert answer["requests"] == pytest.approx(4_000 - half, rel=0.1)
     demand = read_demand(out, read_mandates(Path(files[0])))
@@ -96,7 +96,7 @@ def test_a_forecast_can_be_planned_and_is_near_what_comes(
         <= 30
     )
     assert main(["match", "plan", str(out), *files, "--json"]) == 0
-    planned = json.loads(capsys.readouterr().out)
+    planned = json.loads(capsys.readouterr().out)["data"]
     assert planned["demand_minor"] == int(volume)
     known = make_plan(made.demand.over_period().scaled(1, 2), made.mandates)
     assert planned["margin_minor"] == pytest.approx(known.expected_margin, rel=0.1)

@@ -130,14 +130,14 @@ def test_the_commands_work_file_in_file_out(
     run("stream", "adversarial", "--requests", "1500", "--sources", "16", "--segments", "30",
         "--out", str(folder))  # fmt: skip
     assert "no contradiction" in run("check", files[1])
-    made = json.loads(run("plan", str(folder / "DEMAND.csv"), files[1], "--json"))
+    made = json.loads(run("plan", str(folder / "DEMAND.csv"), files[1], "--json"))["data"]
     assert made["feasible"]
     routing = tmp_path / "routing.parquet"
-    answer = json.loads(run("replay", *files, "--json", "--routing", str(routing)))
+    answer = json.loads(run("replay", *files, "--json", "--routing", str(routing)))["data"]
     assert len(answer["policies"]) == 5
     assert routing.stat().st_size
     loan = (folder / "STREAM.csv").read_text().splitlines()[700].split(",")[1]
-    assert json.loads(run("explain", *files, "--loan", loan, "--json"))["candidates"]
+    assert json.loads(run("explain", *files, "--loan", loan, "--json"))["data"]["candidates"]
     assert "eligible_ppm" in run("explain", *files, "--source", "2")
     limit = run("explain", str(folder / "DEMAND.csv"), files[1], "--limit", "1")
     assert "price_ppb" in limit

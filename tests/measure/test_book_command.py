@@ -33,7 +33,7 @@ def test_a_book_is_measured_printed_and_kept(
 ) -> None:
     call = ["measure", "book", str(book), *AS_OF, "--metric", "repeat_contribution"]
     assert main([*call, "--keep", "--json"]) == 0
-    (reported, restated) = json.loads(capsys.readouterr().out)
+    (reported, restated) = json.loads(capsys.readouterr().out)["data"]
     up, down = oracle.SINGLE["repeat_contribution"](oracle.book_of(random_book(4)))
     assert (reported["numerator"], reported["denominator"]) == (up, down)
     assert reported["value"] == up / down
@@ -93,7 +93,9 @@ def test_every_figure_leads_to_rows_that_add_up_to_it(
 ) -> None:
     assert main(["measure", "book", str(book), *AS_OF, "--metric", metric, *by, "--json"]) == 0
     results = [
-        each for each in json.loads(capsys.readouterr().out) if each["series"] == "as_reported"
+        each
+        for each in json.loads(capsys.readouterr().out)["data"]
+        if each["series"] == "as_reported"
     ]
     assert any(each["numerator"] for each in results[:5])
     for each in results[:5]:
@@ -136,5 +138,5 @@ def test_definitions_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["measure", "definitions"]) == 0
     assert "delinquency_90 v1" in capsys.readouterr().out
     assert main(["measure", "definitions", "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
+    told = json.loads(capsys.readouterr().out)["data"]
     assert {"metric", "version", "valid_from", "unit", "sentence"} == set(told[0])

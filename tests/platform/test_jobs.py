@@ -221,7 +221,7 @@ def test_the_commands_list_cancel_and_retry(
     assert "count/1" in capsys.readouterr().out
     assert main(["jobs", "list", "--failed", "--json", *home]) == 0
     assert json.loads(capsys.readouterr().out) == {"data": [], "notes": []}
-    assert main(["jobs", "show", "jb_00000000002", *home]) == 0
-    assert json.loads(capsys.readouterr().out)["state"] == "waiting"
+    assert main(["jobs", "show", "jb_00000000002", "--json", *home]) == 0
+    assert json.loads(capsys.readouterr().out)["data"]["state"] == "waiting"
     assert main(["jobs", "show", "jb_00000000009", *home]) == 2
     assert main(["jobs", "cancel", "ln_00000000G01", *home]) == 2

@@ -268,7 +268,7 @@ def test_the_commands_export_and_compare(
     lender(server, "usance")
     home, book = str(server.home), str(tmp_path / "book")
     assert main(["lake", "export", book, "--home", home, "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["rows"] == {"users": 2, "facts": 2}
+    assert json.loads(capsys.readouterr().out)["data"]["rows"] == {"users": 2, "facts": 2}
     assert main(["lake", "export", book, "--home", home]) == 0
     assert "everything" in capsys.readouterr().out
     assert main(["lake", "verify", book, "--home", home]) == 0

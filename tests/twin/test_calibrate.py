@@ -243,7 +243,7 @@ def test_the_command_writes_the_same_file_again(
 ) -> None:
     out = tmp_path / "again.yaml"
     assert main(["twin", "calibrate", "2024", "--out", str(out), "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
+    told = json.loads(capsys.readouterr().out)["data"]
     assert out.read_text() == (PACKAGED / "2024.yaml").read_text()
     assert {"objective", "residuals", "fitted"} <= told.keys()
 

@@ -148,7 +148,7 @@ def test_balances_far_too_large_leave_a_large_objective(
     words = ["twin", "calibrate", "2024", "--targets", str(path), "--out", str(out), "--json"]
     assert main(words) == 0
     told = capsys.readouterr()
-    assert json.loads(told.out)["objective"] > 1_000
+    assert json.loads(told.out)["data"]["objective"] > 1_000
     assert told.err == ""
     assert out.exists()
 

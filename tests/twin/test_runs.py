@@ -312,7 +312,7 @@ def test_the_command_runs_from_registration_to_release(
 ) -> None:
     words = ["twin", "run", "calm", "--scale", "0.25", "--to", "2023-03", "--json"]
     assert main([*words, "--out", str(tmp_path / "run")]) == 0
-    told = json.loads(capsys.readouterr().out)
+    told = json.loads(capsys.readouterr().out)["data"]
     assert told["figures"]["loans"] > 1_000
     book = Book.open(tmp_path / "run")
     assert {period.state for period in book.manifest.periods.values()} == {"closed"}

@@ -7,11 +7,10 @@ from typing import Annotated
 
 import typer
 
-from usance.base.command_line import number, print_json, print_table, show_help
+from usance.base.command_line import AsJson, number, print_answer, print_table, show_help
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False, invoke_without_command=True)
 
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 ChannelFile = Annotated[
     Path | None, typer.Option("--channels", metavar="FILE", help="Channels and contracts.")
 ]
@@ -36,7 +35,7 @@ def funnel(
     known = read_channels(channels or SHIPPED)
     found = acquisition_funnel(known, read_events(events, known)).as_dict()
     if as_json:
-        print_json(found)
+        print_answer(found, missing={"unit_cost_minor": "nobody was approved"})
         return
     steps = ("click", "registered", "identified", "applied", "approved", "drawn")
     rows = []

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from usance.base.command_line import (
+    AsJson,
     Session,
+    print_answer,
     print_csv,
     print_json,
     print_line,
@@ -27,7 +29,6 @@ app = typer.Typer(rich_markup_mode=None, add_completion=False, invoke_without_co
 
 Data = Annotated[Path, typer.Argument(metavar="DATA", help="Applicants: CSV, csv.gz or Parquet.")]
 Folder = Annotated[Path, typer.Argument(metavar="DIR", help="A model folder.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Target = Annotated[str, typer.Option(metavar="COL", help="The outcome: 1 is bad, 0 is good.")]
 Out = Annotated[Path, typer.Option("--out", metavar="DIR", help="Where the model goes.")]
 Split = Annotated[str, typer.Option(metavar="COL=VALUE", help="Use these rows only.")]
@@ -140,6 +141,7 @@ def score(
         Path | None, typer.Option(metavar="FILE", help="Words for the reasons, YAML.")
     ] = None,
     live: Annotated[bool, typer.Option("--live", help="Refuse an unapproved model.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Score applicants; prints CSV."""
     from usance.assess.applicant_file import read_table
@@ -150,7 +152,8 @@ def score(
 
     model, table = (live_model if live else load_model)(folder), read_table(data)
     inputs = model.inputs(table)
-    _tell_unseen(model, table, inputs)
+    if not as_json:
+        _tell_unseen(model, table, inputs)
     found = model.score_inputs(inputs)
     names = table.column(identity).to_pylist() if identity else range(1, table.rows + 1)
     header = [identity or "row", "score", "pd_ppm"]
@@ -159,7 +162,16 @@ def score(
         header.append("reasons")
         explanations = explained(model, inputs, read_texts(texts) if texts else None)
         columns.append(["; ".join(each.text for each in row) for row in explanations])
-    print_csv(header, zip(*columns, strict=True))
+    rows = zip(*columns, strict=True)
+    if as_json:
+        from usance.assess.columns import batch_unseen_warnings
+
+        print_answer(
+            [dict(zip(header, row, strict=True)) for row in rows],
+            batch_unseen_warnings(model.columns, table, inputs),
+        )
+    else:
+        print_csv(header, rows)
 
 
 def _tell_unseen(model: Model, table: Table, inputs: F64) -> None:
@@ -184,7 +196,13 @@ def monitor(
 
     months = watched(load_model(folder), read_table(data), time=time, target=target)
     if as_json:
-        print_json([month.as_dict() for month in months])
+        print_answer(
+            [month.as_dict() for month in months],
+            missing={
+                "auc": "not enough outcomes of both kinds in that month",
+                "bad_rate": "no outcomes are known in that month",
+            },
+        )
     else:
         rows = [
             [
@@ -207,12 +225,16 @@ def approve(
     folder: Folder,
     by: Annotated[str, typer.Option(metavar="NAME", help="Who approves.")],
     note: Annotated[str, typer.Option(metavar="TEXT", help="On what grounds.")] = "",
+    as_json: AsJson = False,
 ) -> None:
     """Record who approved a model; without it the model is refused for live use."""
     from usance.assess.monitoring.approval import approve as approved
 
     session: Session = ctx.obj
     entry = approved(folder, by, session.today(), note)
+    if as_json:
+        print_answer({"model": str(folder), **entry})
+        return
     print_line(f"{folder} is approved by {entry['by']} on {entry['on']}.")
 
 

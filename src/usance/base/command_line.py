@@ -18,7 +18,7 @@ import csv
 import json
 import os
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date, datetime
@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 PackName = Annotated[
     str, typer.Option("--pack", metavar="PACK", help="The country: cn, nl, or a folder of rules.")
 ]
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 # Wider than any table: what is piped is never wrapped.
 _UNLIMITED_COLUMNS = 10_000
@@ -204,6 +206,42 @@ def print_csv(header: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
     writer = csv.writer(sys.stdout, lineterminator="\n")
     writer.writerow(header)
     writer.writerows(rows)
+
+
+def print_answer(
+    data: object, notes: Iterable[str] = (), *, missing: Mapping[str, str] | None = None
+) -> None:
+    """An answer in the one form of all commands: `data` and the `notes` that belong to it.
+
+    `missing` says why a value of a name may be null; it becomes a note where one is.
+
+    >>> print_answer({"loan_ref": None}, missing={"loan_ref": "the loan came without one"})
+    {
+      "data": {
+        "loan_ref": null
+      },
+      "notes": [
+        "loan_ref: the loan came without one"
+      ]
+    }
+    """
+    nulls = null_names(data)
+    reasons = [f"{name}: {why}" for name, why in (missing or {}).items() if name in nulls]
+    print_json({"data": data, "notes": [*notes, *reasons]})
+
+
+def null_names(data: object) -> set[str]:
+    """The names under which an answer holds null.
+
+    >>> sorted(null_names([{"a": None, "b": {"c": None, "d": 0}}]))
+    ['a', 'c']
+    """
+    if isinstance(data, Mapping):
+        inside = (null_names(value) for value in data.values())
+        return {str(name) for name, value in data.items() if value is None}.union(*inside)
+    if isinstance(data, list | tuple):
+        return set[str]().union(*map(null_names, data))
+    return set()
 
 
 def print_json(value: object) -> None:

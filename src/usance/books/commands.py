@@ -9,10 +9,11 @@ import typer
 
 from usance.base.codes import DEFAULT_PACK
 from usance.base.command_line import (
+    AsJson,
     PackName,
     Session,
     number,
-    print_json,
+    print_answer,
     print_line,
     print_table,
     show_help,
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 app = typer.Typer(rich_markup_mode=None, add_completion=False, invoke_without_command=True)
 
 BookFolder = Annotated[Path, typer.Option("--book", metavar="DIR", help="The book's folder.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 PeriodText = Annotated[
     str, typer.Argument(metavar="PERIOD", help="2024-06, 2024Q2, 2024H1 or 2024.")
 ]
@@ -40,6 +40,7 @@ def books(ctx: typer.Context) -> None:
 def sample(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="A new or empty folder.")],
     pack: PackName = DEFAULT_PACK,
+    as_json: AsJson = False,
 ) -> None:
     """Make a small book to try things on: five loans, to be closed from 2023Q4 on."""
     from usance.base.ids import owned_id, print_id
@@ -51,6 +52,11 @@ def sample(
         [print_id("ln", owned_id(place, 1)), name.replace("_", " "), model.label]
         for place, (name, model) in enumerate(LOANS.items(), start=1)
     ]
+    if as_json:
+        names = ("loan", "story", "funding_model")
+        loans = [dict(zip(names, row, strict=True)) for row in shown]
+        print_answer({"book": str(folder), "loans": loans})
+        return
     print_table(["loan", "what becomes of it", "funding model"], shown)
 
 
@@ -82,7 +88,9 @@ def run(
         pack=CountryPack.load(pack) if pack else None, clock=session.seconds,
     )  # fmt: skip
     if as_json:
-        print_json({"book": str(out), "closes": [closing.as_dict() for closing in made]})
+        closes = [closing.as_dict() for closing in made]
+        notes = [note for close in closes for note in close.pop("notes")]
+        print_answer({"book": str(out), "closes": closes}, dict.fromkeys(notes))
         return
     shown = [
         [closing.period.label, closing.ref.name, f"{closing.loans:,}",
@@ -114,7 +122,7 @@ def periods(book: BookFolder = Path(), as_json: AsJson = False) -> None:
         for close in all_closes(opened)
     ]
     if as_json:
-        print_json({"closes": rows})
+        print_answer({"closes": rows})
     else:
         print_table(["period", "close", "state"], [list(row.values()) for row in rows])
 
@@ -130,7 +138,7 @@ def check(book: BookFolder = Path(), as_json: AsJson = False) -> None:
     files, tables = len(opened.named()), len(opened.manifest.tables)
     if as_json:
         found = [finding.as_dict() for finding in findings]
-        print_json({"files": files, "tables": tables, "findings": found})
+        print_answer({"files": files, "tables": tables, "findings": found})
     else:
         for finding in findings:
             print_line(str(finding))
@@ -149,7 +157,7 @@ def balance(book: BookFolder = Path(), as_json: AsJson = False) -> None:
     opened = Book.open(book)
     rows = trial_balance(opened)
     if as_json:
-        print_json({"rows": rows, "total_minor": sum(row["amount_minor"] for row in rows)})
+        print_answer({"rows": rows, "total_minor": sum(row["amount_minor"] for row in rows)})
         return
     shown = [
         [str(row["entity"]), row["tag"] if row["tag"] != "none" else row["basis"],
@@ -165,13 +173,18 @@ def export(
     out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Where to write.")] = Path(
         "export"
     ),
+    as_json: AsJson = False,
 ) -> None:
     """Write trial balance and journals as CSV, Parquet and a beancount file."""
     from usance.base.book import Book
     from usance.books.exports import export as write
 
-    for path in write(Book.open(book), out):
-        print_line(str(path))
+    paths = [str(path) for path in write(Book.open(book), out)]
+    if as_json:
+        print_answer({"files": paths})
+        return
+    for path in paths:
+        print_line(path)
 
 
 @app.command()
@@ -179,24 +192,32 @@ def reopen(
     period: PeriodText,
     by: Annotated[list[str], typer.Option("--by", metavar="NAME", help="Who; twice.")],
     book: BookFolder = Path(),
+    as_json: AsJson = False,
 ) -> None:
     """Open a closed period and those after it; two people do it together."""
     from usance.base.book import Book
     from usance.books.close.closes import reopen as opens
     from usance.books.periods import parse_close_period
 
-    for close in opens(Book.open(book), parse_close_period(period), by):
+    opened = opens(Book.open(book), parse_close_period(period), by)
+    if as_json:
+        print_answer({"period": period, "closes": [close.name for close in opened], "by": by})
+        return
+    for close in opened:
         print_line(f"{close.name} stays as it was; its period is open")
 
 
 @app.command()
-def lock(period: PeriodText, book: BookFolder = Path()) -> None:
+def lock(period: PeriodText, book: BookFolder = Path(), as_json: AsJson = False) -> None:
     """Lock a closed period for good."""
     from usance.base.book import Book
     from usance.books.close.closes import lock as locks
     from usance.books.periods import parse_close_period
 
     locks(Book.open(book), parse_close_period(period))
+    if as_json:
+        print_answer({"period": period, "state": "locked"})
+        return
     print_line(f"{period} is locked")
 
 
@@ -210,7 +231,7 @@ def statements(period: PeriodText, book: BookFolder = Path(), as_json: AsJson = 
     closed = ClosedBooks.of(Book.open(book), parse_close_period(period))
     rows, currency = closed.statements(), closed.currency
     if as_json:
-        print_json({"currency": currency, "rows": [_as_dict(row) for row in rows]})
+        print_answer({"currency": currency, "rows": [_as_dict(row) for row in rows]})
         return
     for statement, lines in _by_statement(rows).items():
         print_line()
@@ -234,7 +255,7 @@ def notes(period: PeriodText, book: BookFolder = Path(), as_json: AsJson = False
     closed = ClosedBooks.of(Book.open(book), parse_close_period(period))
     rows = closed.notes()
     if as_json:
-        print_json({"currency": closed.currency, "rows": [_as_dict(row) for row in rows]})
+        print_answer({"currency": closed.currency, "rows": [_as_dict(row) for row in rows]})
         return
     for row in rows:
         shown = (
@@ -280,7 +301,7 @@ def roll_forwards(period: PeriodText, book: BookFolder = Path(), as_json: AsJson
     closed = ClosedBooks.of(Book.open(book), parse_close_period(period))
     rolls, currency = closed.roll_forwards(), closed.currency
     if as_json:
-        print_json({"currency": currency, "roll_forwards": [
+        print_answer({"currency": currency, "roll_forwards": [
             {"name": roll.name, "opening_minor": roll.opening,
              "movements": {each.name: each.minor for each in roll.movements},
              "closing_minor": roll.closing} for roll in rolls
@@ -311,8 +332,9 @@ def loan(
     lines, currency = list(loan_journal(opened, given)), opened.manifest.currency
     if as_json:
         named = [_as_dict(line) | {"tag": IfrsAdjustment(line.tag).label} for line in lines]
-        print_json(
-            {"loan_id": given, "loan_ref": ref or None, "currency": currency, "lines": named}
+        print_answer(
+            {"loan_id": given, "loan_ref": ref or None, "currency": currency, "lines": named},
+            missing={"loan_ref": "the loan came without a reference of its own"},
         )
         return
     print_line(f"loan {ref} ({print_id('ln', given)})" if ref else f"loan {print_id('ln', given)}")
@@ -337,7 +359,7 @@ def losses(period: PeriodText, book: BookFolder = Path(), as_json: AsJson = Fals
     closed = ClosedBooks.of(Book.open(book), parse_close_period(period))
     found, currency = closed.losses(), closed.currency
     if as_json:
-        print_json({"currency": currency, **found})
+        print_answer({"currency": currency, **found})
         return
     print_table(
         ["provision", "new volume", "true-up"],

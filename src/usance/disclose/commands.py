@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from usance.base.command_line import print_json, print_line, show_help
+from usance.base.command_line import AsJson, print_answer, print_json, print_line, show_help
 from usance.base.errors import InputError
 
 if TYPE_CHECKING:
     from usance.books.periods import ClosePeriod
-    from usance.disclose.drill.drill import Drill
     from usance.disclose.profile import Profile
     from usance.disclose.release.filer import Filer
     from usance.disclose.release.release import Release
@@ -23,7 +22,6 @@ app = typer.Typer(rich_markup_mode=None, add_completion=False, invoke_without_co
 
 Files = Annotated[list[Path], typer.Argument(metavar="FILE", help="Fact tables, CSV.")]
 File = Annotated[Path, typer.Argument(metavar="FILE", help="A fact table, CSV.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 ProfileFile = Annotated[
     Path | None,
     typer.Option("--profile", metavar="FILE", help="A rounding profile; else that of the pack."),
@@ -158,7 +156,7 @@ def form(
     _print_files(files, rules, "fields", as_json)
 
 
-def _print_report(report: Report | Rebuilt | Drill, as_json: bool) -> None:
+def _print_report(report: Report | Rebuilt, as_json: bool) -> None:
     if as_json:
         print_json(report.as_dict())
     else:
@@ -173,7 +171,7 @@ def _print_files(files: dict[str, Path], rules: Profile, what: str, as_json: boo
     paths = {name: str(path) for name, path in files.items()}
     document = facts[0].document
     if as_json:
-        print_json({"document": document, "figures": len(facts), "files": paths})
+        print_answer({"document": document, "figures": len(facts), "files": paths})
         return
     print_line(f"{document}: {len(facts):,} {what}")
     for path in paths.values():
@@ -200,7 +198,18 @@ def drill(
     rules, who = _profile(profile, book), read_filer(filer).at(rate)
     made = _release(book, release_period(address), announcement, rules, who)
     found = drilled(made, address)
-    _print_report(found, as_json)
+    if as_json:
+        counted = "the figure is a metric: 'metric' has its numbers"
+        print_answer(
+            found.as_dict(),
+            missing={
+                "metric": "the figure comes from journals",
+                **dict.fromkeys(("exact_minor", "printed_minor", "rounding_minor"), counted),
+            },
+        )
+        return
+    for line in found.lines():
+        print_line(line)
 
 
 def _profile(given: Path | None, book: Path | None, pack: str | None = None) -> Profile:

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from usance.base.command_line import (
+    AsJson,
     number,
+    print_answer,
     print_csv,
-    print_json,
     print_line,
     print_pairs,
     print_table,
@@ -22,15 +23,18 @@ from usance.base.errors import InputError
 
 if TYPE_CHECKING:
     from usance.fund.deal import Deal
-    from usance.fund.payment_date import Distribution
     from usance.fund.projection import Stratum
-    from usance.fund.results import ClassResult
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False, invoke_without_command=True)
 
 DealFile = Annotated[Path, typer.Argument(metavar="DEAL", help="A deal file, YAML or JSON.")]
+_GRID = {
+    "short": "short_minor", "life": "average_life_ppm", "collected": "collected_minor",
+    "paid": "paid_minor",
+}  # fmt: skip
+"""Results of a grid, by their names in JSON."""
+
 PoolFile = Annotated[Path, typer.Argument(metavar="POOL", help="Loans, CSV or Parquet.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print the answer as JSON.")]
 
 
 @app.callback()
@@ -40,11 +44,18 @@ def fund(ctx: typer.Context) -> None:
 
 
 @app.command()
-def sample(name: Annotated[str, typer.Argument(help="The deal to print.")] = "plan") -> None:
+def sample(
+    name: Annotated[str, typer.Argument(help="The deal to print.")] = "plan",
+    as_json: AsJson = False,
+) -> None:
     """Print a deal that comes with Usance, as a start for one's own."""
     from usance.fund.sample import sample_path
 
-    print_line(sample_path(name).read_text(encoding="utf-8").rstrip())
+    text = sample_path(name).read_text(encoding="utf-8").rstrip()
+    if as_json:
+        print_answer({"deal": name, "text": text})
+        return
+    print_line(text)
 
 
 @app.command()
@@ -65,7 +76,6 @@ def check(
         "proceeds_minor": sum(each.balance_minor for each in deal.classes),
         "first_date": deal.paid_on(1),
         "last_date": deal.paid_on(deal.periods),
-        "warnings": list(deal.warnings),
     }
     if pool is not None:
         from usance.fund.pool_columns import eligible, read_pool
@@ -78,7 +88,7 @@ def check(
             refused,
         )
     if as_json:
-        print_json(answer)
+        print_answer(answer, deal.warnings)
         return
     pairs = [
         ("deal", deal.name),
@@ -107,6 +117,7 @@ def select(
     held: Annotated[
         Path | None, typer.Option("--held", help="Loans the deal has; limits count them too.")
     ] = None,
+    as_json: AsJson = False,
 ) -> None:
     """Select a pool within the limits of a deal; prints the gap to the best there could be."""
     import numpy as np
@@ -129,12 +140,19 @@ def select(
     rows = zip(taken["loan_id"].tolist(), taken["principal_minor"].tolist(), strict=True)
     body = "".join(f"{loan},{minor}\n" for loan, minor in rows)
     _write(out, f"loan_id,principal_minor\n{body}".encode())
+    if as_json:
+        print_answer({
+            "file": str(out), "loans": len(loans), "eligible": len(offered),
+            "selected": len(taken), "principal_minor": found.principal_minor,
+            "target_minor": target, "gap_ppm": found.gap_ppm,
+        })  # fmt: skip
+        return
     print_pairs([
         ("eligible", f"{len(offered):,} of {len(loans):,} loans"),
         ("selected", f"{len(taken):,} loans"),
         ("principal", number(found.principal_minor, terms.currency)),
         ("of the target", number(target, terms.currency)),
-        ("gap", f"{found.gap_ppm} parts per million of the bound"),
+        ("gap", f"{found.gap_ppm / 10_000:.4f} % of the bound"),
     ])  # fmt: skip
 
 
@@ -152,13 +170,15 @@ def project(
     from usance.base.command_line import one_form
     from usance.fund.deal import Scenario
     from usance.fund.deal_file import read_deal
+    from usance.fund.deal_terms import read_terms
     from usance.fund.payment_files import calculation_lines
+    from usance.fund.presentation import class_result, print_dates, print_results
     from usance.fund.projection import project as project_deal
     from usance.fund.results import class_results
     from usance.fund.scenarios import scenario_shorts
 
     one_form(as_csv=as_csv, as_json=as_json)
-    deal = read_deal(file)
+    deal, currency = read_deal(file), read_terms(file).currency
     strata: Sequence[Stratum] = ()
     if pool is not None:
         deal, strata = _on_loans(deal, pool, curves)
@@ -174,15 +194,20 @@ def project(
         return
     found = class_results(deal, shorts=scenario_shorts(deal, strata), strata=strata)
     if as_json:
-        print_json({
+        print_answer({
             "dates": [{"period": row.period, "paid_on": row.paid_on, "status": row.status.value,
                        **calculation_lines(row)} for row in run.distributions],
-            "classes": {name: _result(each) for name, each in found.items()},
+            "classes": {name: class_result(each) for name, each in found.items()},
+        }, missing={
+            "yield_ppb": "no rate makes what the class is paid worth what it cost",
+            "break_even_hundredths": "the class is paid in full at every multiple that was tried",
+            "wal_ppm": "the class has no principal that is paid",
+            "expected_loss_ppm": "the class has no principal",
         })  # fmt: skip
         return
-    _print_dates(run.distributions)
+    print_dates(run.distributions, currency)
     print_line()
-    _print_results(found)
+    print_results(found, currency)
 
 
 def _on_loans(deal: Deal, pool: Path, curves: Path | None) -> tuple[Deal, list[Stratum]]:
@@ -200,45 +225,6 @@ def _on_loans(deal: Deal, pool: Path, curves: Path | None) -> tuple[Deal, list[S
     return replace(deal, pool=Pool(sum(each.balance_minor for each in strata))), strata
 
 
-def _result(each: ClassResult) -> dict[str, int | None]:
-    return {
-        "wal_ppm": each.wal_ppm, "yield_ppb": each.yield_ppb, "short_minor": each.short_minor,
-        "break_even_hundredths": each.break_even_hundredths,
-        "expected_loss_ppm": each.expected_loss_ppm,
-    }  # fmt: skip
-
-
-def _print_dates(rows: Sequence[Distribution]) -> None:
-    names = list(rows[0].classes)
-    headings = ["date", "status", "collected", "fees"]
-    headings += [f"{name} {what}" for name in names for what in ("interest", "principal")]
-    listed = []
-    for row in rows:
-        line = [row.paid_on.isoformat(), row.status.value, number(row.collected_minor, "CNY"),
-                number(sum(row.fees.values()), "CNY")]  # fmt: skip
-        for paid in row.classes.values():
-            line.append(number(paid.interest_minor + paid.residual_minor, "CNY"))
-            line.append(number(paid.principal_minor, "CNY"))
-        listed.append(line)
-    print_table(headings, listed)
-
-
-def _print_results(found: dict[str, ClassResult]) -> None:
-    def shown(value: int | None, decimals: int, unit: str = "") -> str:
-        if value is None:
-            return ""
-        digits = f"{abs(value):0{decimals + 1}}"
-        return f"{'-' * (value < 0)}{digits[:-decimals]}.{digits[-decimals:]}{unit}"
-
-    headings = ["class", "average life", "yield", "short", "break-even", "expected loss"]
-    print_table(headings, [
-        [name, shown(each.wal_ppm, 6), shown(each.yield_ppb, 7, " %"),
-         number(each.short_minor, "CNY"), shown(each.break_even_hundredths, 2, " ×"),
-         shown(each.expected_loss_ppm, 4, " %")]
-        for name, each in found.items()
-    ])  # fmt: skip
-
-
 @app.command()
 def grid(
     file: DealFile,
@@ -248,6 +234,7 @@ def grid(
         str, typer.Option(help="Default multiples, in hundredths.")
     ] = "50,100,200,400",
     prepayments: Annotated[str, typer.Option(help="Prepayment multiples.")] = "50,100,200",
+    as_json: AsJson = False,
 ) -> None:
     """Print a result over multiples of default (down) and prepayment (across)."""
     from usance.base.errors import unknown
@@ -267,10 +254,19 @@ def grid(
     if result not in columns:
         raise unknown("result", result, columns, where="--result")
     cells = columns[result].reshape(len(down), len(across)).tolist()
+    exact = found.by_exact_form
+    notes = [f"{exact} scenarios were decided by the exact form"] if exact else []
+    if as_json:
+        print_answer([
+            {"default_hundredths": d, "prepayment_hundredths": p, _GRID[result]: value}
+            for d, line in zip(down, cells, strict=True)
+            for p, value in zip(across, line, strict=True)
+        ], notes)  # fmt: skip
+        return
     rows = [[str(d), *map(str, line)] for d, line in zip(down, cells, strict=True)]
     print_table(["default", *(f"prepayment {p}" for p in across)], rows)
-    if found.by_exact_form:
-        print_warning(f"{found.by_exact_form} scenarios were decided by the exact form")
+    for note in notes:
+        print_warning(note)
 
 
 def _multiples(given: str, where: str) -> list[int]:
@@ -290,23 +286,34 @@ def pay(
     trustee: Annotated[
         Path | None, typer.Option("--trustee", help="The trustee's calculation to compare.")
     ] = None,
+    as_json: AsJson = False,
 ) -> None:
     """Pay the next date of a deal. Ends with 1 if the trustee's calculation differs."""
     from usance.fund.deal_file import read_deal
     from usance.fund.deal_terms import read_terms
-    from usance.fund.payment_files import pay_from_files, read_trustee, trustee_differences
+    from usance.fund.payment_files import (
+        calculation_lines,
+        pay_from_files,
+        read_trustee,
+        trustee_differences,
+    )
+    from usance.fund.presentation import print_dates
 
     deal, terms = read_deal(file), read_terms(file)
     calculated = read_trustee(trustee) if trustee else {}
     row = pay_from_files(deal, terms, collections, folder)
-    _print_dates([row])
     differences = trustee_differences(row, calculated)
-    for difference in differences:
-        print_line(str(difference))
-    if trustee:
-        print_line(
-            f"{len(calculated) - len(differences)} of {len(calculated)} lines of the trustee agree"
-        )
+    agreed = f"{len(calculated) - len(differences)} of {len(calculated)} lines of the trustee agree"
+    if as_json:
+        print_answer(
+            {"period": row.period, "paid_on": row.paid_on, "status": row.status.value,
+             "lines": calculation_lines(row), "differences": [str(each) for each in differences]},
+            [agreed] if trustee else (),
+        )  # fmt: skip
+    else:
+        print_dates([row], terms.currency)
+        for line in [*map(str, differences), *([agreed] if trustee else [])]:
+            print_line(line)
     if differences:
         raise typer.Exit(1)
 
@@ -322,6 +329,7 @@ def report(
         Path | None, typer.Option("--tape", help="Write the loans, without names.")
     ] = None,
     key: Annotated[Path | None, typer.Option("--key", help="A file with the tape's key.")] = None,
+    as_json: AsJson = False,
 ) -> None:
     """Write the investor report of the last payment date."""
     from usance.fund.deal_file import read_deal
@@ -353,6 +361,9 @@ def report(
                 "a tape needs loans and a key", where="--tape", fix="Give --pool and --key"
             )
         _write(tape, investor_tape(loans, key.read_bytes().strip()).encode())
+    if as_json:
+        print_answer({"files": [str(path) for path in (out, tape) if path is not None]})
+        return
     print_line(f"written to {out}")
 
 

@@ -16,11 +16,12 @@ import typer
 
 from usance.base.codes import DEFAULT_PACK
 from usance.base.command_line import (
+    AsJson,
     PackName,
     Session,
     one_form,
+    print_answer,
     print_csv,
-    print_json,
     print_line,
     print_pairs,
     print_table,
@@ -54,7 +55,6 @@ TERMS = {
 }
 FORMS = ("exact", "kernel", "auto")
 
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, amounts in minor units.")]
 AsCsv = Annotated[bool, typer.Option("--csv", help="Print CSV, amounts in minor units.")]
 LoanFile = Annotated[Path, typer.Argument(metavar="FILE", help="A loan document, YAML or JSON.")]
 FactsCsv = Annotated[
@@ -141,7 +141,7 @@ def quote(given: LoanInput, as_json: AsJson = False) -> None:
 
     offer = priced(given.terms, given.pack.parameters)
     if as_json:
-        print_json(presentation.quote_json(offer))
+        print_answer(presentation.quote_json(offer))
     else:
         print_pairs(presentation.quote_pairs(offer, note=given.note))
 
@@ -156,7 +156,7 @@ def schedule(given: LoanInput, as_csv: AsCsv = False, as_json: AsJson = False) -
     one_form(as_csv=as_csv, as_json=as_json)
     rows = planned(given.terms)
     if as_json:
-        print_json(presentation.schedule_json(given.terms, rows))
+        print_answer(presentation.schedule_json(given.terms, rows))
     elif as_csv:
         print_csv(presentation.SCHEDULE_COLUMNS, presentation.schedule_csv(rows))
     else:
@@ -189,9 +189,12 @@ def replay(
         replayed = _replayed(document, day, moment, form)
     view, rows = replayed.view(), replayed.rows()
     if as_json:
-        print_json({
+        print_answer({
             "currency": document.currency, "form": replayed.form, "known_at": moment,
             **presentation.view_json(view), "instalments": presentation.replay_json(rows),
+        }, missing={
+            "known_at": "everything that was booked is looked at",
+            "next_due_on": "no instalment falls due after this day",
         })  # fmt: skip
     elif as_csv:
         print_csv(presentation.REPLAY_COLUMNS, presentation.replay_csv(rows))

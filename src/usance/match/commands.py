@@ -8,7 +8,14 @@ from typing import Annotated, Any
 
 import typer
 
-from usance.base.command_line import number, print_json, print_line, print_table, show_help
+from usance.base.command_line import (
+    AsJson,
+    number,
+    print_answer,
+    print_line,
+    print_table,
+    show_help,
+)
 from usance.base.rates import PPM
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False, invoke_without_command=True)
@@ -16,7 +23,7 @@ app = typer.Typer(rich_markup_mode=None, add_completion=False, invoke_without_co
 StreamFile = Annotated[Path, typer.Argument(metavar="STREAM.csv", help="Requests, in order.")]
 DemandFile = Annotated[Path, typer.Argument(metavar="DEMAND.csv", help="Demand by segment.")]
 MandatesFile = Annotated[Path, typer.Argument(metavar="MANDATES.yaml", help="Mandates.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+_BUDGETS = ("total", "month", "day")
 Seed = Annotated[int, typer.Option("--seed", min=0, help="Of every random draw.")]
 Forecast = Annotated[
     Path | None,
@@ -38,6 +45,7 @@ def stream(
     requests: Annotated[int, typer.Option(min=1, max=20_000_000, help="How many.")] = 100_000,
     sources: Annotated[int, typer.Option(min=1, max=2_000, help="How many.")] = 160,
     segments: Annotated[int, typer.Option(min=1, max=50_000, help="Kinds of request.")] = 400,
+    as_json: AsJson = False,
 ) -> None:
     """Write STREAM.csv, MANDATES.yaml and DEMAND.csv of a made-up stream."""
     from usance.base.atomic_files import naming_failures
@@ -52,6 +60,9 @@ def stream(
     )
     with naming_failures(out):
         made.write(out)
+    if as_json:
+        print_answer({"folder": str(out), "requests": len(made.requests), "sources": sources})
+        return
     print_line(f"{len(made.requests)} requests and {sources} sources in {out}")
 
 
@@ -65,7 +76,7 @@ def check(mandates_file: MandatesFile, as_json: AsJson = False) -> None:
     limits = list_limits(mandates)
     if as_json:
         rows = [{"limit": each.number, "what": each.text} for each in limits]
-        print_json({"mandates": len(mandates.mandates), "limits": rows})
+        print_answer({"mandates": len(mandates.mandates), "limits": rows})
         return
     print_line(f"{len(mandates.mandates)} mandates, {len(limits)} limits, no contradiction")
 
@@ -85,7 +96,7 @@ def forecast(
 
     answer = forecast_file(history, out, days=days, mandates_file=mandates_file).as_dict()
     if as_json:
-        print_json(answer)
+        print_answer(answer)
         return
     print_line(
         f"{answer['requests']} requests ({answer['requests_low']} to {answer['requests_high']}) "
@@ -101,7 +112,8 @@ def plan(demand_file: DemandFile, mandates_file: MandatesFile, as_json: AsJson =
     made = plan_files(demand_file, mandates_file)
     answer = made.as_dict()
     if as_json:
-        print_json(answer)
+        none = "the source has no such budget"
+        print_answer(answer, missing={f"{each}_budget_used_ppm": none for each in _BUDGETS})
     else:
         _show_plan(answer, made.mandates.currency)
     if not made.feasible:
@@ -119,7 +131,7 @@ def _show_plan(answer: dict[str, Any], currency: str) -> None:
     for each in answer["conflicts"]:
         way = f"gives way by {number(each['relaxed_minor'], currency)} {currency}"
         print_line(f"{each['what']}: {way if each['relaxed_minor'] else 'stands in the way'}")
-    used = ("total_budget_used_ppm", "month_budget_used_ppm", "day_budget_used_ppm")
+    used = tuple(f"{each}_budget_used_ppm" for each in _BUDGETS)
     rows = [
         [e["name"], number(e["planned_minor"], currency), *(_percent(e[name]) for name in used)]
         for e in answer["sources"]
@@ -161,7 +173,8 @@ def replay(
             write_routing(routing, done.runs[0].result)
     answer = done.as_dict()
     if as_json:
-        print_json(answer)
+        forecast = "a forecast was given, so none was made in hindsight"
+        print_answer(answer, missing={"with_perfect_forecast_minor": forecast})
         return
     print_line(
         f"{done.requests} requests, {done.sources} sources, forecast {done.forecast}; "
@@ -192,7 +205,7 @@ def explain(
 
     answer = explain_files(stream_file, mandates_file, demand_file, loan, source, limit, seed)
     if as_json:
-        print_json(answer)
+        print_answer(answer)
         return
     for line in _lines(answer):
         print_line(line)

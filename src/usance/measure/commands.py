@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from usance.base.atomic_files import check_file_place, check_folder_place
-from usance.base.command_line import print_json, print_line, print_pairs, print_table, show_help
+from usance.base.command_line import (
+    AsJson,
+    print_answer,
+    print_json,
+    print_line,
+    print_pairs,
+    print_table,
+    show_help,
+)
 from usance.base.dates import parse_date
 
 if TYPE_CHECKING:
@@ -35,7 +43,6 @@ Roles = Annotated[
         "--roles", metavar="FILE", help="Accounts of each role, if not those of the closes."
     ),
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 @app.callback()
@@ -125,7 +132,10 @@ def book(
     if keep:
         publish_metrics(results, book_folder, day)
     if as_json:
-        print_json([each.as_dict() for each in results])
+        print_answer(
+            [each.as_dict() for each in results],
+            missing={"value": "there is no data; 'note' of the row says why"},
+        )
         return
     shown = [each for each in results if each.series == "as_reported"]
     print_table(
@@ -143,6 +153,7 @@ def curves(
     book_folder: BookFolder,
     out: Annotated[Path, typer.Option("--out", metavar="FILE", help="Write the curves as JSON.")],
     cohorts: Annotated[int, typer.Option(min=1, help="The last so many cohorts.")] = 12,
+    as_json: AsJson = False,
 ) -> None:
     """Measure default, prepayment and recovery by grade and age, to project deals by."""
     import json
@@ -154,6 +165,9 @@ def curves(
     check_file_place(out, "--out")
     found = curves_of(Inputs.open(book_folder), cohorts)
     replace(out, (json.dumps(found, indent=2) + "\n").encode())
+    if as_json:
+        print_answer({"file": str(out), "grades": len(found["segments"])})
+        return
     print_line(f"curves of {len(found['segments'])} grades written to {out}")
 
 
@@ -171,6 +185,7 @@ def rows(
     limit: Annotated[int, typer.Option("--limit", min=0, help="At most so many rows.")] = 100,
     loans: Annotated[bool, typer.Option("--loans", help="Go on to the loans of each row.")] = False,
     roles: Roles = None,
+    as_json: AsJson = False,
 ) -> None:
     """List the rows behind a figure, as CSV."""
     from usance.base.command_line import print_csv
@@ -180,7 +195,10 @@ def rows(
     names, listed = rows_of_figure(
         book_folder, metric, day, over, where or (), part, limit, _roles(roles), loans=loans
     )
-    print_csv(names, listed)
+    if as_json:
+        print_answer([dict(zip(names, row, strict=True)) for row in listed])
+    else:
+        print_csv(names, listed)
 
 
 @app.command()
@@ -190,7 +208,7 @@ def definitions(as_json: AsJson = False) -> None:
 
     every = [one for versions in load_definitions().values() for one in versions]
     if as_json:
-        print_json(
+        print_answer(
             [
                 {"metric": one.name, "version": one.version, "valid_from": one.valid_from,
                  "unit": one.unit, "sentence": one.sentence}

@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from usance.base.command_line import number, print_json, print_line, print_table, show_help
+from usance.base.command_line import (
+    AsJson,
+    number,
+    print_answer,
+    print_line,
+    print_table,
+    show_help,
+)
 
 if TYPE_CHECKING:
     from datetime import date
@@ -18,7 +25,6 @@ if TYPE_CHECKING:
 app = typer.Typer(rich_markup_mode=None, add_completion=False, invoke_without_command=True)
 
 Folder = Annotated[Path, typer.Option("--folder", metavar="DIR", help="Files taken so far.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 @app.callback()
@@ -44,7 +50,11 @@ def import_file(
 
     taken = MoneyFolder(folder).take(file, load_profile(profile))
     if as_json:
-        print_json([asdict(each) for each in taken])
+        none = "the file states no closing balance"
+        print_answer(
+            [asdict(each) for each in taken],
+            missing={"closing_minor": none, "closing_on": none},
+        )
         return
     shown = [[each.account, each.source, f"{each.lines:,}", each.outcome] for each in taken]
     print_table(["account", "view", "lines", "outcome"], shown)
@@ -78,7 +88,7 @@ def reconcile_day(
         Lines.of(taken.lines(FileSource.BANK, through)), terms, through=through,
     )  # fmt: skip
     if as_json:
-        print_json(_as_dict(done, through))
+        print_answer(_as_dict(done, through))
     else:
         _print(done, through, currency)
     if done.breaks:

@@ -10,9 +10,11 @@ import typer
 
 from usance.base.codes import DEFAULT_PACK
 from usance.base.command_line import (
+    AsJson,
     PackName,
     Session,
-    print_json,
+    null_names,
+    print_answer,
     print_line,
     print_note,
     print_pairs,
@@ -27,7 +29,6 @@ FlowName = Annotated[
     str, typer.Option("--flow", metavar="FLOW", help="A flow folder, or one that comes along.")
 ]
 LogFolder = Annotated[Path, typer.Argument(metavar="LOG", help="The folder of a decision log.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 @app.callback()
@@ -72,7 +73,11 @@ def decide(
             opened.append(decision, read)
     shown = decision.as_dict(read)
     if as_json:
-        print_json(shown)
+        unknown_inputs = null_names(shown.get("inputs", {}))
+        print_answer(
+            shown,
+            missing=dict.fromkeys(sorted(unknown_inputs), "not known for this request"),
+        )
         return
     _print_decision(shown, CountryPack.load(pack).currency)
 
@@ -120,6 +125,7 @@ def use(
     cut_off: Annotated[
         str, typer.Option(metavar="RATE", help="Decline above this probability of default.")
     ] = "10%",
+    as_json: AsJson = False,
 ) -> None:
     """Put a trained model into a decision flow that is ready to decide."""
     from usance.assess.flow.from_model import flow_of_model
@@ -129,6 +135,12 @@ def use(
     session: Session = ctx.obj
     cut = rate_of(0, PPM)(cut_off, "--cut-off")
     made = flow_of_model(model, out, cut_off_ppm=cut, valid_from=session.today())
+    if as_json:
+        print_answer(
+            {"flow": str(out), "inputs": len(made.inputs), "cut_off_ppm": cut},
+            [f"Approve the model: usance assess approve {out / 'model'} --by NAME"],
+        )
+        return
     print_line(f"{out}: {len(made.inputs)} inputs, declines above {cut_off}.")
     print_line(f"Approve the model: usance assess approve {out / 'model'} --by NAME")
     print_line(f"Then decide: usance assess decide APPLICANTS.csv --flow {out}")
@@ -143,7 +155,7 @@ def replay(log: LogFolder, as_json: AsJson = False) -> None:
 
     found = replay_log(log)
     if as_json:
-        print_json(asdict(found))
+        print_answer(asdict(found))
     else:
         print_pairs(
             [("decisions", f"{found.decisions:,}"), ("flows", str(found.flows)),
@@ -174,7 +186,7 @@ def backtest(
     cost = rate_of(0, PPM)(funding, "--funding")
     found = tested(log, read_flow(flow), read_economics(), months=months, funding_ppm=cost)
     if as_json:
-        print_json(found.as_dict())
+        print_answer(found.as_dict())
         return
     rows = [
         [swap.kind.replace("_", " "), f"{swap.decisions:,}", f"{swap.stored_profit_minor:,}",
@@ -199,7 +211,7 @@ def report(
     found = investigate(_document(file), str(file), flow)
     files = write_report(found, out, pre_loan_report)
     if as_json:
-        print_json(found)
+        print_answer(found)
         return
     print_line(f"{', '.join(files)} in {out}")
 

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from usance.base.codes import DEFAULT_PACK
-from usance.base.command_line import PackName, print_csv, print_json
+from usance.base.command_line import AsJson, PackName, print_answer, print_csv
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
@@ -32,7 +32,7 @@ def links(
     ] = None,
     lists: Annotated[Path | None, typer.Option(metavar="FILE", help="Lists: YAML.")] = None,
     pack: PackName = DEFAULT_PACK,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Show lists, velocity and links of applications, each as it was known then."""
     from datetime import timedelta
@@ -65,7 +65,7 @@ def links(
     columns = [asked["user_id"].tolist(), *(list(map(_plain, each)) for each in found.values())]
     rows = list(zip(*columns, strict=True))
     if as_json:
-        print_json([dict(zip(names, row, strict=True)) for row in rows])
+        print_answer([dict(zip(names, row, strict=True)) for row in rows])
         return
     print_csv(names, rows)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -9,10 +10,11 @@ import typer
 
 from usance.base.codes import DEFAULT_PACK
 from usance.base.command_line import (
+    AsJson,
     PackName,
     number,
+    print_answer,
     print_csv,
-    print_json,
     print_table,
     print_warning,
 )
@@ -25,8 +27,11 @@ PlanFile = Annotated[
 EconomicsFile = Annotated[
     Path | None, typer.Option("--economics", metavar="FILE", help="Take-up, loss, costs.")
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 OFFER = ("user_id", "line_minor", "rate_ppm", "months", "profit_minor")
+
+
+_BOUND_NOISE = 1e-6
+"""Of a sum of floats that is a whole number."""
 
 
 @app.callback()
@@ -55,7 +60,7 @@ def show_rate_card(
         read.funding_ppm, _cap_ppm(read.on, pack),
     )  # fmt: skip
     if as_json:
-        print_json([asdict(cell) for cell in cells])
+        print_answer([asdict(cell) for cell in cells])
         return
     rows = [
         [cell.segment, str(cell.months), _percent(cell.rate_ppm), _percent(cell.break_even_ppm),
@@ -88,8 +93,10 @@ def offer(
     ]
     if as_json:
         rows = [dict(zip(OFFER, row, strict=True)) for row in offer_rows(found)]
-        print_json({"profit_minor": found.choice.profit, "bound_minor": found.choice.bound,
-                    "limits": limits, "offers": rows})  # fmt: skip
+        # Profits are whole, so no plan earns more than the whole part of the bound.
+        bound_minor = math.floor(found.choice.bound + _BOUND_NOISE)
+        print_answer({"profit_minor": found.choice.profit, "bound_minor": bound_minor,
+                      "limits": limits, "offers": rows})  # fmt: skip
         return
     print_csv(OFFER, offer_rows(found))
     for each in limits:

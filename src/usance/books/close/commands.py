@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from usance.base.command_line import Session, print_json, print_line, print_table
+from usance.base.command_line import AsJson, Session, print_answer, print_line, print_table
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
@@ -31,7 +31,7 @@ def close(
         typer.Option(metavar="MOMENT", help="Leave out what was booked after this."),
     ] = None,
     whole: Annotated[bool, typer.Option("--whole", help="Read fully settled loans again.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Close a period: every step is executed, timed and shown; a failed control stops it."""
     from usance.base.book import Book
@@ -47,7 +47,8 @@ def close(
         progress=_Shown() if sys.stderr.isatty() and not as_json else _silent, whole=whole,
     )  # fmt: skip
     if as_json:
-        print_json(made.as_dict())
+        shown = made.as_dict()
+        print_answer(shown, shown.pop("notes"))
         return
     steps = [[name, f"{seconds:,.2f}"] for name, seconds in made.seconds.items()]
     print_table(["step", "seconds"], steps)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from usance.base.command_line import print_json, print_line
+from usance.base.command_line import AsJson, print_answer, print_line
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False, invoke_without_command=True)
 
@@ -22,7 +22,7 @@ def import_file(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="CSV, .csv.gz or Parquet.")],
     mapping: Annotated[Path, typer.Option("--map", metavar="FILE", help="Names of its columns.")],
     book: Annotated[Path, typer.Option("--book", metavar="DIR", help="The book's folder.")],
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Take a file into a book, made if it is not there; the same file again adds nothing."""
     from usance.base.book import Book, is_empty
@@ -37,7 +37,7 @@ def import_file(
         into = Book.open(book)
     done = import_rows(into, file, given)
     if as_json:
-        print_json({"table": done.table, "added": done.added, "known": done.known})
+        print_answer({"table": done.table, "added": done.added, "known": done.known})
         return
     print_line(f"{done.added:,} rows added to {done.table}, {done.known:,} were there already")
 
@@ -47,10 +47,14 @@ def general_ledger(
     chart: Annotated[Path, typer.Option("--chart", metavar="FILE", help="Accounts as mapped.")],
     book: Annotated[Path, typer.Option("--book", metavar="DIR", help="The book's folder.")],
     out: Annotated[Path, typer.Option("--out", metavar="FILE", help="The CSV file to write.")],
+    as_json: AsJson = False,
 ) -> None:
     """Write every posting under the account numbers of another chart."""
     from usance.base.book import Book
     from usance.books.general_ledger import read_chart_map, write_general_ledger
 
     written = write_general_ledger(Book.open(book), read_chart_map(chart), out)
+    if as_json:
+        print_answer({"file": str(out), "postings": written})
+        return
     print_line(f"{written:,} postings in {out}")

@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
-from usance.base.command_line import print_json, print_line, print_table, show_help
+from usance.base.command_line import (
+    AsJson,
+    print_answer,
+    print_line,
+    print_pairs,
+    print_table,
+    show_help,
+)
 
 if TYPE_CHECKING:
     import asyncpg
@@ -23,7 +30,7 @@ app = typer.Typer(rich_markup_mode=None, add_completion=False, invoke_without_co
 Home = Annotated[
     Path, typer.Option("--home", metavar="DIR", envvar="USANCE_HOME", help="The platform's folder.")
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+_MISSING = {"ended_at": "the job has not ended", "error": "the job has not failed"}
 JobId = Annotated[str, typer.Argument(metavar="JOB", help="A job, such as jb_00000000001.")]
 
 
@@ -47,40 +54,51 @@ def list_command(
     states = (JobState.FAILED,) if failed else tuple(JobState)
     found = _queued(home, lambda connection: latest(connection, states, limit))
     if as_json:
-        print_json({"data": [_plain(each) for each in found], "notes": []})
+        print_answer([_plain(each) for each in found], missing=_MISSING)
         return
     rows = [[_printed(each), each.key, each.state, _progress(each), each.error] for each in found]
     print_table(["job", "key", "state", "progress", "error"], rows)
 
 
 @app.command()
-def show(job: JobId, home: Home) -> None:
-    """Show one job as JSON."""
+def show(job: JobId, home: Home, as_json: AsJson = False) -> None:
+    """Show one job."""
     from usance.platform.jobs.queue import job_by_id
 
-    print_json(_plain(_queued(home, lambda connection: job_by_id(connection, _number(job)))))
+    found = _plain(_queued(home, lambda connection: job_by_id(connection, _number(job))))
+    if as_json:
+        print_answer(found, missing=_MISSING)
+    else:
+        pairs = found.items()
+        print_pairs([(name, str(value)) for name, value in pairs if value is not None])
 
 
 @app.command()
-def cancel(job: JobId, home: Home) -> None:
+def cancel(job: JobId, home: Home, as_json: AsJson = False) -> None:
     """Cancel a job: at once if it waits, at its next step if it runs."""
     from usance.platform.jobs import queue
 
     state = _queued(home, lambda connection: queue.cancel(connection, _number(job)))
+    if as_json:
+        print_answer({"job": job, "state": str(state)})
+        return
     print_line("cancelled" if state == queue.JobState.CANCELLED else "will stop at its next step")
 
 
 @app.command()
-def retry(job: JobId, home: Home) -> None:
+def retry(job: JobId, home: Home, as_json: AsJson = False) -> None:
     """Put a job that failed or was cancelled back into the queue."""
     from usance.platform.jobs import queue
 
     _queued(home, lambda connection: queue.retry(connection, _number(job)))
+    if as_json:
+        print_answer({"job": job, "state": "waiting"})
+        return
     print_line("waiting")
 
 
 @app.command()
-def work(home: Home) -> None:
+def work(home: Home, as_json: AsJson = False) -> None:
     """Do what is due in the queue, and end."""
     from usance.platform.jobs.kinds import kinds_of
     from usance.platform.jobs.worker import run_jobs
@@ -93,6 +111,9 @@ def work(home: Home) -> None:
         return await run_jobs(database, kinds_of(platform), until_empty=True)
 
     done = with_database(home, run)
+    if as_json:
+        print_answer({"jobs": done})
+        return
     print_line(f"{done} jobs were worked on")
 
 

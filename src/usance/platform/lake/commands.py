@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
-from usance.base.command_line import print_json, print_line, print_table, show_help
+from usance.base.command_line import AsJson, print_answer, print_line, print_table, show_help
 
 if TYPE_CHECKING:
     import asyncpg
@@ -23,7 +23,6 @@ BookFolder = Annotated[Path, typer.Argument(metavar="BOOK", help="The book folde
 Home = Annotated[
     Path, typer.Option("--home", metavar="DIR", envvar="USANCE_HOME", help="The platform's folder.")
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 @app.callback()
@@ -39,7 +38,7 @@ def export_command(book: BookFolder, home: Home, as_json: AsJson = False) -> Non
 
     done = _with_loader(home, lambda connection: export(connection, book))
     if as_json:
-        print_json({"through": done.mark.transaction, "rows": dict(done.rows)})
+        print_answer({"through": done.mark.transaction, "rows": dict(done.rows)})
     elif not done.rows:
         print_line(f"{book} has everything that the database has")
     else:
@@ -53,7 +52,7 @@ def verify_command(book: BookFolder, home: Home, as_json: AsJson = False) -> Non
 
     found = _with_loader(home, lambda connection: verify(connection, book))
     if as_json:
-        print_json({"differences": [each._asdict() for each in found]})
+        print_answer({"differences": [each._asdict() for each in found]})
     elif not found:
         print_line(f"{book} and the database hold the same rows")
     else:
@@ -69,12 +68,16 @@ def compact_command(
         str,
         typer.Option("--before", metavar="MONTH", help="Months before this one, such as 2024-07."),
     ],
+    as_json: AsJson = False,
 ) -> None:
     """Join the daily files of past months into one a month."""
     from usance.base.dates import parse_month
     from usance.platform.lake.export import compact
 
     gone = compact(book, parse_month(before))
+    if as_json:
+        print_answer({"book": str(book), "files_joined": gone})
+        return
     print_line(f"{gone} files were joined" if gone else "nothing to join")
 
 

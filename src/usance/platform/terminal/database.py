@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from usance.base.command_line import print_json, print_pairs, print_table, show_help
+from usance.base.command_line import AsJson, print_answer, print_pairs, print_table, show_help
 from usance.platform.store.database import Database
 from usance.platform.store.home import with_database
 from usance.platform.store.migrations import Status, migrate, status
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     import asyncpg
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False, invoke_without_command=True)
-Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 @app.callback()
@@ -28,24 +27,24 @@ def database(ctx: typer.Context) -> None:
 
 
 @app.command("status")
-def show_status(home: Home, as_json: Json = False) -> None:
+def show_status(home: Home, as_json: AsJson = False) -> None:
     """Show the migrations that the database has and lacks."""
     found: Status = _as_owner(home, status)
     rows = [(f"{each.number:04d}", each.name, state)
             for each, state in [*((e, "applied") for e in found.applied),
                                 *((e, "pending") for e in found.pending)]]  # fmt: skip
     if as_json:
-        print_json([{"number": int(a), "name": b, "state": c} for a, b, c in rows])
+        print_answer([{"number": int(a), "name": b, "state": c} for a, b, c in rows])
     else:
         print_table(["number", "name", "state"], rows)
 
 
 @app.command("migrate")
-def apply_migrations(home: Home, as_json: Json = False) -> None:
+def apply_migrations(home: Home, as_json: AsJson = False) -> None:
     """Bring the schema of the database up to date."""
     applied = _as_owner(home, migrate)
     if as_json:
-        print_json([each.number for each in applied])
+        print_answer([each.number for each in applied])
     else:
         print_pairs([("applied", str(len(applied)))])
 

@@ -5,28 +5,26 @@ from __future__ import annotations
 import shutil
 import stat
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
-from usance.base.command_line import print_json, print_table
+from usance.base.command_line import AsJson, print_answer, print_table
 from usance.platform.live import Platform
 from usance.platform.terminal.homes import on_platform
 from usance.platform.terminal.up import Home
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
-Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 MIN_FREE_BYTES = 1 << 30
 Finding = tuple[str, bool, str]
 
 
 @app.command()
-def doctor(home: Home, as_json: Json = False) -> None:
+def doctor(home: Home, as_json: AsJson = False) -> None:
     """Check permissions, roles, row-level security, clock and disk of a lender."""
     of_database = on_platform(home, _findings)  # first: it refuses a home without a lender
     found = [*_home_findings(home), *of_database]
     if as_json:
-        print_json([{"check": name, "ok": ok, "detail": detail} for name, ok, detail in found])
+        print_answer([{"check": name, "ok": ok, "detail": detail} for name, ok, detail in found])
     else:
         rows = [(name, "ok" if ok else "WRONG", detail) for name, ok, detail in found]
         print_table(["check", "state", "detail"], rows)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Annotated
 
 import typer
 
-from usance.base.command_line import print_json, print_pairs, show_help
+from usance.base.command_line import AsJson, print_answer, print_pairs, show_help
 from usance.base.ids import print_id
 from usance.platform.commands.unit_of_work import now
 from usance.platform.errors import PlatformError
@@ -18,7 +17,6 @@ from usance.platform.terminal.homes import on_platform
 from usance.platform.terminal.up import Home
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False, invoke_without_command=True)
-Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 class LedgerBroken(PlatformError):
@@ -35,7 +33,7 @@ def ledger(ctx: typer.Context) -> None:
 
 
 @app.command("seal")
-def make_seals(home: Home, as_json: Json = False) -> None:
+def make_seals(home: Home, as_json: AsJson = False) -> None:
     """Seal what has been appended since the last seals."""
 
     async def work(platform: Platform) -> dict[str, int]:
@@ -44,17 +42,17 @@ def make_seals(home: Home, as_json: Json = False) -> None:
 
     made = on_platform(home, work)
     if as_json:
-        print_json(made)
+        print_answer(made)
     else:
         print_pairs([(stream, str(no)) for stream, no in made.items()])
 
 
 @app.command("verify")
-def check_ledger(home: Home, as_json: Json = False) -> None:
+def check_ledger(home: Home, as_json: AsJson = False) -> None:
     """Check every seal, that all journals balance, and that cached states follow from facts."""
     found = on_platform(home, _ledger_findings)
     if as_json:
-        print_json(found)
+        print_answer(found)
     if found:
         first = found[0]
         fix = "Compare with the last backup before anything else is done"

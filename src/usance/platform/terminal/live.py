@@ -15,7 +15,14 @@ from typing import Annotated, Any, get_type_hints
 
 import typer
 
-from usance.base.command_line import print_json, print_pairs, print_table, show_help
+from usance.base.command_line import (
+    AsJson,
+    null_names,
+    print_answer,
+    print_pairs,
+    print_table,
+    show_help,
+)
 from usance.base.documents import read_document
 from usance.base.errors import InputError, unknown
 from usance.platform.live import Platform, spec_of
@@ -26,7 +33,6 @@ from usance.platform.terminal.up import Home
 app = typer.Typer(rich_markup_mode=None, add_completion=False, invoke_without_command=True)
 
 As = Annotated[str, typer.Option("--as", metavar="NAME", help="The principal who acts.")]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON, amounts in minor units.")]
 
 
 @app.callback()
@@ -41,7 +47,7 @@ def install(
     clock: Annotated[
         str, typer.Option(metavar="MOMENT", help="First moment of the sandbox.")
     ] = "2024-07-01T01:00:00Z",
-    as_json: Json = False,
+    as_json: AsJson = False,
 ) -> None:
     """Make a folder a sandbox lender; one that is a lender stays as it is."""
     first = datetime.fromisoformat(clock)
@@ -57,7 +63,7 @@ def install(
 
 
 @app.command("commands")
-def list_commands(as_json: Json = False) -> None:
+def list_commands(as_json: AsJson = False) -> None:
     """List every command with its fields and who may do it."""
     from dataclasses import fields
 
@@ -68,7 +74,7 @@ def list_commands(as_json: Json = False) -> None:
         for name, spec in sorted(COMMANDS.items())
     ]
     if as_json:
-        print_json([{"command": a, "fields": b.split(), "scopes": c.split()} for a, b, c in rows])
+        print_answer([{"command": a, "fields": b.split(), "scopes": c.split()} for a, b, c in rows])
     else:
         print_table(["command", "fields", "scopes"], rows)
 
@@ -88,7 +94,7 @@ def do(
         str, typer.Option("--key", metavar="KEY", help="Once for this key, however often.")
     ] = "",
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Answer, and write nothing.")] = False,
-    as_json: Json = False,
+    as_json: AsJson = False,
 ) -> None:
     """Do a command as a principal."""
     body = dict(read_document(file)) if file else {}
@@ -111,7 +117,7 @@ def read(
     given: Annotated[
         list[str] | None, typer.Argument(metavar="[ID | FIELD=VALUE]...", help="What to read.")
     ] = None,
-    as_json: Json = False,
+    as_json: AsJson = False,
 ) -> None:
     """Read as a principal."""
     from usance.platform.reads.reading import Reading
@@ -156,7 +162,8 @@ def _field(text: str, texts: frozenset[str]) -> tuple[str, Any]:
 def _print(answer: Any, *, as_json: bool) -> None:
     """An answer as JSON, as pairs, or as a table."""
     if as_json or not isinstance(answer, dict | list):
-        print_json(answer)
+        nothing = dict.fromkeys(sorted(null_names(answer)), "there is none so far")
+        print_answer(answer, missing=nothing)
     elif isinstance(answer, dict):
         print_pairs([(name, _shown(value)) for name, value in answer.items()])
     elif answer:

@@ -11,7 +11,7 @@ import asyncpg
 import typer
 
 from usance.base.book import Book
-from usance.base.command_line import print_json, print_pairs
+from usance.base.command_line import AsJson, print_answer, print_pairs
 from usance.base.tables import TABLES
 from usance.platform.errors import PlatformError
 from usance.platform.installation import install, is_installed
@@ -42,12 +42,12 @@ def twin() -> None:
 def load(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="The folder of a finished run.")],
     home: Home,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Load a finished twin into the database of an empty home."""
     counts = asyncio.run(load_home(Book.open(folder), home))
     if as_json:
-        print_json(counts)
+        print_answer(counts)
     else:
         print_pairs([(name, str(rows)) for name, rows in counts.items()])
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from usance.base.command_line import print_json, print_line, print_pairs, print_table, show_help
+from usance.base.command_line import print_answer, print_line, print_pairs, print_table, show_help
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False, invoke_without_command=True)
 
@@ -67,7 +67,7 @@ def cases(
         "past_due_minor": int(run.cases.past_due_minor.sum()),
     }  # fmt: skip
     if as_json:
-        print_json(counts)
+        print_answer(counts)
     else:
         print_pairs([(name, f"{value:,}") for name, value in counts.items()])
 
@@ -149,7 +149,7 @@ def allocate(
         "value_minor": done.value_minor, "bound_minor": done.bound_minor, "gap_ppm": done.gap_ppm,
     }  # fmt: skip
     if as_json:
-        print_json({**told, "by_agency": done.by_agency})
+        print_answer({**told, "by_agency": done.by_agency})
         return
     print_pairs([(name, f"{value:,}") for name, value in told.items()])
     print_table(["agency", "cases"], [
@@ -175,7 +175,7 @@ def uplift(
         for name in dict.fromkeys(arms.tolist()) if name != "champion"
     }  # fmt: skip
     if as_json:
-        print_json({name: each._asdict() for name, each in found.items()})
+        print_answer({name: each._asdict() for name, each in found.items()})
         return
     print_table(["arm", "cases", "champion", "challenger", "difference", "95% from", "to"], [
         [name, f"{each.challenger_cases:,}", f"{each.champion:.4f}", f"{each.challenger:.4f}",

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from usance.base.command_line import print_json, print_line, print_table, show_help
+from usance.base.command_line import AsJson, print_answer, print_line, print_table, show_help
 from usance.base.documents import read_text
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False, invoke_without_command=True)
@@ -26,7 +26,7 @@ def calibrate_command(
     targets: Annotated[
         Path | None, typer.Option(metavar="FILE", help="The figures it is fitted to.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Fit how borrowers behave to published figures, and write the scenario with what was found."""
     from usance.twin.calibrate.fitted_text import FittedText, check_out, write_out
@@ -43,7 +43,7 @@ def calibrate_command(
     fit = fit_scenario(given, read).as_dict()
     write_out(out, text.with_values(fit["fitted"]))
     if as_json:
-        print_json({**fit, "file": str(out)})
+        print_answer({**fit, "file": str(out)})
         return
     head = ["figure", "period", "published", "expected", "error", "tolerance"]
     print_table(head, [

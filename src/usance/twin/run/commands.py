@@ -10,7 +10,14 @@ from typing import Annotated, Any
 
 import typer
 
-from usance.base.command_line import Session, print_json, print_line, print_pairs, show_help
+from usance.base.command_line import (
+    AsJson,
+    Session,
+    print_answer,
+    print_line,
+    print_pairs,
+    show_help,
+)
 from usance.base.memory import keep_memory
 from usance.twin.run.options import First, Last, Scale, named_scenario, parse_scale, parse_span
 
@@ -42,7 +49,7 @@ def run(
     workers: Annotated[
         int | None, typer.Option(metavar="N", min=1, help="Cores to use; all of them.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Run a scenario, or go on with the run that is in the folder."""
     if parse_scale(scale) >= LARGE:
@@ -65,7 +72,8 @@ def run(
         progress=Shown(session.seconds) if shown else no_progress, clock=session.seconds,
     )  # fmt: skip
     if as_json:
-        print_json(finished.figures)
+        shown = dict(finished.figures)
+        print_answer(shown, shown.pop("notes"))
         return
     print_pairs(_summary(finished.figures))
     for note in finished.figures["notes"]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from usance.base.command_line import print_json, print_line
+from usance.base.command_line import AsJson, print_answer, print_line
 
 if TYPE_CHECKING:
     from usance.base.book import Book
@@ -30,7 +30,7 @@ def pages(
     port: Annotated[
         int, typer.Option(metavar="PORT", min=0, max=65_535, help="For --serve; 0 is any.")
     ] = 0,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Write a book as pages: statements, metrics, matching, down to single loans."""
     from usance.base.book import Book
@@ -62,7 +62,7 @@ def _last_plan(book: Book) -> LastPlanOf:
 
 def _print(answer: dict[str, Any], as_json: bool) -> None:
     if as_json:
-        print_json(answer)
+        print_answer(answer)
     else:
         print_line(f"{answer['pages']:,} pages, beginning with {answer['index']}")
         if "address" in answer:

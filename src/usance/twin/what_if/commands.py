@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from usance.base.command_line import Session, print_json, print_line, print_table, show_help
+from usance.base.command_line import (
+    AsJson,
+    Session,
+    print_answer,
+    print_line,
+    print_table,
+    show_help,
+)
 from usance.twin.run.options import First, Last, Scale, named_scenario, parse_scale, parse_span
 
 if TYPE_CHECKING:
@@ -36,7 +43,7 @@ def what_if_command(
     workers: Annotated[
         int | None, typer.Option(metavar="N", min=1, help="Threads; as many as there are cores.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Run two scenarios on the same seeds; every difference between them, with its noise."""
     from usance.twin.run.commands import Shown
@@ -55,7 +62,14 @@ def what_if_command(
     )  # fmt: skip
     files = write_files(answer, out)
     if as_json:
-        print_json({**as_dict(answer), "files": {kind: str(path) for kind, path in files.items()}})
+        few = "one pair of runs, or none, has no spread"
+        print_answer(
+            {**as_dict(answer), "files": {kind: str(path) for kind, path in files.items()}},
+            missing={
+                "relative": "the figure of the base is zero",
+                **dict.fromkeys(("se", "reach", "beyond_noise"), few),
+            },
+        )
         return
     _print(answer)
     print_line(f"written to {', '.join(str(path) for path in files.values())}")

@@ -1,0 +1,55 @@
+"""Payment dates and classes of a deal, as tables for people and as JSON for programs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from usance.base.command_line import number, print_table
+
+if TYPE_CHECKING:
+    from usance.fund.payment_date import Distribution
+    from usance.fund.results import ClassResult
+
+
+def class_result(each: ClassResult) -> dict[str, int | None]:
+    """Results of a class, for programs."""
+    return {
+        "wal_ppm": each.wal_ppm, "yield_ppb": each.yield_ppb, "short_minor": each.short_minor,
+        "break_even_hundredths": each.break_even_hundredths,
+        "expected_loss_ppm": each.expected_loss_ppm,
+    }  # fmt: skip
+
+
+def print_dates(rows: Sequence[Distribution], currency: str) -> None:
+    """Payment dates for people: collected, fees, and what each class is paid."""
+    names = list(rows[0].classes)
+    headings = ["date", "status", "collected", "fees"]
+    headings += [f"{name} {what}" for name in names for what in ("interest", "principal")]
+    listed = []
+    for row in rows:
+        line = [row.paid_on.isoformat(), row.status.value, number(row.collected_minor, currency),
+                number(sum(row.fees.values()), currency)]  # fmt: skip
+        for paid in row.classes.values():
+            line.append(number(paid.interest_minor + paid.residual_minor, currency))
+            line.append(number(paid.principal_minor, currency))
+        listed.append(line)
+    print_table(headings, listed)
+
+
+def print_results(found: dict[str, ClassResult], currency: str) -> None:
+    """Results of each class for people."""
+
+    def shown(value: int | None, decimals: int, unit: str = "") -> str:
+        if value is None:
+            return ""
+        digits = f"{abs(value):0{decimals + 1}}"
+        return f"{'-' * (value < 0)}{digits[:-decimals]}.{digits[-decimals:]}{unit}"
+
+    headings = ["class", "average life", "yield", "short", "break-even", "expected loss"]
+    print_table(headings, [
+        [name, shown(each.wal_ppm, 6), shown(each.yield_ppb, 7, " %"),
+         number(each.short_minor, currency), shown(each.break_even_hundredths, 2, " ×"),
+         shown(each.expected_loss_ppm, 4, " %")]
+        for name, each in found.items()
+    ])  # fmt: skip
