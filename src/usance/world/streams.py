@@ -31,3 +31,4 @@ class Stream(Code):
     DELIVERY = 17  # loan; reference of the payment × 16 + times it was sent before
     CRASH = 18  # provider; day
     LIFE = 19  # user; month × 256
+    PROVIDER = 20  # 48 bits of a hash of what is drawn; 0

@@ -21,12 +21,19 @@ from usance.platform.commands.orders import NoteOrder, StepOrder
 from usance.platform.commands.placement import instant_provider, start_of_day
 from usance.platform.commands.unit_of_work import now
 from usance.platform.errors import OutboundRefused
-from usance.platform.order_record import OrderRecord, is_instant, load_order
+from usance.platform.order_record import (
+    OrderRecord,
+    is_instant,
+    load_order,
+    provider_settings,
+)
+from usance.platform.partners.simulated_provider import SimulatedProvider
 from usance.platform.principals import SYSTEM
 from usance.service.orders.debit_policy import DebitPolicy
 from usance.service.orders.next_step import Step
 from usance.service.orders.payment_order import OrderEvent
 from usance.service.orders.provider_port import Provider
+from usance.world.payment_provider import PaymentProvider, ProviderFaults
 
 if TYPE_CHECKING:
     import asyncpg
@@ -56,7 +63,7 @@ class DebitAttemptOn(NamedTuple):
 
 async def keep_moving(platform: Platform, stop: asyncio.Event) -> None:
     """Take notices and move orders until told to stop; one that fails is looked at again later."""
-    while platform.providers and not stop.is_set():
+    while not stop.is_set():
         try:
             await take_notices(platform)
             await move_orders(platform)
@@ -105,18 +112,40 @@ async def take_answer(platform: Platform, order: str, event: OrderEvent) -> None
 def port_of(platform: Platform, moment: Moment, record: OrderRecord) -> Provider:
     """The provider of an order, as the platform is connected to it."""
     provider = record.order.provider
-    if provider in platform.providers:
-        return platform.providers[provider]
     if is_instant(moment.lender, provider):
         return instant_provider(moment, moment.lender.business_date(record.order.created_at))
-    name = moment.lender.party_name("provider", provider)
-    raise OutboundRefused("is not connected", where=name, fix="Connect it when the platform opens")
+    return connected(platform, moment, provider)
+
+
+def connected(platform: Platform, moment: Moment, provider: int) -> Provider:
+    """A provider with a line of its own, opened when it is first spoken with."""
+    given = provider_settings(moment.lender, provider)
+    local = moment.at.astimezone(moment.lender.zone)
+    if provider not in platform.providers:
+        platform.providers[provider] = open_port(given, local)
+    port = platform.providers[provider]
+    if isinstance(port, SimulatedProvider):
+        port.at = max(port.at, local)
+    return port
+
+
+def open_port(given: Mapping[str, Any], at: datetime) -> Provider:
+    """The port that a provider's contract names."""
+    if given["port"] == "world":
+        faults = ProviderFaults(**given.get("faults_ppm", {}))
+        return SimulatedProvider(PaymentProvider(given.get("seed", 1), faults), at)
+    raise OutboundRefused(
+        f"there is no port {given['port']}", where="providers", fix="Give instant or world"
+    )
 
 
 async def take_notices(platform: Platform) -> int:
     """Take what providers have said since the last look; the number of notices."""
     count = 0
-    for port in platform.providers.values():
+    async with platform.database.transaction(SYSTEM.principal_id) as transaction:
+        moment = await now(transaction, platform.services)
+    for provider in list(platform.providers):
+        port = connected(platform, moment, provider)
         for notice in await asyncio.to_thread(port.notices):
             await take_answer(platform, notice.reference, notice.event)
             count += 1

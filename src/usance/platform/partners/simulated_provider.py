@@ -1,0 +1,48 @@
+"""The world's payment provider behind the port that real ones stand behind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+
+from usance.service.orders.payment_order import EventKind, OrderEvent, PaymentOrder
+from usance.service.orders.provider_port import Notice
+from usance.world.payment_provider import PaymentProvider, Word
+
+
+@dataclass
+class SimulatedProvider:
+    """A port to a simulated provider; its clock is that of who speaks with it."""
+
+    provider: PaymentProvider
+    at: datetime
+
+    def send(self, order: PaymentOrder) -> OrderEvent | None:
+        """Hand over an order."""
+        return self._event(self.provider.send(order.reference, order.amount_minor, self.at))
+
+    def status(self, order: PaymentOrder) -> OrderEvent | None:
+        """Ask about an order."""
+        return self._event(self.provider.status(order.reference, self.at))
+
+    def notices(self) -> Iterable[Notice]:
+        """Everything it says by itself."""
+        found = []
+        for word in self.provider.notices(self.at):
+            event = self._event(word)
+            assert event is not None, "a notice says something"
+            found.append(Notice(word.reference, event))
+        return found
+
+    def file(self, day: date) -> str:
+        """Its file of a day, in the layout `psp`."""
+        return self.provider.file(day)
+
+    def _event(self, word: Word | None) -> OrderEvent | None:
+        if word is None:
+            return None
+        return OrderEvent(
+            EventKind(word.kind), self.at.astimezone(UTC), "simulated provider",
+            word.amount_minor, word.provider_ref, word.on,
+        )  # fmt: skip
