@@ -127,7 +127,7 @@ async def check_books(platform: Platform, paid: dict[str, int]) -> None:
 
 def test_a_few_kills_lose_no_money(server: Embedded) -> None:
     killed = Killed(server, fresh(server, "few_kills"), 7)
-    asyncio.run(lived(killed, seed=3, users=4, steps=12))
+    asyncio.run(lived(killed, seed=3, users=3, steps=8))
     assert killed.kills > 0
 
 

@@ -16,7 +16,9 @@ from usance.platform.partners.dispatch import (
     next_debits,
     run_debits,
 )
+from usance.platform.partners.file_evidence import reconcile_providers
 from usance.platform.principals import SYSTEM
+from usance.service.events_of_loan import DayPart
 
 if TYPE_CHECKING:
     import asyncpg
@@ -48,6 +50,8 @@ async def run_until(platform: Platform, to: datetime) -> None:
             await set_clock(transaction, moment, max(at, moment.at))
         if isinstance(what, HalfDay):
             await serve_half(platform, what)
+            if what.part is DayPart.EVENING:
+                await reconcile_providers(platform, what.day)
         elif isinstance(what, DebitAttemptOn):
             await run_debits(platform, *what)
         elif isinstance(what, OrderDue):

@@ -112,6 +112,12 @@ class TermsRefused(Refused):
     code = "platform.terms_refused"
 
 
+class FileRefused(Refused):
+    """A file of a bank or provider that cannot be read; nothing of it is kept."""
+
+    code = "platform.file_refused"
+
+
 class ApprovalSamePerson(Refused):
     """An approval by somebody who has given theirs already."""
 

@@ -62,6 +62,7 @@ class _Taken:
     """An order that reached the provider."""
 
     amount_minor: int
+    comes_in: bool
     ends_at: datetime
     is_rejected: bool
     returns_at: datetime | None
@@ -74,17 +75,19 @@ class PaymentProvider:
     """The provider: what it was asked for, and what it has done."""
 
     seed: int
-    faults: ProviderFaults = ProviderFaults()
+    faults: ProviderFaults = field(default_factory=ProviderFaults)
     taken: dict[str, _Taken] = field(default_factory=dict)
     calls: int = 0
 
-    def send(self, reference: str, amount_minor: int, at: datetime) -> Word | None:
+    def send(
+        self, reference: str, amount_minor: int, at: datetime, *, comes_in: bool = True
+    ) -> Word | None:
         """Take an order; none if the request or its answer got lost."""
         self.calls += 1
         if self._happens("request", self.faults.request_lost):
             return None
         if reference not in self.taken:
-            self.taken[reference] = self._take(reference, amount_minor, at)
+            self.taken[reference] = self._take(reference, amount_minor, at, comes_in)
         if self._happens("answer", self.faults.answer_lost):
             return None
         return self._state(reference, at)
@@ -121,7 +124,8 @@ class PaymentProvider:
         for reference in sorted(self.taken):
             for word in self._ended(reference, None):
                 if word.on == day and word.kind != "rejected":
-                    sign = "-" if word.kind == "returned" else ""
+                    is_back = word.kind == "returned"
+                    sign = "-" if is_back == self.taken[reference].comes_in else ""
                     units = f"{sign}{word.amount_minor // 100}.{word.amount_minor % 100:02d}"
                     lines.append(f"{reference},{word.provider_ref},{day},{units},0.00,{day},,\n")
         if not is_whole and lines and self._chance(f"cut/{day}") < self.faults.file_cut:
@@ -137,14 +141,14 @@ class PaymentProvider:
             if not order.is_rejected and order.returns_at is None
         }
 
-    def _take(self, reference: str, amount_minor: int, at: datetime) -> _Taken:
+    def _take(self, reference: str, amount_minor: int, at: datetime, comes_in: bool) -> _Taken:
         share = self._chance(f"delay/{reference}")
         ends = at + self.faults.longest_delay * share / _PPM
         is_rejected = self._chance(f"rejected/{reference}") < self.faults.rejected
         returns = self._chance(f"returned/{reference}") < self.faults.returned
         wrong = self._chance(f"amount/{reference}") < self.faults.wrong_amount
         back = ends + timedelta(days=1) if returns and not is_rejected else None
-        return _Taken(amount_minor, ends, is_rejected, back, amount_minor - wrong)
+        return _Taken(amount_minor, comes_in, ends, is_rejected, back, amount_minor - wrong)
 
     def _state(self, reference: str, at: datetime) -> Word:
         ended = list(self._ended(reference, at))

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 
-from usance.service.orders.payment_order import EventKind, OrderEvent, PaymentOrder
+from usance.service.orders.payment_order import EventKind, OrderEvent, PaymentOrder, Purpose
 from usance.service.orders.provider_port import Notice
 from usance.world.payment_provider import PaymentProvider, Word
 
@@ -20,7 +20,9 @@ class SimulatedProvider:
 
     def send(self, order: PaymentOrder) -> OrderEvent | None:
         """Hand over an order."""
-        return self._event(self.provider.send(order.reference, order.amount_minor, self.at))
+        comes_in = order.purpose is Purpose.DEBIT
+        said = self.provider.send(order.reference, order.amount_minor, self.at, comes_in=comes_in)
+        return self._event(said)
 
     def status(self, order: PaymentOrder) -> OrderEvent | None:
         """Ask about an order."""

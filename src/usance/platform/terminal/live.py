@@ -23,7 +23,7 @@ from usance.base.command_line import (
     print_table,
     show_help,
 )
-from usance.base.documents import read_document
+from usance.base.documents import read_document, read_text
 from usance.base.errors import InputError, unknown
 from usance.platform.live import Platform, spec_of
 from usance.platform.principals import SYSTEM
@@ -138,6 +138,22 @@ def read(
             return await getattr(reading, what)(*ids, **options)
 
     _print(on_platform(home, work), as_json=as_json)
+
+
+@app.command("take-file")
+def take_money_file(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="camt.053, camt.054 or CSV.")],
+    home: Home,
+    provider: Annotated[str, typer.Option(metavar="NAME", help="Whose money it is about.")],
+    profile: Annotated[str, typer.Option(metavar="NAME", help="A profile, or your YAML file.")],
+    as_json: AsJson = False,
+) -> None:
+    """Take a file of a provider or its bank, and book what its lines say about our orders."""
+    from usance.platform.commands.money_files import TakeFile
+    from usance.platform.partners.file_evidence import take_file
+
+    command = TakeFile(file.name, read_text(file), profile, provider)
+    _print(on_platform(home, lambda platform: take_file(platform, command)), as_json=as_json)
 
 
 def _text_fields(command: str) -> frozenset[str]:
