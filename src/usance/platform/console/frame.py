@@ -91,6 +91,10 @@ class Visit:
             raise Forbidden(f"{self.operator.role} has no screen {screen}", where=screen,
                             fix="Ask an administrator")  # fmt: skip
 
+    def may(self, command: str) -> bool:
+        """True if the visitor's role has a command."""
+        return command in Roles.load().commands(self.operator.role)
+
     def page(
         self, screen: str, template: str, title: str, status: int = 200, **values: Any
     ) -> Response:

@@ -21,13 +21,15 @@ async def find(visit: Visit) -> Response:
 
 async def show(visit: Visit) -> Response:
     """One loan, today or on the day that was asked for."""
+    from usance.platform.console.actions import allowed
+
     name, day = visit.request.path_params["loan"], _day(visit)
     try:
         async with visit.platform.reading(visit.operator.principal) as read:
             loan = await read.loan(name, day)
             instalments, facts = await read.schedule(name, day), await read.facts(name, day)
             journals = await read.journals(name, limit=ROWS)
-            currency = read.moment.lender.currency
+            currency, paid = read.moment.lender.currency, await read.loan_payments(name)
     except InvalidField as error:
         raise NotFound("there is no such loan", where=name, fix="Search for it") from error
     undone = {each["reverses"] for each in facts}
@@ -36,9 +38,11 @@ async def show(visit: Visit) -> Response:
               "undone" if each["ref"] in undone else "")
         for each in facts
     )  # fmt: skip
+    done = visit.request.query_params.get("done", "")
     return visit.page(
         "loans", "loan", f"{visit.texts['loan']} {loan['loan']}", loan=loan, history=history,
         instalments=instalments, journals=journals, money=lambda minor: printed(minor, currency),
+        actions=allowed(visit), payments=paid, done=visit.texts.get(f"do_{done}", ""),
     )  # fmt: skip
 
 

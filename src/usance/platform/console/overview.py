@@ -6,6 +6,7 @@ from datetime import datetime, time
 
 from starlette.responses import Response
 
+from usance.platform.console.closed_books import part
 from usance.platform.console.frame import Visit
 from usance.platform.reads.today import today
 
@@ -17,5 +18,9 @@ async def show(visit: Visit) -> Response:
         zone = read.moment.lender.zone
         begin = datetime.combine(read.moment.business_date, time(), zone)
         counts = await today(read.transaction, begin)
+        waiting = len(await read.approvals("pending"))
     tiles = [(visit.texts[name], f"{count:,}") for name, count in counts.items()]
-    return visit.page("overview", "overview", visit.texts["overview"], tiles=tiles, clock=clock)
+    tiles.append((visit.texts["approvals_waiting"], f"{waiting:,}"))
+    closed = part(visit, "index.html")
+    return visit.page("overview", "overview", visit.texts["overview"], tiles=tiles, clock=clock,
+                      closed=closed[1] if closed else "")  # fmt: skip

@@ -11,23 +11,51 @@ from starlette.routing import BaseRoute, Route
 
 from usance.base.errors import UsanceError
 from usance.pages.rendering import stylesheet
-from usance.platform.console import borrowers, control, developers, loans, overview, sign_in
+from usance.platform.console import (
+    actions,
+    applications,
+    borrowers,
+    close,
+    closed_books,
+    control,
+    developers,
+    loans,
+    matching,
+    overview,
+    sign_in,
+)
 from usance.platform.console.frame import HOME, SCREENS, Visit, visit_of
 from usance.platform.errors import Forbidden, NotFound
 
 Answer = Callable[[Visit], Awaitable[Response]]
-PAGES: dict[str, tuple[str, str, Answer]] = {
-    "/overview": ("overview", "GET", overview.show),
-    "/search": ("overview", "GET", borrowers.search),
-    "/borrowers": ("borrowers", "GET", borrowers.find),
-    "/borrowers/{user}": ("borrowers", "GET", borrowers.show),
-    "/loans": ("loans", "GET", loans.find),
-    "/loans/{loan}": ("loans", "GET", loans.show),
-    "/control": ("control", "GET", control.show),
-    "/developers": ("developers", "GET", developers.show),
-    "/developers/jobs/{job}/{action}": ("developers", "POST", developers.act),
+PAGES: dict[tuple[str, str], tuple[str, Answer]] = {
+    ("GET", "/overview"): ("overview", overview.show),
+    ("GET", "/search"): ("overview", borrowers.search),
+    ("GET", "/books/{path:path}"): ("overview", closed_books.show),
+    ("GET", "/applications"): ("applications", applications.show),
+    ("GET", "/applications/{decision}"): ("applications", applications.one),
+    ("POST", "/applications/{decision}"): ("applications", applications.review),
+    ("GET", "/borrowers"): ("borrowers", borrowers.find),
+    ("GET", "/borrowers/{user}"): ("borrowers", borrowers.show),
+    ("GET", "/loans"): ("loans", loans.find),
+    ("GET", "/loans/{loan}"): ("loans", loans.show),
+    ("GET", "/loans/{loan}/{action}"): ("loans", actions.show),
+    ("POST", "/loans/{loan}/{action}"): ("loans", actions.act),
+    ("GET", "/matching"): ("matching", matching.show),
+    ("POST", "/matching"): ("matching", matching.put),
+    ("GET", "/risk"): ("risk", closed_books.risk),
+    ("GET", "/close"): ("close", close.show),
+    ("POST", "/close"): ("close", close.move),
+    ("GET", "/statements"): ("statements", closed_books.statements),
+    ("GET", "/control"): ("control", control.show),
+    ("GET", "/control/parameters"): ("control", control.parameters),
+    ("GET", "/control/people"): ("control", control.people),
+    ("POST", "/control/{approval}/{answer}"): ("control", control.decide),
+    ("GET", "/developers"): ("developers", developers.show),
+    ("POST", "/developers/clock"): ("developers", developers.advance),
+    ("POST", "/developers/jobs/{job}/{action}"): ("developers", developers.act),
 }
-"""Address, screen, method and function of every page."""
+"""Method and address of every page, its screen and its function."""
 
 
 def routes() -> list[BaseRoute]:
@@ -42,9 +70,9 @@ def routes() -> list[BaseRoute]:
     ]  # fmt: skip
     made += [
         Route(f"{HOME}{path}", _guarded(screen, answer), methods=[method])
-        for path, (screen, method, answer) in PAGES.items()
+        for (method, path), (screen, answer) in PAGES.items()
     ]
-    there = {path for path in PAGES if path.count("/") == 1}
+    there = {path for _, path in PAGES if path.count("/") == 1}
     made += [Route(each.path, _guarded(each.name, _later(each.name)))
              for each in SCREENS if f"/{each.name}" not in there]  # fmt: skip
     return made

@@ -36,3 +36,17 @@ async def mandate_rows(
          "valid_from": row["valid_from"].isoformat(), "valid_to": row["valid_to"].isoformat()}
         for row in rows
     ]  # fmt: skip
+
+
+async def limit_rows(transaction: asyncpg.Connection) -> list[dict[str, Any]]:
+    """Limits in use, the fullest first: what is held and taken of each, and its ceiling."""
+    rows = await transaction.fetch("select * from usance.limit_usage order by 1 limit 200")
+    return [dict(row) for row in rows]
+
+
+async def routing_of(transaction: asyncpg.Connection, loan_id: int) -> list[dict[str, Any]]:
+    """Sources that a request was put to, in order, with the best that was passed over."""
+    rows = await transaction.fetch(
+        "select * from usance.routing where loan_id = $1 order by attempt", loan_id
+    )
+    return [dict(row) for row in rows]

@@ -27,3 +27,15 @@ async def latest_events(transaction: asyncpg.Connection, limit: int) -> list[Any
         "order by event_id desc limit $1", limit,
     )  # fmt: skip
     return rows
+
+
+async def latest_requests(
+    transaction: asyncpg.Connection, key: str, limit: int
+) -> list[dict[str, Any]]:
+    """The latest requests, of one idempotency key if it is given."""
+    rows = await transaction.fetch(
+        "select request_id, at, method, path, status, code, idempotency_key "
+        "from usance.api_requests where $1 = '' or idempotency_key = $1 "
+        "order by at desc, request_id desc limit $2", key, limit,
+    )  # fmt: skip
+    return [{**dict(row), "at": moment_text(row["at"])} for row in rows]

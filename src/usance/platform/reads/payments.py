@@ -43,3 +43,15 @@ async def payment(
     if row is None:
         raise not_found("pm", payment_id)
     return payment_answer(lender, row, is_reversed=row["is_reversed"])
+
+
+async def payments_of(
+    transaction: asyncpg.Connection, lender: Lender, loan_id: int
+) -> list[dict[str, Any]]:
+    """Payments for one loan, newest first."""
+    rows = await transaction.fetch(
+        "select p.*, r.payment_id is not null as is_reversed from usance.payments p "
+        "left join usance.payment_reversals r using (payment_id) where p.loan_id = $1 "
+        "order by p.payment_id desc limit 100", loan_id,
+    )  # fmt: skip
+    return [payment_answer(lender, row, is_reversed=row["is_reversed"]) for row in rows]

@@ -142,6 +142,11 @@ class Reading:
         number = read_id(payment, "pm", "payment")
         return await payments.payment(self.transaction, self.moment.lender, number)
 
+    async def loan_payments(self, loan: str) -> list[dict[str, Any]]:
+        """Payments for a loan, newest first."""
+        number = read_id(loan, "ln", "loan")
+        return await payments.payments_of(self.transaction, self.moment.lender, number)
+
     async def offer(self, offer: str) -> dict[str, Any]:
         """One offer, for its institution."""
         return await drawdowns.offer(self.transaction, read_id(offer, "of", "offer"))

@@ -1,0 +1,173 @@
+"""Actions on a loan: a form, its effect before it is done, then the command, once for its key."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+from typing import Any
+
+from starlette.responses import Response
+
+from usance.base.codes import Currency
+from usance.books.chart import load_chart
+from usance.platform.api.would import told
+from usance.platform.console.frame import HOME, Visit, form, see
+from usance.platform.console.loans import printed
+from usance.platform.errors import Forbidden, InvalidField, MissingField, NotFound, Refused
+
+CONFIRM = "confirm"
+
+
+@dataclass(frozen=True)
+class Field:
+    """A field of a form: its name in the command, its kind of input, its first value."""
+
+    name: str
+    kind: str = "text"
+    value: str = ""
+
+
+@dataclass(frozen=True)
+class Action:
+    """An action on a loan: the command it does and the fields it asks for."""
+
+    name: str
+    command: str
+    fields: tuple[Field, ...]
+
+
+DAY, AMOUNT, REASON = Field("effective_on", "date"), Field("amount_minor", "money"), Field("reason")
+ACTIONS = {each.name: each for each in (
+    Action("payment", "payment.book", (AMOUNT, DAY, Field("provider", value="psp_a"),
+                                       Field("ref"))),
+    Action("reversal", "payment.reverse", (Field("payment"), REASON)),
+    Action("fee", "fee.charge", (AMOUNT, Field("fee", value="other"), DAY)),
+    Action("waiver", "loan.waive", (Field("component", value="interest"), AMOUNT, DAY, REASON)),
+    Action("reschedule", "loan.reschedule", (Field("instalments", "number"),
+                                             Field("first_due_on", "date"), REASON)),
+    Action("pause", "loan.pause", (Field("until", "date"), DAY)),
+    Action("charge_off", "loan.charge_off", (DAY, REASON)),
+)}  # fmt: skip
+WITHOUT_LOAN = frozenset({"reversal"})
+
+
+def allowed(visit: Visit) -> list[str]:
+    """Actions of the visitor's role."""
+    return [name for name, each in ACTIONS.items() if visit.may(each.command)]
+
+
+async def show(visit: Visit) -> Response:
+    """The form of an action, with what an address gives filled in."""
+    action = _action(visit)
+    async with visit.platform.reading(visit.operator.principal) as read:
+        today = read.moment.business_date.isoformat()
+        await read.loan(_loan(visit))
+    given = {field.name: visit.request.query_params.get(field.name, field.value)
+             for field in action.fields}  # fmt: skip
+    given |= {name: today for name in ("effective_on",) if name in given and not given[name]}
+    return _form(visit, action, given)
+
+
+async def act(visit: Visit) -> Response:
+    """Show what an action would do; confirmed, do it once and go back to the loan."""
+    action, given = _action(visit), await form(visit.request)
+    async with visit.platform.reading(visit.operator.principal) as read:
+        currency = read.moment.lender.currency
+    try:
+        body = _body(visit, action, given, currency)
+        is_final = given.get("step") == CONFIRM
+        outcome = await visit.platform.do(
+            visit.operator.principal, action.command, body,
+            key=given.get("key", "") if is_final else "", dry_run=not is_final,
+        )  # fmt: skip
+    except (InvalidField, MissingField, Refused) as error:
+        return _form(visit, action, given, error=error)
+    if is_final:
+        return see(f"{HOME}/loans/{_loan(visit)}?done={action.name}")
+    effect = _effect(told(outcome.would), currency) if outcome.would is not None else None
+    return _form(visit, action, given, effect=effect)
+
+
+def _action(visit: Visit) -> Action:
+    action = ACTIONS.get(visit.request.path_params["action"])
+    if action is None:
+        raise NotFound("there is no such action", where="action", fix="Use the buttons")
+    if not visit.may(action.command):
+        raise Forbidden(f"{visit.operator.role} may not do {action.command}", where=action.name,
+                        fix="Ask somebody who may")  # fmt: skip
+    return action
+
+
+def _loan(visit: Visit) -> str:
+    return str(visit.request.path_params["loan"])
+
+
+def _body(
+    visit: Visit, action: Action, given: Mapping[str, str], currency: Currency
+) -> dict[str, Any]:
+    """The command's fields from those of the form; empty ones are left out."""
+    body: dict[str, Any] = {} if action.name in WITHOUT_LOAN else {"loan": _loan(visit)}
+    for field in action.fields:
+        text = given.get(field.name, "").strip()
+        if text:
+            body[field.name] = _value(field, text, currency)
+    if action.command == "payment.book":
+        body["currency"] = currency.name
+    return body
+
+
+def _value(field: Field, text: str, currency: Currency) -> Any:
+    if field.kind == "money":
+        return minor_of(text, currency)
+    if field.kind == "number":
+        if not (text.isascii() and text.isdigit() and len(text) < 10):
+            raise InvalidField(f"{text[:20]!r} is no whole number", where=f"body.{field.name}",
+                               fix="Give one such as 6")  # fmt: skip
+        return int(text)
+    return text
+
+
+def minor_of(text: str, currency: Currency) -> int:
+    """An amount as people type it, in minor units, exactly.
+
+    >>> minor_of("1,234.5", Currency.CNY)
+    123450
+    """
+    fix = "Give one such as 1,234.56"
+    try:
+        major = Decimal(text.replace(",", "").replace("\N{MINUS SIGN}", "-"))
+        minor = major.scaleb(currency.exponent)
+        if not major.is_finite() or minor != minor.to_integral_value() or abs(minor) >= 2**53:
+            raise InvalidOperation
+    except (InvalidOperation, ValueError):
+        raise InvalidField(f"{text[:20]!r} is no amount", where="body.amount_minor",
+                           fix=fix) from None  # fmt: skip
+    return int(minor)
+
+
+def _effect(would: Mapping[str, Any], currency: Currency) -> dict[str, Any]:
+    """Facts, terms and postings of a dry run, as they are shown."""
+    chart = load_chart()
+    return {
+        "facts": [{**each, "amount": printed(each["amount_minor"], currency)}
+                  for each in would["facts"]],
+        "schedule": would["schedule"],
+        "postings": [{**each, "name": chart.of(each["account"]).name,
+                      "amount": printed(each["amount_minor"], currency)}
+                     for each in would["postings"]],
+    }  # fmt: skip
+
+
+def _form(
+    visit: Visit, action: Action, given: Mapping[str, str], *, error: Any = None, effect: Any = None
+) -> Response:
+    """The form with what was typed, the message beside its field, and the effect if it is known."""
+    where = (error.where or "").removeprefix("body.") if error else ""
+    title = f"{visit.texts['do_' + action.name]} {_loan(visit)}"
+    return visit.page(
+        "loans", "action", title, error.http_status if error else 200, action=action, given=given,
+        error=str(error) if error else "", where=where, effect=effect, loan=_loan(visit),
+        key=given.get("key") or secrets.token_urlsafe(18),
+    )  # fmt: skip

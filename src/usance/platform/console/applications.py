@@ -1,0 +1,77 @@
+"""The screen *Applications*: the queue, one decision with its trace, replay, and the review."""
+
+from __future__ import annotations
+
+import secrets
+from typing import Any
+
+from starlette.responses import Response
+
+from usance.base.codes import Currency
+from usance.platform.console.actions import minor_of
+from usance.platform.console.frame import HOME, Visit, form, see
+from usance.platform.console.lists import Asked, listing
+from usance.platform.console.loans import printed
+from usance.platform.errors import InvalidField, NotFound, PlatformError
+from usance.platform.reads.applications import OUTCOMES, application_rows, replayed, trace
+
+
+async def show(visit: Visit) -> Response:
+    """Applications, newest first, by outcome; those that wait for a person come first."""
+    asked = Asked.of(visit.request, {"outcome": ("", "waiting", *OUTCOMES)}, default="waiting")
+    async with visit.platform.reading(visit.operator.principal) as read:
+        rows = await application_rows(read.transaction, asked.filters["outcome"], asked.before,
+                                      asked.limit + 1)  # fmt: skip
+        currency = read.moment.lender.currency
+    shown = [
+        {"decision": row["decision"], "user": row["user"], "at": row["booked_at"],
+         "product": row["product"], "outcome": row["outcome"], "grade": row["grade"],
+         "score": row["score"], "line": printed(row["line_minor"], currency)}
+        for row in rows
+    ]  # fmt: skip
+    return listing(visit, "applications", asked, shown, key="decision", links={
+        "decision": f"{HOME}/applications/", "user": f"{HOME}/borrowers/"})  # fmt: skip
+
+
+async def one(visit: Visit, error: str = "", status: int = 200) -> Response:
+    """One decision: inputs, path, scores, reasons, versions; replayed on demand."""
+    name = visit.request.path_params["decision"]
+    try:
+        async with visit.platform.reading(visit.operator.principal) as read:
+            found = await read.decision(name)
+            known = await trace(read.transaction, read.moment.lender, name)
+            currency = read.moment.lender.currency
+            again = replayed(read.moment.lender, known) if _replays(visit) else None
+    except InvalidField as failed:
+        raise NotFound("there is no such decision", where=name, fix="Use the list") from failed
+    title = f"{visit.texts['decision']} {name}"
+    waits = found["outcome"] == "referred" and not found["review"]
+    return visit.page(
+        "applications", "application", title, status, found=found, known=known, again=again,
+        money=lambda minor: printed(minor, currency), error=error, waits=waits,
+        may_review=visit.may("application.review"), key=secrets.token_urlsafe(18),
+        limit=visit.operator.principal.authority.get("application.review"),
+    )  # fmt: skip
+
+
+def _replays(visit: Visit) -> bool:
+    return visit.request.query_params.get("replay") == "1"
+
+
+async def review(visit: Visit) -> Response:
+    """Approve or decline what was referred, within one's authority."""
+    given, name = await form(visit.request), visit.request.path_params["decision"]
+    body: dict[str, Any] = {"decision": name, "approve": given.get("answer") == "approve"}
+    try:
+        if given.get("line"):
+            body["line_minor"] = minor_of(given["line"], await _currency(visit))
+        await visit.platform.do(visit.operator.principal, "application.review", body,
+                                key=given.get("key", ""))  # fmt: skip
+    except PlatformError as error:
+        return await one(visit, str(error), error.http_status)
+    return see(f"{HOME}/applications/{name}")
+
+
+async def _currency(visit: Visit) -> Currency:
+    async with visit.platform.reading(visit.operator.principal) as read:
+        return read.moment.lender.currency

@@ -1,0 +1,102 @@
+"""Figures of closed books: the pages that `usance pages BOOK` writes, inside the console's frame.
+
+A close leaves its pages in the home of the platform. They are shown as they were written; a link to
+a loan leads to the loan as it is now, so that one drills from net income to a loan and its facts.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from pathlib import Path
+
+from markupsafe import Markup
+from starlette.responses import Response
+
+from usance.pages.site.write import MARK
+from usance.platform.console.frame import HOME, Visit
+from usance.platform.errors import NotFound
+from usance.platform.store.server import Embedded
+
+FOLDER = "pages"
+SCREENS = {
+    "index.html": "overview", "statements.html": "statements", "ifrs.html": "statements",
+    "accounts.html": "statements", "release.html": "statements", "lines": "statements",
+    "accounts": "statements", "journals": "statements", "release": "statements",
+    "metrics.html": "risk", "metrics": "risk", "matching.html": "matching", "book.html": "close",
+    "loans.html": "loans", "loans": "loans",
+}  # fmt: skip
+"""The screen that each page, or folder of pages, belongs to."""
+STATEMENTS = ("statements", "ifrs", "accounts", "release")
+_MAIN = re.compile(r"<main><h1>(.*?)</h1>(.*)</main>", re.DOTALL)
+_LINK = re.compile(r'href="([^"#:]*)(#[^"]*)?"')
+_LOAN = re.compile(r"loans/(ln_\w+)\.html")
+_ONWARD = re.compile(r"<h2>From here</h2>.*", re.DOTALL)
+
+
+def screen_of(path: str) -> str:
+    """The screen of a page.
+
+    >>> screen_of("lines/operations-net-income.html"), screen_of("book.html")
+    ('statements', 'close')
+    """
+    return SCREENS.get(path, SCREENS.get(path.partition("/")[0], ""))
+
+
+def folder_of(visit: Visit) -> Path | None:
+    """The folder of the latest closed book's pages, where there are any."""
+    server = visit.platform.database.server
+    folder = server.home / FOLDER if isinstance(server, Embedded) else None
+    return folder if folder is not None and (folder / MARK).exists() else None
+
+
+def part(visit: Visit, path: str) -> tuple[str, Markup] | None:
+    """Title and content of a page of the closed book."""
+    folder = folder_of(visit)
+    if folder is None or path not in (folder / MARK).read_text("utf-8").splitlines():
+        return None
+    found = _MAIN.search((folder / path).read_text("utf-8"))
+    if found is None:
+        return None
+    content = _LINK.sub(lambda link: _led(path, link), _ONWARD.sub("", found[2]))
+    return str(Markup(found[1]).unescape()), Markup(content)  # noqa: S704 -- our own file
+
+
+def _led(path: str, link: re.Match[str]) -> str:
+    """A link of a page, leading to the same page inside the console."""
+    to = posixpath.normpath(posixpath.join(posixpath.dirname(path), link[1])) if link[1] else path
+    loan = _LOAN.fullmatch(to)
+    if loan:
+        return f'href="{HOME}/loans/{loan[1]}"'
+    return f'href="{HOME}/books/{to}{link[2] or ""}"'
+
+
+async def show(visit: Visit) -> Response:
+    """One page of the closed book."""
+    path = visit.request.path_params["path"]
+    screen = screen_of(path)
+    found = part(visit, path) if screen else None
+    if found is None:
+        raise NotFound("there is no such page", where=path, fix="Close a period first")
+    visit.need(screen)
+    title, content = found
+    pages = STATEMENTS if screen == "statements" else ()
+    return visit.page(screen, "closed", title, content=content, pages=pages, page=path)
+
+
+async def statements(visit: Visit) -> Response:
+    """Statements of the closed periods."""
+    return _first(visit, "statements", "statements.html", STATEMENTS)
+
+
+async def risk(visit: Visit) -> Response:
+    """Metrics, vintages and delinquency."""
+    return _first(visit, "risk", "metrics.html", ())
+
+
+def _first(visit: Visit, screen: str, path: str, pages: tuple[str, ...]) -> Response:
+    found = part(visit, path)
+    if found is None:
+        return visit.page(screen, "message", visit.texts[screen], text=visit.texts["no_close"])
+    return visit.page(screen, "closed", visit.texts[screen], content=found[1], pages=pages,
+                      page=path)  # fmt: skip

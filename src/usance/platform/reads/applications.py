@@ -1,0 +1,80 @@
+"""Applications as operators see them: the queue, and the trace of one decision."""
+
+from __future__ import annotations
+
+import math
+from datetime import UTC
+from typing import TYPE_CHECKING, Any
+
+from usance.assess.decision.request import Request
+from usance.base.codes import DecisionKind, Product
+from usance.base.ids import PER_USER, print_id
+from usance.platform.lender import Lender
+from usance.platform.reads.decisions import OUTCOMES as NAMES
+from usance.platform.reads.shapes import moment_text
+from usance.platform.user_record import read_id
+
+if TYPE_CHECKING:
+    import asyncpg
+
+OUTCOMES = ("approved", "declined", "referred")
+WAITING = "waiting"
+
+
+async def application_rows(
+    transaction: asyncpg.Connection, outcome: str, before: str, limit: int
+) -> list[dict[str, Any]]:
+    """Applications of an outcome, newest first by id; waiting are those without a review."""
+    last = read_id(before, "de", "before") if before else (1 << 62)
+    code = NAMES.index("referred" if outcome == WAITING else outcome) if outcome else None
+    rows = await transaction.fetch(
+        "select d.*, a.product from usance.decisions d join usance.applications a "
+        "using (decision_id) where d.decision_id < $1 and ($2::smallint is null or approved = $2) "
+        "and (not $3 or a.review_id = 0) order by d.decision_id desc limit $4",
+        last, code, outcome == WAITING, limit,
+    )  # fmt: skip
+    return [
+        {"decision": print_id("de", row["decision_id"]),
+         "user": print_id("us", row["decision_id"] // PER_USER),
+         "booked_at": moment_text(row["booked_at"]), "product": Product(row["product"]).label,
+         "outcome": NAMES[row["approved"]], "grade": row["grade"], "score": row["score"],
+         "line_minor": row["line_minor"]}
+        for row in rows
+    ]  # fmt: skip
+
+
+async def trace(transaction: asyncpg.Connection, lender: Lender, decision: str) -> dict[str, Any]:
+    """A decision's own row with the inputs it was made on, by name."""
+    number = read_id(decision, "de", "decision")
+    row = await transaction.fetchrow(
+        "select d.*, i.inputs from usance.decisions d "
+        "left join usance.decision_inputs i using (decision_id) where d.decision_id = $1", number,
+    )  # fmt: skip
+    inputs = {}
+    declared = lender.decider.flow.inputs
+    if row["inputs"] is not None and len(row["inputs"]) == len(declared):
+        inputs = {
+            name: None if math.isnan(value) else each.plain(value)
+            for (name, each), value in zip(declared.items(), row["inputs"], strict=True)
+        }
+    return {**{name: row[name] for name in ("score", "pd_ppm", "grade", "flow_no", "model_no",
+                                            "line_minor", "rate_ppm", "latency_us", "kind",
+                                            "decision_id", "booked_at", "approved")},
+            "inputs": inputs}  # fmt: skip
+
+
+def replayed(lender: Lender, known: dict[str, Any]) -> dict[str, Any] | None:
+    """The decision again under the flow in force, from the same inputs; none without inputs."""
+    if not known["inputs"]:
+        return None
+    at, kind = known["booked_at"].astimezone(UTC), DecisionKind(known["kind"])
+    needed = lender.decider.flow.needed(kind)
+    inputs = {name: value for name, value in known["inputs"].items() if name in needed}
+    number = known["decision_id"]
+    request = Request(number // PER_USER, number % PER_USER, kind, at, inputs, {})
+    made = lender.decider.decide(request, lambda: at)
+    row = made.row()
+    same = all(row[name] == known[name] for name in ("score", "pd_ppm", "grade"))
+    return {"approved": bool(row["approved"]), "score": row["score"], "pd_ppm": row["pd_ppm"],
+            "grade": row["grade"], "line_minor": row["line_minor"], "same": same,
+            "path": [list(step) for step in made.answer.path]}  # fmt: skip

@@ -1,0 +1,250 @@
+"""Work done in the console, by forms alone: payments and reversals, reviews, approvals, closes."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.platform.api.borrowers import drawn, registered
+from tests.platform.api.served import Served
+from tests.platform.api.test_console import ATTACKS, sign_in
+from tests.platform.applicants import WATCHED
+from usance.platform.console.actions import ACTIONS
+from usance.platform.console.closed_books import screen_of
+from usance.platform.console.frame import HOME, SCREENS
+from usance.platform.console.routes import PAGES
+from usance.platform.security.roles import Roles
+from usance.platform.security.sessions import create_operator
+from usance.platform.terminal.homes import on_platform
+
+PASSWORD = "correct horse battery staple"
+
+
+@pytest.fixture(scope="module")
+def roles(served: Served) -> dict[str, dict[str, str]]:
+    """Somebody for each role, with what they sign in with."""
+    people = {role: {"email": f"{role}@work.example", "password": PASSWORD}
+              for role in Roles.load().by_name}  # fmt: skip
+
+    async def work(platform: object) -> None:
+        async with platform.database.transaction(0) as transaction:  # type: ignore[attr-defined]
+            for role, person in people.items():
+                await create_operator(transaction, person["email"], role, PASSWORD)
+
+    on_platform(served.home, work)
+    return people
+
+
+@pytest.fixture
+def browser(served: Served) -> Iterator[httpx.Client]:
+    with httpx.Client(base_url=served.url, timeout=30, follow_redirects=True) as opened:
+        yield opened
+
+
+def enter(browser: httpx.Client, person: dict[str, str]) -> None:
+    assert browser.post(f"{HOME}/sign-in", data=person).url.path == f"{HOME}/overview"
+
+
+def hidden(page: httpx.Response) -> dict[str, str]:
+    """Hidden fields of a page's last form."""
+    return dict(re.findall(r'type="hidden" name="(\w+)" value="([^"]*)"', page.text))
+
+
+def test_a_payment_is_previewed_taken_once_and_reversed(
+    browser: httpx.Client, served: Served, roles: dict[str, dict[str, str]]
+) -> None:
+    loan = drawn(served)["loan"]
+    owed = served.get(f"/v1/loans/{loan}").json()["outstanding"]["total_minor"]
+    enter(browser, roles["operations"])
+    address = f"{HOME}/loans/{loan}/payment"
+    page = browser.get(address)
+    today = re.search(r'name="effective_on" value="([\d-]+)"', page.text)
+    assert today is not None
+    given = {"amount_minor": "1,000.50", "effective_on": today[1], "provider": "psp_a",
+             "ref": f"console-{loan}", "key": hidden(page)["key"]}  # fmt: skip
+    page = browser.post(address, data={**given, "step": "preview"})
+    assert page.status_code == 200
+    assert "1,000.50" in page.text.partition("What would happen")[2]
+    assert served.get(f"/v1/loans/{loan}").json()["outstanding"]["total_minor"] == owed
+    assert hidden(page)["key"] == given["key"]
+    for _ in range(2):  # a double click, or a reload
+        page = browser.post(address, data={**given, "step": "confirm"})
+        assert page.url.path == f"{HOME}/loans/{loan}"
+    after = served.get(f"/v1/loans/{loan}").json()["outstanding"]["total_minor"]
+    assert after == owed - 100_050
+    payment = re.search(r"reversal\?payment=(pm_\w+)", page.text)
+    assert payment is not None
+    address = f"{HOME}/loans/{loan}/reversal"
+    undo = {"payment": payment[1], "reason": "it bounced", "step": "confirm", "key": "k"}
+    page = browser.post(address, data=undo)
+    assert 'class="undone"' in page.text
+    assert served.get(f"/v1/loans/{loan}").json()["outstanding"]["total_minor"] == owed
+    assert browser.post(address, data={**undo, "key": "l"}).status_code == 409
+
+
+@pytest.mark.parametrize("amount", ["", "a lot", "1.005", "-5", "1e400", "0"])
+def test_a_wrong_amount_is_told_beside_its_field(
+    browser: httpx.Client, served: Served, roles: dict[str, dict[str, str]], amount: str
+) -> None:
+    loan = drawn(served)["loan"]
+    enter(browser, roles["operations"])
+    given = {
+        "amount_minor": amount,
+        "effective_on": "2024-07-01",
+        "provider": "psp_a",
+        "ref": "<b>",
+    }
+    page = browser.post(
+        f"{HOME}/loans/{loan}/payment", data={**given, "step": "confirm", "key": "x"}
+    )
+    assert page.status_code == 400
+    assert re.search(r'name="amount_minor"[^>]*aria-invalid', page.text)
+    assert "&lt;b&gt;" in page.text  # what was typed is kept, as text
+
+
+def test_a_referred_application_is_replayed_and_reviewed(
+    browser: httpx.Client, served: Served, roles: dict[str, dict[str, str]]
+) -> None:
+    user = registered(served)
+    body = {"user": user, "product": "instalment", "inputs": WATCHED}
+    decision = served.post("/v1/applications", body).json()["decision"]
+    enter(browser, roles["credit_officer"])
+    assert decision in browser.get(f"{HOME}/applications").text
+    address = f"{HOME}/applications/{decision}"
+    page = browser.get(address, params={"replay": "1"})
+    assert "The same score" in page.text, page.text
+    page = browser.post(address, data={"answer": "approve", "line": "60,000", "key": "beyond"})
+    assert page.status_code in (400, 403, 422)
+    key = hidden(browser.get(address))["key"]
+    page = browser.post(address, data={"answer": "approve", "line": "1,000", "key": key})
+    assert page.status_code == 200
+    assert served.get(f"/v1/decisions/{decision}").json()["review"]
+    assert decision not in browser.get(f"{HOME}/applications").text
+    found = browser.get(f"{HOME}/applications", params={"outcome": "referred", "format": "csv"})
+    rows = list(csv.DictReader(io.StringIO(found.text)))
+    assert decision in {row["decision"] for row in rows}
+    assert {row["outcome"] for row in rows} == {"referred"}
+    page = browser.get(f"{HOME}/applications", params={"outcome": "x"})
+    assert page.status_code == 400
+
+
+def test_mandates_are_proposed_by_one_and_approved_by_another(
+    browser: httpx.Client, served: Served, roles: dict[str, dict[str, str]]
+) -> None:
+    from usance.platform.lender import sandbox_document
+
+    text = sandbox_document()["mandates"]
+    enter(browser, roles["funding_manager"])
+    tested = browser.post(f"{HOME}/matching", data={"step": "test", "text": "sources: [1]"})
+    assert tested.status_code == 400
+    given = {"step": "propose", "text": text, "valid_from": "2024-07-01", "key": "mandate"}
+    page = browser.post(f"{HOME}/matching", data=given)
+    waiting = re.search(r"control#(ap_\w+)", page.text)
+    assert waiting is not None
+    address = f"{HOME}/control/{waiting[1]}/approve"
+    page = browser.post(address, data={"key": "first"})
+    assert page.status_code == 422
+    assert "agreed already" in page.text
+    enter(browser, roles["finance_controller"])
+    assert browser.post(address, data={"key": "second"}).status_code == 200
+    assert served.get(f"/v1/approvals/{waiting[1]}", "control").json()["state"] == "approved"
+
+
+def test_the_chain_is_verified_and_periods_move(
+    browser: httpx.Client, roles: dict[str, dict[str, str]]
+) -> None:
+    enter(browser, roles["accountant"])
+    assert "Every seal holds" in browser.get(f"{HOME}/control", params={"verify": "1"}).text
+    page = browser.post(f"{HOME}/close", data={"period": "2024-01", "state": "locked", "key": "p"})
+    assert page.status_code == 409
+    page = browser.post(f"{HOME}/close", data={"period": "2024-01", "state": "closing", "key": "q"})
+    assert re.search(r"<td>2024-01</td><td>closing</td>", page.text)
+
+
+def test_every_role_meets_every_screen_and_action_as_the_file_says(
+    browser: httpx.Client, served: Served, roles: dict[str, dict[str, str]]
+) -> None:
+    loan = drawn(served)["loan"]
+    for role, person in roles.items():
+        enter(browser, person)
+        for screen in SCREENS:
+            wanted = 200 if Roles.load().shows(role, screen.name) else 403
+            assert browser.get(screen.path).status_code == wanted, (role, screen)
+        for name, action in ACTIONS.items():
+            may = (Roles.load().shows(role, "loans")
+                   and action.command in Roles.load().commands(role))  # fmt: skip
+            address = f"{HOME}/loans/{loan}/{name}"
+            assert browser.get(address).status_code == (200 if may else 403), (role, name)
+            if not may:
+                assert browser.post(address, data={"step": "confirm"}).status_code == 403
+        browser.post(f"{HOME}/sign-out")
+
+
+def test_pages_of_the_closed_book_are_shown_inside_the_frame(
+    browser: httpx.Client, served: Served, roles: dict[str, dict[str, str]]
+) -> None:
+    pages = served.home / "pages"
+    write_book(pages)
+    try:
+        enter(browser, roles["accountant"])
+        page = browser.get(f"{HOME}/statements")
+        assert "<b>Net income</b>" in page.text
+        assert f'href="{HOME}/books/lines/net.html#x"' in page.text
+        page = browser.get(f"{HOME}/books/lines/net.html")
+        assert f'href="{HOME}/loans/ln_00000000G01"' in page.text
+        assert 'aria-current="page">Statements' in page.text
+        for path in ("..%2fsandbox.json", "secret.html", "lines/../../sandbox.json"):
+            assert browser.get(f"{HOME}/books/{path}").status_code in (403, 404)
+        enter(browser, roles["operations"])
+        assert browser.get(f"{HOME}/books/statements.html").status_code == 403
+    finally:
+        (pages / ".usance-site").unlink()
+
+
+def write_book(folder: Path) -> None:
+    """A closed book's pages, as small as they can be, and a file that is not one of them."""
+    (folder / "lines").mkdir(parents=True)
+    frame = "<html><body><main><h1>{}</h1>{}</main></body></html>"
+    line = '<b>Net income</b> <a href="lines/net.html#x">1</a>'
+    (folder / "statements.html").write_text(frame.format("Statements", line))
+    loan = '<a href="../loans/ln_00000000G01.html">ln_00000000G01</a>'
+    (folder / "lines" / "net.html").write_text(frame.format("Net", loan))
+    (folder / "secret.html").write_text(frame.format("Secret", ""))
+    (folder / ".usance-site").write_text("statements.html\nlines/net.html\n")
+
+
+def test_every_page_of_a_book_has_a_screen_of_its_own() -> None:
+    from usance.pages.site.page import NAVIGATION
+
+    assert all(screen_of(to.lstrip("/")) for _, to in NAVIGATION)
+
+
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_whatever_is_typed_into_a_form_stays_text(
+    browser: httpx.Client, served: Served, roles: dict[str, dict[str, str]], attack: str
+) -> None:
+    loan = drawn(served)["loan"]
+    enter(browser, roles["operations_lead"])
+    for name, action in ACTIONS.items():
+        data = {field.name: attack for field in action.fields}
+        page = browser.post(f"{HOME}/loans/{loan}/{name}", data={**data, "step": "preview"})
+        assert page.status_code in (400, 404, 422), name
+        assert not re.search(r"<script>|</title><b>|\sonmouseover=['\"]", page.text)
+
+
+def test_every_address_has_a_screen_that_there_is() -> None:
+    assert {screen for screen, _ in PAGES.values()} <= {each.name for each in SCREENS}
+
+
+def test_an_administrator_lets_days_go_by_as_a_job(browser: httpx.Client, served: Served) -> None:
+    sign_in(browser, served)
+    page = browser.post(f"{HOME}/developers/clock", data={"days": "99"})
+    assert page.status_code == 400
+    page = browser.post(f"{HOME}/developers/clock", data={"days": "two"})
+    assert page.status_code == 400
