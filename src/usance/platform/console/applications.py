@@ -10,7 +10,7 @@ from starlette.responses import Response
 from usance.base.codes import Currency
 from usance.platform.console.actions import minor_of
 from usance.platform.console.frame import HOME, Visit, form, see
-from usance.platform.console.lists import Asked, listing
+from usance.platform.console.lists import ListState, listing
 from usance.platform.console.loans import printed
 from usance.platform.errors import InvalidField, NotFound, PlatformError
 from usance.platform.reads.applications import OUTCOMES, application_rows, replayed, trace
@@ -18,7 +18,7 @@ from usance.platform.reads.applications import OUTCOMES, application_rows, repla
 
 async def show(visit: Visit) -> Response:
     """Applications, newest first, by outcome; those that wait for a person come first."""
-    asked = Asked.of(visit.request, {"outcome": ("", "waiting", *OUTCOMES)}, default="waiting")
+    asked = ListState.of(visit.request, {"outcome": ("", "waiting", *OUTCOMES)}, default="waiting")
     async with visit.platform.reading(visit.operator.principal) as read:
         rows = await application_rows(read.transaction, asked.filters["outcome"], asked.before,
                                       asked.limit + 1)  # fmt: skip

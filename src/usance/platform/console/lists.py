@@ -24,7 +24,7 @@ _RISKY = ("=", "+", "@", "\t", "\r")
 
 
 @dataclass(frozen=True)
-class Asked:
+class ListState:
     """The state of a list, all of it in the address."""
 
     filters: Mapping[str, str]
@@ -36,7 +36,7 @@ class Asked:
     @classmethod
     def of(
         cls, request: Request, choices: Mapping[str, Sequence[str]], *, default: str = ""
-    ) -> Asked:
+    ) -> ListState:
         """The state that an address says; a value that is not offered is refused."""
         given = request.query_params
         filters = {name: given.get(name, default if default in own else "")
@@ -61,7 +61,7 @@ class Asked:
 
 
 def listing(
-    visit: Visit, screen: str, asked: Asked, rows: Sequence[Mapping[str, Any]], *, key: str,
+    visit: Visit, screen: str, asked: ListState, rows: Sequence[Mapping[str, Any]], *, key: str,
     links: Mapping[str, str], title: str = "",
 ) -> Response:  # fmt: skip
     """A page of rows of which one more than the limit was asked for, or a file of them."""
