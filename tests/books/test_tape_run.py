@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import time
 from collections.abc import Mapping
@@ -288,6 +289,27 @@ def test_effective_interest_with_terms(tmp_path: Path) -> None:
     assert seen(tmp_path, [row])[1]["earned_fee"] == [45_12]
     assert seen(tmp_path, [row | {"eir_ppb": 17_111_826}])[1]["earned_fee"] == [45_12]
     assert seen(tmp_path, [row | {"instalments": ""}])[1]["earned_fee"] == [31_80]
+
+
+def test_a_tape_with_names_of_its_own(tmp_path: Path) -> None:
+    """Other names, amounts and days, told by a mapping: the same books."""
+    plain_path = write_csv(tmp_path / "t.csv", plain())
+    with plain_path.open(newline="") as file:
+        head, *rows = list(csv.reader(file))
+    money = [at for at, name in enumerate(head) if name in ("originated", "principal")]
+    days = [at for at, name in enumerate(head) if name == "disbursed_on"]
+    for row in rows:
+        for at in money:
+            row[at] = row[at].replace(".", ",")
+        for at in days:
+            row[at] = ".".join(reversed(row[at].split("-")))
+    with (tmp_path / "own.csv").open("w", newline="") as file:
+        csv.writer(file).writerows([[f"Feld {name}" for name in head], *rows])
+    columns = ", ".join(f"{name}: Feld {name}" for name in head)
+    text = f'columns: {{{columns}}}\namounts: "1234,56"\ndates: "%d.%m.%Y"\n'
+    (tmp_path / "map.yaml").write_text(text)
+    own = run(tmp_path / "own.csv", tmp_path / "own", mapping=tmp_path / "map.yaml")
+    assert balances(own) == balances(run(plain_path, tmp_path / "book"))
 
 
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -76,9 +76,20 @@ def _csv_text(table: pa.Table) -> str:
     head = StringIO()
     csv.writer(head, lineterminator="\n").writerow(table.column_names)
     sink = pa.BufferOutputStream()
-    options = pa_csv.WriteOptions(include_header=False, quoting_style="needed")
+    style = "needed" if _has_special(table) else "none"  # the writer would quote every text
+    options = pa_csv.WriteOptions(include_header=False, quoting_style=style)
     pa_csv.write_csv(table, sink, options)
     return head.getvalue() + str(sink.getvalue().to_pybytes().decode())
+
+
+def _has_special(table: pa.Table) -> bool:
+    """True if a text of the table cannot stand in CSV without quotes."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    texts = [column for column in table.itercolumns() if pa.types.is_string(column.type)]
+    found = (pc.any(pc.match_substring_regex(each, '[",\\r\\n]')) for each in texts)
+    return any(each.as_py() for each in found)
 
 
 def _write_json_lines(table: pa.Table, file: Any) -> None:

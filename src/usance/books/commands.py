@@ -76,6 +76,9 @@ def run(
         str | None,
         typer.Option("--pack", metavar="PACK", help="The country of a new book: cn, nl, a folder."),
     ] = None,
+    mapping: Annotated[
+        Path | None, typer.Option("--map", metavar="FILE", help="The tape's names of our columns.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Make the books of a portfolio from its tape: a book folder with a close a period."""
@@ -85,7 +88,7 @@ def run(
     session: Session = ctx.obj
     made = run_tape(
         tape, out=out, policies=policies, every=every, currency=currency,
-        pack=CountryPack.load(pack) if pack else None, clock=session.seconds,
+        pack=CountryPack.load(pack) if pack else None, clock=session.seconds, mapping=mapping,
     )  # fmt: skip
     if as_json:
         closes = [closing.as_dict() for closing in made]

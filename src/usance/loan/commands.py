@@ -9,6 +9,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
@@ -23,6 +24,7 @@ from usance.base.command_line import (
     print_answer,
     print_csv,
     print_line,
+    print_note,
     print_pairs,
     print_table,
     print_warning,
@@ -33,6 +35,7 @@ from usance.base.errors import InputError, UsanceError, unknown
 if TYPE_CHECKING:
     from datetime import date, datetime
 
+    from usance.base.packs import CountryPack
     from usance.loan.documents import LoanDocument
     from usance.loan.loan import Loan
 
@@ -53,10 +56,14 @@ TERMS = {
     "vat": ("RATE", "The tax in every fee; that of the day if left out."),
     "currency": ("CODE", "Three letters; that of the pack if left out."),
 }
+TABLE_ENDINGS = (".csv", ".gz", ".parquet")
+"""Endings of files with many loans."""
 FORMS = ("exact", "kernel", "auto")
 
 AsCsv = Annotated[bool, typer.Option("--csv", help="Print CSV, amounts in minor units.")]
-LoanFile = Annotated[Path, typer.Argument(metavar="FILE", help="A loan document, YAML or JSON.")]
+LoanFile = Annotated[
+    Path, typer.Argument(metavar="FILE", help="A loan document, or a table of loans.")
+]
 FactsCsv = Annotated[
     Path | None,
     typer.Option(metavar="CSV", help="The facts as a table; FILE then has the terms alone."),
@@ -70,6 +77,24 @@ KnownAt = Annotated[
 Form = Annotated[
     str, typer.Option(metavar="FORM", help="exact, kernel, or auto (the kernel where it can).")
 ]
+
+
+MappingFile = Annotated[
+    Path | None,
+    typer.Option("--map", metavar="FILE", help="For a table: its names of our columns."),
+]
+OutFile = Annotated[
+    Path | None,
+    typer.Option("--out", metavar="FILE", help="For a table: .csv, .parquet or .jsonl to write."),
+]
+
+
+@dataclass(frozen=True)
+class TableOfLoans:
+    """A file of many loans that a command was given, and the pack they are read by."""
+
+    file: Path
+    pack: CountryPack
 
 
 class LoanInput:
@@ -104,12 +129,17 @@ def with_terms_options(command: Callable[..., None]) -> Callable[..., None]:
         session, file, pack = values.pop("ctx").obj, values.pop("file"), values.pop("pack")
         options = {name: values.pop(name) for name in TERMS}
         named = {name: value for name, value in options.items() if value is not None}
+        if file is not None and file.suffix in TABLE_ENDINGS:
+            command(_table_of_loans(file, named, pack), **values)
+            return
         given = LoanInput(session, file, named, pack)
         with explained(given.document):
             command(given, **values)
 
     keyword = inspect.Parameter.KEYWORD_ONLY
-    file = Annotated[Path | None, typer.Argument(metavar="FILE", help="Or: a loan document.")]
+    file = Annotated[
+        Path | None, typer.Argument(metavar="FILE", help="Or: a loan document, or a table.")
+    ]
     shared: list[tuple[str, Any, Any]] = [
         ("ctx", typer.Context, inspect.Parameter.empty), ("file", file, None),
     ]  # fmt: skip
@@ -132,13 +162,26 @@ def loan(ctx: typer.Context) -> None:
     show_help(ctx)
 
 
+def _table_of_loans(file: Path, options: dict[str, str], pack: str) -> TableOfLoans:
+    from usance.base.packs import CountryPack
+
+    if options:
+        name = "--" + next(iter(options)).replace("_", "-")
+        fix = f"Leave {name} out: every loan of the table has its own"
+        raise InputError(f"a table and {name}", where=str(file), fix=fix)
+    return TableOfLoans(file, CountryPack.load(pack))
+
+
 @app.command()
 @with_terms_options
-def quote(given: LoanInput, as_json: AsJson = False) -> None:
+def quote(given: LoanInput | TableOfLoans, as_json: AsJson = False) -> None:
     """Price a loan: its cost and annual rates, held against the cap in force."""
     from usance.loan import presentation
     from usance.loan.quote import quote as priced
 
+    if isinstance(given, TableOfLoans):
+        fix = "Give a loan document, or the table to `usance loan schedule`"
+        raise InputError("is a table of loans", where=str(given.file), fix=fix)
     offer = priced(given.terms, given.pack.parameters)
     if as_json:
         print_answer(presentation.quote_json(offer))
@@ -148,12 +191,19 @@ def quote(given: LoanInput, as_json: AsJson = False) -> None:
 
 @app.command()
 @with_terms_options
-def schedule(given: LoanInput, as_csv: AsCsv = False, as_json: AsJson = False) -> None:
-    """Print the instalments of a loan as agreed."""
+def schedule(
+    given: LoanInput | TableOfLoans, mapping: MappingFile = None, out: OutFile = None,
+    as_csv: AsCsv = False, as_json: AsJson = False,
+) -> None:  # fmt: skip
+    """Print the instalments of a loan as agreed, or of every loan of a table."""
     from usance.loan import presentation
     from usance.loan.exact.plan import schedule as planned
 
     one_form(as_csv=as_csv, as_json=as_json)
+    if isinstance(given, TableOfLoans):
+        _schedule_many(given, mapping, out, as_json)
+        return
+    _refuse_table_options(mapping, out)
     rows = planned(given.terms)
     if as_json:
         print_answer(presentation.schedule_json(given.terms, rows))
@@ -165,13 +215,41 @@ def schedule(given: LoanInput, as_csv: AsCsv = False, as_json: AsJson = False) -
         print_table(*presentation.schedule_table(given.terms, rows))
 
 
+def _schedule_many(
+    given: TableOfLoans, mapping: Path | None, out: Path | None, as_json: bool
+) -> None:
+    from usance.base.column_files import ColumnNames
+    from usance.base.table_files import check_table_place, print_table_rows
+    from usance.loan.loan_tables import read_loan_table, schedule_table
+
+    if out is not None:
+        check_table_place(out)
+    names = ColumnNames.read(mapping) if mapping else ColumnNames()
+    loans = read_loan_table(given.file, names, given.pack.currency)
+    made = schedule_table(loans)
+    print_table_rows(made, out, as_json=as_json)
+    _tell_many(f"{made.num_rows:,} instalments of {len(loans.loans):,} loans", out)
+
+
+def _tell_many(said: str, out: Path | None) -> None:
+    print_note(said if out is None else f"{said}, written to {out}")
+
+
+def _refuse_table_options(mapping: Path | None, out: Path | None) -> None:
+    for name, value in (("--map", mapping), ("--out", out)):
+        if value is not None:
+            fix = "Give a .csv or .parquet file of loans, or leave it out"
+            raise InputError("goes with a table of loans", where=name, fix=fix)
+
+
 @app.command()
 def replay(
     ctx: typer.Context, file: LoanFile, facts: FactsCsv = None, as_of: AsOf = None,
     known_at: KnownAt = None, form: Form = "exact", pack: PackName = DEFAULT_PACK,
+    mapping: MappingFile = None, out: OutFile = None,
     as_csv: AsCsv = False, as_json: AsJson = False,
 ) -> None:  # fmt: skip
-    """Replay a loan from its terms and facts, as of a day."""
+    """Replay a loan, or every loan of a table, from terms and facts, as of a day."""
     from usance.base.dates import parse_date, parse_moment
     from usance.base.packs import CountryPack
     from usance.loan import presentation
@@ -179,6 +257,11 @@ def replay(
 
     one_form(as_csv=as_csv, as_json=as_json)
     rules = CountryPack.load(pack)
+    if file.suffix in TABLE_ENDINGS:
+        moments = as_of or ctx.obj.today(rules).isoformat(), known_at
+        _replay_many(TableOfLoans(file, rules), facts, moments, mapping, out, as_json)
+        return
+    _refuse_table_options(mapping, out)
     document = read_loan(file, facts_csv=facts, pack=rules)
     if facts is not None and not document.facts:
         print_warning(f"{facts}: no facts. The loan is shown as not disbursed.")
@@ -208,6 +291,30 @@ def replay(
         if rows:
             print_line()
             print_table(*presentation.replay_table(rows, document.currency))
+
+
+def _replay_many(
+    given: TableOfLoans, facts: Path | None, moments: tuple[str, str | None],
+    mapping: Path | None, out: Path | None, as_json: bool,
+) -> None:  # fmt: skip
+    from usance.base.column_files import ColumnNames
+    from usance.base.dates import parse_date, parse_moment
+    from usance.base.table_files import check_table_place, print_table_rows
+    from usance.loan.facts import END_OF_TIME
+    from usance.loan.loan_tables import read_loan_table, replay_table
+
+    if out is not None:
+        check_table_place(out)
+    day, known = parse_date(moments[0], where="--as-of"), moments[1]
+    names = ColumnNames.read(mapping) if mapping else ColumnNames()
+    of_facts = ColumnNames.read(mapping, "facts") if mapping else names
+    loans = read_loan_table(given.file, names, given.pack.currency)
+    made = replay_table(
+        loans, facts, of_facts, given.pack.currency, day,
+        parse_moment(known, where="--known-at") if known else END_OF_TIME,
+    )  # fmt: skip
+    print_table_rows(made, out, as_json=as_json)
+    _tell_many(f"{len(loans.loans):,} loans as of {day}", out)
 
 
 def _replayed(document: LoanDocument, day: date, moment: datetime | None, form: str) -> Loan:

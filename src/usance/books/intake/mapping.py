@@ -30,10 +30,10 @@ from pathlib import Path
 from typing import Any
 
 from usance.base.codes import Currency, parse
+from usance.base.column_files import AMOUNTS
 from usance.base.documents import read_text
 from usance.base.errors import raise_all, unknown
 from usance.base.fields import Fields, fields_of, text
-from usance.measure.tape.mapping import AMOUNTS
 
 LOAN = {
     "loan": True, "principal": True, "rate": True, "instalments": True, "disbursed_on": True,

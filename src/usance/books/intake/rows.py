@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from usance.base.codes import Code, parse
+from usance.base.column_files import AMOUNTS
 from usance.base.csv_lines import row_word
 from usance.base.dates import parse_moment
 from usance.base.errors import DateError, DocumentError, InputError, UsanceError, raise_all
@@ -15,7 +16,6 @@ from usance.base.money import Money
 from usance.base.rates import Rate
 from usance.books.intake.mapping import ROWS, IntakeMapping
 from usance.measure.tape.file import read_rows
-from usance.measure.tape.mapping import AMOUNTS
 
 C = TypeVar("C", bound=Code)
 T = TypeVar("T")

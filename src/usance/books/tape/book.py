@@ -22,6 +22,7 @@ from usance.base.ageing import ageing_buckets
 from usance.base.arrays import I64
 from usance.base.book import Book
 from usance.base.codes import Code, FundingModel, Product, parse
+from usance.base.column_files import ColumnNames
 from usance.base.columns import arrays, as_numpy, make
 from usance.base.dates import format_month, last_of_month
 from usance.base.digest import digest
@@ -64,14 +65,15 @@ class Portfolio:
 
 
 def read_portfolio(
-    book: Book, path: Path, *, policies: Path | None, platform: int, parameters: Parameters
-) -> Portfolio:
+    book: Book, path: Path, *, policies: Path | None, platform: int, parameters: Parameters,
+    names: ColumnNames | None = None,
+) -> Portfolio:  # fmt: skip
     """Read a tape for a book, or raise everything that is wrong with it."""
     currency = book.manifest.currency
     declared = read_cells_file(policies, platform)
     known = book.read("refs").to_pydict()
-    names = dict(zip(known["loan_ref"], known["loan_id"], strict=True))
-    tape = read_tape(path, currency=currency, cells=declared, known_refs=names)
+    refs_known = dict(zip(known["loan_ref"], known["loan_id"], strict=True))
+    tape = read_tape(path, currency=currency, cells=declared, known_refs=refs_known, names=names)
     raise_all(tape.problems, where=str(path))
     raise_all(tape_problems(tape, currency), where=str(path))
     cells = cells_for(tape.columns, declared or book.read("cells"), platform)

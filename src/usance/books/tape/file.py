@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from usance.base.arrays import I64
+from usance.base.column_files import ColumnNames, under_our_names
 from usance.base.csv_lines import row_word
 from usance.base.errors import UsanceError
 from usance.books.errors import TapeError
@@ -26,6 +27,8 @@ from usance.measure.tape.file import read_rows
 
 MAX_PROBLEMS = 1_000
 """A file with more is of another kind; the rest would not help."""
+_MONEY = [name for spec in COLUMNS.values() if spec.is_money for name in spec.names]
+_DAYS = [spec.name for spec in COLUMNS.values() if spec.kind == "day"]
 _KIND = ("model", "product")
 _KEYS = ("month", "loan_id", "dpd", "status", "originated", "principal")
 
@@ -72,10 +75,15 @@ class GivenTape:
 
 def read_tape(
     path: Path, *, currency: str, cells: pa.Table | None = None,
-    known_refs: Mapping[str, int] | None = None,
+    known_refs: Mapping[str, int] | None = None, names: ColumnNames | None = None,
 ) -> GivenTape:  # fmt: skip
-    """The rows of a file; `cells` says what its cells are, `known_refs` which names have ids."""
+    """The rows of a file; `cells` says what its cells are, `known_refs` which names have ids.
+
+    `names` are the file's own names of columns, as in a mapping for `measure tape`.
+    """
     data, numbers, problems = _read_file(path)
+    if names is not None:
+        data = under_our_names(data, names, money=_MONEY, days=_DAYS)
     found = _found(data.column_names)
     problems += list(_given_twice(path, data.column_names))
     problems += list(_missing(path, found, has_cells=cells is not None))

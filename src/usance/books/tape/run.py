@@ -9,6 +9,7 @@ from pathlib import Path
 from usance.base.atomic_files import check_folder_place
 from usance.base.book import Book
 from usance.base.book_step import MANIFEST
+from usance.base.column_files import ColumnNames
 from usance.base.dates import format_month
 from usance.base.errors import unknown
 from usance.base.packs import CountryPack
@@ -31,11 +32,12 @@ def run_tape(
     path: Path, *, out: Path, policies: Path | None = None, every: str = "month",
     currency: str | None = None, pack: CountryPack | None = None, clock: Callable[[], float],
     progress: Progress = no_progress, parameters: Parameters | None = None,
+    mapping: Path | None = None,
 ) -> list[Closing]:  # fmt: skip
     """Put a tape into a book folder and close every period of it that is over.
 
     A folder that holds the same portfolio up to an earlier month goes on from there. A tape that
-    is refused leaves nothing behind.
+    is refused leaves nothing behind. `mapping` is a file with its own names of columns.
     """
     if every not in EVERY:
         raise unknown("period", every, EVERY, where="--every")
@@ -44,7 +46,10 @@ def run_tape(
     rules = pack or book.pack
     known = parameters or rules.parameters
     platform = read_policies(book, policies, date.min).entities.platform.number
-    given = read_portfolio(book, path, policies=policies, platform=platform, parameters=known)
+    names = ColumnNames.read(mapping) if mapping else None
+    given = read_portfolio(
+        book, path, policies=policies, platform=platform, parameters=known, names=names
+    )
     periods = list(periods_of(given.months, every))
     if not periods:
         fix = "Give a longer tape, or close every month"

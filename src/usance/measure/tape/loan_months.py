@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 
 import pyarrow as pa
 
+from usance.base.column_files import AMOUNTS
 from usance.base.csv_lines import row_word
 from usance.base.dates import from_day, to_month
 from usance.base.errors import UsanceError, raise_all
@@ -34,7 +35,7 @@ from usance.measure.tape.loan_month_sql import (
     UNUSED,
 )
 from usance.measure.tape.loan_states import BY_DAYS
-from usance.measure.tape.mapping import AMOUNTS, LOAN, LOAN_MONTH, PAYMENTS, TapeMapping
+from usance.measure.tape.mapping import LOAN, LOAN_MONTH, PAYMENTS, TapeMapping
 
 _MAX_MONEY = 1 << 62  # minor units, what sums of whole numbers hold with room to spare
 _MAX_PROBLEMS = 1_000  # a file with more is of another kind; the rest would not help

@@ -28,6 +28,7 @@ from pathlib import Path
 from typing import Any
 
 from usance.base.codes import Currency, parse
+from usance.base.column_files import AMOUNTS
 from usance.base.dates import parse_month
 from usance.base.documents import read_text
 from usance.base.errors import UsanceError, raise_all, unknown
@@ -54,9 +55,6 @@ PAYMENTS = {"loan": True, "paid_on": True, "amount": True}
 COHORTS = {"month": 1, "quarter": 3, "half_year": 6, "year": 12}
 ROWS = {"loan_month": LOAN_MONTH, "loan": LOAN}
 RELATIVE = "relative"
-AMOUNTS = {"1234.56": ("", "."), "1,234.56": (",", "."), "1234,56": ("", ","),
-           "1.234,56": (".", ","), "1 234,56": (" ", ",")}  # fmt: skip
-"""Formats of amounts: the separators of thousands and of decimals."""
 _PART = re.compile(r"%(-?[dmyHIMSj]|[aAbBwYpgfzZUWcxXn%])")
 
 

@@ -1,0 +1,254 @@
+r"""A table in a CSV or Parquet file as typed columns, under our names; what is wrong, per column.
+
+A mapping is YAML: `columns:` with our names and those of the file, `amounts:` and `dates:` with
+how they are written. One bad column is one problem, with a count and three examples.
+
+>>> from tempfile import NamedTemporaryFile
+>>> with NamedTemporaryFile("w", suffix=".csv") as file:
+...     _ = file.write("Betrag,Zins\n1200.50,18%\n900,x\n")
+...     _ = file.flush()
+...     made = ColumnFile(Path(file.name), ColumnNames({"principal": "Betrag", "rate": "Zins"}))
+>>> made.amounts("principal", "CNY").tolist(), made.rates("rate").tolist()
+([120050, 90000], [180000, 0])
+>>> made.problems[0].what
+"1 cell of column 'Zins' is no rate: 'x' (line 3)"
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+from datetime import date, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from usance.base.arrays import I64
+from usance.base.codes import Currency
+from usance.base.csv_lines import row_lines, row_word
+from usance.base.dates import to_day
+from usance.base.errors import DocumentError, InputError, UsanceError, raise_all, unknown
+from usance.base.fields import file_fields, text
+from usance.base.rates import Rate
+
+AMOUNTS = {"1234.56": ("", "."), "1,234.56": (",", "."), "1234,56": ("", ","),
+           "1.234,56": (".", ","), "1 234,56": (" ", ",")}  # fmt: skip
+"""Formats of amounts: the separators of thousands and of decimals."""
+EXAMPLES = 3
+
+
+@dataclass(frozen=True)
+class ColumnNames:
+    """A file's own names of columns by ours, and how it writes amounts and days."""
+
+    columns: Mapping[str, str] = field(default_factory=dict)
+    amounts: str = "1234.56"
+    dates: str = "%Y-%m-%d"
+
+    @classmethod
+    def read(cls, path: Path, key: str = "columns") -> ColumnNames:
+        """The names in a mapping file; keys that other commands read are left alone."""
+        given = file_fields(path)
+        inner = given.inner(key)
+        columns = {name: inner.need(name, text) for name in inner.keys} if inner else {}
+        amounts = given.take("amounts", text) or cls.amounts
+        if amounts not in AMOUNTS:
+            raise unknown("amounts", amounts, AMOUNTS, where=given.where("amounts"))
+        dates = given.take("dates", text) or cls.dates
+        raise_all(given.problems, where=given.where())
+        return cls(columns, amounts, dates)
+
+
+class ColumnFile:
+    """Typed columns of a file; problems are kept, and a bad cell is zero."""
+
+    def __init__(self, path: Path, names: ColumnNames) -> None:
+        self.path, self.names = path, names
+        self.table = _read(path)
+        self.problems: list[UsanceError] = []
+        for ours, theirs in names.columns.items():
+            if theirs not in self.table.column_names:
+                fix = f"It has {', '.join(self.table.column_names[:12])}"
+                what = f"has no column '{theirs}' for {ours}"
+                self.problems.append(DocumentError(what, where=str(path), fix=fix))
+
+    def __len__(self) -> int:
+        return int(self.table.num_rows)
+
+    def has(self, name: str) -> bool:
+        """True if the file has the column."""
+        return self.names.columns.get(name, name) in self.table.column_names
+
+    def need(self, *names: str) -> None:
+        """Raise everything that is wrong so far, and every column that is missing."""
+        for name in names:
+            if not self.has(name) and name not in self.names.columns:
+                fix = "Name its column with --map, or add it"
+                missing = DocumentError(f"has no column '{name}'", where=str(self.path), fix=fix)
+                self.problems.append(missing)
+        raise_all(self.problems, where=str(self.path))
+
+    def texts(self, name: str) -> Any:
+        """A column as text, null where a cell is empty."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        column = self.table[self.names.columns.get(name, name)].combine_chunks()
+        if not pa.types.is_string(column.type):
+            column = column.cast(pa.string())
+        trimmed = pc.utf8_trim_whitespace(column)
+        return pc.if_else(pc.equal(trimmed, ""), pa.scalar(None, pa.string()), trimmed)
+
+    def amounts(self, name: str, currency: str) -> I64:
+        """Amounts in minor units, digit by digit; 0 where a cell is empty."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        digits = Currency[currency].exponent
+        thousands, decimal = AMOUNTS[self.names.amounts]
+        given = self.texts(name)
+        plain = pc.replace_substring(given, thousands, "") if thousands else given
+        point = re.escape(decimal)
+        fraction = f"(?:{point}(?P<f>[0-9]{{1,{digits}}})0*)?" if digits else f"(?:{point}0*)?"
+        parts = pc.extract_regex(plain, f"^(?P<w>[0-9]{{1,15}}){fraction}$")
+        self._keep(name, "amount", given, pc.and_(pc.is_valid(given), pc.is_null(parts)))
+        whole = pc.fill_null(pc.struct_field(parts, "w"), "0")
+        cents = pc.fill_null(pc.struct_field(parts, "f"), "") if digits else pa.scalar("")
+        padded = pc.utf8_rpad(cents, digits, "0") if digits else cents
+        joined = pc.binary_join_element_wise(whole, padded, "")
+        return np.asarray(joined.cast(pa.int64()))
+
+    def rates(self, name: str) -> I64:
+        """Rates in parts per million."""
+        return self.read(name, "rate", lambda cell: Rate.parse(cell).ppm)
+
+    def wholes(self, name: str) -> I64:
+        """Whole numbers."""
+        return self.read(name, "whole number", _whole)
+
+    def days(self, name: str) -> I64:
+        """Day numbers, written as the mapping says."""
+        pattern = self.names.dates
+        return self.read(name, "day", lambda cell: _day(cell, pattern))
+
+    def read(self, name: str, what: str, read: Callable[[str], int]) -> I64:
+        """Every cell by a function of its text, asked once for each text; 0 where it is empty."""
+        coded = self.texts(name).dictionary_encode()
+        values, wrong = [], []
+        for cell in coded.dictionary.to_pylist():
+            try:
+                values.append(read(cell))
+                wrong.append(False)
+            except (InputError, ValueError, LookupError):
+                values.append(0)
+                wrong.append(True)
+        places = np.asarray(coded.indices.fill_null(len(values)), np.int64)
+        if any(wrong):
+            self._keep(name, what, self.texts(name), np.array([*wrong, False]).take(places))
+        return np.array([*values, 0], np.int64).take(places)
+
+    def _keep(self, name: str, what: str, cells: Any, wrong: Any) -> None:
+        """One problem for all bad cells of a column."""
+        rows = np.flatnonzero(np.asarray(wrong))
+        if not len(rows):
+            return
+        lines = row_lines(self.path, len(self)) if self.path.is_file() else _lines_of(len(self))
+        word = row_word(self.path)
+        shown = ", ".join(f"'{cells[int(r)]}' ({word} {lines[r]})" for r in rows[:EXAMPLES])
+        more = f" and {len(rows) - EXAMPLES:,} more" if len(rows) > EXAMPLES else ""
+        theirs = self.names.columns.get(name, name)
+        count = f"{len(rows):,} cell{'s' * (len(rows) > 1)} of column '{theirs}'"
+        verb = "is" if len(rows) == 1 else "are"
+        fix = "Correct them, or say in a mapping how they are written (--map)"
+        self.problems.append(
+            DocumentError(f"{count} {verb} no {what}: {shown}{more}", where=str(self.path), fix=fix)
+        )
+
+
+def under_our_names(
+    table: Any, names: ColumnNames, *, money: Collection[str], days: Collection[str]
+) -> Any:
+    """A table with our names of columns, plain amounts and ISO days; texts alone are rewritten.
+
+    >>> import pyarrow as pa
+    >>> given = pa.table({"Rest": ["1.200,50"], "Start": ["15.01.2024"]})
+    >>> own = ColumnNames({"balance": "Rest", "day": "Start"}, "1.234,56", "%d.%m.%Y")
+    >>> under_our_names(given, own, money=("balance",), days=("day",)).to_pylist()
+    [{'balance': '1200.50', 'day': '2024-01-15'}]
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    ours = {theirs: name for name, theirs in names.columns.items()}
+    missing = [theirs for theirs in ours if theirs not in table.column_names]
+    if missing:
+        fix = f"It has {', '.join(table.column_names[:12])}"
+        what = f"there is no column '{missing[0]}' for {ours[missing[0]]}"
+        raise DocumentError(what, where="columns", fix=fix)
+    made = table.rename_columns([ours.get(name, name) for name in table.column_names])
+    thousands, decimal = AMOUNTS[names.amounts]
+    for place, column in enumerate(made.itercolumns()):
+        name = made.column_names[place]
+        if not pa.types.is_string(column.type):
+            continue
+        if name in money and names.amounts != ColumnNames.amounts:
+            plain = pc.replace_substring(column, thousands, "") if thousands else column
+            made = made.set_column(place, name, pc.replace_substring(plain, decimal, "."))
+        elif name in days and names.dates != ColumnNames.dates:
+            day = pc.strptime(column, names.dates, "s", error_is_null=True)
+            iso = pc.coalesce(pc.strftime(day, "%Y-%m-%d"), column)  # one that is none stays
+            made = made.set_column(place, name, iso)
+    return made
+
+
+def first_rows(keys: Any) -> tuple[I64, list[str]]:
+    """The place of each text in the order in which texts first come, and these texts."""
+    coded = keys.fill_null("").dictionary_encode()
+    return np.asarray(coded.indices, np.int64), coded.dictionary.to_pylist()
+
+
+def _read(path: Path) -> Any:
+    import pyarrow as pa
+    import pyarrow.csv as pa_csv
+    import pyarrow.parquet as pq
+
+    if not path.is_file():
+        raise DocumentError("there is no such file", where=str(path), fix="Check the name")
+    try:
+        if path.suffix == ".parquet":
+            return pq.read_table(path)
+        with pa_csv.open_csv(path) as reader:
+            names = reader.schema.names
+        types = dict.fromkeys(names, pa.string())
+        return pa_csv.read_csv(path, convert_options=pa_csv.ConvertOptions(column_types=types))
+    except (pa.ArrowInvalid, OSError, UnicodeDecodeError, csv.Error) as error:
+        fix = "Give CSV in UTF-8 with a header, gzipped if its name ends in .gz, or Parquet"
+        raise DocumentError(f"cannot be read: {error}", where=str(path), fix=fix) from error
+
+
+def _lines_of(rows: int) -> I64:
+    """Lines of a table whose file is gone: one each, below the header."""
+    return np.arange(2, rows + 2)
+
+
+def _whole(cell: str) -> int:
+    if not re.fullmatch(r"[+-]?[0-9]{1,18}(\.0+)?", cell):
+        raise ValueError(cell)
+    return int(cell.partition(".")[0])
+
+
+def _day(cell: str, pattern: str) -> int:
+    found: date = datetime.strptime(cell[:10] if pattern == "%Y-%m-%d" else cell, pattern).date()  # noqa: DTZ007 -- a day
+    return to_day(found)
+
+
+def unique_first(places: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Rows that come a second time under the same place."""
+    _, first = np.unique(places, return_index=True)
+    again = np.ones(len(places), bool)
+    again[first] = False
+    return np.flatnonzero(again)
