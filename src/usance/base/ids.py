@@ -48,6 +48,11 @@ PREFIXES = {
     "fi": "file",
     "se": "settlement",
     "cl": "claim",
+    "ct": "contact",
+    "pr": "promise",
+    "st": "stop",
+    "cp": "complaint",
+    "pl": "plan",
 }
 
 # Crockford's base 32 leaves out I, L, O and U.

@@ -13,6 +13,7 @@ from datetime import UTC, date, datetime, time, timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
 from usance.base.ids import print_id
+from usance.platform.commands.cases import ServeCases
 from usance.platform.commands.command import Moment
 from usance.platform.commands.servicing import ServeLoan, is_late
 from usance.platform.jobs.queue import NewJob, enqueue
@@ -63,7 +64,9 @@ async def next_half(transaction: asyncpg.Connection, moment: Moment) -> HalfDay:
 async def serve_half(platform: Platform, half: HalfDay) -> None:
     """Serve every open loan that is past due, then mark the half day as served."""
     served = aside = 0
+    arrears: list[tuple[int, int, int, int]] = []
     async for loan in _late_loans(platform, half.day):
+        arrears.append(arrears_of(loan, half.day))
         command = ServeLoan(print_id("ln", loan.loan_id), half.day, str(half.part))
         try:
             outcome = await platform.do(SYSTEM, command)
@@ -72,12 +75,20 @@ async def serve_half(platform: Platform, half: HalfDay) -> None:
             LOG.warning("%s is set aside", command.loan, exc_info=True)
             aside += 1
             await _set_aside(platform, command, error)
+    if half.part is DayPart.EVENING:
+        await platform.do(SYSTEM, ServeCases(half.day, tuple(arrears)))
     async with platform.database.transaction(SYSTEM.principal_id) as transaction:
         await transaction.execute(
             "insert into usance.business_days "
             "select $1, $2, clock, $3, $4 from usance.installation",
             half.day, str(half.part), served, aside,
         )  # fmt: skip
+
+
+def arrears_of(loan: LoanRecord, day: date) -> tuple[int, int, int, int]:
+    """Arrears of a loan: id, days past due, past due and principal of a loan."""
+    view = loan.at(day).view()
+    return loan.loan_id, view.days_past_due, view.past_due.total, view.principal_outstanding
 
 
 async def _late_loans(platform: Platform, day: date) -> AsyncIterator[LoanRecord]:

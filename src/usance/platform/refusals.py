@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from usance.platform.errors import Refused
+from usance.service.collections.contact_rules import ContactRule
 
 
 class NoLine(Refused):
@@ -136,3 +137,63 @@ class PeriodNotOpen(Refused):
 
     code = "platform.period_not_open"
     http_status = 409
+
+
+class PlanNotOffered(Refused):
+    """A plan that its rules, or the authority of whoever offers it, do not allow."""
+
+    code = "platform.plan_not_offered"
+
+
+class ContactRefused(Refused):
+    """A contact that a hard limit forbids; its kinds name the limit."""
+
+    code = "platform.contact_refused"
+    http_status = 409
+
+
+class ContactStopped(ContactRefused):
+    """A contact with a debtor who is on a stop list."""
+
+    code = "platform.contact_stopped"
+
+
+class ContactNotDebtor(ContactRefused):
+    """A contact with somebody else than the debtor."""
+
+    code = "platform.contact_not_debtor"
+
+
+class ContactNoConsent(ContactRefused):
+    """A contact by a channel that the debtor has not agreed to."""
+
+    code = "platform.contact_no_consent"
+
+
+class ContactQuietHours(ContactRefused):
+    """A contact at an hour of the debtor's own clock at which nobody is contacted."""
+
+    code = "platform.contact_quiet_hours"
+
+
+class ContactDailyLimit(ContactRefused):
+    """A call beyond those that may reach a person in a day."""
+
+    code = "platform.contact_daily_limit"
+
+
+class ContactCoolOff(ContactRefused):
+    """A contact while a promise to pay stands."""
+
+    code = "platform.contact_cool_off"
+
+
+CONTACT_REFUSALS: dict[ContactRule, type[ContactRefused]] = {
+    ContactRule.STOPPED: ContactStopped,
+    ContactRule.NOT_THE_DEBTOR: ContactNotDebtor,
+    ContactRule.NO_CONSENT: ContactNoConsent,
+    ContactRule.QUIET_HOURS: ContactQuietHours,
+    ContactRule.DAILY_LIMIT: ContactDailyLimit,
+    ContactRule.COOL_OFF: ContactCoolOff,
+}
+"""The refusal of each rule of contacts; its code is in the audit."""

@@ -11,6 +11,7 @@ from datetime import date
 from typing import TYPE_CHECKING, Any
 
 from usance.base.ids import print_id
+from usance.platform.commands.cases import stops_debits
 from usance.platform.commands.command import DONE, Decided, Moment
 from usance.platform.errors import InvalidField
 from usance.platform.loan_record import open_loans
@@ -53,7 +54,7 @@ async def order_debit(
         raise InvalidField("is no attempt of the policy", where="body.hour", fix=f"Give {hours}")
     user = await load_user(transaction, read_id(command.user, "us", "user"))
     account = await transaction.fetchval(_ACCOUNT, user.user_id, moment.at)
-    if account is None:
+    if account is None or await stops_debits(transaction, user.user_id):
         return _nothing(command)
     open_ids = {
         split.loan_id

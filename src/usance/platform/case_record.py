@@ -1,0 +1,103 @@
+"""The collection case of a borrower as the database holds it, and the debtor behind it."""
+
+from __future__ import annotations
+
+from datetime import date, datetime, time
+from typing import TYPE_CHECKING, Any
+
+from usance.base.ids import print_id
+from usance.platform.commands.command import Moment
+from usance.platform.refusals import WrongState
+from usance.service.collections.contact_rules import (
+    Channel,
+    ContactRules,
+    Debtor,
+    Stop,
+    local_moment,
+    zone_of,
+)
+from usance.service.collections.stages import Stage
+
+if TYPE_CHECKING:
+    import asyncpg
+
+FIRST_HOUR, LAST_HOUR = time(8), time(22)
+"""The window that the database holds, whatever a country's parameters say beyond it."""
+
+
+async def load_case(transaction: asyncpg.Connection, user_id: int) -> dict[str, Any] | None:
+    """The row of a borrower's case, open or closed; None if there never was one."""
+    row = await transaction.fetchrow("select * from usance.cases where user_id = $1", user_id)
+    return None if row is None else dict(row)
+
+
+async def open_case(transaction: asyncpg.Connection, user_id: int) -> dict[str, Any]:
+    """The row of a borrower's open case."""
+    row = await load_case(transaction, user_id)
+    if row is None or row["closed_on"] is not None:
+        fix = "Work borrowers with something past due"
+        raise WrongState("there is no open case", where=print_id("us", user_id), fix=fix)
+    return row
+
+
+def case_answer(row: dict[str, Any]) -> dict[str, Any]:
+    """A case as it is told."""
+    return {
+        "case": print_id("ca", row["user_id"]), "user": print_id("us", row["user_id"]),
+        "stage": Stage(row["stage"]).label, "days_past_due": row["days_past_due"],
+        "past_due_minor": row["past_due_minor"], "priority_minor": row["priority_minor"],
+        "opened_on": row["opened_on"].isoformat(),
+        "closed_on": row["closed_on"].isoformat() if row["closed_on"] else None,
+        "locked_until": shown(row["locked_until"]), "next_at": shown(row["next_at"]),
+    }  # fmt: skip
+
+
+def shown(at: datetime | None) -> str | None:
+    """A moment as it is told."""
+    return None if at is None else at.isoformat().replace("+00:00", "Z")
+
+
+async def person_of(transaction: asyncpg.Connection, user_id: int) -> tuple[int, list[int]]:
+    """The person of a user with all users of theirs; a user without one stands for themselves."""
+    person = await transaction.fetchval(
+        "select person_id from usance.user_persons where user_id = $1", user_id
+    )
+    if person is None:
+        return -user_id, [user_id]
+    users = await transaction.fetchval("select usance.users_of_person($1)", person)
+    return person, list(users)
+
+
+async def debtor_of(transaction: asyncpg.Connection, moment: Moment, users: list[int]) -> Debtor:
+    """The debtor behind some users: one zone, every stop, the youngest open promise of all."""
+    profiles = await transaction.fetch(
+        "select time_zone, channels from usance.contact_profiles where user_id = any($1)", users
+    )
+    stops = await transaction.fetch(
+        "select reason from usance.stops where user_id = any($1) and ended_at is null", users
+    )
+    promise = await transaction.fetchrow(
+        "select made_on, due_on from usance.promises where user_id = any($1) and state = 'open' "
+        "order by made_on desc, promise_id desc limit 1", users,
+    )  # fmt: skip
+    agreed = [set(row["channels"]) for row in profiles]
+    channels = set.intersection(*agreed) if agreed else set()
+    return Debtor(
+        profiles[0]["time_zone"] if profiles else str(moment.lender.zone),
+        frozenset(Channel(each) for each in channels),
+        frozenset(Stop(row["reason"]) for row in stops),
+        promise["made_on"] if promise else None, promise["due_on"] if promise else None,
+    )  # fmt: skip
+
+
+def rules_in_force(moment: Moment, day: date) -> ContactRules:
+    """Limits of a day, never wider than those that the database holds."""
+    rules = ContactRules.at(day, moment.lender.parameters)
+    return rules._replace(
+        quiet_from=min(rules.quiet_from, LAST_HOUR), quiet_until=max(rules.quiet_until, FIRST_HOUR)
+    )
+
+
+def local_clock(moment: Moment, debtor: Debtor) -> datetime:
+    """Now, on the debtor's own clock."""
+    return local_moment(moment.at, zone_of(debtor.time_zone))

@@ -1,0 +1,317 @@
+"""Cases of an evening, stops, complaints and offers of help."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from datetime import date, timedelta
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from usance.base.dates import to_day
+from usance.base.errors import UsanceError
+from usance.base.ids import print_id
+from usance.platform.commands.command import DONE, Decided, Moment
+from usance.platform.errors import InvalidField
+from usance.platform.loan_record import load_loan
+from usance.platform.principals import Principal
+from usance.platform.refusals import PlanNotOffered, WrongState
+from usance.platform.store.write_set import WriteSet
+from usance.platform.user_record import load_user, not_found, owner_of, read_id
+from usance.service.collections.action_value import action_value, priority
+from usance.service.collections.cases import Cases, LoanArrears, end_of_day
+from usance.service.collections.contact_rules import Stop
+from usance.service.collections.promises import (
+    Payment,
+    Promise,
+    PromiseState,
+    grace_days_at,
+    settle,
+)
+from usance.service.collections.stages import Stage, Stages
+from usance.service.collections.strategy_file import CHAMPION, shipped_strategy
+from usance.service.help.complaints import Complaint, ComplaintDeadlines, answered, due_on
+from usance.service.help.plan_offers import HelpedLoan, PlanRequest, offer_plan
+from usance.service.help.plan_rules import PlanKind
+
+if TYPE_CHECKING:
+    import asyncpg
+
+ADDED_PPM = 120_000
+"""Probability of payment that a contact adds, until a C-score is in force [assumption]."""
+ANSWER_DAYS = 14
+
+
+@dataclass(frozen=True)
+class ServeCases:
+    """Open, move and close cases at the end of a day, and decide promises whose time is over."""
+
+    day: date
+    loans: tuple[tuple[int, int, int, int], ...] = ()
+    """Loans past due: id, days past due, past due, principal."""
+
+
+@dataclass(frozen=True)
+class SetStop:
+    """A reason for which contacts, and with most of them debits, rest at once."""
+
+    user: str
+    reason: str
+    text: str = ""
+
+
+@dataclass(frozen=True)
+class EndStop:
+    """The end of a stop."""
+
+    stop: str
+
+
+@dataclass(frozen=True)
+class OpenComplaint:
+    """A complaint of a borrower."""
+
+    user: str
+    subject: str
+    text: str
+    against: str = ""
+
+
+@dataclass(frozen=True)
+class AnswerComplaint:
+    """The answer to a complaint."""
+
+    complaint: str
+    answer: str
+
+
+@dataclass(frozen=True)
+class OfferPlan:
+    """A plan that is offered to a borrower in trouble, with its effect before and after."""
+
+    user: str
+    loan: str
+    kind: str
+    months: int = 0
+    rate_ppm: int = 0
+    pause_days: int = 0
+    discount_ppm: int = 0
+
+
+async def serve(
+    transaction: asyncpg.Connection, _principal: Principal, moment: Moment, command: ServeCases
+) -> Decided:
+    """Cases as all loans stand, by one fold; whoever works a case keeps it."""
+    columns = zip(*command.loans, strict=True) if command.loans else ((), (), (), ())
+    arrears = LoanArrears.of(*(np.array(column, np.int64) for column in columns))
+    stages = Stages.at(command.day, moment.lender.parameters)
+    rows = await transaction.fetch(
+        "select user_id, days_past_due, past_due_minor, stage, opened_on from usance.cases "
+        "where closed_on is null order by user_id"
+    )
+    known = _known(rows)
+    run = end_of_day(arrears, known, to_day(command.day), stages)
+    broken = await _settle_promises(transaction, command.day)
+    cases = run.cases
+    strategy = shipped_strategy()
+    value = action_value(np.full(cases.size, ADDED_PPM), cases.past_due_minor, _costs(cases))
+    raised = np.isin(cases.user_id, sorted(broken))
+    order = priority(value, raised, strategy.broken_promise_bonus_ppm)
+    await transaction.execute(
+        "select usance.serve_cases($1, $2::bigint[], $3::bigint[], $4::bigint[], $5::smallint[], "
+        "$6::bigint[])", command.day, cases.user_id.tolist(), cases.days_past_due.tolist(),
+        cases.past_due_minor.tolist(), cases.stage.tolist(), order.tolist(),
+    )  # fmt: skip
+    answer = {"day": str(command.day), "cases": cases.size, "opened": len(run.opened),
+              "moved": len(run.moved), "closed": len(run.closed),
+              "broken_promises": len(broken)}  # fmt: skip
+    return Decided(answer, f"cases/{command.day}", status=DONE)
+
+
+def _known(rows: list[Any]) -> Cases:
+    """Open cases of the evening before, as columns."""
+
+    def column(name: str) -> Any:
+        return np.array([row[name] for row in rows], np.int64)
+
+    nothing = np.zeros(len(rows), np.int64)
+    opened = np.array([to_day(row["opened_on"]) for row in rows], np.int64)
+    return Cases(column("user_id"), column("days_past_due"), column("past_due_minor"), nothing,
+                 nothing, column("stage").astype(np.int8), opened)  # fmt: skip
+
+
+def _costs(cases: Cases) -> Any:
+    """Cost of the champion's action for each case, by its stage."""
+    strategy = shipped_strategy()
+    last = strategy.segments[-1].name
+    by_stage = [strategy.action(CHAMPION, last, stage).cost_minor for stage in Stage]
+    return np.array(by_stage, np.int64)[cases.stage]
+
+
+async def _settle_promises(transaction: asyncpg.Connection, day: date) -> set[int]:
+    """Decide open promises by what was paid; the borrowers whose last one is broken."""
+    rows = await transaction.fetch(
+        "select promise_id, user_id, made_on, due_on, amount_minor from usance.promises "
+        "where state = 'open' order by promise_id"
+    )
+    states: dict[int, str] = {}
+    for user_id in dict.fromkeys(row["user_id"] for row in rows):
+        paid = await transaction.fetch(_PAID, user_id)
+        given = [Promise(row["promise_id"], row["made_on"], row["due_on"], row["amount_minor"])
+                 for row in rows if row["user_id"] == user_id]  # fmt: skip
+        payments = [Payment(row["effective_on"], row["amount_minor"]) for row in paid]
+        settled = settle(given, payments, day, grace_days_at(day))
+        states |= {each.promise.promise_id: each.state.value for each in settled
+                   if each.state is not PromiseState.OPEN}  # fmt: skip
+    await transaction.execute("select usance.decide_promises($1::bigint[], $2::text[])",
+                              list(states), list(states.values()))  # fmt: skip
+    found = await transaction.fetch(
+        "select distinct on (user_id) user_id, state from usance.promises "
+        "order by user_id, promise_id desc"
+    )
+    return {row["user_id"] for row in found if row["state"] == PromiseState.BROKEN.value}
+
+
+_PAID = (
+    "select f.effective_on, f.amount_minor from usance.facts f "
+    "where f.loan_id between $1 * 16384 and $1 * 16384 + 16383 and f.kind = 4 "
+    "and not exists (select from usance.facts r "
+    "where r.loan_id = f.loan_id and r.kind = 12 and r.arg = f.ref)"
+)
+"""Payments of a borrower that were not reversed; kinds are those of `FactKind`."""
+
+
+async def stop(
+    transaction: asyncpg.Connection, _principal: Principal, moment: Moment, command: SetStop
+) -> Decided:
+    """Put a stop in force; who decides on a contact or a debit after this sees it."""
+    if command.reason not in [each.value for each in Stop]:
+        known = ", ".join(each.value for each in Stop)
+        raise InvalidField("is no reason", where="body.reason", fix=f"Give {known}")
+    user = await load_user(transaction, read_id(command.user, "us", "user"))
+    number = user.next("records")
+    changes = WriteSet(user_changes=[user.change()])
+    row = {"stop_id": number, "user_id": user.user_id, "reason": command.reason,
+           "begun_at": moment.at, "ended_at": None, "text": command.text}  # fmt: skip
+    changes.put("stops", **row)
+    answer = {"stop": print_id("st", number), "user": command.user, "reason": command.reason,
+              "stops_debits": Stop(command.reason).stops_debits}  # fmt: skip
+    return Decided(answer, print_id("st", number), user.user_id, changes)
+
+
+async def end_stop(
+    transaction: asyncpg.Connection, _principal: Principal, moment: Moment, command: EndStop
+) -> Decided:
+    """End a stop, once."""
+    number = read_id(command.stop, "st", "stop")
+    row = await transaction.fetchrow("select * from usance.stops where stop_id = $1", number)
+    if row is None:
+        raise not_found("st", number)
+    if row["ended_at"] is not None:
+        raise WrongState("the stop has ended", where=command.stop, fix="Set another")
+    user = await load_user(transaction, owner_of(number))
+    changes = WriteSet(user_changes=[user.change()])
+    changes.put("stops", **{**dict(row), "ended_at": moment.at})
+    answer = {"stop": command.stop, "user": print_id("us", user.user_id), "reason": row["reason"]}
+    return Decided(answer, command.stop, user.user_id, changes, status=DONE)
+
+
+async def stops_debits(transaction: asyncpg.Connection, user_id: int) -> bool:
+    """True while a stop in force lets debits of a borrower rest."""
+    rows = await transaction.fetch(
+        "select reason from usance.stops where user_id = $1 and ended_at is null", user_id
+    )
+    return any(Stop(row["reason"]).stops_debits for row in rows)
+
+
+async def complain(
+    transaction: asyncpg.Connection, _principal: Principal, moment: Moment, command: OpenComplaint
+) -> Decided:
+    """Take a complaint, with the day by which it is acknowledged."""
+    user = await load_user(transaction, read_id(command.user, "us", "user"))
+    if not command.text.strip():
+        raise InvalidField("is empty", where="body.text", fix="Say what went wrong")
+    number = user.next("records")
+    try:
+        made = Complaint(number, command.subject, moment.business_date, command.against)
+    except UsanceError as error:
+        raise InvalidField(error.what, where="body.subject", fix=error.fix) from error
+    changes = WriteSet(user_changes=[user.change()])
+    row = {**asdict(made), "user_id": user.user_id, "text": command.text}
+    changes.put("complaints", **row)
+    last = due_on(made, ComplaintDeadlines.at(made.received_on, moment.lender.parameters))
+    answer = {"complaint": print_id("cp", number), "user": command.user,
+              "subject": command.subject, "due_on": str(last)}  # fmt: skip
+    return Decided(answer, print_id("cp", number), user.user_id, changes)
+
+
+async def answer_complaint(
+    transaction: asyncpg.Connection, principal: Principal, moment: Moment, command: AnswerComplaint
+) -> Decided:
+    """Answer a complaint; not by the person it is about."""
+    number = read_id(command.complaint, "cp", "complaint")
+    found = await transaction.fetchrow(
+        "select * from usance.complaints where complaint_id = $1", number
+    )
+    if found is None:
+        raise not_found("cp", number)
+    row = dict(found)
+    names = ("complaint_id", "subject", "received_on", "against", "acknowledged_on",
+             "answered_on", "answer")  # fmt: skip
+    known = Complaint(**{name: row[name] for name in names})
+    try:
+        told = answered(known, moment.business_date, by=principal.name, answer=command.answer)
+    except UsanceError as error:
+        raise WrongState(error.what, where=command.complaint, fix=error.fix) from error
+    user = await load_user(transaction, owner_of(number))
+    changes = WriteSet(user_changes=[user.change()])
+    changes.put("complaints", **{**row, **asdict(told)})
+    answer = {"complaint": command.complaint, "user": print_id("us", user.user_id),
+              "answered_on": str(told.answered_on)}  # fmt: skip
+    return Decided(answer, command.complaint, user.user_id, changes, status=DONE)
+
+
+async def offer(
+    transaction: asyncpg.Connection, principal: Principal, moment: Moment, command: OfferPlan
+) -> Decided:
+    """Offer a plan within the caller's authority; the borrower answers by a day."""
+    user = await load_user(transaction, read_id(command.user, "us", "user"))
+    loan = await load_loan(transaction, read_id(command.loan, "ln", "loan"))
+    if loan.user_id != user.user_id:
+        raise not_found("ln", loan.loan_id)
+    before = await transaction.fetchval(
+        "select count(*) from usance.plan_offers where loan_id = $1 and state = 'accepted'",
+        loan.loan_id,
+    )  # fmt: skip
+    try:
+        kind = PlanKind(command.kind)
+    except ValueError:
+        known = ", ".join(each.value for each in PlanKind)
+        raise InvalidField("is no plan", where="body.kind", fix=f"Give {known}") from None
+    request = PlanRequest(kind, command.months, command.rate_ppm, command.pause_days,
+                          command.discount_ppm)  # fmt: skip
+    helped = HelpedLoan(tuple(loan.terms), tuple(loan.facts), before)
+    trusted = principal.scopes.intersection({"operations", "loan.reschedule"})
+    role = "operations" if trusted else "collector"
+    try:
+        made = offer_plan(helped, moment.business_date, request, role=role)
+    except UsanceError as error:
+        raise PlanNotOffered(str(error), where=command.loan, fix=error.fix) from error
+    number, last = user.next("records"), moment.business_date + timedelta(days=ANSWER_DAYS)
+    row = {
+        "plan_id": number, "user_id": user.user_id, "loan_id": loan.loan_id, "kind": kind.value,
+        "request": {**request._asdict(), "kind": kind.value}, "before": _told(made.before),
+        "after": _told(made.after), "offered_on": moment.business_date, "answer_by": last,
+        "state": "offered",
+    }  # fmt: skip
+    changes = WriteSet(user_changes=[user.change()])
+    changes.put("plan_offers", **row)
+    answer = {"plan": print_id("pl", number), "user": command.user, "loan": command.loan,
+              "kind": kind.value, "before": row["before"], "after": row["after"],
+              "pay_minor": made.pay_minor, "answer_by": str(last)}  # fmt: skip
+    return Decided(answer, print_id("pl", number), user.user_id, changes)
+
+
+def _told(position: Any) -> dict[str, Any]:
+    return {name: str(value) if isinstance(value, date) else value
+            for name, value in position._asdict().items()}  # fmt: skip

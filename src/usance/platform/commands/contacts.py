@@ -1,0 +1,269 @@
+"""Contacts with debtors: logged before they are made, refused by hard limits, ended by an outcome.
+
+A call takes one of the places of its person's day in the database. Two that were decided on at once
+cannot take one place: the slower is decided again, and refused when none is left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import date, timedelta
+from typing import TYPE_CHECKING, Any
+
+from usance.base.codes import parse
+from usance.base.errors import UsanceError
+from usance.base.ids import print_id
+from usance.platform.case_record import (
+    case_answer,
+    debtor_of,
+    local_clock,
+    open_case,
+    person_of,
+    rules_in_force,
+    shown,
+)
+from usance.platform.commands.command import DONE, Decided, Moment
+from usance.platform.errors import InvalidField
+from usance.platform.principals import Principal
+from usance.platform.refusals import CONTACT_REFUSALS, WrongState
+from usance.platform.store.write_set import WriteSet
+from usance.platform.user_record import load_user, not_found, owner_of, read_id
+from usance.service.collections.contact_rules import (
+    Attempt,
+    Channel,
+    Contact,
+    Party,
+    Reached,
+    forbidding,
+)
+from usance.service.collections.promises import Promise, check_promise
+from usance.service.collections.stages import Stage
+from usance.service.collections.strategy_file import shipped_strategy
+
+if TYPE_CHECKING:
+    import asyncpg
+
+LOCK = timedelta(minutes=15)
+"""A case in work goes back if nothing happens for so long."""
+
+
+@dataclass(frozen=True)
+class TakeNextCase:
+    """The best case now, for one who works it."""
+
+    stages: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class BeginContact:
+    """A contact that is about to be made."""
+
+    user: str
+    channel: str
+    script: str = ""
+    party: str = "debtor"
+
+
+@dataclass(frozen=True)
+class EndContact:
+    """The outcome of a contact."""
+
+    contact: str
+    connected: bool
+
+
+@dataclass(frozen=True)
+class SetContactProfile:
+    """The time zone of a debtor, and the channels they agreed to."""
+
+    user: str
+    time_zone: str
+    channels: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class MakePromise:
+    """An amount that a debtor promises to pay by a day."""
+
+    user: str
+    amount_minor: int
+    due_on: date
+    channel: str = "voice"
+
+
+async def take_next(
+    transaction: asyncpg.Connection, principal: Principal, moment: Moment, command: TakeNextCase
+) -> Decided:
+    """Lock the best case that nobody works to the caller; the one in work, if there is one."""
+    wanted = [parse(Stage, each, where="body.stages") for each in command.stages] or list(Stage)
+    found = await transaction.fetchval(
+        "select usance.next_case($1, $2::smallint[], $3, $4)",
+        principal.principal_id, [int(each) for each in wanted], moment.at, moment.at + LOCK,
+    )  # fmt: skip
+    if found is None:
+        return Decided({"case": None}, "cases", is_new=False, status=DONE)
+    row = await open_case(transaction, found)
+    answer = {"case": {**case_answer(row), "action": next_action(row)}}
+    return Decided(answer, print_id("ca", found), found, status=DONE, as_platform=True)
+
+
+def next_action(row: dict[str, Any]) -> dict[str, Any]:
+    """The action of the strategy for a case: how, with which words, how often."""
+    import numpy as np
+
+    strategy = shipped_strategy()
+    user, owed = np.array([row["user_id"]]), np.array([row["past_due_minor"]])
+    segment = strategy.segments[int(strategy.segment_column(owed, np.zeros(1, np.int64))[0])].name
+    arm = strategy.arms[int(strategy.arm_column(user)[0])].name
+    action = strategy.action(arm, segment, Stage(row["stage"]))
+    return {
+        "strategy": strategy.name, "segment": segment, "arm": arm,
+        "channel": action.channel.value, "desk": action.desk, "script": action.script,
+        "tone": action.tone.value, "every_days": action.every_days,
+    }  # fmt: skip
+
+
+async def begin(
+    transaction: asyncpg.Connection, principal: Principal, moment: Moment, command: BeginContact
+) -> Decided:
+    """Log a contact before it is made, if no rule forbids it."""
+    channel, party = _member(Channel, command.channel), _member(Party, command.party)
+    user = await load_user(transaction, read_id(command.user, "us", "user"))
+    case = await open_case(transaction, user.user_id)
+    if case["agent"] != principal.principal_id and _is_locked(case, moment):
+        fix = "Take the next case"
+        raise WrongState("somebody else works this case", where=command.user, fix=fix)
+    person, users = await person_of(transaction, user.user_id)
+    debtor = await debtor_of(transaction, moment, users)
+    local = local_clock(moment, debtor)
+    taken = await transaction.fetchval(
+        "select usance.calls_of_person($1, $2)", person, local.date()
+    )
+    calls = [Attempt(moment.at, Channel.VOICE, Reached.OPEN)] * len(taken)
+    rules = rules_in_force(moment, local.date())
+    broken = forbidding(Contact(moment.at, channel, party), debtor, calls, rules)
+    if broken:
+        names = ", ".join(rule.value for rule in broken)
+        raise CONTACT_REFUSALS[broken[0]](
+            f"the contact is forbidden: {names}", where=command.user,
+            fix="Leave the debtor alone until no rule forbids it",
+        )  # fmt: skip
+    attempt = user.next("records")
+    changes = WriteSet(user_changes=[user.change()])
+    row = {
+        "attempt_id": attempt, "user_id": user.user_id, "person_id": person,
+        "channel": channel.value, "agent": principal.principal_id, "script": command.script,
+        "began_at": moment.at, "local_day": local.date(), "local_time": str(local.time()),
+        "place": free_place(taken) if channel.is_call else 0, "reached": Reached.OPEN.value,
+        "ended_at": None,
+    }  # fmt: skip
+    changes.put("contact_attempts", **row)
+    changes.put("cases", **{**case, "agent": principal.principal_id,
+                            "locked_until": moment.at + LOCK})  # fmt: skip
+    answer = contact_answer(row)
+    return Decided(answer, answer["contact"], user.user_id, changes, as_platform=True)
+
+
+def free_place(taken: Iterable[int]) -> int:
+    """The first place of a day that no call has.
+
+    >>> free_place([1, 3]), free_place([])
+    (2, 1)
+    """
+    used, place = set(taken), 1
+    while place in used:
+        place += 1
+    return place
+
+
+async def end(
+    transaction: asyncpg.Connection, _principal: Principal, moment: Moment, command: EndContact
+) -> Decided:
+    """Note the outcome; a call that did not reach the debtor gives its place back."""
+    attempt = read_id(command.contact, "ct", "contact")
+    found = await transaction.fetchrow(
+        "select * from usance.contact_attempts where attempt_id = $1", attempt
+    )
+    if found is None:
+        raise not_found("ct", attempt)
+    row = dict(found)
+    if row["reached"] != Reached.OPEN.value:
+        raise WrongState(f"the contact is {row['reached']}", where=command.contact,
+                         fix="Begin another")  # fmt: skip
+    reached = Reached.CONNECTED if command.connected else Reached.NOT_CONNECTED
+    user = await load_user(transaction, owner_of(attempt))
+    row |= {"reached": reached.value, "ended_at": moment.at, "local_time": str(row["local_time"])}
+    changes = WriteSet(user_changes=[user.change()])
+    changes.put("contact_attempts", **row)
+    case = await open_case(transaction, user.user_id)
+    again = timedelta(days=next_action(case)["every_days"]) if command.connected else LOCK
+    changes.put("cases", **{**case, "locked_until": None, "next_at": moment.at + again})
+    return Decided(contact_answer(row), command.contact, user.user_id, changes, status=DONE,
+                   as_platform=True)  # fmt: skip
+
+
+async def set_profile(
+    transaction: asyncpg.Connection, _principal: Principal, _moment: Moment,
+    command: SetContactProfile,
+) -> Decided:  # fmt: skip
+    """Keep the zone and the channels of a debtor."""
+    from usance.service.collections.contact_rules import zone_of
+
+    user = await load_user(transaction, read_id(command.user, "us", "user"))
+    zone = zone_of(command.time_zone).key
+    channels = sorted({_member(Channel, str(each)).value for each in command.channels})
+    changes = WriteSet(user_changes=[user.change()])
+    changes.put("contact_profiles", user_id=user.user_id, time_zone=zone, channels=channels)
+    answer = {"user": command.user, "time_zone": zone, "channels": channels}
+    return Decided(answer, command.user, user.user_id, changes, status=DONE)
+
+
+async def promise(
+    transaction: asyncpg.Connection, principal: Principal, moment: Moment, command: MakePromise
+) -> Decided:
+    """Keep a promise to pay; until its day is over the debtor is left alone."""
+    user = await load_user(transaction, read_id(command.user, "us", "user"))
+    case = await open_case(transaction, user.user_id)
+    number = user.next("records")
+    made = Promise(number, moment.business_date, command.due_on, command.amount_minor)
+    try:
+        check_promise(made, case["past_due_minor"])
+    except UsanceError as error:
+        raise InvalidField(error.what, where="body.promise", fix=error.fix) from error
+    row = {
+        "promise_id": number, "user_id": user.user_id, "made_on": made.made_on,
+        "due_on": made.due_on, "amount_minor": made.amount_minor,
+        "channel": _member(Channel, command.channel).value, "agent": principal.principal_id,
+        "state": "open",
+    }  # fmt: skip
+    changes = WriteSet(user_changes=[user.change()])
+    changes.put("promises", **row)
+    changes.put("cases", **{**case, "locked_until": None})
+    answer = {
+        "promise": print_id("pr", number), "user": command.user, "made_on": str(made.made_on),
+        "due_on": str(made.due_on), "amount_minor": made.amount_minor, "state": "open",
+    }  # fmt: skip
+    return Decided(answer, print_id("pr", number), user.user_id, changes, as_platform=True)
+
+
+def contact_answer(row: dict[str, Any]) -> dict[str, Any]:
+    """A contact as it is told."""
+    return {
+        "contact": print_id("ct", row["attempt_id"]), "user": print_id("us", row["user_id"]),
+        "channel": row["channel"], "script": row["script"], "reached": row["reached"],
+        "began_at": shown(row["began_at"]), "ended_at": shown(row["ended_at"]),
+        "local_time": f"{row['local_day']} {str(row['local_time'])[:5]}",
+    }  # fmt: skip
+
+
+def _is_locked(case: dict[str, Any], moment: Moment) -> bool:
+    return case["locked_until"] is not None and case["locked_until"] > moment.at
+
+
+def _member(kind: Any, name: str) -> Any:
+    names = {each.value: each for each in kind}
+    if name not in names:
+        fix = f"Give {', '.join(names)}"
+        raise InvalidField(f"'{name}' is unknown", where=f"body.{kind.__name__.lower()}", fix=fix)
+    return names[name]
