@@ -16,6 +16,7 @@ from bench import (
     match,
     measure,
     migration,
+    platform,
     service,
     small_books,
     twin,
@@ -26,6 +27,7 @@ from bench.report import Report
 ROOMS: dict[str, Callable[[Report], None]] = {
     "loan": loan.run,
     "migration": migration.run,
+    "platform": platform.run,
     "match": match.run,
     "small_books": small_books.small_books,
     "service": service.run,

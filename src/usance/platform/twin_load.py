@@ -6,7 +6,7 @@ users, states of loans, drawdowns, applications) is worked out from them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -47,6 +47,14 @@ async def load_book(
     loan, in parts per million. The caller owns the database.
     """
     tables = {name: _of_months(book, name, months) for name in LOADED}
+    return await load_tables(connection, tables, triggers, fees or {})
+
+
+async def load_tables(
+    connection: asyncpg.Connection, tables: Mapping[str, pa.Table], triggers: dict[int, int],
+    fees: dict[int, int],
+) -> dict[str, int]:  # fmt: skip
+    """Load tables of the contract, and everything that is worked out from them; rows by table."""
     async with connection.transaction():
         await connection.execute("set local role usance_loader")
         for name, rows in tables.items():
@@ -55,7 +63,7 @@ async def load_book(
         await connection.execute("reset role")
         if tables["loans"].num_rows:
             loans, facts = (sort(tables[name], TABLES[name]) for name in ("loans", "facts"))
-            states = loan_states(loans, facts, triggers, fees or {})
+            states = loan_states(loans, facts, triggers, fees)
             await connection.execute("set local role usance_loader")
             await connection.copy_records_to_table(
                 "loan_states", records=states, schema_name="usance", columns=STATE_COLUMNS

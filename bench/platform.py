@@ -1,0 +1,393 @@
+"""The live platform in process: drawdowns and payments beside a bare insert of the same rows.
+
+A bare insert is one call of a function that inserts the very rows of a command into tables without
+triggers or row-level security, on as many connections as commands are in flight. Both wait for the
+disk at every commit, and take turns in one run.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import asyncpg
+
+from bench.report import Report, best_seconds
+from usance.base.ids import print_id
+from usance.base.tables import TABLES
+from usance.books.loans.fact_amounts import fact_amounts
+from usance.books.posting_templates import posting_template
+from usance.platform.commands.drawdowns import Draw
+from usance.platform.commands.payments import BookPayment
+from usance.platform.lender import sandbox_document
+from usance.platform.live import Platform
+from usance.platform.loan_fold import PackedLoan, unpack
+from usance.platform.principals import Principal
+from usance.platform.store.bulk import read_rows
+from usance.platform.store.database import Database
+from usance.platform.store.server import Embedded
+from usance.platform.twin_load import LOADED, load_tables
+from usance.platform.vault import Vault
+
+COUNT = int(os.environ.get("USANCE_BENCH_COMMANDS", "512"))
+"""Commands of a measurement."""
+SIZES = [int(each) for each in os.environ.get("USANCE_BENCH_LOANS", "10000 100000").split()]
+IN_FLIGHT = (1, 16, 64)
+FIRST_CLONE = 1_000
+AMOUNT = 100_000
+DAY = date(2024, 7, 1)
+GOOD: dict[str, Any] = {
+    "document_valid": True, "face_match_ppm": 930_000, "card_check": "match", "age_years": 31,
+    "occupation": "employee", "monthly_income_minor": 900_000, "requested_minor": 5_000_000,
+    "bureau_inquiries_90d": 1, "bureau_open_loans": 2, "bureau_worst_days_24m": 0,
+    "bureau_overdue_minor": 0, "bureau_debt_minor": 300_000, "bank_inflow_ppm": None,
+    "device_age_days": 400,
+}  # fmt: skip
+CLONED = {
+    "users": "user_id", "user_counters": "user_id", "decisions": "decision_id",
+    "decision_inputs": "decision_id", "lines": "line_id", "applications": "decision_id line_id",
+    "requests": "loan_id decision_id", "routing": "loan_id",
+    "loans": "loan_id line_id decision_id", "facts": "loan_id", "loan_states": "loan_id",
+    "placements": "loan_id decision_id line_id",
+}  # fmt: skip
+"""Tables of a borrower, with the columns that name their user."""
+Asked = Callable[[int], Awaitable[object]]
+
+
+def run(report: Report) -> None:
+    """Every figure of the platform in process."""
+    with tempfile.TemporaryDirectory() as folder:
+        start_up(report, Path(folder) / "up")
+        server = Embedded(Path(folder) / "server")
+        server.start()
+        try:
+            asyncio.run(_measure(report, server))
+        finally:
+            server.stop()
+
+
+def start_up(report: Report, home: Path) -> None:
+    """From an empty folder to the line that says ready, kernels compiled before."""
+    report.section("platform: usance up from an empty folder")
+    begun = time.perf_counter()
+    usance = Path(sys.executable).parent / "usance"
+    command = [str(usance), "up", "--sandbox", "--home", str(home), "--port", "0"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
+        assert process.stdout is not None, "the output is piped"
+        line = process.stdout.readline()
+        seconds = time.perf_counter() - begun
+        process.terminate()
+    assert json.loads(line)["ready"], "the first line says ready"
+    report.at_most("to ready", seconds, 15, "s")
+
+
+async def _measure(report: Report, server: Embedded) -> None:
+    database = Database(server, "usance")
+    await database.prepare()
+    platform = Platform.of_database(database, Vault(bytes(32)))
+    await platform.install(sandbox_document())
+    owner = await asyncpg.connect(**server.connection(database="usance"))
+    bench = Bench(report, platform, owner)
+    try:
+        await bench.prepare()
+        for size in SIZES:
+            await bench.grow(size)
+            await bench.compare(size)
+        await bench.storage()
+        await bench.amounts()
+        await bench.load(server)
+    finally:
+        await owner.close()
+        await platform.close()
+
+
+class Bench:
+    """One lender that grows, and the bare tables beside it."""
+
+    def __init__(self, report: Report, platform: Platform, owner: asyncpg.Connection) -> None:
+        self.report, self.platform, self.owner = report, platform, owner
+        self.users = self.borrowers = 0
+        """Clones so far, without and with a loan; users of loans are behind all the others."""
+        self.day, self.paid = DAY, 0
+        self.numbers = self._numbers()
+
+    def _numbers(self) -> Iterator[int]:
+        number = 0
+        while True:
+            number += 1
+            yield number
+
+    async def prepare(self) -> None:
+        """One user with a line, one with a loan that was paid once; the bare tables."""
+        self.channel = await self.platform.principal("channel")
+        self.provider = await self.platform.principal("provider")
+        self.first = await self._user("line")
+        self.second = await self._user("loan")
+        key = "first"
+        made = await self.platform.do(self.channel, self._draw(self.second), key=key)
+        self.rows = {"drawdown": await self._rows_of("usance.loans")}
+        await self._next_day()
+        command = BookPayment(20_000, "CNY", self.day, "first", str(made.answer["loan"]))
+        await self.platform.do(self.provider, command, key=key)
+        self.rows["payment"] = await self._rows_of("usance.payments")
+        for kind, rows in self.rows.items():
+            await self._make_bare(kind, list(rows))
+        size = await self._size()
+        self.report.section(f"platform: rows of a drawdown and a payment, database {size >> 20} MB")
+        for kind, rows in self.rows.items():
+            counts = ", ".join(f"{len(own)} {name}" for name, own in rows.items())
+            self.report.line(kind, "", counts)
+
+    async def _user(self, ref: str) -> int:
+        body = {"client_ref": ref, "region": 3}
+        user = (await self.platform.do(self.channel, "user.register", body)).answer["user"]
+        applied = {"user": user, "product": "instalment", "inputs": GOOD}
+        made = await self.platform.do(self.channel, "application.decide", applied)
+        assert made.answer["outcome"] == "approved", "a good applicant has a line"
+        return int(await self.owner.fetchval("select max(user_id) from usance.users"))
+
+    def _draw(self, user: int) -> Draw:
+        return Draw(print_id("us", user), "instalment", AMOUNT, 6)
+
+    async def _next_day(self) -> None:
+        self.day += timedelta(days=1)
+        at = datetime(self.day.year, self.day.month, self.day.day, 4, tzinfo=UTC)
+        await self.owner.execute("select usance.set_clock($1, $2)", at, self.day)
+
+    async def _rows_of(self, table: str) -> dict[str, list[asyncpg.Record]]:
+        """Every row that the transaction wrote which wrote the last row of a table."""
+        xmin = await self.owner.fetchval(f"select xmin::text from {table} limit 1")
+        names = await self.owner.fetch(
+            "select tablename from pg_tables where schemaname = 'usance' and tablename not in "
+            "('migrations', 'installation') order by 1"
+        )
+        found = {}
+        for (name,) in names:
+            rows = await self.owner.fetch(
+                f"select * from usance.{name} where xmin::text = $1", xmin
+            )  # fmt: skip
+            if rows:
+                found[name] = rows
+        return found
+
+    async def _make_bare(self, kind: str, names: list[str]) -> None:
+        """Tables without guards, and the one call that inserts into them."""
+        await self.owner.execute("create schema if not exists bare")
+        for name in names:
+            await self.owner.execute(
+                f"create table if not exists bare.{name} (like usance.{name} including indexes)"
+            )
+        given = ", ".join(f"{name} bare.{name}[]" for name in names)
+        inserts = " ".join(
+            f"insert into bare.{name} select * from unnest({kind}.{name});" for name in names
+        )
+        await self.owner.execute(
+            f"create function bare.{kind}({given}) returns void language plpgsql as "
+            f"$$ begin {inserts} end $$"
+        )
+        await self.owner.execute(
+            "grant usage on schema bare to usance_application;"
+            "grant select, insert on all tables in schema bare to usance_application"
+        )
+
+    async def grow(self, loans: int) -> None:
+        """Clone users with a line, and users with a loan, up to a number of loans."""
+        wanted = len(IN_FLIGHT) * COUNT + 2 * COUNT
+        await self._clone(self.first, FIRST_CLONE + self.users, wanted)
+        self.fresh = FIRST_CLONE + self.users
+        self.users += wanted
+        last = (1 << 24) + self.borrowers
+        await self._clone(self.second, last, loans - self.borrowers)
+        self.borrowers = loans
+        await self.owner.execute("analyze")
+
+    async def _clone(self, template: int, first: int, count: int) -> None:
+        for name, keys in CLONED.items():
+            listed = await self.owner.fetch(
+                "select attname from pg_attribute where attrelid = $1::regclass and attnum > 0 "
+                "and not attisdropped and attname <> 'xid' order by attnum", f"usance.{name}",
+            )  # fmt: skip
+            columns = [row["attname"] for row in listed]
+            shifted = [self._shifted(each, keys.split()) for each in columns]
+            key = keys.split()[0]
+            low, high = (template, template) if key == "user_id" else (
+                template << 14, (template << 14) + 16_383)  # fmt: skip
+            await self.owner.execute(
+                f"insert into usance.{name} ({', '.join(columns)}) "
+                f"select {', '.join(shifted)} from usance.{name} t, "
+                f"generate_series($1::bigint, $2) n where t.{key} between $3 and $4",
+                first, first + count - 1, low, high,
+            )  # fmt: skip
+
+    def _shifted(self, column: str, keys: list[str]) -> str:
+        if column == "user_id":
+            return "n"
+        if column == "client_ref":
+            return "'clone' || n"
+        return f"n * 16384 + t.{column} % 16384" if column in keys else f"t.{column}"
+
+    async def compare(self, loans: int) -> None:
+        """Commands a second at some in flight, ours and bare in turns."""
+        report = self.report
+        report.section(f"platform: commands a second, {loans:,} loans, {COUNT} commands each")
+        aims = {("drawdown", 16): 0.7, ("drawdown", 64): 1.4, ("payment", 16): 1.4}
+        await self._rate(self._drawdowns(64), 64, 64)  # plans are made, the router is folded
+        await self._next_day()
+        await self._rate(self._payments(64), 64, 64)
+        for kind, make in (("drawdown", self._drawdowns), ("payment", self._payments)):
+            for flight in IN_FLIGHT:
+                count = COUNT if flight > 1 else COUNT // 4
+                await self._next_day()
+                bare = await self._rate(self._bare(kind), flight, count)
+                ours = await self._rate(make(count), flight, count)
+                bare = max(bare, await self._rate(self._bare(kind), flight, count))
+                report.line(f"{kind}, {flight} in flight: bare", f"{bare:,.0f} /s")
+                report.line(f"{kind}, {flight} in flight: ours", f"{ours:,.0f} /s")
+                aim = aims.get((kind, flight))
+                if aim is not None:
+                    report.at_least(f"{kind}, {flight} in flight: ratio", ours / bare, aim, "×")
+                else:
+                    report.line(f"{kind}, {flight} in flight: ratio", f"{ours / bare:.2f} ×")
+
+    async def _rate(self, one: Asked, flight: int, count: int) -> float:
+        """Calls a second with so many in flight."""
+        left = iter(range(count))
+
+        async def lane() -> None:
+            for number in left:
+                await one(number)
+
+        begun = time.perf_counter()
+        await asyncio.gather(*(lane() for _ in range(flight)))
+        return count / (time.perf_counter() - begun)
+
+    def _drawdowns(self, count: int) -> Asked:
+        first, self.fresh = self.fresh, self.fresh + count
+
+        async def one(number: int) -> None:
+            command = self._draw(first + number)
+            made = await self.platform.do(self.channel, command, key=f"d{first + number}")
+            assert made.answer["state"] == "active", "every drawdown pays out"
+
+        return one
+
+    def _payments(self, _count: int) -> Asked:
+        day, loan = self.day, (1 << 24 << 14) + 1
+
+        async def one(number: int) -> None:
+            ref = f"{day}/{number}"
+            command = BookPayment(100, "CNY", day, ref, print_id("ln", loan + (number << 14)))
+            await self.platform.do(self.provider, command, key=ref)
+
+        return one
+
+    def _bare(self, kind: str) -> Asked:
+        rows, names = self.rows[kind], list(self.rows[kind])
+        places = ", ".join(f"${n}" for n in range(1, len(names) + 1))
+        sql, numbers = f"select bare.{kind}({places})", self.numbers
+
+        async def one(_number: int) -> None:
+            shift = next(numbers)
+            given = [[_other(row, shift) for row in rows[name]] for name in names]
+            pool = await self.platform.database.pool()
+            async with pool.acquire() as connection:
+                await connection.execute(sql, *given)
+
+        return one
+
+    async def _size(self) -> int:
+        return int(await self.owner.fetchval("select pg_database_size(current_database())"))
+
+    async def storage(self) -> None:
+        """Bytes on disk and in the log for each command, without full-page images."""
+        self.report.section("platform: storage and log")
+        await self.owner.execute("alter system set full_page_writes = off")
+        await self.owner.execute("select pg_reload_conf()")
+        aims = {"drawdown": (3_000, 5_000), "payment": (1_500, None)}
+        for kind, make in (("drawdown", self._drawdowns), ("payment", self._payments)):
+            await self._next_day()
+            count = COUNT
+            await self.owner.execute("checkpoint")
+            size, log = await self._used(), await self._log()
+            await self._rate(make(count), 16, count)
+            more = (await self._used() - size) / count
+            written = await self.owner.fetchval(
+                "select pg_wal_lsn_diff(pg_current_wal_lsn(), $1::text::pg_lsn)", log
+            )
+            aim, log_aim = aims[kind]
+            self.report.at_most(f"bytes of a {kind}, indexes in", more, aim, "B")
+            if log_aim:
+                self.report.at_most(f"log of a {kind}", float(written) / count, log_aim, "B")
+            else:
+                self.report.line(f"log of a {kind}", f"{float(written) / count:,.0f} B")
+
+    async def _log(self) -> str:
+        return str(await self.owner.fetchval("select pg_current_wal_lsn()::text"))
+
+    async def _used(self) -> int:
+        """Bytes of all tables and indexes that hold rows of commands."""
+        return int(await self.owner.fetchval(
+            "select sum(pg_total_relation_size(format('usance.%I', tablename)))::bigint "
+            "from pg_tables where schemaname = 'usance'"
+        ))  # fmt: skip
+
+    async def amounts(self) -> None:
+        """Fact amounts of one fold, and the lines of one difference."""
+        self.report.section("platform: postings of one fact")
+        row = await self.owner.fetchrow(
+            "select loan_id, version, is_open, form, model, source, cell, trigger_days, through, "
+            "terms, state, posted from usance.loan_states limit 1"
+        )
+        loan = PackedLoan(*row)
+        folded = unpack([loan])
+        async with self.platform.reading(Principal(0, "system", self.channel.kind)) as reading:
+            cell = reading.moment.lender.cells[loan.cell]
+        template, moved = posting_template(cell, 1), fact_amounts(folded)[0].tolist()
+        many = range(1_000)
+        seconds = best_seconds(lambda: [fact_amounts(folded) for _ in many], 3)
+        self.report.line("fact amounts of one loan", f"{seconds * 1e3:.1f} µs", "spec 2 µs")
+        seconds = best_seconds(lambda: [template.lines(moved) for _ in many], 3)
+        self.report.at_most("lines by the template of a cell", seconds * 1e3, 3, "µs")
+
+    async def load(self, server: Embedded) -> None:
+        """The tables of this lender, loaded into an empty one as a finished twin is."""
+        self.report.section("platform: load of a finished twin")
+        tables = {name: await read_rows(self.owner, TABLES[name]) for name in LOADED}
+        await self.owner.execute("create database loaded")
+        database = Database(server, "loaded")
+        await database.prepare()
+        await Platform.of_database(database).install(sandbox_document())
+        other = await asyncpg.connect(**server.connection(database="loaded"))
+        try:
+            begun = time.perf_counter()
+            counts = await load_tables(other, tables, {}, {})
+            seconds = time.perf_counter() - begun
+        finally:
+            await other.close()
+            await database.close()
+        rows = sum(counts.values())
+        self.report.at_least(f"{rows:,} rows", rows / seconds, 200_000, "rows/s")
+
+
+def _other(row: asyncpg.Record, shift: int) -> tuple[Any, ...]:
+    """A row with other keys, so that it can be inserted again."""
+    return tuple(
+        value + (shift << 20) if name in KEYS and isinstance(value, int)
+        else f"{value}-{shift}" if name in KEYS else value
+        for name, value in row.items()
+    )  # fmt: skip
+
+
+KEYS = frozenset({
+    "user_id", "loan_id", "decision_id", "journal_id", "payment_id", "event_id", "entry_id",
+    "order_id", "reference", "own_reference", "key", "name", "client_ref", "request_id", "line_id",
+})  # fmt: skip
