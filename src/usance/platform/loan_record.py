@@ -14,7 +14,7 @@ from usance.loan.stored_rows import fact_of_row, terms_of_row
 from usance.loan.terms import Terms
 from usance.platform.loan_fold import stored_fee
 from usance.platform.store.write_set import NEW
-from usance.platform.user_record import not_found
+from usance.platform.user_record import not_found, own_ranges
 
 if TYPE_CHECKING:
     import asyncpg
@@ -142,8 +142,8 @@ async def load_loans(transaction: asyncpg.Connection, loan_ids: Iterable[int]) -
 async def open_loans(transaction: asyncpg.Connection, user_ids: Iterable[int]) -> list[LoanRecord]:
     """The loans of some users that are not closed."""
     rows = await transaction.fetch(
-        "select s.loan_id from unnest($1::bigint[]) u join usance.loan_states s "
-        "on s.loan_id between u * 16384 and u * 16384 + 16383 where s.is_open order by 1",
-        list(user_ids),
+        "select s.loan_id from unnest($1::bigint[], $2::bigint[]) g (low, high) "
+        "join usance.loan_states s on s.loan_id between g.low and g.high "
+        "where s.is_open order by 1", *own_ranges(user_ids),
     )  # fmt: skip
     return await load_loans(transaction, [row["loan_id"] for row in rows])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -79,6 +80,19 @@ def not_found(prefix: str, number: int) -> NotFound:
     """The one answer for what is not there and for what is somebody else's."""
     shown = print_id(prefix, number) if 0 <= number < LIMIT else str(number)
     return NotFound("is not there", where=shown, fix="Give an id that you were given")
+
+
+def own_ranges(user_ids: Iterable[int]) -> tuple[list[int], list[int]]:
+    """First and last ids of what each user owns, as bounds of an index search.
+
+    Under row-level security a condition is used by an index only if it cannot fail; one that
+    multiplies can, so the bounds are worked out here.
+
+    >>> own_ranges([1, 2])
+    ([16384, 32768], [32767, 49151])
+    """
+    lows = [user * PER_USER for user in user_ids]
+    return lows, [low + PER_USER - 1 for low in lows]
 
 
 def owner_of(number: int) -> int:

@@ -10,7 +10,7 @@ from usance.base.errors import UsanceError
 from usance.platform.commands.command import Moment
 from usance.platform.reads.decisions import Line, lines_of_users
 from usance.platform.reads.positions import OpenPosition, open_positions
-from usance.platform.user_record import UserRecord, not_found, read_id, user_of
+from usance.platform.user_record import UserRecord, not_found, own_ranges, read_id, user_of
 
 if TYPE_CHECKING:
     import asyncpg
@@ -29,8 +29,8 @@ _USERS = (
 )
 _GRADES = (
     "select distinct on (a.user_id, a.line_id) a.user_id, a.line_id, d.grade "
-    "from unnest($1::bigint[]) u join usance.applications a "
-    "on a.decision_id between u * 16384 and u * 16384 + 16383 "
+    "from unnest($1::bigint[], $2::bigint[]) g (low, high) "
+    "join usance.applications a on a.decision_id between g.low and g.high "
     "join usance.decisions d using (decision_id) "
     "order by a.user_id, a.line_id, decision_id desc"
 )
@@ -88,7 +88,7 @@ async def read_drawdowns(
     users = {row["user_id"]: user_of(dict(row)) for row in rows}
     loans = await open_positions(transaction, users, moment.business_date)
     lines = await lines_of_users(transaction, moment.lender, loans, moment.business_date)
-    graded = await transaction.fetch(_GRADES, list(users))
+    graded = await transaction.fetch(_GRADES, *own_ranges(users))
     quotes, agreements, accounts = {}, {}, {}
     if named := _numbers((each.quote for each in commands), "qu", "quote"):
         rows = await transaction.fetch(

@@ -13,6 +13,7 @@ from usance.platform.commands.event_review import review
 from usance.platform.errors import StaleRead
 from usance.platform.ledger.fact_postings import Books, Poster, movements, post
 from usance.platform.ledger.recompute import institution_fee, packed
+from usance.platform.loan_fold import posted_amounts
 from usance.platform.loan_record import LoanRecord
 from usance.platform.refusals import DateBeforeDisbursement, DateInFuture, TermsRefused
 from usance.platform.store.write_set import LimitChange, Row, WriteSet
@@ -45,6 +46,9 @@ def book_facts(
 ) -> None:
     """Write the facts a command has added to a loan, with journals, state and freed limits."""
     today = moment.business_date
+    if not loan.facts and len(loan.added) == 1:
+        book_first(moment, user, loan, changes, command)
+        return
     review(moment, loan, changes)
     try:
         after = loan.at(today).view()
@@ -57,10 +61,28 @@ def book_facts(
     for each in loan.added:
         changes.facts.append(fact_row(loan.loan_id, each))
     changes.state_changes.append(packed(loan, fee_ppm))
-    if loan.facts:
-        before = loan.at(today, before=True).view()
-        freed = before.principal_outstanding - after.principal_outstanding
-        free(moment, loan.first["source"], freed, changes)
+    before = loan.at(today, before=True).view()
+    freed = before.principal_outstanding - after.principal_outstanding
+    free(moment, loan.first["source"], freed, changes)
+
+
+def book_first(
+    moment: Moment, user: UserRecord, loan: LoanRecord, changes: WriteSet, command: str
+) -> None:
+    """Write the first fact of a loan: one fold gives its state and its journal."""
+    (first,) = loan.added
+    fee_ppm = institution_fee(moment.lender, loan)
+    try:
+        row = packed(loan, fee_ppm)
+    except UsanceError as error:
+        raise cannot_take(error) from error
+    books = Books(moment.open_periods, moment.lender.cells, fee_ppm)
+    moved = tuple(posted_amounts([row])[0].tolist())
+    if any(moved):
+        post(changes, poster(moment, user, command), loan.loan_id, loan.cell, books,
+             books.single(first.effective_on, moved))  # fmt: skip
+    changes.facts.append(fact_row(loan.loan_id, first))
+    changes.state_changes.append(row)
 
 
 def cannot_take(error: UsanceError) -> TermsRefused:

@@ -32,6 +32,7 @@ from usance.loan.columns import FactColumns, TermColumns
 from usance.loan.errors import ConventionNotInKernel, FactNotInKernel, KernelRange
 from usance.loan.facts import Fact, visible
 from usance.loan.loan import replay
+from usance.loan.stored_rows import terms_of_row
 from usance.platform.loan_record import LoanRecord
 from usance.platform.store.write_set import WriteSet
 
@@ -71,7 +72,7 @@ def fold_of(
     loan: LoanRecord, facts: Sequence[Fact], day: date, fee_ppm: int = 0
 ) -> BookedState | None:
     """The fold of a loan up to a day, or none where only the exact form knows its facts."""
-    seen, first = visible(list(facts), as_of=day), loan.terms[0]
+    seen, first = visible(list(facts), as_of=day), terms_of_row(loan.first)
     if len(loan.rows) > 1 and any(each.kind is FactKind.TERMS_CHANGED for each in seen):
         return None
     try:
@@ -84,6 +85,8 @@ def fold_of(
 
 def amounts_on(loan: LoanRecord, facts: Sequence[Fact], day: date, fee_ppm: int = 0) -> Amounts:
     """The cumulative fact amounts of a loan at the end of a day."""
+    if not facts:
+        return NOTHING
     folded = fold_of(loan, facts, day, fee_ppm)
     if folded is not None:
         return tuple(fact_amounts(folded)[0].tolist())
@@ -131,7 +134,7 @@ def movements(loan: LoanRecord, books: Books, today: date) -> list[Movement]:
     by_period: dict[int, Amounts] = {}
     dates: dict[int, date] = {}
     before = after = NOTHING
-    if first > loan.terms[0].disbursed_on:
+    if first > loan.first["disbursed_on"]:
         eve = first_of_month(to_month(first)) - timedelta(days=1)
         before = amounts_on(loan, loan.facts, eve, books.fee_ppm)
         after = amounts_on(loan, loan.all_facts, eve, books.fee_ppm)

@@ -11,6 +11,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from usance.base.codes import Status
+from usance.base.dates import to_day
+from usance.books.loans.fact_amounts import fact_amounts
+from usance.loan.batch import view_columns
 from usance.platform.ledger.fact_postings import amounts_on, fold_of
 from usance.platform.lender import Lender
 from usance.platform.loan_fold import (
@@ -43,13 +46,16 @@ def packed(loan: LoanRecord, fee_ppm: int) -> PackedLoan:
     """The row of `loan_states` that a loan's facts give, with the version that was read."""
     through = max(each.effective_on for each in loan.all_facts)
     folded = fold_of(loan, loan.all_facts, through, fee_ppm)
-    view = loan.at(through).view()
-    posted = amounts_on(loan, loan.all_facts, through, fee_ppm)
+    common = int(loan.model), loan.first["source"], loan.cell, loan.trigger_days, through
+    if folded is None:
+        status = loan.at(through).view().status
+        posted = pack_amounts(amounts_on(loan, loan.all_facts, through, fee_ppm))
+        return PackedLoan(loan.loan_id, loan.version, status is not Status.CLOSED, EXACT, *common,
+                          b"", b"", posted)  # fmt: skip
+    status = view_columns(folded.states, to_day(through), workers=1).values[0, 0]
     return PackedLoan(
-        loan.loan_id, loan.version, view.status is not Status.CLOSED,
-        EXACT if folded is None else KERNEL, int(loan.model), loan.first["source"], loan.cell,
-        loan.trigger_days, through, b"" if folded is None else packed_terms(folded)[0],
-        b"" if folded is None else packed_states(folded)[0], pack_amounts(posted),
+        loan.loan_id, loan.version, bool(status != int(Status.CLOSED)), KERNEL, *common,
+        packed_terms(folded)[0], packed_states(folded)[0], pack_amounts(fact_amounts(folded)[0]),
     )  # fmt: skip
 
 

@@ -13,7 +13,7 @@ from usance.base.ids import PER_USER, print_id
 from usance.platform.lender import Lender
 from usance.platform.reads.positions import OpenPosition, open_positions
 from usance.platform.reads.shapes import moment_text
-from usance.platform.user_record import not_found
+from usance.platform.user_record import not_found, own_ranges
 
 if TYPE_CHECKING:
     from datetime import date, datetime
@@ -114,18 +114,19 @@ async def lines_of_users(
 ) -> dict[int, list[Line]]:  # fmt: skip
     """The lines of users whose open loans were read, by user."""
     ids = list(loans)
+    lows, highs = own_ranges(ids)
     rows = await transaction.fetch(
-        "select l.*, u as owner from unnest($1::bigint[]) u, lateral ("
+        "select l.* from unnest($1::bigint[], $2::bigint[]) g (low, high), lateral ("
         "select distinct on (product) * from usance.lines "
-        "where line_id between u * 16384 and u * 16384 + 16383 and effective_on <= $2 "
-        "and ($3::timestamptz is null or booked_at <= $3) "
-        "order by product, line_id desc, effective_on desc) l", ids, today, known_at,
+        "where line_id between g.low and g.high and effective_on <= $3 "
+        "and ($4::timestamptz is null or booked_at <= $4) "
+        "order by product, line_id desc, effective_on desc) l", lows, highs, today, known_at,
     )  # fmt: skip
     waiting = await transaction.fetch(
         "select p.user_id, p.product, sum(p.amount_minor)::bigint as held "
-        "from unnest($1::bigint[]) u join usance.placements p "
-        "on p.loan_id between u * 16384 and u * 16384 + 16383 "
-        "where p.state in ('pending', 'approved') group by 1, 2", ids,
+        "from unnest($1::bigint[], $2::bigint[]) g (low, high) join usance.placements p "
+        "on p.loan_id between g.low and g.high "
+        "where p.state in ('pending', 'approved') group by 1, 2", lows, highs,
     )  # fmt: skip
     used: dict[int, dict[int, int]] = {user: {} for user in ids}
     amounts = [(user, each.product, each.owed_minor) for user in ids for each in loans[user]]
@@ -134,9 +135,10 @@ async def lines_of_users(
         used[user][product] = used[user].get(product, 0) + amount
     found: dict[int, list[Line]] = {user: [] for user in ids}
     for row in rows:
-        own = used[row["owner"]]
+        owner = row["line_id"] // PER_USER
+        own = used[owner]
         taken = sum(own.values()) if lender.has_one_line else own.get(row["product"], 0)
-        found[row["owner"]].append(
+        found[owner].append(
             Line(row["line_id"], row["product"], row["limit_minor"], row["rate_ppm"],
                  row["state"], row["effective_on"], taken)
         )  # fmt: skip

@@ -11,6 +11,7 @@ from usance.loan.batch import view_columns
 from usance.platform.installation import product_of_cell
 from usance.platform.loan_fold import PackedLoan, unpack
 from usance.platform.loan_record import load_loans
+from usance.platform.user_record import own_ranges
 
 if TYPE_CHECKING:
     import asyncpg
@@ -36,9 +37,10 @@ async def open_positions(
     found: dict[int, list[OpenPosition]] = {user: [] for user in user_ids}
     rows = await transaction.fetch(
         "select s.loan_id, s.version, s.is_open, s.form, s.model, s.source, s.cell,"
-        " s.trigger_days, s.through, s.terms, s.state, s.posted from unnest($1::bigint[]) u "
-        "join usance.loan_states s on s.loan_id between u * 16384 and u * 16384 + 16383 "
-        "where s.is_open order by s.loan_id", list(found),
+        " s.trigger_days, s.through, s.terms, s.state, s.posted "
+        "from unnest($1::bigint[], $2::bigint[]) g (low, high) join usance.loan_states s "
+        "on s.loan_id between g.low and g.high where s.is_open order by s.loan_id",
+        *own_ranges(found),
     )  # fmt: skip
     loans = [PackedLoan(*row) for row in rows]
     folded = [each for each in loans if each.is_folded and each.through <= day]
