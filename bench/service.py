@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 
 import numpy as np
 
@@ -17,7 +17,11 @@ from usance.service import (
     DebitColumns,
     DebitPolicy,
     Lines,
+    Receipts,
+    Shares,
     debit_run,
+    next_batches,
+    payable,
     read_camt,
     reconcile,
 )
@@ -25,6 +29,7 @@ from usance.service import (
 LOANS = 1_000_000
 ENTRIES = 100_000
 LINES = 1_000_000
+RECEIPTS = 300_000
 DAY = date(2024, 7, 1)
 
 
@@ -33,6 +38,7 @@ def run(report: Report) -> None:
     debits(report)
     statements(report)
     reconciliation(report)
+    settlement(report)
 
 
 def seconds(function: Callable[[], object]) -> float:
@@ -87,6 +93,38 @@ def reconciliation(report: Report, lines: int = LINES) -> None:
     report.at_most("sums that do not tie", len(list(done.tie_problems())), 0, "")
     ratio = took / seconds(lambda: reconcile(*half, terms, through=through))
     report.at_most("twice the lines take", ratio, 2.5, "times")
+
+
+def settlement(report: Report, receipts: int = RECEIPTS, institutions: int = 160) -> None:
+    """Batches of a day for every institution, a tenth of the loans co-funded, after a month's."""
+    report.section(f"service: settlement, {institutions} institutions, {receipts:,} receipts a day")
+    random = np.random.default_rng(1)
+    loan = (np.arange(receipts) + 1 << 14) + 1
+    lead = (np.arange(receipts) % institutions + 1).astype(np.int16)
+    second = np.flatnonzero(np.arange(receipts) % 10 == 0)
+    order = np.argsort(np.concatenate((loan, loan[second])), kind="stable")
+    shares = Shares(
+        np.concatenate((loan, loan[second]))[order],
+        np.concatenate((lead, lead[second] % institutions + 1))[order].astype(np.int16),
+        np.full(receipts + len(second), 1_000_00, np.int64),
+    )
+
+    def made(days: int) -> Receipts:
+        rows = receipts * days
+        day = to_day(DAY) + np.repeat(np.arange(days), receipts).astype(np.int32)
+        return Receipts(
+            np.tile(loan, days), day, np.full(rows, 2, np.int16),
+            np.tile(random.integers(1, 9_000_00, receipts), days),
+        )  # fmt: skip
+
+    closed = next_batches(payable(made(1), shares), [], DAY)
+    tomorrow = DAY + timedelta(days=1)
+    two = made(2)
+    took = seconds(lambda: next_batches(payable(two, shares), closed, tomorrow))
+    report.at_most("batches, with those of the day before", took, 30, "s")
+    found = next_batches(payable(two, shares), closed, tomorrow)
+    gap = int(two.amount_minor.sum()) - sum(each.total_minor for each in [*closed, *found])
+    report.at_most("minor units that are not settled", abs(gap), 0, "")
 
 
 def three_views(lines: int) -> tuple[Lines, Lines, Lines]:

@@ -128,9 +128,11 @@ from usance.service.errors import (
     ComplaintRefused as ComplaintRefused,
     ContactError as ContactError,
     DebitError as DebitError,
+    LayoutError as LayoutError,
     LineError as LineError,
     MatchRefused as MatchRefused,
     OrderRefused as OrderRefused,
+    SettlementRefused as SettlementRefused,
     PlacementError as PlacementError,
     PlanRefused as PlanRefused,
     PromiseError as PromiseError,
@@ -237,6 +239,25 @@ from usance.service.reconciliation.reconcile import (
     ClearingTerms as ClearingTerms,
     Reconciliation as Reconciliation,
     reconcile as reconcile,
+)
+from usance.service.settlement.batch import (
+    Difference as Difference,
+    SettlementBatch as SettlementBatch,
+    SettlementLine as SettlementLine,
+    acknowledge as acknowledge,
+    next_batches as next_batches,
+)
+from usance.service.settlement.layout import (
+    SettlementLayout as SettlementLayout,
+    parse_layout as parse_layout,
+    write_file as write_file,
+)
+from usance.service.settlement.payable import (
+    LineKind as LineKind,
+    Payable as Payable,
+    Receipts as Receipts,
+    Shares as Shares,
+    payable as payable,
 )
 from usance.service.payment_file import (
     PaymentFileIntake as PaymentFileIntake,

@@ -8,11 +8,13 @@
     │   ├── CaseError            input.case                  422
     │   ├── ContactError         input.contact               422
     │   ├── DebitError           input.debit                 422
+    │   ├── LayoutError          input.layout                422
     │   ├── LineError            input.line                  422
     │   ├── PlacementError       input.placement             422
     │   ├── PromiseError         input.promise               422
     │   ├── StrategyError        input.strategy              422
     │   └── TemplateError        input.template              422
+    ├── SettlementRefused        settlement.refused          409
     ├── OrderRefused             order.refused               409
     ├── AllocationRefused        unallocated.refused         422
     ├── MatchRefused             reconciliation.match        409
@@ -59,6 +61,20 @@ class TemplateError(InputError):
 
     code = "input.template"
     http_status = 422
+
+
+class LayoutError(InputError):
+    """A layout of settlement files with an unknown column, or a value that does not fit it."""
+
+    code = "input.layout"
+    http_status = 422
+
+
+class SettlementRefused(UsanceError):
+    """A settlement of a day that is settled, of loans of nobody, or answered by somebody else."""
+
+    code = "settlement.refused"
+    http_status = 409
 
 
 class OrderRefused(UsanceError):

@@ -1,0 +1,1 @@
+"""Split settlement: amounts collected for each institution, in batches, files and answers."""
