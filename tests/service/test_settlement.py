@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from datetime import date, timedelta
+from pathlib import Path
 from random import Random
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from usance.base.errors import UsanceError
 from usance.match.reservation.split import split_by_weight
 from usance.service import (
     LayoutError,
@@ -23,6 +27,7 @@ from usance.service import (
     payable,
     write_file,
 )
+from usance.service.settlement.settlement_folder import SettlementFolder
 
 Row = tuple[int, date, LineKind, int]
 START = date(2023, 1, 2)
@@ -138,3 +143,21 @@ def test_files_follow_the_layout_of_the_institution() -> None:
         write_file(batch.lines(), narrow)
     with pytest.raises(LayoutError, match="no width"):
         parse_layout("format: fixed\ncolumns: [{name: loan}]", "seven.yaml")
+
+
+def test_a_folder_keeps_closed_batches_and_refuses_a_changed_one(tmp_path: Path) -> None:
+    receipts, shares = tmp_path / "receipts.csv", tmp_path / "shares.csv"
+    receipts.write_text("loan_id,day,kind,amount_minor\n16385,2024-07-01,receipt,900\n")
+    shares.write_text("loan_id,institution,principal_minor\n16385,7,1\n")
+    folder = SettlementFolder(tmp_path / "settlements")
+    [made] = folder.settle(receipts, shares, date(2024, 7, 1))
+    assert [each.digest for each in folder.closed()] == [made.digest]
+    assert folder.settle(receipts, shares, date(2024, 7, 2)) == []
+    receipts.write_text("loan_id,day,kind,amount_minor\n16385,2024-07-01,gift,900\n")
+    with pytest.raises(UsanceError, match="unknown kind 'gift'"):
+        folder.settle(receipts, shares, date(2024, 7, 3))
+    [file] = (tmp_path / "settlements").iterdir()
+    table = pq.read_table(file)
+    pq.write_table(table.set_column(4, "amount_minor", pa.array([901])), file)
+    with pytest.raises(SettlementRefused, match="was changed"):
+        folder.closed()

@@ -1,4 +1,4 @@
-"""`usance money`: files of banks and providers taken, and a day reconciled."""
+"""`usance money`: files of banks and providers taken, a day reconciled, a day settled."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Folder = Annotated[Path, typer.Option("--folder", metavar="DIR", help="Files tak
 
 @app.callback()
 def money(ctx: typer.Context) -> None:
-    """Take files of banks and providers, and reconcile a day."""
+    """Take files of banks and providers, reconcile a day, settle with institutions."""
     show_help(ctx)
 
 
@@ -93,6 +93,42 @@ def reconcile_day(
         _print(done, through, currency)
     if done.breaks:
         raise typer.Exit(1)
+
+
+@app.command("settle")
+def settle_day(
+    day: Annotated[str, typer.Argument(metavar="DAY", help="The cut-off, YYYY-MM-DD.")],
+    receipts: Annotated[Path, typer.Option(metavar="FILE", help="Receipts as known now, CSV.")],
+    shares: Annotated[Path, typer.Option(metavar="FILE", help="Shares of institutions, CSV.")],
+    folder: Annotated[
+        Path, typer.Option("--folder", metavar="DIR", help="Batches closed so far.")
+    ] = Path("settlements"),
+    layout: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Layout of the files, YAML.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Close the settlement batches of a day, and write their files."""
+    from usance.base.dates import parse_date
+    from usance.base.documents import read_text
+    from usance.service.settlement.layout import parse_layout, write_file
+    from usance.service.settlement.settlement_folder import SettlementFolder
+
+    form = parse_layout(read_text(layout), layout.name) if layout else None
+    made = SettlementFolder(folder).settle(receipts, shares, parse_date(day, where="DAY"))
+    for each in made if form else ():
+        assert form is not None, "the loop is empty without a layout"
+        name = folder / f"{each.day}-{each.institution:05d}.{form.suffix}"
+        name.write_text(write_file(each.lines(), form), encoding="utf-8")
+    rows = [
+        (each.institution, len(list(each.lines())), each.corrections_minor, each.total_minor)
+        for each in made
+    ]
+    names = ("institution", "lines", "corrections_minor", "total_minor")
+    if as_json:
+        print_answer([dict(zip(names, row, strict=True)) for row in rows])
+        return
+    print_table(list(names), [[str(value) for value in row] for row in rows])
 
 
 def _as_dict(done: Reconciliation, day: date) -> dict[str, object]:

@@ -101,9 +101,8 @@ def next_batches(
         )  # fmt: skip
     so_far = owed.rows(np.flatnonzero(owed.day <= to_day(day)))
     parts = [so_far, *(each.rows for each in closed)]
-    signs = np.concatenate([
-        np.full(len(part.day), 1 if place == 0 else -1, np.int64) for place, part in enumerate(parts)
-    ])  # fmt: skip
+    signs = np.full(sum(len(part.day) for part in parts), -1, np.int64)
+    signs[: len(so_far.day)] = 1
     whole = Payable(
         np.concatenate([part.institution for part in parts]),
         np.concatenate([part.loan_id for part in parts]),

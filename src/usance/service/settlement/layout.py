@@ -62,6 +62,11 @@ class SettlementLayout:
     format: str
     columns: tuple[LayoutColumn, ...]
 
+    @property
+    def suffix(self) -> str:
+        """The ending of its files' names."""
+        return "txt" if self.format == "fixed" else self.format
+
 
 def parse_layout(text: str, where: str) -> SettlementLayout:
     """A layout from YAML."""
