@@ -4,7 +4,7 @@
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 MAKEFLAGS += --no-print-directory
-.PHONY: help setup demo format lint test test-fast nightly bench docs docs-serve lock upgrade clean
+.PHONY: help setup demo browser format lint test test-fast nightly bench docs docs-serve lock upgrade clean
 
 BIN := .venv/bin
 STAMP := .venv/.usance-setup
@@ -53,8 +53,11 @@ $(STAMP): requirements.lock pyproject.toml
 	@touch $@
 	@echo "setup: done, the command is .venv/bin/usance"
 
-demo: setup ## show what exists so far
+demo: setup ## show what exists so far, ending with a lender that is alive
 	@PATH="$(CURDIR)/$(BIN):$$PATH" sh demo/run
+
+browser: setup ## let Playwright install a Chromium for the tests, where the machine has none
+	$(BIN)/playwright install chromium
 
 format: setup ## format the source and mend what can be mended by itself
 	$(BIN)/ruff format .

@@ -163,6 +163,7 @@ def test_the_language_is_the_visitors(browser: httpx.Client) -> None:
 def test_languages_have_the_same_texts() -> None:
     own = [set(texts(language)) for language in LANGUAGES]
     assert own[0] == own[1]
+    assert all(isinstance(key, str) for keys in own for key in keys)  # YAML reads `no` as a truth
     assert all(value.strip() for language in LANGUAGES for value in texts(language).values())
 
 

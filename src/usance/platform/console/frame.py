@@ -112,7 +112,9 @@ def html(request: Request, template: str, title: str, status: int = 200, **value
     own = {"screen": "", "operator": None, "screens": (), "home": HOME, "title": title,
            "t": texts(language), "language": language, "address": request.url.path}  # fmt: skip
     content = render(f"console/{template}.html.j2", **(own | values))
-    headers = {"Content-Security-Policy": POLICY, "Vary": "Cookie"}
+    # Without a referrer for its own site, a browser says of its forms that they come from nowhere.
+    headers = {"Content-Security-Policy": POLICY, "Vary": "Cookie",
+               "Referrer-Policy": "same-origin"}  # fmt: skip
     return Response(content, status, headers, "text/html; charset=utf-8")
 
 

@@ -22,6 +22,7 @@ from usance.platform.console import (
     loans,
     matching,
     overview,
+    portal,
     sign_in,
 )
 from usance.platform.console.frame import HOME, SCREENS, Visit, visit_of
@@ -72,6 +73,7 @@ def routes() -> list[BaseRoute]:
         Route(f"{HOME}{path}", _guarded(screen, answer), methods=[method])
         for (method, path), (screen, answer) in PAGES.items()
     ]
+    made += portal.routes()
     there = {path for _, path in PAGES if path.count("/") == 1}
     made += [Route(each.path, _guarded(each.name, _later(each.name)))
              for each in SCREENS if f"/{each.name}" not in there]  # fmt: skip
