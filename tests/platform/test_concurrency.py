@@ -16,6 +16,7 @@ from tests.platform.databases import with_owner
 from tests.platform.sandbox import Sandbox
 from usance.platform.commands.drawdowns import Draw
 from usance.platform.commands.payments import BookPayment, ReversePayment
+from usance.platform.commands.unit_of_work import now
 from usance.platform.errors import PlatformError, StaleRead
 from usance.platform.live import Platform
 from usance.platform.refusals import AlreadyReversed
@@ -32,6 +33,10 @@ def storm(sandbox: Sandbox, users: list[str]) -> list[str]:
         workers = [first, *(Platform.of_database(first.database, first.services.vault)
                             for _ in range(3))]  # fmt: skip
         channel = await first.principal("channel")
+        for worker in workers:  # each has its router before anybody draws, and knows its own alone
+            async with worker.database.transaction(0) as transaction:
+                lender = (await now(transaction, worker.services)).lender
+                await worker.services.desk.open(transaction, lender)
 
         async def one(number: int, user: str) -> str:
             command = Draw(user, "instalment", AMOUNT, 6)
