@@ -150,6 +150,12 @@ def test_money_is_told_once_and_never_refused_for_its_size(served: Served) -> No
         "booked", "booked", "duplicate", "refused"
     ]  # fmt: skip
     assert told.json()["lines"][-1]["code"] == "currency_mismatch"
+    lost = {**lines[0], "loan": "ln_0000ZZZZZZZ", "ref": f"lost-{loan}"}
+    for result in ("unallocated", "duplicate"):  # money for nobody waits for a person
+        stray = served.post("/v1/provider/notices", {**batch, "lines": [lost]}, "provider")
+        assert stray.json()["lines"][0]["result"] == result
+    waiting = served.get("/v1/unallocated", "operations").json()["data"]
+    assert lost["ref"] in [each["ref"] for each in waiting]
     replay = served.post("/v1/provider/notices", batch, "provider", key=f"batch-{loan}")
     assert replay.json() == told.json()
     assert replay.headers["idempotent-replay"] == "true"

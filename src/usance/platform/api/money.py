@@ -20,6 +20,7 @@ from usance.platform.commands.command import DONE, Decided, Spec
 from usance.platform.commands.fields import read_command
 from usance.platform.commands.payments import provider_of
 from usance.platform.commands.unit_of_work import execute
+from usance.platform.errors import NotFound
 from usance.platform.reads.reading import Reading
 
 group = Group("Money", "provider", "operations")
@@ -70,6 +71,8 @@ async def _line(call: Call, provider: str, line: Any) -> dict[str, Any]:
     try:
         body = {**line, "provider": provider}
         outcome = await call.platform.do(call.principal, "payment.book", body, dry_run=call.dry_run)
+    except NotFound:  # money is never lost: it waits for a person
+        return await _for_nobody(call, body, ref)
     except UsanceError as error:
         if status_of(error) >= 500:
             raise
@@ -79,6 +82,21 @@ async def _line(call: Call, provider: str, line: Any) -> dict[str, Any]:
     if not outcome.is_new:
         result = "duplicate"
     return {"ref": ref, "result": result, "payment": payment["payment"], "code": None}
+
+
+async def _for_nobody(call: Call, body: Mapping[str, Any], ref: Any) -> dict[str, Any]:
+    """Money for a loan or user that is not there becomes unallocated cash."""
+    given = {name: value for name, value in body.items() if name not in ("loan", "user")}
+    try:
+        outcome = await call.platform.do(
+            call.principal, "cash.receive", given, dry_run=call.dry_run
+        )
+    except UsanceError as error:
+        if status_of(error) >= 500:
+            raise
+        return _refused(ref, code_of(error.as_dict()["code"]))
+    result = "unallocated" if outcome.is_new else "duplicate"
+    return {"ref": ref, "result": result, "payment": None, "code": None}
 
 
 def _refused(ref: Any, code: str) -> dict[str, Any]:
