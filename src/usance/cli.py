@@ -58,7 +58,7 @@ ROOMS = {
         "usance.books.commands usance.books.intake.commands",
         "Periods, balances and exports of a book.",
     ),
-    "close": ("usance.books.close.commands", "Close a period of a book."),
+    "close": ("usance.platform.terminal.close", "Close a period of a book or of a live lender."),
     "money": ("usance.service.commands", "Take files of banks and providers, and reconcile a day."),
     "collect": (
         "usance.service.collections.commands",
@@ -80,6 +80,7 @@ ROOMS = {
     "up": ("usance.platform.terminal.up", "Serve the live platform."),
     "demo": ("usance.platform.demo.commands", "A simulated lender with a history, alive."),
     "live": ("usance.platform.terminal.live", "Do commands and reads of a live lender."),
+    "day": ("usance.platform.terminal.day", "End the business day of a live lender."),
     "ledger": ("usance.platform.terminal.ledger", "The ledger of a live lender."),
     "db": ("usance.platform.terminal.database", "The schema of a lender's database."),
     "doctor": ("usance.platform.terminal.doctor", "Check its home and database."),

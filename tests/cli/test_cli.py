@@ -16,7 +16,8 @@ import typer
 from usance import __version__, cli
 from usance.base.errors import AmountError, Problems
 
-SINGLE = {"close": "PERIOD", "pages": "BOOK", "up": "--home", "doctor": "--home"}
+SINGLE = {"close": "PERIOD", "pages": "BOOK", "up": "--home", "doctor": "--home",
+          "day": "--home"}  # fmt: skip
 """Commands that are no group, and their argument."""
 
 

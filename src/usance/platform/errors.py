@@ -6,6 +6,8 @@ UsanceError
     ├── MigrationError        platform.migration                 503
     ├── NotInstalled          platform.not_installed             503
     ├── LakeError             platform.lake                      409
+    │   └── LakeBehind        platform.lake_behind               409
+    ├── LedgerDiffers         platform.ledger_differs            409
     ├── JobError              platform.job                       409
     │   ├── UnknownJob        platform.unknown_job               404
     │   ├── WrongJobState     platform.wrong_job_state           409
@@ -75,6 +77,19 @@ class LakeError(PlatformError):
     """The book folder of the lake and the database do not belong together."""
 
     code = "platform.lake"
+    http_status = 409
+
+
+class LakeBehind(LakeError):
+    """A transaction from before a cut-off is still running."""
+
+    code = "platform.lake_behind"
+
+
+class LedgerDiffers(PlatformError):
+    """Live postings that do not come to the movement of a close."""
+
+    code = "platform.ledger_differs"
     http_status = 409
 
 

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
+from string import Template
 from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
 
 from usance.base.codes import DEFAULT_PACK, Currency, FundingModel, Product, parse
 from usance.base.dates import to_month
 from usance.base.packs import CountryPack
+from usance.base.tables import TABLES
 from usance.books.chart import load_chart
+from usance.books.group.documents import parse_facts
+from usance.books.group.facts import table_of_facts
 from usance.match.mandates.file import parse_mandates
 from usance.match.mandates.mandate import Mandates
 from usance.platform.lender import SANDBOX
+from usance.platform.store.bulk import load_rows
 
 if TYPE_CHECKING:
     import asyncpg
@@ -56,7 +61,7 @@ async def install(
             [(month,) for month in range(to_month(first_day), to_month(today) + 1)],
         )
         await _add_parties(connection, document)
-        rest = {key: value for key, value in document.items() if key != "mandates"}
+        rest = {key: value for key, value in document.items() if key not in _STATED}
         await connection.executemany(
             "insert into usance.settings (kind, name, version, valid_from, document) "
             "values ($1, $2, 1, $3, $4)",
@@ -65,6 +70,23 @@ async def install(
              ("flow", document["flow"], first_day, json.dumps({"shipped": document["flow"]}))],
         )  # fmt: skip
         await add_sources(connection, mandates)
+        if document.get("group_facts"):
+            eve = today.replace(day=1) - timedelta(days=1)
+            stated = Template(document["group_facts"]).substitute(eve=eve)
+            await _add_group_facts(connection, stated)
+
+
+_STATED = ("mandates", "group_facts")
+"""Parts of a document that are kept elsewhere than with the lender."""
+
+
+async def _add_group_facts(connection: asyncpg.Connection, text: str) -> None:
+    """Add the facts a group begins with; those that are stated later are numbered after them."""
+    facts = parse_facts(text, where="group_facts")
+    await connection.execute("select usance.next_ids('group_fact', $1)", len(facts))
+    await connection.execute("set local role usance_loader")
+    await load_rows(connection, TABLES["group_facts"], table_of_facts(facts))
+    await connection.execute("reset role")
 
 
 async def _add_parties(connection: asyncpg.Connection, document: Mapping[str, Any]) -> None:

@@ -25,6 +25,8 @@ from usance.base.codes import DEFAULT_PACK, Currency, Product, parse
 from usance.base.documents import parse_yaml
 from usance.base.packs import CountryPack
 from usance.base.parameters import Parameters
+from usance.books.chart import load_chart
+from usance.books.loans.cells import PLATFORM
 from usance.books.posting_templates import CellKey
 from usance.loan.convention import CONVENTION_CODES
 from usance.match.mandates.file import parse_mandates
@@ -164,10 +166,13 @@ class Lender:
 
 
 def sandbox_document() -> dict[str, Any]:
-    """The lender of a fresh sandbox, with its mandates as text."""
+    """The lender of a fresh sandbox; mandates, policies and group facts are texts."""
     folder = files("usance.platform") / "sandbox"
     document: dict[str, Any] = parse_yaml((folder / "lender.yaml").read_text(encoding="utf-8"))
-    document["mandates"] = (folder / "mandates.yaml").read_text(encoding="utf-8")
+    for name in ("mandates", "group_facts"):
+        document[name] = (folder / f"{name}.yaml").read_text(encoding="utf-8")
+    entities = (folder / "entities.yaml").read_text(encoding="utf-8")
+    document["policies"] = {"entities.yaml": entities}
     return document
 
 
@@ -232,5 +237,7 @@ def _source(number: int, given: Mapping[str, Any]) -> SourceTerms:
 
 
 def _cell(row: Mapping[str, Any]) -> CellKey:
-    return CellKey(row["cell"], row["model"], row["entity"], bool(row["related"]),
-                   row["fund_cash"], row["payout_cash"])  # fmt: skip
+    """A cell, with the accounts that one names which states none, as a close has them."""
+    cash = load_chart()["cash"].number
+    return CellKey(row["cell"], row["model"], row["entity"] or PLATFORM, bool(row["related"]),
+                   row["fund_cash"] or cash, row["payout_cash"] or cash)  # fmt: skip

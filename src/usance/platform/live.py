@@ -49,6 +49,8 @@ class Platform:
     """Payment providers that are connected, by number; the sandbox's own needs no connection."""
     queues: dict[str, BatchQueue] = field(default_factory=lambda: defaultdict(BatchQueue))
     """Commands that wait for their batch, by name."""
+    home: Path | None = None
+    """The folder of its keys, its lake and its releases."""
 
     @classmethod
     @asynccontextmanager
@@ -69,7 +71,7 @@ class Platform:
         try:
             database = Database(server)
             await database.prepare()
-            platform = cls(database, Services(vault_of(home)))
+            platform = cls(database, Services(vault_of(home)), home=home)
             await platform.install(document or sandbox_document(), clock)
             try:
                 yield platform
@@ -80,9 +82,11 @@ class Platform:
                 server.stop()
 
     @classmethod
-    def of_database(cls, database: Database, vault: Vault | None = None) -> Platform:
+    def of_database(
+        cls, database: Database, vault: Vault | None = None, home: Path | None = None
+    ) -> Platform:
         """The lender of a database that somebody else prepared and closes."""
-        return cls(database, Services(vault))
+        return cls(database, Services(vault), home=home)
 
     async def install(self, document: Mapping[str, Any], clock: datetime = FIRST_MOMENT) -> bool:
         """Make an empty database a sandbox; True if it was empty."""

@@ -139,6 +139,12 @@ class PeriodNotOpen(Refused):
     http_status = 409
 
 
+class PeriodNotOver(Refused):
+    """A close of a period whose last day is not over."""
+
+    code = "platform.period_not_over"
+
+
 class PlanNotOffered(Refused):
     """A plan that its rules, or the authority of whoever offers it, do not allow."""
 

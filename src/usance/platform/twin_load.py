@@ -24,6 +24,7 @@ from usance.loan.batch import view_columns
 from usance.loan.columns import FactColumns
 from usance.loan.visible_facts import fact_columns, term_columns
 from usance.platform.installation import PRODUCTS
+from usance.platform.ledger.opening import post_opening
 from usance.platform.loan_fold import packed_states, packed_terms
 from usance.platform.store.bulk import load_rows
 
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 
 LOADED = (
     "users", "decisions", "decision_inputs", "lines", "requests", "routing", "loans", "shares",
-    "facts",
+    "facts", "group_facts",
 )  # fmt: skip
 """Tables that a twin and the database share, in the order of their rows' lives."""
 
@@ -69,6 +70,7 @@ async def load_tables(
                 "loan_states", records=states, schema_name="usance", columns=STATE_COLUMNS
             )
             await connection.execute("reset role")
+            await post_opening(connection, loans, facts, last_of_month(max(months)))
         await _derive(connection)
     return {name: rows.num_rows for name, rows in tables.items()}
 
@@ -123,6 +125,10 @@ async def _derive(connection: asyncpg.Connection) -> None:
 
 
 _DERIVED = (
+    """
+    insert into usance.counters select 'group_fact', max(fact_id) from usance.group_facts having
+    max(fact_id) > 0 on conflict (kind) do update set last = excluded.last
+    """,
     """
     update usance.counters set last = (select coalesce(max(user_id), 0) from usance.users) where
     kind = 'user'

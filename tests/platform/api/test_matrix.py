@@ -125,9 +125,8 @@ def test_every_route_of_the_contract_is_described(served: Served, shared: Any) -
 
 
 NOT_YET = {
-    ("GET", "/v1/commissions/{}"), ("POST", "/v1/provider/files"), ("POST", "/v1/closes"),
-    ("GET", "/v1/closes/{}"), ("GET", "/v1/statements/{}"), ("GET", "/v1/metrics"),
-    ("GET", "/v1/drill"), ("GET", "/v1/cases"), ("POST", "/v1/cases/next"),
-    ("POST", "/v1/users/{}/complaints"), ("GET", "/v1/settlements"), ("GET", "/v1/claims"),
+    ("GET", "/v1/commissions/{}"), ("POST", "/v1/provider/files"), ("GET", "/v1/cases"),
+    ("POST", "/v1/cases/next"), ("POST", "/v1/users/{}/complaints"), ("GET", "/v1/settlements"),
+    ("GET", "/v1/claims"),
 }  # fmt: skip
-"""Routes of the contract that come with the close, commissions, money movement and collections."""
+"""Routes of the contract that come with commissions, money movement and collections."""

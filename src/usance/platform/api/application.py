@@ -23,6 +23,7 @@ from usance.base.ids import ALPHABET
 from usance.platform.api import (
     control,
     events,
+    figures,
     health,
     institutions,
     jobs,
@@ -53,8 +54,7 @@ HEADERS = (
 """Headers of every answer: nothing is kept, framed, guessed or told to others."""
 GROUPS = (
     users.group, lending.group, money.group, money_movement.group, institutions.group,
-    ledger.group, control.group,
-    events.group, jobs.group, sessions.group,
+    ledger.group, figures.group, control.group, events.group, jobs.group, sessions.group,
 )  # fmt: skip
 
 

@@ -136,6 +136,58 @@ class JobState(Shape):
     state: Literal["waiting", "running", "done", "failed", "cancelled"]
 
 
+class Close(Shape):
+    """A close of a period, with its controls."""
+
+    close: str
+    period: str
+    state: Literal["effective", "reopened"]
+    known_at: str
+    closed_at: str
+    loans: int
+    journals: int
+    controls: list[dict[str, Any]]
+
+
+class StatementRow(Shape):
+    """A line of a statement."""
+
+    statement: str
+    line: str
+    parent: str | None
+    period: str
+    amount_minor: int
+    is_total: bool
+
+
+class Statements(Shape):
+    """Statements of a closed period under one framework."""
+
+    period: str
+    framework: Literal["us_gaap", "ifrs"]
+    close: str
+    known_at: str
+    currency: str
+    rows: list[StatementRow]
+
+
+class Metric(Shape):
+    """A metric of a period, with the sums it was made of."""
+
+    row: int
+    name: str
+    version: int
+    series: str
+    period: str
+    by: dict[str, str]
+    numerator: int
+    denominator: int
+    unit: str
+    value: float | None
+    snapshot: str
+    is_complete: bool
+
+
 class Advanced(Shape):
     """The clock after it was moved, and the jobs on the way."""
 

@@ -6,31 +6,21 @@ from typing import Any
 
 from starlette.responses import Response
 
-from usance.base.ids import parse_id, print_id
+from usance.base.ids import parse_id
 from usance.platform.api.calls import Call
 from usance.platform.api.control_shapes import JobState
 from usance.platform.api.groups import Group
 from usance.platform.api.guard import Access
-from usance.platform.jobs.queue import Job, cancel, job_by_id
+from usance.platform.jobs.queue import cancel, job_answer, job_by_id
 from usance.platform.reads.reading import Reading
-from usance.platform.reads.shapes import moment_text
 
 READERS = ("control", "finance", "operations", "provider")
 group = Group("Jobs", *READERS)
 
 
-def _answer(job: Job) -> dict[str, Any]:
-    return {
-        "job": print_id("jb", job.job_id), "kind": job.kind, "state": str(job.state),
-        "done": job.done_count, "whole": job.whole_count, "error": job.error or None,
-        "made_at": moment_text(job.made_at),
-        "ended_at": moment_text(job.ended_at) if job.ended_at else None,
-    }  # fmt: skip
-
-
 async def one_job(read: Reading, call: Call) -> Any:
     """A job and how far it is."""
-    return _answer(await job_by_id(read.transaction, parse_id(call.path["job"], "jb")))
+    return job_answer(await job_by_id(read.transaction, parse_id(call.path["job"], "jb")))
 
 
 async def cancel_job(call: Call) -> Response:
@@ -39,7 +29,7 @@ async def cancel_job(call: Call) -> Response:
     async with call.platform.reading(call.principal) as read:
         if not call.dry_run:
             await cancel(read.transaction, number)
-        return call.respond(_answer(await job_by_id(read.transaction, number)))
+        return call.respond(job_answer(await job_by_id(read.transaction, number)))
 
 
 group.read("/jobs/{job}", JobState, one_job)

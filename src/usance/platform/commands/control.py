@@ -20,7 +20,7 @@ from usance.platform.installation import cell_rows, source_rows
 from usance.platform.principals import Principal, PrincipalKind
 from usance.platform.reads.control import approval_answer
 from usance.platform.reads.shapes import moment_text
-from usance.platform.refusals import ApprovalSamePerson, PeriodNotOpen, WrongState
+from usance.platform.refusals import ApprovalSamePerson, WrongState
 from usance.platform.store.write_set import Event, WriteSet
 from usance.platform.user_record import not_found, read_id
 
@@ -28,9 +28,6 @@ if TYPE_CHECKING:
     import asyncpg
 
 APPROVAL_DAYS = 14
-PERIOD_STATES = ("open", "closing", "closed", "locked")
-NEXT_STATES = {"closing": ("open",), "closed": ("closing",), "locked": ("closed",),
-               "open": ("closing", "closed")}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -81,14 +78,6 @@ class StateGroupFact:
     party: int = 0
     quantity: int = 0
     detail: Mapping[str, Any] | None = None
-
-
-@dataclass(frozen=True)
-class MovePeriod:
-    """A period goes to its next state: closing, closed, locked, or open again."""
-
-    period: str
-    state: str
 
 
 @dataclass(frozen=True)
@@ -189,32 +178,6 @@ async def state_group_fact(
               "amount_minor": command.amount_minor,
               "booked_at": moment_text(moment.at)}  # fmt: skip
     return Decided(answer, f"group_fact/{number}", 0, changes, as_platform=True)
-
-
-async def move_period(
-    transaction: asyncpg.Connection, _principal: Principal, moment: Moment, command: MovePeriod
-) -> Decided:
-    """Move a period on: `closing` fixes what is known; reopening keeps that moment."""
-    if command.state not in NEXT_STATES:
-        raise InvalidField("is no state", where="body.state", fix=f"Give {', '.join(NEXT_STATES)}")
-    try:
-        month = date.fromisoformat(f"{command.period}-01")
-    except ValueError:
-        raise InvalidField("is no month", where="body.period", fix="Give YYYY-MM") from None
-    number = (month.year - 1970) * 12 + month.month - 1
-    await transaction.execute("select pg_advisory_xact_lock($1)", 0x70657269 + number)
-    row = await transaction.fetchrow("select * from usance.periods where period = $1", number)
-    now = PERIOD_STATES[row["state"]] if row else "not begun"
-    if now not in NEXT_STATES[command.state]:
-        fix = f"It becomes {command.state} from {' or '.join(NEXT_STATES[command.state])}"
-        raise PeriodNotOpen(f"{command.period} is {now}", where="body.period", fix=fix)
-    known_at = row["known_at"] or (moment.at if command.state == "closing" else None)
-    changes = WriteSet(changes_configuration=True)
-    changes.put("periods", period=number, state=PERIOD_STATES.index(command.state),
-                known_at=known_at)  # fmt: skip
-    answer = {"period": command.period, "state": command.state,
-              "known_at": moment_text(known_at) if known_at else None}  # fmt: skip
-    return Decided(answer, f"period/{command.period}", 0, changes, status=DONE, as_platform=True)
 
 
 async def propose(

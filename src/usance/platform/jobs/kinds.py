@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import date
+from itertools import count
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
+from usance.books.periods import parse_close_period
+from usance.platform.commands.periods import CLOSE_JOB
 from usance.platform.commands.servicing import ServeLoan
 from usance.platform.day import SERVE_JOB
-from usance.platform.errors import NotInstalled
+from usance.platform.errors import LakeError, NotInstalled
 from usance.platform.jobs.worker import JobKind, Work
 from usance.platform.principals import SYSTEM
 from usance.platform.security.sandbox_access import FILE
@@ -45,4 +49,21 @@ def kinds_of(platform: Platform) -> dict[str, JobKind]:
             await world.close()
         return {each.day: each.counts for each in told}
 
-    return {SERVE_JOB: JobKind(serve_loan), WORLD_JOB: JobKind(live_days)}
+    async def close_period(work: Work) -> Mapping[str, Any]:
+        """A period is closed with everything that belongs to it."""
+        # Statements, metrics and pages are loaded by the first close, not by every server.
+        from usance.platform.closing.month_end import CLOSE_STEPS, LiveClose, as_answer
+
+        if platform.home is None:
+            raise LakeError("the platform has no folder", where="the lake",
+                            fix="Open the platform of a home")  # fmt: skip
+        done = count(1)
+
+        async def told(_step: str) -> None:
+            await work.report(next(done), CLOSE_STEPS)
+
+        period = parse_close_period(work.job.payload["period"])
+        return as_answer(await LiveClose(platform, platform.home, period, monotonic, told).run())
+
+    handlers = {SERVE_JOB: serve_loan, WORLD_JOB: live_days, CLOSE_JOB: close_period}
+    return {name: JobKind(handler) for name, handler in handlers.items()}

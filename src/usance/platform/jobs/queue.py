@@ -14,7 +14,9 @@ from datetime import datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
+from usance.base.ids import print_id
 from usance.platform.errors import JobCancelled, LeaseLost, UnknownJob, WrongJobState
+from usance.platform.reads.shapes import moment_text
 
 if TYPE_CHECKING:
     import asyncpg
@@ -181,6 +183,24 @@ async def job_by_id(connection: asyncpg.Connection, job_id: int) -> Job:
     if row is None:
         raise UnknownJob("there is no such job", where=str(job_id), fix="See 'usance jobs list'")
     return _job(row)
+
+
+async def job_by_key(connection: asyncpg.Connection, key: str) -> Job:
+    """The job of a key, which was enqueued before."""
+    row = await connection.fetchrow("select * from usance.jobs where key = $1", key)
+    if row is None:
+        raise UnknownJob("there is no such job", where=key, fix="See 'usance jobs list'")
+    return _job(row)
+
+
+def job_answer(job: Job) -> dict[str, Any]:
+    """A job as answers show it."""
+    return {
+        "job": print_id("jb", job.job_id), "kind": job.kind, "state": str(job.state),
+        "done": job.done_count, "whole": job.whole_count, "error": job.error or None,
+        "made_at": moment_text(job.made_at),
+        "ended_at": moment_text(job.ended_at) if job.ended_at else None,
+    }  # fmt: skip
 
 
 async def jobs(

@@ -11,7 +11,7 @@ import logging
 import os
 import socket
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from usance.base.errors import UsanceError
@@ -35,10 +35,20 @@ class Work:
     job: Job
     database: Database
 
+    reached: list[int] = field(default_factory=lambda: [0, 0])
+    """How far the job is, and how far it goes."""
+
     async def report(self, done_count: int, whole_count: int) -> None:
         """Tell how far the job is; raises when it was cancelled or taken away."""
+        self.reached[:] = done_count, whole_count
         async with self.database.transaction(0) as transaction:
             await queue.report(transaction, self.job, done_count, whole_count)
+
+    async def keep_lease(self) -> None:
+        """Say from time to time that the worker lives, whatever one step of the job takes."""
+        while True:
+            await asyncio.sleep(queue.LEASE_SECONDS / 3)
+            await self.report(*self.reached)
 
 
 Handler = Callable[[Work], Awaitable[Mapping[str, Any]]]
@@ -86,7 +96,7 @@ async def _work(database: Database, kind: JobKind, job: Job) -> None:
         await _end(database, lambda connection: queue.fail(connection, job, reason, is_final=True))
         return
     try:
-        result = await kind.handler(Work(job, database))
+        result = await _handled(kind, Work(job, database))
         await _end(database, lambda connection: queue.finish(connection, job, result))
     except JobCancelled:
         await _end(database, lambda connection: queue.cancelled(connection, job))
@@ -96,6 +106,23 @@ async def _work(database: Database, kind: JobKind, job: Job) -> None:
         LOG.warning("job %s failed", job.key, exc_info=not isinstance(error, UsanceError))
         message = f"{type(error).__name__}: {error}"
         await _end(database, lambda connection: queue.fail(connection, job, message))
+
+
+async def _handled(kind: JobKind, work: Work) -> Mapping[str, Any]:
+    """The result of a handler, which is stopped when its job is taken away or cancelled."""
+    handling = asyncio.ensure_future(kind.handler(work))
+    keeping = asyncio.create_task(work.keep_lease())
+    try:
+        await asyncio.wait((handling, keeping), return_when=asyncio.FIRST_COMPLETED)
+        if handling.done():
+            return await handling
+        handling.cancel()
+        await asyncio.wait((handling,))
+        await keeping
+        raise AssertionError("a lease is kept until it is lost")
+    finally:
+        keeping.cancel()
+        handling.cancel()
 
 
 def _unfit(kind: JobKind, job: Job) -> str:

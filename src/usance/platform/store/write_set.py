@@ -24,9 +24,9 @@ NEW = -1
 """The expected version of what is not there yet."""
 _XID = frozenset({"users", "cells", "sources", "limits"})
 """Tables of the contract whose rows do not carry their transaction."""
-STALE, FULL, FOREIGN = "US010", "US011", "US020"
-MOVED = (STALE, "23505", "40001", "40P01")
-"""Somebody was quicker: a version has moved, a key is taken, or two waited for each other."""
+STALE, FULL, FOREIGN, SHUT = "US010", "US011", "US020", "US003"
+MOVED = (STALE, SHUT, "23505", "40001", "40P01")
+"""Somebody was quicker: a version has moved, a period closes, a key is taken, or both waited."""
 
 
 class Owner(NamedTuple):

@@ -35,7 +35,7 @@ async def installed(home: Path) -> AsyncIterator[Platform]:
         if not server.data.exists():
             raise NotInstalled("has no lender", where=str(home), fix="Run 'usance up' there first")
         server.start()
-    platform = Platform.of_database(Database(server), vault_of(home))
+    platform = Platform.of_database(Database(server), vault_of(home), home)
     try:
         yield platform
     finally:

@@ -12,7 +12,9 @@ import typer
 
 from usance.base.book import Book
 from usance.base.command_line import AsJson, print_answer, print_pairs
+from usance.base.dates import first_of_month
 from usance.base.tables import TABLES
+from usance.books.policy_files import NAMES
 from usance.platform.errors import PlatformError
 from usance.platform.installation import install, is_installed
 from usance.platform.lender import sandbox_document
@@ -73,6 +75,12 @@ async def load_home(
             server.stop()
 
 
+def _policies(book: Book) -> dict[str, str]:
+    """The policies that the closes of a book used."""
+    found = {name: book.used(f"policies/{name}") for name in NAMES}
+    return {name: content.decode() for name, content in found.items() if content is not None}
+
+
 async def _fill(
     owner: asyncpg.Connection, book: Book, home: Path, lender: Mapping[str, Any]
 ) -> dict[str, int]:
@@ -81,13 +89,18 @@ async def _fill(
     tables = (book.manifest.tables[name].files for name in LOADED if name in book.manifest.tables)
     months = sorted({each.month for files in tables for each in files if each.month is not None})
     document = {**lender, "time_zone": book.manifest.time_zone,
-                "currency": book.manifest.currency}  # fmt: skip
-    await install(owner, document, clock=last_moment(book, months))
+                "currency": book.manifest.currency, "group_facts": ""}  # fmt: skip
+    document["policies"] = _policies(book) or document.get("policies", {})
+    first = first_of_month(max(months))
+    await install(owner, document, clock=last_moment(book, months), first_day=first)
     cells = book.read("cells")
     if cells.num_rows:
         await owner.execute("delete from usance.cells")
         await load_rows(owner, TABLES["cells"], cells)
     sources = book.read("sources").to_pylist()
+    if sources:
+        await owner.execute("delete from usance.sources")
+        await load_rows(owner, TABLES["sources"], book.read("sources"))
     return await load_book(
         owner,
         book,
