@@ -41,9 +41,7 @@ def ticks() -> float:
 _TICKS: Iterator[float] = iter(float(n) for n in range(10**9))
 
 
-def close_month(
-    sandbox: Sandbox, home: Path, label: str, *, publishes: bool = False
-) -> MonthEnd:
+def close_month(sandbox: Sandbox, home: Path, label: str, *, publishes: bool = False) -> MonthEnd:
     period = parse_close_period(label)
     return sandbox.within(
         lambda platform: LiveClose(platform, home, period, ticks, publishes=publishes).run()

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from usance.platform.closing.caches import CacheReport, compare_caches
-from usance.platform.closing.month_end import CUT_OFF, LAKE, advance
+from usance.platform.closing.month_end import LAKE, advance, over_at
 from usance.platform.commands.unit_of_work import now
 from usance.platform.day import next_half, serve_half
 from usance.platform.lake.export import export
@@ -37,12 +37,11 @@ async def end_day(platform: Platform, home: Path, last: date | None = None) -> D
     async with platform.database.transaction(SYSTEM.principal_id) as transaction:
         moment = await now(transaction, platform.services)
     day = last or moment.business_date
-    over = datetime.combine(day + timedelta(days=1), time(), moment.lender.zone)
-    if last is not None and over <= moment.at:
+    if last is not None and last < moment.business_date:
         raise ClockBackwards(f"{last} is over, it is {moment.business_date}", where="--through",
                              fix="Give the business date or a later day")  # fmt: skip
     if moment.lender.is_sandbox:
-        await advance(platform, over.astimezone(UTC) + CUT_OFF)
+        await advance(platform, over_at(moment, day))
     else:
         await _serve_due(platform, moment)
     made = DayEnd(day + timedelta(days=1), await _halves(platform, moment.business_date))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
@@ -33,7 +33,6 @@ from usance.pages.reports.release import RELEASE_WRITERS
 from usance.platform.clock import run_until
 from usance.platform.closing.control import ledger_differences
 from usance.platform.closing.tape import write_tape
-from usance.platform.commands.clock import start_of
 from usance.platform.commands.periods import LOCKED, BeginClose, FinishClose
 from usance.platform.commands.unit_of_work import now
 from usance.platform.errors import LakeBehind
@@ -44,6 +43,7 @@ from usance.platform.reads.shapes import moment_text
 if TYPE_CHECKING:
     import asyncpg
 
+    from usance.platform.commands.command import Moment
     from usance.platform.lender import Lender
     from usance.platform.live import Platform
 
@@ -131,7 +131,7 @@ class LiveClose:
         """Serve what is left of the period's days; only a sandbox's clock moves for it."""
         async with self.platform.database.transaction(SYSTEM.principal_id) as transaction:
             moment = await now(transaction, self.platform.services)
-        over = start_of(moment, self.period.last_day + timedelta(days=1)) + CUT_OFF
+        over = over_at(moment, self.period.last_day)
         if moment.lender.is_sandbox and moment.at < over:
             await advance(self.platform, over)
 
@@ -196,6 +196,12 @@ class LiveClose:
             self.made.notes.append(f"no release: {error.what}")
             return
         self.made.files = [str(path.relative_to(self.home)) for path in files]
+
+
+def over_at(moment: Moment, day: date) -> datetime:
+    """The moment at which a day is over and its evening has been served."""
+    midnight = datetime.combine(day + timedelta(days=1), time(), moment.lender.zone)
+    return midnight.astimezone(UTC) + CUT_OFF
 
 
 async def advance(platform: Platform, to: datetime) -> None:

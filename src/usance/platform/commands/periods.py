@@ -182,7 +182,7 @@ async def finish_close(
         raise _not_open(period.last_month, None, "Begin its close first")
     book = Book.open(Path(command.book))
     changes = WriteSet(changes_configuration=True)
-    count = _take_back(book, ref, changes)
+    count = _bring_back(book, ref, changes)
     for row in rows:
         changes.put("periods", **{**dict(row), "state": CLOSED})
     controls = controls_of(book, ref)
@@ -197,7 +197,7 @@ async def finish_close(
     return Decided(close_answer(row), f"close/{ref.name}", 0, changes, as_platform=True)
 
 
-def _take_back(book: Book, ref: CloseRef, changes: WriteSet) -> int:
+def _bring_back(book: Book, ref: CloseRef, changes: WriteSet) -> int:
     """Add the journals of a close to a write set, but for those of amounts that are posted live."""
     postings = book.read("postings", folder=ref.folder).to_pylist()
     kept = [row for row in postings if row["rule"] not in FACT_RULES]

@@ -55,9 +55,7 @@ def close(
     _close_live(ctx.obj, period, home, not close_only, as_json)
 
 
-def _close_live(
-    session: Session, label: str, home: Path, publishes: bool, as_json: bool
-) -> None:
+def _close_live(session: Session, label: str, home: Path, publishes: bool, as_json: bool) -> None:
     from usance.books.periods import parse_close_period
     from usance.platform.closing.month_end import LiveClose, as_answer
     from usance.platform.terminal.homes import on_platform
@@ -65,9 +63,7 @@ def _close_live(
     period = parse_close_period(label)
 
     async def work(platform: Platform) -> MonthEnd:
-        return await LiveClose(
-            platform, home, period, session.seconds, publishes=publishes
-        ).run()
+        return await LiveClose(platform, home, period, session.seconds, publishes=publishes).run()
 
     made = on_platform(home, work)
     if as_json:
