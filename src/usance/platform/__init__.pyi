@@ -2,6 +2,7 @@
 
 from usance.platform.errors import (
     AuthorityExceeded as AuthorityExceeded,
+    BackupError as BackupError,
     ClientRefTaken as ClientRefTaken,
     Forbidden as Forbidden,
     InputNotYours as InputNotYours,

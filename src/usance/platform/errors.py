@@ -5,6 +5,7 @@ UsanceError
     ├── ServerError           platform.server                    503
     ├── MigrationError        platform.migration                 503
     ├── NotInstalled          platform.not_installed             503
+    ├── BackupError           platform.backup                    409
     ├── LakeError             platform.lake                      409
     │   └── LakeBehind        platform.lake_behind               409
     ├── LedgerDiffers         platform.ledger_differs            409
@@ -78,6 +79,14 @@ class LakeError(PlatformError):
 
     code = "platform.lake"
     http_status = 409
+
+
+class BackupError(PlatformError):
+    """A backup that cannot be taken, is damaged, or has no way to a moment."""
+
+    code = "platform.backup"
+    http_status = 409
+    exit_code = 1
 
 
 class LakeBehind(LakeError):

@@ -22,7 +22,7 @@ from usance.books.periods import ClosePeriod, parse_close_period
 from usance.books.rules import load_rules
 from usance.platform.commands.command import DONE, WAITING, Decided, Moment, act_as_platform
 from usance.platform.commands.reopening import reopen
-from usance.platform.commands.unit_of_work import NOW
+from usance.platform.commands.unit_of_work import now
 from usance.platform.errors import InvalidField
 from usance.platform.jobs.queue import NewJob, enqueue, job_answer, job_by_key
 from usance.platform.principals import Principal
@@ -114,7 +114,7 @@ async def begin_close(
     period = read_period(command.period)
     _refuse_unfinished(period, moment)
     await transaction.execute("select pg_advisory_xact_lock($1)", PERIOD_LOCK)
-    at: datetime = (await transaction.fetchrow(NOW))["clock"]  # nothing is under way any more
+    at: datetime = (await now(transaction, moment.services)).at  # nothing is under way any more
     rows = await transaction.fetch(
         "select * from usance.periods where period <= $1 order by period", period.last_month
     )

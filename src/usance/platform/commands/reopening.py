@@ -16,7 +16,7 @@ from usance.base.dates import first_of_month, last_of_month
 from usance.books.periods import ClosePeriod
 from usance.loan.facts import Fact
 from usance.platform.commands.command import DONE, Decided, Moment
-from usance.platform.commands.unit_of_work import NOW
+from usance.platform.commands.unit_of_work import now
 from usance.platform.ledger.fact_postings import NOTHING, Amounts, Books, amounts_on, lines_of
 from usance.platform.ledger.recompute import institution_fee
 from usance.platform.loan_record import LoanRecord, load_loans
@@ -37,7 +37,7 @@ async def reopen(
 ) -> Decided:
     """Open a period and all after it: its closes are taken back, late differences moved into it."""
     first = period.months[0]
-    at: datetime = (await transaction.fetchrow(NOW))["clock"]
+    at: datetime = (await now(transaction, moment.services)).at
     closes = await transaction.fetch(
         "select * from usance.closes where last >= $1 and state = 'effective' order by last", first
     )

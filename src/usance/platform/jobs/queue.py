@@ -93,7 +93,8 @@ async def take(
     """Jobs of some kinds for a worker, the most urgent first; none if nothing is to be done."""
     rows = await connection.fetch(
         "with next as (select job_id from usance.jobs"
-        " where kind = any($2) and (state = 'waiting' and not_before <= clock_timestamp()"
+        " where not usance.is_paused() and kind = any($2)"
+        " and (state = 'waiting' and not_before <= clock_timestamp()"
         " or state = 'running' and lease_until < clock_timestamp())"
         " order by priority desc, job_id limit $3 for update skip locked)"
         " update usance.jobs j set state = 'running', worker = $1, attempts = attempts + 1,"

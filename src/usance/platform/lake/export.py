@@ -39,6 +39,8 @@ class Mark:
     transaction: int = 0
     """Everything of transactions below this one."""
     user_id: int = 0
+    epoch: int = 0
+    """The restores that the database had; after another one it is not the same history."""
 
 
 @dataclass(frozen=True)
@@ -74,6 +76,13 @@ async def _append(connection: asyncpg.Connection, book: Book, zone: str) -> Expo
     watermark = await connection.fetchval(
         "select pg_snapshot_xmin(pg_current_snapshot())::text::bigint"
     )
+    epoch = await connection.fetchval("select coalesce(max(epoch), 0) from usance.restores")
+    if before.transaction and epoch != before.epoch:
+        raise LakeError(
+            f"the book follows epoch {before.epoch} of the database, which is in epoch {epoch}",
+            where=str(book.path),
+            fix="The database was restored to an earlier moment: export into a new folder",
+        )
     if watermark < before.transaction:
         raise LakeError(
             f"the book follows transactions up to {before.transaction}, the database has "
@@ -95,7 +104,7 @@ async def _append(connection: asyncpg.Connection, book: Book, zone: str) -> Expo
                 step.add(each.declared, rows, instead=True)
                 added[each.name] = rows.num_rows
         last = users.column("user_id")[-1].as_py() if users.num_rows else before.user_id
-        mark = Mark(watermark, last)
+        mark = Mark(watermark, last, epoch)
         step.use(MARK, json.dumps(asdict(mark)).encode())
     return Exported(mark, added)
 

@@ -81,6 +81,8 @@ class Deliverer:
     async def step(self) -> int:
         """Line up what has happened and try what is due; gives how many were tried."""
         async with self.database.transaction(SYSTEM.principal_id) as transaction:
+            if await transaction.fetchval("select usance.is_paused()"):
+                return 0
             await transaction.fetchval("select usance.line_up_deliveries()")
             rows = await transaction.fetch(
                 "select * from usance.take_deliveries($1, $2)", MAX_TAKEN, LEASE

@@ -140,10 +140,7 @@ class Embedded:
     def _create(self) -> None:
         """Make the data directory, whole or not at all."""
         self._give(self.folder)
-        password = self.folder / "password"
-        password.touch(mode=0o600)
-        password.write_text(f"{secrets.token_hex(32)}\n", encoding="utf-8")
-        self._give(password)
+        password = self._new_password()
         new = self.folder / "new"
         shutil.rmtree(new, ignore_errors=True)
         command = [str(binary("initdb")), f"--pgdata={new}", f"--pwfile={password}", *_INITDB]
@@ -158,6 +155,34 @@ class Embedded:
         with (new / "postgresql.conf").open("a") as file:
             file.writelines(f"{name} = {value}\n" for name, value in SETTINGS.items())
         new.rename(self.data)
+
+    def _new_password(self) -> Path:
+        password = self.folder / "password"
+        password.touch(mode=0o600)
+        password.write_text(f"{secrets.token_hex(32)}\n", encoding="utf-8")
+        self._give(password)
+        return password
+
+    def adopt(self, given: Path) -> Path:
+        """A copy of a data directory beside this server's own place, with a new password."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self._give(self.folder)
+        self._new_password()
+        new = self.folder / "new"
+        shutil.rmtree(new, ignore_errors=True)
+        shutil.copytree(given, new, symlinks=True)
+        return new
+
+    def finish_adoption(self, new: Path) -> None:
+        """Take a copied data directory as this server's own."""
+        for path in (new, *new.rglob("*")):
+            self._give(path)
+        new.chmod(0o700)
+        new.rename(self.data)
+
+    def as_account(self, command: list[str]) -> list[str]:
+        """A command of the server's own programs that do not run as root."""
+        return self._as_account(command, parent="-")
 
     def _launch(self) -> None:
         """Start the postmaster; it ends with this process."""

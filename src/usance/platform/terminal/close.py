@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from usance.base.command_line import Session, print_json, print_line, print_table
+from usance.base.command_line import AsJson, Session, print_answer, print_line, print_table
 from usance.base.errors import InputError
 from usance.books.close.commands import close as close_book
 
@@ -43,7 +43,7 @@ def close(
     close_only: Annotated[
         bool, typer.Option("--close-only", help="With --home: no metrics and no release.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Close a period: every step is executed, timed and shown; a failed control stops it."""
     if home is None:
@@ -67,7 +67,8 @@ def _close_live(session: Session, label: str, home: Path, publishes: bool, as_js
 
     made = on_platform(home, work)
     if as_json:
-        print_json(as_answer(made))
+        shown = as_answer(made)
+        print_answer(shown, shown.pop("notes"))
         return
     print_table(["step", "seconds"], [[name, f"{s:,.2f}"] for name, s in made.seconds.items()])
     print_line()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from usance.base.command_line import print_json, print_line, print_table
+from usance.base.command_line import AsJson, print_answer, print_line, print_table
 from usance.base.dates import parse_date
 from usance.platform.terminal.homes import on_platform
 from usance.platform.terminal.up import Home
@@ -26,13 +26,13 @@ def day(
     through: Annotated[
         str, typer.Option(metavar="DAY", help="The last day; else the business date.")
     ] = "",
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """End the business day: what falls due by rule, export, seals, caches compared."""
     last = parse_date(through, where="--through") if through else None
     made = on_platform(home, lambda platform: _end(platform, home, last))
     if as_json:
-        print_json(_plain(made))
+        print_answer(_plain(made))
         return
     rows = [[str(each["day"]), each["part"], f"{each['loans']:,}", f"{each['set_aside']:,}"]
             for each in made.halves]  # fmt: skip

@@ -1,0 +1,128 @@
+"""Backup and restore: to a moment, as far as the log goes, and never from half a backup."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import asyncpg
+import pytest
+
+from tests.platform.databases import with_owner
+from usance.platform.errors import BackupError, LakeError
+from usance.platform.installation import install
+from usance.platform.lake.export import export
+from usance.platform.lender import sandbox_document
+from usance.platform.restoring import is_paused, release, restore_home
+from usance.platform.store.backup import LogReceiver, bases, take_base, verify
+from usance.platform.store.database import Database
+from usance.platform.store.server import Embedded
+
+
+@pytest.fixture(scope="module")
+def lender(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Embedded]:
+    """A server of its own: its log is received, and it is killed."""
+    server = Embedded(tmp_path_factory.mktemp("lender"))
+    server.start()
+    asyncio.run(Database(server).prepare())
+
+    async def fill(connection: asyncpg.Connection) -> None:
+        await install(connection, sandbox_document())
+        await connection.execute("create table public.heartbeats (at timestamptz)")
+
+    with_owner(server, "usance", fill)
+    yield server
+    server.stop()
+
+
+async def beat(connection: asyncpg.Connection) -> datetime:
+    at: datetime = await connection.fetchval(
+        "insert into public.heartbeats values (clock_timestamp()) returning at"
+    )
+    return at
+
+
+async def last_beat(connection: asyncpg.Connection) -> datetime:
+    found: datetime = await connection.fetchval("select max(at) from public.heartbeats")
+    return found
+
+
+async def next_event(connection: asyncpg.Connection) -> int:
+    number: int = await connection.fetchval("select pg_current_xact_id()::text::bigint * 4096")
+    return number
+
+
+def test_a_restore_gives_the_moment_that_was_asked_for(lender: Embedded, tmp_path: Path) -> None:
+    backup = tmp_path / "backup"
+    with LogReceiver(lender, backup):
+        base = take_base(lender, backup, datetime.now(UTC))
+        first = with_owner(lender, "usance", beat)
+        asyncio.run(_export(lender, tmp_path / "book"))
+        time.sleep(1.1)
+        second = with_owner(lender, "usance", beat)
+        number = with_owner(lender, "usance", next_event)
+        time.sleep(1.0)  # the receiver writes within its interval; the claim is five seconds
+    assert [each.folder for each in verify(backup)] == [base.folder]
+
+    latest = Embedded(tmp_path / "latest")
+    restore_home(backup, latest)
+    earlier = Embedded(tmp_path / "earlier")
+    restore_home(backup, earlier, first + timedelta(seconds=0.5))
+    for server, expected in ((latest, second), (earlier, first)):
+        with server:
+            assert with_owner(server, "usance", last_beat) == expected
+            assert with_owner(server, "usance", next_event) > number  # an epoch of its own
+            database = Database(server)
+            assert asyncio.run(_paused_then_released(database)) == (True, False)
+            with pytest.raises(LakeError, match="epoch"):
+                asyncio.run(_export(server, tmp_path / "book"))
+
+
+async def _export(server: Embedded, folder: Path) -> None:
+    async with Database(server).loader() as connection:
+        await export(connection, folder)
+
+
+async def _paused_then_released(database: Database) -> tuple[bool, bool]:
+    before = await is_paused(database)
+    await release(database)
+    after = await is_paused(database)
+    await database.close()
+    return before, after
+
+
+def test_a_damaged_backup_is_named_and_not_restored(lender: Embedded, tmp_path: Path) -> None:
+    backup = tmp_path / "backup"
+    base = take_base(lender, backup, datetime.now(UTC))
+    file = next(path for path in (base.folder / "base").rglob("*")
+                if path.is_file() and path.stat().st_size > 8192)  # fmt: skip
+    content = file.read_bytes()
+    file.write_bytes(content[:100] + bytes([content[100] ^ 1]) + content[101:])
+    with pytest.raises(BackupError, match=file.name):
+        verify(backup)
+    target = Embedded(tmp_path / "new")
+    with pytest.raises(BackupError, match=file.name):
+        restore_home(backup, target)
+    assert not target.data.exists()
+    with pytest.raises(BackupError, match="no base backup from before"):
+        restore_home(backup, target, datetime(2020, 1, 1, tzinfo=UTC))
+
+
+def test_a_disk_that_fills_leaves_no_backup(lender: Embedded, tmp_path: Path) -> None:
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", str(disk)]
+    if os.geteuid() != 0 or subprocess.run(mount, check=False, capture_output=True).returncode:
+        pytest.skip("a small disk cannot be mounted here")
+    try:
+        with pytest.raises(BackupError, match="No space left") as found:
+            take_base(lender, disk, datetime.now(UTC))
+        assert "Make room" in found.value.fix
+        assert bases(disk) == []
+    finally:
+        subprocess.run(["umount", str(disk)], check=True)
