@@ -18,7 +18,7 @@ from usance.platform.errors import BackupError, LakeError
 from usance.platform.installation import install
 from usance.platform.lake.export import export
 from usance.platform.lender import sandbox_document
-from usance.platform.restoring import is_paused, release, restore_home
+from usance.platform.restoring import release, restore_home
 from usance.platform.store.backup import LogReceiver, bases, take_base, verify
 from usance.platform.store.database import Database
 from usance.platform.store.server import Embedded
@@ -86,6 +86,11 @@ def test_a_restore_gives_the_moment_that_was_asked_for(lender: Embedded, tmp_pat
 async def _export(server: Embedded, folder: Path) -> None:
     async with Database(server).loader() as connection:
         await export(connection, folder)
+
+
+async def is_paused(database: Database) -> bool:
+    async with database.transaction(0) as transaction:
+        return bool(await transaction.fetchval("select usance.is_paused()"))
 
 
 async def _paused_then_released(database: Database) -> tuple[bool, bool]:

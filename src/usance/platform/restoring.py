@@ -45,12 +45,6 @@ async def _begin_epoch(server: Embedded, target: datetime | None) -> None:
         await owner.close()
 
 
-async def is_paused(database: Database) -> bool:
-    """True of a lender that was restored and not released."""
-    async with database.transaction(0) as transaction:
-        return bool(await transaction.fetchval("select usance.is_paused()"))
-
-
 async def orders_to_ask_about(transaction: asyncpg.Connection) -> list[int]:
     """Orders made from two days before the moment of the last restore on, in their order."""
     rows = await transaction.fetch(

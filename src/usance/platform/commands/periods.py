@@ -37,6 +37,8 @@ PERIOD_LOCK = 0x70657269
 """Held shared by whoever posts, alone by whoever closes: for milliseconds."""
 PERIOD_STATES = ("open", "closing", "closed", "locked")
 OPEN, CLOSING, CLOSED, LOCKED = range(4)
+NEXT_STATES = {"closing": ("open",), "locked": ("closed",), "open": ("closed",)}
+"""States that somebody moves a period to, each with those it is moved from; a close ends itself."""
 CLOSE_JOB = "period.close"
 FACT_RULES = frozenset(rule.number for rule in load_rules() if rule.amount in FACT_AMOUNTS)
 """Rules whose amounts follow from facts and terms alone: they are posted live."""

@@ -6,7 +6,7 @@ import secrets
 
 from starlette.responses import Response
 
-from usance.platform.commands.control import NEXT_STATES
+from usance.platform.commands.periods import NEXT_STATES
 from usance.platform.console.closed_books import part
 from usance.platform.console.frame import HOME, Visit, form, see
 from usance.platform.errors import PlatformError
@@ -28,12 +28,14 @@ async def show(visit: Visit, error: str = "", status: int = 200) -> Response:
 
 
 async def move(visit: Visit) -> Response:
-    """Move a period to its next state, or open it again."""
+    """Ask for the close of a period, lock it, or open it again."""
     given = await form(visit.request)
-    body = {"period": given.get("period", ""), "state": given.get("state", "")}
+    body = {"period": given.get("period", "")}
+    command = "close.request" if given.get("state") == "closing" else "period.move"
+    if command == "period.move":
+        body["state"] = given.get("state", "")
     try:
-        await visit.platform.do(visit.operator.principal, "period.move", body,
-                                key=given.get("key", ""))  # fmt: skip
+        await visit.platform.do(visit.operator.principal, command, body, key=given.get("key", ""))
     except PlatformError as error:
         return await show(visit, str(error), error.http_status)
     return see(f"{HOME}/close")

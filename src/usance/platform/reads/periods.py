@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from usance.platform.commands.control import PERIOD_STATES
+from usance.platform.commands.periods import PERIOD_STATES
 from usance.platform.reads.ledger import period_text
 from usance.platform.reads.shapes import moment_text
 
