@@ -48,7 +48,12 @@ async def load_book(
     loan, in parts per million. The caller owns the database.
     """
     tables = {name: _of_months(book, name, months) for name in LOADED}
-    return await load_tables(connection, tables, triggers, fees or {})
+    counts = await load_tables(connection, tables, triggers, fees or {})
+    if tables["loans"].num_rows:
+        loans, facts = (sort(tables[name], TABLES[name]) for name in ("loans", "facts"))
+        async with connection.transaction():
+            await post_opening(connection, loans, facts, last_of_month(max(months)))
+    return counts
 
 
 async def load_tables(
@@ -70,7 +75,6 @@ async def load_tables(
                 "loan_states", records=states, schema_name="usance", columns=STATE_COLUMNS
             )
             await connection.execute("reset role")
-            await post_opening(connection, loans, facts, last_of_month(max(months)))
         await _derive(connection)
     return {name: rows.num_rows for name, rows in tables.items()}
 
