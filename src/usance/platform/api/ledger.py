@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 from usance.base.codes import Basis
@@ -10,25 +9,14 @@ from usance.base.ids import parse_id
 from usance.books.chart import load_chart
 from usance.platform.api.calls import Call
 from usance.platform.api.control_shapes import Approval, Journal, TrialBalance
-from usance.platform.api.errors import RequestError
 from usance.platform.api.groups import Group
 from usance.platform.api.pages import DEFAULT_PAGE, cut, page, read_cursor
-from usance.platform.api.parameters import HISTORY, NUMBER, PAGED, Parameter, an_id, one_of
+from usance.platform.api.parameters import HISTORY, MONTH, NUMBER, PAGED, an_id, one_of
 from usance.platform.api.shapes import Object, Page
 from usance.platform.reads.reading import Reading
 from usance.platform.reads.shapes import moment_text
 
 group = Group("Ledger", "finance")
-_MONTH = re.compile(r"(?:19|20|21)\d\d-(?:0[1-9]|1[0-2])")
-
-
-def _month(text: str, where: str) -> str:
-    if not _MONTH.fullmatch(text):
-        raise RequestError("invalid_field", "is no month", param=where, fix="Give YYYY-MM")
-    return text
-
-
-MONTH = Parameter(_month, {"type": "string", "pattern": "^[0-9]{4}-[0-9]{2}$"}, "A month.")
 
 
 async def accounts(_read: Reading, call: Call) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from calendar import monthrange
 from dataclasses import dataclass
 from datetime import date
 from typing import Any
@@ -9,13 +10,15 @@ from typing import Any
 from starlette.responses import Response
 
 from usance.platform.api.calls import Call
+from usance.platform.api.errors import RequestError
 from usance.platform.api.forms import schema_of
 from usance.platform.api.groups import Group
 from usance.platform.api.guard import Access
 from usance.platform.api.pages import page
-from usance.platform.api.parameters import HISTORY, PAGED
+from usance.platform.api.parameters import HISTORY, PAGED, is_month
 from usance.platform.api.shapes import (
     Agreement,
+    Commission,
     Decision,
     Drawdown,
     Fact,
@@ -30,6 +33,7 @@ from usance.platform.api.shapes import (
 )
 from usance.platform.commands.fields import read_command
 from usance.platform.principals import PrincipalKind
+from usance.platform.reads.commissions import commissions as earned
 from usance.platform.reads.documents import agreements
 from usance.platform.reads.reading import Reading
 from usance.platform.reads.shapes import moment_text
@@ -97,6 +101,17 @@ async def documents(read: Reading, call: Call) -> Any:
     return page(rows, call.query, "document")
 
 
+async def commissions(read: Reading, call: Call) -> Any:
+    """Commissions of a month by channel: for first lines, and of interest and fees received."""
+    month = call.path["month"]
+    if not is_month(month):
+        raise RequestError("not_found", "there is nothing here")
+    first = date.fromisoformat(f"{month}-01")
+    last = first.replace(day=monthrange(first.year, first.month)[1])
+    rows = await earned(read.transaction, read.moment.lender, first, last)
+    return {**page(rows, call.query, "channel"), "month": month}
+
+
 def _history(read: Reading, call: Call) -> dict[str, str]:
     """The day and the moment that were read."""
     day = call.query.get("as_of", read.moment.business_date)
@@ -138,6 +153,8 @@ group.read("/loans/{loan}/statement", Statement, statement,
            query={"as_of": HISTORY["as_of"]}, scopes=LOAN_READERS)  # fmt: skip
 group.read("/users/{user}/loans", Page[Loan], user_loans, query=PAGED, scopes=READERS)
 group.read("/users/{user}/documents", Page[Object], documents, query=PAGED, scopes=READERS)
+group.read("/commissions/{month}", Page[Commission], commissions, query=PAGED,
+           scopes=("channel", "finance"))  # fmt: skip
 group.add(
     "POST", "/loans/{loan}/settlement-quote", settlement_quote,
     Access(frozenset(READERS), needs_key=True, has_body=True), {200: Settlement},

@@ -20,6 +20,7 @@ from usance.platform.api.pages import DEFAULT_PAGE, MAX_PAGE
 FIRST_DAY, LAST_DAY = date(1990, 1, 1), date(2199, 12, 31)
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 _MOMENT = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d{1,6})?(?:Z|[+-]\d{2}:\d{2})")
+_MONTH = re.compile(r"(?:19|20|21)\d\d-(?:0[1-9]|1[0-2])")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 PATH_IDS = {
     "user": "us", "decision": "de", "loan": "ln", "payment": "pm", "offer": "of",
@@ -92,6 +93,17 @@ def _whole(text: str, where: str) -> int:
     return int(text)
 
 
+def is_month(text: str) -> bool:
+    """True of a month, like 2024-07."""
+    return _MONTH.fullmatch(text) is not None
+
+
+def _month(text: str, where: str) -> str:
+    if not is_month(text):
+        raise RequestError("invalid_field", "is no month", param=where, fix="Give YYYY-MM")
+    return text
+
+
 def one_of(*choices: str) -> Parameter:
     """A parameter with a closed set of values."""
 
@@ -134,6 +146,7 @@ def check_id(text: str, prefix: str, where: str) -> str:
 
 DAY = Parameter(_day, {"type": "string", "format": "date"}, "A day.")
 MOMENT = Parameter(_moment, {"type": "string", "format": "date-time"}, "A moment, in UTC.")
+MONTH = Parameter(_month, {"type": "string", "pattern": "^[0-9]{4}-[0-9]{2}$"}, "A month.")
 TEXT = Parameter(_text, {"type": "string", "minLength": 1, "maxLength": 255})
 NUMBER = Parameter(_whole, {"type": "integer", "minimum": 0})
 LIMIT = Parameter(

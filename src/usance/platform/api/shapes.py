@@ -217,6 +217,17 @@ class Drawdown(Shape):
     disbursed_on: str | None
 
 
+class Commission(Shape):
+    """A channel's commission of a month."""
+
+    channel: str
+    month: str
+    currency: str
+    approved: int
+    income_minor: int
+    commission_minor: int
+
+
 class NextDue(Shape):
     """The next instalment that is not paid."""
 
