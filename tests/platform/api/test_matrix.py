@@ -125,7 +125,6 @@ def test_every_route_of_the_contract_is_described(served: Served, shared: Any) -
 
 
 NOT_YET = {
-    ("POST", "/v1/provider/files"),
     ("GET", "/v1/cases"), ("POST", "/v1/cases/next"), ("POST", "/v1/users/{}/complaints"),
     ("GET", "/v1/settlements"), ("GET", "/v1/claims"),
 }  # fmt: skip

@@ -116,6 +116,8 @@ group.read("/flows", Page[Object], flows, query=PAGED)
 group.command("/flows", "flow.put", {202: Approval})
 group.read("/models", Page[Object], models, query=PAGED)
 group.command("/models", "model.put", {202: Approval})
+group.command("/signing-secret/rotate", "secret.rotate", {200: Object},
+              scopes=("provider", "institution"))  # fmt: skip
 group.read("/keys", Page[Object], keys, query=PAGED)
 group.command("/keys", "key.create", {201: Object, 202: Approval})
 group.command("/keys/{key_id}/rotate", "key.rotate", {201: Object})

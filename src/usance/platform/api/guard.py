@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from math import ceil
+from typing import TYPE_CHECKING
 
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
@@ -17,10 +18,15 @@ from usance.platform.api.strict_json import parse
 from usance.platform.commands.unit_of_work import REQUEST_ID
 from usance.platform.errors import Forbidden, UnknownPrincipal
 from usance.platform.live import Platform
+from usance.platform.partners.signatures import request_content
 from usance.platform.principals import Principal, PrincipalKind
 from usance.platform.security.keys import PREFIXES, SESSION_PREFIX, owner_of_key
-from usance.platform.security.permuted_ids import PermutedIds
+from usance.platform.security.permuted_ids import ids_of_party
 from usance.platform.security.sessions import owner_of_session
+from usance.platform.security.signing import is_fresh_signature
+
+if TYPE_CHECKING:
+    import asyncpg
 
 MAX_BODY = 1 << 20
 BODY_SECONDS = 20.0
@@ -56,7 +62,7 @@ async def guarded(request: Request, access: Access, answering: Answering) -> Res
         if not call.dry_run:
             call.key = idempotency_key(request.headers.get("idempotency-key"))
     if access.has_body:
-        call.body = parse(await _body(request, access.max_body))
+        call.body = parse(await _body(request, access.max_body) or b"{}")
     for name, value in request.path_params.items():
         call.path[name] = value
         if name in PATH_IDS:
@@ -83,23 +89,34 @@ async def _admitted(request: Request, access: Access) -> Call:
             call.principal, call.session_id = operator.principal, operator.session_id
             call.role, call.has_totp = operator.role, operator.has_totp
         else:
-            call.principal, wait = await owner_of_key(connection, token)
-            if wait:
+            owner = await owner_of_key(connection, token)
+            call.principal = owner.principal
+            if owner.wait:
                 raise RequestError(
-                    "rate_limited", "this key has asked too often", retry_after=ceil(wait)
+                    "rate_limited", "this key has asked too often", retry_after=ceil(owner.wait)
                 )
+            if owner.signs:
+                await _check_signature(request, connection, call, access.max_body)
     state["principal_id"] = call.principal.principal_id
     _check_access(call, access)
-    call.ids = _ids_of(call)
+    who = call.principal
+    if who.kind in (PrincipalKind.INSTITUTION, PrincipalKind.AGENCY):
+        call.ids = ids_of_party(platform.services.keys, who.kind, who.party)
     return call
 
 
-def _ids_of(call: Call) -> PermutedIds | None:
-    """The permutation that institutions and agencies see ids through."""
-    who = call.principal
-    if who.kind not in (PrincipalKind.INSTITUTION, PrincipalKind.AGENCY):
-        return None
-    return PermutedIds(call.platform.services.keys.key_for(f"ids of {who.kind} {who.party}"))
+async def _check_signature(
+    request: Request, connection: asyncpg.Connection, call: Call, limit: int
+) -> None:
+    """Refuse a request that its caller has not signed, or has signed before."""
+    header = request.headers.get("usance-signature", "")
+    target = request.url.path + (f"?{request.url.query}" if request.url.query else "")
+    body = await _body(request, limit)
+    content = request_content(request.method, target, body)
+    keys = call.platform.services.keys
+    if not await is_fresh_signature(connection, keys, call.principal, header, content):
+        raise RequestError("bad_signature", "the signature is missing, wrong, old or used before",
+                           param="header.Usance-Signature")  # fmt: skip
 
 
 def _token(request: Request, mode: str) -> str:
@@ -151,10 +168,13 @@ def _is_dry_run(request: Request) -> bool:
 
 
 async def _body(request: Request, limit: int) -> bytes:
-    """The body of a request, in bounded memory and time; none is an empty object."""
+    """The body of a request, in bounded memory and time; it may be asked for again."""
+    kept: bytes | None = request.scope["state"].get("body")
+    if kept is not None:
+        return kept
     headers = request.headers
     if headers.get("content-length", "0") == "0" and "transfer-encoding" not in headers:
-        return b"{}"
+        return b""
     kind = headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/json":
         what = f"{kind[:40] or 'no content type'} is not taken here"
@@ -172,7 +192,9 @@ async def _body(request: Request, limit: int) -> bytes:
                 parts.append(part)
     except (TimeoutError, ClientDisconnect) as error:
         raise RequestError("body_incomplete", "the body did not come", param="body") from error
-    return b"".join(parts)
+    body = b"".join(parts)
+    request.scope["state"]["body"] = body
+    return body
 
 
 def _too_large(limit: int) -> RequestError:

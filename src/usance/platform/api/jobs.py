@@ -12,7 +12,9 @@ from usance.platform.api.control_shapes import JobState
 from usance.platform.api.groups import Group
 from usance.platform.api.guard import Access
 from usance.platform.jobs.queue import cancel, job_answer, job_by_id
+from usance.platform.principals import PrincipalKind
 from usance.platform.reads.reading import Reading
+from usance.platform.user_record import not_found
 
 READERS = ("control", "finance", "operations", "provider")
 group = Group("Jobs", *READERS)
@@ -20,7 +22,11 @@ group = Group("Jobs", *READERS)
 
 async def one_job(read: Reading, call: Call) -> Any:
     """A job and how far it is."""
-    return job_answer(await job_by_id(read.transaction, parse_id(call.path["job"], "jb")))
+    job = await job_by_id(read.transaction, parse_id(call.path["job"], "jb"))
+    who = call.principal
+    if who.kind is PrincipalKind.PROVIDER and job.payload.get("provider") != who.party:
+        raise not_found("jb", job.job_id)
+    return job_answer(job)
 
 
 async def cancel_job(call: Call) -> Response:

@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from usance.base.errors import UsanceError
 from usance.platform.api.calls import Call
-from usance.platform.api.control_shapes import Approval
+from usance.platform.api.control_shapes import Approval, JobState
 from usance.platform.api.errors import RequestError, code_of, status_of
 from usance.platform.api.forms import schema_of
 from usance.platform.api.groups import Group
@@ -25,6 +25,8 @@ from usance.platform.reads.reading import Reading
 
 group = Group("Money", "provider", "operations")
 MAX_LINES = 1_000
+MAX_FILE_BODY = 24 << 20
+"""Bytes of a request with a file of 16 MiB in base64."""
 
 
 @dataclass(frozen=True)
@@ -120,6 +122,7 @@ group.add(
     Access(frozenset(group.scopes), needs_key=True, has_body=True), {200: Noticed},
     "Notices of payments in one batch, each line answered for itself.", schema_of(TakeNotices),
 )  # fmt: skip
+group.command("/provider/files", "provider_file.take", {202: JobState}, max_body=MAX_FILE_BODY)
 group.command("/loans/{loan}/fees", "fee.charge", {201: Changed, 202: Approval})
 group.command("/loans/{loan}/waivers", "loan.waive", {201: Changed, 202: Approval})
 group.command("/loans/{loan}/reschedules", "loan.reschedule", {201: Changed, 202: Approval})

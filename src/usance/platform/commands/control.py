@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     import asyncpg
 
 APPROVAL_DAYS = 14
+PROPOSED = {"mandate.put": "mandate.proposed"}
+"""Events of proposals that have a name of their own."""
 
 
 @dataclass(frozen=True)
@@ -198,7 +200,7 @@ async def propose(
     human = principal.kind is PrincipalKind.OPERATOR
     answer = approval_answer({**row, "people": int(human)})
     return Decided(answer, print_id("ap", number), 0, changes, status=WAITING,
-                   event="approval.proposed")  # fmt: skip
+                   event=PROPOSED.get(spec.name, "approval.proposed"))  # fmt: skip
 
 
 async def _waiting(

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from datetime import date
 from typing import Any
 
-from usance.base.codes import FactKind
+from usance.base.codes import FactKind, Status
 from usance.base.errors import UsanceError
+from usance.base.ids import print_id
 from usance.loan.facts import Fact
 from usance.platform.commands.command import Moment
 from usance.platform.commands.event_review import review
@@ -16,8 +18,8 @@ from usance.platform.ledger.recompute import institution_fee, packed
 from usance.platform.loan_fold import posted_amounts
 from usance.platform.loan_record import LoanRecord
 from usance.platform.refusals import DateBeforeDisbursement, DateInFuture, TermsRefused
-from usance.platform.store.write_set import LimitChange, Row, WriteSet
-from usance.platform.user_record import UserRecord
+from usance.platform.store.write_set import Event, LimitChange, Row, WriteSet
+from usance.platform.user_record import UserRecord, owner_of
 
 
 def check_day(moment: Moment, loan: LoanRecord, day: date) -> None:
@@ -64,6 +66,7 @@ def book_facts(
     before = loan.at(today, before=True).view()
     freed = before.principal_outstanding - after.principal_outstanding
     free(moment, loan.first["source"], freed, changes)
+    note_settled(moment, loan.loan_id, before.status, after.status, changes)
 
 
 def book_first(
@@ -83,6 +86,15 @@ def book_first(
              books.single(first.effective_on, moved))  # fmt: skip
     changes.facts.append(fact_row(loan.loan_id, first))
     changes.state_changes.append(row)
+
+
+def note_settled(moment: Moment, loan_id: int, before: int, after: int, changes: WriteSet) -> None:
+    """Tell that a loan is closed which was not before."""
+    if after != Status.CLOSED or before == Status.CLOSED:
+        return
+    shown = print_id("ln", loan_id)
+    told = json.dumps({"loan": shown, "settled_on": moment.business_date.isoformat()})
+    changes.events.append(Event("loan.settled", shown, owner_of(loan_id), told))
 
 
 def cannot_take(error: UsanceError) -> TermsRefused:

@@ -37,6 +37,7 @@ from usance.platform.commands.loan_change import (
     fact,
     fact_row,
     free,
+    note_settled,
     poster,
 )
 from usance.platform.commands.payments import BookPayment, check_money, provider_of, reference_of
@@ -236,6 +237,7 @@ def _note_receipt(
     booking.changes.state_changes.append(loan)
     before, after = got.views
     free(moment, loan.source, int(before[n, _OWED] - after[n, _OWED]), booking.changes)
+    note_settled(moment, loan.loan_id, int(before[n, 0]), int(after[n, 0]), booking.changes)
 
 
 _OWED, _PAID = 3, slice(13, 18)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time, timedelta
@@ -25,7 +26,8 @@ from usance.platform.pricing import (
     effective_rate_ppb,
     price,
 )
-from usance.platform.store.write_set import LimitChange, WriteSet
+from usance.platform.reads.drawdowns import offer_answer
+from usance.platform.store.write_set import Event, LimitChange, WriteSet
 from usance.platform.user_record import UserRecord
 from usance.service.orders.payment_order import (
     EventKind,
@@ -146,15 +148,21 @@ def make_offer(moment: Moment, placement: Placement, index: int, wait: timedelta
     placement.changes.limit_changes += limit_changes(candidate, held=1)
     desk = moment.services.desk
     desk.learn(placement.loan_id, candidate["source"], int(RoutingOutcome.RESERVED))
-    placement.changes.put(
-        "offers", offer_id=offer, user_id=placement.user.user_id, loan_id=placement.loan_id,
-        attempt=index, source=candidate["source"], institution=mandate.institution,
-        product=row["product"], amount_minor=row["amount_minor"], currency=row["currency"],
-        months=row["months"], state="open", made_at=moment.at, answer_by=moment.at + wait,
-        answered_at=None, approved=None, reason="",
-        report={"grade": placement.request["grade"], "rate_ppm": placement.request["rate_ppm"],
-                "region": placement.request["region"]},
-    )  # fmt: skip
+    made = {
+        "offer_id": offer, "user_id": placement.user.user_id, "loan_id": placement.loan_id,
+        "attempt": index, "source": candidate["source"], "institution": mandate.institution,
+        "product": row["product"], "amount_minor": row["amount_minor"],
+        "currency": row["currency"], "months": row["months"], "state": "open",
+        "made_at": moment.at, "answer_by": moment.at + wait, "answered_at": None,
+        "approved": None, "reason": "",
+        "report": {"grade": placement.request["grade"], "rate_ppm": placement.request["rate_ppm"],
+                   "region": placement.request["region"]},
+    }  # fmt: skip
+    placement.changes.put("offers", **made)
+    told = offer_answer(made)
+    placement.changes.events.append(
+        Event("offer.made", told["offer"], placement.user.user_id, json.dumps(told))
+    )
     row["offer"] = offer
 
 

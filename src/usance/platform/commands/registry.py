@@ -25,9 +25,9 @@ from usance.platform.commands import (
     users,
 )
 from usance.platform.commands.command import Many, Spec
-from usance.platform.partners import webhooks
+from usance.platform.partners import provider_files, webhooks
 from usance.platform.security import access_commands as access
-from usance.platform.security import rights
+from usance.platform.security import rights, signing
 
 CHANNEL, MONEY, OPERATIONS = ("channel",), ("provider", "operations"), ("operations",)
 INSTITUTION, FINANCE, CONTROL = ("institution",), ("finance",), ("control",)
@@ -118,6 +118,10 @@ _TABLE = (
     Spec("key.end", "key.ended", CONTROL, access.EndKey, access.end),
     Spec("person.invite", "person.invited", CONTROL, access.InvitePerson, access.invite, TWO),
     Spec("person.reveal", "person.revealed", REVEAL, access.Reveal, access.reveal),
+    Spec("secret.rotate", "secret.rotated", ("provider", "institution"), signing.RotateSecret,
+         signing.rotate_secret),
+    Spec("provider_file.take", "provider_file.taken", MONEY, provider_files.TakeFile,
+         provider_files.take_file),
     Spec("user.export", "user.exported", CHANNEL, rights.ExportUser, rights.export_user),
     Spec("user.erase", "user.erased", CHANNEL, rights.EraseUser, rights.erase_user),
     Spec("webhook.add", "webhook.added", ANYONE, webhooks.AddWebhook, webhooks.add_webhook),

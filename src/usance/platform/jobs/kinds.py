@@ -14,6 +14,8 @@ from usance.platform.commands.servicing import ServeLoan
 from usance.platform.day import SERVE_JOB
 from usance.platform.errors import LakeError, NotInstalled
 from usance.platform.jobs.worker import JobKind, Work
+from usance.platform.partners.provider_files import JOB as FILE_JOB
+from usance.platform.partners.provider_files import read_file
 from usance.platform.principals import SYSTEM
 from usance.platform.security.sandbox_access import FILE
 
@@ -65,5 +67,10 @@ def kinds_of(platform: Platform) -> dict[str, JobKind]:
         period = parse_close_period(work.job.payload["period"])
         return as_answer(await LiveClose(platform, platform.home, period, monotonic, told).run())
 
-    handlers = {SERVE_JOB: serve_loan, WORLD_JOB: live_days, CLOSE_JOB: close_period}
+    async def read_provider_file(work: Work) -> Mapping[str, Any]:
+        """A file that a provider has sent is booked line by line."""
+        return await read_file(platform, work)
+
+    handlers = {SERVE_JOB: serve_loan, WORLD_JOB: live_days, CLOSE_JOB: close_period,
+                FILE_JOB: read_provider_file}  # fmt: skip
     return {name: JobKind(handler) for name, handler in handlers.items()}

@@ -18,6 +18,7 @@ from usance.platform.errors import PlatformError
 from usance.platform.partners.outbound import Target, resolve
 from usance.platform.partners.signatures import sign
 from usance.platform.principals import SYSTEM
+from usance.platform.security.permuted_ids import PermutedIds, ids_of_party
 from usance.platform.store.database import Database
 from usance.platform.vault import Vault
 
@@ -61,6 +62,7 @@ class Deliverer:
         self._http = httpx.AsyncClient(
             timeout=TIMEOUT_SECONDS, limits=limits, follow_redirects=False, trust_env=False
         )
+        self._owners: dict[int, PermutedIds | None] = {}
         self._gate = asyncio.Semaphore(MAX_AT_ONCE)
 
     async def run(self, stop: asyncio.Event) -> None:
@@ -114,9 +116,21 @@ class Deliverer:
         wait = wait_after(row["tries"])
         return Tried(row["webhook_id"], row["event_id"], state, status, problem, wait)
 
+    async def _ids_of(self, webhook_id: int) -> PermutedIds | None:
+        """The permutation that the owner of a webhook sees ids through."""
+        if webhook_id not in self._owners:
+            async with self.database.transaction(SYSTEM.principal_id) as transaction:
+                row = await transaction.fetchrow(
+                    "select kind, party from usance.webhook_owner($1)", webhook_id
+                )
+            self._owners[webhook_id] = ids_of_party(self.vault, row["kind"], row["party"])
+        return self._owners[webhook_id]
+
     async def _post(self, target: Target, row: Any) -> int:
         """The status that a target answers an event with; its body is not kept."""
-        body = json.dumps(event_answer(row), separators=(",", ":")).encode()
+        ids = await self._ids_of(row["webhook_id"])
+        told = event_answer(row)
+        body = json.dumps(ids.shown(told) if ids else told, separators=(",", ":")).encode()
         number = row["webhook_id"]
         keys = [self.vault.open(0, f"webhook/{number}", kept).decode()
                 for kept in (row["secret"], row["former_secret"]) if kept is not None]  # fmt: skip

@@ -29,6 +29,15 @@ def sign(content: bytes, moment: int, keys: Iterable[str]) -> str:
     return f"t={moment},{marks}"
 
 
+def request_content(method: str, target: str, body: bytes) -> bytes:
+    """The part of a request that its caller signs: method, path with query, and body.
+
+    >>> request_content("POST", "/v1/payments?dry_run=true", b"{}")
+    b'POST./v1/payments?dry_run=true.{}'
+    """
+    return f"{method}.{target}.".encode() + body
+
+
 def is_signed(header: str, content: bytes, keys: Iterable[str], now: float) -> bool:
     """True for a fresh signature of a content under any of the secrets."""
     parts = [part.partition("=") for part in header.split(",")]

@@ -23,6 +23,7 @@ from typing import Any
 
 from usance.base.errors import IdError
 from usance.base.ids import LIMIT, parse_id, print_id
+from usance.platform.vault import Vault
 
 OWNED = ("us", "ln", "li", "de", "pm", "of", "or", "ag", "qu", "ac", "co")
 """Prefixes of ids that have their user in them."""
@@ -51,6 +52,13 @@ class PermutedIds:
 
     def _back(self, text: str) -> str:
         return _walk(self.key, text, range(ROUNDS - 1, -1, -1))
+
+
+def ids_of_party(vault: Vault, kind: str, party: int) -> PermutedIds | None:
+    """The permutation that institutions and agencies see ids through; others have none."""
+    if kind not in ("institution", "agency"):
+        return None
+    return PermutedIds(vault.key_for(f"ids of {kind} {party}"))
 
 
 def _mapped(value: Any, change: Callable[[str], str]) -> Any:

@@ -1,0 +1,134 @@
+r"""Files of providers: taken whole at once, read line by line by a job, each line answered.
+
+A file is CSV with the columns `ref`, `loan` or `user`, `amount_minor`, `currency` and
+`effective_on`; lines are booked as notices are, and one sent before is a duplicate.
+
+>>> list(notices(b"ref,loan,amount_minor,currency,effective_on\n1,ln_1,5,CNY,2024-07-01\n"))
+[{'ref': '1', 'loan': 'ln_1', 'amount_minor': 5, 'currency': 'CNY', 'effective_on': '2024-07-01'}]
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import csv
+import io
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any
+
+from usance.base.errors import UsanceError
+from usance.base.ids import print_id
+from usance.platform.commands.command import WAITING, Decided, Moment, act_as_platform
+from usance.platform.commands.payments import provider_of
+from usance.platform.errors import InvalidField
+from usance.platform.jobs.queue import NewJob, enqueue
+from usance.platform.principals import SYSTEM, Principal
+
+if TYPE_CHECKING:
+    import asyncpg
+
+    from usance.platform.jobs.worker import Work
+    from usance.platform.live import Platform
+
+JOB = "provider.file"
+MAX_FILE = 16 << 20
+MAX_PROBLEMS = 100
+"""Refused lines that a job tells one by one; the others are counted."""
+REPORT_EVERY = 200
+COLUMNS = ("ref", "loan", "user", "amount_minor", "currency", "effective_on")
+
+
+@dataclass(frozen=True)
+class TakeFile:
+    """A file of a provider, as it is: its name, the hash of its bytes, and these in base64."""
+
+    name: str
+    sha256: str
+    content: Any
+    provider: str | None = None
+
+
+async def take_file(
+    transaction: asyncpg.Connection, principal: Principal, moment: Moment, command: TakeFile
+) -> Decided:
+    """Keep a file and line up the job that reads it; the same file again is the same job."""
+    provider = provider_of(moment, principal, command.provider)
+    try:
+        content = base64.b64decode(command.content, validate=True)
+    except (binascii.Error, TypeError, ValueError) as error:
+        raise InvalidField("is no base64", where="body.content", fix="Encode the bytes") from error
+    digest = sha256(content).hexdigest()
+    if digest != command.sha256.lower():
+        raise InvalidField("is not the hash of the content", where="body.sha256",
+                           fix="Send the file again, whole")  # fmt: skip
+    if not 1 <= len(command.name) <= 255 or len(content) > MAX_FILE:
+        raise InvalidField("is no file that can be kept", where="body.name",
+                           fix=f"Give a name and at most {MAX_FILE} bytes")  # fmt: skip
+    await act_as_platform(transaction)
+    await transaction.execute(
+        "select usance.keep_provider_file($1, $2, $3, $4)", provider, digest, command.name, content
+    )
+    key = f"{JOB}/{provider}/{digest}"
+    payload = {"provider": provider, "name": command.name, "sha256": digest}
+    is_new = bool(await enqueue(transaction, [NewJob(JOB, key, payload)]))
+    number = await transaction.fetchval("select job_id from usance.jobs where key = $1", key)
+    answer = {"job": print_id("jb", number), "kind": JOB, "state": "waiting", "done": 0, "whole": 0,
+              "error": None}  # fmt: skip
+    return Decided(answer, print_id("jb", number), is_new=is_new, status=WAITING, as_platform=True)
+
+
+def notices(content: bytes) -> Iterator[dict[str, Any]]:
+    """Lines of a file, each as the fields of a payment."""
+    try:
+        text = io.StringIO(content.decode("utf-8-sig"))
+    except UnicodeDecodeError as error:
+        raise InvalidField("is no UTF-8", where="body.content", fix="Send CSV in UTF-8") from error
+    reader = csv.DictReader(text)
+    unknown = [name for name in reader.fieldnames or ("",) if name not in COLUMNS]
+    if unknown:
+        raise InvalidField(f"has a column {unknown[0]!r}", where="body.content",
+                           fix=f"Give {', '.join(COLUMNS)}")  # fmt: skip
+    for row in reader:
+        found: dict[str, Any] = {name: value for name, value in row.items() if value}
+        amount = found.get("amount_minor", "")
+        if amount.isascii() and amount.isdigit():
+            found["amount_minor"] = int(amount[:18])
+        yield found
+
+
+async def read_file(platform: Platform, work: Work) -> Mapping[str, Any]:
+    """Book every line of a file that can be booked, and count what came of them."""
+    given = work.job.payload
+    async with platform.database.transaction(SYSTEM.principal_id) as transaction:
+        content = await transaction.fetchval(
+            "select usance.provider_file($1, $2)", given["provider"], given["sha256"]
+        )
+    async with platform.reading(SYSTEM) as read:
+        provider = read.moment.lender.party_name("provider", given["provider"])
+    counts: Counter[str] = Counter()
+    problems: list[dict[str, Any]] = []
+    for number, line in enumerate(notices(content), start=1):
+        result, code = await _booked(platform, provider, line)
+        counts[result] += 1
+        if code and len(problems) < MAX_PROBLEMS:
+            problems.append({"line": number, "ref": line.get("ref"), "code": code})
+        if number % REPORT_EVERY == 0:
+            await work.report(number, 0)
+    return {**counts, "problems": problems}
+
+
+async def _booked(
+    platform: Platform, provider: str, line: Mapping[str, Any]
+) -> tuple[str, str | None]:
+    try:
+        outcome = await platform.do(SYSTEM, "payment.book", {**line, "provider": provider})
+    except UsanceError as error:
+        if error.http_status >= 500:
+            raise
+        return "refused", error.code.removeprefix("platform.")
+    if not outcome.is_new:
+        return "duplicate", None
+    return ("booked" if outcome.answer["allocation"] else "unallocated"), None

@@ -1,0 +1,118 @@
+"""Partners: commissions of channels, files and signed requests of providers, events of banks."""
+
+from __future__ import annotations
+
+import base64
+import time
+from hashlib import sha256
+from typing import Any
+
+from tests.platform.api.borrowers import drawn, paying, today
+from tests.platform.api.served import Served, new_ref, refused
+from usance.platform.partners.signatures import request_content, sign
+
+
+def test_a_channel_is_paid_for_first_lines_and_a_share_of_income(served: Served) -> None:
+    month = today(served)[:7]
+
+    def earned(who: str) -> dict[str, Any]:
+        rows = served.get(f"/v1/commissions/{month}", who).json()["data"]
+        return next((each for each in rows if each["channel"] == "channel"), {
+            "approved": 0, "income_minor": 0, "commission_minor": 0})  # fmt: skip
+
+    before = earned("channel")
+    loan = drawn(served)["loan"]
+    paid = served.post("/v1/payments", paying(served, loan, 110_000), "provider").json()
+    after = earned("channel")
+    income = sum(each["amount_minor"] for each in paid["allocation"]
+                 if each["component"] != "principal")  # fmt: skip
+    assert income > 0
+    assert after["approved"] == before["approved"] + 1
+    assert after["income_minor"] == before["income_minor"] + income
+    more = after["commission_minor"] - before["commission_minor"]
+    assert more == 18_000 + (income * 80_000 + 500_000) // 1_000_000
+    assert earned("finance") == after
+    others = served.get(f"/v1/commissions/{month}", "channel_2").json()["data"]
+    assert "channel" not in [each["channel"] for each in others]
+    refused(served.get("/v1/commissions/2024-13"), 404, "not_found")
+
+
+def test_a_file_is_booked_line_by_line_by_a_job(served: Served) -> None:
+    loan, day = drawn(served)["loan"], today(served)
+    refs = [new_ref(), new_ref()]
+    lines = ["ref,loan,amount_minor,currency,effective_on"]
+    lines += [f"{ref},{loan},1000,CNY,{day}" for ref in (*refs, refs[0])]
+    lines += [f"{new_ref()},{loan},1000,USD,{day}", f"{new_ref()},ln_0000ZZZZZZZ,1,CNY,{day}"]
+    content = "\n".join(lines).encode()
+    body = {"name": "day.csv", "sha256": sha256(content).hexdigest(),
+            "content": base64.b64encode(content).decode()}  # fmt: skip
+    refused(served.post("/v1/provider/files", {**body, "sha256": "0" * 64}, "provider"),
+            400, "invalid_field")  # fmt: skip
+    taken = served.post("/v1/provider/files", body, "provider")
+    assert taken.status_code == 202
+    path = f"/v1/jobs/{taken.json()['job']}"
+    refused(served.get(path, "provider_2"), 404, "not_found")
+    for _ in range(100):
+        job = served.get(path, "provider").json()
+        if job["state"] not in ("waiting", "running"):
+            break
+        time.sleep(0.1)
+    assert job["state"] == "done", job
+    told = job["result"]
+    assert (told["booked"], told["duplicate"], told["refused"]) == (2, 1, 2)
+    assert [each["code"] for each in told["problems"]] == ["currency_mismatch", "not_found"]
+    again = served.post("/v1/provider/files", body, "provider").json()
+    assert again["job"] == taken.json()["job"]
+
+
+def test_a_provider_that_has_a_secret_signs_and_nothing_counts_twice(served: Served) -> None:
+    key, path = "signed-key", "/v1/provider/notices"
+    secret = served.post("/v1/signing-secret/rotate", {}, "provider_2").json()["secret"]
+    body = b'{"provider":"psp_b","lines":[]}'
+
+    def send(header: str, content: bytes = body) -> Any:
+        headers = {"Content-Type": "application/json"}
+        if header:
+            headers["Usance-Signature"] = header
+        return served.ask("POST", path, "provider_2", content=content, key=key, headers=headers)
+
+    now = int(time.time())
+    content = request_content("POST", path, body)
+    refused(send(""), 401, "bad_signature")
+    refused(send(sign(content, now, ["whs_wrong"])), 401, "bad_signature")
+    refused(send(sign(content, now - 301, [secret])), 401, "bad_signature")
+    refused(send(sign(content, now, [secret]), b'{"provider":"psp_a","lines":[]}'), 401,
+            "bad_signature")  # fmt: skip
+    good = sign(content, now, [secret])
+    assert send(good).status_code == 200
+    refused(send(good), 401, "bad_signature")
+    rotating = request_content("POST", "/v1/signing-secret/rotate", b"{}")
+    signed = {"Usance-Signature": sign(rotating, now, [secret]), "Content-Type": "application/json"}
+    other = served.ask("POST", "/v1/signing-secret/rotate", "provider_2", content=b"{}",
+                       headers=signed).json()["secret"]  # fmt: skip
+    for number, each in enumerate((secret, other), start=1):  # both while rotating
+        assert send(sign(content, now - number, [each])).status_code == 200
+
+
+def test_a_bank_is_told_of_its_offers_and_loans_under_its_own_ids(served: Served) -> None:
+    made = drawn(served, region=9)
+    offer = served.get("/v1/offers?state=open", "institution").json()["data"][-1]
+    served.post(f"/v1/offers/{offer['offer']}/answer", {"approved": True}, "institution")
+
+    def told(who: str) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = []
+        after: str | None = None
+        while True:
+            more = {"after": after} if after else {}
+            page = served.get("/v1/events", who, params={"limit": 200, **more}).json()
+            found += page["data"]
+            after = page["next"]
+            if after is None:
+                return found
+
+    own = [each for each in told("institution") if each["subject"] == offer["offer"]]
+    assert [each["name"] for each in own] == ["offer.made", "offer.answered"]
+    assert own[0]["data"]["loan"] == offer["loan"] != made["loan"]
+    names = {each["name"] for each in told("institution")}
+    assert not names & {"user.registered", "application.decided", "payment.booked"}
+    assert offer["offer"] not in str(told("institution_2"))
