@@ -67,6 +67,20 @@ class MigrationError(PlatformError):
     http_status = 503
 
 
+class MasterKeyRefused(PlatformError):
+    """A master key that is lost, or is not the one that personal data lies under."""
+
+    code = "platform.master_key_refused"
+    http_status = 503
+
+
+class WrongMode(PlatformError):
+    """A sandbox that is asked to be live, a live lender that is asked to be a sandbox."""
+
+    code = "platform.wrong_mode"
+    http_status = 409
+
+
 class NotInstalled(PlatformError):
     """A database without a lender: no currency, no clock, no products."""
 

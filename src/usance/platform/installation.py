@@ -18,7 +18,8 @@ from usance.books.group.documents import parse_facts
 from usance.books.group.facts import table_of_facts
 from usance.match.mandates.file import parse_mandates
 from usance.match.mandates.mandate import Mandates
-from usance.platform.lender import SANDBOX
+from usance.platform.errors import WrongMode
+from usance.platform.lender import LIVE, SANDBOX
 from usance.platform.store.bulk import load_rows
 
 if TYPE_CHECKING:
@@ -33,6 +34,15 @@ PRODUCTS = len(Product)
 async def is_installed(connection: asyncpg.Connection) -> bool:
     """True if a database has a lender."""
     return bool(await connection.fetchval("select exists (select from usance.installation)"))
+
+
+async def check_mode(connection: asyncpg.Connection, mode: int) -> None:
+    """Refuse to open a sandbox as live, or a live lender as a sandbox."""
+    own = await connection.fetchval("select mode from usance.installation")
+    if own != mode:
+        names = {SANDBOX: "a sandbox", LIVE: "live"}
+        raise WrongMode(f"this lender is {names[own]} and stays so", where="usance up",
+                        fix="Take another folder for the other mode")  # fmt: skip
 
 
 async def install(
@@ -105,7 +115,7 @@ async def _add_parties(connection: asyncpg.Connection, document: Mapping[str, An
         "values ($1, $2, $3, $4, $5)",
         [(number, name, given["kind"], parties.get((given["kind"], given.get("party", "")), 0),
           given["scopes"])
-         for number, (name, given) in enumerate(document["principals"].items(), start=1)],
+         for number, (name, given) in enumerate(document.get("principals", {}).items(), start=1)],
     )  # fmt: skip
 
 

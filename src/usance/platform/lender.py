@@ -39,8 +39,8 @@ if TYPE_CHECKING:
 
     from usance.assess.decision.decide import Decider
 
-SANDBOX = 0
-"""The mode of an installation; live is 1."""
+SANDBOX, LIVE = 0, 1
+"""The mode of an installation; it never changes."""
 
 
 @dataclass(frozen=True)

@@ -27,13 +27,14 @@ from usance.platform.commands.command import Services, Spec
 from usance.platform.commands.fields import read_command
 from usance.platform.commands.registry import COMMANDS
 from usance.platform.commands.unit_of_work import Outcome, Work, do, now
-from usance.platform.installation import FIRST_MOMENT, install, is_installed
-from usance.platform.lender import sandbox_document
+from usance.platform.errors import NotInstalled
+from usance.platform.installation import FIRST_MOMENT, check_mode, install, is_installed
+from usance.platform.lender import LIVE, SANDBOX, sandbox_document
 from usance.platform.principals import Principal, principal_named
 from usance.platform.reads.reading import Reading
 from usance.platform.store.database import Database, server_of
 from usance.platform.store.server import Embedded
-from usance.platform.vault import Vault, vault_of
+from usance.platform.vault import Vault, check_master_key, vault_of
 from usance.service.orders.provider_port import Provider
 
 
@@ -60,10 +61,12 @@ class Platform:
         *,
         clock: datetime = FIRST_MOMENT,
         document: Mapping[str, Any] | None = None,
+        mode: int = SANDBOX,
     ) -> AsyncIterator[Platform]:
-        """The lender of a home: its server is started, its schema migrated, a sandbox installed.
+        """The lender of a home: its server is started, its schema migrated, a new one installed.
 
-        A home that has a lender keeps it, with its clock.
+        A home that has a lender keeps it, with its clock and its mode; without a document, a new
+        one is a sandbox.
         """
         server = server_of(home)
         if isinstance(server, Embedded):
@@ -71,8 +74,11 @@ class Platform:
         try:
             database = Database(server)
             await database.prepare()
-            platform = cls(database, Services(vault_of(home)), home=home)
-            await platform.install(document or sandbox_document(), clock)
+            platform = cls(database, home=home)
+            is_new = await platform.install(document or sandbox_document(), clock, mode)
+            vault = vault_of(home, make=is_new)
+            await check_master_key(database, vault)
+            platform.services.vault = vault
             try:
                 yield platform
             finally:
@@ -88,8 +94,10 @@ class Platform:
         """The lender of a database that somebody else prepared and closes."""
         return cls(database, Services(vault), home=home)
 
-    async def install(self, document: Mapping[str, Any], clock: datetime = FIRST_MOMENT) -> bool:
-        """Make an empty database a sandbox; True if it was empty."""
+    async def install(
+        self, document: Mapping[str, Any], clock: datetime = FIRST_MOMENT, mode: int = SANDBOX
+    ) -> bool:
+        """Make an empty database a lender; True if it was empty. Its mode stays for ever."""
         import asyncpg
 
         owner = await asyncpg.connect(
@@ -97,8 +105,12 @@ class Platform:
         )
         try:
             if await is_installed(owner):
+                await check_mode(owner, mode)
                 return False
-            await install(owner, document, clock=clock)
+            if mode == LIVE and "principals" in document:
+                raise NotInstalled("has no lender", where="the live home",
+                                   fix="Describe it by --lender FILE")  # fmt: skip
+            await install(owner, document, clock=clock, mode=mode)
         finally:
             await owner.close()
         return True

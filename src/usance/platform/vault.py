@@ -16,8 +16,17 @@ import secrets
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+from usance.platform.errors import MasterKeyRefused
+
+if TYPE_CHECKING:
+    from usance.platform.store.database import Database
 
 NONCE_BYTES, KEY_BYTES = 12, 32
+MIN_DIFFERENT = 16
+"""Different bytes of a key; 32 random ones have hardly ever fewer than 25."""
+VARIABLE = "USANCE_MASTER_KEY_FILE"
 
 
 @dataclass(frozen=True)
@@ -49,19 +58,46 @@ class Vault:
         """A key of its own for one purpose."""
         return hmac.digest(self.master, f"purpose {purpose}".encode(), sha256)
 
+    @property
+    def fingerprint(self) -> bytes:
+        """A number that tells this master key from others, and nothing else about it."""
+        return hmac.digest(self.master, b"fingerprint", sha256)
+
     def _key(self, subject: int) -> bytes:
         return hmac.digest(self.master, f"subject {subject}".encode(), sha256)
 
 
-def vault_of(home: Path) -> Vault:
-    """The vault of a home; its master key is made with the first."""
-    path = home / "master.key"
+def master_key_path(home: Path) -> Path:
+    """The file of the master key: named by the environment, else in the home."""
+    return Path(os.environ.get(VARIABLE) or home / "master.key")
+
+
+def vault_of(home: Path, *, make: bool = True) -> Vault:
+    """The vault of a home; the master key of a new one is made, a lost one never."""
+    path = master_key_path(home)
     if not path.exists():
+        if not make:
+            raise MasterKeyRefused("is not there", where=str(path),
+                                   fix=f"Put it back, or name its file in {VARIABLE}")  # fmt: skip
         home.mkdir(parents=True, exist_ok=True)
         handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(handle, "wb") as file:
             file.write(secrets.token_bytes(KEY_BYTES))
-    return Vault(path.read_bytes())
+    key = path.read_bytes()
+    if len(key) != KEY_BYTES or len(set(key)) < MIN_DIFFERENT:
+        raise MasterKeyRefused(f"has no {KEY_BYTES} random bytes", where=str(path),
+                               fix="Put the right key there")  # fmt: skip
+    return Vault(key)
+
+
+async def check_master_key(database: Database, vault: Vault) -> None:
+    """Refuse a master key that the personal data of a database does not lie under."""
+    async with database.transaction(0) as transaction:
+        is_it = await transaction.fetchval("select usance.is_master_key($1)", vault.fingerprint)
+    if not is_it:
+        raise MasterKeyRefused("is not the one that this lender's data lies under",
+                               where="the master key",
+                               fix="Put the right key there; nothing was changed")  # fmt: skip
 
 
 def _place(subject: int, column: str) -> bytes:

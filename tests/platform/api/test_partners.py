@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import base64
+import json
 import time
 from hashlib import sha256
 from typing import Any
 
 from tests.platform.api.borrowers import drawn, paying, today
 from tests.platform.api.served import Served, new_ref, refused
+from tests.platform.api.test_access import usance
 from usance.platform.partners.signatures import request_content, sign
 
 
@@ -65,20 +67,20 @@ def test_a_file_is_booked_line_by_line_by_a_job(served: Served) -> None:
     assert again["job"] == taken.json()["job"]
 
 
-def test_a_provider_that_has_a_secret_signs_and_nothing_counts_twice(served: Served) -> None:
+def test_a_signature_is_fresh_of_its_content_and_counts_once(served: Served) -> None:
+    made = usance(served, "keys", "create", "--kind", "provider", "--party", "psp_signed",
+                  "--scope", "provider")  # fmt: skip
+    who = json.loads(made.stdout)["key"]
     key, path = "signed-key", "/v1/provider/notices"
-    secret = served.post("/v1/signing-secret/rotate", {}, "provider_2").json()["secret"]
-    body = b'{"provider":"psp_b","lines":[]}'
+    secret = served.post("/v1/signing-secret/rotate", {}, who).json()["secret"]
+    body = b'{"provider":"psp_signed","lines":[]}'
 
     def send(header: str, content: bytes = body) -> Any:
-        headers = {"Content-Type": "application/json"}
-        if header:
-            headers["Usance-Signature"] = header
-        return served.ask("POST", path, "provider_2", content=content, key=key, headers=headers)
+        headers = {"Content-Type": "application/json", "Usance-Signature": header}
+        return served.ask("POST", path, who, content=content, key=key, headers=headers)
 
     now = int(time.time())
     content = request_content("POST", path, body)
-    refused(send(""), 401, "bad_signature")
     refused(send(sign(content, now, ["whs_wrong"])), 401, "bad_signature")
     refused(send(sign(content, now - 301, [secret])), 401, "bad_signature")
     refused(send(sign(content, now, [secret]), b'{"provider":"psp_a","lines":[]}'), 401,
@@ -88,7 +90,7 @@ def test_a_provider_that_has_a_secret_signs_and_nothing_counts_twice(served: Ser
     refused(send(good), 401, "bad_signature")
     rotating = request_content("POST", "/v1/signing-secret/rotate", b"{}")
     signed = {"Usance-Signature": sign(rotating, now, [secret]), "Content-Type": "application/json"}
-    other = served.ask("POST", "/v1/signing-secret/rotate", "provider_2", content=b"{}",
+    other = served.ask("POST", "/v1/signing-secret/rotate", who, content=b"{}",
                        headers=signed).json()["secret"]  # fmt: skip
     for number, each in enumerate((secret, other), start=1):  # both while rotating
         assert send(sign(content, now - number, [each])).status_code == 200

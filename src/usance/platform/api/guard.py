@@ -81,6 +81,7 @@ async def _admitted(request: Request, access: Access) -> Call:
     if access.is_public:
         return call
     mode = request.app.state.mode
+    call.is_live = mode == "live"
     token = _token(request, mode)
     pool = await platform.database.pool()
     async with pool.acquire() as connection:
@@ -89,13 +90,12 @@ async def _admitted(request: Request, access: Access) -> Call:
             call.principal, call.session_id = operator.principal, operator.session_id
             call.role, call.has_totp = operator.role, operator.has_totp
         else:
-            owner = await owner_of_key(connection, token)
-            call.principal = owner.principal
-            if owner.wait:
+            call.principal, wait = await owner_of_key(connection, token)
+            if wait:
                 raise RequestError(
-                    "rate_limited", "this key has asked too often", retry_after=ceil(owner.wait)
+                    "rate_limited", "this key has asked too often", retry_after=ceil(wait)
                 )
-            if owner.signs:
+            if "usance-signature" in request.headers:
                 await _check_signature(request, connection, call, access.max_body)
     state["principal_id"] = call.principal.principal_id
     _check_access(call, access)
@@ -108,14 +108,14 @@ async def _admitted(request: Request, access: Access) -> Call:
 async def _check_signature(
     request: Request, connection: asyncpg.Connection, call: Call, limit: int
 ) -> None:
-    """Refuse a request that its caller has not signed, or has signed before."""
-    header = request.headers.get("usance-signature", "")
+    """Refuse a signature that is none of the caller's, is old, or has been used."""
+    header = request.headers["usance-signature"]
     target = request.url.path + (f"?{request.url.query}" if request.url.query else "")
     body = await _body(request, limit)
     content = request_content(request.method, target, body)
     keys = call.platform.services.keys
     if not await is_fresh_signature(connection, keys, call.principal, header, content):
-        raise RequestError("bad_signature", "the signature is missing, wrong, old or used before",
+        raise RequestError("bad_signature", "the signature is wrong, old or used before",
                            param="header.Usance-Signature")  # fmt: skip
 
 

@@ -126,7 +126,7 @@ async def supervise(
 async def platform_of(home: Path) -> AsyncIterator[Platform]:
     """The platform of a home whose server and schema another process looks after."""
     server = server_of(home)
-    platform = Platform.of_database(Database(server), vault_of(home), home)
+    platform = Platform.of_database(Database(server), vault_of(home, make=False), home)
     await warm(server)
     try:
         yield platform

@@ -107,7 +107,7 @@ def work(home: Home, as_json: AsJson = False) -> None:
     from usance.platform.vault import vault_of
 
     async def run(database: Database) -> int:
-        platform = Platform.of_database(database, vault_of(home), home)
+        platform = Platform.of_database(database, vault_of(home, make=False), home)
         return await run_jobs(database, kinds_of(platform), until_empty=True)
 
     done = with_database(home, run)

@@ -71,7 +71,7 @@ async def take_file(
     await transaction.execute(
         "select usance.keep_provider_file($1, $2, $3, $4)", provider, digest, command.name, content
     )
-    key = f"{JOB}/{provider}/{digest}"
+    key = "/".join((JOB, str(provider), digest))
     payload = {"provider": provider, "name": command.name, "sha256": digest}
     is_new = bool(await enqueue(transaction, [NewJob(JOB, key, payload)]))
     number = await transaction.fetchval("select job_id from usance.jobs where key = $1", key)

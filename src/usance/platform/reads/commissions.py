@@ -59,7 +59,7 @@ def _channel(number: int, name: str, first: date, given: dict[str, Any]) -> Chan
 async def commissions(
     transaction: asyncpg.Connection, lender: Lender, first: date, last: date
 ) -> list[dict[str, Any]]:
-    """What each channel that the principal sees has earned in a month, by name."""
+    """The month of each channel that the principal sees, by name."""
     channels = contracts(lender)
     lines = await transaction.fetch(_LINES, first, last)
     income = await transaction.fetch(_INCOME, first, last)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import datetime
 from hashlib import sha256
 from typing import TYPE_CHECKING
@@ -87,23 +86,11 @@ def _check(kind: str, scopes: list[str]) -> None:
             raise unknown(f"scope of a {kind}", scope, SCOPES[kind])
 
 
-@dataclass(frozen=True)
-class KeyOwner:
-    """Whoever a key belongs to."""
-
-    principal: Principal
-    wait: float
-    """Seconds that it has to wait when it has asked too often."""
-    signs: bool
-    """True if its requests have to be signed."""
-
-
-async def owner_of_key(connection: asyncpg.Connection, key: str) -> KeyOwner:
-    """The principal of a key, and how it may ask."""
+async def owner_of_key(connection: asyncpg.Connection, key: str) -> tuple[Principal, float]:
+    """The principal of a key, and the seconds that it has to wait when it has asked too often."""
     row = await connection.fetchrow(
-        "select (owner).*, scopes as key_scopes, wait, usance.signs((owner).principal_id) as signs "
-        "from usance.key_owner($1)", hash_of(key),
-    )  # fmt: skip
+        "select (owner).*, scopes as key_scopes, wait from usance.key_owner($1)", hash_of(key)
+    )
     if row["principal_id"] is None:
         raise UnknownPrincipal(
             "this key is unknown, expired or ended", fix="Ask an administrator for another"
@@ -112,4 +99,4 @@ async def owner_of_key(connection: asyncpg.Connection, key: str) -> KeyOwner:
         row["principal_id"], row["name"], PrincipalKind(row["kind"]), row["party"], row["user_id"],
         frozenset(row["key_scopes"]), row["human"],
     )  # fmt: skip
-    return KeyOwner(principal, row["wait"], row["signs"])
+    return principal, row["wait"]

@@ -28,6 +28,8 @@ class Roles:
     screens: Mapping[str, list[str]]
     without_role: frozenset[str]
     """Commands of partners and jobs, which no operator does."""
+    second_factor: frozenset[str] = frozenset()
+    """Commands that take a one-time password in live."""
 
     @classmethod
     @cache
@@ -41,7 +43,8 @@ class Roles:
         """Roles from the text of their file."""
         document = parse_yaml(text)
         without_role = frozenset(document["partners_and_jobs"])
-        roles = cls(document["roles"], document["screens"], without_role)
+        second = frozenset(document.get("second_factor", ()))
+        roles = cls(document["roles"], document["screens"], without_role, second)
         for name, role in roles.by_name.items():
             _check(name, role)
         for screen, names in roles.screens.items():

@@ -28,7 +28,7 @@ class RotateSecret:
 async def rotate_secret(
     transaction: asyncpg.Connection, principal: Principal, moment: Moment, _command: RotateSecret
 ) -> Decided:
-    """Make a secret; it is told once. From the first one on, requests have to be signed."""
+    """Make a secret; it is told once."""
     secret = new_secret()
     kept = moment.vault.seal(0, f"signing/{principal.principal_id}", secret.encode())
     await transaction.execute("select usance.set_signing_secret($1, $2)", kept, OVERLAP)

@@ -12,7 +12,7 @@ from usance.platform.errors import NotInstalled
 from usance.platform.live import Platform
 from usance.platform.store.database import Database, server_of
 from usance.platform.store.server import Embedded
-from usance.platform.vault import vault_of
+from usance.platform.vault import check_master_key, vault_of
 
 T = TypeVar("T")
 
@@ -35,10 +35,12 @@ async def installed(home: Path) -> AsyncIterator[Platform]:
         if not server.data.exists():
             raise NotInstalled("has no lender", where=str(home), fix="Run 'usance up' there first")
         server.start()
-    platform = Platform.of_database(Database(server), vault_of(home), home)
+    database = Database(server)
     try:
-        yield platform
+        vault = vault_of(home, make=False)
+        await check_master_key(database, vault)
+        yield Platform.of_database(database, vault, home)
     finally:
-        await platform.close()
+        await database.close()
         if isinstance(server, Embedded):
             server.stop()

@@ -5,16 +5,19 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
+from collections.abc import Mapping
 from contextlib import AsyncExitStack
-from datetime import datetime
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from usance.base.command_line import print_line
 from usance.base.errors import DateError
 from usance.platform.errors import ServerError
+from usance.platform.lender import LIVE, SANDBOX
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
@@ -28,25 +31,31 @@ def up(
     home: Home,
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port on 127.0.0.1.")] = 8000,
     sandbox: Annotated[bool, typer.Option("--sandbox", help="Test keys and a clock.")] = False,
+    live: Annotated[bool, typer.Option("--live", help="Real money and the real clock.")] = False,
+    lender: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="The lender of a fresh live home.")
+    ] = None,
     clock: Annotated[
         str, typer.Option(metavar="MOMENT", help="First moment of a fresh sandbox.")
     ] = "",
     workers: Annotated[int, typer.Option(min=1, max=64, help="Processes that serve.")] = 1,
 ) -> None:
     """Serve the platform of a folder until it is told to end."""
-    if not sandbox:
-        raise ServerError(
-            "no mode is given", where="usance up", fix="Add --sandbox; live is not served yet"
-        )
+    if sandbox == live:
+        raise ServerError("no mode is given" if not live else "two modes are given",
+                          where="usance up", fix="Add --sandbox, or --live with --lender FILE once"
+                          )  # fmt: skip
+    if live and clock:
+        raise ServerError("a live clock is not set", where="--clock", fix="Leave --clock out")
     import uvloop
 
     from usance.platform.api.application import log_to_standard_error
 
     log_to_standard_error()
-    uvloop.run(_run(home, port, _moment(clock), workers))
+    uvloop.run(_run(home, port, _start(live, lender, clock), workers))
 
 
-async def _run(home: Path, port: int, clock: datetime | None, workers: int) -> None:
+async def _run(home: Path, port: int, start: _Start, workers: int) -> None:
     from usance.platform.api.serve import (
         bound,
         platform_of,
@@ -55,11 +64,10 @@ async def _run(home: Path, port: int, clock: datetime | None, workers: int) -> N
         supervise,
     )
     from usance.platform.api.warm import warm_database
-    from usance.platform.installation import FIRST_MOMENT
     from usance.platform.live import Platform
     from usance.platform.partners.deliveries import Deliverer
     from usance.platform.security.sandbox_access import give_access
-    from usance.platform.vault import vault_of
+    from usance.platform.terminal.live_mode import need_administrator
 
     listening = bound(port)
     stop = asyncio.Event()
@@ -69,21 +77,57 @@ async def _run(home: Path, port: int, clock: datetime | None, workers: int) -> N
     warmed = AsyncExitStack()
 
     def ready() -> None:
-        print_line(json.dumps({"ready": True, "url": url, "mode": "sandbox"}))
+        print_line(json.dumps({"ready": True, "url": url, "mode": start.mode}))
         sys.stdout.flush()
 
     with listening:
-        async with Platform.of_home(home, clock=clock or FIRST_MOMENT) as platform, warmed:
-            await give_access(platform, home)
+        opened = Platform.of_home(
+            home, clock=start.clock, document=start.document, mode=start.number
+        )
+        async with opened as platform, warmed:
+            if start.is_live:
+                await need_administrator(platform)
+            else:
+                await give_access(platform, home)
             await warmed.enter_async_context(warm_database(platform.database.server))
-            deliverer = Deliverer(platform.database, vault_of(home), allow_private=True)
+            deliverer = Deliverer(
+                platform.database, platform.services.keys, allow_private=not start.is_live
+            )
             delivering = asyncio.create_task(deliverer.run(stop))
             if workers == 1:
-                await serve(platform_of(home), "sandbox", listening, stop, ready)
+                await serve(platform_of(home), start.mode, listening, stop, ready)
             else:
-                await supervise(home, "sandbox", listening, workers, stop, ready)
+                await supervise(home, start.mode, listening, workers, stop, ready)
             stop.set()
             await delivering
+
+
+@dataclass(frozen=True)
+class _Start:
+    """How the platform is started."""
+
+    is_live: bool
+    clock: datetime
+    document: Mapping[str, Any] | None
+
+    @property
+    def mode(self) -> str:
+        """The mode, as it is printed."""
+        return "live" if self.is_live else "sandbox"
+
+    @property
+    def number(self) -> int:
+        """The mode, as the database has it."""
+        return LIVE if self.is_live else SANDBOX
+
+
+def _start(live: bool, lender: Path | None, clock: str) -> _Start:
+    from usance.platform.installation import FIRST_MOMENT
+    from usance.platform.terminal.live_mode import live_document
+
+    if not live:
+        return _Start(False, _moment(clock) or FIRST_MOMENT, None)
+    return _Start(True, datetime.now(UTC), live_document(lender) if lender else None)
 
 
 def _moment(text: str) -> datetime | None:

@@ -115,11 +115,6 @@ language sql security definer set search_path = usance, pg_temp as $$
         former_until = clock_timestamp() + overlap, secret = new_secret, set_at = clock_timestamp()
 $$;
 
-create function usance.signs(id integer) returns boolean
-language sql stable security definer set search_path = usance, pg_temp as $$
-    select exists (select from usance.signing_secrets s where s.principal_id = id)
-$$;
-
 create function usance.signing_secrets_of(id integer) returns setof bytea
 language sql stable security definer set search_path = usance, pg_temp as $$
     select s.secret from usance.signing_secrets s where s.principal_id = id
@@ -158,7 +153,7 @@ declare
     name text;
 begin
     foreach name in array array[
-        'webhook_owner(bigint)', 'set_signing_secret(bytea, interval)', 'signs(integer)',
+        'webhook_owner(bigint)', 'set_signing_secret(bytea, interval)',
         'signing_secrets_of(integer)', 'use_signature(bytea, interval)',
         'keep_provider_file(smallint, text, text, bytea)', 'provider_file(smallint, text)'
     ] loop
