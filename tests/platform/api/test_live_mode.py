@@ -128,6 +128,31 @@ def test_who_approves_live_has_signed_in_with_a_code(live: tuple[Path, str]) -> 
         assert error_of(post(path, {}, signed.json()["token"]))["code"] == "not_found"
 
 
+def test_a_lost_or_another_master_key_is_refused_by_name(live: tuple[Path, str]) -> None:
+    home, _ = live
+    path = home / "master.key"
+    right = path.read_bytes()
+
+    def create() -> str:
+        command = [USANCE, "people", "create", "--email", "x@lender.example", "--role", "auditor",
+                   "--password-stdin", "--home", str(home)]  # fmt: skip
+        ran = subprocess.run(command, input=f"{PASSWORD}\n", capture_output=True, text=True,
+                             timeout=120, check=False)  # fmt: skip
+        assert ran.returncode != 0
+        return ran.stderr
+
+    try:
+        path.unlink()
+        assert "is not there" in create()
+        assert not path.exists()  # none is made in its place
+        path.write_bytes(bytes(32))
+        assert "random bytes" in create()
+        path.write_bytes(bytes(range(32)))
+        assert "is not the one" in create()
+    finally:
+        path.write_bytes(right)
+
+
 def test_no_live_lender_begins_without_its_file_or_its_administrator(tmp_path: Path) -> None:
     assert "two modes" in refusal(tmp_path, "--sandbox", "--live")
     assert "is not set" in refusal(tmp_path, "--live", "--clock", "2024-07-01T01:00:00Z")
