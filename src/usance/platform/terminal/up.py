@@ -17,7 +17,6 @@ import typer
 from usance.base.command_line import print_line
 from usance.base.errors import DateError
 from usance.platform.errors import ServerError
-from usance.platform.lender import LIVE, SANDBOX
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
@@ -118,6 +117,8 @@ class _Start:
     @property
     def number(self) -> int:
         """The mode, as the database has it."""
+        from usance.platform.lender import LIVE, SANDBOX
+
         return LIVE if self.is_live else SANDBOX
 
 
