@@ -28,6 +28,8 @@ from tests.books.group_books import (
 )
 from usance.base.codes import Currency, IfrsAdjustment
 from usance.base.errors import UsanceError
+from usance.base.packs import CountryPack
+from usance.base.parameters import trace
 from usance.books.group.fact_kinds import GroupFactKind as K
 from usance.books.group.facts import visible_facts
 from usance.books.statements.consolidation import Consolidated, GroupBooks
@@ -121,6 +123,16 @@ def test_the_tax_note_is_of_the_period_and_signed_as_the_statement() -> None:
     ]
     assert total == shown < 0
     assert sum(row.amount_minor for row in rows) == 2 * total
+
+
+def test_the_tax_note_reads_the_vat_of_its_own_market() -> None:
+    """Where lending is exempt, no value-added tax is taken out of a difference."""
+    dutch = CountryPack.load("nl").parameters
+    books = closed(company().facts, [MARCH])
+    with trace() as reads:
+        note_rows(books, visible_facts(company().facts, MARCH, LATER), OPENED, MARCH, "2024Q1",
+                  parameters=dutch)  # fmt: skip
+    assert {read.value.integer for read in reads if read.name == "tax.vat"} == {0}
 
 
 def test_income_per_share_and_per_ads() -> None:

@@ -21,7 +21,7 @@ from usance.world.demand import (
     requesting_users,
 )
 from usance.world.institutions import Institutions
-from usance.world.opening import Opening
+from usance.world.opening import Opening, tenor_shares
 from usance.world.population import Population, month_days
 from usance.world.scenario.file import read_scenario
 from usance.world.scenario.scenario import Scenario
@@ -155,14 +155,36 @@ def test_every_desk_takes_its_part_of_every_model() -> None:
         if model is FundingModel.TECH_SOLUTIONS:
             assert all(not each.eligibility.months for each in own)
             continue
+        funding = next(each for each in scenario.funding if each.model is model)
+        taken = {each: asked[each] * funding.tenor_ppm.get(each, PPM) for each in asked}
         for tenors in scenario.specialisations.months:
             for grades, share in zip(
                 scenario.specialisations.grades, scenario.specialisations.grade_ppm, strict=True
             ):
                 at = [each for each in own if each.eligibility.months == frozenset(tenors)
                       and each.eligibility.grades == frozenset(grades)]  # fmt: skip
-                part = sum(asked[each] for each in tenors) / sum(asked.values()) * share / PPM
+                part = sum(taken[each] for each in tenors) / sum(taken.values()) * share / PPM
                 assert abs(sum(each.budgets.total_minor for each in at) / whole / part - 1) < 0.001
+
+
+def test_a_model_that_prefers_a_tenor_has_more_of_it_from_the_opening_on() -> None:
+    """Balances by model stay as stated; guaranteed loans have most of those of two years."""
+    scenario = read_scenario("2024")
+    scale = Fraction(1, 2000)
+    opening = Opening(Population(scenario, scale), Institutions(scenario, scale))
+    tenors, shares = tenor_shares(scenario)
+    parts = dict(zip(tenors, shares, strict=True))
+    chances = {
+        tenor: np.diff(choice.ends.astype(float), prepend=0) / choice.ends[-1]
+        for tenor, choice in opening.models_by_tenor.items()
+    }
+    models = opening.models_by_tenor[24].values
+    stated = scenario.opening.balance_minor
+    for place, model in enumerate(models):
+        found = sum(parts[tenor] * chances[tenor][place] for tenor in tenors)
+        assert found == pytest.approx(stated[FundingModel(model)] / sum(stated.values()), rel=1e-3)
+    heavy = list(models).index(FundingModel.CAPITAL_HEAVY)
+    assert chances[24][heavy] > 1.5 * chances[12][heavy]
 
 
 def test_opening_loans_are_with_sources_of_their_segment() -> None:

@@ -321,5 +321,17 @@ def test_a_forecast_reaches_beyond_the_last_month() -> None:
 
 def test_leverage_may_differ_from_month_to_month() -> None:
     group = read_scenario("2024").group
-    assert group.leverage(parse_month("2022-12")) == 530_000
-    assert group.leverage(parse_month("2023-12")) == 430_000
+    assert group.leverage(parse_month("2022-12")) == 524_000
+    assert group.leverage(parse_month("2023-12")) == 426_000
+
+
+def test_later_terms_may_change_the_hazard_of_a_model() -> None:
+    """Payouts of guaranteed loans fell while others grew worse: their hazard is dated."""
+    scenario = read_scenario("2024")
+    first, later = (
+        scenario.terms(FundingModel.CAPITAL_HEAVY, parse_month(month))
+        for month in ("2022-12", "2023-10")
+    )
+    assert (first.hazard_ppm, later.hazard_ppm) == (660_000, 520_000)
+    assert first.tenor_ppm == later.tenor_ppm == {24: 3_200_000}
+    assert first.settlement_days == later.settlement_days == 4

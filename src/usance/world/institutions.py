@@ -108,12 +108,15 @@ class Institutions:
 
     def _parts(self, month: int) -> list[Fraction]:
         """Share of each source in its model's budget: its segment's, divided by its sources."""
-        shares = self.segments.shares_ppm(month) if len(self.segments) else []
+        shares = {
+            each.model: self.segments.shares_ppm(month, each)
+            for each in (self.scenario.funding if len(self.segments) else ())
+        }
         at = list(zip(self.funding, self.segment, strict=True))
         many = Counter((funding.model, segment) for funding, segment in at)
         return [
             Fraction(
-                PPM if segment == NO_SEGMENT else shares[segment],
+                PPM if segment == NO_SEGMENT else shares[funding.model][segment],
                 PPM * many[funding.model, segment],
             )
             for funding, segment in at

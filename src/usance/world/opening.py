@@ -26,7 +26,7 @@ from usance.world.draw_kernel import draws
 from usance.world.institutions import Institutions
 from usance.world.population import Population
 from usance.world.scenario.scenario import Scenario
-from usance.world.specialisations import NO_SEGMENT
+from usance.world.specialisations import NO_SEGMENT, preference
 from usance.world.streams import Stream
 
 MAX_LOANS = 12
@@ -35,6 +35,8 @@ LINE_TENTHS = (40, 35, 28, 20, 14, 8)
 """Lines of opening users as tenths of monthly income, by grade."""
 MIN_LINE_MINOR, MAX_LINE_MINOR = 100_000, 20_000_000
 WEIGHT = 10**12
+TABLE_TURNS = 30
+"""Turns after which sums of a table of models and tenors are right to a part in a million."""
 
 
 class OpeningUsers(NamedTuple):
@@ -114,6 +116,20 @@ def loan_kinds(scenario: Scenario) -> LoanKinds:
     return LoanKinds(np.array(rows), choice, round(balance / count))
 
 
+def tenor_shares(scenario: Scenario) -> tuple[list[int], NDArray[np.float64]]:
+    """Tenors of the opening book and the share of each in its balance."""
+    rate, stays = monthly_rate(scenario), 1 - scenario.behaviour.prepay_ppm / PPM
+    balance: dict[int, float] = {}
+    for mix in scenario.demand.products:
+        for months, part in mix.months_ppm.items():
+            left = sum(level_left(months, rate)[age] * stays**age for age in range(months))
+            weight = mix.request_ppm * part * mean_ticket_minor(mix, PPM)
+            balance[months] = balance.get(months, 0.0) + weight * left
+    tenors = sorted(balance)
+    shares = np.array([balance[each] for each in tenors])
+    return tenors, shares / max(shares.sum(), 1.0)
+
+
 def loans_a_borrower(scenario: Scenario) -> float:
     """Mean number of open loans of a borrower that makes up the opening balance."""
     users = scenario.users
@@ -175,6 +191,34 @@ class Opening:
         chances = loan_counts(loans_a_borrower(self.population.scenario))
         return Choice.weighted(np.arange(MAX_LOANS + 1), chances)
 
+    @cached_property
+    def models_by_tenor(self) -> dict[int, Choice]:
+        """Distribution of models of the loans of each tenor.
+
+        Models have the tenors they prefer and the balances stated: rows and columns of a table are
+        brought to their sums in turns.
+        """
+        scenario = self.population.scenario
+        stated = scenario.opening.balance_minor
+        models = sorted(stated)
+        tenors, share = tenor_shares(scenario)
+        if not any(each.tenor_ppm for each in scenario.funding):
+            return dict.fromkeys(tenors, Choice.of({int(each): stated[each] for each in models}))
+        wanted = np.array([stated[each] for each in models], float)
+        table = np.array([
+            [preference(scenario.terms(model, scenario.first_month - 1), each) for model in models]
+            for each in tenors
+        ], float)  # fmt: skip
+        for _ in range(TABLE_TURNS):
+            table *= wanted / np.maximum(table.sum(axis=0), 1.0)
+            table *= (share * wanted.sum() / np.maximum(table.sum(axis=1), 1.0))[:, None]
+        return {
+            tenor: Choice.of(
+                {int(each): round(part) for each, part in zip(models, row, strict=True)}
+            )
+            for tenor, row in zip(tenors, table, strict=True)
+        }
+
     def users(self, users: I64) -> OpeningUsers:
         """Approval, history, grade and line of each opening user."""
         scenario, seed = self.population.scenario, self.population.scenario.seed
@@ -227,15 +271,18 @@ class Opening:
             age,
             np.where(is_past, 0, kind[:, 3]),
             1 + within(drawn[2], 31),
-            self._sources(drawn[3], drawn[4], segments),
+            self._sources(drawn[3], drawn[4], months, segments),
             np.where(is_past, gone[:, 2], -1),
         )
 
-    def _sources(self, model: NDArray[np.uint64], source: NDArray[np.uint64], segments: I64) -> I64:
+    def _sources(
+        self, model: NDArray[np.uint64], source: NDArray[np.uint64], months: I64, segments: I64
+    ) -> I64:
         """Source of each loan: the model by balance, any of its sources in the segment alike."""
-        balance = self.population.scenario.opening.balance_minor
-        weights = {int(each): balance[each] for each in sorted(balance)}
-        models = Choice.of(weights).of_draws(model)
+        models = np.zeros(len(months), np.int64)
+        for tenor, choice in self.models_by_tenor.items():
+            drawn = np.flatnonzero(months == tenor)
+            models[drawn] = choice.of_draws(model[drawn])
         found = np.zeros(len(models), np.int64)
         at: dict[tuple[int, int], list[int]] = {}
         for number, (funding, segment) in enumerate(

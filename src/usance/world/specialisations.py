@@ -2,11 +2,13 @@
 
 Without them a plan gives the long loans to institutions that earn by the year and the bad grades to
 those that bear no risk, the more finely the larger a run is. With them every model takes of each
-kind its share of demand. A segment is one group of tenors with one of grades.
+kind its share of demand, or as much more of a tenor as it prefers it. A segment is one group of
+tenors with one of grades.
 
 >>> from usance.world.scenario.file import read_scenario
 >>> segments = Segments(read_scenario("2024"))
->>> [sorted(each) for each in segments.takes(1)], sum(segments.shares_ppm(636))
+>>> heavy = read_scenario("2024").funding[0]
+>>> [sorted(each) for each in segments.takes(1)], sum(segments.shares_ppm(636, heavy))
 ([[1, 3], [3]], 1000000)
 """
 
@@ -23,6 +25,11 @@ from usance.world.demand import mean_ticket_minor
 from usance.world.scenario.scenario import Funding, Scenario, Specialisations
 
 NO_SEGMENT = -1
+
+
+def preference(funding: Funding, months: int) -> int:
+    """Share of a tenor in a model's loans against that in demand, in parts per million."""
+    return funding.tenor_ppm.get(months, PPM)
 
 
 @dataclass(frozen=True)
@@ -55,10 +62,10 @@ class Segments:
             found[np.isin(months, list(tenors)) & np.isin(grade, list(grades))] = segment
         return found
 
-    def shares_ppm(self, month: int) -> list[int]:
-        """Share of each segment in its model's budget, which is its share of demand."""
+    def shares_ppm(self, month: int, funding: Funding) -> list[int]:
+        """Share of each segment in a model's budget: that in demand, by the tenors it prefers."""
         weights = [
-            self._volume(tenors, month) * share
+            self._volume(tenors, month) * share * preference(funding, tenors[0])
             for tenors in self._groups.months
             for share in self._groups.grade_ppm
         ]

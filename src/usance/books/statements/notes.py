@@ -68,20 +68,22 @@ def note_rows(
     given, known = list(facts), parameters or Parameters.load()
     return [
         *equity_rows(equity_roll_forwards(books, before, day), period),
-        *_tax_rows(
-            books, given, before, day, period, known.at("tax.profits_standard", day).integer
-        ),
+        *_tax_rows(books, given, before, day, period, known),
         *_to_come_rows(books, given, day),
         *_share_rows(books, given, before, day, period, known),
     ]
 
 
 def tax_steps(
-    books: GroupBooks, facts: Sequence[GroupFact], day: date, standard_ppm: int
-) -> list[ReconciliationStep]:
-    """The reconciliation of the effective tax rate, for the year to date."""
+    books: GroupBooks, facts: Sequence[GroupFact], day: date, standard_ppm: int,
+    parameters: Parameters | None = None,
+) -> list[ReconciliationStep]:  # fmt: skip
+    """The reconciliation of the effective tax rate, for the year to date.
+
+    `parameters` are those of the book's market, whose value-added tax is in its differences.
+    """
     ledger, first = books.ledger.through(to_month(day)), date(day.year, 1, 1)
-    years = tax_years(ledger, facts, books.entities, books.rates, day)
+    years = tax_years(ledger, facts, books.entities, books.rates, day, parameters)
     moved = movement(books.at(first - timedelta(days=1)), books.at(day))
     expense = moved("income_tax") + moved("deferred_tax")
     closes = [period for period in ledger.periods() if period >= to_month(first)]
@@ -217,13 +219,15 @@ def _share_problems(
 
 def _tax_rows(
     books: GroupBooks, facts: Sequence[GroupFact], before: date, day: date, period: str,
-    standard_ppm: int,
+    parameters: Parameters,
 ) -> list[Row]:  # fmt: skip
     """The steps of the period itself, signed as the statement is: a charge below zero."""
-    steps = tax_steps(books, facts, day, standard_ppm)
+    standard_ppm = parameters.at("tax.profits_standard", day).integer
+    steps = tax_steps(books, facts, day, standard_ppm, parameters)
     closes = [last_of_month(close) for close in books.ledger.periods()]
     if any(close <= before and close.year == day.year for close in closes):
-        earlier = {step.name: step.minor for step in tax_steps(books, facts, before, standard_ppm)}
+        until = tax_steps(books, facts, before, standard_ppm, parameters)
+        earlier = {step.name: step.minor for step in until}
         steps = [step._replace(minor=step.minor - earlier.get(step.name, 0)) for step in steps]
     return [
         Row("tax_reconciliation", step.name, "" if step.name == TAX else TAX, period, -step.minor,

@@ -54,5 +54,6 @@ def _mandate(stated: StatedTerms) -> Mandate:
             regions=stated.regions, months=stated.months, grades=stated.grades
         ),
         budgets=Budgets(total_minor=stated.budget_minor),
+        settlement_lag=funding.settlement_days,
         structure=Structure(revolving_until=last) if is_own else None,
     )  # fmt: skip

@@ -13,6 +13,7 @@ from usance.base.arrays import I64
 from usance.base.codes import FactKind, Status
 from usance.base.columns import arrays, make
 from usance.base.ids import PER_USER
+from usance.base.rates import PPM
 from usance.loan.batch import start_columns, step_columns
 from usance.loan.visible_facts import term_columns
 from usance.twin.month.dues import DueSums
@@ -23,6 +24,7 @@ from usance.twin.month.open_loans import OpenLoans
 from usance.twin.month.users import Users
 from usance.twin.run.run_context import RunContext
 from usance.world.demand import EligibleUsers
+from usance.world.population import MAX_HAZARD_PPM
 
 DISBURSED_REF = 1
 
@@ -134,9 +136,12 @@ def derived_columns(
     triggers = np.array([each.trigger_days for each in context.institutions.funding], np.int16)
     users, is_first = columns["loan_id"] // PER_USER, columns["user_loan_no"] == 1
     hazard = np.zeros(len(users), np.int64)
-    for month in np.unique(cohort):
+    for month in map(int, np.unique(cohort)):
         own = cohort == month
-        hazard[own] = context.population.hazard_ppm(users[own], is_first[own], int(month))
+        found = context.population.hazard_ppm(users[own], is_first[own], month)
+        terms = context.institutions.funding_of(month)
+        against = np.array([each.hazard_ppm for each in terms])[source[own] - 1]
+        hazard[own] = np.where(found < 0, found, np.minimum(found * against // PPM, MAX_HAZARD_PPM))
     return {
         "cell": cells_of(source, columns["product"].astype(np.int64)),
         "trigger": triggers[source - 1], "hazard": hazard, "cohort": cohort,

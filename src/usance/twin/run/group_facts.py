@@ -114,16 +114,19 @@ _COLUMNS = (
 )  # fmt: skip
 
 
-def opening_facts(scenario: Scenario, scale_ppb: int) -> pa.Table:
-    """Facts by the eve of the first month: what the scenario states, and the opening funding."""
+def opening_facts(scenario: Scenario, scale_ppb: int, drawn_minor: int | None = None) -> pa.Table:
+    """Facts by the eve of the first month: what the scenario states, and the opening funding.
+
+    `drawn_minor` is what loans on the balance sheet come to in the opening book: in a small one
+    some loans are more or less than the scenario plans, and they are funded as they are.
+    """
     eve = scenario.first_month - 1
     writer = _FactWriter(scenario, eve, 1)
     for each in _stated(scenario, scale_ppb):
         if to_month(each.effective_on) <= eve:
             writer.copy(each)
-    balance = (
-        scenario.opening.balance_minor.get(FundingModel.ON_BALANCE_SHEET, 0) * scale_ppb // PPB
-    )
+    planned = scenario.opening.balance_minor.get(FundingModel.ON_BALANCE_SHEET, 0)
+    balance = planned * scale_ppb // PPB if drawn_minor is None else drawn_minor
     _raise(writer, balance)
     _contribute(writer, balance - _borrowed(writer, balance) + balance * BUFFER_PPM // PPM)
     return writer.table()

@@ -58,10 +58,11 @@ class GroupFacts:
         """True if the scenario describes the group."""
         return bool(self.context.scenario.group.policies)
 
-    def open(self, step: Step) -> None:
-        """The facts by the opening."""
+    def open(self, step: Step, owed: I64) -> None:
+        """The facts by the opening, whose loans are drawn."""
         if self.is_asked:
-            rows = opening_facts(self.context.scenario, self.scale_ppb)
+            drawn = int(owed[FundingModel.ON_BALANCE_SHEET])
+            rows = opening_facts(self.context.scenario, self.scale_ppb, drawn)
             step.add("group_facts", rows, month=self.context.opening_month)
 
     def month(

@@ -250,9 +250,9 @@ class Runner:
         with self._stage(month, OPEN) as stage:
             stage.step.add("cells", cells_table(self.context.institutions))
             stage.step.add("sources", sources_table(self.context))
-            self.group.open(stage.step)
             task = OpeningTask(**self._task_arguments(stage.folder))
             self.totals.take(map(_sums, self._outputs(stage, task)))
+            self.group.open(stage.step, self.totals.owed)
             self._keep_totals(stage)
 
     def _serve(self, month: int) -> None:

@@ -55,7 +55,8 @@ def _rows(context: RunContext, number: int) -> Iterator[tuple[int, ...]]:
         terms = scenario.terms(institutions.funding[number - 1].model, month)
         yield (
             number, version, first, last, number, terms.entity, int(terms.model),
-            institutions.coupon_ppm(number, month), terms.fee_ppm, terms.trigger_days, 0, 0, 1,
+            institutions.coupon_ppm(number, month), terms.fee_ppm, terms.trigger_days, 0, 0,
+            terms.settlement_days,
         )  # fmt: skip
 
 

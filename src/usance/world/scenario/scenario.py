@@ -109,6 +109,12 @@ class Funding:
     eligible_ppm: int
     """Share of region × grade pairs that a mandate takes."""
     entity: int
+    hazard_ppm: int = PPM
+    """Likelihood of its loans to be late, against those of all models together."""
+    settlement_days: int = 1
+    """Days after which payment providers pass on what borrowers paid."""
+    tenor_ppm: Mapping[int, int] = field(default_factory=dict, hash=False)
+    """By number of instalments: its share in the budget against that in demand, one if left out."""
 
 
 @dataclass(frozen=True, slots=True)

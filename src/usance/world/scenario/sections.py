@@ -222,7 +222,7 @@ def read_later_funding(
     for each in given.each("funding_from"):
         model, since = each.need_or_none("model", _MODEL), each.need_or_none("from", month)
         earlier = known.get(model) if model is not None else None
-        terms: dict[str, Any] = {n: each.take(key, read) for n, (key, read) in _FEES.items()}
+        terms: dict[str, Any] = {n: each.take(key, read) for n, (key, read) in _DATED.items()}
         each.close()
         if model is not None and earlier is None and None not in first:
             each.wrong(f"{model.label} has no funding before", "Name a model of funding", "model")
@@ -240,6 +240,8 @@ _FEES: Mapping[str, tuple[str, Reader[int]]] = {
     "service_fee_ppm": ("service_fee", share),
     "upfront_fee_ppm": ("upfront_fee", share),
 }
+_DATED = {**_FEES, "hazard_ppm": ("hazard", factor)}
+"""Terms that may change with time."""
 _TERMS: Mapping[str, Part] = {name: optional(key, read, 0) for name, (key, read) in _FEES.items()}
 _INSTITUTIONS: Mapping[str, Part] = {
     "model": needed("model", _MODEL),
@@ -249,6 +251,11 @@ _INSTITUTIONS: Mapping[str, Part] = {
     "head_room_ppm": needed("head_room", factor),
     "eligible_ppm": needed("eligible", share),
     "entity": optional("entity", code, 1),
+    "hazard_ppm": optional("hazard", factor, PPM),
+    "settlement_days": optional("settlement_days", whole_of(0, 14), 1),
+    "tenor_ppm": lambda given: (
+        _named("tenors", whole_of(1, 60), factor)(given) if "tenors" in given else {}
+    ),
 }
 
 
