@@ -19,6 +19,10 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # An environment that happens to be active must not be taken for ours.
 export VIRTUAL_ENV := $(CURDIR)/.venv
 unexport PYTHONPATH PYTHONHOME
+# Compiled modules are kept, out of the tree, even where a machine is set to keep none: without them
+# every process of a test spends seconds on compiling the libraries it imports.
+unexport PYTHONDONTWRITEBYTECODE
+export PYTHONPYCACHEPREFIX ?= $(CURDIR)/.cache/pycache
 
 PYTEST := $(BIN)/python -m pytest
 COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \

@@ -92,3 +92,12 @@ def _decimal(given: str | Decimal | int, where: str) -> tuple[Decimal, bool]:
     if type(given) is int or is_plain(given):
         return Decimal(given), False
     raise RateError(f"{given!r} is not a rate", where=where, fix="Write a rate such as 18% or 0.18")
+
+
+def percent_of(ppm: int | None) -> str:
+    """Parts per million for people, in per cent; nothing where there is none.
+
+    >>> percent_of(123_456), percent_of(None)
+    ('12.35%', '')
+    """
+    return "" if ppm is None else f"{ppm / 10_000:.2f}%"

@@ -16,7 +16,7 @@ from usance.base.command_line import (
     print_table,
     show_help,
 )
-from usance.base.rates import PPM
+from usance.base.rates import PPM, percent_of
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False, invoke_without_command=True)
 
@@ -108,14 +108,17 @@ def forecast(
 def plan(demand_file: DemandFile, mandates_file: MandatesFile, as_json: AsJson = False) -> None:
     """Plan demand over sources: the amount of each, and the price of every limit."""
     from usance.match.plan.planner import plan_files
+    from usance.match.presentation import plan_flows, print_limit_costs, print_plan_flows
 
     made = plan_files(demand_file, mandates_file)
-    answer = made.as_dict()
+    answer = made.as_dict() | {"flows": plan_flows(made)}
     if as_json:
         none = "the source has no such budget"
         print_answer(answer, missing={f"{each}_budget_used_ppm": none for each in _BUDGETS})
     else:
         _show_plan(answer, made.mandates.currency)
+        print_plan_flows(answer["flows"], made.mandates.currency)
+        print_limit_costs(answer, made.mandates.currency)
     if not made.feasible:
         raise typer.Exit(1)
 
@@ -133,7 +136,7 @@ def _show_plan(answer: dict[str, Any], currency: str) -> None:
         print_line(f"{each['what']}: {way if each['relaxed_minor'] else 'stands in the way'}")
     used = tuple(f"{each}_budget_used_ppm" for each in _BUDGETS)
     rows = [
-        [e["name"], number(e["planned_minor"], currency), *(_percent(e[name]) for name in used)]
+        [e["name"], number(e["planned_minor"], currency), *(percent_of(e[name]) for name in used)]
         for e in answer["sources"]
     ]
     print_table(["source", "planned", "of its total", "of its months", "of its days"], rows)
@@ -181,7 +184,7 @@ def replay(
         f"hindsight {number(done.bound.bound_minor, done.currency)} {done.currency}"
     )
     if done.foreseen_minor is not None:
-        known = _percent(done.foreseen_minor * PPM // max(done.bound.bound_minor, 1))
+        known = percent_of(done.foreseen_minor * PPM // max(done.bound.bound_minor, 1))
         print_line(f"without a forecast; one that knew this stream would have captured {known}")
     headings = ["policy", "captured", "regret/loan", "broken", "fallbacks", "no source", "µs"]
     print_table(headings, [_row(each, done.currency) for each in answer["policies"]])
@@ -201,14 +204,23 @@ def explain(
     as_json: AsJson = False,
 ) -> None:
     """Explain a loan, a source, or a limit; for a limit FILE is a demand forecast."""
+    from usance.match.mandates.file import read_mandates
+    from usance.match.presentation import (
+        print_explained_limit,
+        print_explained_loan,
+        print_explained_source,
+    )
     from usance.match.router.explanation import explain_files
 
     answer = explain_files(stream_file, mandates_file, demand_file, loan, source, limit, seed)
     if as_json:
-        print_answer(answer)
+        print_answer(answer, missing={"next_best": "no other source could have been asked"})
         return
-    for line in _lines(answer):
-        print_line(line)
+    show = (
+        print_explained_loan if loan else print_explained_source if source
+        else print_explained_limit
+    )  # fmt: skip
+    show(answer, read_mandates(mandates_file).currency)
 
 
 def _clock(ctx: typer.Context) -> Callable[[], int]:
@@ -219,31 +231,10 @@ def _clock(ctx: typer.Context) -> Callable[[], int]:
 def _row(each: dict[str, Any], currency: str) -> list[str]:
     return [
         each["title"],
-        _percent(each["captured_ppm"]),
+        percent_of(each["captured_ppm"]),
         number(each["regret_per_loan_minor"], currency),
         str(each["violations"] + each["mix_limits_broken"]),
         str(each["fallbacks"]),
         str(each["no_source"]),
         f"{each['nanoseconds_per_decision'] / 1000:.2f}",
     ]
-
-
-def _percent(ppm: int | None) -> str:
-    return "" if ppm is None else f"{ppm / 10_000:.2f}%"
-
-
-def _lines(answer: dict[str, Any], indent: str = "") -> list[str]:
-    """Nested answers as indented lines; long lists are cut to their first ten."""
-    lines: list[str] = []
-    for key, value in answer.items():
-        items = value[:10] if isinstance(value, list) else value
-        if isinstance(items, dict):
-            lines += [f"{indent}{key}:", *_lines(items, f"{indent}  ")]
-        elif isinstance(items, list) and items and isinstance(items[0], dict):
-            lines.append(f"{indent}{key}:")
-            for item in items:
-                shown = ", ".join(f"{name} {each}" for name, each in item.items())
-                lines.append(f"{indent}  {shown}")
-        else:
-            lines.append(f"{indent}{key}: {items}")
-    return lines

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from usance.base.arrays import Bools
+from usance.base.command_line import number
 from usance.base.dates import from_day, to_month
 from usance.base.errors import InputError
 from usance.base.ids import parse_id, print_id
@@ -149,7 +150,7 @@ def _excluded(result: RoutingResult, mandates: Mandates, row: int, column: int) 
     left = {"total budget": state.total, "monthly budget": state.month, "daily budget": state.day}
     for name, budget in left.items():
         if mandate.source_part_minor(amount) > int(budget[column]):
-            return f"{name}: {int(budget[column])} left"
+            return f"{name}: {number(int(budget[column]), mandates.currency)} left"
     if amount > int(state.limits.headroom[column]):
         return "budgets"
     if (most := mandate.eligibility.borrower_minor) != NO_LIMIT:
@@ -157,12 +158,12 @@ def _excluded(result: RoutingResult, mandates: Mandates, row: int, column: int) 
             state.limits.borrowed[borrower_slot(state.limits.borrower_keys, rows.user[row], column)]
         )
         if has + amount > most:
-            return f"{LimitKind.BORROWER}: {most - has} left"
+            return f"{LimitKind.BORROWER}: {number(most - has, mandates.currency)} left"
     for kind, use_ppm, headroom in zip(
         PLATFORM_LIMITS, columns.platform_use_ppm, state.limits.platform_headroom, strict=True
     ):
         if amount * int(use_ppm[column]) // PPM > headroom:
-            return f"{kind}: {headroom} left"
+            return f"{kind}: {number(int(headroom), mandates.currency)} left"
     return _full_share(result, row, column, mandate)
 
 
