@@ -59,7 +59,10 @@ ROOMS = {
         "Periods, balances and exports of a book.",
     ),
     "close": ("usance.platform.terminal.close", "Close a period of a book or of a live lender."),
-    "money": ("usance.service.commands", "Take files of banks and providers, and reconcile a day."),
+    "money": (
+        "usance.service.commands",
+        "Files of banks and providers, reconciliation and settlement.",
+    ),
     "collect": (
         "usance.service.collections.commands",
         "Cases, strategies, allocation and results of collections.",
@@ -78,7 +81,7 @@ ROOMS = {
         "Run a simulated economy from registration to release.",
     ),
     "up": ("usance.platform.terminal.up", "Serve the live platform."),
-    "demo": ("usance.platform.demo.commands", "A simulated lender with a history, alive."),
+    "demo": ("usance.platform.demo.commands", "Serve a simulated lender with a history, alive."),
     "live": ("usance.platform.terminal.live", "Do commands and reads of a live lender."),
     "day": ("usance.platform.terminal.day", "End the business day of a live lender."),
     "ledger": ("usance.platform.terminal.ledger", "The ledger of a live lender."),

@@ -138,9 +138,9 @@ def test_the_commands_work_file_in_file_out(
     assert routing.stat().st_size
     loan = (folder / "STREAM.csv").read_text().splitlines()[700].split(",")[1]
     assert json.loads(run("explain", *files, "--loan", loan, "--json"))["data"]["candidates"]
-    assert "eligible_ppm" in run("explain", *files, "--source", "2")
+    assert "kept out by product" in run("explain", *files, "--source", "2")
     limit = run("explain", str(folder / "DEMAND.csv"), files[1], "--limit", "1")
-    assert "price_ppb" in limit
+    assert "planned again with" in limit
 
 
 def test_nothing_is_routed_on_a_broken_mandate(

@@ -111,14 +111,15 @@ def test_a_charge_off_that_was_not_warranted_is_told_to_people(sandbox: Sandbox)
     assert balanced(sandbox)
 
 
-def mend(sandbox: Sandbox, loan: str, cell: int) -> None:
-    """Put a loan into a cell; one that there is none of spoils it."""
+def put_terms(sandbox: Sandbox, loan: str, terms: bytes) -> None:
+    """Put terms into the state of a loan; those that cannot be read spoil it."""
 
     async def put(connection: asyncpg.Connection) -> None:
         await connection.execute("set role usance_writer")
         await connection.execute(
-            "update usance.loan_states set cell = $2 where loan_id = $1", parse_id(loan, "ln"), cell
-        )
+            "update usance.loan_states set terms = $2 where loan_id = $1",
+            parse_id(loan, "ln"), terms,
+        )  # fmt: skip
 
     with_owner(sandbox.server, sandbox.name, put)
 
@@ -128,14 +129,14 @@ def test_a_loan_that_cannot_be_served_waits_as_a_job(sandbox: Sandbox) -> None:
     user = borrower(sandbox, "berta", region=4)
     second = str(drawn(sandbox, user).answer["loan"])
     advance(sandbox, "2024-08-04")
-    cell = sandbox.sql("operations", f"select cell from usance.loan_states "
+    terms = sandbox.sql("operations", f"select terms from usance.loan_states "
                        f"where loan_id = {parse_id(first, 'ln')}")  # fmt: skip
-    mend(sandbox, first, 9999)
+    put_terms(sandbox, first, b"spoiled")
     advance(sandbox, "2024-08-06")
     assert [kind for kind, _, _ in facts(sandbox, second)] == ["disbursed", "fee_charged"]
     jobs = sandbox.sql("operations", "select array_agg(key order by key) from usance.jobs")
     assert any(first in key for key in jobs)
-    mend(sandbox, first, cell)
+    put_terms(sandbox, first, terms)
     assert sandbox.within(
         lambda platform: run_jobs(platform.database, kinds_of(platform), until_empty=True)
     ) == len(jobs)

@@ -16,6 +16,7 @@ from usance.platform.errors import (
     LakeError as LakeError,
     LedgerDiffers as LedgerDiffers,
     LeaseLost as LeaseLost,
+    MasterKeyRefused as MasterKeyRefused,
     MigrationError as MigrationError,
     MissingField as MissingField,
     NoHeadroom as NoHeadroom,
@@ -36,6 +37,7 @@ from usance.platform.errors import (
     UnknownPrincipal as UnknownPrincipal,
     WeakPassword as WeakPassword,
     WrongJobState as WrongJobState,
+    WrongMode as WrongMode,
 )
 from usance.platform.commands.registry import COMMANDS as COMMANDS
 from usance.platform.commands.unit_of_work import Outcome as Outcome, execute as execute

@@ -65,12 +65,15 @@ async def serve_half(platform: Platform, half: HalfDay) -> None:
     """Serve every open loan that is past due, then mark the half day as served."""
     served = aside = 0
     arrears: list[tuple[int, int, int, int]] = []
-    async for loan in _late_loans(platform, half.day):
-        arrears.append(arrears_of(loan, half.day))
-        command = ServeLoan(print_id("ln", loan.loan_id), half.day, str(half.part))
+    async for loan_id, loan in _open_loans(platform, half.day):
+        command = ServeLoan(print_id("ln", loan_id), half.day, str(half.part))
         try:
-            outcome = await platform.do(SYSTEM, command)
-            served += outcome.is_new
+            if isinstance(loan, Exception):
+                raise loan
+            if is_late(loan, half.day):
+                arrears.append(arrears_of(loan, half.day))
+                outcome = await platform.do(SYSTEM, command)
+                served += outcome.is_new
         except Exception as error:
             LOG.warning("%s is set aside", command.loan, exc_info=True)
             aside += 1
@@ -91,8 +94,10 @@ def arrears_of(loan: LoanRecord, day: date) -> tuple[int, int, int, int]:
     return loan.loan_id, view.days_past_due, view.past_due.total, view.principal_outstanding
 
 
-async def _late_loans(platform: Platform, day: date) -> AsyncIterator[LoanRecord]:
-    """Open loans that are past due on a day, piece by piece in the order of their ids."""
+async def _open_loans(
+    platform: Platform, day: date
+) -> AsyncIterator[tuple[int, LoanRecord | Exception]]:
+    """Open loans that had a due date before a day, piece by piece in the order of their ids."""
     last = 0
     while True:
         async with platform.database.transaction(SYSTEM.principal_id) as transaction:
@@ -101,13 +106,24 @@ async def _late_loans(platform: Platform, day: date) -> AsyncIterator[LoanRecord
                 "where s.is_open and l.terms_no = 1 and l.first_due_on < $1 and s.loan_id > $2 "
                 "order by s.loan_id limit $3", day, last, LOANS_A_PIECE,
             )  # fmt: skip
-            loans = await load_loans(transaction, [row["loan_id"] for row in rows])
         if not rows:
             return
         last = rows[-1]["loan_id"]
-        for loan in loans:
-            if is_late(loan, day):
-                yield loan
+        for each in await _read(platform, [row["loan_id"] for row in rows]):
+            yield each
+
+
+async def _read(platform: Platform, ids: list[int]) -> list[tuple[int, LoanRecord | Exception]]:
+    """The loans of a piece; one that cannot be read is found by halves and comes as its error."""
+    try:
+        async with platform.database.transaction(SYSTEM.principal_id) as transaction:
+            return [(loan.loan_id, loan) for loan in await load_loans(transaction, ids)]
+    except Exception as error:
+        if len(ids) == 1:
+            LOG.warning("loan %d cannot be read", ids[0], exc_info=True)
+            return [(ids[0], error)]
+        half = len(ids) // 2
+        return [*await _read(platform, ids[:half]), *await _read(platform, ids[half:])]
 
 
 async def _set_aside(platform: Platform, command: ServeLoan, error: Exception) -> None:

@@ -29,7 +29,7 @@ Folder = Annotated[Path, typer.Option("--folder", metavar="DIR", help="Files tak
 
 @app.callback()
 def money(ctx: typer.Context) -> None:
-    """Take files of banks and providers, reconcile a day, settle with institutions."""
+    """Files of banks and providers, reconciliation and settlement."""
     show_help(ctx)
 
 

@@ -39,7 +39,10 @@ def demo(
     scale: Annotated[str, typer.Option(help="Size; 1 is 20,000 users.")] = "1",
     once: Annotated[bool, typer.Option("--once", help="Show it alive, then end.")] = False,
 ) -> None:
-    """Serve a simulated lender of 18 months: made, closed, published, loaded."""
+    """Serve a simulated lender with a history, alive.
+
+    Its 18 months are made, closed, published and loaded the first time.
+    """
     if ctx.invoked_subcommand is not None:
         ctx.obj = home
         return
