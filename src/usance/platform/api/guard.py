@@ -62,7 +62,8 @@ async def guarded(request: Request, access: Access, answering: Answering) -> Res
         if not call.dry_run:
             call.key = idempotency_key(request.headers.get("idempotency-key"))
     if access.has_body:
-        call.body = parse(await _body(request, access.max_body) or b"{}")
+        body = await _body(request, access.max_body)
+        call.body = {} if body is None else parse(body)
     for name, value in request.path_params.items():
         call.path[name] = value
         if name in PATH_IDS:
@@ -112,7 +113,7 @@ async def _check_signature(
     header = request.headers["usance-signature"]
     target = request.url.path + (f"?{request.url.query}" if request.url.query else "")
     body = await _body(request, limit)
-    content = request_content(request.method, target, body)
+    content = request_content(request.method, target, body or b"")
     keys = call.platform.services.keys
     if not await is_fresh_signature(connection, keys, call.principal, header, content):
         raise RequestError("bad_signature", "the signature is wrong, old or used before",
@@ -167,14 +168,14 @@ def _is_dry_run(request: Request) -> bool:
     return text == "true"
 
 
-async def _body(request: Request, limit: int) -> bytes:
-    """The body of a request, in bounded memory and time; it may be asked for again."""
+async def _body(request: Request, limit: int) -> bytes | None:
+    """The body of a request, if it has one, in bounded memory and time; may be asked for again."""
     kept: bytes | None = request.scope["state"].get("body")
     if kept is not None:
         return kept
     headers = request.headers
     if headers.get("content-length", "0") == "0" and "transfer-encoding" not in headers:
-        return b""
+        return None
     kind = headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/json":
         what = f"{kind[:40] or 'no content type'} is not taken here"

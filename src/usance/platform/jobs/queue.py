@@ -199,7 +199,7 @@ def job_answer(job: Job) -> dict[str, Any]:
     return {
         "job": print_id("jb", job.job_id), "kind": job.kind, "state": str(job.state),
         "done": job.done_count, "whole": job.whole_count, "error": job.error or None,
-        "made_at": moment_text(job.made_at),
+        "result": dict(job.result), "made_at": moment_text(job.made_at),
         "ended_at": moment_text(job.ended_at) if job.ended_at else None,
     }  # fmt: skip
 

@@ -20,11 +20,10 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from usance.base.errors import UsanceError
-from usance.base.ids import print_id
 from usance.platform.commands.command import WAITING, Decided, Moment, act_as_platform
 from usance.platform.commands.payments import provider_of
 from usance.platform.errors import InvalidField
-from usance.platform.jobs.queue import NewJob, enqueue
+from usance.platform.jobs.queue import NewJob, enqueue, job_answer, job_by_key
 from usance.platform.principals import SYSTEM, Principal
 
 if TYPE_CHECKING:
@@ -74,10 +73,8 @@ async def take_file(
     key = "/".join((JOB, str(provider), digest))
     payload = {"provider": provider, "name": command.name, "sha256": digest}
     is_new = bool(await enqueue(transaction, [NewJob(JOB, key, payload)]))
-    number = await transaction.fetchval("select job_id from usance.jobs where key = $1", key)
-    answer = {"job": print_id("jb", number), "kind": JOB, "state": "waiting", "done": 0, "whole": 0,
-              "error": None}  # fmt: skip
-    return Decided(answer, print_id("jb", number), is_new=is_new, status=WAITING, as_platform=True)
+    answer = job_answer(await job_by_key(transaction, key))
+    return Decided(answer, answer["job"], is_new=is_new, status=WAITING, as_platform=True)
 
 
 def notices(content: bytes) -> Iterator[dict[str, Any]]:
