@@ -93,6 +93,7 @@ ROOMS = {
 """Every group of commands: the modules that hold its `app`, and its line in the help."""
 
 FAULT, NO_OUTPUT, INTERRUPTED, BROKEN_PIPE = 70, 74, 130, 141
+_WIDE = "--wide"
 
 
 class Miscalled(InputError):
@@ -169,6 +170,9 @@ def usance(
     version: Annotated[  # noqa: ARG001 -- answered by its callback
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
+    wide: Annotated[  # noqa: ARG001 -- taken out of the words before, wherever it stands
+        bool, typer.Option(_WIDE, help="Tables in one piece on a terminal, however narrow.")
+    ] = False,
 ) -> None:
     """An open credit platform: every figure comes from the same terms and facts."""
     show_help(ctx)
@@ -205,11 +209,12 @@ def main(
     words = list(sys.argv[1:] if arguments is None else arguments)
     if sys.stdout is None:
         return _fail(_no_output("it is closed"), as_json=False)
-    out = cast(TextIO, Output(sys.stdout))
+    is_wide = _WIDE in words
+    out = cast(TextIO, Output(sys.stdout, is_wide=is_wide))
     errors = cast(TextIO, StandardError(sys.stderr)) if sys.stderr is not None else None
     with redirect_stdout(out), redirect_stderr(errors):
         try:
-            code = _run(words, Session(now or _now))
+            code = _run([each for each in words if each != _WIDE], Session(now or _now))
             sys.stdout.flush()
         except OutputFailed as failed:
             code = _unanswered(failed.error)

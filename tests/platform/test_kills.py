@@ -72,8 +72,7 @@ def crash(sandbox: Sandbox) -> None:
 
     async def backend(connection: asyncpg.Connection) -> int:
         return int(await connection.fetchval(
-            "select pid from pg_stat_activity where usename = 'usance_batch_writer' "
-            "or usename = 'usance_application' limit 1"
+            "select pid from pg_stat_activity where backend_type = 'checkpointer'"
         ))  # fmt: skip
 
     os.kill(with_owner(sandbox.server, sandbox.name, backend), signal.SIGKILL)

@@ -84,10 +84,14 @@ class OutputFailed(Exception):
 
 
 class Output:
-    """Standard output, whose failures are told apart from those of any other file."""
+    """Standard output, whose failures are told apart from those of any other file.
 
-    def __init__(self, stream: TextIO) -> None:
+    `is_wide` is set where tables are wanted in one piece, however narrow the terminal is.
+    """
+
+    def __init__(self, stream: TextIO, *, is_wide: bool = False) -> None:
         self._stream = stream
+        self.is_wide = is_wide
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)
@@ -179,26 +183,70 @@ def print_pairs(pairs: Sequence[tuple[str, str]]) -> None:
 
 
 def print_table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """A table for people, right-aligned; a terminal gets it in its width, a pipe as it is."""
+    """A table for people, right-aligned.
+
+    A pipe gets it as it is. A terminal gets pieces that fit its width, each beginning with the
+    first column, and a pager if they are longer than its height.
+    """
+    from rich.console import Console
+
+    terminal = Console() if sys.stdout.isatty() else None
+    if terminal is None or getattr(sys.stdout, "is_wide", False):
+        lines = _table_lines(headings, rows)
+    else:
+        pieces = column_pieces(headings, rows, terminal.width)
+        lines = []
+        for piece in pieces:
+            part = [[row[at] for at in piece] for row in rows]
+            lines += ["", *_table_lines([headings[at] for at in piece], part)]
+        lines = lines[1:]
+    if terminal is not None and len(lines) >= terminal.height:
+        from pydoc import pager
+
+        pager("\n".join(lines) + "\n")
+        return
+    for line in lines:
+        print_line(line)
+
+
+def column_pieces(
+    headings: Sequence[str], rows: Sequence[Sequence[str]], width: int
+) -> list[list[int]]:
+    """Columns of a table that fit into a width together, each piece with the first column.
+
+    >>> column_pieces(["line", "2024Q1", "2024Q2", "2024Q3"], [["cash", "1", "2", "3"]], 26)
+    [[0, 1, 2], [0, 3]]
+    >>> column_pieces(["line", "2024Q1"], [["a name that has no room", "1"]], 10)
+    [[0, 1]]
+    """
+    from rich.cells import cell_len
+
+    columns = zip(headings, *rows, strict=True)
+    widths = [2 + max(map(cell_len, "\n".join(column).split("\n"))) for column in columns]
+    pieces, used = [[0]], widths[0]
+    for at, each in enumerate(widths[1:], 1):
+        if used + each > width and len(pieces[-1]) > 1:
+            pieces.append([0])
+            used = widths[0]
+        pieces[-1].append(at)
+        used += each
+    return pieces
+
+
+def _table_lines(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     from io import StringIO
 
-    from rich import box
     from rich.console import Console
     from rich.table import Table
 
-    terminal = sys.stdout.isatty()
-    table = Table(box=box.SIMPLE_HEAD if terminal else None, header_style="bold")
+    table = Table(box=None)
     for heading in headings:
-        table.add_column(heading, justify="right", vertical="bottom", no_wrap=not terminal)
+        table.add_column(heading, justify="right", vertical="bottom", no_wrap=True)
     for row in rows:
         table.add_row(*row)
-    if terminal:
-        Console().print(table)
-        return
     plain = StringIO()
     Console(file=plain, width=_UNLIMITED_COLUMNS, color_system=None).print(table)
-    for line in plain.getvalue().splitlines():
-        print_line(line.rstrip())
+    return [line.rstrip() for line in plain.getvalue().splitlines()]
 
 
 def print_csv(header: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
