@@ -28,7 +28,7 @@ from usance.platform.live import Platform
 from usance.platform.store.database import Database
 from usance.platform.store.server import Embedded
 
-FEW, MANY = 3, 50
+FEW, MANY = 2, 50  # few: one of each victim, since a worker takes 3 s of CPU to load
 MOMENT = datetime(2024, 7, 6, tzinfo=UTC)
 ROOT = Path(__file__).parents[2]
 
