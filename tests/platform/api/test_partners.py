@@ -8,6 +8,8 @@ import time
 from hashlib import sha256
 from typing import Any
 
+import pytest
+
 from tests.platform.api.borrowers import drawn, paying, today
 from tests.platform.api.served import Served, new_ref, refused
 from tests.platform.api.test_access import usance
@@ -46,25 +48,55 @@ def test_a_file_is_booked_line_by_line_by_a_job(served: Served) -> None:
     lines += [f"{ref},{loan},1000,CNY,{day}" for ref in (*refs, refs[0])]
     lines += [f"{new_ref()},{loan},1000,USD,{day}", f"{new_ref()},ln_0000ZZZZZZZ,1,CNY,{day}"]
     content = "\n".join(lines).encode()
-    body = {"name": "day.csv", "sha256": sha256(content).hexdigest(),
-            "content": base64.b64encode(content).decode()}  # fmt: skip
+    body = _file(content)
     refused(served.post("/v1/provider/files", {**body, "sha256": "0" * 64}, "provider"),
             400, "invalid_field")  # fmt: skip
     taken = served.post("/v1/provider/files", body, "provider")
     assert taken.status_code == 202
     path = f"/v1/jobs/{taken.json()['job']}"
     refused(served.get(path, "provider_2"), 404, "not_found")
-    for _ in range(100):
-        job = served.get(path, "provider").json()
-        if job["state"] not in ("waiting", "running"):
-            break
-        time.sleep(0.1)
-    assert job["state"] == "done", job
-    told = job["result"]
+    told = _finished(served, taken.json()["job"])["result"]
     assert (told["booked"], told["duplicate"], told["refused"]) == (2, 1, 2)
     assert [each["code"] for each in told["problems"]] == ["currency_mismatch", "not_found"]
     again = served.post("/v1/provider/files", body, "provider").json()
     assert again["job"] == taken.json()["job"]
+
+
+@pytest.mark.parametrize("profile", ["../profiles/psp", "profile.yaml", "/etc/passwd", ""])
+def test_a_profile_is_one_that_is_shipped(served: Served, profile: str) -> None:
+    body = {**_file(b"order_no\n"), "profile": profile}
+    told = refused(served.post("/v1/provider/files", body, "provider"), 400, "invalid_field")
+    assert told["param"] == "body.profile"
+
+
+def test_a_statement_comes_in_by_the_same_door(served: Served) -> None:
+    ref, day = new_ref(), today(served)
+    head = "order_no,provider_ref,settled_on,amount,fee,batch,loan,payer\n"
+    content = f"{head}{ref},{ref},{day},75.00,0.00,B1,,Bo\n".encode()
+    body = {**_file(content), "profile": "psp"}
+    refused(served.post("/v1/provider/files", {**body, "profile": "nobodys"}, "provider"),
+            422, "file_refused")  # fmt: skip
+    taken = served.post("/v1/provider/files", body, "provider").json()
+    told = _finished(served, taken["job"])["result"]
+    assert [each["outcome"] for each in told["statements"]] == ["new"]
+    assert told["received"] == 1
+    assert ref in str(served.get("/v1/unallocated?limit=200", "operations").json()["data"])
+    assert served.post("/v1/provider/files", body, "provider").json()["job"] == taken["job"]
+
+
+def _file(content: bytes) -> dict[str, Any]:
+    return {"name": "day.csv", "sha256": sha256(content).hexdigest(),
+            "content": base64.b64encode(content).decode()}  # fmt: skip
+
+
+def _finished(served: Served, job: str) -> dict[str, Any]:
+    for _ in range(100):
+        found: dict[str, Any] = served.get(f"/v1/jobs/{job}", "provider").json()
+        if found["state"] not in ("waiting", "running"):
+            break
+        time.sleep(0.1)
+    assert found["state"] == "done", found
+    return found
 
 
 def test_a_signature_is_fresh_of_its_content_and_counts_once(served: Served) -> None:

@@ -1,7 +1,9 @@
 r"""Files of providers: taken whole at once, read line by line by a job, each line answered.
 
-A file is CSV with the columns `ref`, `loan` or `user`, `amount_minor`, `currency` and
-`effective_on`; lines are booked as notices are, and one sent before is a duplicate.
+This is the one way in for files of providers. Without a profile a file is CSV with the columns
+`ref`, `loan` or `user`, `amount_minor`, `currency` and `effective_on`; its lines are booked as
+notices are, and one sent before is a duplicate. With the profile of a bank file it is a statement:
+kept for reconciliation, whole or not at all, with its lines as words about our orders.
 
 >>> list(notices(b"ref,loan,amount_minor,currency,effective_on\n1,ln_1,5,CNY,2024-07-01\n"))
 [{'ref': '1', 'loan': 'ln_1', 'amount_minor': 5, 'currency': 'CNY', 'effective_on': '2024-07-01'}]
@@ -21,10 +23,14 @@ from typing import TYPE_CHECKING, Any
 
 from usance.base.errors import UsanceError
 from usance.platform.commands.command import WAITING, Decided, Moment, act_as_platform
+from usance.platform.commands.money_files import TakeFile as TakeStatement
 from usance.platform.commands.payments import provider_of
 from usance.platform.errors import InvalidField
 from usance.platform.jobs.queue import NewJob, enqueue, job_answer, job_by_key
+from usance.platform.partners.file_evidence import take_file as take_statement
 from usance.platform.principals import SYSTEM, Principal
+from usance.platform.refusals import FileRefused
+from usance.service.bank_files.profile import load_profile
 
 if TYPE_CHECKING:
     import asyncpg
@@ -48,6 +54,7 @@ class TakeFile:
     sha256: str
     content: Any
     provider: str | None = None
+    profile: str | None = None
 
 
 async def take_file(
@@ -66,15 +73,36 @@ async def take_file(
     if not 1 <= len(command.name) <= 255 or len(content) > MAX_FILE:
         raise InvalidField("is no file that can be kept", where="body.name",
                            fix=f"Give a name and at most {MAX_FILE} bytes")  # fmt: skip
+    if command.profile is not None:
+        _statement(command.name, content, command.profile, None)
     await act_as_platform(transaction)
     await transaction.execute(
         "select usance.keep_provider_file($1, $2, $3, $4)", provider, digest, command.name, content
     )
-    key = "/".join((JOB, str(provider), digest))
-    payload = {"provider": provider, "name": command.name, "sha256": digest}
+    key = "/".join((JOB, str(provider), digest, *filter(None, (command.profile,))))
+    payload = {"provider": provider, "name": command.name, "sha256": digest,
+               "profile": command.profile}  # fmt: skip
     is_new = bool(await enqueue(transaction, [NewJob(JOB, key, payload)]))
     answer = job_answer(await job_by_key(transaction, key))
     return Decided(answer, answer["job"], is_new=is_new, status=WAITING, as_platform=True)
+
+
+def _statement(name: str, content: bytes, profile: str, provider: str | None) -> TakeStatement:
+    """The bytes of a file as the text that its profile says they are.
+
+    A partner names a profile that is shipped, never a file of this machine.
+    """
+    if not profile.isidentifier():
+        raise InvalidField("is no name of a profile", where="body.profile",
+                           fix="Give one that is shipped, such as psp or iso20022")  # fmt: skip
+    try:
+        text = content.decode(load_profile(profile).encoding)
+    except UnicodeDecodeError as error:
+        raise InvalidField("is not in the encoding of its profile", where="body.content",
+                           fix="Send it as the profile says") from error  # fmt: skip
+    except UsanceError as error:
+        raise FileRefused(error.what, where="body.profile", fix=error.fix) from error
+    return TakeStatement(name, text, profile, provider)
 
 
 def notices(content: bytes) -> Iterator[dict[str, Any]]:
@@ -105,6 +133,9 @@ async def read_file(platform: Platform, work: Work) -> Mapping[str, Any]:
         )
     async with platform.reading(SYSTEM) as read:
         provider = read.moment.lender.party_name("provider", given["provider"])
+    if profile := given.get("profile"):
+        statement = _statement(given["name"], content, profile, provider)
+        return await take_statement(platform, statement)
     counts: Counter[str] = Counter()
     problems: list[dict[str, Any]] = []
     for number, line in enumerate(notices(content), start=1):
