@@ -98,11 +98,7 @@ class Platform:
         self, document: Mapping[str, Any], clock: datetime = FIRST_MOMENT, mode: int = SANDBOX
     ) -> bool:
         """Make an empty database a lender; True if it was empty. Its mode stays for ever."""
-        import asyncpg
-
-        owner = await asyncpg.connect(
-            **self.database.server.connection(database=self.database.name)
-        )
+        owner = await self.database.owner()
         try:
             if await is_installed(owner):
                 await check_mode(owner, mode)

@@ -31,10 +31,9 @@ def restore_home(backup: Path, server: Embedded, target: datetime | None = None)
 
 
 async def _begin_epoch(server: Embedded, target: datetime | None) -> None:
-    import asyncpg
-
-    await Database(server).prepare()
-    owner = await asyncpg.connect(**server.connection())
+    database = Database(server)
+    await database.prepare()
+    owner = await database.owner()
     try:
         await owner.execute(
             "insert into usance.restores select coalesce(max(epoch), 0) + 1, $1, $2, null, "
@@ -57,9 +56,7 @@ async def orders_to_ask_about(transaction: asyncpg.Connection) -> list[int]:
 
 async def release(database: Database) -> int:
     """Let jobs and deliveries of a restored lender begin; the orders to be asked about."""
-    import asyncpg
-
-    owner = await asyncpg.connect(**database.server.connection(database=database.name))
+    owner = await database.owner()
     try:
         async with owner.transaction():
             await owner.execute("set local role usance_loader")

@@ -11,12 +11,10 @@ import secrets
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-import asyncpg
-
 from usance.platform.commands.unit_of_work import Outcome
 from usance.platform.lender import sandbox_document
 from usance.platform.live import Platform
-from usance.platform.store.database import Database, Server
+from usance.platform.store.database import Database, Server, connect
 from usance.platform.vault import Vault
 
 log = logging.getLogger("usance.warm")
@@ -46,7 +44,7 @@ async def warm_database(server: Server) -> AsyncIterator[None]:
 
 
 async def _as_owner(server: Server, statement: str) -> None:
-    connection = await asyncpg.connect(**server.connection(database="postgres"))
+    connection = await connect(server.connection(database="postgres"))
     try:
         await connection.execute(statement)
     finally:

@@ -16,7 +16,6 @@ from starlette.responses import Response
 from usance.pages.site.write import MARK
 from usance.platform.console.frame import HOME, Visit
 from usance.platform.errors import NotFound
-from usance.platform.store.server import Embedded
 
 FOLDER = "pages"
 SCREENS = {
@@ -45,8 +44,8 @@ def screen_of(path: str) -> str:
 
 def folder_of(visit: Visit) -> Path | None:
     """The folder of the latest closed book's pages, where there are any."""
-    server = visit.platform.database.server
-    folder = server.home / FOLDER if isinstance(server, Embedded) else None
+    home = visit.platform.home
+    folder = home / FOLDER if home is not None else None
     return folder if folder is not None and (folder / MARK).exists() else None
 
 

@@ -38,13 +38,11 @@ def kinds_of(platform: Platform) -> dict[str, JobKind]:
     async def live_days(work: Work) -> Mapping[str, Any]:
         """Days go by in a demo: its world acts through the API of this very server."""
         from usance.platform.demo.world import World
-        from usance.platform.store.server import Embedded
 
-        server = platform.database.server
-        if not isinstance(server, Embedded) or not (server.home / FILE).exists():
+        if platform.home is None or not (platform.home / FILE).exists():
             raise NotInstalled("has no world of its own", where="the sandbox",
                                fix="Run 'usance demo'")  # fmt: skip
-        world = World.of_home(platform, server.home, work.job.payload["url"])
+        world = World.of_home(platform, platform.home, work.job.payload["url"])
         try:
             told = await world.live(int(work.job.payload["days"]), work.report)
         finally:

@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
-from urllib.parse import unquote, urlsplit
+from urllib.parse import parse_qsl, unquote, urlsplit
 
 from usance.platform.errors import ServerError
 from usance.platform.store.migrations import migrate
@@ -25,6 +25,10 @@ APPLICATION, BATCH_WRITER, READER = "usance_application", "usance_batch_writer",
 ROLES = (APPLICATION, BATCH_WRITER, READER)
 MAX_CONNECTIONS = 16
 """Connections of one process as one role."""
+MIN_VERSION = 15
+"""The oldest PostgreSQL whose features the schema uses."""
+OPTIONS = {"host": "host", "port": "port", "sslmode": "ssl"}
+"""Options of an address that are understood, and what the driver calls them."""
 
 
 class Server(Protocol):
@@ -40,6 +44,8 @@ class Given:
 
     >>> Given("postgresql://boss:secret@db:6432/lender").connection("usance_reader")["user"]
     'usance_reader'
+    >>> Given("postgresql://boss@/lender?host=/run/sockets").connection()["host"]
+    '/run/sockets'
     """
 
     url: str
@@ -48,11 +54,13 @@ class Given:
         """Arguments of a driver to connect as the owner, or as a role of the platform."""
         parts = urlsplit(self.url)
         secret = unquote(parts.password or "")
-        given = {"host": parts.hostname or "localhost", "port": parts.port or 5432,
-                 "database": database or parts.path.lstrip("/") or DATABASE}  # fmt: skip
-        if not role:
-            return {**given, "user": unquote(parts.username or ""), "password": secret}
-        return {**given, "user": role, "password": role_password(secret, role)}
+        options = {OPTIONS[name]: value for name, value in parse_qsl(parts.query)}
+        return {
+            "host": parts.hostname or "localhost", "port": parts.port or 5432, **options,
+            "database": database or unquote(parts.path.lstrip("/")) or DATABASE,
+            "user": role or unquote(parts.username or ""),
+            "password": role_password(secret, role) if role else secret,
+        }  # fmt: skip
 
 
 @dataclass
@@ -60,7 +68,8 @@ class Database:
     """Pools of connections by role, made when they are first asked for."""
 
     server: Server
-    name: str = DATABASE
+    name: str = ""
+    """Its name on the server; empty for the server's own."""
     _pools: dict[str, asyncpg.Pool] = field(default_factory=dict, repr=False)
 
     async def prepare(self) -> None:
@@ -68,11 +77,12 @@ class Database:
         import asyncpg
 
         try:
-            owner = await asyncpg.connect(**self.server.connection(database=self.name))
+            owner = await self.owner()
         except asyncpg.InvalidCatalogNameError:
             await self._create()
-            owner = await asyncpg.connect(**self.server.connection(database=self.name))
+            owner = await self.owner()
         try:
+            _check_version(owner, self.server)
             await migrate(owner)
             for role in ROLES:
                 password = self.server.connection(role, self.name)["password"]
@@ -80,12 +90,18 @@ class Database:
         finally:
             await owner.close()
 
-    async def _create(self) -> None:
-        import asyncpg
+    async def owner(self) -> asyncpg.Connection:
+        """A connection of its own as the owner of the database, closed by whoever asked for it."""
+        return await connect(self.server.connection(database=self.name))
 
-        connection = await asyncpg.connect(**self.server.connection(database="postgres"))
+    async def _create(self) -> None:
+        name = self.server.connection(database=self.name)["database"]
+        connection = await connect(self.server.connection(database="postgres"))
         try:
-            await connection.execute('create database "usance"')
+            statement = await connection.fetchval(
+                "select format('create database %I', $1::text)", name
+            )
+            await connection.execute(statement)
         finally:
             await connection.close()
 
@@ -115,9 +131,7 @@ class Database:
     @asynccontextmanager
     async def loader(self) -> AsyncIterator[asyncpg.Connection]:
         """A connection of its own that reads and appends every row, for bulk work."""
-        import asyncpg
-
-        connection = await asyncpg.connect(**self.server.connection(database=self.name))
+        connection = await self.owner()
         try:
             await connection.execute("set role usance_loader")
             yield connection
@@ -135,14 +149,49 @@ async def _keep_session(_connection: asyncpg.Connection) -> None:
     """Nothing to undo: settings and locks of ours end with their transaction."""
 
 
+async def connect(target: dict[str, Any]) -> asyncpg.Connection:
+    """A connection to a server; one that cannot be reached, or lets nobody in, is named."""
+    import asyncpg
+
+    where = f"{target['user']}@{target['host']}:{target['port']}/{target['database']}"
+    try:
+        return await asyncpg.connect(**target)
+    except (asyncpg.InvalidAuthorizationSpecificationError, asyncpg.InvalidPasswordError) as error:
+        raise ServerError(f"the server lets nobody in: {error}", where=where,
+                          fix=f"Mend name and password in {URL}") from error  # fmt: skip
+    except (OSError, TimeoutError, asyncpg.InterfaceError) as error:
+        raise ServerError(f"no server answers: {error}", where=where,
+                          fix=f"Start it, or mend {URL}") from error  # fmt: skip
+
+
+def _check_version(connection: asyncpg.Connection, server: Server) -> None:
+    major = connection.get_server_version().major
+    if major < MIN_VERSION:
+        raise ServerError(f"is PostgreSQL {major}", where=str(server.connection()["host"]),
+                          fix=f"Use {MIN_VERSION} or later")  # fmt: skip
+
+
 def server_of(home: Path) -> Embedded | Given:
     """The server that the environment names, else the one embedded in a home."""
     url = os.environ.get(URL)
     if not url:
         return Embedded(home)
-    if urlsplit(url).scheme not in ("postgresql", "postgres"):
+    try:
+        parts = urlsplit(url)
+        usable = (
+            parts.scheme in ("postgresql", "postgres")
+            and parts.username
+            and (parts.port is None or parts.port > 0)
+        )
+    except ValueError:
+        usable = False
+    if not usable:
         raise ServerError(
             "is no address of a PostgreSQL server", where=URL,
             fix="Write postgresql://owner:password@host:port/database",
         )  # fmt: skip
+    unknown = [name for name, _ in parse_qsl(parts.query) if name not in OPTIONS]
+    if unknown:
+        raise ServerError(f"has the unknown option {unknown[0]!r}", where=URL,
+                          fix=f"Options are {', '.join(OPTIONS)}")  # fmt: skip
     return Given(url)

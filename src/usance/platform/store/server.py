@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import re
 import secrets
 import shutil
 import signal
@@ -43,8 +44,9 @@ SETTINGS = {
     "log_line_prefix": "'%m [%p] %u '",
 }
 """Differences from PostgreSQL's own defaults; JIT costs more than it saves on small statements."""
-_INITDB = ("--encoding=UTF8", "--locale-provider=builtin", "--locale=C.UTF-8",
-           "--auth=scram-sha-256", f"--username={OWNER}")  # fmt: skip
+_INITDB = ("--encoding=UTF8", "--locale=C.UTF-8", "--auth=scram-sha-256", f"--username={OWNER}")
+_BUILTIN_LOCALE = 17
+"""The first PostgreSQL whose own C.UTF-8 sorts alike on every system."""
 _READY = "ready"
 
 
@@ -90,10 +92,11 @@ class Embedded:
         """The password of the owner of the database, made with the server and kept beside it."""
         return (self.folder / "password").read_text(encoding="utf-8").strip()
 
-    def connection(self, role: str = OWNER, database: str = DATABASE) -> dict[str, object]:
+    def connection(self, role: str = OWNER, database: str = "") -> dict[str, object]:
         """Arguments of a driver to connect as a role."""
         return {
-            "host": str(self.socket), "port": PORT, "user": role, "database": database,
+            "host": str(self.socket), "port": PORT, "user": role,
+            "database": database or DATABASE,
             "password": role_password(self.password(), role),
         }  # fmt: skip
 
@@ -144,6 +147,8 @@ class Embedded:
         new = self.folder / "new"
         shutil.rmtree(new, ignore_errors=True)
         command = [str(binary("initdb")), f"--pgdata={new}", f"--pwfile={password}", *_INITDB]
+        if major_version() >= _BUILTIN_LOCALE:
+            command.append("--locale-provider=builtin")
         made = subprocess.run(  # noqa: S603 -- programs and arguments of our own
             self._as_account(command, parent="-"), capture_output=True, check=False, text=True
         )
@@ -287,6 +292,13 @@ def binary(name: str) -> Path:
                           fix=f"Point {BINARIES} at the bin folder of PostgreSQL 15 or later, or "
                           "USANCE_DATABASE_URL at a running server")  # fmt: skip
     return path
+
+
+def major_version() -> int:
+    """The major version of the PostgreSQL programs in use."""
+    command = [str(binary("initdb")), "--version"]
+    said = subprocess.run(command, capture_output=True, check=True, text=True)  # noqa: S603
+    return int(re.search(r"(\d+)", said.stdout)[1])  # type: ignore[index]
 
 
 def account() -> str:

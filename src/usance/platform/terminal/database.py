@@ -153,9 +153,7 @@ def _embedded(home: Path, *, is_new: bool = False) -> Embedded:
 
 def _as_owner(home: Path, work: Callable[[asyncpg.Connection], Awaitable[Any]]) -> Any:
     async def run(database: Database) -> Any:
-        import asyncpg
-
-        connection = await asyncpg.connect(**database.server.connection(database=database.name))
+        connection = await database.owner()
         try:
             return await work(connection)
         finally:

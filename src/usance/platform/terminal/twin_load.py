@@ -65,7 +65,7 @@ async def load_home(
         database = Database(server)
         await database.prepare()
         vault_of(home)
-        owner = await asyncpg.connect(**server.connection())
+        owner = await database.owner()
         try:
             return await _fill(owner, book, home, document or sandbox_document())
         finally:
