@@ -53,6 +53,7 @@ PREFIXES = {
     "st": "stop",
     "cp": "complaint",
     "pl": "plan",
+    "ha": "hardship request",
 }
 
 # Crockford's base 32 leaves out I, L, O and U.

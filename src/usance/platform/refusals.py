@@ -151,6 +151,12 @@ class PlanNotOffered(Refused):
     code = "platform.plan_not_offered"
 
 
+class WithdrawalOver(Refused):
+    """A withdrawal outside the cooling-off days, or where there are none."""
+
+    code = "platform.withdrawal_over"
+
+
 class ContactRefused(Refused):
     """A contact that a hard limit forbids; its kinds name the limit."""
 

@@ -105,7 +105,7 @@ def test_cost_and_end_move_as_the_plan_says(kind: PlanKind, cheaper: bool, longe
         (1, date(2024, 3, 1), PlanRequest(PlanKind.DEFERRAL, months=4), "team_lead", "1 to 3"),
         (1, date(2024, 3, 1), PlanRequest(PlanKind.DEFERRAL), "team_lead", "0 is asked for"),
         (1, date(2024, 4, 1), PlanRequest(PlanKind.LOWER_RATE, rate_ppm=200_000), "team_lead",
-         "asked for"),
+         "200000 is not lower than 180000"),
         (1, date(2024, 3, 1), REQUESTS[PlanKind.DEFERRAL], "cook", "unknown role"),
     ],
 )  # fmt: skip

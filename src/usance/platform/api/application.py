@@ -21,6 +21,7 @@ from usance import __version__
 from usance.base.errors import UsanceError
 from usance.base.ids import ALPHABET
 from usance.platform.api import (
+    borrower_help,
     control,
     events,
     figures,
@@ -53,8 +54,9 @@ HEADERS = (
 )
 """Headers of every answer: nothing is kept, framed, guessed or told to others."""
 GROUPS = (
-    users.group, lending.group, money.group, money_movement.group, institutions.group,
-    ledger.group, figures.group, control.group, events.group, jobs.group, sessions.group,
+    users.group, lending.group, money.group, money_movement.group, borrower_help.group,
+    institutions.group, ledger.group, figures.group, control.group, events.group, jobs.group,
+    sessions.group,
 )  # fmt: skip
 
 

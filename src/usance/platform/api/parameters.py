@@ -26,7 +26,7 @@ PATH_IDS = {
     "user": "us", "decision": "de", "loan": "ln", "payment": "pm", "offer": "of",
     "approval": "ap", "journal": "jr", "job": "jb", "webhook": "wh", "agreement": "ag",
     "quote": "qu", "account": "ac", "event": "ev", "order": "or", "unallocated": "un",
-    "break_id": "br",
+    "break_id": "br", "complaint": "cp", "request": "ha", "plan": "pl",
 }  # fmt: skip
 """Names of ids in addresses with the prefix that each has."""
 

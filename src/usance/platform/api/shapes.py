@@ -103,6 +103,34 @@ class Case(Shape):
     answer_by: str
 
 
+class Position(Shape):
+    """A loan as its borrower sees it: what is left to pay, until when, at which cost."""
+
+    instalments_left: int
+    to_pay_minor: int
+    cost_minor: int
+    next_due_on: str | None
+    next_due_minor: int
+    last_due_on: str | None
+    past_due_minor: int
+    days_past_due: int
+
+
+class Plan(Shape):
+    """A plan for a borrower in trouble, with its effect before and after."""
+
+    plan: str
+    user: str
+    loan: str
+    kind: str
+    state: Literal["offered", "accepted", "declined"]
+    before: Position
+    after: Position
+    added_cost_minor: int
+    pay_minor: int
+    answer_by: str
+
+
 class Reason(Shape):
     """A reason of a decision in the borrower's words."""
 

@@ -1,9 +1,9 @@
-"""Cases of an evening, stops, complaints and offers of help."""
+"""Cases of an evening, stops and complaints."""
 
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from datetime import date, timedelta
+from datetime import date
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,9 +13,9 @@ from usance.base.errors import UsanceError
 from usance.base.ids import print_id
 from usance.platform.commands.command import DONE, Decided, Moment
 from usance.platform.errors import InvalidField
-from usance.platform.loan_record import load_loan
 from usance.platform.principals import Principal
-from usance.platform.refusals import PlanNotOffered, WrongState
+from usance.platform.reads.plans import complaint_answer
+from usance.platform.refusals import WrongState
 from usance.platform.store.write_set import WriteSet
 from usance.platform.user_record import load_user, not_found, owner_of, read_id
 from usance.service.collections.action_value import action_value, priority
@@ -30,16 +30,13 @@ from usance.service.collections.promises import (
 )
 from usance.service.collections.stages import Stage, Stages
 from usance.service.collections.strategy_file import CHAMPION, shipped_strategy
-from usance.service.help.complaints import Complaint, ComplaintDeadlines, answered, due_on
-from usance.service.help.plan_offers import HelpedLoan, PlanRequest, offer_plan
-from usance.service.help.plan_rules import PlanKind
+from usance.service.help.complaints import Complaint, answered
 
 if TYPE_CHECKING:
     import asyncpg
 
 ADDED_PPM = 120_000
 """Probability of payment that a contact adds, until a C-score is in force [assumption]."""
-ANSWER_DAYS = 14
 
 
 @dataclass(frozen=True)
@@ -83,19 +80,6 @@ class AnswerComplaint:
 
     complaint: str
     answer: str
-
-
-@dataclass(frozen=True)
-class OfferPlan:
-    """A plan that is offered to a borrower in trouble, with its effect before and after."""
-
-    user: str
-    loan: str
-    kind: str
-    months: int = 0
-    rate_ppm: int = 0
-    pause_days: int = 0
-    discount_ppm: int = 0
 
 
 async def serve(
@@ -239,9 +223,7 @@ async def complain(
     changes = WriteSet(user_changes=[user.change()])
     row = {**asdict(made), "user_id": user.user_id, "text": command.text}
     changes.put("complaints", **row)
-    last = due_on(made, ComplaintDeadlines.at(made.received_on, moment.lender.parameters))
-    answer = {"complaint": print_id("cp", number), "user": command.user,
-              "subject": command.subject, "due_on": str(last)}  # fmt: skip
+    answer = complaint_answer(moment.lender, row)
     return Decided(answer, print_id("cp", number), user.user_id, changes)
 
 
@@ -266,52 +248,5 @@ async def answer_complaint(
     user = await load_user(transaction, owner_of(number))
     changes = WriteSet(user_changes=[user.change()])
     changes.put("complaints", **{**row, **asdict(told)})
-    answer = {"complaint": command.complaint, "user": print_id("us", user.user_id),
-              "answered_on": str(told.answered_on)}  # fmt: skip
+    answer = complaint_answer(moment.lender, {**row, **asdict(told)})
     return Decided(answer, command.complaint, user.user_id, changes, status=DONE)
-
-
-async def offer(
-    transaction: asyncpg.Connection, principal: Principal, moment: Moment, command: OfferPlan
-) -> Decided:
-    """Offer a plan within the caller's authority; the borrower answers by a day."""
-    user = await load_user(transaction, read_id(command.user, "us", "user"))
-    loan = await load_loan(transaction, read_id(command.loan, "ln", "loan"))
-    if loan.user_id != user.user_id:
-        raise not_found("ln", loan.loan_id)
-    before = await transaction.fetchval(
-        "select count(*) from usance.plan_offers where loan_id = $1 and state = 'accepted'",
-        loan.loan_id,
-    )  # fmt: skip
-    try:
-        kind = PlanKind(command.kind)
-    except ValueError:
-        known = ", ".join(each.value for each in PlanKind)
-        raise InvalidField("is no plan", where="body.kind", fix=f"Give {known}") from None
-    request = PlanRequest(kind, command.months, command.rate_ppm, command.pause_days,
-                          command.discount_ppm)  # fmt: skip
-    helped = HelpedLoan(tuple(loan.terms), tuple(loan.facts), before)
-    trusted = principal.scopes.intersection({"operations", "loan.reschedule"})
-    role = "operations" if trusted else "collector"
-    try:
-        made = offer_plan(helped, moment.business_date, request, role=role)
-    except UsanceError as error:
-        raise PlanNotOffered(str(error), where=command.loan, fix=error.fix) from error
-    number, last = user.next("records"), moment.business_date + timedelta(days=ANSWER_DAYS)
-    row = {
-        "plan_id": number, "user_id": user.user_id, "loan_id": loan.loan_id, "kind": kind.value,
-        "request": {**request._asdict(), "kind": kind.value}, "before": _told(made.before),
-        "after": _told(made.after), "offered_on": moment.business_date, "answer_by": last,
-        "state": "offered",
-    }  # fmt: skip
-    changes = WriteSet(user_changes=[user.change()])
-    changes.put("plan_offers", **row)
-    answer = {"plan": print_id("pl", number), "user": command.user, "loan": command.loan,
-              "kind": kind.value, "before": row["before"], "after": row["after"],
-              "pay_minor": made.pay_minor, "answer_by": str(last)}  # fmt: skip
-    return Decided(answer, print_id("pl", number), user.user_id, changes)
-
-
-def _told(position: Any) -> dict[str, Any]:
-    return {name: str(value) if isinstance(value, date) else value
-            for name, value in position._asdict().items()}  # fmt: skip

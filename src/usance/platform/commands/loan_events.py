@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import date
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from usance.base.codes import Component, FactKind, Fee, parse
 from usance.base.errors import CodeError, UsanceError
@@ -236,19 +236,24 @@ async def reschedule(
     owed = loan.at(day).view().principal_outstanding
     if owed == 0:
         raise WrongState("the loan is closed", where=command.loan, fix="Reschedule open loans")
-    terms = _new_terms(loan, command, owed, day)
+    row = terms_row(loan, _new_terms(loan, command, owed, day), day)
+    changes = WriteSet()
+    changes.add("loans", **row)
+    loan.rows.append(row)
+    added = fact(moment, FactKind.TERMS_CHANGED, day, 0, own_ref(user, loan), row["terms_no"])
+    return _close(moment, user, loan, added, "loan.reschedule", changes)
+
+
+def terms_row(loan: LoanRecord, terms: Terms, day: date) -> dict[str, Any]:
+    """The row of new terms of a loan, in force from a day."""
     row = {**loan.rows[-1], "terms_no": terms.terms_no, "effective_on": day,
            "disbursed_on": terms.disbursed_on, "first_due_on": terms.first_due_on,
            "instalments": terms.instalments, "principal_minor": terms.principal_minor,
            "rate_ppm": terms.rate_ppm, "coupon_ppm": terms.coupon_ppm,
            "guarantee_fee_minor": 0, "flat_fee_minor": 0, "upfront_fee_minor": 0,
-           "change": CHANGES.index(Change(command.reason))}  # fmt: skip
+           "change": CHANGES.index(terms.change)}  # fmt: skip
     row.pop("xid", None)
-    changes = WriteSet()
-    changes.add("loans", **row)
-    loan.rows.append(row)
-    added = fact(moment, FactKind.TERMS_CHANGED, day, 0, own_ref(user, loan), terms.terms_no)
-    return _close(moment, user, loan, added, "loan.reschedule", changes)
+    return row
 
 
 def _new_terms(loan: LoanRecord, command: Reschedule, owed: int, day: date) -> Terms:

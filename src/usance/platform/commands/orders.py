@@ -11,6 +11,7 @@ from datetime import date
 from typing import TYPE_CHECKING, Any
 
 from usance.base.ids import print_id
+from usance.platform.commands.cases import stops_debits
 from usance.platform.commands.command import DONE, Decided, Moment, act_as_platform
 from usance.platform.commands.order_effects import Effects
 from usance.platform.errors import InvalidField
@@ -83,7 +84,7 @@ async def step(
     await effects.open(transaction)
     if due is Step.SEND and not await _is_wanted(transaction, moment, effects):
         due = Step.NONE
-        _add(effects, OrderEvent(EventKind.CANCELLED, moment.at, "nothing is owed any more"))
+        _add(effects, OrderEvent(EventKind.CANCELLED, moment.at, "not wanted any more"))
     elif due in _STEPS:
         _add(effects, OrderEvent(_STEPS[due], moment.at, "clock"))
     await effects.apply(transaction)
@@ -93,12 +94,14 @@ async def step(
 async def _is_wanted(
     transaction: asyncpg.Connection, moment: Moment, effects: Effects
 ) -> bool:  # fmt: skip
-    """Look again at the moment of sending: never above what is owed, never for a dead drawdown."""
+    """Look again at the moment of sending: never above what is owed, never against a stop."""
     order = effects.record.order
     if effects.placement is not None:
         return bool(effects.placement.row["state"] == "approved")
     if order.purpose is not Purpose.DEBIT:
         return True
+    if await stops_debits(transaction, effects.record.row["user_id"]):
+        return False
     loans = await load_loans(transaction, [each.loan_id for each in order.splits])
     owed = {loan.loan_id: loan.at(moment.business_date).view().past_due.total for loan in loans}
     less = capped(order, owed)

@@ -13,6 +13,9 @@ from usance.loan.views import LoanView
 from usance.platform.lender import Lender
 from usance.platform.loan_record import LoanRecord
 from usance.platform.reads.shapes import amounts, day_text, moment_text
+from usance.platform.refusals import WithdrawalOver
+from usance.service.errors import PlanRefused
+from usance.service.help.withdrawal import cooling_off_days, withdraw
 
 PROVIDER_KINDS = (FactKind.PAID, FactKind.REFUNDED, FactKind.CHARGED_BACK, FactKind.RECOVERED)
 
@@ -88,6 +91,21 @@ def fact_answer(
         "provider": lender.party_name("provider", fact.arg) or None if has_provider else None,
         "provider_ref": reference,
         "reverses": str(fact.arg) if fact.kind is FactKind.REVERSED else None,
+    }  # fmt: skip
+
+
+def withdrawal_answer(loan: LoanRecord, on: date, lender: Lender) -> dict[str, Any]:
+    """The amount that undoes a loan on a day of its cooling-off time."""
+    days = cooling_off_days(loan.first["disbursed_on"], lender.parameters)
+    try:
+        found = withdraw(loan.terms, loan.facts, on, cooling_off_days=days)
+    except PlanRefused as error:
+        raise WithdrawalOver(error.what, where=print_id("ln", loan.loan_id),
+                             fix=error.fix) from error  # fmt: skip
+    return {
+        "loan": print_id("ln", loan.loan_id), "on": on.isoformat(),
+        "currency": lender.currency.name, "amount_minor": found.pay_minor,
+        "interest_minor": found.interest_minor, "last_day": found.last_day.isoformat(),
     }  # fmt: skip
 
 

@@ -127,6 +127,11 @@ class Reading:
         day = on or self.moment.business_date
         return loans.settlement_answer(found, day, self.moment.lender)
 
+    async def withdrawal_quote(self, loan: str, on: date | None = None) -> dict[str, Any]:
+        """The amount that undoes a loan on a day, and the last day on which it may be undone."""
+        found = await self._loan(loan)
+        return loans.withdrawal_answer(found, on or self.moment.business_date, self.moment.lender)
+
     async def user_loans(self, user: str) -> list[dict[str, Any]]:
         """The loans of a user."""
         number = read_id(user, "us", "user")

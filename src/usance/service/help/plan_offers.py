@@ -133,6 +133,10 @@ def refusals(
     if loan.plans_before > rule.plans_before_to:
         what = f"the loan had {loan.plans_before} plans before"
         refuse(what, f"Offer it after at most {rule.plans_before_to}")
+    if kind is PlanKind.LOWER_RATE and not 0 <= request.rate_ppm < loan.terms[-1].rate_ppm:
+        rate = loan.terms[-1].rate_ppm
+        refuse(f"a rate of {request.rate_ppm} is not lower than {rate}", f"Ask for 0 to {rate - 1}")
+        return found
     asked, own = _asked(loan, request), rules.most_for(kind, role)
     if not 0 < asked <= rule.most:
         refuse(f"{asked} is asked for", f"Ask for 1 to {rule.most}")
