@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import re
 from collections.abc import Iterator
 from importlib.resources import files
@@ -10,6 +12,7 @@ import httpx
 import pytest
 import yaml
 
+from tests.platform.api.borrowers import drawn
 from tests.platform.api.served import Served, new_ref
 from tests.platform.applicants import GOOD
 from usance.platform.console.frame import HOME, LANGUAGES, POLICY, SCREENS, texts
@@ -86,6 +89,7 @@ def test_a_borrower_is_found_by_id_and_by_reference(browser: httpx.Client, serve
         assert page.url.path == f"{HOME}/borrowers/{user}"
         assert name in page.text
     assert "Nothing was found" in browser.get(f"{HOME}/search", params={"q": "?"}).text
+    assert "Nothing was found" in browser.get(f"{HOME}/search", params={"q": "7 2024-02-31"}).text
     for unknown in ("us_0000000ZZZZ", "ln_00000000G01", "us_", "..%2f"):
         assert browser.get(f"{HOME}/borrowers/{unknown}").status_code == 404
 
@@ -107,8 +111,7 @@ def test_a_loan_shows_what_the_api_says(browser: httpx.Client, served: Served) -
     assert len(lines) > 6 * 3  # instalments, and a journal
     assert sum(lines[6 * 3 :]) == 0
     assert loan in browser.get(f"{HOME}/borrowers/{user}").text
-    earlier = browser.get(f"{HOME}/loans/{loan}", params={"as_of": "2024-06-30"})
-    assert "disbursed" not in earlier.text.partition("<h2>Facts")[2].partition("<h2>")[0]
+    assert "Paid out" in page.text.partition("<h2>Facts")[2].partition("<h2")[0]
     assert browser.get(f"{HOME}/loans/{loan}", params={"as_of": "soon"}).status_code == 400
     assert browser.get(f"{HOME}/loans/ln_0000000ZZ01").status_code == 404
 
@@ -135,7 +138,7 @@ def test_every_page_has_the_strict_policy_and_nothing_inline(
         assert page.headers.get_list("content-security-policy") == [POLICY]
         assert page.headers["x-content-type-options"] == "nosniff"
         assert not re.search(r"<style|<script>|\sstyle=|\son\w+=|javascript:", page.text)
-        assert not re.search(r'(?:href|src|action)="(?!/console)', page.text)
+        assert not re.search(r'(?:href|src|action)="(?!/console|#content)', page.text)
 
 
 @pytest.mark.parametrize(
@@ -183,3 +186,47 @@ def test_the_script_is_short_and_served_from_here(browser: httpx.Client) -> None
     assert script.text.count("\n") <= 200
     assert not re.search(r"eval|innerHTML|https?:", script.text)
     assert browser.get(f"{HOME}/console.css").headers["content-type"].startswith("text/css")
+
+
+def test_the_list_of_loans_keeps_its_filters_in_the_address(
+    browser: httpx.Client, served: Served
+) -> None:
+    loans = [drawn(served)["loan"] for _ in range(2)]
+    sign_in(browser, served)
+    page = browser.get(f"{HOME}/loans", params={"state": "open", "product": "instalment"})
+    assert all(f'href="{HOME}/loans/{loan}"' in page.text for loan in loans)
+    assert 'value="open" selected' in page.text
+    found = browser.get(f"{HOME}/loans", params={"state": "open", "format": "csv"})
+    rows = {row["loan"]: row for row in csv.DictReader(io.StringIO(found.text))}
+    for loan in loans:
+        told = served.get(f"/v1/loans/{loan}").json()
+        assert rows[loan]["principal"].replace(",", "") == f"{told['principal_minor'] / 100:.2f}"
+        assert rows[loan]["days_past_due"] == str(told["days_past_due"])
+    assert loans[0] not in browser.get(f"{HOME}/loans", params={"state": "closed"}).text
+    assert browser.get(f"{HOME}/loans", params={"state": "lost"}).status_code == 400
+
+
+def test_what_if_it_were_paid_says_what_the_payment_then_does(
+    browser: httpx.Client, served: Served
+) -> None:
+    loan = drawn(served)["loan"]
+    told = served.get(f"/v1/loans/{loan}").json()
+    today = served.get("/v1/clock").json()["business_date"]
+    sign_in(browser, served)
+    address = f"{HOME}/loans/{loan}"
+    page = browser.get(address, params={"pay": "250.00", "pay_on": today})
+    before, after = re.findall(r"Still to pay.*?data-minor=\"(\d+)\".*?data-minor=\"(\d+)\"",
+                               page.text, re.DOTALL)[0]  # fmt: skip
+    assert (int(before), int(after)) == (told["outstanding"]["total_minor"],
+                                         told["outstanding"]["total_minor"] - 25_000)  # fmt: skip
+    assert served.get(f"/v1/loans/{loan}").json()["outstanding"] == told["outstanding"]
+    body = {"loan": loan, "amount_minor": 25_000, "currency": told["currency"],
+            "effective_on": today, "provider": "psp_a", "ref": f"if-{loan}"}  # fmt: skip
+    assert served.post("/v1/payments", body, "provider").status_code == 201
+    left = served.get(f"/v1/loans/{loan}").json()["outstanding"]["total_minor"]
+    assert left == int(after)
+    for typed in ("a lot", "0", "-5", "1e400"):
+        assert 'role="alert"' in browser.get(address, params={"pay": typed}).text
+    for q in (f"if-{loan}", f"250.00 {today}"):
+        page = browser.get(f"{HOME}/search", params={"q": q})
+        assert loan in page.text, q

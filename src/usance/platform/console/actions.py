@@ -5,7 +5,6 @@ from __future__ import annotations
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
-from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from starlette.responses import Response
@@ -13,8 +12,8 @@ from starlette.responses import Response
 from usance.base.codes import Currency
 from usance.books.chart import load_chart
 from usance.platform.api.would import told
+from usance.platform.console.amounts import minor_of, printed
 from usance.platform.console.frame import HOME, Visit, form, see
-from usance.platform.console.loans import printed
 from usance.platform.errors import Forbidden, InvalidField, MissingField, NotFound, Refused
 
 CONFIRM = "confirm"
@@ -127,24 +126,6 @@ def _value(field: Field, text: str, currency: Currency) -> Any:
                                fix="Give one such as 6")  # fmt: skip
         return int(text)
     return text
-
-
-def minor_of(text: str, currency: Currency) -> int:
-    """An amount as people type it, in minor units, exactly.
-
-    >>> minor_of("1,234.5", Currency.CNY)
-    123450
-    """
-    fix = "Give one such as 1,234.56"
-    try:
-        major = Decimal(text.replace(",", "").replace("\N{MINUS SIGN}", "-"))
-        minor = major.scaleb(currency.exponent)
-        if not major.is_finite() or minor != minor.to_integral_value() or abs(minor) >= 2**53:
-            raise InvalidOperation
-    except (InvalidOperation, ValueError):
-        raise InvalidField(f"{text[:20]!r} is no amount", where="body.amount_minor",
-                           fix=fix) from None  # fmt: skip
-    return int(minor)
 
 
 def _effect(would: Mapping[str, Any], currency: Currency) -> dict[str, Any]:

@@ -8,10 +8,9 @@ from typing import Any
 from starlette.responses import Response
 
 from usance.base.codes import Currency
-from usance.platform.console.actions import minor_of
+from usance.platform.console.amounts import minor_of, printed
 from usance.platform.console.frame import HOME, Visit, form, see
 from usance.platform.console.lists import ListState, listing
-from usance.platform.console.loans import printed
 from usance.platform.errors import InvalidField, NotFound, PlatformError
 from usance.platform.reads.applications import OUTCOMES, application_rows, replayed, trace
 

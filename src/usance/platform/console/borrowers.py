@@ -1,48 +1,59 @@
-"""The screen *Borrowers*: search, and one page for a borrower."""
+"""The screen *Borrowers*: the list, and one page for a borrower with everything that is theirs."""
 
 from __future__ import annotations
 
-from urllib.parse import quote
-
 from starlette.responses import Response
 
-from usance.platform.console.frame import HOME, Visit, see
-from usance.platform.console.loans import printed
+from usance.platform.console.amounts import printed
+from usance.platform.console.frame import HOME, Visit
+from usance.platform.console.lists import ListState, listing
 from usance.platform.errors import InvalidField, NotFound
+from usance.platform.reads.borrowers import (
+    cases_of,
+    decisions_of,
+    linked_users,
+    payments_of_user,
+    user_rows,
+)
+from usance.platform.reads.documents import agreements
+from usance.platform.user_record import read_id
 
 
 async def find(visit: Visit) -> Response:
-    """The search for a borrower."""
-    return visit.page("borrowers", "search", visit.texts["borrowers"], asked="", found=[])
-
-
-async def search(visit: Visit) -> Response:
-    """Whatever an id or a reference names: its page, or a list where there are several."""
-    asked = visit.request.query_params.get("q", "").strip()
-    for prefix, screen in (("us_", "borrowers"), ("ln_", "loans")):
-        if asked.startswith(prefix):
-            return see(f"{HOME}/{screen}/{quote(asked, safe='')}")
+    """Users, newest first, by channel."""
     async with visit.platform.reading(visit.operator.principal) as read:
-        found = await read.users_named(asked) if asked else []
-    if len(found) == 1:
-        return see(f"{HOME}/borrowers/{found[0]['user']}")
-    return visit.page("borrowers", "search", visit.texts["search"], asked=asked, found=found)
+        lender = read.moment.lender
+        names = [name for (kind, _), name in lender.parties.items() if kind == "channel"]
+        asked = ListState.of(visit.request, {"channel": ("", *sorted(names))})
+        rows = await user_rows(read.transaction, lender, asked.filters["channel"], asked.before,
+                               asked.limit + 1)  # fmt: skip
+    return listing(visit, "borrowers", asked, rows, key="user",
+                   links={"user": f"{HOME}/borrowers/"})  # fmt: skip
 
 
 async def show(visit: Visit) -> Response:
-    """One borrower."""
+    """One borrower: lines, loans, payments, decisions, contacts, consents, links, documents."""
     name = visit.request.path_params["user"]
     try:
         async with visit.platform.reading(visit.operator.principal) as read:
-            user, consents = await read.user(name), await read.consents(name)
-            lines, loans = await read.lines(name), await read.user_loans(name)
-            currency = read.moment.lender.currency
+            user, number = await read.user(name), read_id(name, "us", "user")
+            transaction, lender = read.transaction, read.moment.lender
+            values = {
+                "consents": await read.consents(name), "lines": await read.lines(name),
+                "loans": await read.user_loans(name),
+                "payments": await payments_of_user(transaction, lender, number),
+                "decisions": await decisions_of(transaction, number),
+                "linked": await linked_users(transaction, lender, number),
+                "documents": await agreements(transaction, name),
+                **await cases_of(transaction, number),
+            }  # fmt: skip
+            pending = [each for each in await read.approvals("pending") if name in each["subject"]]
     except InvalidField as error:
         raise NotFound(
             "there is no such user", where=name, fix="Search by its reference"
         ) from error
     title = f"{visit.texts['borrower']} {user['user']}"
     return visit.page(
-        "borrowers", "borrower", title, user=user, consents=consents, lines=lines, loans=loans,
-        money=lambda minor: printed(minor, currency),
+        "borrowers", "borrower", title, user=user, pending=pending,
+        money=lambda minor: printed(minor, lender.currency), **values,
     )  # fmt: skip

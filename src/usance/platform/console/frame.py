@@ -23,13 +23,15 @@ from usance.platform.live import Platform
 from usance.platform.security.roles import Roles
 from usance.platform.security.sessions import Operator, owner_of_session
 
-HOME = "/console"
+HOME, PORTAL, MINE = "/console", "/portal", "/my"
+"""Where each surface begins: the lender's people, institutions, borrowers."""
 COOKIE, LANGUAGE_COOKIE = "usance_session", "usance_language"
 LANGUAGES = ("en", "zh")
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
-    "form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
+    "connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
 )
+"""Nothing but this host. The script asks it for fragments and for progress: `connect-src`."""
 MAX_FORM = 1 << 16
 
 
@@ -108,9 +110,12 @@ class Visit:
 
 def html(request: Request, template: str, title: str, status: int = 200, **values: Any) -> Response:
     """A template as an answer, under the strict policy."""
-    language = language_of(request)
-    own = {"screen": "", "operator": None, "screens": (), "home": HOME, "title": title,
-           "t": texts(language), "language": language, "address": request.url.path}  # fmt: skip
+    language, address = language_of(request), request.url.path
+    front = next((each for each in (PORTAL, MINE) if address.startswith(each)), HOME)
+    own = {
+        "screen": "", "operator": None, "screens": (), "parts": (), "home": HOME, "title": title,
+        "t": texts(language), "language": language, "address": address, "front": front,
+    }  # fmt: skip
     content = render(f"console/{template}.html.j2", **(own | values))
     # Without a referrer for its own site, a browser says of its forms that they come from nowhere.
     headers = {"Content-Security-Policy": POLICY, "Vary": "Cookie",

@@ -15,7 +15,7 @@ from starlette.responses import Response
 from usance.platform.console.frame import Visit
 from usance.platform.errors import InvalidField
 
-PAGE, EXPORT = 50, 10_000
+PAGE, EXPORT, MAX_TEXT = 50, 10_000, 200
 FORMATS = {
     "csv": "text/csv; charset=utf-8",
     "xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
@@ -29,14 +29,17 @@ class ListState:
 
     filters: Mapping[str, str]
     choices: Mapping[str, Sequence[str]]
+    texts: Mapping[str, str]
+    """Words that are typed, not chosen."""
     before: str
     """The id that the page ends before, newest first; empty for the first page."""
     format: str
 
     @classmethod
     def of(
-        cls, request: Request, choices: Mapping[str, Sequence[str]], *, default: str = ""
-    ) -> ListState:
+        cls, request: Request, choices: Mapping[str, Sequence[str]], *, default: str = "",
+        typed: Sequence[str] = (),
+    ) -> ListState:  # fmt: skip
         """The state that an address says; a value that is not offered is refused."""
         given = request.query_params
         filters = {name: given.get(name, default if default in own else "")
@@ -48,7 +51,8 @@ class ListState:
         wanted = given.get("format", "")
         if wanted not in ("", *FORMATS):
             raise InvalidField("is no format", where="format", fix="Give csv or xlsx")
-        return cls(filters, choices, given.get("before", ""), wanted)
+        texts = {name: given.get(name, "").strip()[:MAX_TEXT] for name in typed}
+        return cls(filters, choices, texts, given.get("before", ""), wanted)
 
     @property
     def limit(self) -> int:
@@ -57,12 +61,13 @@ class ListState:
 
     def address(self, **more: str) -> str:
         """The same list with other values."""
-        return "?" + urlencode({**self.filters, **more})
+        return "?" + urlencode({**self.filters, **self.texts, **more})
 
 
 def listing(
     visit: Visit, screen: str, asked: ListState, rows: Sequence[Mapping[str, Any]], *, key: str,
-    links: Mapping[str, str], title: str = "",
+    links: Mapping[str, str], title: str = "", numbers: Sequence[str] = (),
+    parts: Sequence[tuple[str, str]] = (),
 ) -> Response:  # fmt: skip
     """A page of rows of which one more than the limit was asked for, or a file of them."""
     shown = rows[: asked.limit]
@@ -72,7 +77,7 @@ def listing(
     after = asked.address(before=str(shown[-1][key])) if len(rows) > asked.limit else ""
     return visit.page(
         screen, "list", title or visit.texts[screen], rows=shown, names=names, asked=asked,
-        after=after, links=links,
+        after=after, links=links, numbers=numbers, parts_of=parts,
     )  # fmt: skip
 
 

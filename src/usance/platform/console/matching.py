@@ -9,9 +9,9 @@ from starlette.responses import Response
 from usance.base.codes import RoutingOutcome
 from usance.base.errors import UsanceError
 from usance.match.mandates.file import parse_mandates
+from usance.platform.console.amounts import printed
 from usance.platform.console.closed_books import part
 from usance.platform.console.frame import HOME, Visit, form, see
-from usance.platform.console.loans import printed
 from usance.platform.errors import PlatformError
 from usance.platform.reads.institutions import limit_rows, mandate_rows, routing_of
 from usance.platform.user_record import read_id

@@ -15,8 +15,8 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from usance.base.ids import print_id
+from usance.platform.console.amounts import printed
 from usance.platform.console.frame import form, html, language_of, see, texts
-from usance.platform.console.loans import printed
 from usance.platform.errors import PlatformError, UnknownPrincipal
 from usance.platform.live import Platform
 from usance.platform.principals import Principal, PrincipalKind

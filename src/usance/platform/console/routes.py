@@ -23,15 +23,22 @@ from usance.platform.console import (
     matching,
     overview,
     portal,
+    search,
     sign_in,
 )
 from usance.platform.console.frame import HOME, SCREENS, Visit, visit_of
 from usance.platform.errors import Forbidden, NotFound
 
+ICON = (
+    '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16">'
+    '<rect width="16" height="16" rx="3" fill="#0b5c6b"/>'
+    '<path d="M3.5 11.5 6.5 8l2.5 2 3.5-5" fill="none" stroke="#fff" stroke-width="1.7"/></svg>'
+)
+"""The mark of a tab."""
 Answer = Callable[[Visit], Awaitable[Response]]
 PAGES: dict[tuple[str, str], tuple[str, Answer]] = {
     ("GET", "/overview"): ("overview", overview.show),
-    ("GET", "/search"): ("overview", borrowers.search),
+    ("GET", "/search"): ("overview", search.search),
     ("GET", "/books/{path:path}"): ("overview", closed_books.show),
     ("GET", "/applications"): ("applications", applications.show),
     ("GET", "/applications/{decision}"): ("applications", applications.one),
@@ -39,6 +46,7 @@ PAGES: dict[tuple[str, str], tuple[str, Answer]] = {
     ("GET", "/borrowers"): ("borrowers", borrowers.find),
     ("GET", "/borrowers/{user}"): ("borrowers", borrowers.show),
     ("GET", "/loans"): ("loans", loans.find),
+    ("GET", "/journals/{journal}"): ("loans", loans.journal),
     ("GET", "/loans/{loan}"): ("loans", loans.show),
     ("GET", "/loans/{loan}/{action}"): ("loans", actions.show),
     ("POST", "/loans/{loan}/{action}"): ("loans", actions.act),
@@ -68,6 +76,7 @@ def routes() -> list[BaseRoute]:
         Route(f"{HOME}/sign-out", sign_in.leave, methods=["POST"]),
         Route(f"{HOME}/language", sign_in.speak, methods=["POST"]),
         Route(f"{HOME}/console.css", _style), Route(f"{HOME}/console.js", _script),
+        Route(f"{HOME}/icon.svg", _icon),
     ]  # fmt: skip
     made += [
         Route(f"{HOME}{path}", _guarded(screen, answer), methods=[method])
@@ -118,6 +127,10 @@ async def _style(_: Request) -> Response:
     return Response(
         str(stylesheet("style.css", "charts.css", "console.css")), media_type="text/css"
     )
+
+
+async def _icon(_: Request) -> Response:
+    return Response(ICON, media_type="image/svg+xml")
 
 
 async def _script(_: Request) -> Response:

@@ -10,6 +10,8 @@ from usance.platform.console.frame import (
     HOME,
     LANGUAGE_COOKIE,
     LANGUAGES,
+    MINE,
+    PORTAL,
     SCREENS,
     form,
     html,
@@ -71,8 +73,8 @@ async def speak(request: Request) -> Response:
     """Take another language, and go back to where one was."""
     given = await form(request)
     language, back = given.get("language", ""), given.get("back", "")
-    if language not in LANGUAGES or not back.startswith(f"{HOME}/"):
+    if language not in LANGUAGES or not back.startswith((HOME, PORTAL, MINE)):
         raise Forbidden("no language or page of ours", where="language", fix="Use the button")
     response = see(back)
-    response.set_cookie(LANGUAGE_COOKIE, language, max_age=YEAR_SECONDS, path=HOME, samesite="lax")
+    response.set_cookie(LANGUAGE_COOKIE, language, max_age=YEAR_SECONDS, path="/", samesite="lax")
     return response

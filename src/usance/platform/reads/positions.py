@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import date
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from usance.base.dates import to_day
 from usance.loan.batch import view_columns
@@ -42,6 +42,27 @@ async def open_positions(
         "on s.loan_id between g.low and g.high where s.is_open order by s.loan_id",
         *own_ranges(found),
     )  # fmt: skip
+    for each in await _positions(transaction, rows, day):
+        found[each.loan_id >> 14].append(each)
+    return found
+
+
+async def loan_positions(
+    transaction: asyncpg.Connection, loan_ids: Iterable[int], day: date
+) -> dict[int, OpenPosition]:
+    """Where some loans stand on a day; those that are closed are left out."""
+    rows = await transaction.fetch(
+        "select loan_id, version, is_open, form, model, source, cell, trigger_days, through, "
+        "terms, state, posted from usance.loan_states where loan_id = any($1) and is_open "
+        "order by loan_id", list(loan_ids),
+    )  # fmt: skip
+    return {each.loan_id: each for each in await _positions(transaction, rows, day)}
+
+
+async def _positions(
+    transaction: asyncpg.Connection, rows: Sequence[Any], day: date
+) -> list[OpenPosition]:
+    """Positions of stored folds, in order of the loans; others are replayed from their facts."""
     loans = [PackedLoan(*row) for row in rows]
     folded = [each for each in loans if each.is_folded and each.through <= day]
     made: list[OpenPosition] = []
@@ -57,6 +78,4 @@ async def open_positions(
             view = loan.at(day).view()
             made.append(OpenPosition(loan.loan_id, loan.first["product"],
                                      view.principal_outstanding, view.days_past_due))  # fmt: skip
-    for each in sorted(made):
-        found[each.loan_id >> 14].append(each)
-    return found
+    return sorted(made)

@@ -1,0 +1,60 @@
+"""The search of the console: an id leads to its record; a reference, or an amount and a day, too.
+
+A number of the right form is led to its screen, which says so if there is no such record.
+"""
+
+from __future__ import annotations
+
+from urllib.parse import quote
+
+from starlette.responses import Response
+
+from usance.platform.console.amounts import printed
+from usance.platform.console.frame import HOME, Visit, see
+from usance.platform.errors import InvalidField, NotFound
+from usance.platform.reads.search import payments_named
+
+PLACES = {
+    "us_": ("borrowers", "/borrowers/{}"), "ln_": ("loans", "/loans/{}"),
+    "de_": ("applications", "/applications/{}"), "jr_": ("loans", "/journals/{}"),
+    "ap_": ("control", "/control/approvals/{}"), "jb_": ("developers", "/developers#{}"),
+    "rq_": ("developers", "/developers/requests?request={}"),
+}  # fmt: skip
+"""The screen of each kind of id, and its address."""
+
+
+async def search(visit: Visit) -> Response:
+    """Whatever was typed: its page, or a list where there are several."""
+    asked = visit.request.query_params.get("q", "").strip()[:200]
+    name = quote(asked, safe="")
+    for prefix, (_screen, path) in PLACES.items():
+        if asked.startswith(prefix):
+            return see(HOME + path.format(name))
+    if asked.startswith("pm_"):
+        return await _payment(visit, asked)
+    users, payments = [], []
+    async with visit.platform.reading(visit.operator.principal) as read:
+        currency = read.moment.lender.currency
+        if asked:
+            users = await read.users_named(asked)
+            payments = await payments_named(read.transaction, read.moment.lender, asked)
+    if len(users) == 1 and not payments:
+        return see(f"{HOME}/borrowers/{users[0]['user']}")
+    if len(payments) == 1 and not users and payments[0]["loan"]:
+        return see(f"{HOME}/loans/{payments[0]['loan']}#{payments[0]['payment']}")
+    rows = [{**each, "amount": printed(each["amount_minor"], currency)} for each in payments]
+    return visit.page("", "search", visit.texts["search"], asked=asked, found=users,
+                      payments=rows)  # fmt: skip
+
+
+async def _payment(visit: Visit, name: str) -> Response:
+    """A payment is shown on its loan; one without a loan has a line of its own."""
+    try:
+        async with visit.platform.reading(visit.operator.principal) as read:
+            found, currency = await read.payment(name), read.moment.lender.currency
+    except InvalidField as error:
+        raise NotFound("there is no such payment", where=name, fix="Search for it") from error
+    if found["loan"]:
+        return see(f"{HOME}/loans/{found['loan']}#{found['payment']}")
+    rows = [{**found, "amount": printed(found["amount_minor"], currency)}]
+    return visit.page("", "search", visit.texts["search"], asked=name, found=[], payments=rows)
