@@ -23,7 +23,7 @@ async def find(visit: Visit) -> Response:
     """Users, newest first, by channel."""
     async with visit.platform.reading(visit.operator.principal) as read:
         lender = read.moment.lender
-        names = [name for (kind, _), name in lender.parties.items() if kind == "channel"]
+        names = [name for kind, name in lender.parties if kind == "channel"]
         asked = ListState.of(visit.request, {"channel": ("", *sorted(names))})
         rows = await user_rows(read.transaction, lender, asked.filters["channel"], asked.before,
                                asked.limit + 1)  # fmt: skip
