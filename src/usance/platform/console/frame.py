@@ -24,7 +24,7 @@ from usance.platform.security.roles import Roles
 from usance.platform.security.sessions import Operator, owner_of_session
 
 HOME, PORTAL, MINE = "/console", "/portal", "/my"
-"""Where each surface begins: the lender's people, institutions, borrowers."""
+"""First address of each surface: the lender's people, institutions, borrowers."""
 COOKIE, LANGUAGE_COOKIE = "usance_session", "usance_language"
 LANGUAGES = ("en", "zh")
 POLICY = (

@@ -134,7 +134,7 @@ def _history(visit: Visit, facts: Sequence[dict[str, Any]], currency: Currency) 
 def _chart(
     visit: Visit, instalments: Sequence[dict[str, Any]], currency: Currency
 ) -> Figure | None:
-    """What is paid and what is left of every instalment."""
+    """A chart of every instalment: paid, and left."""
     t, scale = visit.texts, 10**currency.exponent
     series = {
         t["paid"]: [row["paid"]["total_minor"] / scale for row in instalments],

@@ -50,7 +50,7 @@ async def open_positions(
 async def loan_positions(
     transaction: asyncpg.Connection, loan_ids: Iterable[int], day: date
 ) -> dict[int, OpenPosition]:
-    """Where some loans stand on a day; those that are closed are left out."""
+    """Positions of some loans on a day; those that are closed are left out."""
     rows = await transaction.fetch(
         "select loan_id, version, is_open, form, model, source, cell, trigger_days, through, "
         "terms, state, posted from usance.loan_states where loan_id = any($1) and is_open "
