@@ -207,6 +207,8 @@ def main(
 ) -> int:
     """Run one command and give its exit code; a failure is a message, not a trace."""
     words = list(sys.argv[1:] if arguments is None else arguments)
+    if arguments is None:
+        sys.meta_path.insert(0, cast(Any, _WithoutPandas))
     if sys.stdout is None:
         return _fail(_no_output("it is closed"), as_json=False)
     is_wide = _WIDE in words
@@ -223,6 +225,20 @@ def main(
         if errors is not None:
             errors.flush()
     return code
+
+
+class _WithoutPandas:
+    """A finder of modules that keeps pandas out of this process, where no command uses it.
+
+    Where it is installed, Arrow imports it to look whether an array is one of its own: half a
+    second of work, for commands that take no longer themselves.
+    """
+
+    @staticmethod
+    def find_spec(name: str, *_: object) -> None:
+        """Nothing for any module; pandas is not there."""
+        if name == "pandas":
+            raise ModuleNotFoundError("no command uses pandas", name=name)
 
 
 def _run(words: list[str], session: Session) -> int:

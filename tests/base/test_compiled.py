@@ -11,7 +11,7 @@ import pytest
 
 from usance.base import compiled
 from usance.base.compiled import OWN_ROOT, available_cores, in_threads
-from usance.base.kernel_cache import kernel_sources, package_root
+from usance.base.kernel_cache import kept_kernel_sources, kernel_sources, package_root
 
 CALLEE = """
 {imports}
@@ -193,6 +193,29 @@ def test_sources_are_kernels_and_all_they_import(tmp_path: Path) -> None:
         (root / name).write_text(text)
     found = {name.decode() for name, _ in kernel_sources(root)}
     assert found == files.keys() - {"unrelated.py", "far/__init__.py"}
+
+
+def test_kept_sources_follow_every_change_and_damage(tmp_path: Path) -> None:
+    write_package(tmp_path, OURS, factor=2)
+    root, home = tmp_path / "parts", tmp_path / "home"
+    home.mkdir(mode=0o700)
+    first = kept_kernel_sources(root, home)
+    assert first == kernel_sources(root)
+    assert kept_kernel_sources(root, home) == first
+    (kept,) = home.glob("*.sources")
+    whole = kept.read_text()
+    kept.write_text(whole.replace("parts.py\n", "").replace("callee.py", "gone.py"))
+    assert kept_kernel_sources(root, home) == first
+    kept.write_text(whole[: len(whole) // 2])  # cut short: the last line is missing
+    assert kept_kernel_sources(root, home) == first
+    (root / "caller.py").write_text((root / "caller.py").read_text() + "import parts.more\n")
+    (root / "more.py").write_text("M = 1\n")
+    assert {name for name, _ in kept_kernel_sources(root, home)} == {
+        b"callee.py", b"caller.py", b"constants.py", b"more.py"
+    }  # fmt: skip
+    home.chmod(0o770)  # others could have written it
+    kept.write_text("callee.py\nend of list")
+    assert kept_kernel_sources(root, home) == kernel_sources(root)
 
 
 def test_the_root_of_a_package(tmp_path: Path) -> None:

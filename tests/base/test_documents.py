@@ -9,10 +9,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from usance.base.documents import parse_json, parse_yaml, read_csv, read_document, read_text
+from usance.base import documents
+from usance.base.documents import (
+    compose_yaml,
+    parse_json,
+    parse_yaml,
+    read_csv,
+    read_document,
+    read_text,
+)
 from usance.base.errors import DocumentError, UsanceError
 from usance.base.fields import Fields, day, document_places, whole
 
@@ -113,6 +122,38 @@ def test_wrong_json(text: str, where: str, what: str) -> None:
     with pytest.raises(DocumentError, match=what) as caught:
         parse_json(text, where="terms.json")
     assert caught.value.where == where
+
+
+PIECES = st.lists(
+    st.sampled_from(
+        ["a", "b: ", "- ", "\n", "  ", "'x'", '"y"', "[", "]", "{", "}", ", ", "# c\n", "&n ",
+         "*n", "| \n", ">-\n", "1.5", "2024-06-30", "!!str ", "\t", "é", "---\n", "\\"]
+    ),
+    max_size=14,
+)  # fmt: skip
+
+
+@given(PIECES.map("".join))
+def test_the_fast_reader_agrees_with_the_plain_one(text: str) -> None:
+    def nodes(node: yaml.Node | None) -> Any:
+        if node is None:
+            return None
+        if isinstance(node, yaml.ScalarNode):
+            return node.tag, node.value, bool(node.style), node.value and node.start_mark.line
+        return node.tag, node.start_mark.line, [
+            list(map(nodes, each)) if isinstance(each, tuple) else nodes(each)
+            for each in node.value
+        ]  # fmt: skip
+
+    try:
+        plain = nodes(yaml.compose(text, Loader=documents._Loader))
+    except yaml.YAMLError as error:
+        plain = str(error)
+    try:
+        found = nodes(compose_yaml(text))
+    except yaml.YAMLError as error:
+        found = str(error)
+    assert found == plain
 
 
 def test_deep_yaml_and_forbidden_characters() -> None:

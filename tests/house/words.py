@@ -94,6 +94,7 @@ AWAITED_NAMES = {
     "asked_ppm": "the answers behind an approval rate, for the desk that reads it",
     "day_high": "the daily interval of a forecast, for the desk that reads it",
     "day_low": "the daily interval of a forecast, for the desk that reads it",
+    "find_spec": "the import system of Python calls it",
     "from_document": "calendars of a live platform are documents",
     "gross_minor": "the notice of a dividend's payment names it",
     "higher_minor": "the losses note names the sensitivity",

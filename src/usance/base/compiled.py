@@ -25,7 +25,7 @@ from typing import Any, ParamSpec, TypeVar, overload
 from usance.base.kernel_cache import (
     GuardedCache,
     check_private,
-    kernel_sources,
+    kept_kernel_sources,
     package_root,
     say_not_kept,
 )
@@ -102,7 +102,9 @@ def _toolchain() -> list[bytes]:
 
 def _sources(root: Path) -> list[bytes]:
     roots = sorted({root, OWN_ROOT})
-    return [part for each in roots for pair in kernel_sources(each) for part in pair]
+    return [
+        part for each in roots for pair in kept_kernel_sources(each, cache_home()) for part in pair
+    ]
 
 
 @cache

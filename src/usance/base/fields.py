@@ -27,7 +27,7 @@ import yaml
 
 from usance.base.codes import Code, Currency
 from usance.base.dates import parse_date, parse_moment
-from usance.base.documents import parse_json, parse_yaml, read_document, read_text
+from usance.base.documents import compose_yaml, parse_json, parse_yaml, read_document, read_text
 from usance.base.errors import (
     AmountError,
     CurrencyMismatch,
@@ -327,7 +327,7 @@ def document_places(name: str, read: Callable[[], str]) -> Places:
     @cache
     def lines() -> dict[Path, int]:
         try:
-            node = yaml.compose(read(), Loader=yaml.SafeLoader)
+            node = compose_yaml(read())
             return dict(_lines(node, ())) if node else {}
         except (yaml.YAMLError, RecursionError, InputError):
             return {}  # JSON that is no YAML, such as one indented by tabs, has its paths alone

@@ -13,6 +13,8 @@ import os
 import stat
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
@@ -84,6 +86,7 @@ def _named(error: Exception) -> str:
 
 
 MARK = b"@kernel"
+_END = "end of list"
 
 
 def package_root(file: Path, module: str) -> Path:
@@ -98,11 +101,37 @@ def package_root(file: Path, module: str) -> Path:
     return file.parents[depth - 1] if depth else file
 
 
+def kept_kernel_sources(root: Path, home: Path) -> list[tuple[bytes, bytes]]:
+    """`kernel_sources`, with the list of their paths kept in a folder from call to call.
+
+    The list is found again whenever any file of the package has changed: parsing a hundred files
+    takes longer than many a command.
+    """
+    if root.is_file():
+        return kernel_sources(root)
+    contents = _contents(root)
+    mark = blake2b(digest_size=12)
+    for path in sorted(contents):
+        for part in (path.relative_to(root).as_posix().encode(), contents[path]):
+            mark.update(len(part).to_bytes(8, "big") + part)
+    kept = home / f"{mark.hexdigest()}.sources"
+    with suppress(OSError, ValueError, KeyError):  # never kept, or damaged: found again
+        check_private(home)
+        names = kept.read_text("utf-8").splitlines()
+        if names[-1:] == [_END]:
+            return [(name.encode(), contents[root / name]) for name in names[:-1]]
+    found = kernel_sources(root)
+    with suppress(OSError):  # whether the folder can be written is said of the kernels themselves
+        home.mkdir(mode=0o700, parents=True, exist_ok=True)
+        kept.write_text("\n".join([*(name.decode() for name, _ in found), _END]), "utf-8")
+    return found
+
+
 def kernel_sources(root: Path) -> list[tuple[bytes, bytes]]:
     """Relative path and content of each file that can change a kernel, in a fixed order."""
     if root.is_file():
         return [(root.name.encode(), root.read_bytes())]
-    contents = {path: path.read_bytes() for path in root.rglob("*.py")}
+    contents = _contents(root)
     found: set[Path] = set()
     waiting = [path for path, content in contents.items() if MARK in content]
     while waiting:
@@ -111,6 +140,10 @@ def kernel_sources(root: Path) -> list[tuple[bytes, bytes]]:
             found.add(path)
             waiting += [near for near in _imported(path, contents[path], root) if near in contents]
     return sorted((path.relative_to(root).as_posix().encode(), contents[path]) for path in found)
+
+
+def _contents(root: Path) -> dict[Path, bytes]:
+    return {path: path.read_bytes() for path in root.rglob("*.py")}
 
 
 def _imported(path: Path, content: bytes, root: Path) -> Iterator[Path]:
