@@ -4,6 +4,7 @@ from usance.platform.errors import (
     AuthorityExceeded as AuthorityExceeded,
     BackupError as BackupError,
     ClientRefTaken as ClientRefTaken,
+    DateOutOfRange as DateOutOfRange,
     Forbidden as Forbidden,
     InputNotYours as InputNotYours,
     InvalidCommand as InvalidCommand,

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import date, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from usance.base.ids import print_id
-from usance.platform.commands.clock import check_advance, set_clock
+from usance.platform.commands.clock import Done, check_advance, set_clock
 from usance.platform.commands.offers import ExpireOffer
 from usance.platform.commands.unit_of_work import now
 from usance.platform.day import HalfDay, next_half, serve_half
@@ -38,26 +38,39 @@ MAX_STEPS = 1_000_000
 """More than falls due in one advance of any sandbox."""
 
 
-async def run_until(platform: Platform, to: datetime) -> None:
-    """Do everything that falls due up to a moment, each at its own."""
+async def run_until(platform: Platform, to: datetime) -> list[Done]:
+    """Do everything that falls due up to a moment, each at its own; the jobs by day and name."""
+    states: dict[tuple[date, str], str] = {}
     for _ in range(MAX_STEPS):
         async with platform.database.transaction(SYSTEM.principal_id) as transaction:
             moment = await now(transaction, platform.services)
             due = await _next(transaction, moment, to)
             if due is None:
-                return
+                break
             at, what = due
             await set_clock(transaction, moment, max(at, moment.at))
-        if isinstance(what, HalfDay):
-            await serve_half(platform, what)
-            if what.part is DayPart.EVENING:
-                await reconcile_providers(platform, what.day)
-        elif isinstance(what, DebitAttemptOn):
-            await run_debits(platform, *what)
-        elif isinstance(what, OrderDue):
-            await move_order(platform, what.order_id)
-        else:
-            await platform.do(SYSTEM, what)
+            day = moment.lender.business_date(max(at, moment.at))
+        name, aside = await _serve(platform, what)
+        own = (what.day if isinstance(what, HalfDay) else day, name)
+        states[own] = "set_aside" if aside else states.get(own, "done")
+    return [Done(day, name, state) for (day, name), state in states.items()]
+
+
+async def _serve(platform: Platform, what: Any) -> tuple[str, int]:
+    """Do one thing that fell due; its name, and how many loans of it were set aside."""
+    if isinstance(what, HalfDay):
+        aside = await serve_half(platform, what)
+        if what.part is DayPart.EVENING:
+            await reconcile_providers(platform, what.day)
+        return str(what.part), aside
+    if isinstance(what, DebitAttemptOn):
+        await run_debits(platform, *what)
+        return "debits", 0
+    if isinstance(what, OrderDue):
+        await move_order(platform, what.order_id)
+        return "orders", 0
+    await platform.do(SYSTEM, what)
+    return "offers", 0
 
 
 async def _next(transaction: asyncpg.Connection, moment: Any, to: datetime) -> Due | None:

@@ -61,8 +61,11 @@ async def next_half(transaction: asyncpg.Connection, moment: Moment) -> HalfDay:
     return HalfDay(row["day"], DayPart(row["part"])).next()
 
 
-async def serve_half(platform: Platform, half: HalfDay) -> None:
-    """Serve every open loan that is past due, then mark the half day as served."""
+async def serve_half(platform: Platform, half: HalfDay) -> int:
+    """Serve every open loan that is past due, then mark the half day as served.
+
+    The number of loans that could not be served and were set aside.
+    """
     served = aside = 0
     arrears: list[tuple[int, int, int, int]] = []
     async for loan_id, loan in _open_loans(platform, half.day):
@@ -86,6 +89,7 @@ async def serve_half(platform: Platform, half: HalfDay) -> None:
             "select $1, $2, clock, $3, $4 from usance.installation",
             half.day, str(half.part), served, aside,
         )  # fmt: skip
+    return aside
 
 
 def arrears_of(loan: LoanRecord, day: date) -> tuple[int, int, int, int]:

@@ -30,6 +30,7 @@ UsanceError
     ├── InvalidCommand        platform.invalid                   400
     │   ├── UnknownField      platform.unknown_field             400
     │   ├── MissingField      platform.missing_field             400
+    │   ├── DateOutOfRange    platform.date_out_of_range         400
     │   ├── InvalidField      platform.invalid_field             400
     │   ├── UnknownInput      platform.unknown_input             400
     │   └── InputNotYours     platform.input_not_yours           400
@@ -240,6 +241,12 @@ class InvalidField(InvalidCommand):
     """A field with a value of the wrong form or beyond its bounds."""
 
     code = "platform.invalid_field"
+
+
+class DateOutOfRange(InvalidCommand):
+    """A day or a moment beyond sense."""
+
+    code = "platform.date_out_of_range"
 
 
 class UnknownInput(InvalidCommand):

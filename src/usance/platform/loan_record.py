@@ -65,6 +65,11 @@ class LoanRecord:
         facts = self.facts if before else self.all_facts
         return replay(self.terms, facts, day, known_at)
 
+    def due_by(self, day: date) -> int:
+        """The amount that has to be paid by a day, and is not."""
+        view = self.at(day).view()
+        return view.past_due.total + (view.next_due if view.next_due_on == day else 0)
+
     def is_gone(self, ref: int) -> bool:
         """True of a fact that was reversed."""
         return any(each.kind is FactKind.REVERSED and each.arg == ref for each in self.all_facts)

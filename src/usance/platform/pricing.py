@@ -74,8 +74,10 @@ def effective_rate_ppb(terms: Terms, model: FundingModel) -> int:
 
 
 BORROWER_SIDE = (
-    "principal_minor", "rate_ppm", "instalments", "flat_fee_minor", "upfront_fee_minor",
+    "principal_minor", "rate_ppm", "coupon_ppm", "instalments", "flat_fee_minor",
+    "guarantee_fee_minor", "upfront_fee_minor",
 )  # fmt: skip
+"""The coupon and the fee for a guarantee tell interest from fees in an instalment."""
 
 
 def borrower_side(terms: Terms) -> dict[str, Any]:

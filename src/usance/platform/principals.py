@@ -44,9 +44,13 @@ class Principal:
 
     def check_authority(self, name: str, command: object) -> None:
         """Refuse an amount beyond the authority for a command."""
-        limit = self.authority.get(name)
         amount_minor = getattr(command, "amount_minor", None) or getattr(command, "line_minor", 0)
-        if limit is not None and (amount_minor or 0) > limit:
+        self.check_amount(name, amount_minor or 0)
+
+    def check_amount(self, name: str, amount_minor: int) -> None:
+        """Refuse an amount beyond the authority for a command."""
+        limit = self.authority.get(name)
+        if limit is not None and amount_minor > limit:
             raise AuthorityExceeded(
                 f"{amount_minor} is beyond the authority of {limit}", where=self.name,
                 fix="Hand it to somebody with more authority",

@@ -73,6 +73,15 @@ class Desk:
         self.router.feed(_requests([row]))
         return self.router.rank()
 
+    def rank_only(self, row: dict[str, Any]) -> RankedRequest:
+        """The candidates that a request would have now; the router stays as it was."""
+        assert self.router is not None, "the desk is opened before it ranks"
+        mark = self.router.mark()
+        try:
+            return self.rank(row)
+        finally:
+            self.router.roll_back(mark)
+
     def release(self, releases: list[tuple[int, date, int]]) -> None:
         """Let revolving budgets have what came back, from the day after on."""
         if releases and self.router is not None:

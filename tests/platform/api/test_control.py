@@ -71,6 +71,13 @@ def test_what_is_masked_is_shown_to_people_who_say_why(served: Served) -> None:
         assert "Canary Bird" not in served.get(where, "control").text
 
 
+def test_a_proposal_names_the_record_it_is_about(served: Served) -> None:
+    loan = drawn(served)["loan"]
+    told = served.post(f"/v1/loans/{loan}/charge-off", {}, "operations").json()
+    assert told["subject"] == loan
+    assert served.get(f"/v1/approvals/{told['approval']}", "control").json()["subject"] == loan
+
+
 def test_requests_are_found_by_their_key(served: Served) -> None:
     import time
 

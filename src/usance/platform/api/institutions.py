@@ -14,6 +14,7 @@ from usance.platform.api.shapes import Loan, Object, Page
 from usance.platform.principals import PrincipalKind
 from usance.platform.reads.institutions import funded_loans, mandate_rows
 from usance.platform.reads.reading import Reading
+from usance.platform.reads.shapes import moment_text
 
 group = Group("Institutions", "institution")
 OFFER_STATES = ("open", "approved", "declined", "timed_out", "released")
@@ -35,7 +36,8 @@ async def institution_loans(read: Reading, call: Call) -> Any:
     """Loans that the institution funds."""
     limit = call.query.get("limit", DEFAULT_PAGE)
     numbers = await funded_loans(read.transaction, _after(call, "ln"), limit + 1)
-    rows = [await read.loan(print_id("ln", each)) for each in numbers]
+    known = moment_text(read.moment.at)
+    rows = [{**await read.loan(print_id("ln", each)), "known_at": known} for each in numbers]
     return cut(rows, limit, "loan")
 
 

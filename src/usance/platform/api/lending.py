@@ -33,6 +33,7 @@ from usance.platform.api.shapes import (
 )
 from usance.platform.commands.fields import read_command
 from usance.platform.principals import PrincipalKind
+from usance.platform.reads.applications import replayed, trace
 from usance.platform.reads.commissions import commissions as earned
 from usance.platform.reads.documents import agreements
 from usance.platform.reads.reading import Reading
@@ -41,16 +42,20 @@ from usance.platform.reads.shapes import moment_text
 group = Group("Channels", "channel")
 LOAN_READERS = ("channel", "institution", "operations", "finance")
 READERS = ("channel", "operations", "finance")
-FOR_OPERATORS = ("path", "score", "pd_ppm", "grade", "flow_no", "model_no")
-"""Fields of a decision that its borrower's channel is not told."""
+FOR_OPERATORS = ("score", "pd_ppm", "grade", "flow_no", "model_no", "line_minor", "inputs")
+"""Fields of a decision that its borrower's channel is not told, beside its path."""
 
 
 async def decision(read: Reading, call: Call) -> Any:
     """A decision with its reasons in the borrower's words; how it was made is for operators."""
     found = await read.decision(call.path["decision"])
-    if call.principal.kind is PrincipalKind.OPERATOR:
+    if call.principal.kind is not PrincipalKind.OPERATOR:
         return found
-    return {name: value for name, value in found.items() if name not in FOR_OPERATORS}
+    lender = read.moment.lender
+    known = await trace(read.transaction, lender, call.path["decision"])
+    again = replayed(lender, known)
+    more = {name: known[name] for name in FOR_OPERATORS}
+    return {**found, **more, "path": again["path"] if again else None}
 
 
 async def lines(read: Reading, call: Call) -> Any:
@@ -91,7 +96,9 @@ async def statement(read: Reading, call: Call) -> Any:
 
 async def user_loans(read: Reading, call: Call) -> Any:
     """Loans of a user."""
-    return page(await read.user_loans(call.path["user"]), call.query, "loan")
+    rows = await read.user_loans(call.path["user"])
+    known = moment_text(read.moment.at)
+    return page([{**row, "known_at": known} for row in rows], call.query, "loan")
 
 
 async def documents(read: Reading, call: Call) -> Any:

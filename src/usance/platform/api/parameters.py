@@ -16,8 +16,8 @@ from usance.base.errors import IdError
 from usance.base.ids import PREFIXES, parse_id, print_id
 from usance.platform.api.errors import RequestError
 from usance.platform.api.pages import DEFAULT_PAGE, MAX_PAGE
+from usance.platform.commands.fields import FIRST_DAY, LAST_DAY
 
-FIRST_DAY, LAST_DAY = date(1990, 1, 1), date(2199, 12, 31)
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 _MOMENT = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d{1,6})?(?:Z|[+-]\d{2}:\d{2})")
 _MONTH = re.compile(r"(?:19|20|21)\d\d-(?:0[1-9]|1[0-2])")

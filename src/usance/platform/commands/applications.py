@@ -69,9 +69,10 @@ async def apply(
     transaction: asyncpg.Connection, _principal: Principal, moment: Moment, command: Apply
 ) -> Decided:
     """Decide an application; an approved one opens a line."""
-    user = await load_user(transaction, read_id(command.user, "us", "user"))
+    user_id = read_id(command.user, "us", "user")
     product = product_of(moment, command.product)
     given = check_inputs(moment, command.inputs)
+    user = await load_user(transaction, user_id)
     own = await own_inputs(transaction, moment, user)
     made = features_made(moment, command.records)
     inputs = {**{name: value for name, value in own.items() if name not in made}, **given}
@@ -194,7 +195,7 @@ def open_line(
 
 
 async def review(
-    transaction: asyncpg.Connection, _principal: Principal, moment: Moment,
+    transaction: asyncpg.Connection, principal: Principal, moment: Moment,
     command: ReviewApplication,
 ) -> Decided:  # fmt: skip
     """Append the decision of a person; the first one shows it from now on."""
@@ -218,6 +219,8 @@ async def review(
     if granted > first["line_minor"]:
         raise InvalidField("is more than the flow would grant", where="body.line_minor",
                            fix=f"Give at most {first['line_minor']}")  # fmt: skip
+    if command.approve:
+        principal.check_amount("application.review", granted)
     changes = WriteSet()
     codes = (*command.reasons, 0, 0, 0, 0)[:4]
     row = {name: first[name] for name in ("score", "pd_ppm", "grade", "flow_no", "model_no")} | {

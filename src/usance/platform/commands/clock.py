@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from usance.platform.commands.command import DONE, Decided, Moment
+from usance.platform.commands.command import DONE, Decided, Handler, Moment
 from usance.platform.errors import InvalidField
 from usance.platform.principals import Principal
 from usance.platform.reads.shapes import moment_text
@@ -17,9 +18,6 @@ if TYPE_CHECKING:
     import asyncpg
 
 MAX_DAYS = 62
-JOBS = ("morning", "offers", "payouts", "evening")
-"""Jobs of a day in this order: what falls due before payments, offers that nobody answered, payouts
-that settle, what falls due after payments."""
 
 
 @dataclass(frozen=True)
@@ -41,30 +39,39 @@ def check_advance(moment: Moment, to: datetime) -> None:
                            fix="Go there in several steps")  # fmt: skip
 
 
-def days_between(moment: Moment, to: datetime) -> list[date]:
-    """The business days that begin on the way."""
-    last = moment.lender.business_date(to)
-    count = (last - moment.business_date).days
-    return [moment.business_date + timedelta(days=n) for n in range(1, count + 1)]
-
-
 async def set_clock(transaction: asyncpg.Connection, moment: Moment, to: datetime) -> None:
     """Put the clock to a moment, and the business date with it."""
     day = moment.lender.business_date(to)
     await transaction.execute("select usance.set_clock($1, $2)", to, day)
 
 
-async def advance(
-    transaction: asyncpg.Connection, _principal: Principal, moment: Moment, command: AdvanceClock
-) -> Decided:
-    """Put the clock to its last moment; the jobs on the way were done before."""
-    check_advance(moment, command.to)
-    await set_clock(transaction, moment, command.to)
-    day = moment.lender.business_date(command.to)
-    begun = [moment.business_date, *days_between(moment, command.to)]
-    answer: dict[str, Any] = {
-        "now": moment_text(command.to), "business_date": day.isoformat(),
-        "jobs": [{"day": each.isoformat(), "name": name, "state": "done"}
-                 for each in begun for name in JOBS],
-    }  # fmt: skip
-    return Decided(answer, "clock", 0, WriteSet(), status=DONE)
+class Done(NamedTuple):
+    """A job that was done on the way."""
+
+    day: date
+    name: str
+    state: str
+
+
+def advance_after(done: Sequence[Done]) -> Handler:
+    """The handler of an advance, once everything on the way is done."""
+
+    async def advance(
+        transaction: asyncpg.Connection, _: Principal, moment: Moment, command: AdvanceClock
+    ) -> Decided:
+        """Put the clock to its last moment."""
+        check_advance(moment, command.to)
+        await set_clock(transaction, moment, command.to)
+        answer: dict[str, Any] = {
+            "now": moment_text(command.to),
+            "business_date": moment.lender.business_date(command.to).isoformat(),
+            "jobs": [{"day": each.day.isoformat(), "name": each.name, "state": each.state}
+                     for each in done],
+        }  # fmt: skip
+        return Decided(answer, "clock", 0, WriteSet(), status=DONE)
+
+    return advance
+
+
+advance = advance_after(())
+"""The handler of a dry run, on whose way nothing is done."""

@@ -190,7 +190,7 @@ async def propose(
     number = await transaction.fetchval("select usance.next_ids('approval', 1)")
     row = {
         "approval_id": number, "command": spec.name, "payload": payload,
-        "payload_sha256": payload_hash(payload), "subject": spec.name,
+        "payload_sha256": payload_hash(payload), "subject": subject_of(spec, payload),
         "state": "pending", "needed": spec.approvals, "given": [principal.principal_id],
         "proposed_at": moment.at, "expires_at": moment.at + timedelta(days=APPROVAL_DAYS),
         "answer": None,
@@ -201,6 +201,16 @@ async def propose(
     answer = approval_answer({**row, "people": int(human)})
     return Decided(answer, print_id("ap", number), 0, changes, status=WAITING,
                    event=PROPOSED.get(spec.name, "approval.proposed"))  # fmt: skip
+
+
+SUBJECTS = ("loan", "unallocated", "user", "payment", "offer", "email", "party", "name", "period")
+"""Fields that name what a command is about."""
+
+
+def subject_of(spec: Spec, payload: Mapping[str, Any]) -> str:
+    """The record that a proposal is about, or its command where it is about none."""
+    named = (payload[each] for each in SUBJECTS if isinstance(payload.get(each), str))
+    return next(named, spec.name)
 
 
 async def _waiting(

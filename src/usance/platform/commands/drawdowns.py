@@ -39,7 +39,7 @@ from usance.platform.commands.placement import (
     release,
     subject,
 )
-from usance.platform.commands.quotes import check_amount, line_among
+from usance.platform.commands.quotes import MAX_GRADE, check_amount, line_among
 from usance.platform.errors import NotFound
 from usance.platform.lender import ProductTerms
 from usance.platform.pricing import Request
@@ -51,7 +51,6 @@ from usance.platform.user_record import UserRecord, load_user, not_found, owner_
 if TYPE_CHECKING:
     import asyncpg
 
-MAX_GRADE = 8
 EVENTS = {"active": "loan.disbursed", "declined": "drawdown.declined",
           "no_source": "drawdown.unfunded", "payout_failed": "drawdown.payout_failed"}  # fmt: skip
 
@@ -114,9 +113,11 @@ async def draw_many(transaction: asyncpg.Connection, calls: Sequence[CommandCall
 
 def _draw(moment: Moment, reads: DrawdownReads, command: Draw) -> Decided:
     """One drawdown on what was read."""
-    user = reads.user(command.user)
+    read_id(command.user, "us", "user")
     product = product_of(moment, command.product)
     check_amount(command.amount_minor)
+    check_inputs(moment, command.inputs)
+    user = reads.user(command.user)
     product.check_months(command.months)
     quoted = _quoted(moment, reads, command)
     account = _account(reads, command, user)

@@ -16,12 +16,14 @@ from dataclasses import MISSING, Field, fields
 from datetime import UTC, date, datetime
 from typing import Any, TypeVar, get_type_hints
 
-from usance.platform.errors import InvalidField, MissingField, UnknownField
+from usance.platform.errors import DateOutOfRange, InvalidField, MissingField, UnknownField
 
 Command = TypeVar("Command")
 MAX_INTEGER = 2**53 - 1
 """The largest number that JSON carries whole everywhere."""
 MAX_TEXT = 20_000
+FIRST_DAY, LAST_DAY = date(1990, 1, 1), date(2199, 12, 31)
+"""The days that a document may name."""
 
 
 def read_command(kind: type[Command], body: Mapping[str, Any]) -> Command:
@@ -93,9 +95,17 @@ def _day(given: Any, where: str) -> date:
     if isinstance(given, date) and not isinstance(given, datetime):
         return given
     try:
-        return date.fromisoformat(_day_text(given))
+        day = date.fromisoformat(_day_text(given))
     except ValueError:
         raise InvalidField(f"{given!r} is no day", where=where, fix="Give YYYY-MM-DD") from None
+    _check_range(day, where)
+    return day
+
+
+def _check_range(day: date, where: str) -> None:
+    if not FIRST_DAY <= day <= LAST_DAY:
+        fix = f"Give a day between {FIRST_DAY} and {LAST_DAY}"
+        raise DateOutOfRange(f"{day} is beyond sense", where=where, fix=fix)
 
 
 def _day_text(given: Any) -> str:
@@ -112,6 +122,7 @@ def _moment(given: Any, where: str) -> datetime:
         raise InvalidField(f"{given!r} is no moment", where=where, fix=fix) from None
     if moment.tzinfo is None:
         raise InvalidField(f"{given!r} has no time zone", where=where, fix=fix)
+    _check_range(moment.date(), where)
     return moment.astimezone(UTC)
 
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from usance.base.codes import Component, FactKind, Status
 from usance.base.errors import UsanceError
-from usance.base.ids import print_id
+from usance.base.ids import PER_USER, print_id
 from usance.loan.batch import instalment_columns
 from usance.loan.loan import Loan
 from usance.platform.commands.command import (
@@ -318,8 +318,12 @@ def _replay_one(booking: Booking, loans: Sequence[LoanRecord]) -> None:
         check_day(moment, loans[0], day)
     if any(loan.find(booking.ref) for loan in loans):  # facts were read after the first look
         raise StaleRead("the payment has been booked meanwhile", fix="Read again")
-    for loan in loans:
-        taken = pay(moment, loan, day, booking.left, booking.ref, booking.provider)
+    dues = [loan.due_by(day) for loan in loans]  # paid before anything is paid ahead
+    for n, loan in enumerate(loans):
+        if not booking.left:
+            break
+        given = max(min(dues[n], booking.left), booking.left - sum(dues[n + 1 :]))
+        taken = pay(moment, loan, day, given, booking.ref, booking.provider) if given else 0
         if taken:
             booking.allocation += allocated(loan, moment.business_date)
             booking.facts.append({"loan": loan.loan_id, "ref": str(booking.ref)})
@@ -332,8 +336,13 @@ def _replay_one(booking: Booking, loans: Sequence[LoanRecord]) -> None:
 def pay(
     moment: Moment, loan: LoanRecord, day: date, amount_minor: int, ref: int, provider: int
 ) -> int:
-    """Add a payment to a loan as far as the loan can take it; the amount taken."""
+    """Add a payment to a loan as far as the loan can take it; the amount taken.
+
+    A loan that is closed on the day takes nothing, wherever the reference would put the payment.
+    """
     today = moment.business_date
+    if loan.at(day).view().status is Status.CLOSED:
+        return 0
     before = loan.at(today).view()
     kind = FactKind.PAID
     if any(each.kind in RECOVERY and each.effective_on <= day and not loan.is_gone(each.ref)
@@ -386,6 +395,6 @@ def _answered(booking: Booking) -> Decided:
 
 
 def _only_loan(booking: Booking) -> int:
-    """The one loan that a user's money went to, else none."""
+    """The one loan that a user's money went to, else the id before their first."""
     loans = {each["loan"] for each in booking.facts}
-    return loans.pop() if len(loans) == 1 else 0
+    return loans.pop() if len(loans) == 1 else booking.user_id * PER_USER

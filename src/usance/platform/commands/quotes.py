@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from usance.base.ids import print_id
+from usance.base.ids import owned_id, print_id
 from usance.loan.quote import Quote
 from usance.loan.quote import quote as make_quote
 from usance.loan.rates.cap import RateCapExceeded as CapExceeded
@@ -22,13 +22,19 @@ from usance.platform.reads.loans import planned_schedule
 from usance.platform.reads.shapes import moment_text
 from usance.platform.refusals import DateInFuture, NoLine, NoSource, QuoteExpired, RateCapExceeded
 from usance.platform.store.write_set import WriteSet
-from usance.platform.user_record import UserRecord, load_user, not_found, read_id
+from usance.platform.user_record import UserRecord, load_user, not_found, own_ranges, read_id
 
 if TYPE_CHECKING:
     import asyncpg
 
 MAX_AMOUNT_MINOR = 2_000_000_000
 """The largest loan that the router places."""
+MAX_GRADE = 8
+_GRADE = (
+    "select d.grade from usance.applications a join usance.decisions d using (decision_id) "
+    "where a.line_id = $1 and a.decision_id between ($2::bigint[])[1] and ($3::bigint[])[1] "
+    "order by decision_id desc limit 1"
+)
 
 
 @dataclass(frozen=True)
@@ -83,10 +89,11 @@ def line_among(moment: Moment, user: UserRecord, lines: Sequence[Line], product:
 async def quote(
     transaction: asyncpg.Connection, _principal: Principal, moment: Moment, command: MakeQuote
 ) -> Decided:
-    """Quote a loan by the first source that would take it."""
-    user = await load_user(transaction, read_id(command.user, "us", "user"))
+    """Quote a loan as the source that a drawdown would go to first would lend it."""
+    user_id = read_id(command.user, "us", "user")
     product = product_of(moment, command.product)
     check_amount(command.amount_minor)
+    user = await load_user(transaction, user_id)
     product.check_months(command.months)
     line = await line_for(transaction, moment, user, int(product.product))
     on = command.disbursed_on or moment.business_date
@@ -94,7 +101,7 @@ async def quote(
         raise InvalidField("is over", where="body.disbursed_on", fix="Give today or a later day")
     asked = Request(command.amount_minor, command.months, line.rate_ppm, product.convention,
                     moment.lender.currency)  # fmt: skip
-    offer = make_offer(moment, user, int(product.product), asked, on)
+    offer = await first_offer(transaction, moment, user, line, int(product.product), asked, on)
     number = user.next("records")
     until = moment.at + timedelta(minutes=moment.lender.document.get("quote_minutes", 1440))
     answer = quote_answer(moment, number, command, offer, until)
@@ -107,28 +114,31 @@ async def quote(
     return Decided(answer, print_id("qu", number), user.user_id, changes)
 
 
-def make_offer(moment: Moment, user: UserRecord, product: int, asked: Request, on: date) -> Quote:
-    """The quote of the first source that is eligible, within the cap."""
-    for source, terms in moment.lender.sources.items():
-        mandate = moment.lender.mandate(source, on)
-        if mandate is None or not takes(mandate, user, product, asked):
+async def first_offer(
+    transaction: asyncpg.Connection, moment: Moment, user: UserRecord, line: Line,
+    product: int, asked: Request, on: date,
+) -> Quote:  # fmt: skip
+    """The quote of the source that a drawdown would go to first, within the cap."""
+    grade = await transaction.fetchval(_GRADE, line.line_id, *own_ranges([user.user_id]))
+    request = {
+        "requested_at": moment.at, "loan_id": owned_id(user.user_id, user.counters["requests"] + 1),
+        "decision_id": 0, "product": product, "amount_minor": asked.amount_minor,
+        "months": asked.months, "rate_ppm": asked.rate_ppm,
+        "grade": min(max(grade or MAX_GRADE, 1), MAX_GRADE), "region": user.region,
+        "channel": user.channel,
+    }  # fmt: skip
+    await moment.services.desk.open(transaction, moment.lender)
+    for candidate in moment.services.desk.rank_only(request).candidates:
+        source = moment.lender.sources.get(candidate.source)
+        if source is None or moment.lender.mandate(candidate.source, on) is None:
             continue
-        priced = price(asked, mandate, terms, on)
+        mandate = moment.lender.mandates.mandates[candidate.column]
         try:
-            return make_quote(priced, moment.lender.parameters, on=on)
+            return make_quote(price(asked, mandate, source, on), moment.lender.parameters, on=on)
         except CapExceeded as error:
             raise RateCapExceeded(error.what, where=error.where, fix=error.fix) from error
     raise NoSource("no source would fund it", where="body.amount_minor",
                    fix="Ask for another amount or other months")  # fmt: skip
-
-
-def takes(mandate: Any, user: UserRecord, product: int, asked: Request) -> bool:
-    """True if a mandate may take a loan, whatever its budgets have left."""
-    own = mandate.eligibility
-    fits = own.min_amount_minor <= asked.amount_minor <= own.max_amount_minor
-    sets = ((own.regions, user.region), (own.months, asked.months), (own.products, product),
-            (own.channels, user.channel))  # fmt: skip
-    return fits and all(not allowed or value in allowed for allowed, value in sets)
 
 
 def quote_answer(
@@ -157,18 +167,18 @@ async def agree(
 ) -> Decided:
     """Note an agreement to a quote that still stands."""
     number = read_id(command.quote, "qu", "quote")
-    found = await transaction.fetchrow("select * from usance.quotes where quote_id = $1", number)
-    if found is None:
-        raise not_found("qu", number)
-    user = await load_user(transaction, found["user_id"])
-    if found["valid_until"] < moment.at:
-        raise QuoteExpired("the quote is over", where=command.quote, fix="Ask for a new one")
     if not re.fullmatch(r"[0-9a-fA-F]{64}", command.document_sha256):
         fix = "Give 64 hexadecimal digits"
         raise InvalidField("is no SHA-256", where="body.document_sha256", fix=fix)
     if not command.shown_at <= command.accepted_at:
         fix = "Give when it was shown, then when it was accepted"
         raise InvalidField("was accepted before it was shown", where="body.accepted_at", fix=fix)
+    found = await transaction.fetchrow("select * from usance.quotes where quote_id = $1", number)
+    if found is None:
+        raise not_found("qu", number)
+    user = await load_user(transaction, found["user_id"])
+    if found["valid_until"] < moment.at:
+        raise QuoteExpired("the quote is over", where=command.quote, fix="Ask for a new one")
     if command.accepted_at > moment.at:
         raise DateInFuture("is in the future", where="body.accepted_at", fix="Give what has been")
     agreement = user.next("records")

@@ -15,6 +15,7 @@ from usance.platform.commands.command import DONE, Decided, Moment, act_as_platf
 from usance.platform.commands.payments import provider_of
 from usance.platform.order_record import MOVED_ON, load_orders, provider_settings
 from usance.platform.principals import Principal
+from usance.platform.reads.payments import loan_of
 from usance.platform.refusals import DateInFuture
 from usance.platform.store.write_set import WriteSet
 from usance.service.bank_files.statement import FileLine
@@ -112,7 +113,7 @@ async def _own_lines(
             ]  # fmt: skip
     for row in await transaction.fetch(_PAID, provider, first, day):
         found.append(FileLine(0, row["reference"], row["amount_minor"], currency,
-                              row["effective_on"], loan_id=row["loan_id"]))  # fmt: skip
+                              row["effective_on"], loan_id=loan_of(row["loan_id"])))  # fmt: skip
     return found
 
 

@@ -47,7 +47,7 @@ _TABLE = (
          applications.apply),
     Spec("application.review", "application.reviewed", REVIEW, applications.ReviewApplication,
          applications.review),
-    Spec("quote.make", "quote.made", CHANNEL, quotes.MakeQuote, quotes.quote),
+    Spec("quote.make", "quote.made", CHANNEL, quotes.MakeQuote, quotes.quote, routes=True),
     Spec("agreement.make", "agreement.made", CHANNEL, quotes.Agree, quotes.agree),
     Spec("drawdown.request", "drawdown.requested", CHANNEL, drawdowns.Draw, drawdowns.draw,
          routes=True, many=Many(drawdowns.draw_many, drawdowns.user_of)),

@@ -130,11 +130,12 @@ async def set_person(
     transaction: asyncpg.Connection, _principal: Principal, moment: Moment, command: SetPerson
 ) -> Decided:
     """Join a user to a person; the same person twice in one channel is refused."""
-    user = await load_user(transaction, read_id(command.user, "us", "user"))
+    user_id = read_id(command.user, "us", "user")
     if not command.name.strip() or not command.national_id.strip():
         raise InvalidField("is empty", where="body.name", fix="Give name and national_id")
     if not _PHONE.fullmatch(command.phone):
         raise InvalidField("is no phone number", where="body.phone", fix="Give digits, like +8613…")
+    user = await load_user(transaction, user_id)
     index = moment.vault.index(command.national_id)
     key = await subject_key(transaction, moment.vault, user.user_id)
     row = await transaction.fetchrow("select * from usance.person_of($1, $2)", index, user.channel)
@@ -175,9 +176,10 @@ async def add_account(
     transaction: asyncpg.Connection, _principal: Principal, moment: Moment, command: AddAccount
 ) -> Decided:
     """Add a bank account; a further one waits a day before money goes to it."""
-    user = await load_user(transaction, read_id(command.user, "us", "user"))
+    user_id = read_id(command.user, "us", "user")
     if not re.fullmatch(r"[0-9]{6,34}", command.number):
         raise InvalidField("is no account number", where="body.number", fix="Give 6 to 34 digits")
+    user = await load_user(transaction, user_id)
     has_one = await transaction.fetchval(
         "select exists (select from usance.accounts where user_id = $1)", user.user_id
     )
@@ -204,9 +206,10 @@ async def give_consent(
     transaction: asyncpg.Connection, _principal: Principal, moment: Moment, command: GiveConsent
 ) -> Decided:
     """Note a consent as it was given or withdrawn."""
-    user = await load_user(transaction, read_id(command.user, "us", "user"))
+    user_id = read_id(command.user, "us", "user")
     if not command.purpose.strip() or not command.text_version.strip():
         raise InvalidField("is empty", where="body.purpose", fix="Give purpose and text_version")
+    user = await load_user(transaction, user_id)
     consent = user.next("records")
     changes = WriteSet(user_changes=[user.change()])
     row = {"purpose": command.purpose, "text_version": command.text_version,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from usance.base.codes import Currency
 from usance.base.documents import parse_json
-from usance.base.ids import print_id
+from usance.base.ids import PER_USER, print_id
 from usance.platform.lender import Lender
 from usance.platform.reads.shapes import moment_text
 from usance.platform.user_record import not_found
@@ -16,11 +16,16 @@ if TYPE_CHECKING:
     import asyncpg
 
 
+def loan_of(number: int) -> int:
+    """The loan that a payment went to; 0 if it was for several loans of a user, or for none."""
+    return number if number % PER_USER else 0
+
+
 def payment_answer(lender: Lender, row: Mapping[str, Any], *, is_reversed: bool) -> dict[str, Any]:
     """The shape of a payment."""
     return {
         "payment": print_id("pm", row["payment_id"]),
-        "loan": print_id("ln", row["loan_id"]) if row["loan_id"] else None,
+        "loan": print_id("ln", row["loan_id"]) if loan_of(row["loan_id"]) else None,
         "user": print_id("us", row["user_id"]),
         "provider": lender.party_name("provider", row["provider"]), "ref": row["reference"],
         "amount_minor": row["amount_minor"], "currency": Currency(row["currency"]).name,

@@ -24,7 +24,7 @@ from usance.platform.reads import (
     users,
 )
 from usance.platform.reads.shapes import moment_text
-from usance.platform.refusals import DateInFuture
+from usance.platform.refusals import DateBeforeDisbursement, DateInFuture
 from usance.platform.user_record import load_user, not_found, read_id
 
 if TYPE_CHECKING:
@@ -125,6 +125,11 @@ class Reading:
         """The amount that closes a loan on a day."""
         found = await self._loan(loan)
         day = on or self.moment.business_date
+        if day < found.first["disbursed_on"]:
+            raise DateBeforeDisbursement(
+                f"the loan was disbursed on {found.first['disbursed_on']}", where="body.on",
+                fix="Give that day or a later one",
+            )  # fmt: skip
         return loans.settlement_answer(found, day, self.moment.lender)
 
     async def withdrawal_quote(self, loan: str, on: date | None = None) -> dict[str, Any]:
@@ -263,7 +268,7 @@ class Reading:
         """The day and the moment of a read; neither is in the future."""
         day = as_of or self.moment.business_date
         known = self._known(known_at) or END_OF_TIME
-        if day < loan.first["disbursed_on"]:
+        if day < loan.first["disbursed_on"] or all(each.booked_at > known for each in loan.facts):
             raise not_found("ln", loan.loan_id)
         return day, known
 
