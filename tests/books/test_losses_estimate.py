@@ -365,6 +365,22 @@ def test_an_overlay_that_may_not_stand_is_refused(bad: dict[str, object], what: 
         run(one_pool(), assumptions(), overlay(**bad))
 
 
+def test_a_series_of_overlays_says_what_held_when() -> None:
+    """The first has ended, the last has not begun: that of the day counts, and alone."""
+    book, given_ = one_pool(months=2), assumptions()
+    series = [
+        overlay(factor=Decimal(3), ends_on=date(2024, 3, 31)),
+        overlay(factor=Decimal(2), begins_on=date(2024, 4, 1)),
+        overlay(factor=Decimal(5), begins_on=date(2024, 7, 1), ends_on=date(2024, 9, 30)),
+    ]
+    alone = run(book, given_, overlay(factor=Decimal(2)))
+    assert (run(book, given_, *series).rates_ppb == alone.rates_ppb).all()
+    with pytest.raises(OverlayError, match="has another overlay at overlay 1"):
+        run(book, given_, series[1], overlay(factor=Decimal(2), begins_on=AS_OF))
+    with pytest.raises(OverlayError, match="ends before it begins"):
+        run(book, given_, overlay(factor=Decimal(2), begins_on=date(2024, 7, 1)))
+
+
 def test_an_overlay_needs_something_to_lie_on() -> None:
     with pytest.raises(OverlayError, match="no exposure that could carry an overlay"):
         run(one_pool(exposure=0), assumptions(), overlay(amount_minor=5))

@@ -15,11 +15,15 @@ from usance.base.errors import UsanceError
 from usance.books.periods import parse_close_period
 from usance.disclose import check_facts, load_profile
 from usance.disclose.fact_table_file import facts_of_text
+from usance.disclose.facts import Fact
+from usance.disclose.periods import parse_period
 from usance.disclose.release.announcement import parse_announcement
 from usance.disclose.release.change_analysis import ChangeAnalysis
 from usance.disclose.release.figure import as_csv
 from usance.disclose.release.filer import parse_filer
 from usance.disclose.release.publication import publish, release_of
+from usance.disclose.release.sentences import SentenceWriter
+from usance.disclose.release.wording import load_wording
 from usance.pages.reports.release import RELEASE_WRITERS
 
 FILER = """
@@ -64,7 +68,8 @@ def words(page: str) -> str:
 def test_the_dateline_says_place_day_company_tickers_and_both_periods(page: str) -> None:
     assert (
         "Shanghai, China, March 12, 2025: Example Holding, Inc. (NASDAQ: EXMP; HKEX: 9999), an "
-        "open credit platform, today published its unaudited results for Q4 2024 and the year 2024."
+        "open credit platform, today published its unaudited results for the fourth quarter of "
+        "2024 and the year 2024."
     ) in words(page)
 
 
@@ -197,3 +202,36 @@ def test_the_cover_and_the_announcement_go_with_it(files: dict[str, Path]) -> No
 def test_an_exchange_without_a_code_is_refused() -> None:
     with pytest.raises(UsanceError, match="'LSE' has no code"):
         parse_filer(FILER.replace("exchange: HKEX\n", "exchange: LSE\n"))
+
+
+@pytest.mark.parametrize(("language", "told"), [
+    ("en", "a net loss of RMB3.0 million a year earlier (Q4 2023) and net income of RMB4.0"),
+    ("de", "nach einem Nettoverlust von RMB"),
+])  # fmt: skip
+def test_an_earlier_loss_has_its_article(language: str, told: str) -> None:
+    """Beside it the other figure has its name too, or it would be read as a loss."""
+    facts = []
+    for name, value in (("2024Q4", "5.0"), ("2023Q4", "-3.0"), ("2024Q3", "4.0")):
+        period = parse_period(name)
+        assert period is not None
+        facts.append(Fact("a", "release_results", "Net income", "", period, "RMB", "million", value,
+                          False, 2, "a.csv", Fraction(value) * 10**6, Fraction(10**5)))  # fmt: skip
+    texts = load_wording(language, {})
+    writer = SentenceWriter(texts, load_profile(), texts["definitions"])
+    (sentence,) = writer.sentences("release_results", facts)
+    assert told in sentence.plain
+
+
+def test_every_name_of_a_loss_is_known_inside_a_sentence() -> None:
+    """One that is not would stand there without its article."""
+    for language in ("en", "de"):
+        texts = load_wording(language, {})
+        assert not set(texts["below_zero"].values()) - set(texts["inside"])
+
+
+def test_curves_are_printed_from_the_first_month_on(page: str) -> None:
+    """Older quarters begin later: a table in the order of the facts would begin with theirs."""
+    months = [int(each) for each in re.findall(r"Month on book (\d+)</t", page)]
+    tables = [n for n, month in enumerate(months) if n == 0 or month < months[n - 1]]
+    assert len(tables) == 2, "two tables, each in order"
+    assert {months[n] for n in tables} == {0}

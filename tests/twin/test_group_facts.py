@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import date
+from fractions import Fraction
 from pathlib import Path
 
 import pyarrow as pa
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 
 from tests.twin.small_run import closed_book
 from usance.base.codes import FundingModel
+from usance.base.dates import last_of_month
 from usance.base.rates import PPB, PPM
 from usance.books.close.closes import controls_of, effective_closes
 from usance.books.group.documents import parse_facts
@@ -21,6 +23,8 @@ from usance.books.group.fact_kinds import GroupFactKind
 from usance.books.group.facts import GroupFact, facts_of_table
 from usance.twin.run.group_facts import AfterClose, month_facts, opening_facts
 from usance.twin.run.group_scale import scaled_facts
+from usance.twin.run.run_context import RunContext
+from usance.twin.run.sources import sources_table
 from usance.world.scenario.file import names, read_scenario
 from usance.world.scenario.scenario import Scenario
 
@@ -166,6 +170,31 @@ def test_tax_owed_is_paid(calm: Scenario) -> None:
     (paid,) = of_kind(month_facts(slow, JANUARY, {}, {}, {}, PPB, 1, None, left),
                       GroupFactKind.TAX_PAID)  # fmt: skip
     assert paid.amount_minor == 165
+
+
+def test_value_added_tax_is_prepaid_as_much_as_the_quarter_before_had(calm: Scenario) -> None:
+    """600 were owed at the close, three fifths of its quarter: 400 are paid within the next."""
+    early = replace(calm, group=replace(calm.group, vat_prepaid_ppm=400_000))
+    left = AfterClose({}, 0, {1: 600, 3: 60})
+    rows = month_facts(early, JANUARY, {}, {}, {}, PPB, 1, None, left)
+    paid = of_kind(rows, GroupFactKind.MANUAL_ENTRY)
+    assert [each.entity for each in paid] == [1, 3]
+    amounts = [[(line.account, line.minor) for line in each.detail["lines"]] for each in paid]
+    assert amounts == [
+        [("other_tax_payable", 400), ("cash", -400)],
+        [("other_tax_payable", 40), ("restricted_cash", -40)],
+    ]
+    assert not of_kind(month_facts(calm, JANUARY, {}, {}, {}, PPB, 1, None, left),
+                       GroupFactKind.MANUAL_ENTRY)  # fmt: skip
+
+
+def test_sources_have_terms_as_far_as_a_run_can_go() -> None:
+    """Without them loans of a forecast would bring no fees."""
+    scenario = read_scenario("2024")
+    rows = sources_table(RunContext(scenario, Fraction(1, 1000))).to_pylist()
+    ends = {row["source"]: row["valid_to"] for row in rows}
+    assert set(ends.values()) == {last_of_month(scenario.final_month)}
+    assert scenario.final_month > scenario.last_month
 
 
 def test_banks_pay_interest_on_what_the_group_held(calm: Scenario) -> None:

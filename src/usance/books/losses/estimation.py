@@ -33,7 +33,7 @@ from usance.books.losses.curves import Curve, completed_curve, lifetime, observe
 from usance.books.losses.errors import ExposureError, OverlayError
 from usance.books.losses.estimates import ALL, Estimates, Row
 from usance.books.losses.expectation import expected_loss, loss_rate
-from usance.books.losses.overlays import Overlay, overlay_problems
+from usance.books.losses.overlays import Overlay, in_force, overlay_problems
 from usance.books.losses.pools import (
     Exposures,
     Outlook,
@@ -97,7 +97,7 @@ def estimate(
 ) -> Estimates:
     """Loss rates of every pool; `shift` moves lifetime default rates, for a sensitivity."""
     _check(triangle, exposures, overlays, as_of)
-    chosen = {(each.estimate, each.segment): each for each in overlays}
+    chosen = {(each.estimate, each.segment): each for each in in_force(overlays, as_of)}
     work = _Work(triangle, exposures, assumptions, chosen, shift)
     shape = len(triangle.segments), len(triangle.cohorts)
     rates = np.zeros((*shape, RATE_COUNT), np.int64)

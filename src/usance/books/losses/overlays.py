@@ -54,6 +54,21 @@ class Overlay:
     factor: Decimal | None = None
     amount_minor: int | None = None
     where: str = ""
+    begins_on: date | None = None
+    """The first day it counts; without one it counts from ever."""
+
+    def overlaps(self, other: Overlay) -> bool:
+        """True if both count for the same estimate of a segment on some day."""
+        same = (self.estimate, self.segment) == (other.estimate, other.segment)
+        ends = [each.ends_on or date.max for each in (self, other)]
+        begins = [each.begins_on or date.min for each in (self, other)]
+        return same and max(begins) <= min(ends)
+
+    def is_followed_by(self, other: Overlay) -> bool:
+        """True if another takes its place after its end."""
+        same = (self.estimate, self.segment) == (other.estimate, other.segment)
+        end = self.ends_on or date.max
+        return same and other.begins_on is not None and other.begins_on > end
 
     def applied(self, target: Fraction) -> Fraction:
         """The target with the overlay, never below zero."""
@@ -64,17 +79,29 @@ class Overlay:
 def overlay_problems(overlays: Sequence[Overlay], *, as_of: date) -> list[UsanceError]:
     """Everything that keeps an overlay out of a close."""
     problems: list[UsanceError] = []
-    seen: dict[tuple[str, int], str] = {}
-    for number, each in enumerate(overlays, start=1):
-        where = each.where or f"overlay {number}"
+    places = [each.where or f"overlay {number}" for number, each in enumerate(overlays, start=1)]
+    for place, each in enumerate(overlays):
+        where = places[place]
         if each.estimate not in set(Estimate):
             problems.append(unknown("estimate", each.estimate, list(Estimate), where=where))
-        problems += [OverlayError(what, where=where, fix=fix) for what, fix in _faults(each, as_of)]
-        first = seen.setdefault((each.estimate, each.segment), where)
-        if first != where:
-            what = f"{each.estimate} of segment {each.segment} has another overlay at {first}"
-            problems.append(OverlayError(what, where=where, fix="Make the two into one"))
+        is_last = not any(each.is_followed_by(other) for other in overlays)
+        faults = _faults(each, as_of if is_last else date.min)
+        problems += [OverlayError(what, where=where, fix=fix) for what, fix in faults]
+        for first, other in zip(places[:place], overlays, strict=False):
+            if each.overlaps(other):
+                what = f"{each.estimate} of segment {each.segment} has another overlay at {first}"
+                problems.append(OverlayError(what, where=where, fix="Make the two into one"))
+                break
     return problems
+
+
+def in_force(overlays: Sequence[Overlay], as_of: date) -> list[Overlay]:
+    """The overlays that count on a day: begun, and not ended."""
+    return [
+        each
+        for each in overlays
+        if (each.begins_on or date.min) <= as_of <= (each.ends_on or date.max)
+    ]
 
 
 def _faults(overlay: Overlay, as_of: date) -> list[tuple[str, str]]:
@@ -88,6 +115,8 @@ def _faults(overlay: Overlay, as_of: date) -> list[tuple[str, str]]:
     elif overlay.ends_on < as_of:
         what = f"the overlay ended on {overlay.ends_on}"
         faults.append((what, "Have it approved again, or leave it out"))
+    if overlay.begins_on and overlay.ends_on and overlay.ends_on < overlay.begins_on:
+        faults.append(("the overlay ends before it begins", "Exchange from and ends_on"))
     if (overlay.factor is None) == (overlay.amount_minor is None):
         faults.append(("the overlay has not one of factor and amount", "Give exactly one of them"))
     if overlay.factor is not None and overlay.factor < 0:

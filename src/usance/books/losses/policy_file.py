@@ -157,11 +157,20 @@ def _overlay(given: Fields, currency: str) -> Overlay | None:
     approver, ends_on = given.take("approver", text), given.take("ends_on", day)
     segment = given.need("segment", whole_of(0, MAX_SEGMENT))
     factor, amount = given.take("factor", _factor), given.take("amount", amount_of(currency))
+    begins_on = given.take("from", day)
     given.close()
     if not given.is_sound:
         return None
     return Overlay(
-        estimate, segment, reason or "", approver or "", ends_on, factor, amount, given.where()
+        estimate,
+        segment,
+        reason or "",
+        approver or "",
+        ends_on,
+        factor,
+        amount,
+        given.where(),
+        begins_on,
     )
 
 

@@ -265,7 +265,7 @@ def _sheet(
             _form_heading(line, texts) if name == FORM else labels.of(parent),
             any(fact.is_total for fact in own.values()), _depth(parent, above), own,
             texts["sides"].get(_top(line, above), ""))
-        for (line, parent), own in ((key, cells[key]) for key in _footed(list(cells)))
+        for (line, parent), own in ((key, cells[key]) for key in _in_order(name, list(cells)))
     )  # fmt: skip
     periods = {fact.period.name: fact.period for fact in facts}
     headings = tuple(_heading(name, column, periods[column[1]], texts, facts) for column in columns)
@@ -304,6 +304,14 @@ def _curves(facts: Sequence[Fact]) -> dict[str, list[tuple[float, float]]]:
             curve = found.setdefault(fact.statement.partition(":")[2], [])
             curve.append((float(month[0]), float(fact.value) / 100))
     return found
+
+
+def _in_order(name: str, keys: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Lines as a table prints them: those of curves by their month, whoever begins first."""
+    if name not in CURVES:
+        return _footed(keys)
+    found = {key: _NUMBER.search(key[0]) for key in keys}
+    return sorted(keys, key=lambda key: float(known[0]) if (known := found[key]) else 0.0)
 
 
 def _footed(keys: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:

@@ -94,10 +94,13 @@ class SentenceWriter:
 
     def _named_figure(self, line: str, parent: str, fact: Fact) -> tuple[str, str]:
         """The name of a line and its figure: a loss is called a loss, a benefit a benefit."""
+        is_below = fact.value < 0 and line in self.texts["below_zero"]
+        shown = self._size(fact) if is_below else None
+        return self._name_of(line, parent, fact), self.value(fact, shown)
+
+    def _name_of(self, line: str, parent: str, fact: Fact) -> str:
         below = self.texts["below_zero"].get(line)
-        if fact.value >= 0 or below is None:
-            return self._named(line, parent), self.value(fact)
-        return str(below), self.value(fact, self._size(fact))
+        return str(below) if below is not None and fact.value < 0 else self._named(line, parent)
 
     def _fill(self, name: str, **words: str) -> str:
         return fill_template(self.texts[name], f"texts.{name}", **words)
@@ -125,10 +128,11 @@ class SentenceWriter:
                     f" ({self.value(each, self._size(each))})" for each in others
                 ),
             }  # fmt: skip
+            before = [fact for fact in own if fact.period.end < now.period.end]
+            names = {self._name_of(line, parent, fact) for fact in before}
             earlier = [
-                self._compared(line, parent, name, fact, now)
-                for fact in own
-                if fact.period.end < now.period.end
+                self._compared(line, parent, fact, now, is_named=bool(names - {name}))
+                for fact in before
             ]
             tail = self._fill("against", list=self.texts["and"].join(earlier))
             words["against"] = tail if earlier else ""
@@ -167,13 +171,13 @@ class SentenceWriter:
         effect = self.texts["effects"].get(fact.line, fact.line)
         return fill_template(effect, "texts.effects", driver=driver, value=shown)
 
-    def _compared(self, line: str, parent: str, name: str, fact: Fact, now: Fact) -> str:
-        """An earlier figure; where it has another name than this one, with its name."""
-        other, shown = self._named_figure(line, parent, fact)
-        if other != name:
-            lower = self.texts["lower_inside"] and not other.startswith("Non-")
-            inside = f"{other[0].lower()}{other[1:]}" if lower else other
-            shown = self._fill("of", line=inside, value=shown)
+    def _compared(
+        self, line: str, parent: str, fact: Fact, now: Fact, *, is_named: bool
+    ) -> str:  # fmt: skip
+        """An earlier figure; with its name where one of those told has another than this one."""
+        name, shown = self._named_figure(line, parent, fact)
+        if is_named:
+            shown = self._fill("of", line=self.texts["inside"].get(name, name), value=shown)
         when = "year_ago" if _is_year_ago(fact, now) else "prior"
         return fill_template(
             self.texts["compared"][when], "texts.compared", value=shown,

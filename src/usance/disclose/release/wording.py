@@ -17,7 +17,7 @@ from usance.disclose.errors import FilerError
 from usance.disclose.periods import Period
 
 FOLDER = Path(__file__).resolve().parents[1] / "wording"
-EXTENSIBLE = ("lines", "metrics", "definitions", "plan_parts")
+EXTENSIBLE = ("lines", "inside", "metrics", "definitions", "plan_parts")
 """Texts by names of a filer's own lines: anyone may add to them."""
 _NAME = re.compile(r"\\\{(\w+)\\\}")
 
@@ -73,8 +73,10 @@ def period_in_words(period: Period, texts: Mapping[str, Any], form: str = "perio
     kinds = {3: "quarter", 6: "half", 9: "nine", 12: "year"}
     if months not in kinds or period.end.year != period.start.year:
         return period.name
-    number = str(period.end.month // months)
-    words = {"number": number, "year": str(period.end.year)}
+    number = period.end.month // months
+    words = {"number": str(number), "year": str(period.end.year)}
+    if ordinals := texts["ordinals"].get(kinds[months]):
+        words["ordinal"] = ordinals[number - 1]
     return fill_template(texts[form][kinds[months]], f"texts.{form}", **words)
 
 

@@ -35,6 +35,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time
 from functools import lru_cache
+from types import MappingProxyType
 from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo
 
@@ -87,7 +88,7 @@ class _FactWriter:
         **detail: Any,
     ) -> GroupFact | None:  # fmt: skip
         """Write one more fact; an amount of zero is not worth one."""
-        if minor <= 0 and not quantity:
+        if minor <= 0 and not quantity and kind is not GroupFactKind.MANUAL_ENTRY:
             return None
         made = fact(
             self.next_id, entity, kind, self.day, self.booked_at, minor, party=party,
@@ -174,21 +175,23 @@ class AfterClose(NamedTuple):
     """By entity, the income tax it owes."""
     cash: int
     """Cash of all entities, restricted cash included."""
+    vat_owed: Mapping[int, int] = MappingProxyType({})
+    """By entity, the value-added tax it owes."""
 
     @classmethod
     def of(cls, book: Book) -> AfterClose:
         """After the latest close of a book."""
         ledger = Ledger.of_postings(postings_of(book, effective_closes(book)))
         chart, home = load_chart().by_number, parse(Currency, book.manifest.currency)
-        owed: dict[int, int] = {}
+        owed: dict[str, dict[int, int]] = {"income_tax_payable": {}, "other_tax_payable": {}}
         cash = 0
         for key, minor in ledger.balances().items():
             if key.currency != home or key.tag != IfrsAdjustment.NONE:
                 continue
-            if chart[key.account].name == "income_tax_payable" and minor < 0:
-                owed[key.entity] = -minor
+            if chart[key.account].name in owed and minor < 0:
+                owed[chart[key.account].name][key.entity] = -minor
             cash += minor if chart[key.account].is_cash else 0
-        return cls(owed, cash)
+        return cls(owed["income_tax_payable"], cash, owed["other_tax_payable"])
 
 
 def _after_close(writer: _FactWriter, closed: AfterClose) -> None:
@@ -196,8 +199,27 @@ def _after_close(writer: _FactWriter, closed: AfterClose) -> None:
     group = writer.scenario.group
     for entity, minor in sorted(closed.tax_owed.items()):
         writer.write(entity, GroupFactKind.TAX_PAID, half_up(minor * group.tax_paid_ppm, PPM))
+    for entity, minor in sorted(closed.vat_owed.items() if group.vat_prepaid_ppm else ()):
+        _prepay_vat(writer, entity, minor)
     earned = half_up(closed.cash * group.bank_interest_ppm, PPM * QUARTERS_A_YEAR)
     writer.write(_platform(writer.scenario), GroupFactKind.BANK_INTEREST, earned)
+
+
+def _prepay_vat(writer: _FactWriter, entity: int, owed_minor: int) -> None:
+    """A part of the quarter's value-added tax, taken to be as much as that of the quarter before.
+
+    What was owed at the close is the rest of that quarter's.
+    """
+    prepaid, platform = writer.scenario.group.vat_prepaid_ppm, _platform(writer.scenario)
+    minor = half_up(owed_minor * prepaid, PPM - prepaid)
+    code = writer.scenario.currency
+    cash = "cash" if entity == platform else _cash(writer.scenario)
+    writer.write(
+        entity, GroupFactKind.MANUAL_ENTRY, 0, actor="treasury", activity="operating",
+        reason="value-added tax paid within the quarter",
+        lines=[{"account": "other_tax_payable", "amount": Money(minor, code).number},
+               {"account": cash, "amount": Money(-minor, code).number}],
+    )  # fmt: skip
 
 
 def _stated(scenario: Scenario, scale_ppb: int) -> tuple[GroupFact, ...]:

@@ -110,7 +110,7 @@ class RunContext:
     @cached_property
     def keeps_inputs(self) -> bool:
         """True if decision inputs are kept; of a large book they are drawn again from the seed."""
-        return self.population.registered_by(self.scenario.last_month) < LARGE
+        return self.population.registered_by(self.scenario.final_month) < LARGE
 
 
 @lru_cache(maxsize=1)

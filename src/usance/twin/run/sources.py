@@ -45,7 +45,7 @@ def _rows(context: RunContext, number: int) -> Iterator[tuple[int, ...]]:
     opening = context.opening_month
     begun = to_day(first_of_month(opening - HISTORY)), to_day(last_of_month(opening))
     spans = [(FIRST_VERSION, *begun, opening)]
-    for month in range(scenario.first_month, scenario.last_month + 1):
+    for month in range(scenario.first_month, scenario.final_month + 1):
         funding = institutions.funding[number - 1]
         found = institutions.events.spans(number, funding, month)
         version = institutions.events.first_version(number, funding, month)

@@ -272,7 +272,7 @@ def _source_event(scenario: Scenario, event: SourceEvent, where: str) -> Iterato
     if event.last_day < event.first_day:
         yield DateError("ends before it begins", where=where, fix="Exchange the two days")
     first = to_day(first_of_month(scenario.first_month))
-    if event.first_day > to_day(last_of_month(scenario.last_month)) or event.last_day < first:
+    if event.first_day > to_day(last_of_month(scenario.final_month)) or event.last_day < first:
         yield DateError("is not within the scenario's months", where=where, fix="Move its days")
     if not event.kind.has_value and event.value_ppm >= 0:
         what, fix = f"{event.kind} has no value", "Leave value out"

@@ -289,6 +289,8 @@ class Group:
     """The annual rate that banks pay on the cash of the group."""
     tax_paid_ppm: int = PPM
     """Of the income tax owed at a close, what is paid in the month after."""
+    vat_prepaid_ppm: int = 0
+    """Of the value-added tax of a quarter, what is paid within it; the rest after its end."""
     trust_kept_ppm: int = 500_000
     """Of the interest of a trust's loans, what it keeps for their losses before it distributes."""
 

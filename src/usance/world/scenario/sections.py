@@ -390,5 +390,6 @@ def read_group(given: Fields | None, currency: str, files: ReferencedFiles) -> G
         "non_current_ppm": optional("non_current", share, 0),
         "bank_interest_ppm": optional("bank_interest", annual, 0),
         "tax_paid_ppm": optional("tax_paid", share, PPM),
+        "vat_prepaid_ppm": optional("vat_prepaid", share, 0),
         "trust_kept_ppm": optional("trust_kept", share, 500_000),
     })  # fmt: skip
