@@ -307,11 +307,9 @@ def _curves(facts: Sequence[Fact]) -> dict[str, list[tuple[float, float]]]:
 
 
 def _in_order(name: str, keys: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
-    """Lines as a table prints them: those of curves by their month, whoever begins first."""
-    if name not in CURVES:
-        return _footed(keys)
-    found = {key: _NUMBER.search(key[0]) for key in keys}
-    return sorted(keys, key=lambda key: float(known[0]) if (known := found[key]) else 0.0)
+    """Lines as a table prints them: those of curves by their month."""
+    month = lambda key: [float(each) for each in _NUMBER.findall(key[0])]  # noqa: E731
+    return sorted(keys, key=month) if name in CURVES else _footed(keys)
 
 
 def _footed(keys: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
