@@ -28,8 +28,7 @@ SPANNED = ("release_highlights", "release_results")
 SIDES = ("TOTAL ASSETS", "TOTAL LIABILITIES", "TOTAL EQUITY")
 CURVES = ("vintage_30", "vintage_180")
 """Tables with a chart; they come before the others."""
-NOTHING = "\u2013"
-"""Zero as statements print it."""
+NOTHING = "\u2013"  # zero, as statements print it
 NOTES = "ifrs_reconciliation_notes"
 """Statement told with the notes to the reconciliation."""
 FORM = "dividend_form"
@@ -308,8 +307,9 @@ def _curves(facts: Sequence[Fact]) -> dict[str, list[tuple[float, float]]]:
 
 def _in_order(name: str, keys: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
     """Lines as a table prints them: those of curves by their month."""
-    month = lambda key: [float(each) for each in _NUMBER.findall(key[0])]  # noqa: E731
-    return sorted(keys, key=month) if name in CURVES else _footed(keys)
+    if name not in CURVES:
+        return _footed(keys)
+    return sorted(keys, key=lambda key: [int(each) for each in _NUMBER.findall(key[0])])
 
 
 def _footed(keys: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
