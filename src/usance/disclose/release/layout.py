@@ -29,8 +29,7 @@ SIDES = ("TOTAL ASSETS", "TOTAL LIABILITIES", "TOTAL EQUITY")
 CURVES = ("vintage_30", "vintage_180")
 """Tables with a chart; they come before the others."""
 NOTHING = "\u2013"  # zero, as statements print it
-NOTES = "ifrs_reconciliation_notes"
-"""Statement told with the notes to the reconciliation."""
+NOTES = "ifrs_reconciliation_notes"  # told with the notes to the reconciliation
 FORM = "dividend_form"
 """The exchange's form: a table of words, with headings of its own."""
 
