@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import date, datetime, time
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from usance.base.ids import print_id
 from usance.platform.commands.command import Moment
 from usance.platform.refusals import WrongState
+from usance.service.collections.channels import route
 from usance.service.collections.contact_rules import (
     Channel,
     ContactRules,
@@ -17,12 +21,15 @@ from usance.service.collections.contact_rules import (
     zone_of,
 )
 from usance.service.collections.stages import Stage
+from usance.service.collections.strategy import Action
 
 if TYPE_CHECKING:
     import asyncpg
 
 FIRST_HOUR, LAST_HOUR = time(8), time(22)
 """The window that the database holds, whatever a country's parameters say beyond it."""
+LANGUAGES = ("zh", "en")
+"""Languages that debtors are addressed in."""
 
 
 async def load_case(transaction: asyncpg.Connection, user_id: int) -> dict[str, Any] | None:
@@ -45,10 +52,59 @@ def case_answer(row: dict[str, Any]) -> dict[str, Any]:
     return {
         "case": print_id("ca", row["user_id"]), "user": print_id("us", row["user_id"]),
         "stage": Stage(row["stage"]).label, "days_past_due": row["days_past_due"],
-        "past_due_minor": row["past_due_minor"], "priority_minor": row["priority_minor"],
+        "past_due_minor": row["past_due_minor"], "principal_minor": row["principal_minor"],
+        "loans": row["loans"], "priority_minor": row["priority_minor"],
+        "segment": row["segment"] or None, "arm": row["arm"] or None,
         "opened_on": row["opened_on"].isoformat(),
         "closed_on": row["closed_on"].isoformat() if row["closed_on"] else None,
         "locked_until": shown(row["locked_until"]), "next_at": shown(row["next_at"]),
+    }  # fmt: skip
+
+
+def action_of(moment: Moment, row: Mapping[str, Any]) -> Action:
+    """The action of the strategy in force for a case, for the segment and arm it had last."""
+    segment, arm = where_of(moment, row)
+    return moment.lender.collections.strategy.action(arm, segment, Stage(row["stage"]))
+
+
+def where_of(moment: Moment, row: Mapping[str, Any]) -> tuple[str, str]:
+    """Segment and arm of a case; those of another strategy are found anew."""
+    strategy = moment.lender.collections.strategy
+    arm = strategy.arms[int(strategy.arm_column(np.array([row["user_id"]]))[0])].name
+    names = [each.name for each in strategy.segments]
+    if row["segment"] in names:
+        return row["segment"], arm
+    owed = np.array([row["past_due_minor"]])
+    return names[int(strategy.segment_column(owed, np.zeros(1, np.int64))[0])], arm
+
+
+async def channels_down(transaction: asyncpg.Connection) -> frozenset[Channel]:
+    """Channels that are down now."""
+    rows = await transaction.fetch(
+        "select channel from usance.channel_outages where ended_at is null"
+    )
+    return frozenset(Channel(row["channel"]) for row in rows)
+
+
+def next_action(
+    moment: Moment, row: Mapping[str, Any], down: frozenset[Channel] = frozenset(),
+    consents: frozenset[Channel] = frozenset(Channel),
+) -> dict[str, Any]:  # fmt: skip
+    """The action of a case as it is told: how, with which words, how often, and why this one.
+
+    A channel that is down gives its work to the next that the debtor has agreed to; if there is
+    none, the case waits and the channel is null.
+    """
+    strategy, action = moment.lender.collections.strategy, action_of(moment, row)
+    segment, arm = where_of(moment, row)
+    channel = route(action.channel, consents, down)
+    return {
+        "strategy": strategy.name, "segment": segment, "arm": arm,
+        "channel": channel.value if channel else None, "wanted_channel": action.channel.value,
+        "desk": action.desk, "script": action.script, "tone": action.tone.value,
+        "every_days": action.every_days, "cost_minor": action.cost_minor,
+        "earliest": action.earliest.isoformat("minutes"),
+        "latest": action.latest.isoformat("minutes"),
     }  # fmt: skip
 
 

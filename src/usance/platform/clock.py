@@ -9,6 +9,7 @@ from usance.base.ids import print_id
 from usance.platform.commands.clock import Done, check_advance, set_clock
 from usance.platform.commands.offers import ExpireOffer
 from usance.platform.commands.unit_of_work import now
+from usance.platform.contact_desk import DeskRun, next_run, run_desk
 from usance.platform.day import HalfDay, next_half, serve_half
 from usance.platform.partners.dispatch import (
     DebitAttemptOn,
@@ -63,6 +64,9 @@ async def _serve(platform: Platform, what: Any) -> tuple[str, int]:
         if what.part is DayPart.EVENING:
             await reconcile_providers(platform, what.day)
         return str(what.part), aside
+    if isinstance(what, DeskRun):
+        await run_desk(platform, what)
+        return "desk", 0
     if isinstance(what, DebitAttemptOn):
         await run_debits(platform, *what)
         return "debits", 0
@@ -74,7 +78,7 @@ async def _serve(platform: Platform, what: Any) -> tuple[str, int]:
 
 
 async def _next(transaction: asyncpg.Connection, moment: Any, to: datetime) -> Due | None:
-    """The first thing that falls due: half a day, an offer's end, an order's step, a debit run."""
+    """The first thing that falls due: half a day, an offer, an order, a debit or desk run."""
     check_advance(moment, to)
     offer = await transaction.fetchrow(
         "select offer_id, answer_by from usance.offers where state = 'open' and answer_by <= $1 "
@@ -85,12 +89,12 @@ async def _next(transaction: asyncpg.Connection, moment: Any, to: datetime) -> D
         "order by next_at, order_id limit 1", to,
     )  # fmt: skip
     debits = await next_debits(transaction, moment, to)
+    desk = await next_run(transaction, moment, to)
     half = await next_half(transaction, moment)
     found: list[Due] = [(half.at(moment), half)] if half.at(moment) <= to else []
     if offer is not None:
         found.append((offer["answer_by"], ExpireOffer(print_id("of", offer["offer_id"]))))
     if order is not None:
         found.append((order["next_at"], OrderDue(order["order_id"])))
-    if debits is not None:
-        found.append(debits)
+    found += [each for each in (debits, desk) if each is not None]
     return min(found, key=lambda each: each[0], default=None)

@@ -31,6 +31,7 @@ from usance.books.posting_templates import CellKey
 from usance.loan.convention import CONVENTION_CODES
 from usance.match.mandates.file import parse_mandates
 from usance.match.mandates.mandate import Mandate, Mandates
+from usance.platform.collection_settings import CollectionSettings, collection_settings
 from usance.platform.errors import NotInstalled
 from usance.platform.refusals import MonthsNotOffered
 
@@ -103,10 +104,17 @@ class Lender:
     """Cells of the ledger by number."""
     values: tuple[Mapping[str, Any], ...] = ()
     """Parameter values that were put in force here, beside those shipped."""
+    collections: CollectionSettings = field(default_factory=CollectionSettings)
+    changes_on: date | None = None
+    """The next day on which a setting that is known already comes into force."""
 
     def business_date(self, moment: datetime) -> date:
         """The day of a moment in the business time zone."""
         return moment.astimezone(self.zone).date()
+
+    def is_past(self, day: date) -> bool:
+        """True on a day on which a later setting is in force."""
+        return self.changes_on is not None and day >= self.changes_on
 
     def party(self, kind: str, name: str) -> int | None:
         """The number of a channel, institution or provider."""
@@ -186,6 +194,10 @@ async def read_lender(connection: asyncpg.Connection) -> Lender:
         "where valid_from <= $1 order by kind, name, valid_from desc, version desc",
         installed["business_date"],
     )  # fmt: skip
+    changes_on = await connection.fetchval(
+        "select min(valid_from) from usance.settings where valid_from > $1",
+        installed["business_date"],
+    )  # fmt: skip
     parties = await connection.fetch("select * from usance.parties")
     found = {(row["kind"], row["name"]): json.loads(row["document"]) for row in rows}
     values = await connection.fetch(
@@ -194,7 +206,8 @@ async def read_lender(connection: asyncpg.Connection) -> Lender:
     cells = await connection.fetch("select * from usance.cells")
     made = _lender(dict(installed), found, [dict(row) for row in parties],
                    tuple(json.loads(row["document"]) for row in values))  # fmt: skip
-    return replace(made, cells={row["cell"]: _cell(row) for row in cells})
+    return replace(made, cells={row["cell"]: _cell(row) for row in cells}, changes_on=changes_on,
+                   collections=collection_settings(found))  # fmt: skip
 
 
 def _lender(

@@ -36,6 +36,8 @@ from usance.platform.refusals import ClockBackwards
 from usance.platform.store.database import Database, server_of
 from usance.platform.store.server import Embedded
 from usance.platform.vault import Vault, check_master_key, vault_of
+from usance.service.collections.channels import ChannelPort
+from usance.service.collections.contact_rules import Channel
 from usance.service.orders.provider_port import Provider
 
 
@@ -49,6 +51,8 @@ class Platform:
     """The server that is stopped with it, where this process started one."""
     providers: dict[int, Provider] = field(default_factory=dict)
     """Payment providers that are connected, by number; the sandbox's own needs no connection."""
+    channels: dict[Channel, ChannelPort] = field(default_factory=dict)
+    """Ports that contacts go by; one that is not here is local, and keeps what it would send."""
     queues: dict[str, BatchQueue] = field(default_factory=lambda: defaultdict(BatchQueue))
     """Commands that wait for their batch, by name."""
     home: Path | None = None

@@ -157,6 +157,13 @@ class WithdrawalOver(Refused):
     code = "platform.withdrawal_over"
 
 
+class PlacementRefused(Refused):
+    """A batch of cases that an agency cannot be given, or cannot give back."""
+
+    code = "platform.placement_refused"
+    http_status = 409
+
+
 class ContactRefused(Refused):
     """A contact that a hard limit forbids; its kinds name the limit."""
 

@@ -22,6 +22,7 @@ from usance.base.errors import UsanceError
 from usance.base.ids import ALPHABET
 from usance.platform.api import (
     borrower_help,
+    collections,
     control,
     events,
     figures,
@@ -39,6 +40,7 @@ from usance.platform.api.calls import json_response
 from usance.platform.api.errors import RequestError, error_object, status_of
 from usance.platform.api.request_log import RequestLog
 from usance.platform.console.routes import routes as console_routes
+from usance.platform.contact_desk import keep_contacting
 from usance.platform.errors import KeyInFlight, PlatformError, RefusedBefore, ServerError
 from usance.platform.jobs.kinds import kinds_of
 from usance.platform.jobs.worker import run_jobs
@@ -55,6 +57,7 @@ HEADERS = (
 """Headers of every answer: nothing is kept, framed, guessed or told to others."""
 GROUPS = (
     users.group, lending.group, money.group, money_movement.group, borrower_help.group,
+    collections.group,
     institutions.group, ledger.group, figures.group, control.group, events.group, jobs.group,
     sessions.group,
 )  # fmt: skip
@@ -72,10 +75,12 @@ def application(opened: AbstractAsyncContextManager[Platform], mode: str) -> Out
             stop = asyncio.Event()
             worker = asyncio.create_task(run_jobs(platform.database, kinds_of(platform), stop=stop))
             moving = asyncio.create_task(keep_moving(platform, stop))
+            contacting = asyncio.create_task(keep_contacting(platform, stop))
             yield
             stop.set()
             await worker
             await moving
+            await contacting
             await app.state.request_log.stop()
 
     app = FastAPI(

@@ -102,7 +102,9 @@ async def _admitted(request: Request, access: Access) -> Call:
     _check_access(call, access)
     who = call.principal
     if who.kind in (PrincipalKind.INSTITUTION, PrincipalKind.AGENCY):
-        call.ids = ids_of_party(platform.services.keys, who.kind, who.party)
+        # An agency has no party beside its principal.
+        number = who.party or who.principal_id
+        call.ids = ids_of_party(platform.services.keys, who.kind, number)
     return call
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from usance.base.dates import to_day
 from usance.base.errors import UsanceError
 from usance.base.ids import print_id
+from usance.platform.case_values import values_of
 from usance.platform.commands.command import DONE, Decided, Moment
 from usance.platform.errors import InvalidField
 from usance.platform.principals import Principal
@@ -18,7 +19,6 @@ from usance.platform.reads.plans import complaint_answer
 from usance.platform.refusals import WrongState
 from usance.platform.store.write_set import WriteSet
 from usance.platform.user_record import load_user, not_found, owner_of, read_id
-from usance.service.collections.action_value import action_value, priority
 from usance.service.collections.cases import Cases, LoanArrears, end_of_day
 from usance.service.collections.contact_rules import Stop
 from usance.service.collections.promises import (
@@ -28,15 +28,11 @@ from usance.service.collections.promises import (
     grace_days_at,
     settle,
 )
-from usance.service.collections.stages import Stage, Stages
-from usance.service.collections.strategy_file import CHAMPION, shipped_strategy
+from usance.service.collections.stages import Stages
 from usance.service.help.complaints import Complaint, answered
 
 if TYPE_CHECKING:
     import asyncpg
-
-ADDED_PPM = 120_000
-"""Probability of payment that a contact adds, until a C-score is in force [assumption]."""
 
 
 @dataclass(frozen=True)
@@ -93,18 +89,16 @@ async def serve(
         "select user_id, days_past_due, past_due_minor, stage, opened_on from usance.cases "
         "where closed_on is null order by user_id"
     )
-    known = _known(rows)
-    run = end_of_day(arrears, known, to_day(command.day), stages)
+    run = end_of_day(arrears, _known(rows), to_day(command.day), stages)
     broken = await _settle_promises(transaction, command.day)
     cases = run.cases
-    strategy = shipped_strategy()
-    value = action_value(np.full(cases.size, ADDED_PPM), cases.past_due_minor, _costs(cases))
-    raised = np.isin(cases.user_id, sorted(broken))
-    order = priority(value, raised, strategy.broken_promise_bonus_ppm)
+    own = await values_of(transaction, moment.lender.collections, cases, command.day, broken)
     await transaction.execute(
-        "select usance.serve_cases($1, $2::bigint[], $3::bigint[], $4::bigint[], $5::smallint[], "
-        "$6::bigint[])", command.day, cases.user_id.tolist(), cases.days_past_due.tolist(),
-        cases.past_due_minor.tolist(), cases.stage.tolist(), order.tolist(),
+        "select usance.serve_cases($1, $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], "
+        "$6::bigint[], $7::smallint[], $8::bigint[], $9::text[], $10::text[], $11::boolean[])",
+        command.day, cases.user_id.tolist(), cases.days_past_due.tolist(),
+        cases.past_due_minor.tolist(), cases.principal_minor.tolist(), cases.loans.tolist(),
+        cases.stage.tolist(), own.value_minor.tolist(), own.segment, own.arm, own.is_automatic,
     )  # fmt: skip
     answer = {"day": str(command.day), "cases": cases.size, "opened": len(run.opened),
               "moved": len(run.moved), "closed": len(run.closed),
@@ -122,14 +116,6 @@ def _known(rows: list[Any]) -> Cases:
     opened = np.array([to_day(row["opened_on"]) for row in rows], np.int64)
     return Cases(column("user_id"), column("days_past_due"), column("past_due_minor"), nothing,
                  nothing, column("stage").astype(np.int8), opened)  # fmt: skip
-
-
-def _costs(cases: Cases) -> Any:
-    """Cost of the champion's action for each case, by its stage."""
-    strategy = shipped_strategy()
-    last = strategy.segments[-1].name
-    by_stage = [strategy.action(CHAMPION, last, stage).cost_minor for stage in Stage]
-    return np.array(by_stage, np.int64)[cases.stage]
 
 
 async def _settle_promises(transaction: asyncpg.Connection, day: date) -> set[int]:

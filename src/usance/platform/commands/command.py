@@ -76,11 +76,14 @@ class Services:
             )
         return self.vault
 
-    async def lender(self, transaction: asyncpg.Connection, configuration: int) -> Lender:
-        """The lender as configured under a number; read again when the number has moved."""
-        if self.last is None or self.last.configuration != configuration:
-            self.last = await read_lender(transaction)
-        return self.last
+    async def lender(
+        self, transaction: asyncpg.Connection, configuration: int, day: date
+    ) -> Lender:
+        """The lender as configured on a day; read again when its number or a setting has moved."""
+        last = self.last
+        if last is None or last.configuration != configuration or last.is_past(day):
+            self.last = last = await read_lender(transaction)
+        return last
 
 
 @dataclass(frozen=True)

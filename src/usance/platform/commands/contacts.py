@@ -15,17 +15,22 @@ from usance.base.codes import parse
 from usance.base.errors import UsanceError
 from usance.base.ids import print_id
 from usance.platform.case_record import (
+    LANGUAGES,
+    action_of,
     case_answer,
+    channels_down,
     debtor_of,
+    load_case,
     local_clock,
+    next_action,
     open_case,
     person_of,
     rules_in_force,
     shown,
 )
-from usance.platform.commands.command import DONE, Decided, Moment
+from usance.platform.commands.command import DONE, Decided, Moment, act_as_platform
 from usance.platform.errors import InvalidField
-from usance.platform.principals import Principal
+from usance.platform.principals import Principal, PrincipalKind
 from usance.platform.refusals import CONTACT_REFUSALS, WrongState
 from usance.platform.store.write_set import WriteSet
 from usance.platform.user_record import load_user, not_found, owner_of, read_id
@@ -39,7 +44,6 @@ from usance.service.collections.contact_rules import (
 )
 from usance.service.collections.promises import Promise, check_promise
 from usance.service.collections.stages import Stage
-from usance.service.collections.strategy_file import shipped_strategy
 
 if TYPE_CHECKING:
     import asyncpg
@@ -80,6 +84,7 @@ class SetContactProfile:
     user: str
     time_zone: str
     channels: tuple[str, ...] = ()
+    language: str = "zh"
 
 
 @dataclass(frozen=True)
@@ -104,24 +109,9 @@ async def take_next(
     if found is None:
         return Decided({"case": None}, "cases", is_new=False, status=DONE)
     row = await open_case(transaction, found)
-    answer = {"case": {**case_answer(row), "action": next_action(row)}}
-    return Decided(answer, print_id("ca", found), found, status=DONE, as_platform=True)
-
-
-def next_action(row: dict[str, Any]) -> dict[str, Any]:
-    """The action of the strategy for a case: how, with which words, how often."""
-    import numpy as np
-
-    strategy = shipped_strategy()
-    user, owed = np.array([row["user_id"]]), np.array([row["past_due_minor"]])
-    segment = strategy.segments[int(strategy.segment_column(owed, np.zeros(1, np.int64))[0])].name
-    arm = strategy.arms[int(strategy.arm_column(user)[0])].name
-    action = strategy.action(arm, segment, Stage(row["stage"]))
-    return {
-        "strategy": strategy.name, "segment": segment, "arm": arm,
-        "channel": action.channel.value, "desk": action.desk, "script": action.script,
-        "tone": action.tone.value, "every_days": action.every_days,
-    }  # fmt: skip
+    down = await channels_down(transaction)
+    answer = {"case": {**case_answer(row), "action": next_action(moment, row, down)}}
+    return Decided(answer, print_id("ca", found), found, status=DONE)
 
 
 async def begin(
@@ -134,6 +124,13 @@ async def begin(
     if case["agent"] != principal.principal_id and _is_locked(case, moment):
         fix = "Take the next case"
         raise WrongState("somebody else works this case", where=command.user, fix=fix)
+    if case["agency"] not in (0, principal.principal_id):
+        raise WrongState("the case is with an agency", where=command.user, fix="Recall it first")
+    # Limits are those of the person, over users that an agency may not see.
+    await act_as_platform(transaction)
+    if channel in await channels_down(transaction):
+        raise WrongState(f"the channel {channel.value} is down", where=command.user,
+                         fix="Take the channel of the case's action")  # fmt: skip
     person, users = await person_of(transaction, user.user_id)
     debtor = await debtor_of(transaction, moment, users)
     local = local_clock(moment, debtor)
@@ -178,7 +175,7 @@ def free_place(taken: Iterable[int]) -> int:
 
 
 async def end(
-    transaction: asyncpg.Connection, _principal: Principal, moment: Moment, command: EndContact
+    transaction: asyncpg.Connection, principal: Principal, moment: Moment, command: EndContact
 ) -> Decided:
     """Note the outcome; a call that did not reach the debtor gives its place back."""
     attempt = read_id(command.contact, "ct", "contact")
@@ -192,15 +189,18 @@ async def end(
         raise WrongState(f"the contact is {row['reached']}", where=command.contact,
                          fix="Begin another")  # fmt: skip
     reached = Reached.CONNECTED if command.connected else Reached.NOT_CONNECTED
+    if row["agent"] != principal.principal_id and principal.kind is PrincipalKind.AGENCY:
+        raise not_found("ct", attempt)
     user = await load_user(transaction, owner_of(attempt))
     row |= {"reached": reached.value, "ended_at": moment.at, "local_time": str(row["local_time"])}
     changes = WriteSet(user_changes=[user.change()])
     changes.put("contact_attempts", **row)
-    case = await open_case(transaction, user.user_id)
-    again = timedelta(days=next_action(case)["every_days"]) if command.connected else LOCK
-    changes.put("cases", **{**case, "locked_until": None, "next_at": moment.at + again})
-    return Decided(contact_answer(row), command.contact, user.user_id, changes, status=DONE,
-                   as_platform=True)  # fmt: skip
+    case = await load_case(transaction, user.user_id)
+    if case is not None and case["closed_on"] is None:
+        days = action_of(moment, case).every_days
+        again = timedelta(days=days) if command.connected else LOCK
+        changes.put("cases", **{**case, "locked_until": None, "next_at": moment.at + again})
+    return Decided(contact_answer(row), command.contact, user.user_id, changes, status=DONE)
 
 
 async def set_profile(
@@ -213,9 +213,14 @@ async def set_profile(
     user = await load_user(transaction, read_id(command.user, "us", "user"))
     zone = zone_of(command.time_zone).key
     channels = sorted({_member(Channel, str(each)).value for each in command.channels})
+    if command.language not in LANGUAGES:
+        raise InvalidField("is no language", where="body.language",
+                           fix=f"Give {' or '.join(LANGUAGES)}")  # fmt: skip
     changes = WriteSet(user_changes=[user.change()])
-    changes.put("contact_profiles", user_id=user.user_id, time_zone=zone, channels=channels)
-    answer = {"user": command.user, "time_zone": zone, "channels": channels}
+    changes.put("contact_profiles", user_id=user.user_id, time_zone=zone, channels=channels,
+                language=command.language)  # fmt: skip
+    answer = {"user": command.user, "time_zone": zone, "channels": channels,
+              "language": command.language}  # fmt: skip
     return Decided(answer, command.user, user.user_id, changes, status=DONE)
 
 
@@ -244,7 +249,7 @@ async def promise(
         "promise": print_id("pr", number), "user": command.user, "made_on": str(made.made_on),
         "due_on": str(made.due_on), "amount_minor": made.amount_minor, "state": "open",
     }  # fmt: skip
-    return Decided(answer, print_id("pr", number), user.user_id, changes, as_platform=True)
+    return Decided(answer, print_id("pr", number), user.user_id, changes)
 
 
 def contact_answer(row: dict[str, Any]) -> dict[str, Any]:

@@ -104,7 +104,7 @@ async def _version(transaction: asyncpg.Connection, kind: str, name: str) -> int
     ))  # fmt: skip
 
 
-async def _setting(
+async def put_setting(
     transaction: asyncpg.Connection, kind: str, name: str, first: date, document: Any
 ) -> Decided:
     """Put a document in force; the configuration gets a new number."""
@@ -124,7 +124,7 @@ async def put_mandates(
         mandates = parse_mandates(command.text)
     except UsanceError as error:
         raise InvalidField(str(error), where="body.text", fix="Mend the mandates") from error
-    decided = await _setting(transaction, "mandates", "mandates", command.valid_from,
+    decided = await put_setting(transaction, "mandates", "mandates", command.valid_from,
                              {"text": command.text})  # fmt: skip
     for row in source_rows(mandates):
         decided.changes.put("sources", **row)
@@ -143,7 +143,7 @@ async def put_parameter(
         with_values(moment.lender.parameters, [document])
     except UsanceError as error:
         raise InvalidField(error.what, where="body.value", fix=error.fix) from error
-    return await _setting(transaction, "parameter", command.name, command.valid_from, document)
+    return await put_setting(transaction, "parameter", command.name, command.valid_from, document)
 
 
 async def put_flow(
@@ -151,7 +151,7 @@ async def put_flow(
 ) -> Decided:
     """Put a flow in force."""
     document = {"files": dict(command.files)} if command.files else {"shipped": command.name}
-    return await _setting(transaction, "flow", command.name, command.valid_from, document)
+    return await put_setting(transaction, "flow", command.name, command.valid_from, document)
 
 
 async def put_model(
@@ -159,7 +159,7 @@ async def put_model(
 ) -> Decided:
     """Put a model in force."""
     document = {"sha256": command.sha256}
-    return await _setting(transaction, "model", command.name, command.valid_from, document)
+    return await put_setting(transaction, "model", command.name, command.valid_from, document)
 
 
 async def state_group_fact(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from usance.platform.commands import (
+    agency_cases,
     applications,
     breaks,
     cases,
@@ -10,6 +11,7 @@ from usance.platform.commands import (
     contacts,
     control,
     debits,
+    desks,
     drawdowns,
     loan_events,
     money_files,
@@ -22,6 +24,7 @@ from usance.platform.commands import (
     quotes,
     reconciliation,
     servicing,
+    strategies,
     unallocated,
     users,
 )
@@ -33,7 +36,7 @@ from usance.platform.security import rights, signing
 CHANNEL, MONEY, OPERATIONS = ("channel",), ("provider", "operations"), ("operations",)
 INSTITUTION, FINANCE, CONTROL = ("institution",), ("finance",), ("control",)
 REVIEW, APPROVE, REVEAL, JOBS = ("review",), ("approve",), ("reveal",), ("jobs",)
-DESKS = ("operations", "finance")
+DESKS, COLLECTORS = ("operations", "finance"), ("operations", "agency")
 ANYONE = ("channel", "institution", "provider", "operations", "finance", "control")
 TWO = 2
 """People who have to agree."""
@@ -88,12 +91,30 @@ _TABLE = (
     Spec("loan.recover", "loan.recovered", MONEY, loan_events.Recover, loan_events.recover),
     Spec("loan.serve", "loan.served", JOBS, servicing.ServeLoan, servicing.serve),
     Spec("cases.serve", "cases.served", JOBS, cases.ServeCases, cases.serve),
-    Spec("case.next", "case.taken", OPERATIONS, contacts.TakeNextCase, contacts.take_next),
-    Spec("contact.begin", "contact.begun", OPERATIONS, contacts.BeginContact, contacts.begin),
-    Spec("contact.end", "contact.ended", OPERATIONS, contacts.EndContact, contacts.end),
+    Spec("case.next", "case.taken", COLLECTORS, contacts.TakeNextCase, contacts.take_next),
+    Spec("contact.begin", "contact.begun", COLLECTORS, contacts.BeginContact, contacts.begin),
+    Spec("contact.end", "contact.ended", COLLECTORS, contacts.EndContact, contacts.end),
+    Spec("contact.send", "contact.sent", JOBS, desks.NoteSent, desks.note_sent),
+    Spec("collector.put", "collector.put", OPERATIONS, desks.SetCollector, desks.set_collector),
+    Spec("cases.allocate", "cases.allocated", OPERATIONS, desks.AllocateCases,
+         desks.allocate_cases),
+    Spec("channel.down", "channel.went_down", OPERATIONS, desks.MarkChannelDown, desks.mark_down),
+    Spec("channel.up", "channel.came_up", OPERATIONS, desks.MarkChannelUp, desks.mark_up),
+    Spec("agency.put", "agency.in_force", CONTROL, strategies.PutAgency, strategies.put_agency,
+         TWO),
+    Spec("agency.place", "agency.placed", OPERATIONS, agency_cases.PlaceCases,
+         agency_cases.place),
+    Spec("agency.recall", "agency.recalled", OPERATIONS, agency_cases.RecallCases,
+         agency_cases.recall),
+    Spec("agency.report", "agency.reported", ("agency",), agency_cases.ReportPayment,
+         agency_cases.report),
+    Spec("strategy.put", "strategy.in_force", CONTROL, strategies.PutStrategy,
+         strategies.put_strategy, TWO),
+    Spec("c_score.put", "c_score.in_force", CONTROL, strategies.PutCScore,
+         strategies.put_c_score, TWO),
     Spec("contact.profile", "contact.profiled", ("channel", "operations"),
          contacts.SetContactProfile, contacts.set_profile),
-    Spec("promise.make", "promise.made", OPERATIONS, contacts.MakePromise, contacts.promise),
+    Spec("promise.make", "promise.made", COLLECTORS, contacts.MakePromise, contacts.promise),
     Spec("stop.set", "stop.set", ("channel", "operations"), cases.SetStop, cases.stop),
     Spec("stop.end", "stop.ended", OPERATIONS, cases.EndStop, cases.end_stop),
     Spec("complaint.open", "complaint.opened", ("channel", "operations"), cases.OpenComplaint,

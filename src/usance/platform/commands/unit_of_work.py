@@ -185,7 +185,7 @@ async def moments(transaction: asyncpg.Connection, services: Services, count: in
     row = await transaction.fetchrow(NOW, count)
     if row is None:
         raise NotInstalled("has no lender", where="the database", fix="Run 'usance up --sandbox'")
-    lender = await services.lender(transaction, row["configuration"])
+    lender = await services.lender(transaction, row["configuration"], row["business_date"])
     periods = tuple(row["open_periods"])
     return [
         Moment(row["clock"] + timedelta(microseconds=tick), row["business_date"], lender,

@@ -25,7 +25,7 @@ from usance.base.errors import IdError
 from usance.base.ids import LIMIT, parse_id, print_id
 from usance.platform.vault import Vault
 
-OWNED = ("us", "ln", "li", "de", "pm", "of", "or", "ag", "qu", "ac", "co")
+OWNED = ("us", "ln", "li", "de", "pm", "of", "or", "ag", "qu", "ac", "co", "ca", "ct", "pr")
 """Prefixes of ids that have their user in them."""
 HALF_BITS, ROUNDS = 27, 8
 """A Feistel network over 54 bits; what lies beyond the ids is permuted on until it does not."""

@@ -2,6 +2,8 @@
 
 >>> action_value([120_000, 120_000], [3_000_00, 20_00], [2_50, 2_50]).tolist()
 [35750, -10]
+>>> [added_ppm(each, 400_000) for each in (Channel.MESSAGE, Channel.VOICE)]
+[14400, 59400]
 >>> priority([35750, 35750], broken_promises=[0, 1], bonus_ppm=200_000).tolist()
 [35750, 42900]
 """
@@ -13,8 +15,27 @@ from typing import Any
 import numpy as np
 
 from usance.base.arrays import I64
+from usance.service.collections.contact_rules import Channel
 
 _PPM = 1_000_000
+REACH_PPM = {
+    Channel.PUSH: 500_000, Channel.MESSAGE: 800_000, Channel.EMAIL: 400_000,
+    Channel.AI_VOICE: 350_000, Channel.VOICE: 450_000, Channel.LETTER: 900_000,
+}  # fmt: skip
+"""Probability that a contact reaches its debtor, until a C-score says it [assumption]."""
+EFFECT_PPM = {
+    Channel.PUSH: 15_000, Channel.MESSAGE: 30_000, Channel.EMAIL: 15_000,
+    Channel.AI_VOICE: 80_000, Channel.VOICE: 220_000, Channel.LETTER: 40_000,
+}  # fmt: skip
+"""Probability that a contact which reached its debtor brings a payment that would not have come
+within ten days, of those who would not have paid [assumption]; measured by the hold-out."""
+
+
+def added_ppm(channel: Channel, pay_ppm: Any, reach_ppm: Any = None) -> Any:
+    """Probability of payment that a contact adds to one that comes by itself."""
+    reach = REACH_PPM[channel] if reach_ppm is None else reach_ppm
+    effect = reach * EFFECT_PPM[channel] // _PPM
+    return effect * (_PPM - pay_ppm) // _PPM
 
 
 def action_value(added_ppm: Any, past_due_minor: Any, cost_minor: Any) -> I64:

@@ -116,6 +116,14 @@ class PlacementBook:
             for user, owed in zip(users, owed_minor, strict=True)
         ]
 
+    def place_unchecked(
+        self, agency: str, user_id: int, day: date, owed_minor: int, target_ppm: int,
+        recalled_on: date | None = None,
+    ) -> None:  # fmt: skip
+        """Add a placement that was made before."""
+        made = Placement(agency, user_id, day, owed_minor, target_ppm, recalled_on)
+        self.placements.append(made)
+
     def recall(self, users: Sequence[int], day: date) -> None:
         """Take cases back from whoever has them; whole or not at all."""
         wanted = set(users)

@@ -17,7 +17,7 @@ True
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import NamedTuple, Protocol
@@ -33,6 +33,22 @@ FALLBACKS: dict[Channel, tuple[Channel, ...]] = {
     Channel.LETTER: (Channel.EMAIL,),
 }
 """Channels that take over the work of one that is down, nearest in effect first."""
+
+
+def route(
+    wanted: Channel, consents: Collection[Channel], down: Collection[Channel]
+) -> Channel | None:
+    """The channel to use of those a debtor agreed to: the wanted one, else the first that is up.
+
+    A letter needs no consent. None if the contact must wait.
+
+    >>> route(Channel.VOICE, {Channel.VOICE, Channel.MESSAGE}, {Channel.VOICE}).value
+    'message'
+    """
+    for channel in (wanted, *FALLBACKS[wanted]):
+        if (channel in consents or channel is Channel.LETTER) and channel not in down:
+            return channel
+    return None
 
 
 class Outgoing(NamedTuple):
@@ -103,8 +119,4 @@ class ChannelBoard:
 
     def route(self, wanted: Channel, consents: frozenset[Channel]) -> Channel | None:
         """The channel to use: the wanted one, or the first to take over; None if work must wait."""
-        allowed = consents | {Channel.LETTER}
-        for channel in (wanted, *FALLBACKS[wanted]):
-            if channel in self.ports and channel in allowed and channel not in self.down:
-                return channel
-        return None
+        return route(wanted, consents, self.down | (frozenset(Channel) - self.ports.keys()))

@@ -128,6 +128,12 @@ def features(days: CaseDays, payments: Events, attempts: Attempts) -> dict[str, 
     }  # fmt: skip
 
 
+def features_known() -> list[str]:
+    """Names of the inputs of a C-score."""
+    none = np.zeros(0, np.int64)
+    return list(features(CaseDays(*[none] * 6), Events(*[none] * 3), Attempts.none()))
+
+
 def _rolled(days: CaseDays, payments: Events) -> I64:
     """1 where nothing was paid before the case passed into the next bucket."""
     bucket = ageing_buckets(days.days_past_due)

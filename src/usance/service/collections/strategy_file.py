@@ -19,6 +19,7 @@ from usance.base.codes import parse
 from usance.base.documents import read_text
 from usance.base.errors import DocumentError, raise_all, unknown
 from usance.base.fields import Fields, fields_of
+from usance.base.parameters import Parameters
 from usance.service.collections.contact_rules import Channel, ContactRules, Party
 from usance.service.collections.stages import Stage
 from usance.service.collections.strategy import (
@@ -53,16 +54,16 @@ def read_strategy(path: Path | str) -> Strategy:
     return parse_strategy(read_text(path), str(path))
 
 
-def parse_strategy(text: str, where: str) -> Strategy:
+def parse_strategy(text: str, where: str, parameters: Parameters | None = None) -> Strategy:
     """A strategy as text; everything wrong with it is raised together."""
-    return _Reader(fields_of(text, where), where).strategy()
+    return _Reader(fields_of(text, where), where, parameters).strategy()
 
 
 class _Reader:
     """One pass over a strategy's document."""
 
-    def __init__(self, fields: Fields, where: str) -> None:
-        self.fields, self.where = fields, where
+    def __init__(self, fields: Fields, where: str, parameters: Parameters | None) -> None:
+        self.fields, self.where, self.parameters = fields, where, parameters
         self.problems = fields.problems
 
     def strategy(self) -> Strategy:
@@ -74,7 +75,7 @@ class _Reader:
         bonus = fields.need("broken_promise_bonus", read.rate)
         approved = fields.take("approved_by", _texts) or ()
         raise_all(self.problems, where=self.where)
-        self.rules = ContactRules.at(valid_from)
+        self.rules = ContactRules.at(valid_from, self.parameters)
         self.costs = self._costs(currency)
         self.desks = self._desks()
         segments = self._segments(currency)

@@ -1,0 +1,72 @@
+"""Settings of collections in force: the strategy, contracts of agencies, and C-scores."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+from usance.base.errors import unknown
+from usance.service.collections.agencies import AgencyContract
+from usance.service.collections.strategy import Strategy
+from usance.service.collections.strategy_file import parse_strategy, shipped_strategy
+
+if TYPE_CHECKING:
+    from usance.assess.scoring.model import Model
+
+STRATEGY = "strategy"
+C_SCORES = ("unpaid", "rolled", "missed")
+MODEL_FILES = ("model.json", "trees.txt")
+
+
+@dataclass(frozen=True)
+class CollectionSettings:
+    """Everything that decides how cases are worked."""
+
+    strategy_text: str = ""
+    agencies: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    scores: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """Files of the model of each C-score in force."""
+
+    @cached_property
+    def strategy(self) -> Strategy:
+        """The strategy that two people put in force; the shipped one before the first."""
+        if not self.strategy_text:
+            return shipped_strategy()
+        return parse_strategy(self.strategy_text, STRATEGY)
+
+    def contract(self, name: str) -> AgencyContract:
+        """The contract of an agency."""
+        if name not in self.agencies:
+            raise unknown("agency", name, self.agencies, where="body.agency")
+        given = self.agencies[name]
+        return AgencyContract(name, given["commission_ppm"], given["tail_days"], given["max_cases"])
+
+    @cached_property
+    def models(self) -> Mapping[str, Model]:
+        """C-scores in force, ready to score."""
+        return {name: model_of(files) for name, files in self.scores.items()}
+
+
+def collection_settings(found: Mapping[tuple[str, str], Any]) -> CollectionSettings:
+    """The settings of collections among all that are in force."""
+    strategy = found.get((STRATEGY, STRATEGY), {})
+
+    def of(wanted: str) -> dict[str, Any]:
+        return {name: given for (kind, name), given in found.items() if kind == wanted}
+
+    scores = {name: given["files"] for name, given in of("c_score").items()}
+    return CollectionSettings(strategy.get("text", ""), of("agency"), scores)
+
+
+def model_of(files: Mapping[str, str]) -> Model:
+    """A model from the texts of its files."""
+    from usance.assess.scoring.model import load_model
+
+    with TemporaryDirectory() as folder:
+        for name in MODEL_FILES:
+            (Path(folder) / name).write_text(files.get(name, ""), encoding="utf-8")
+        return load_model(folder)
