@@ -73,7 +73,8 @@ def test_unknown_ids_are_unknown_on_every_route(served: Served) -> None:
         scopes = operation["x-scopes"]
         if method != "GET" or "{" not in path or not scopes:
             continue
-        answer = served.ask(method, filled(path), scopes[0])
+        who = next(each for each in scopes if each in served.keys)
+        answer = served.ask(method, filled(path), who)
         assert answer.status_code == 404, (path, answer.text)
 
 
@@ -82,7 +83,7 @@ def test_no_text_breaks_a_route(served: Served) -> None:
         scopes = operation["x-scopes"]
         if not scopes or path == "/v1/clock/advance":
             continue
-        who = scopes[0]
+        who = next((each for each in scopes if each in served.keys), scopes[0])
         names = [each["name"] for each in operation["parameters"] if each["in"] == "query"]
         schema = operation.get("requestBody", {}).get("content", {}).get("application/json", {})
         fields = schema.get("schema", {}).get("properties", {})

@@ -130,7 +130,7 @@ async def promises_of(transaction: asyncpg.Connection, user_id: int) -> list[dic
     """Promises of a borrower, newest first."""
     rows = await transaction.fetch(
         "select p.*, w.name from usance.promises p left join usance.principals w "
-        "on w.principal_id = p.agent where user_id = $1 order by promise_id desc limit $2",
+        "on w.principal_id = p.agent where p.user_id = $1 order by promise_id desc limit $2",
         user_id, HISTORY,
     )  # fmt: skip
     return [promise_answer(row) for row in rows]
@@ -142,8 +142,8 @@ async def promises(
     """Promises that the principal sees, by id."""
     rows = await transaction.fetch(
         "select p.*, w.name from usance.promises p left join usance.principals w "
-        "on w.principal_id = p.agent where ($1::text is null or state = $1) and promise_id > $2 "
-        "order by promise_id limit $3", state, after, limit,
+        "on w.principal_id = p.agent where ($1::text is null or p.state = $1) and p.promise_id > $2 "
+        "order by p.promise_id limit $3", state, after, limit,
     )  # fmt: skip
     return [promise_answer(row) for row in rows]
 
