@@ -70,7 +70,7 @@ def test_a_case_is_taken_called_and_promised(late: Served) -> None:
     listed = late.get("/v1/promises?state=open", "operations").json()["data"]
     assert [each["promise"] for each in listed] == [made.json()["promise"]]
     told = late.get(f"/v1/cases/{taken['case']}", "operations").json()
-    assert [each["contact"] for each in told["contacts"]][0] == contact
+    assert told["contacts"][0]["contact"] == contact
     # The machine's messages of the first days are there too, with their words.
     assert all(each["content"] for each in told["contacts"][1:])
     assert told["forbidden"] == ["cool_off"]

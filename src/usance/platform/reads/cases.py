@@ -142,7 +142,8 @@ async def promises(
     """Promises that the principal sees, by id."""
     rows = await transaction.fetch(
         "select p.*, w.name from usance.promises p left join usance.principals w "
-        "on w.principal_id = p.agent where ($1::text is null or p.state = $1) and p.promise_id > $2 "
+        "on w.principal_id = p.agent where ($1::text is null or p.state = $1) "
+        "and p.promise_id > $2 "
         "order by p.promise_id limit $3", state, after, limit,
     )  # fmt: skip
     return [promise_answer(row) for row in rows]
