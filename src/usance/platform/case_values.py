@@ -32,7 +32,7 @@ CHANNELS = [each.value for each in Channel]
 
 
 class CaseValues(NamedTuple):
-    """What a strategy says of each case, in their order."""
+    """Decisions of a strategy on each case, in their order."""
 
     segment: list[str]
     arm: list[str]
