@@ -175,6 +175,8 @@ def _class(draw: st.DrawFn, name: str) -> DealInput:
     made: DealInput = {
         "name": name, "balance_minor": draw(AMOUNTS), "rate_ppm": draw(RATES | st.just(0)),
     }  # fmt: skip
+    if name == "S" and draw(st.integers(0, 5)) == 0:
+        made |= {"balance_minor": 0, "rate_ppm": 0}
     if draw(st.booleans()):
         made["targets_minor"] = draw(st.lists(AMOUNTS, min_size=1, max_size=3))
     return made

@@ -33,7 +33,7 @@ BAD = {
     "not a number": ("base: pool_start}", "base: pool_start > 1}", "the formula does not give a number"),
     "buys nothing described": ("{residual: S}", "{buy: account.collection}", "buys loans that nobody describes"),
     "class twice": ("{name: B,", "{name: A,", "'A' is there twice"),
-    "class without balance": ("{name: B, balance_minor: 1200000000", "{name: B, balance_minor: 0", "class B has no balance"),
+    "class without balance": ("{name: B, balance_minor: 1200000000", "{name: B, balance_minor: 0", "class B has a rate and no balance"),
     "reserved name": ("{name: B,", "{name: period,", "'period' means something else"),
     "closing": ("closing_on: 2024-01-01", "closing_on: 2024-03-01", "closes on 2024-03-01, after its first payment date"),
     "share of nothing": ("annual_ppm: 500, base: pool_start", "annual_ppm: 500", "is a share of nothing"),
@@ -74,6 +74,48 @@ def test_flows_fit_the_pool_and_the_deal() -> None:
     more = {**FLOWS, "pool": {"balance_minor": 99, "flows": [[1, 50, 0, 0], [1, 50, 0, 0]]}}
     with pytest.raises(UsanceError, match="more principal than the pool has"):
         parse_deal(json.dumps(more), "deal.json")
+
+
+def test_a_class_without_balance_lives_on_the_residual(tmp_path: Path) -> None:
+    trust = {**FLOWS, "pool": {"balance_minor": 100, "flows": [[9, 50, 0, 0], [4, 50, 0, 0]]},
+             "classes": [{"name": "A", "balance_minor": 100, "rate_ppm": 0},
+                         {"name": "R", "balance_minor": 0}],
+             "waterfall": {"amortising": [{"principal": "A"}, {"residual": "R", "when": True}]}}  # fmt: skip
+    expected = {"rows": [{"classes": {"R": {"interest_minor": 0}}},
+                         {"classes": {"R": {"interest_minor": 13, "balance_minor": 0}}}, {}],
+                "classes": {"R": {"yield_ppb": None, "wal_ppm": None, "short_minor": 0}},
+                "paid_minor": 113}  # fmt: skip
+    assert _differences(tmp_path, trust, expected) == []
+
+
+def test_a_called_deal_needs_no_flows_of_the_months_after(tmp_path: Path) -> None:
+    called = {**FLOWS, "pool": {"balance_minor": 110, "flows": [[1, 50, 0, 0], [1, 50, 0, 0]]},
+              "clean_up": {"when": "pool_end * 10 <= pool_original", "price": "pool_end"}}  # fmt: skip
+    expected = {"rows": [{"called_minor": 0}, {"called_minor": 10, "pool_end_minor": 0}],
+                "collected_minor": 112, "accounts_end": {"collection": 0}}  # fmt: skip
+    assert _differences(tmp_path, called, expected) == []
+
+
+def test_cases_take_numbers_of_any_size(tmp_path: Path) -> None:
+    """A file of a deal keeps to 64 bits, for the kernel; a case is run by the exact form then."""
+    large = {**FLOWS, "waterfall": {"amortising": [
+        {"principal": "A", "when": "pool_end * pool_original * 1000000000000000000 >= classes"},
+        {"residual": "A"}]}}  # fmt: skip
+    with pytest.raises(UsanceError, match="Keep every product below"):
+        parse_deal(json.dumps(large), "deal.json")
+    expected = {"rows": [{"classes": {"A": {"principal_minor": 51}}}, {}, {}],
+                "classes": {"A": {"break_even_hundredths": None, "short_minor": 49}}}  # fmt: skip
+    assert _differences(tmp_path, large, expected) == []
+
+
+def _differences(folder: Path, deal: object, expected: object) -> list[str]:
+    from usance.conform.deals import check_deals
+
+    file = folder / "cases.json"
+    case = {"id": "one", "input": deal, "expected": expected}
+    file.write_text(json.dumps({"deals": [case]}), encoding="utf-8")
+    (found,) = check_deals(file).results
+    return [*map(str, found.problems), *map(str, found.differences)]
 
 
 def test_a_trigger_that_cannot_fire_is_a_warning() -> None:

@@ -25,6 +25,7 @@ from usance.fund.deal_file import deal_of_fields
 from usance.fund.payment_date import ClassPayment, Distribution
 from usance.fund.projection import project
 from usance.fund.results import class_results
+from usance.fund.scenarios import scenario_shorts
 
 MAX_SHOWN = 10
 """Differences of one deal that are printed for people; `--json` has them all."""
@@ -121,7 +122,7 @@ def _check(fields: Fields, number: int) -> DealCheck:
     expected = fields.need("expected", lambda raw, _: raw)
     if given is None and fields.is_mapping:
         fields.wrong("input is missing", "Give the deal under input", "input")
-    deal = None if given is None else deal_of_fields(given)
+    deal = None if given is None else deal_of_fields(given, any_size=True)
     if fields.problems or deal is None:
         return DealCheck(name, 0, problems=tuple(fields.problems))
     try:
@@ -149,7 +150,7 @@ def outcome(deal: Deal) -> dict[str, Any]:
                 "break_even_hundredths": result.break_even_hundredths,
                 "expected_loss_ppm": result.expected_loss_ppm,
             }
-            for name, result in class_results(deal).items()
+            for name, result in class_results(deal, shorts=scenario_shorts(deal)).items()
         },
         "accounts_end": accounts,
         "collected_minor": found.collected_minor,

@@ -7,6 +7,7 @@ fire, is a warning.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from usance.base.errors import unknown
 from usance.base.fields import Fields
@@ -19,48 +20,85 @@ from usance.fund.errors import DealError
 from usance.fund.state import PERIOD_NAMES, POOL_NAMES, TO_DATE_NAMES, account_balances
 
 RESERVED = ("fee", "account", "period", "classes", *POOL_NAMES, *PERIOD_NAMES, *TO_DATE_NAMES)
+MONTHS_A_YEAR = 12
 MONEY = TypeRules(
     limit=INT64_MAX,
     fix="Keep every product below 2^63: divide first with floor(a / n), or compare smaller numbers",
     error=DealError,
 )
+ANY_SIZE = replace(MONEY, limit=10**1000)
+"""For the exact form alone, whose numbers have no end."""
 
 Path = tuple[str | int, ...]
 
 
-def check_deal(deal: Deal, fields: Fields) -> list[str]:
-    """Keep every contradiction in the problems of the fields; give the warnings."""
+def check_deal(deal: Deal, fields: Fields, *, any_size: bool = False) -> list[str]:
+    """Keep every contradiction in the problems of the fields; give the warnings.
+
+    With `any_size` numbers beyond 64 bits are none: the exact form takes them.
+    """
     _check_names(deal, fields)
     _check_calendar(deal, fields)
     _check_money(deal, fields)
+    if not any_size and _largest_amount(deal) > INT64_MAX:
+        fix = "Count in larger units, or split the deal"
+        fields.wrong("its amounts can go beyond 2^63", fix, "classes")
     _check_steps(deal, fields)
     if fields.problems:
         return []
-    scope = scope_of(deal)
+    scope, rules = scope_of(deal), ANY_SIZE if any_size else MONEY
     for path, formula, wanted in _formulas(deal):
-        _check_formula(deal, fields, path, formula, wanted, scope)
+        _check_formula(deal, fields, path, formula, wanted, scope, rules)
     return [] if fields.problems else list(_warnings(deal, scope))
+
+
+def fits_64_bits(deal: Deal) -> bool:
+    """True if no amount and no formula of a deal can grow beyond 64 bits."""
+    scope = scope_of(deal)
+    try:
+        for _, formula, _ in _formulas(deal):
+            type_of(formula, scope, "", MONEY)
+    except DealError:
+        return False
+    return _largest_amount(deal) <= INT64_MAX
 
 
 def scope_of(deal: Deal) -> dict[str, FormulaType]:
     """Every name of the deal's formulas, with the least and the largest value it can have."""
-    most = _largest_amount(deal)
+    most, years = _largest_amount(deal), _years(deal)
     money, pool = Span(0, most), Span(0, _pool_ever(deal))
     scope: dict[str, FormulaType] = {"period": Span(1, deal.periods)}
     scope |= dict.fromkeys(("pool_start", "pool_end", *TO_DATE_NAMES), pool)
-    scope |= dict.fromkeys(PERIOD_NAMES, money)
+    scope |= _of_one_period(deal)
     scope["pool_original"] = Span(deal.pool.balance_minor, deal.pool.balance_minor)
     scope["classes"] = Span(0, sum(each.balance_minor for each in deal.classes))
     for each in deal.classes:
         name, original = each.name, each.balance_minor
         scope[f"{name}.balance"] = Span(0, original)
         scope[f"{name}.original"] = Span(original, original)
-        scope[f"{name}.due"] = money
+        scope[f"{name}.due"] = Span(0, original * each.rate_ppm * years // PPM + 1)
         if each.targets_minor:
             scope[f"{name}.target"] = Span(min(each.targets_minor), max(each.targets_minor))
     scope |= {f"fee.{fee.name}.due": money for fee in deal.fees}
     scope |= {f"account.{name}": money for name in account_balances(deal)}
     return scope
+
+
+def _of_one_period(deal: Deal) -> dict[str, FormulaType]:
+    """What the loans can pay in a period: their principal, and interest of at most 100 % a year."""
+    pool = _pool_ever(deal)
+    interest = pool * (deal.months_per_period // MONTHS_A_YEAR + 1)
+    return {
+        "collected_interest": Span(0, interest + sum(f.interest_minor for f in deal.pool.flows)),
+        "collected_principal": Span(0, pool),
+        "defaulted": Span(0, pool),
+        "recovered": Span(0, pool + sum(f.recovered_minor for f in deal.pool.flows)),
+    }
+
+
+def _years(deal: Deal) -> int:
+    """No day count finds more years between the closing and the last payment date."""
+    return (deal.paid_on(deal.periods) - deal.closing_on).days // 360 + 2
 
 
 def _pool_ever(deal: Deal) -> int:
@@ -73,7 +111,7 @@ def _pool_ever(deal: Deal) -> int:
 
 def _largest_amount(deal: Deal) -> int:
     """No account, collection, fee or interest of the deal goes beyond this."""
-    years = deal.periods * deal.months_per_period // 12 + 2
+    years = _years(deal)
     given = sum(flow.interest_minor + flow.recovered_minor for flow in deal.pool.flows)
     principal = _pool_ever(deal) + sum(each.balance_minor for each in deal.classes)
     fixed = sum(fee.fixed_minor for fee in deal.fees) * deal.periods
@@ -95,9 +133,9 @@ def _check_names(deal: Deal, fields: Fields) -> None:
         if each.name in RESERVED:
             fields.wrong(f"'{each.name}' means something else", "Use another name",
                          "classes", number)  # fmt: skip
-        if not each.balance_minor:
-            fix = "Give what its holders paid in, or leave the class out"
-            fields.wrong(f"class {each.name} has no balance", fix, "classes", number)
+        if not each.balance_minor and each.rate_ppm:
+            fix = "Give what its holders paid in, or leave its rate out"
+            fields.wrong(f"class {each.name} has a rate and no balance", fix, "classes", number)
     if not deal.classes:
         fields.wrong("no classes", "Give at least one class", "classes")
 
@@ -117,7 +155,8 @@ def _check_calendar(deal: Deal, fields: Fields) -> None:
             fix = "Let principal and defaulted add up to balance_minor at most"
             fields.wrong("more principal than the pool has", fix, "pool", "flows", number)
             return
-    if flows and len(flows) < months and left:
+    # A deal that is called needs no flows of the months after.
+    if flows and len(flows) < months and left and deal.clean_up is None:
         fix = f"Give all {months} months, or flows that repay the pool"
         what = f"flows of {len(flows)} months in a deal of {months}"
         fields.wrong(what, fix, "pool", "flows")
@@ -129,9 +168,6 @@ def _check_money(deal: Deal, fields: Fields) -> None:
     if deal.price_minor is not None and proceeds != deal.price_minor + held:
         what = f"proceeds {proceeds} are not the price {deal.price_minor} and accounts {held}"
         fields.wrong(what, f"Let the price be {proceeds - held}", "price_minor")
-    if _largest_amount(deal) > INT64_MAX:
-        fix = "Count in larger units, or split the deal"
-        fields.wrong("its amounts can go beyond 2^63", fix, "classes")
     weights = sum(scenario.weight_ppm for scenario in deal.scenarios)
     if weights > PPM:
         fields.wrong(f"weights add up to {weights}", f"Let them add up to {PPM}", "scenarios")
@@ -191,7 +227,7 @@ def _formulas(deal: Deal) -> Iterator[tuple[Path, Formula, type[FormulaType]]]:
 
 def _check_formula(
     deal: Deal, fields: Fields, path: Path, formula: Formula, wanted: type[FormulaType],
-    scope: Mapping[str, FormulaType],
+    scope: Mapping[str, FormulaType], rules: TypeRules,
 ) -> None:  # fmt: skip
     where = fields.where(*path)
     for name in names_in(formula):
@@ -201,7 +237,7 @@ def _check_formula(
             fields.wrong(f"class {owner} has no target", fix, *path)
             return
     try:
-        found = type_of(formula, scope, where, MONEY)
+        found = type_of(formula, scope, where, rules)
     except DealError as error:
         fields.problems.append(error)
         return
@@ -249,7 +285,7 @@ def possible(formula: Formula, scope: Mapping[str, FormulaType]) -> frozenset[bo
         return frozenset(join((a, b)) for a in first for b in second)
     if formula.op not in ("<", "<=", ">", ">="):
         return both
-    left, right = (type_of(arg, scope, "", MONEY) for arg in formula.args)
+    left, right = (type_of(arg, scope, "", ANY_SIZE) for arg in formula.args)
     if not isinstance(left, Span) or not isinstance(right, Span):
         return both
     if formula.op in (">", ">="):

@@ -74,8 +74,11 @@ def _whole_deal(fields: Fields) -> Deal:
     return deal
 
 
-def deal_of_fields(fields: Fields) -> Deal | None:
-    """The deal of a mapping, or None; what is wrong is in the problems of the fields."""
+def deal_of_fields(fields: Fields, *, any_size: bool = False) -> Deal | None:
+    """The deal of a mapping, or None; what is wrong is in the problems of the fields.
+
+    With `any_size` it may have numbers that only the exact form takes.
+    """
     name = fields.take("name", text)
     closing_on = fields.need("closing_on", day)
     first_month = fields.need("first_period", _month)
@@ -106,7 +109,7 @@ def deal_of_fields(fields: Fields) -> Deal | None:
         months or 1, purchase, fees, accounts or {}, triggers, clean_up, scenarios, price,
         name or "",
     )  # fmt: skip
-    warnings = check_deal(deal, fields)
+    warnings = check_deal(deal, fields, any_size=any_size)
     return replace(deal, warnings=tuple(warnings))
 
 
@@ -116,8 +119,8 @@ _LATER_KEYS = ("kind", "currency", "source", "entity", "party", "parties", "lega
 
 
 def formula(given: Any, where: str) -> Formula:
-    """A formula, or a number that stands for itself."""
-    if type(given) is int:
+    """A formula, or a number or a truth that stands for itself."""
+    if isinstance(given, int):
         return Literal(given)
     return parse_formula(text(given, where), where, error=DealError)
 

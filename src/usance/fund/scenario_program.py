@@ -22,6 +22,7 @@ from usance.base.formulas import Formula, Literal, Name
 from usance.base.rates import PPM
 from usance.fund import scenario_kernel as layout
 from usance.fund.deal import Deal, Status, Step, StepKind, TriggerMoment, at
+from usance.fund.deal_checks import fits_64_bits
 from usance.fund.errors import KernelRefused
 from usance.fund.projection import Stratum, stratum_of
 from usance.fund.state import account_balances, opening_state
@@ -72,6 +73,8 @@ def compile_deal(deal: Deal, strata: Sequence[Stratum] = ()) -> ScenarioProgram:
         strata = [stratum_of(deal.pool.terms, deal.pool.balance_minor)]
     uses_flows = bool(deal.pool.flows) and not strata
     _check_size(deal, strata)
+    if not fits_64_bits(deal):
+        raise KernelRefused("formulas beyond 64 bits", where=deal.name)
     code = _Formulas(_registers(deal))
     months = deal.periods * deal.months_per_period
     triggers = [
