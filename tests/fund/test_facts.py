@@ -41,6 +41,8 @@ def check_tie(deal: Deal, run: Projection) -> int:
     known = deals(in_the_books(run, ended=False))
     checked = 0
     for each in deal.classes:
+        if not each.balance_minor:  # it lent nothing, and lives on the residual
+            continue
         books, paid = known[class_deal(deal, each.name)], 0
         for row in run.distributions:
             paid += row.classes[each.name].interest_minor

@@ -175,7 +175,46 @@ def test_commands(tmp_path: Path) -> None:
     dates = call("project", sample_path(), "--csv")
     assert len(dates.output.splitlines()) == 13
     cells = call(
-        "grid", sample_path(), "--class", "B", "--defaults", "100,800", "--result", "short"
+        "grid", sample_path(), "--class", "B", "--down", "default=100,800", "--result", "short"
     )
-    assert "176117737" in cells.output
+    assert "128737742" in cells.output
     assert cells.exit_code == 0
+
+
+def test_a_class_at_a_price_and_over_a_curve(tmp_path: Path) -> None:
+    curve = tmp_path / "curve.yaml"
+    curve.write_text("2023-12-29: {1: 20000, 12: 23000}\n", encoding="utf-8")
+    answer = call("project", sample_path(), "--prices", "A=990000", "--yields", "A=50000,B=0",
+                  "--curve", curve, "--json")  # fmt: skip
+    classes = json.loads(answer.output)["data"]["classes"]
+    assert classes["A"]["yield_at_price_ppb"] == 55_723_189
+    assert classes["A"]["price_ppm"] == 992_429
+    # The curve at 0.455122 years, 5.461464 months: 2.1217 %.
+    assert classes["A"]["spread_ppb"] == 32_467_946 - 21_216_763
+    interest = 12_000_000_00 * 45_000 / 10**6  # about a year of it, undiscounted
+    assert abs(classes["B"]["price_ppm"] - 10**6 * (1 + interest / 12_000_000_00)) < 5_000
+    told = call("project", sample_path(), "--curve", curve)
+    assert "A: spread_ppb 11251183" in told.output
+    for wrong in (["--prices", "Z=1"], ["--yields", "A=x"], ["--curve", tmp_path / "none.yaml"]):
+        assert isinstance(call("project", sample_path(), *wrong).exception, UsanceError)
+    curve.write_text("2025-01-01: {1: 20000}\n", encoding="utf-8")
+    late = call("project", sample_path(), "--curve", curve)
+    assert "the curve begins after 2024-01-01" in str(late.exception)
+
+
+def test_a_grid_of_any_two_axes() -> None:
+    answer = call("grid", sample_path(), "--down", "recovery=0,100", "--across",
+                  "price=1000000,990000", "--result", "yield", "--json")  # fmt: skip
+    rows = json.loads(answer.output)["data"]
+    assert len(rows) == 4
+    assert rows[3] == {"recovery_hundredths": 100, "price_ppm": 990_000, "yield_ppb": 55_723_189}
+    for wrong, told in (
+        (["--down", "rate=1"], "unknown axis 'rate'"),
+        (["--across", "default=1"], "default is on both axes"),
+        (["--result", "worth"], "unknown result 'worth'"),
+        (["--class", "Z"], "unknown class 'Z'"),
+        (["--down", "default=1,x"], "'x'"),
+    ):
+        refused = call("grid", sample_path(), *wrong)
+        assert isinstance(refused.exception, UsanceError)
+        assert told in str(refused.exception)

@@ -13,15 +13,20 @@ from hypothesis import strategies as st
 
 from tests.fund.random_deals import deal_inputs
 from tests.fund.test_waterfall import deal_of
+from usance.base.errors import UsanceError
 from usance.fund.deal import Deal, Pool, Scenario
+from usance.fund.deal_file import parse_deal
 from usance.fund.errors import KernelRefused
 from usance.fund.projection import Stratum
 from usance.fund.results import class_results, exact_shorts
-from usance.fund.sample import sample_deal
+from usance.fund.sample import sample_deal, sample_path
 from usance.fund.scenario_kernel import quotient, rounded
 from usance.fund.scenarios import exact_row, run_scenarios, scenario_shorts
 
-SOME = [Scenario(), Scenario(0, 0, 0), Scenario(0, 350, 40), Scenario(0, 1999, 700)]
+SOME = [
+    Scenario(), Scenario(0, 0, 0), Scenario(0, 350, 40), Scenario(0, 1999, 700),
+    Scenario(0, 150, 100, 40, (7_000, 90_000), (1_000,)),
+]  # fmt: skip
 
 
 @settings(max_examples=120)
@@ -60,8 +65,8 @@ def random_strata(draw: st.DrawFn) -> list[Stratum]:
 def test_strata_run_alike(given: dict[str, Any], strata: list[Stratum]) -> None:
     deal = deal_of(given)
     deal = replace(deal, pool=Pool(sum(each.balance_minor for each in strata)))
-    found = run_scenarios(deal, SOME[:2], strata)
-    assert found.rows.tolist() == [exact_row(deal, scenario, strata) for scenario in SOME[:2]]
+    found = run_scenarios(deal, SOME[1:], strata)
+    assert found.rows.tolist() == [exact_row(deal, scenario, strata) for scenario in SOME[1:]]
 
 
 @settings(max_examples=300)
@@ -105,3 +110,18 @@ def test_results_by_the_kernel_are_the_same() -> None:
     found = class_results(deal, shorts=scenario_shorts(deal))
     assert (found["A"].break_even_hundredths, found["B"].break_even_hundredths) == (1447, 732)
     assert (found["A"].expected_loss_ppm, found["B"].expected_loss_ppm) == (0, 14676)
+
+
+def test_a_scenario_with_vectors_of_its_own_is_the_deal_with_them() -> None:
+    deal = sample_deal()
+    assert deal.pool.terms is not None
+    own = replace(deal.pool.terms, mdr_ppm=(7_000, 9_000), smm_ppm=(0,), recovery_ppm=50_000)
+    given = Scenario(0, recovery_hundredths=50, mdr_ppm=(7_000, 9_000), smm_ppm=(0,))
+    there = replace(deal, pool=replace(deal.pool, terms=own))
+    assert exact_row(deal, given) == exact_row(there, Scenario())
+    text = sample_path().read_text(encoding="utf-8")
+    row = "{weight_ppm: 100000, recovery: 50, mdr_ppm: [7000, 9000], smm_ppm: 0}]"
+    read = parse_deal(text.replace("[100000, 800, 50]]", row))
+    assert read.scenarios[2] == replace(given, weight_ppm=100_000)
+    with pytest.raises(UsanceError, match="unknown key 'mdr'"):
+        parse_deal(text.replace("[100000, 800, 50]]", "{mdr: 3}]"))

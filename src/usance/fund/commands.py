@@ -23,14 +23,16 @@ from usance.base.errors import InputError
 
 if TYPE_CHECKING:
     from usance.fund.deal import Deal
+    from usance.fund.grids import Axis
     from usance.fund.projection import Stratum
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False, invoke_without_command=True)
 
 DealFile = Annotated[Path, typer.Argument(metavar="DEAL", help="A deal file, YAML or JSON.")]
-_GRID = {
-    "short": "short_minor", "life": "average_life_ppm", "collected": "collected_minor",
-    "paid": "paid_minor",
+_RESULTS = {
+    "short": "short_minor", "life": "wal_ppm", "yield": "yield_ppb", "interest": "interest_minor",
+    "principal": "principal_minor", "collected": "collected_minor", "paid": "paid_minor",
+    "defaulted": "defaulted_minor", "bought": "bought_minor",
 }  # fmt: skip
 """Results of a grid, by their names in JSON."""
 
@@ -163,6 +165,16 @@ def project(
     prepayment: Annotated[int, typer.Option(help="Prepayment multiple in hundredths.")] = 100,
     pool: Annotated[Path | None, typer.Option("--pool", help="The loans themselves.")] = None,
     curves: Annotated[Path | None, typer.Option("--curves", help="Measured curves.")] = None,
+    recovery: Annotated[int, typer.Option(help="Recovery multiple in hundredths.")] = 100,
+    prices: Annotated[
+        str, typer.Option(help="Prices of classes in ppm of par, such as A=990000,B=950000.")
+    ] = "",
+    yields: Annotated[
+        str, typer.Option(help="Yields in ppm that classes are priced for, such as A=35000.")
+    ] = "",
+    curve: Annotated[
+        Path | None, typer.Option("--curve", help="A dated curve of rates, for the spread.")
+    ] = None,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print the dates as CSV.")] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -172,7 +184,7 @@ def project(
     from usance.fund.deal_file import read_deal
     from usance.fund.deal_terms import read_terms
     from usance.fund.payment_files import calculation_lines
-    from usance.fund.presentation import class_result, print_dates, print_results
+    from usance.fund.presentation import class_result, market_of, print_dates, print_results
     from usance.fund.projection import project as project_deal
     from usance.fund.results import class_results
     from usance.fund.scenarios import scenario_shorts
@@ -182,7 +194,7 @@ def project(
     strata: Sequence[Stratum] = ()
     if pool is not None:
         deal, strata = _on_loans(deal, pool, curves)
-    run = project_deal(deal, Scenario(0, default, prepayment), strata=strata)
+    run = project_deal(deal, Scenario(0, default, prepayment, recovery), strata=strata)
     if as_csv:
         lines = [calculation_lines(row) for row in run.distributions]
         header = ["period", "paid_on", "status", *lines[0]]
@@ -193,11 +205,13 @@ def project(
         print_csv(header, rows)
         return
     found = class_results(deal, shorts=scenario_shorts(deal, strata), strata=strata)
+    market = market_of(run, found, prices, yields, curve)
     if as_json:
         print_answer({
             "dates": [{"period": row.period, "paid_on": row.paid_on, "status": row.status.value,
                        **calculation_lines(row)} for row in run.distributions],
-            "classes": {name: class_result(each) for name, each in found.items()},
+            "classes": {name: {**class_result(each), **market.get(name, {})}
+                        for name, each in found.items()},
         }, missing={
             "yield_ppb": "no rate makes what the class is paid worth what it cost",
             "break_even_hundredths": "the class is paid in full at every multiple that was tried",
@@ -208,6 +222,8 @@ def project(
     print_dates(run.distributions, currency)
     print_line()
     print_results(found, currency)
+    for name, told in market.items():
+        print_line(f"{name}: " + ", ".join(f"{key} {value}" for key, value in told.items()))
 
 
 def _on_loans(deal: Deal, pool: Path, curves: Path | None) -> tuple[Deal, list[Stratum]]:
@@ -228,52 +244,47 @@ def _on_loans(deal: Deal, pool: Path, curves: Path | None) -> tuple[Deal, list[S
 @app.command()
 def grid(
     file: DealFile,
-    result: Annotated[str, typer.Option(help="short, life or collected.")] = "short",
+    result: Annotated[str, typer.Option(help=f"{', '.join(_RESULTS)}.")] = "short",
     of_class: Annotated[str, typer.Option("--class", help="The class looked at.")] = "A",
-    defaults: Annotated[
-        str, typer.Option(help="Default multiples, in hundredths.")
-    ] = "50,100,200,400",
-    prepayments: Annotated[str, typer.Option(help="Prepayment multiples.")] = "50,100,200",
+    down: Annotated[
+        str, typer.Option(help="default, prepayment, recovery (hundredths) or price (ppm).")
+    ] = "default=50,100,200,400",
+    across: Annotated[str, typer.Option(help="Another of them.")] = "prepayment=50,100,200",
     as_json: AsJson = False,
 ) -> None:
-    """Print a result over multiples of default (down) and prepayment (across)."""
-    from usance.base.errors import unknown
-    from usance.fund.deal import Scenario
+    """Print a result of a class over two axes, such as multiples of default and prepayment."""
     from usance.fund.deal_file import read_deal
-    from usance.fund.scenarios import run_scenarios
+    from usance.fund.grids import grid_of
 
-    deal = read_deal(file)
-    down, across = _multiples(defaults, "--defaults"), _multiples(prepayments, "--prepayments")
-    if of_class not in [each.name for each in deal.classes]:
-        raise unknown("class", of_class, [each.name for each in deal.classes], where="--class")
-    found = run_scenarios(deal, [Scenario(0, d, p) for d in down for p in across])
-    columns = {
-        "short": found.short_minor(of_class), "life": found.average_life_ppm(of_class),
-        "collected": found.collected_minor, "paid": found.paid_minor,
-    }  # fmt: skip
-    if result not in columns:
-        raise unknown("result", result, columns, where="--result")
-    cells = columns[result].reshape(len(down), len(across)).tolist()
-    exact = found.by_exact_form
-    notes = [f"{exact} scenarios were decided by the exact form"] if exact else []
+    deal, rows, columns = read_deal(file), _axis(down, "--down"), _axis(across, "--across")
+    cells = grid_of(deal, of_class, result, rows, columns)
     if as_json:
         print_answer([
-            {"default_hundredths": d, "prepayment_hundredths": p, _GRID[result]: value}
-            for d, line in zip(down, cells, strict=True)
-            for p, value in zip(across, line, strict=True)
-        ], notes)  # fmt: skip
+            {**_cell(rows.name, d), **_cell(columns.name, a), _RESULTS[result]: value}
+            for d, line in zip(rows.values, cells, strict=True)
+            for a, value in zip(columns.values, line, strict=True)
+        ], missing={"yield_ppb": "no rate makes what the class is paid worth what it cost",
+                    "wal_ppm": "the class has no principal that is paid"})  # fmt: skip
         return
-    rows = [[str(d), *map(str, line)] for d, line in zip(down, cells, strict=True)]
-    print_table(["default", *(f"prepayment {p}" for p in across)], rows)
-    for note in notes:
-        print_warning(note)
+    listed = [[str(d), *("" if each is None else str(each) for each in line)]
+              for d, line in zip(rows.values, cells, strict=True)]  # fmt: skip
+    print_table([rows.name, *(f"{columns.name} {a}" for a in columns.values)], listed)
 
 
-def _multiples(given: str, where: str) -> list[int]:
+def _cell(axis: str, value: int) -> dict[str, int]:
+    return {"price_ppm" if axis == "price" else f"{axis}_hundredths": value}
+
+
+def _axis(given: str, where: str) -> Axis:
     from usance.base.fields import whole_of
-    from usance.fund.deal_file import MAX_MULTIPLE
+    from usance.fund.deal_file import MAX_MULTIPLE, MAX_PRICE_PPM
+    from usance.fund.grids import Axis
 
-    return [whole_of(0, MAX_MULTIPLE)(part.strip(), where) for part in given.split(",")]
+    name, _, values = given.partition("=")
+    largest = MAX_PRICE_PPM if name == "price" else MAX_MULTIPLE
+    least = 1 if name == "price" else 0
+    numbers = tuple(whole_of(least, largest)(each.strip(), where) for each in values.split(","))
+    return Axis(name.strip(), numbers)
 
 
 @app.command()

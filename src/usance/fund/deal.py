@@ -168,11 +168,17 @@ class Purchase:
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """Multiples of default and prepayment in hundredths, with a weight."""
+    """Multiples of default, prepayment and recovery in hundredths, with a weight.
+
+    Its own vectors by month stand for those of every pool; the multiples apply to them too.
+    """
 
     weight_ppm: int = 1_000_000
     default_hundredths: int = 100
     prepayment_hundredths: int = 100
+    recovery_hundredths: int = 100
+    mdr_ppm: tuple[int, ...] = ()
+    smm_ppm: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -114,7 +114,7 @@ def deal_of_fields(fields: Fields, *, any_size: bool = False) -> Deal | None:
 
 
 _LATER_KEYS = ("kind", "currency", "source", "entity", "party", "parties", "legal_final_on",
-               "eligibility", "limits", "approved_by", "valid_from")  # fmt: skip
+               "eligibility", "limits", "approved_by", "valid_from", "holders")  # fmt: skip
 """Keys of a deal that its payment dates do not need: `deal_terms` reads them."""
 
 
@@ -301,9 +301,23 @@ def _yes(given: Any, where: str) -> bool:
 
 
 def _scenario(given: Any, where: str) -> Scenario:
+    """Three numbers, or a mapping that may have vectors of its own."""
+    if isinstance(given, dict):
+        return _scenario_of_fields(Fields(given, lambda path: f"{where}.{path[-1]}", []))
     if not isinstance(given, list) or len(given) != 3:
         fix = "Give [weight_ppm, default, prepayment], the multiples in hundredths"
         raise DealError(f"{given!r} is no scenario", where=where, fix=fix)
-    weight, *multiples = given
     times = whole_of(0, MAX_MULTIPLE, error=DealError)
-    return Scenario(share(weight, where), *(times(each, where) for each in multiples))
+    return Scenario(share(given[0], where), times(given[1], where), times(given[2], where))
+
+
+def _scenario_of_fields(fields: Fields) -> Scenario:
+    times = whole_of(0, MAX_MULTIPLE, error=DealError)
+    vector = list_of(share)
+    multiples = [fields.take(key, times) for key in ("default", "prepayment", "recovery")]
+    weight = fields.take("weight_ppm", share)
+    mdr, smm = (fields.take(key, vector) or () for key in ("mdr_ppm", "smm_ppm"))
+    fields.close()
+    raise_all(fields.problems)
+    default, prepayment, recovery = (100 if each is None else each for each in multiples)
+    return Scenario(weight or 0, default, prepayment, recovery, mdr, smm)

@@ -21,7 +21,7 @@ from usance.base.errors import UsanceError, raise_all
 from usance.base.fields import Fields, day, file_fields, one_of, text, whole_of
 from usance.base.formulas import Formula
 from usance.base.rates import PPM
-from usance.fund.deal_file import formula
+from usance.fund.deal_file import formula, list_of
 from usance.fund.errors import DealError
 from usance.fund.pool_columns import check_criterion
 
@@ -66,6 +66,8 @@ class DealTerms:
     eligibility: Mapping[str, Formula] = field(default_factory=dict)
     limits: tuple[PoolLimit, ...] = ()
     borrower_minor: int | None = None
+    holders: tuple[int, ...] = ()
+    """Institutions that hold notes of the deal, by number: they read its reports."""
 
 
 def read_terms(path: Path | str) -> DealTerms:
@@ -93,6 +95,7 @@ def terms_of_fields(fields: Fields) -> DealTerms:
         _eligibility(fields),
         limits,
         borrower,
+        fields.take("holders", list_of(code)) or (),
     )
 
 

@@ -60,19 +60,30 @@ class DealLoans:
         """Collections after a day and up to another; `defaulted` are loans that had before."""
         before, now = (replay_columns(self.terms, self.facts, day) for day in (after, until))
         gone = np.zeros(len(self.terms), np.bool_) if defaulted is None else defaulted
-        falls = ~gone & (now.column("days_past_due") > self.default_days)
-        principal = _paid(now, ("paid_principal",)) - _paid(before, ("paid_principal",))
-        parts = ("paid_interest", "paid_guarantee_fee", "paid_service_fee")
-        income = _paid(now, parts) - _paid(before, parts)
-        waived = _paid(now, ("waived_principal",)) - _paid(before, ("waived_principal",))
-        owed = now.column("principal_outstanding")
-        lost = int(owed[falls].sum()) + int(waived[~gone].sum())
-        flows = MonthFlows(
-            int(income[~gone].sum()), int(principal[~gone].sum()), lost,
-            int((income + principal)[gone].sum()),
-        )  # fmt: skip
-        gone = gone | falls
-        return LoanPeriod(Collections(flows, int(owed[~gone].sum())), gone)
+        return period_between(before, now, gone, self.default_days)
+
+
+def period_between(
+    before: Views, now: Views, gone: Bools, default_days: int = DEFAULT_DAYS
+) -> LoanPeriod:
+    """Collections between two views of the same loans; `gone` are those defaulted before.
+
+    When `before` is what was known then and `now` what is known now, what came late or was
+    reversed since is among them.
+    """
+    falls = ~gone & (now.column("days_past_due") > default_days)
+    principal = _paid(now, ("paid_principal",)) - _paid(before, ("paid_principal",))
+    parts = ("paid_interest", "paid_guarantee_fee", "paid_service_fee")
+    income = _paid(now, parts) - _paid(before, parts)
+    waived = _paid(now, ("waived_principal",)) - _paid(before, ("waived_principal",))
+    owed = now.column("principal_outstanding")
+    lost = int(owed[falls].sum()) + int(waived[~gone].sum())
+    flows = MonthFlows(
+        int(income[~gone].sum()), int(principal[~gone].sum()), lost,
+        int((income + principal)[gone].sum()),
+    )  # fmt: skip
+    gone = gone | falls
+    return LoanPeriod(Collections(flows, int(owed[~gone].sum())), gone)
 
 
 def _paid(views: Views, names: tuple[str, ...]) -> I64:

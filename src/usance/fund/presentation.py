@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING
 from usance.base.command_line import number, print_table
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from usance.fund.payment_date import Distribution
+    from usance.fund.projection import Projection
     from usance.fund.results import ClassResult
 
 
@@ -53,3 +56,37 @@ def print_results(found: dict[str, ClassResult], currency: str) -> None:
          shown(each.expected_loss_ppm, 4, " %")]
         for name, each in found.items()
     ])  # fmt: skip
+
+
+def market_of(
+    run: Projection, found: dict[str, ClassResult], prices: str, yields: str, curve: Path | None
+) -> dict[str, dict[str, int | None]]:
+    """For each class asked about: yield at a price, price at a yield, spread over a curve."""
+    from usance.fund.curves import read_curve
+    from usance.fund.deal_file import MAX_PRICE_PPM
+    from usance.fund.results import class_price_ppm, class_yield_ppb, spread_ppb
+
+    told: dict[str, dict[str, int | None]] = {}
+    for name, price in _by_class(prices, found, "--prices", 1, MAX_PRICE_PPM):
+        told.setdefault(name, {})["yield_at_price_ppb"] = class_yield_ppb(run, name, price)
+    for name, rate in _by_class(yields, found, "--yields", -900_000, MAX_PRICE_PPM):
+        told.setdefault(name, {})["price_ppm"] = class_price_ppm(run, name, rate * 1_000)
+    if curve is not None:
+        read = read_curve(curve)
+        for name, each in found.items():
+            told.setdefault(name, {})["spread_ppb"] = spread_ppb(each, read, run.deal.closing_on)
+    return told
+
+
+def _by_class(
+    given: str, found: dict[str, ClassResult], where: str, least: int, largest: int
+) -> list[tuple[str, int]]:
+    from usance.base.errors import unknown
+    from usance.base.fields import whole_of
+
+    pairs = [part.partition("=") for part in given.split(",") if part.strip()]
+    for name, _, _ in pairs:
+        if name.strip() not in found:
+            raise unknown("class", name.strip(), found, where=where)
+    return [(name.strip(), whole_of(least, largest)(text.strip(), where))
+            for name, _, text in pairs]  # fmt: skip

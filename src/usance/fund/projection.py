@@ -48,8 +48,9 @@ class Stratum:
         """The stratum with its curves multiplied."""
         return Stratum(
             self.balance_minor, self.interest, self.principal,
-            multiplied(self.mdr_ppm, scenario.default_hundredths),
-            multiplied(self.smm_ppm, scenario.prepayment_hundredths), self.recovery_ppm,
+            multiplied(scenario.mdr_ppm or self.mdr_ppm, scenario.default_hundredths),
+            multiplied(scenario.smm_ppm or self.smm_ppm, scenario.prepayment_hundredths),
+            multiplied(self.recovery_ppm, scenario.recovery_hundredths),
         )  # fmt: skip
 
 

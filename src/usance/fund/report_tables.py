@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -167,12 +168,35 @@ def _triggers(deal: Deal, state: DealState, texts: Texts) -> ReportTable:
 
 def _distance(trigger: Trigger, state: DealState, texts: Texts) -> tuple[str, str, str, str]:
     """Both sides of a trigger's comparison as things stand; a joined condition has none."""
-    fired = texts["yes" if evaluate(trigger.when, state.names) else "no"]
+    found = trigger_value(trigger, state)
+    sides = ("" if side is None else str(side) for side in (found.value, found.threshold))
+    value, threshold = sides
+    return trigger.name, value, threshold, texts["yes" if found.fires else "no"]
+
+
+class TriggerValue(NamedTuple):
+    """A trigger as things stand: both sides of its comparison, none of a joined condition."""
+
+    value: int | None
+    threshold: int | None
+    fires: bool
+
+
+def trigger_value(trigger: Trigger, state: DealState) -> TriggerValue:
+    """Both sides of a trigger, and whether it fires.
+
+    >>> from usance.fund.sample import sample_deal
+    >>> from usance.fund.state import opening_state
+    >>> deal = sample_deal()
+    >>> trigger_value(deal.triggers[0], opening_state(deal))
+    TriggerValue(value=0, threshold=50000000000, fires=False)
+    """
+    fires = bool(evaluate(trigger.when, state.names))
     sides = _sides(trigger.when)
     if sides is None:
-        return trigger.name, "", "", fired
-    value, threshold = (str(evaluate(side, state.names)) for side in sides)
-    return trigger.name, value, threshold, fired
+        return TriggerValue(None, None, fires)
+    value, threshold = (int(evaluate(side, state.names)) for side in sides)
+    return TriggerValue(value, threshold, fires)
 
 
 def _sides(formula: Formula) -> tuple[Formula, Formula] | None:

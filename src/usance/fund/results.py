@@ -12,9 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import date
+from decimal import ROUND_HALF_UP, Decimal, localcontext
 
 from usance.base.money import half_up
-from usance.base.rates import PPM
+from usance.base.rates import PPB, PPM
+from usance.fund.curves import RateCurve
 from usance.fund.deal import Deal, NoteClass, Scenario
 from usance.fund.projection import Projection, Stratum, project
 from usance.loan.rates.annual import Flow, irr_by_dates
@@ -88,6 +91,34 @@ def class_yield_ppb(projection: Projection, name: str, price_ppm: int = PPM) -> 
         return irr_by_dates([Flow(deal.closing_on, cost), *received])
     except RateNotFound:
         return None
+
+
+def class_price_ppm(projection: Projection, name: str, yield_ppb: int) -> int:
+    """The price of a class, in parts per million of par, at an annual effective yield.
+
+    >>> from usance.fund.sample import sample_deal
+    >>> run = project(sample_deal())
+    >>> class_price_ppm(run, "A", 32_467_946), class_price_ppm(run, "A", 50_000_000)
+    (1000000, 992429)
+    """
+    deal = projection.deal
+    with localcontext() as context:
+        context.prec = 50
+        growth = 1 + Decimal(yield_ppb) / PPB
+        worth = sum(
+            (Decimal(paid.interest_minor + paid.residual_minor + paid.principal_minor)
+             / growth ** (Decimal((row.paid_on - deal.closing_on).days) / DAYS_A_YEAR)
+             for row in projection.distributions for paid in (row.classes[name],)), Decimal(0),
+        )  # fmt: skip
+        share = worth * PPM / deal.class_named(name).balance_minor
+        return int(share.to_integral_value(ROUND_HALF_UP))
+
+
+def spread_ppb(result: ClassResult, curve: RateCurve, day: date) -> int | None:
+    """Yield over a dated curve, at the average life of a class; None without either."""
+    if result.yield_ppb is None or result.wal_ppm is None:
+        return None
+    return result.yield_ppb - curve.rate_ppb(day, result.wal_ppm)
 
 
 def exact_shorts(

@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -17,9 +17,9 @@ from usance.base.arrays import I64
 from usance.base.compiled import in_threads
 from usance.base.rates import PPM
 from usance.fund import scenario_kernel as layout
-from usance.fund.deal import Deal, Scenario, Status
+from usance.fund.deal import Deal, PoolTerms, Scenario, Status
 from usance.fund.errors import KernelRefused
-from usance.fund.projection import Stratum, project
+from usance.fund.projection import Stratum, multiplied, project
 from usance.fund.results import DAYS_A_YEAR, Shorts, exact_shorts
 from usance.fund.scenario_program import ScenarioProgram, compile_deal
 
@@ -71,12 +71,30 @@ class ScenarioResults:
 def run_scenarios(
     deal: Deal, scenarios: Sequence[Scenario], strata: Sequence[Stratum] = ()
 ) -> ScenarioResults:
-    """The results of every scenario."""
-    program = compile_deal(deal, strata)
+    """The results of every scenario; those with vectors of their own have their own program."""
+    width = layout.WHOLE_WIDTH + layout.RESULT_WIDTH * len(deal.classes)
+    rows = np.zeros((len(scenarios), width), np.int64)
+    unsure = np.zeros(len(scenarios), np.int64)
+    groups: dict[Scenario, list[int]] = {}
+    for number, each in enumerate(scenarios):
+        own = replace(each, weight_ppm=0, default_hundredths=100, prepayment_hundredths=100)
+        groups.setdefault(own, []).append(number)
+    for own, numbers in groups.items():
+        rows[numbers], unsure[numbers] = _of_one_program(
+            compile_deal(*_with_vectors(deal, strata, own)), [scenarios[n] for n in numbers], width
+        )
+    again = np.flatnonzero(unsure).tolist()
+    for row in again:
+        rows[row] = exact_row(deal, scenarios[row], strata)
+    return ScenarioResults(deal, rows, len(again))
+
+
+def _of_one_program(
+    program: ScenarioProgram, scenarios: Sequence[Scenario], width: int
+) -> tuple[I64, I64]:
     multiples = np.array(
         [(each.default_hundredths, each.prepayment_hundredths) for each in scenarios], np.int64
     ).reshape(-1, 2)
-    width = layout.WHOLE_WIDTH + layout.RESULT_WIDTH * len(deal.classes)
     rows = np.zeros((len(multiples), width), np.int64)
     unsure = np.zeros(len(multiples), np.int64)
 
@@ -84,10 +102,27 @@ def run_scenarios(
         _run(program, multiples[start:stop], rows[start:stop], unsure[start:stop])
 
     in_threads(piece, len(multiples), chunk=CHUNK)
-    again = np.flatnonzero(unsure).tolist()
-    for row in again:
-        rows[row] = exact_row(deal, scenarios[row], strata)
-    return ScenarioResults(deal, rows, len(again))
+    return rows, unsure
+
+
+def _with_vectors(
+    deal: Deal, strata: Sequence[Stratum], own: Scenario
+) -> tuple[Deal, Sequence[Stratum]]:
+    """The deal as if a scenario's vectors and recoveries were those of its file."""
+    if own == Scenario(0):
+        return deal, strata
+
+    def with_own(terms: PoolTerms) -> PoolTerms:
+        (recovery,) = multiplied([terms.recovery_ppm], own.recovery_hundredths)
+        return replace(terms, mdr_ppm=own.mdr_ppm or terms.mdr_ppm,
+                       smm_ppm=own.smm_ppm or terms.smm_ppm, recovery_ppm=recovery)  # fmt: skip
+
+    pool, purchase = deal.pool, deal.purchase
+    if pool.terms is not None:
+        pool = replace(pool, terms=with_own(pool.terms))
+    if purchase is not None:
+        purchase = replace(purchase, terms=with_own(purchase.terms))
+    return replace(deal, pool=pool, purchase=purchase), [each.under(own) for each in strata]
 
 
 def _run(program: ScenarioProgram, multiples: I64, rows: I64, unsure: I64) -> None:

@@ -122,6 +122,32 @@ def select_pool(pool: PoolColumns, rules: SelectionRules) -> Selection:
     return Selection(rows, taken, float((worth * principal)[rows].sum()), bound)
 
 
+def broken_limits(
+    pool: PoolColumns, limits: Sequence[PoolLimit], borrower_minor: int | None = None
+) -> list[str]:
+    """Limits that a pool does not keep, each in words.
+
+    >>> from usance.fund.pool_columns import pool_of_rows
+    >>> rows = [{"loan_id": n << 14, "principal_minor": n, "region": n} for n in (1, 2, 3)]
+    >>> broken_limits(pool_of_rows(rows), [PoolLimit("region", 400_000)], 2)
+    ['region: above 400000', 'a borrower owes more than 2']
+    """
+    whole = np.ones(len(pool), np.bool_)
+    found = [
+        f"{limit.measure}: {'below' if limit.measure.startswith('min') else 'above'} "
+        f"{limit.bound_ppm}"
+        for limit in limits
+        if _most_broken(
+            whole, pool["principal_minor"], _limit_rows(pool, SelectionRules(0, (limit,)))
+        )
+        is not None
+    ]
+    rules = SelectionRules(0, borrower_minor=borrower_minor)
+    if not _within_borrower(pool, rules, np.arange(len(pool))).all():
+        found.append(f"a borrower owes more than {borrower_minor}")
+    return found
+
+
 def _worth(pool: PoolColumns, objective: Objective) -> F64:
     if objective is Objective.AGE:
         return pool["instalments_paid"].astype(np.float64)

@@ -16,6 +16,7 @@ from usance.base.ids import print_id
 from usance.platform.commands.cases import ServeCases
 from usance.platform.commands.command import Moment
 from usance.platform.commands.servicing import ServeLoan, is_late
+from usance.platform.deal_dates import enqueue_deals
 from usance.platform.jobs.queue import NewJob, enqueue
 from usance.platform.loan_record import LoanRecord, load_loans
 from usance.platform.principals import SYSTEM
@@ -83,6 +84,7 @@ async def serve_half(platform: Platform, half: HalfDay) -> int:
             await _set_aside(platform, command, error)
     if half.part is DayPart.EVENING:
         await platform.do(SYSTEM, ServeCases(half.day, tuple(arrears)))
+        await enqueue_deals(platform, half.day)
     async with platform.database.transaction(SYSTEM.principal_id) as transaction:
         await transaction.execute(
             "insert into usance.business_days "

@@ -75,6 +75,19 @@ class QuoteNeeded(Refused):
     code = "platform.quote_needed"
 
 
+class LoanInDeal(Refused):
+    """A loan that a deal holds already."""
+
+    code = "platform.loan_in_deal"
+    http_status = 409
+
+
+class NotEligible(Refused):
+    """Loans that a deal may not take."""
+
+    code = "platform.not_eligible"
+
+
 class OfferClosed(Refused):
     """An offer that was answered otherwise, or ended before the answer."""
 

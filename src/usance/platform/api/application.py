@@ -26,6 +26,7 @@ from usance.platform.api import (
     control,
     events,
     figures,
+    funding,
     health,
     institutions,
     jobs,
@@ -57,9 +58,8 @@ HEADERS = (
 """Headers of every answer: nothing is kept, framed, guessed or told to others."""
 GROUPS = (
     users.group, lending.group, money.group, money_movement.group, borrower_help.group,
-    collections.group,
-    institutions.group, ledger.group, figures.group, control.group, events.group, jobs.group,
-    sessions.group,
+    collections.group, institutions.group, funding.group, ledger.group, figures.group,
+    control.group, events.group, jobs.group, sessions.group,
 )  # fmt: skip
 
 

@@ -168,18 +168,26 @@ async def state_group_fact(
     """Keep a group fact for the next close."""
     number = await transaction.fetchval("select usance.next_ids('group_fact', 1)")
     changes = WriteSet()
-    changes.add(
-        "group_facts", fact_id=number, entity=command.entity, kind=command.kind,
-        effective_on=command.effective_on, booked_at=moment.at,
-        currency=int(parse(Currency, command.currency)), amount_minor=command.amount_minor,
-        party=command.party, quantity=command.quantity,
-        detail=json.dumps(dict(command.detail or {})),
-    )  # fmt: skip
+    changes.add("group_facts", **group_fact_row(
+        number, moment, entity=command.entity, kind=command.kind,
+        effective_on=command.effective_on, currency=int(parse(Currency, command.currency)),
+        amount_minor=command.amount_minor, party=command.party, quantity=command.quantity,
+        detail=command.detail or {},
+    ))  # fmt: skip
     answer = {"fact": number, "entity": command.entity, "kind": command.kind,
               "effective_on": command.effective_on.isoformat(),
               "amount_minor": command.amount_minor,
               "booked_at": moment_text(moment.at)}  # fmt: skip
     return Decided(answer, f"group_fact/{number}", 0, changes, as_platform=True)
+
+
+def group_fact_row(
+    number: int, moment: Moment, *, detail: Mapping[str, Any], quantity: int = 0, **values: Any
+) -> dict[str, Any]:
+    """A row of `group_facts`, booked now."""
+    text = json.dumps(dict(detail))
+    return {"fact_id": number, "booked_at": moment.at, "quantity": quantity, "detail": text,
+            **values}  # fmt: skip
 
 
 async def propose(

@@ -49,7 +49,7 @@ class Screen(NamedTuple):
 
 SCREENS = (
     Screen("overview", "o"), Screen("applications", "a"), Screen("borrowers", "b"),
-    Screen("loans", "l"), Screen("matching", "m"), Screen("money", "y"),
+    Screen("loans", "l"), Screen("matching", "m"), Screen("funding", "f"), Screen("money", "y"),
     Screen("collections", "n"), Screen("risk", "r"), Screen("close", "e"),
     Screen("statements", "s"), Screen("control", "c"), Screen("developers", "d"),
 )  # fmt: skip

@@ -17,9 +17,12 @@ from starlette.routing import BaseRoute, Route
 from usance.base.ids import print_id
 from usance.platform.console.amounts import printed
 from usance.platform.console.frame import form, html, language_of, see, texts
-from usance.platform.errors import PlatformError, UnknownPrincipal
+from usance.platform.console.funding import report_values
+from usance.platform.errors import NotFound, PlatformError, UnknownPrincipal
 from usance.platform.live import Platform
 from usance.platform.principals import Principal, PrincipalKind
+from usance.platform.reads.deals import deal_answer, report
+from usance.platform.reads.deals import deals as deals_of
 from usance.platform.reads.institutions import funded_loans, mandate_rows
 from usance.platform.security.keys import owner_of_key
 from usance.platform.security.permuted_ids import PermutedIds
@@ -58,6 +61,7 @@ def routes() -> list[BaseRoute]:
     return [
         Route(PORTAL, _guarded(show), methods=["GET"]),
         Route(PORTAL, _guarded(answer), methods=["POST"]),
+        Route(f"{PORTAL}/deals/{{deal}}", _guarded(deal_report), methods=["GET"]),
         Route(f"{PORTAL}/enter", door, methods=["GET"]),
         Route(f"{PORTAL}/enter", enter, methods=["POST"]),
         Route(f"{PORTAL}/leave", leave, methods=["POST"]),
@@ -117,6 +121,7 @@ async def show(guest: Guest, problems: tuple[str, ...] = (), status: int = 200) 
         mandates = await mandate_rows(read.transaction, read.moment.lender, guest.principal.party)
         numbers = await funded_loans(read.transaction, 0, LOANS)
         loans = [await read.loan(print_id("ln", each)) for each in numbers]
+        deals = [deal_answer(each) for each in await deals_of(read.transaction)]
         now, currency = read.moment.at, read.moment.lender.currency
         name = read.moment.lender.party_name("institution", guest.principal.party)
         left = await read.transaction.fetch(
@@ -127,9 +132,21 @@ async def show(guest: Guest, problems: tuple[str, ...] = (), status: int = 200) 
     waiting = [{**offer, "minutes": minutes.get(offer["offer"], 0)} for offer in offers]
     return html(
         guest.request, "portal", name, status, offers=guest.ids.shown(waiting),
-        mandates=mandates, loans=guest.ids.shown(loans), problems=problems,
+        mandates=mandates, deals=deals, loans=guest.ids.shown(loans), problems=problems,
         money=lambda minor: printed(minor, currency), key=secrets.token_urlsafe(12), field=FIELD,
     )  # fmt: skip
+
+
+async def deal_report(guest: Guest) -> Response:
+    """The last investor report of a deal whose notes the institution holds."""
+    name, language = guest.request.path_params["deal"], language_of(guest.request)
+    try:
+        async with guest.platform.reading(guest.principal) as read:
+            _, _, made = await report(read.transaction, name, language)
+    except NotFound as error:
+        return html(guest.request, "message", texts(language)["no_such_page"], 404,
+                    text=error.what)  # fmt: skip
+    return html(guest.request, "deal_report", made.title, files=(), **report_values(made))
 
 
 async def answer(guest: Guest) -> Response:

@@ -12,6 +12,7 @@ from usance.books.periods import parse_close_period
 from usance.platform.commands.periods import CLOSE_JOB
 from usance.platform.commands.servicing import ServeLoan
 from usance.platform.day import SERVE_JOB
+from usance.platform.deal_dates import DEAL_JOB, pay_dates
 from usance.platform.errors import LakeError, NotInstalled
 from usance.platform.jobs.worker import JobKind, Work
 from usance.platform.partners.provider_files import JOB as FILE_JOB
@@ -69,6 +70,10 @@ def kinds_of(platform: Platform) -> dict[str, JobKind]:
         """A file that a provider has sent is booked line by line."""
         return await read_file(platform, work)
 
+    async def pay_deal(work: Work) -> Mapping[str, Any]:
+        """Every payment date of a deal that has come is paid, one after the other."""
+        return {"periods": await pay_dates(platform, work.job.payload["deal"])}
+
     handlers = {SERVE_JOB: serve_loan, WORLD_JOB: live_days, CLOSE_JOB: close_period,
-                FILE_JOB: read_provider_file}  # fmt: skip
+                FILE_JOB: read_provider_file, DEAL_JOB: pay_deal}  # fmt: skip
     return {name: JobKind(handler) for name, handler in handlers.items()}

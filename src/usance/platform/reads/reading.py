@@ -15,6 +15,7 @@ from usance.platform.loan_record import LoanRecord, load_loan
 from usance.platform.principals import Principal
 from usance.platform.reads import (
     control,
+    deals,
     decisions,
     drawdowns,
     ledger,
@@ -239,6 +240,14 @@ class Reading:
     async def events(self, after: int = 0, limit: int = 50) -> list[dict[str, Any]]:
         """Events that the principal sees."""
         return await control.events(self.transaction, after, limit)
+
+    async def deal(self, deal: str) -> dict[str, Any]:
+        """One deal of asset-backed funding."""
+        return await deals.deal(self.transaction, deal)
+
+    async def deal_dates(self, deal: str) -> list[dict[str, Any]]:
+        """The payment dates of a deal."""
+        return await deals.dates(self.transaction, deal)
 
     async def audit(self, after: int = 0, limit: int = 50) -> list[dict[str, Any]]:
         """Entries of the audit."""

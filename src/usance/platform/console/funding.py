@@ -1,0 +1,160 @@
+"""The screen *Funding*: deals, pools, distance to triggers, what is to come, investor reports."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Sequence
+from typing import Any
+
+from markupsafe import Markup
+from starlette.responses import Response
+
+from usance.base.codes import Currency
+from usance.base.errors import UsanceError
+from usance.fund.payment_date import Distribution
+from usance.fund.report_files import report_pdf, report_workbook
+from usance.fund.report_tables import InvestorReport
+from usance.pages.components import text_table
+from usance.platform.console.amounts import printed
+from usance.platform.console.frame import HOME, Visit, form, language_of, see
+from usance.platform.deal_record import deal_loans, load_deal, paid_dates, pool_at, read_deal_text
+from usance.platform.errors import NotFound, PlatformError
+from usance.platform.reads import deals as reads
+
+FILES = {"pdf": "application/pdf",
+         "xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"}  # fmt: skip
+MEASURES = ("grade", "region", "product", "months_left")
+
+
+async def show(visit: Visit, error: str = "", status: int = 200, typed: str = "") -> Response:
+    """Every deal where it stands, and the form to propose one."""
+    async with visit.platform.reading(visit.operator.principal) as read:
+        rows = [reads.deal_answer(each) for each in await reads.deals(read.transaction)]
+        currency = read.moment.lender.currency
+        pending = [each for each in await read.approvals("pending") if
+                   each["command"] == "deal.put"]  # fmt: skip
+    listed = [
+        {"deal": row["deal"], "status": visit.texts[row["status"]], "period": row["period"],
+         "periods": row["periods"], "next_on": row["next_on"] or "–",
+         "pool": printed(row["pool_minor"], currency),
+         "notes": printed(sum(each["balance_minor"] for each in row["classes"]), currency),
+         "cost": percent(row["cost_ppm"])}
+        for row in rows
+    ]  # fmt: skip
+    return visit.page(
+        "funding", "funding", visit.texts["funding"], status, deals=listed, pending=pending,
+        error=error, typed=typed, key=secrets.token_urlsafe(18), may_put=visit.may("deal.put"),
+        links={"deal": f"{HOME}/funding/"},
+    )  # fmt: skip
+
+
+async def put(visit: Visit) -> Response:
+    """Propose a deal, which waits for a second person; or try whether it can be read."""
+    given = await form(visit.request)
+    text = given.get("text", "")
+    loans = given.get("loans", "").split()
+    try:
+        if given.get("step") == "test":
+            deal, _ = read_deal_text(text)
+            told = visit.texts["deal_read"].format(deal.name, len(deal.classes), deal.periods)
+            return await show(visit, "; ".join([told, *deal.warnings]), 200, text)
+        await visit.platform.do(visit.operator.principal, "deal.put",
+                                {"text": text, "loans": loans}, key=given.get("key", "")
+                                )  # fmt: skip
+    except PlatformError as error:
+        return await show(visit, str(error), error.http_status, text)
+    except UsanceError as error:
+        return await show(visit, str(error), 400, text)
+    return see(f"{HOME}/funding")
+
+
+async def one(visit: Visit) -> Response:
+    """One deal: classes, accounts, triggers, pool, dates that were paid and dates to come."""
+    name = visit.request.path_params["deal"]
+    async with visit.platform.reading(visit.operator.principal) as read:
+        record = await load_deal(read.transaction, name)
+        told = await read.deal(name)
+        held, loans = await deal_loans(read.transaction, name)
+        performing = [loan for loan, each in zip(loans, held, strict=True) if not each.defaulted_on]
+        until = record.row["until"]
+        pool = await pool_at(read.transaction, performing, until, name) if performing else None
+        paid = await paid_dates(read.transaction, name)
+        run = await reads.projection(read.transaction, name)
+        currency = read.moment.lender.currency
+    classes = [
+        {"class": each["class"], "rate": percent(each["rate_ppm"]),
+         **{key: printed(each[f"{key}_minor"], currency) for key in ("original", "balance", "due")},
+         "short": printed(run.short_minor(each["class"]), currency)}
+        for each in told["classes"]
+    ]  # fmt: skip
+    strata = [] if pool is None else [
+        {"by": visit.texts[f"by_{measure}"], "loans": len(pool),
+         "mean": f"{int((pool[measure] * pool['principal_minor']).sum()) / whole:.2f}",
+         "most": f"{int(pool[measure].max())}"}
+        for measure in MEASURES
+        if (whole := pool.principal_total_minor)
+    ]  # fmt: skip
+    return visit.page(
+        "funding", "deal", name, told=told, classes=classes, strata=strata,
+        triggers=[{**each, "value": _side(each["value"]), "threshold": _side(each["threshold"])}
+                  for each in told["triggers"]],
+        accounts=[{"account": each["account"], "held": printed(each["held_minor"], currency)}
+                  for each in told["accounts"]],
+        paid=_rows(paid, currency, visit), to_come=_rows(run.distributions, currency, visit),
+        money=lambda minor: printed(minor, currency), percent=percent,
+    )  # fmt: skip
+
+
+async def report(visit: Visit) -> Response:
+    """The investor report of the last date, as a page, a PDF or a workbook."""
+    name, kind = visit.request.path_params["deal"], visit.request.query_params.get("format", "")
+    async with visit.platform.reading(visit.operator.principal) as read:
+        record, rows, made = await reads.report(read.transaction, name, language_of(visit.request))
+    if not kind:
+        return visit.page("funding", "deal_report", made.title, **report_values(made), files=FILES)
+    if kind not in FILES:
+        raise NotFound("there is no such format", where="format", fix="Use the links")
+    content = report_pdf(made) if kind == "pdf" else report_workbook(
+        record.deal, record.terms, rows, language=language_of(visit.request)
+    )  # fmt: skip
+    headers = {"Content-Disposition": f'attachment; filename="{name}-{rows[-1].period}.{kind}"'}
+    return Response(content, 200, headers, FILES[kind])
+
+
+def report_values(made: InvestorReport) -> dict[str, Any]:
+    """The report as its template takes it."""
+    tables: list[tuple[str, Markup]] = [
+        (table.title,
+         text_table(table.headings, table.rows, numbers=tuple(range(1, len(table.headings)))))
+        for table in made.tables
+    ]  # fmt: skip
+    return {"facts": made.facts, "tables": tables}
+
+
+def _rows(rows: Sequence[Distribution], currency: Currency, visit: Visit) -> list[dict[str, str]]:
+    """Payment dates, a row each: what came in, and what each class got and still has."""
+    return [
+        {"paid_on": row.paid_on.isoformat(), "status": visit.texts[row.status.value],
+         "collected": printed(row.collected_minor, currency),
+         "defaulted": printed(row.flows.defaulted_minor, currency),
+         "fees": printed(sum(row.fees.values()), currency),
+         **{f"{name} {visit.texts['paid']}": printed(
+             paid.interest_minor + paid.residual_minor + paid.principal_minor, currency)
+            for name, paid in row.classes.items()},
+         **{f"{name} {visit.texts['balance']}": printed(paid.balance_minor, currency)
+            for name, paid in row.classes.items()}}
+        for row in rows
+    ]  # fmt: skip
+
+
+def percent(ppm: int) -> str:
+    """A rate as people read it.
+
+    >>> percent(41_500)
+    '4.15 %'
+    """
+    return f"{ppm / 10_000:.2f} %"
+
+
+def _side(value: int | None) -> str:
+    return "–" if value is None else f"{value:,}"

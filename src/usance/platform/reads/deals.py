@@ -1,0 +1,117 @@
+"""Deals as they are answered: where each stands, how far from its triggers, what it will pay."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from usance.fund.mandate import funding_cost_ppm
+from usance.fund.payment_date import Distribution
+from usance.fund.payment_files import calculation_lines
+from usance.fund.projection import Projection, project
+from usance.fund.report_tables import InvestorReport, investor_report, trigger_value
+from usance.platform.deal_record import (
+    DealRecord,
+    cut_off,
+    deal_loans,
+    load_deal,
+    paid_dates,
+    pool_at,
+    record_of,
+    strata_from,
+)
+from usance.platform.errors import NotFound
+
+if TYPE_CHECKING:
+    import asyncpg
+
+MAX_DEALS = 500
+
+
+def deal_answer(record: DealRecord) -> dict[str, Any]:
+    """The shape of a deal."""
+    deal, terms, state = record.deal, record.terms, record.state
+    names, next_on = state.names, record.row["next_on"]
+    return {
+        "deal": deal.name, "kind": terms.kind.value, "status": state.status.value,
+        "currency": terms.currency, "source": terms.source,
+        "closing_on": deal.closing_on.isoformat(), "period": state.period,
+        "periods": deal.periods, "paid_on": record.row["paid_on"].isoformat(),
+        "next_on": next_on.isoformat() if next_on else None, "is_over": record.is_over,
+        "pool_original_minor": names["pool_original"], "pool_minor": names["pool_end"],
+        "defaulted_minor": names["defaulted_to_date"], "cost_ppm": funding_cost_ppm(deal, state),
+        "classes": [
+            {"class": each.name, "rate_ppm": each.rate_ppm, "original_minor": each.balance_minor,
+             "balance_minor": names[f"{each.name}.balance"],
+             "due_minor": names[f"{each.name}.due"]}
+            for each in deal.classes
+        ],
+        "accounts": [{"account": name.removeprefix("account."), "held_minor": held}
+                     for name, held in names.items() if name.startswith("account.")],
+        "triggers": [{"trigger": trigger.name, "at": trigger.at.value, "to": trigger.to.value,
+                      **trigger_value(trigger, state)._asdict()} for trigger in deal.triggers],
+    }  # fmt: skip
+
+
+def date_answer(row: Distribution) -> dict[str, Any]:
+    """A payment date, line by line under the names of a trustee's calculation."""
+    return {
+        "period": row.period, "paid_on": row.paid_on.isoformat(), "status": row.status.value,
+        "lines": [{"line": line, "amount_minor": minor}
+                  for line, minor in calculation_lines(row).items()],
+        "tests": [{"class": name, "oc_ppm": paid.oc_ppm, "ic_ppm": paid.ic_ppm}
+                  for name, paid in row.classes.items()],
+    }  # fmt: skip
+
+
+async def deals(transaction: asyncpg.Connection) -> list[DealRecord]:
+    """Every deal that the principal sees, by name."""
+    rows = await transaction.fetch("select * from usance.deals order by deal limit $1", MAX_DEALS)
+    return [record_of(row) for row in rows]
+
+
+async def deal(transaction: asyncpg.Connection, name: str) -> dict[str, Any]:
+    """One deal with the number of its loans."""
+    answer = deal_answer(await load_deal(transaction, name))
+    row = await transaction.fetchrow(
+        "select count(*) as loans, count(defaulted_on) as defaulted from usance.deal_pools "
+        "where deal = $1", name,
+    )  # fmt: skip
+    return {**answer, "loans": row["loans"], "defaulted_loans": row["defaulted"]}
+
+
+async def dates(transaction: asyncpg.Connection, name: str) -> list[dict[str, Any]]:
+    """The payment dates of a deal, in order."""
+    await load_deal(transaction, name)
+    return [date_answer(row) for row in await paid_dates(transaction, name)]
+
+
+async def projection(transaction: asyncpg.Connection, name: str) -> Projection:
+    """The dates to come of a deal, from where it stands and on the loans it has."""
+    record = await load_deal(transaction, name)
+    held, loans = await deal_loans(transaction, name)
+    performing = [loan for loan, each in zip(loans, held, strict=True) if not each.defaulted_on]
+    until = cut_off(record.deal, record.state.period)
+    pool = await pool_at(transaction, performing, until, name) if performing else None
+    return project(record.deal, state=record.state, strata=strata_from(record, pool))
+
+
+def projection_answer(run: Projection) -> dict[str, Any]:
+    """The shape of a projection: its dates, and what every class lacks at the end."""
+    return {
+        "dates": [date_answer(row) for row in run.distributions],
+        "classes": [{"class": each.name, "short_minor": run.short_minor(each.name)}
+                    for each in run.deal.classes],
+    }  # fmt: skip
+
+
+async def report(
+    transaction: asyncpg.Connection, name: str, language: str
+) -> tuple[DealRecord, list[Distribution], InvestorReport]:
+    """The investor report of the last payment date, with what it was made of."""
+    record = await load_deal(transaction, name)
+    rows = await paid_dates(transaction, name)
+    if not rows:
+        raise NotFound(f"{name} has paid no date yet", where="deal",
+                       fix=f"See it after {record.row['next_on']}")  # fmt: skip
+    made = investor_report(record.deal, record.terms, rows, record.state, language=language)
+    return record, rows, made
