@@ -36,6 +36,15 @@ _RESULTS = {
 }  # fmt: skip
 """Results of a grid, by their names in JSON."""
 
+_MISSING = {
+    "yield_ppb": "no rate makes what the class is paid worth what it cost",
+    "yield_at_price_ppb": "no rate makes what the class is paid worth its price",
+    "spread_ppb": "the class has no yield, or no principal that is paid",
+    "break_even_hundredths": "the class is paid in full at every multiple that was tried",
+    "wal_ppm": "the class has no principal that is paid",
+    "expected_loss_ppm": "the class has no principal",
+}
+
 PoolFile = Annotated[Path, typer.Argument(metavar="POOL", help="Loans, CSV or Parquet.")]
 
 
@@ -212,12 +221,7 @@ def project(
                        **calculation_lines(row)} for row in run.distributions],
             "classes": {name: {**class_result(each), **market.get(name, {})}
                         for name, each in found.items()},
-        }, missing={
-            "yield_ppb": "no rate makes what the class is paid worth what it cost",
-            "break_even_hundredths": "the class is paid in full at every multiple that was tried",
-            "wal_ppm": "the class has no principal that is paid",
-            "expected_loss_ppm": "the class has no principal",
-        })  # fmt: skip
+        }, missing=_MISSING)  # fmt: skip
         return
     print_dates(run.distributions, currency)
     print_line()
@@ -263,8 +267,7 @@ def grid(
             {**_cell(rows.name, d), **_cell(columns.name, a), _RESULTS[result]: value}
             for d, line in zip(rows.values, cells, strict=True)
             for a, value in zip(columns.values, line, strict=True)
-        ], missing={"yield_ppb": "no rate makes what the class is paid worth what it cost",
-                    "wal_ppm": "the class has no principal that is paid"})  # fmt: skip
+        ], missing=_MISSING)  # fmt: skip
         return
     listed = [[str(d), *("" if each is None else str(each) for each in line)]
               for d, line in zip(rows.values, cells, strict=True)]  # fmt: skip

@@ -85,7 +85,7 @@ def scope_of(deal: Deal) -> dict[str, FormulaType]:
 
 
 def _of_one_period(deal: Deal) -> dict[str, FormulaType]:
-    """What the loans can pay in a period: their principal, and interest of at most 100 % a year."""
+    """Payments of the loans in a period: their principal, and interest of at most 100 % a year."""
     pool = _pool_ever(deal)
     interest = pool * (deal.months_per_period // MONTHS_A_YEAR + 1)
     return {

@@ -102,14 +102,16 @@ def class_price_ppm(projection: Projection, name: str, yield_ppb: int) -> int:
     (1000000, 992429)
     """
     deal = projection.deal
+    received = [
+        (paid.interest_minor + paid.residual_minor + paid.principal_minor,
+         (row.paid_on - deal.closing_on).days)
+        for row in projection.distributions for paid in (row.classes[name],)
+    ]  # fmt: skip
     with localcontext() as context:
         context.prec = 50
         growth = 1 + Decimal(yield_ppb) / PPB
-        worth = sum(
-            (Decimal(paid.interest_minor + paid.residual_minor + paid.principal_minor)
-             / growth ** (Decimal((row.paid_on - deal.closing_on).days) / DAYS_A_YEAR)
-             for row in projection.distributions for paid in (row.classes[name],)), Decimal(0),
-        )  # fmt: skip
+        worth = sum((amount * growth ** (Decimal(-days) / DAYS_A_YEAR) for amount, days in received),
+                    Decimal(0))  # fmt: skip
         share = worth * PPM / deal.class_named(name).balance_minor
         return int(share.to_integral_value(ROUND_HALF_UP))
 
