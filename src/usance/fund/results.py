@@ -19,6 +19,7 @@ from usance.base.money import half_up
 from usance.base.rates import PPB, PPM
 from usance.fund.curves import RateCurve
 from usance.fund.deal import Deal, NoteClass, Scenario
+from usance.fund.errors import DealError
 from usance.fund.projection import Projection, Stratum, project
 from usance.loan.rates.annual import Flow, irr_by_dates
 from usance.loan.rates.equation import RateNotFound
@@ -110,10 +111,14 @@ def class_price_ppm(projection: Projection, name: str, yield_ppb: int) -> int:
     with localcontext() as context:
         context.prec = 50
         growth = 1 + Decimal(yield_ppb) / PPB
-        worth = sum((amount * growth ** (Decimal(-days) / DAYS_A_YEAR) for amount, days in received),
-                    Decimal(0))  # fmt: skip
-        share = worth * PPM / deal.class_named(name).balance_minor
-        return int(share.to_integral_value(ROUND_HALF_UP))
+        worth = sum(
+            (amount * growth ** (Decimal(-days) / DAYS_A_YEAR) for amount, days in received),
+            Decimal(0),
+        )
+        par = Decimal(deal.class_named(name).balance_minor)
+        if not par:
+            raise DealError(f"class {name} has no balance", where=deal.name, fix="It has no price")
+        return int((worth * PPM / par).to_integral_value(ROUND_HALF_UP))
 
 
 def spread_ppb(result: ClassResult, curve: RateCurve, day: date) -> int | None:
