@@ -19,8 +19,8 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Callable, Sequence
-from contextlib import redirect_stderr, redirect_stdout
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from datetime import UTC, datetime
 from importlib import import_module
 from typing import Annotated, Any, TextIO, cast
@@ -41,6 +41,7 @@ from usance.base.command_line import (
     show_help,
 )
 from usance.base.errors import InputError, Problems, UsanceError, refusal
+from usance.base.progress import ProgressLine, listening
 
 ROOMS = {
     "loan": ("usance.loan.commands", "Price, schedule and replay a loan."),
@@ -216,7 +217,9 @@ def main(
     errors = cast(TextIO, StandardError(sys.stderr)) if sys.stderr is not None else None
     with redirect_stdout(out), redirect_stderr(errors):
         try:
-            code = _run([each for each in words if each != _WIDE], Session(now or _now))
+            session = Session(now or _now)
+            with _shown_progress(session):
+                code = _run([each for each in words if each != _WIDE], session)
             sys.stdout.flush()
         except OutputFailed as failed:
             code = _unanswered(failed.error)
@@ -225,6 +228,22 @@ def main(
         if errors is not None:
             errors.flush()
     return code
+
+
+@contextmanager
+def _shown_progress(session: Session) -> Iterator[None]:
+    """Show on a terminal how far long work is, until the answer comes."""
+    stream = sys.stderr
+    if stream is None or not stream.isatty():
+        yield
+        return
+    line = ProgressLine(stream, session.seconds)
+    cast(Any, sys.stdout).before = line.clear
+    with listening(line):
+        try:
+            yield
+        finally:
+            line.clear()
 
 
 class _WithoutPandas:
@@ -280,8 +299,8 @@ def _named(error: Exception) -> UsanceError:
         return error
     if isinstance(error, typer.TyperException):
         place = getattr(getattr(error, "ctx", None), "command_path", "usance")
-        what = error.format_message()
-        return Miscalled(what, where=place, fix=f"{_meant(what, place)}See '{place} --help'")
+        what, meant = _meant(error.format_message(), place)
+        return Miscalled(what, where=place, fix=f"{meant}See '{place} --help'")
     refused = refusal(error) if isinstance(error, OSError) else None
     named = refused or Fault(
         f"{type(error).__name__}: {error}",
@@ -292,16 +311,19 @@ def _named(error: Exception) -> UsanceError:
     return named
 
 
-def _meant(what: str, place: str) -> str:
-    """Calls of the whole tree that may have been meant by a command that does not exist."""
-    found = re.match(r"No such command '([^']+)'\.$", what)
-    if found is None:  # something else is wrong, or the group itself has a near one
-        return ""
+def _meant(message: str, place: str) -> tuple[str, str]:
+    """A message, and the calls of the whole tree that its unknown command may have meant."""
+    found = re.match(r"(No such command '([^']+)'\.)(.*)$", message)
+    if found is None:  # something else is wrong
+        return message, ""
     from usance.base.command_tree import nearest_calls
 
-    near = nearest_calls(whole_tree(), place.split()[1:], found[1])
+    near = nearest_calls(whole_tree(), place.split()[1:], found[2])
+    # The group itself has a near one; a command of just this name elsewhere is nearer.
+    if found[3] and not any(call.split()[-1] == found[2] for call in near):
+        return message, ""
     shown = " or ".join(f"'usance {each}'" for each in near)
-    return f"Did you mean {shown}? " if near else ""
+    return found[1], f"Did you mean {shown}? " if near else ""
 
 
 def _fail(error: UsanceError, *, as_json: bool) -> int:

@@ -108,6 +108,13 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
     ("call", "message"),
     [
         (["laon"], "usance: No such command 'laon'. Did you mean 'loan'? See 'usance --help'."),
+        (
+            ["plan"],
+            (
+                "usance: No such command 'plan'. Did you mean 'usance match plan'? "
+                "See 'usance --help'."
+            ),
+        ),
         (["--nope"], "usance: No such option: --nope. See 'usance --help'."),
         (
             ["loan", "replay"],

@@ -92,12 +92,16 @@ class Output:
     def __init__(self, stream: TextIO, *, is_wide: bool = False) -> None:
         self._stream = stream
         self.is_wide = is_wide
+        self.before: Callable[[], None] | None = None
+        """Called before anything is written, as to take a line of progress away."""
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)
 
     def write(self, text: str) -> int:
         """Write, or raise `OutputFailed`."""
+        if self.before is not None:
+            self.before()
         try:
             return self._stream.write(text)
         except OSError as error:

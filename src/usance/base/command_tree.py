@@ -58,7 +58,7 @@ def nearest_calls(root: Any, words: Sequence[str], wrong: str) -> list[str]:
     near = get_close_matches(wrong, {word for path in known for word in path}, n=2, cutoff=0.7)
     alike = [path for path in known if set(near) & set(path)]
     inside = [path for path in alike if list(path[: len(words)]) == list(words)]
-    found = dict.fromkeys([*inside, *same, *alike])
+    found = dict.fromkeys(same or [*inside, *alike])
     return [" ".join(path) for path in list(found)[:3]]
 
 

@@ -11,6 +11,7 @@ from zoneinfo import ZoneInfo
 
 from usance.base.dates import to_day, to_month
 from usance.base.periods import MetricPeriod
+from usance.base.progress import each_told
 from usance.measure.definitions import (
     IN_PERIOD,
     ROW_COUNT,
@@ -117,7 +118,8 @@ class QueryPlanner:
             scan = name, query.aggregate.window, chosen[place]
             groups[*scan, bool(query.aggregate.distinct), query.by, shape].append(place)
         found: list[Sums] = [{} for _ in queries]
-        for (name, window, preaggregation, *_), places in groups.items():
+        told = each_told("measuring", groups.items(), len(groups))
+        for (name, window, preaggregation, *_), places in told:
             batch = [queries[place] for place in places]
             answers = self._run(name, window, preaggregation, batch, period)
             for place, answer in zip(places, answers, strict=True):

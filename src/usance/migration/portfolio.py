@@ -16,6 +16,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import NamedTuple
 
+from usance.base.progress import each_told
 from usance.loan.convention import Amortisation, Rounding
 from usance.migration.history import schedule
 from usance.migration.portfolio_files import SourceLoan, read_loans
@@ -143,10 +144,10 @@ def _gaps(
     loans: Sequence[SourceLoan], changes: Options, pool: ProcessPoolExecutor | None
 ) -> list[Gap | None]:
     chunks = [loans[start : start + _CHUNK] for start in range(0, len(loans), _CHUNK)]
-    if pool is None:
-        return [gap for chunk in chunks for gap in _gaps_of(chunk, changes)]
-    found = pool.map(_gaps_of, chunks, repeat(changes))
-    return [gap for gaps in found for gap in gaps]
+    mapped = map if pool is None else pool.map
+    found = mapped(_gaps_of, chunks, repeat(changes))
+    told = each_told("comparing loans", found, len(chunks))
+    return [gap for gaps in told for gap in gaps]
 
 
 def _gaps_of(loans: Sequence[SourceLoan], changes: Options) -> list[Gap | None]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from usance.base.command_line import AsJson, Session, print_answer, print_line, print_table
+from usance.base.progress import tell
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
@@ -43,8 +43,7 @@ def close(
     made = closes(
         Book.open(book), parse_close_period(period), policies=policies,
         known_at=None if known_at is None else parse_moment(known_at, where="--known-at"),
-        clock=session.seconds,
-        progress=_Shown() if sys.stderr.isatty() and not as_json else _silent, whole=whole,
+        clock=session.seconds, progress=tell, whole=whole,
     )  # fmt: skip
     if as_json:
         shown = made.as_dict()
@@ -58,17 +57,3 @@ def close(
     for note in made.notes:
         print_line(f"note: {note}")
     print_line(f"{period} is closed as {made.ref.name}")
-
-
-def _silent(_what: str, _done: int, _whole: int) -> None:
-    """A pipe gets the answer alone."""
-
-
-class _Shown:
-    """One line on a terminal that says what is being done and how far it is."""
-
-    def __call__(self, what: str, done: int, whole: int) -> None:
-        share = f" {100 * done // whole} %" if whole > 1 else ""
-        end = "\n" if done == whole else ""
-        sys.stderr.write(f"\r\x1b[K{what}{share}{end}")
-        sys.stderr.flush()

@@ -15,9 +15,10 @@ from usance.base.errors import unknown
 from usance.base.packs import CountryPack
 from usance.base.parameters import Parameters
 from usance.base.periods import quarter_label
+from usance.base.progress import tell
 from usance.books.close.checklist import Closing, close
 from usance.books.close.closes import effective_closes
-from usance.books.close.scope import Progress, no_progress
+from usance.books.close.scope import Progress
 from usance.books.errors import PeriodError, TapeError
 from usance.books.periods import ClosePeriod, parse_close_period
 from usance.books.policy_files import read_policies
@@ -31,7 +32,7 @@ EVERY = ("month", "quarter")
 def run_tape(
     path: Path, *, out: Path, policies: Path | None = None, every: str = "month",
     currency: str | None = None, pack: CountryPack | None = None, clock: Callable[[], float],
-    progress: Progress = no_progress, parameters: Parameters | None = None,
+    progress: Progress = tell, parameters: Parameters | None = None,
     mapping: Path | None = None,
 ) -> list[Closing]:  # fmt: skip
     """Put a tape into a book folder and close every period of it that is over.

@@ -31,6 +31,12 @@ WINDOW, WEEK = 50_000, 7
 FORECAST_WEIGHT, LEVEL_WEIGHT = 6_000, 2_000
 
 
+# Demand has changed when the requests of the last day differ from those before by so many standard
+# deviations in the mix of one of these; at least so many requests are compared.
+CHANGE_DEVIATIONS, CHANGE_REQUESTS = 6.0, 60
+CHANGE_MEASURES = ("grade", "region", "product", "channel")
+
+
 @dataclass(frozen=True)
 class RemainingDemand:
     """Requests still expected."""
@@ -61,7 +67,7 @@ class DemandEstimator:
         self.first_day, self.last_day = first_day, last_day
         self._columns, self._zone, self._share = columns, zone, share
         self.seen, self._period_seen = 0, 0
-        self._stride = 1
+        self._stride, self._changed_at = 1, 0
         self._recent = np.zeros((len(Requests.__slots__) + 1, 0), np.int64)
         self._recent_rows = make_request_rows(Requests(*self._recent[1:]), columns, zone)
         self._ends = np.minimum(columns.last_day, last_day) - first_day
@@ -100,6 +106,7 @@ class DemandEstimator:
             "period": np.array([self.first_day, self.last_day]),
             "period_seen": np.array(self._period_seen + seen),
             "stride": np.array(self._stride),
+            "changed_at": np.array(self._changed_at),
             "recent": np.concatenate([self._recent[:, before], latest], axis=1),
         }
 
@@ -107,6 +114,7 @@ class DemandEstimator:
         """Resume from earlier experience; the level of demand only within one period."""
         self._hours, self.seen = arrays["hours"].copy(), int(arrays["seen"])
         self._stride, self._recent = int(arrays["stride"]), arrays["recent"]
+        self._changed_at = int(arrays["changed_at"])
         self._recent_rows = make_request_rows(
             Requests(*self._recent[1:]), self._columns, self._zone
         )
@@ -140,10 +148,32 @@ class DemandEstimator:
         )
         return RemainingDemand(float(period), total, month, max(this_day, 1.0), whole_period)
 
+    def notes_change(self, rows: RequestRows, seen: int, day: int) -> bool:
+        """True if demand is no longer like before; from now on only requests since then count."""
+        before, here = self._latest(rows, seen, day)
+        at = np.concatenate([self._recent[0, before], here + self.seen])
+        recent = concatenated(self._recent_rows.take(before), rows.take(here))
+        known = at >= self._changed_at
+        at, recent = at[known], recent.take(known)
+        last = max(int((recent.day >= day - 1).sum()), CHANGE_REQUESTS)
+        start = len(at) - last
+        if start < CHANGE_REQUESTS:
+            return False
+        columns = [getattr(recent, name) for name in CHANGE_MEASURES]
+        columns.append(recent.rate > np.median(recent.rate[:start]))
+        deviations = max(mix_deviations(column[:start], column[start:]) for column in columns)
+        if deviations > CHANGE_DEVIATIONS:
+            self._changed_at = int(at[start])
+        return deviations > CHANGE_DEVIATIONS
+
     def sample(self, rows: RequestRows, seen: int, day: int, second: int) -> RequestRows:
         """Requests that represent the remaining demand; their weights sum to one."""
         self.thin(rows, seen, day)
         before, here = self._latest(rows, seen, day)
+        before, here = (
+            before[self._recent[0, before] >= self._changed_at],
+            here[here + self.seen >= self._changed_at],
+        )
         recent = concatenated(self._recent_rows.take(before), rows.take(here))
         count, total_seen = len(recent.amount), self.seen + seen
         forecast_share = FORECAST_WEIGHT / (FORECAST_WEIGHT + total_seen)
@@ -191,6 +221,25 @@ class DemandEstimator:
         hour = min(second // 3600, HOURS - 1)
         shares = self._hours / self._hours.sum()
         return float(shares[hour + 1 :].sum() + shares[hour] * (1 - (second % 3600) / 3600))
+
+
+def mix_deviations(first: I64, second: I64) -> float:
+    """Distance of two mixes in standard deviations: chi-square, made normal as by Wilson-Hilferty.
+
+    >>> many = np.repeat([0, 1], [500, 500])
+    >>> round(mix_deviations(np.repeat([0, 1], [80, 20]), many), 1)
+    5.1
+    """
+    size = int(max(first.max(), second.max())) + 1
+    counts = np.stack([np.bincount(each, minlength=size) for each in (first, second)])
+    counts = counts[:, counts.sum(axis=0) > 0]
+    freedom = counts.shape[1] - 1
+    if not freedom:
+        return 0.0
+    expected = counts.sum(axis=1)[:, None] * counts.sum(axis=0)[None, :] / counts.sum()
+    square = float(((counts - expected) ** 2 / expected).sum())
+    spread = 2 / (9 * freedom)
+    return float(((square / freedom) ** (1 / 3) - (1 - spread)) / spread**0.5)
 
 
 def concatenated(first: RequestRows, second: RequestRows) -> RequestRows:

@@ -45,6 +45,7 @@ from usance.match.router.approval import ApprovalTracker
 from usance.match.router.checkpoint import RouterCheckpoint, checkpoint_of
 from usance.match.router.rank_kernel import PER_BORROWER, restore_borrowers
 from usance.match.router.releases import NO_RELEASES, Releases, releases_of
+from usance.match.router.request_log import batch_starts
 from usance.match.router.request_rows import make_request_rows
 from usance.match.router.requests import Requests, from_columns
 from usance.match.router.route_kernel import (
@@ -54,7 +55,7 @@ from usance.match.router.route_kernel import (
     update_prices,
     use_limits,
 )
-from usance.match.router.router import Router, RouterProgress, batch_starts
+from usance.match.router.router import Router, RouterProgress
 from usance.match.router.state import (
     ENGINE,
     LimitState,

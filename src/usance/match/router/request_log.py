@@ -20,6 +20,7 @@ import numpy as np
 
 from usance.base.arrays import I64
 from usance.match.mandates.columns import SourceColumns
+from usance.match.mandates.mandate import Mandates
 from usance.match.router.request_rows import RequestRows, make_request_rows
 from usance.match.router.requests import DAY_SECONDS, Requests
 
@@ -67,3 +68,16 @@ class RequestLog:
 
 def _columns_of(requests: Requests) -> list[I64]:
     return [getattr(requests, name) for name in Requests.__slots__]
+
+
+def batch_starts(log: RequestLog, mandates: Mandates, start: int = 0) -> list[int]:
+    """Positions from one on at which an hour begins or an event has happened since the last."""
+    before = max(start - 1, 0)
+    moments, hours = log.requests.requested_at[before:], log.hours(before)
+    events = np.array([event.moment for event in mandates.events], np.int64)
+    happened = before + np.searchsorted(moments, events)
+    new_hours = before + np.flatnonzero(np.diff(hours)) + 1
+    first = [0] if start == 0 else []
+    starts = np.unique(np.concatenate([first, new_hours, happened])).astype(np.int64)
+    kept: list[int] = starts[(starts >= start) & (starts < len(log))].tolist()
+    return kept

@@ -15,6 +15,7 @@ import numpy as np
 
 from usance.base.arrays import I64
 from usance.base.dates import from_day, to_day, to_month
+from usance.base.progress import tell
 from usance.match.mandates.columns import SourceColumns, source_columns, thresholds
 from usance.match.mandates.events import approval_rates, open_columns
 from usance.match.mandates.mandate import MAX_BUDGET_MINOR, EventKind, Mandates
@@ -33,7 +34,7 @@ from usance.match.router.approval import ApprovalTracker
 from usance.match.router.checkpoint import RouterCheckpoint, checkpoint_of, pending_releases, resume
 from usance.match.router.rank_kernel import rank
 from usance.match.router.releases import NO_RELEASES, Releases, released
-from usance.match.router.request_log import HOUR, RequestLog
+from usance.match.router.request_log import HOUR, RequestLog, batch_starts
 from usance.match.router.request_rows import RequestRows
 from usance.match.router.requests import DAY_SECONDS, Requests
 from usance.match.router.route_kernel import (
@@ -60,7 +61,7 @@ FIRST_REPLAN_REQUESTS = 50
 # Without a forecast prices go this part of a step: prices that lag spend earlier. That costs little
 # if the days to come are like those seen, and saves much if they are not.
 NO_FORECAST_STEP = 0.3
-SCHEDULE, EXPERIENCE = "schedule", "experience"
+SCHEDULE, EXPERIENCE, CHANGE = "schedule", "experience", "demand changed"
 ROUTINE = (SCHEDULE, EXPERIENCE)
 
 
@@ -188,6 +189,7 @@ class Router:
             stop = min(self._starts[batch], end) if batch < len(self._starts) else end
             self._route(self.position, stop)
             self.position = stop
+            tell(f"routing by {self.policy.title}", stop, end)
         return self.result
 
     def ranked(self, row: int) -> list[tuple[int, int]]:
@@ -304,6 +306,8 @@ class Router:
         waits = self.policy.waits_for_experience and self.demand_estimator.has_no_forecast
         if waits and seen < self.policy.learn_until:
             return ""
+        if self.demand_estimator.notes_change(self.rows, start, int(self.rows.day[start])):
+            return CHANGE
         now = int(self.rows.day[start]) * DAY_SECONDS + int(self.rows.second[start])
         hours = (now - self.progress.planned_at) // HOUR
         unforeseen = self.demand_estimator.has_no_forecast
@@ -385,16 +389,3 @@ def route(
     result = router.run()
     result.checkpoint = checkpoint_of(router)
     return result
-
-
-def batch_starts(log: RequestLog, mandates: Mandates, start: int = 0) -> list[int]:
-    """Positions from one on at which an hour begins or an event has happened since the last."""
-    before = max(start - 1, 0)
-    moments, hours = log.requests.requested_at[before:], log.hours(before)
-    events = np.array([event.moment for event in mandates.events], np.int64)
-    happened = before + np.searchsorted(moments, events)
-    new_hours = before + np.flatnonzero(np.diff(hours)) + 1
-    first = [0] if start == 0 else []
-    starts = np.unique(np.concatenate([first, new_hours, happened])).astype(np.int64)
-    kept: list[int] = starts[(starts >= start) & (starts < len(log))].tolist()
-    return kept
