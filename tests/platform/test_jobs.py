@@ -20,6 +20,7 @@ from usance.platform.errors import LeaseLost, UnknownJob, WrongJobState
 from usance.platform.jobs import queue
 from usance.platform.jobs.queue import Job, JobState, NewJob, enqueue, job_by_id, take
 from usance.platform.jobs.worker import JobKind, Work, run_jobs
+from usance.platform.live import Platform
 from usance.platform.store.database import Database
 from usance.platform.store.server import Embedded
 
@@ -206,6 +207,35 @@ def test_a_job_whose_workers_keep_dying_is_set_aside(sandbox: Sandbox) -> None:
         raise AssertionError("not reached")
 
     assert "ended each time" in worked(sandbox, handler)["count/0"].error
+
+
+def test_a_worker_outlives_its_connections(sandbox: Sandbox) -> None:
+    """The server ends every connection, as a restart does; the worker goes on with the next job."""
+    done: list[str] = []
+
+    async def handler(work: Work) -> Mapping[str, Any]:
+        done.append(work.job.key)
+        return {}
+
+    async def work(platform: Platform) -> None:
+        stop, kinds = asyncio.Event(), {"count": JobKind(handler)}
+        working = asyncio.create_task(run_jobs(platform.database, kinds, stop=stop))
+        async with asyncio.timeout(60):
+            for number in range(3):
+                async with platform.database.loader() as owner:
+                    await owner.execute("reset role")
+                    await owner.execute(
+                        "select pg_terminate_backend(pid) from pg_stat_activity "
+                        "where datname = current_database() and pid <> pg_backend_pid()"
+                    )
+                    await enqueue(owner, numbered(number + 1)[-1:])
+                while len(done) <= number:
+                    await asyncio.sleep(0.02)
+        stop.set()
+        await working
+
+    sandbox.within(work)
+    assert done == ["count/0", "count/1", "count/2"]
 
 
 def test_the_commands_list_cancel_and_retry(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import random
 from collections.abc import Awaitable, Callable
+from datetime import date
+from pathlib import Path
 from typing import TypeVar
 
 import asyncpg
@@ -12,6 +14,8 @@ import pytest
 from tests.platform.databases import with_owner
 from tests.platform.lender import FIRST, NOW, STAFF, do, prepare, within
 from usance.platform.commands.users import RegisterUser
+from usance.platform.errors import HeadRefused
+from usance.platform.ledger.heads import broken_heads, sign_day
 from usance.platform.ledger.seals import BrokenSeal, seal, verify
 from usance.platform.store.database import Database
 from usance.platform.store.server import Embedded
@@ -130,3 +134,56 @@ def test_what_runs_while_a_seal_is_made_is_in_the_next(server: Embedded, live: s
     assert first == {}
     assert second == {"facts": SEALS + 1}
     assert as_staff(server, live, verify) == []
+
+
+def test_a_ledger_made_anew_is_found_by_its_signed_heads(
+    server: Embedded, live: str, tmp_path: Path
+) -> None:
+    """Rows changed by the owner, and every seal made again over them: the chain alone agrees."""
+    for day in (1, 2):
+        assert signed(server, live, tmp_path, day) == tmp_path / "heads" / f"2024-07-0{day}.json"
+        with_owner(server, live, lambda connection, day=day: facts(connection, SEALS + day))  # type: ignore[misc]
+    assert signed(server, live, tmp_path, 2) is None
+    assert heads(server, live, tmp_path) == []
+    tampered(server, live, "delete from usance.seals",
+             "update usance.facts set amount_minor = amount_minor + 1 where ref = 3")  # fmt: skip
+    as_staff(server, live, lambda connection: seal(connection, NOW))
+    assert as_staff(server, live, verify) == []
+    assert heads(server, live, tmp_path)[0] == (
+        "seal 5 of facts is not the one that head 2024-07-01.json signed"
+    )
+
+
+def signed(server: Embedded, name: str, home: Path, day: int) -> Path | None:
+    on = date(2024, 7, day)
+    return as_staff(server, name, lambda connection: sign_day(connection, home, on, NOW))
+
+
+def heads(server: Embedded, name: str, home: Path) -> list[str]:
+    return as_staff(server, name, lambda connection: broken_heads(connection, home))
+
+
+def test_heads_that_were_changed_lost_or_have_no_key_are_named(
+    server: Embedded, live: str, tmp_path: Path
+) -> None:
+    for day in (1, 2, 3):
+        signed(server, live, tmp_path, day)
+    assert (tmp_path / "seal.key").stat().st_mode & 0o077 == 0
+    middle, last = (tmp_path / "heads" / f"2024-07-0{day}.json" for day in (2, 3))
+    kept = middle.read_text()
+    middle.write_text(kept.replace('"day": "2024-07-02"', '"day": "2024-07-09"'))
+    changed, after = heads(server, live, tmp_path)
+    assert changed == "head 2024-07-02.json has been changed: its signature does not hold"
+    assert after == "head 2024-07-03.json does not follow the head before it"
+    middle.unlink()
+    assert heads(server, live, tmp_path) == [after]
+    middle.write_text(kept)
+    assert heads(server, live, tmp_path) == []
+    (tmp_path / "seal.key").write_bytes(b"\1" * 32)
+    assert len(heads(server, live, tmp_path)) == 3
+    (tmp_path / "seal.key").unlink()
+    with pytest.raises(HeadRefused, match="is not there"):
+        heads(server, live, tmp_path)
+    with pytest.raises(HeadRefused, match="is not there"):
+        signed(server, live, tmp_path, 4)
+    assert last.exists()

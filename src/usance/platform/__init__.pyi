@@ -6,6 +6,7 @@ from usance.platform.errors import (
     ClientRefTaken as ClientRefTaken,
     DateOutOfRange as DateOutOfRange,
     Forbidden as Forbidden,
+    HeadRefused as HeadRefused,
     InputNotYours as InputNotYours,
     InvalidCommand as InvalidCommand,
     InvalidField as InvalidField,

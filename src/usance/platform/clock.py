@@ -1,11 +1,17 @@
-"""The way of a sandbox's clock: each moment at which something falls due, in order."""
+"""The way of a clock: each moment at which something falls due, in order.
+
+A sandbox's clock is moved from one such moment to the next. A live one goes by itself: what its
+time has come for is done as soon as somebody looks, and its business date moves at the cut-off.
+"""
 
 from __future__ import annotations
 
-from datetime import date, datetime
+import logging
+from collections.abc import Sequence
+from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from usance.base.ids import print_id
+from usance.base.ids import parse_id, print_id
 from usance.platform.commands.clock import Done, check_advance, set_clock
 from usance.platform.commands.offers import ExpireOffer
 from usance.platform.commands.unit_of_work import now
@@ -19,13 +25,16 @@ from usance.platform.partners.dispatch import (
 )
 from usance.platform.partners.file_evidence import reconcile_providers
 from usance.platform.principals import SYSTEM
+from usance.platform.refusals import ClockBackwards
 from usance.service.events_of_loan import DayPart
 
 if TYPE_CHECKING:
     import asyncpg
 
+    from usance.platform.commands.command import Moment
     from usance.platform.live import Platform
 
+LOG = logging.getLogger("usance.clock")
 Due = tuple[datetime, Any]
 
 
@@ -45,6 +54,7 @@ async def run_until(platform: Platform, to: datetime) -> list[Done]:
     for _ in range(MAX_STEPS):
         async with platform.database.transaction(SYSTEM.principal_id) as transaction:
             moment = await now(transaction, platform.services)
+            check_advance(moment, to)
             due = await _next(transaction, moment, to)
             if due is None:
                 break
@@ -77,12 +87,54 @@ async def _serve(platform: Platform, what: Any) -> tuple[str, int]:
     return "offers", 0
 
 
-async def _next(transaction: asyncpg.Connection, moment: Any, to: datetime) -> Due | None:
-    """The first thing that falls due: half a day, an offer, an order, a debit or desk run."""
-    check_advance(moment, to)
+async def run_due(platform: Platform) -> int:
+    """Do everything that has fallen due in a live lender, and move its business date; the count.
+
+    A machine whose clock was set back over a cut-off is refused: no day is lived twice. An offer
+    that cannot be ended waits for the next look and does not stop the others.
+    """
+    failed: list[int] = []
+    for done in range(MAX_STEPS):
+        async with platform.database.transaction(SYSTEM.principal_id) as transaction:
+            await transaction.execute("select usance.cut_off()")
+            moment = await now(transaction, platform.services)
+            check_clock(moment)
+            due = await _next(transaction, moment, moment.at, failed)
+        if due is None:
+            return done
+        _, what = due
+        try:
+            await _serve(platform, what)
+        except Exception:
+            if not isinstance(what, ExpireOffer):
+                raise
+            LOG.warning("%s cannot be ended", what.offer, exc_info=True)
+            failed.append(parse_id(what.offer, "of"))
+    return MAX_STEPS
+
+
+def check_clock(moment: Moment) -> None:
+    """Refuse to go on by a live clock that is before the business date."""
+    day = moment.lender.business_date(datetime.now(UTC))
+    if not moment.lender.is_sandbox and day < moment.business_date:
+        raise ClockBackwards(
+            f"the machine's clock says {day}, the business date is {moment.business_date}",
+            where="the clock",
+            fix="Set the machine's clock right: days go on when it has reached the business date",
+        )
+
+
+async def _next(
+    transaction: asyncpg.Connection, moment: Moment, to: datetime,
+    failed_offers: Sequence[int] = (),
+) -> Due | None:  # fmt: skip
+    """The first thing that falls due: half a day, an offer, an order, a debit or desk run.
+
+    Orders of a live lender are moved by `keep_moving`, whatever else there is to do.
+    """
     offer = await transaction.fetchrow(
         "select offer_id, answer_by from usance.offers where state = 'open' and answer_by <= $1 "
-        "order by answer_by, offer_id limit 1", to,
+        "and offer_id <> all($2) order by answer_by, offer_id limit 1", to, list(failed_offers),
     )  # fmt: skip
     order = await transaction.fetchrow(
         "select order_id, next_at from usance.orders where next_at <= $1 "
@@ -94,7 +146,7 @@ async def _next(transaction: asyncpg.Connection, moment: Any, to: datetime) -> D
     found: list[Due] = [(half.at(moment), half)] if half.at(moment) <= to else []
     if offer is not None:
         found.append((offer["answer_by"], ExpireOffer(print_id("of", offer["offer_id"]))))
-    if order is not None:
+    if order is not None and moment.lender.is_sandbox:
         found.append((order["next_at"], OrderDue(order["order_id"])))
     found += [each for each in (debits, desk) if each is not None]
     return min(found, key=lambda each: each[0], default=None)

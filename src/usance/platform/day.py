@@ -1,26 +1,36 @@
-"""The business day: its morning and its evening, each served once, loan by loan.
+"""The business day: its morning and its evening, each served once.
 
 In the morning, before payments, late fees and the claims of loans already in recovery fall due; in
-the evening every other claim. One loan that cannot be served is set aside as a job, with its error,
-and never stops the others.
+the evening every other claim. Open loans are looked at as columns; a command serves each that has
+something fall due on the day. One that cannot be served is set aside as a job, with its error, and
+never stops the others.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time, timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
+
+from usance.base.codes import Component, Status
+from usance.base.dates import to_day
 from usance.base.ids import print_id
+from usance.loan.batch import Views, instalment_columns, view_columns
 from usance.platform.commands.cases import ServeCases
 from usance.platform.commands.command import Moment
 from usance.platform.commands.servicing import ServeLoan, is_late
+from usance.platform.commands.unit_of_work import now
 from usance.platform.deal_dates import enqueue_deals
 from usance.platform.jobs.queue import NewJob, enqueue
+from usance.platform.loan_columns import FoldColumns, fold_columns
 from usance.platform.loan_record import LoanRecord, load_loans
 from usance.platform.principals import SYSTEM
 from usance.service.events_of_loan import DayPart
+from usance.service.servicing_rules import ServicingRules
 
 if TYPE_CHECKING:
     import asyncpg
@@ -28,10 +38,11 @@ if TYPE_CHECKING:
     from usance.platform.live import Platform
 
 LOG = logging.getLogger("usance.day")
-LOANS_A_PIECE = 2_000
+LOANS_AT_ONCE = 2_000
 SERVE_JOB = "loan.serve"
 _PARTS = (DayPart.MORNING, DayPart.EVENING)
-_LAST_MOMENT = time(23, 59, 59, 999_999)
+_LAST_MOMENT = time(23, 59, 59, 999_999, fold=1)
+"""The later of two where clocks are set back at midnight."""
 
 
 class HalfDay(NamedTuple):
@@ -63,60 +74,106 @@ async def next_half(transaction: asyncpg.Connection, moment: Moment) -> HalfDay:
 
 
 async def serve_half(platform: Platform, half: HalfDay) -> int:
-    """Serve every open loan that is past due, then mark the half day as served.
+    """Serve every open loan that something may fall due on, then mark the half day as served.
 
     The number of loans that could not be served and were set aside.
     """
     served = aside = 0
     arrears: list[tuple[int, int, int, int]] = []
-    async for loan_id, loan in _open_loans(platform, half.day):
-        command = ServeLoan(print_id("ln", loan_id), half.day, str(half.part))
-        try:
-            if isinstance(loan, Exception):
-                raise loan
-            if is_late(loan, half.day):
-                arrears.append(arrears_of(loan, half.day))
-                outcome = await platform.do(SYSTEM, command)
-                served += outcome.is_new
-        except Exception as error:
-            LOG.warning("%s is set aside", command.loan, exc_info=True)
-            aside += 1
-            await _set_aside(platform, command, error)
+    async for piece in _pieces(platform, half.day):
+        arrears += piece.arrears
+        for loan_id in piece.due:
+            command = ServeLoan(print_id("ln", loan_id), half.day, str(half.part))
+            try:
+                if loan_id in piece.unread:
+                    raise piece.unread[loan_id]
+                served += (await platform.do(SYSTEM, command)).is_new
+            except Exception as error:
+                LOG.warning("%s is set aside", command.loan, exc_info=True)
+                aside += 1
+                await _set_aside(platform, command, error)
     if half.part is DayPart.EVENING:
         await platform.do(SYSTEM, ServeCases(half.day, tuple(arrears)))
         await enqueue_deals(platform, half.day)
     async with platform.database.transaction(SYSTEM.principal_id) as transaction:
         await transaction.execute(
-            "insert into usance.business_days "
-            "select $1, $2, clock, $3, $4 from usance.installation",
-            half.day, str(half.part), served, aside,
+            "insert into usance.business_days values ($1, $2, $3, $4, $5)", half.day,
+            str(half.part), (await now(transaction, platform.services)).at, served, aside,
         )  # fmt: skip
     return aside
 
 
+@dataclass
+class Piece:
+    """Open loans of a piece: those in arrears, and those that something may fall due on."""
+
+    arrears: list[tuple[int, int, int, int]] = field(default_factory=list)
+    """Id, days past due, past due and principal of each."""
+    due: list[int] = field(default_factory=list)
+    unread: dict[int, Exception] = field(default_factory=dict)
+    """Loans that could not be read, with the reason; they are among those due."""
+
+
+async def _pieces(platform: Platform, day: date) -> AsyncIterator[Piece]:
+    """Open loans, piece by piece in the order of their ids: by columns where they have a fold."""
+    async with platform.database.transaction(SYSTEM.principal_id) as transaction:
+        parameters = (await now(transaction, platform.services)).lender.parameters
+        rules = ServicingRules.at(day, parameters)
+        async for folds in fold_columns(transaction, open_only=True):
+            piece = Piece()
+            is_later = folds.through > to_day(day)  # facts of a later day: served as of then
+            _arrears(folds.only(~is_later), day, rules, piece)
+            others = [*folds.others, *folds.loan_ids[is_later].tolist()]
+            for start in range(0, len(others), LOANS_AT_ONCE):
+                for loan_id, loan in await _read(platform, others[start : start + LOANS_AT_ONCE]):
+                    if isinstance(loan, Exception):
+                        piece.unread[loan_id] = loan
+                        piece.due.append(loan_id)
+                    elif is_late(loan, day):
+                        piece.arrears.append(arrears_of(loan, day))
+                        piece.due.append(loan_id)
+            piece.due.sort()
+            yield piece
+
+
+def _arrears(folds: FoldColumns, day: date, rules: ServicingRules, piece: Piece) -> None:
+    """Add the loans past due, and of them those on whose days of fees and claims this one is."""
+    today = to_day(day)
+    if len(folds.rows):
+        folds = folds.only(folds.rows["terms"]["first_due_on"] < today)
+    if not len(folds.rows):
+        return
+    booked = folds.booked()
+    view = view_columns(booked.states, today)
+    late = (view.column("days_past_due") > 0) & (view.column("status") == int(Status.ACTIVE))
+    if not late.any():
+        return
+    folds, values = folds.only(late), Views(view.values[late])
+    past_due = np.sum([values.column(name) for name in _PAST_DUE], axis=0)
+    columns = (folds.loan_ids, values.column("days_past_due"), past_due,
+               values.column("principal_outstanding"))  # fmt: skip
+    piece.arrears += zip(*(column.tolist() for column in columns), strict=True)
+    late_since = today - values.column("days_past_due")
+    triggers = folds.rows["trigger_days"].astype(np.int64)
+    is_due = (late_since + triggers + 1 == today) | (
+        late_since + rules.charge_off_days + 1 == today
+    )
+    fees = instalment_columns(folds.booked().states)
+    unpaid = (fees.due - fees.covered).sum(axis=1) > 0
+    has_fee = np.repeat(np.arange(len(is_due)), np.diff(fees.offsets))[
+        unpaid & (fees.due_on + rules.grace_days + 1 == today)
+    ]
+    is_due[has_fee] = True
+    piece.due += folds.loan_ids[is_due].tolist()
+
+
+_PAST_DUE = tuple(f"past_due_{each.name.lower()}" for each in Component)
+
+
 def arrears_of(loan: LoanRecord, day: date) -> tuple[int, int, int, int]:
-    """Arrears of a loan: id, days past due, past due and principal of a loan."""
+    """Id, days past due, past due and principal of a loan."""
     view = loan.at(day).view()
     return loan.loan_id, view.days_past_due, view.past_due.total, view.principal_outstanding
-
-
-async def _open_loans(
-    platform: Platform, day: date
-) -> AsyncIterator[tuple[int, LoanRecord | Exception]]:
-    """Open loans that had a due date before a day, piece by piece in the order of their ids."""
-    last = 0
-    while True:
-        async with platform.database.transaction(SYSTEM.principal_id) as transaction:
-            rows = await transaction.fetch(
-                "select s.loan_id from usance.loan_states s join usance.loans l using (loan_id) "
-                "where s.is_open and l.terms_no = 1 and l.first_due_on < $1 and s.loan_id > $2 "
-                "order by s.loan_id limit $3", day, last, LOANS_A_PIECE,
-            )  # fmt: skip
-        if not rows:
-            return
-        last = rows[-1]["loan_id"]
-        for each in await _read(platform, [row["loan_id"] for row in rows]):
-            yield each
 
 
 async def _read(platform: Platform, ids: list[int]) -> list[tuple[int, LoanRecord | Exception]]:

@@ -104,6 +104,14 @@ class BackupError(PlatformError):
     exit_code = 1
 
 
+class HeadRefused(PlatformError):
+    """Heads of seals that cannot be signed or checked."""
+
+    code = "platform.head"
+    http_status = 409
+    exit_code = 1
+
+
 class LakeBehind(LakeError):
     """A transaction from before a cut-off is still running."""
 

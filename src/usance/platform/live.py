@@ -146,6 +146,13 @@ class Platform:
         async with self.database.transaction(principal.principal_id) as transaction:
             yield Reading(transaction, principal, await now(transaction, self.services))
 
+    def need_home(self) -> Path:
+        """The folder of its lake, where the platform has one."""
+        if self.home is None:
+            raise NotInstalled("has no folder for its lake", where="the platform",
+                               fix="Open the platform of a home")  # fmt: skip
+        return self.home
+
     async def close(self) -> None:
         """Close the connections."""
         await self.database.close()

@@ -11,8 +11,9 @@ from datetime import date
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from usance.base.arrays import I64
+from usance.base.arrays import I32, I64
 from usance.base.codes import FactKind, Status
 from usance.base.dates import to_day
 from usance.books.kernel.fact_amounts import MEMORY_SLOTS, BookedLoans
@@ -20,7 +21,15 @@ from usance.books.loans.amounts import FACT_AMOUNTS
 from usance.books.loans.fact_amounts import BookedState, fact_amounts, step_booked
 from usance.loan.batch import States, view_columns
 from usance.loan.columns import FactColumns, TermColumns
-from usance.loan.kernel.state import IS_RECOVERY, META, PENALTY_OPEN, PENALTY_PAID, SLOTS
+from usance.loan.kernel.state import (
+    IS_BOUGHT_OUT,
+    IS_CHARGED_OFF,
+    IS_RECOVERY,
+    META,
+    PENALTY_OPEN,
+    PENALTY_PAID,
+    SLOTS,
+)
 
 if TYPE_CHECKING:
     import asyncpg
@@ -35,7 +44,8 @@ _TERMS = (
 TERMS_LAYOUT = np.dtype([*_TERMS, ("upfront_fee_minor", "<i8"), ("fee_ppm", "<i4")])
 STATE_LAYOUT = np.dtype([("slots", "<i8", (SLOTS,)), ("memory", "<i8", (MEMORY_SLOTS,))])
 _TRACES = (PENALTY_PAID, PENALTY_OPEN)
-"""Slots that fees leave behind; claims leave `IS_RECOVERY`."""
+"""Slots that fees leave behind; claims leave flags."""
+_CLAIMS = IS_RECOVERY | IS_CHARGED_OFF | IS_BOUGHT_OUT
 
 
 class PackedLoan(NamedTuple):
@@ -70,7 +80,7 @@ class PackedLoan(NamedTuple):
 def _has_events(state: bytes) -> bool:
     """True of a loan that had fees, a compensation or a charge-off: a late fact may undo them."""
     slots = np.frombuffer(state, STATE_LAYOUT)["slots"][0]
-    return bool(slots[META] & IS_RECOVERY or any(slots[list(_TRACES)]) or slots[META] >> 24)
+    return bool(slots[META] & _CLAIMS or any(slots[list(_TRACES)]) or slots[META] >> 24)
 
 
 async def packed_loans(
@@ -86,16 +96,24 @@ async def packed_loans(
 
 def unpack(loans: Sequence[PackedLoan]) -> BookedState:
     """A column of folds as the kernel takes them."""
-    terms = np.frombuffer(b"".join(each.terms for each in loans), TERMS_LAYOUT)
-    states = np.frombuffer(b"".join(each.state for each in loans), STATE_LAYOUT)
-    given: dict[str, Any] = {name: np.ascontiguousarray(terms[name]) for name, _ in _TERMS}
-    columns = TermColumns(**given)
-    through = np.array([to_day(each.through) for each in loans], np.int32)
-    held = BookedLoans(
+    return booked_columns(
+        np.frombuffer(b"".join(each.terms for each in loans), TERMS_LAYOUT),
+        np.frombuffer(b"".join(each.state for each in loans), STATE_LAYOUT),
+        np.array([to_day(each.through) for each in loans], np.int32),
         np.array([each.model for each in loans], np.int8),
-        np.ascontiguousarray(terms["upfront_fee_minor"]), np.ascontiguousarray(terms["fee_ppm"]),
+    )
+
+
+def booked_columns(
+    terms: NDArray[Any], states: NDArray[Any], through: I32, models: NDArray[np.int8]
+) -> BookedState:
+    """Folds as the kernel takes them, from columns of what is stored."""
+    given: dict[str, Any] = {name: np.ascontiguousarray(terms[name]) for name, _ in _TERMS}
+    held = BookedLoans(
+        models, np.ascontiguousarray(terms["upfront_fee_minor"]),
+        np.ascontiguousarray(terms["fee_ppm"]),
     )  # fmt: skip
-    folded = States(columns, np.ascontiguousarray(states["slots"]), through)
+    folded = States(TermColumns(**given), np.ascontiguousarray(states["slots"]), through)
     return BookedState(folded, np.ascontiguousarray(states["memory"]), held)
 
 
@@ -106,19 +124,29 @@ def stored_fee(terms: bytes) -> int | None:
 
 def packed_terms(booked: BookedState) -> list[bytes]:
     """The terms of each loan as they are stored."""
+    return [row.tobytes() for row in term_rows(booked)]
+
+
+def term_rows(booked: BookedState) -> NDArray[Any]:
+    """The terms of each loan as rows of `TERMS_LAYOUT`."""
     packed = np.empty(len(booked.memories), TERMS_LAYOUT)
     for (name, _), column in zip(_TERMS, booked.states.terms.arrays, strict=True):
         packed[name] = column
     packed["upfront_fee_minor"] = booked.loans.upfront_fee_minor
     packed["fee_ppm"] = booked.loans.fee_ppm
-    return [row.tobytes() for row in packed]
+    return packed
 
 
 def packed_states(booked: BookedState) -> list[bytes]:
     """The state of each loan as it is stored."""
+    return [row.tobytes() for row in state_rows(booked)]
+
+
+def state_rows(booked: BookedState) -> NDArray[Any]:
+    """The state of each loan as rows of `STATE_LAYOUT`."""
     packed = np.empty(len(booked.memories), STATE_LAYOUT)
     packed["slots"], packed["memory"] = booked.states.values, booked.memories
-    return [row.tobytes() for row in packed]
+    return packed
 
 
 def posted_amounts(loans: Sequence[PackedLoan]) -> I64:

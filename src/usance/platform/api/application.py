@@ -47,6 +47,7 @@ from usance.platform.jobs.kinds import kinds_of
 from usance.platform.jobs.worker import run_jobs
 from usance.platform.live import Platform
 from usance.platform.partners.dispatch import keep_moving
+from usance.platform.timekeeper import keep_time
 
 log = logging.getLogger("usance.api")
 HEADERS = (
@@ -76,11 +77,10 @@ def application(opened: AbstractAsyncContextManager[Platform], mode: str) -> Out
             worker = asyncio.create_task(run_jobs(platform.database, kinds_of(platform), stop=stop))
             moving = asyncio.create_task(keep_moving(platform, stop))
             contacting = asyncio.create_task(keep_contacting(platform, stop))
+            passing = asyncio.create_task(keep_time(platform, stop))
             yield
             stop.set()
-            await worker
-            await moving
-            await contacting
+            await asyncio.gather(worker, moving, contacting, passing)
             await app.state.request_log.stop()
 
     app = FastAPI(

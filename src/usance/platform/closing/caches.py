@@ -34,8 +34,8 @@ class CacheReport:
 async def compare_caches(platform: Platform) -> CacheReport:
     """Make every cache again and compare it, all as of one moment."""
     report = CacheReport()
-    async with platform.database.transaction(SYSTEM.principal_id) as transaction:
-        await transaction.execute("set transaction isolation level repeatable read")
+    who = SYSTEM.principal_id
+    async with platform.database.transaction(who, one_moment=True) as transaction:
         lender = (await now(transaction, platform.services)).lender
         report.compared = await transaction.fetchval(
             "select (select count(*) from usance.loan_states) + (select count(*) from "

@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+import asyncio
+import logging
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from usance.platform.clock import run_due
 from usance.platform.closing.caches import CacheReport, compare_caches
-from usance.platform.closing.month_end import LAKE, advance, over_at
+from usance.platform.closing.month_end import LAKE, advance, lake_turn, over_at
 from usance.platform.commands.unit_of_work import now
-from usance.platform.day import next_half, serve_half
 from usance.platform.lake.export import export
-from usance.platform.ledger.seals import seal
+from usance.platform.ledger.heads import sign_day
 from usance.platform.principals import SYSTEM
 from usance.platform.refusals import ClockBackwards
+from usance.platform.store.database import Database
 
 if TYPE_CHECKING:
-    from usance.platform.commands.command import Moment
     from usance.platform.live import Platform
+
+LOG = logging.getLogger("usance.day")
+MAX_TOLD = 20
+"""Differences of caches that a job's result names; `usance day` names them all."""
 
 
 @dataclass
@@ -27,6 +33,8 @@ class DayEnd:
 
     business_date: date
     halves: list[dict[str, Any]] = field(default_factory=list)
+    head: str = ""
+    """The file of its signed head; none if it had one before."""
     exported: int = 0
     compared: int = 0
     differences: list[str] = field(default_factory=list)
@@ -43,25 +51,46 @@ async def end_day(platform: Platform, home: Path, last: date | None = None) -> D
     if moment.lender.is_sandbox:
         await advance(platform, over_at(moment, day))
     else:
-        await _serve_due(platform, moment)
-    made = DayEnd(day + timedelta(days=1), await _halves(platform, moment.business_date))
-    async with platform.database.loader() as connection:
+        await run_due(platform)
+        day = moment.lender.business_date(moment.at) - timedelta(days=1)
+    made = await finish_day(platform, home, day)
+    made.halves = await _halves(platform, moment.business_date)
+    return made
+
+
+async def finish_day(platform: Platform, home: Path, day: date) -> DayEnd:
+    """Export what the day brought, seal it, sign its head, and compare every cache."""
+    made = DayEnd(day + timedelta(days=1))
+    async with lake_turn(platform), platform.database.loader() as connection:
         made.exported = sum((await export(connection, home / LAKE)).rows.values())
     async with platform.database.transaction(SYSTEM.principal_id) as transaction:
-        await seal(transaction, datetime.now(UTC))
+        head = await sign_day(transaction, home, day, datetime.now(UTC))
+    made.head = head.name if head else ""
     report: CacheReport = await compare_caches(platform)
     made.compared, made.differences = report.compared, list(report.differences)
     return made
 
 
-async def _serve_due(platform: Platform, moment: Moment) -> None:
-    """Serve every half day whose moment has come by the clock of a live lender."""
-    while True:
-        async with platform.database.transaction(SYSTEM.principal_id) as transaction:
-            half = await next_half(transaction, moment)
-        if half.at(moment) > moment.at:
-            return
-        await serve_half(platform, half)
+async def end_day_apart(platform: Platform, day: date) -> dict[str, Any]:
+    """Finish a day in a thread of its own, so that requests are answered meanwhile; its report."""
+    home = platform.need_home()
+
+    async def finish() -> DayEnd:
+        own = type(platform).of_database(
+            Database(platform.database.server, platform.database.name),
+            platform.services.vault, home,
+        )  # fmt: skip
+        try:
+            return await finish_day(own, home, day)
+        finally:
+            await own.close()
+
+    made = await asyncio.to_thread(lambda: asyncio.run(finish()))
+    if made.differences:
+        LOG.error("%d caches are not what they are made of", len(made.differences))
+    told = made.differences[:MAX_TOLD]
+    return {"head": made.head, "exported": made.exported, "compared": made.compared,
+            "differing": len(made.differences), "differences": told}  # fmt: skip
 
 
 async def _halves(platform: Platform, first: date) -> list[dict[str, Any]]:

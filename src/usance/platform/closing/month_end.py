@@ -7,7 +7,8 @@ moment it had fixed. The book is the lake's, and the functions are those of any 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, time, timedelta
 from pathlib import Path
@@ -55,6 +56,7 @@ MAX_WAIT_SECONDS, WAIT_SECONDS = 60.0, 0.05
 CUT_OFF = timedelta(minutes=1)
 """A sandbox's clock goes so far over midnight: each command of the evening takes a microsecond."""
 CLOSE_STEPS = 8
+LAKE_LOCK = 7_305_804_402_566_558
 RELEASE_FORMATS = ("csv", "html")
 Progress = Callable[[str], Awaitable[None]]
 
@@ -106,13 +108,13 @@ class LiveClose:
         )  # fmt: skip
         publishing = ("metrics", self._measure), ("release", self._release)
         assert len(closing) + len(publishing) == CLOSE_STEPS, "progress is told of as many"
-        is_closed = await self._is_closed()
-        steps = () if is_closed else closing
-        for name, step in (*steps, *(publishing if self.publishes else ())):
-            await self.progress(name)
-            begun = self.clock()
-            await step()
-            self.made.seconds[name] = self.clock() - begun
+        async with lake_turn(self.platform):
+            steps = () if await self._is_closed() else closing
+            for name, step in (*steps, *(publishing if self.publishes else ())):
+                await self.progress(name)
+                begun = self.clock()
+                await step()
+                self.made.seconds[name] = self.clock() - begun
         return self.made
 
     async def _is_closed(self) -> bool:
@@ -196,6 +198,14 @@ class LiveClose:
             self.made.notes.append(f"no release: {error.what}")
             return
         self.made.files = [str(path.relative_to(self.home)) for path in files]
+
+
+@asynccontextmanager
+async def lake_turn(platform: Platform) -> AsyncIterator[None]:
+    """A turn at the lake: whoever exports to it or closes it waits for the one before."""
+    async with platform.database.loader() as connection:
+        await connection.execute("select pg_advisory_lock($1)", LAKE_LOCK)
+        yield
 
 
 def over_at(moment: Moment, day: date) -> datetime:

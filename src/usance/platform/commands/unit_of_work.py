@@ -48,13 +48,14 @@ REQUEST_ID: ContextVar[str] = ContextVar("request_id", default="")
 MAX_ATTEMPTS = 40
 """Times a command is decided again because somebody else was quicker, or took the last headroom."""
 NOW = (
-    "select case mode when 0 then clock else clock_timestamp() end as clock, mode, "
-    "case mode when 0 then array(select nextval('usance.ticks') from generate_series(1, $1)) "
+    "select case mode when 0 then clock else greatest(clock_timestamp(), clock) end as clock, "
+    "mode, case mode when 0 then array(select nextval('usance.ticks') from generate_series(1, $1)) "
     "end as ticks, business_date, configuration, "
     "array(select period from usance.periods where state = 0 order by period) as open_periods "
     "from usance.installation"
 )
-"""A sandbox's clock moves by a microsecond with each command, so that moments tell their order."""
+"""A sandbox's clock moves by a microsecond with each command, so that moments tell their order. A
+live one is the machine's, and never before the last cut-off."""
 KEYS = (
     "select pg_try_advisory_xact_lock(hashtextextended($2 || '/' || g.key, g.who)) as is_free, "
     "i.body, i.answer from unnest($1::bigint[], $3::text[]) with ordinality g (who, key, n) "

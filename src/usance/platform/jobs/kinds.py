@@ -13,12 +13,13 @@ from usance.platform.commands.periods import CLOSE_JOB
 from usance.platform.commands.servicing import ServeLoan
 from usance.platform.day import SERVE_JOB
 from usance.platform.deal_dates import DEAL_JOB, pay_dates
-from usance.platform.errors import LakeError, NotInstalled
+from usance.platform.errors import NotInstalled
 from usance.platform.jobs.worker import JobKind, Work
 from usance.platform.partners.provider_files import JOB as FILE_JOB
 from usance.platform.partners.provider_files import read_file
 from usance.platform.principals import SYSTEM
 from usance.platform.security.sandbox_access import FILE
+from usance.platform.timekeeper import DAY_JOB
 
 if TYPE_CHECKING:
     from usance.platform.live import Platform
@@ -55,16 +56,21 @@ def kinds_of(platform: Platform) -> dict[str, JobKind]:
         # Statements, metrics and pages are loaded by the first close, not by every server.
         from usance.platform.closing.month_end import CLOSE_STEPS, LiveClose, as_answer
 
-        if platform.home is None:
-            raise LakeError("the platform has no folder", where="the lake",
-                            fix="Open the platform of a home")  # fmt: skip
         done = count(1)
 
         async def told(_step: str) -> None:
             await work.report(next(done), CLOSE_STEPS)
 
         period = parse_close_period(work.job.payload["period"])
-        return as_answer(await LiveClose(platform, platform.home, period, monotonic, told).run())
+        home = platform.need_home()
+        return as_answer(await LiveClose(platform, home, period, monotonic, told).run())
+
+    async def end_day(work: Work) -> Mapping[str, Any]:
+        """A day is exported, sealed, signed, and its caches are compared."""
+        from usance.platform.closing.day_end import end_day_apart
+
+        day = date.fromisoformat(work.job.payload["day"])
+        return await end_day_apart(platform, day)
 
     async def read_provider_file(work: Work) -> Mapping[str, Any]:
         """A file that a provider has sent is booked line by line."""
@@ -75,5 +81,5 @@ def kinds_of(platform: Platform) -> dict[str, JobKind]:
         return {"periods": await pay_dates(platform, work.job.payload["deal"])}
 
     handlers = {SERVE_JOB: serve_loan, WORLD_JOB: live_days, CLOSE_JOB: close_period,
-                FILE_JOB: read_provider_file, DEAL_JOB: pay_deal}  # fmt: skip
+                FILE_JOB: read_provider_file, DEAL_JOB: pay_deal, DAY_JOB: end_day}  # fmt: skip
     return {name: JobKind(handler) for name, handler in handlers.items()}

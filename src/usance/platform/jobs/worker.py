@@ -18,7 +18,7 @@ from usance.base.errors import UsanceError
 from usance.platform.errors import JobCancelled, LeaseLost
 from usance.platform.jobs import queue
 from usance.platform.jobs.queue import Job
-from usance.platform.store.database import Database
+from usance.platform.store.database import Database, connection_failures
 
 if TYPE_CHECKING:
     import asyncpg
@@ -75,19 +75,35 @@ async def run_jobs(
     database: Database, kinds: Mapping[str, JobKind], *, worker: str = "",
     until_empty: bool = False, stop: asyncio.Event | None = None,
 ) -> int:  # fmt: skip
-    """Work until told to stop, or until nothing is due; the number of jobs that were worked on."""
+    """Work until told to stop, or until nothing is due; the number of jobs that were worked on.
+
+    A database that is away or was restarted is waited for: whatever was lost with it is taken again
+    when its lease is over.
+    """
     name, worked = worker or worker_name(), 0
     while stop is None or not stop.is_set():
-        async with database.transaction(0) as transaction:
-            taken = await queue.take(transaction, name, tuple(kinds))
-        for job in taken:
-            await _work(database, kinds[job.kind], job)
-            worked += 1
-        if not taken:
+        try:
+            count = await _work_once(database, kinds, name)
+        except connection_failures() as error:
+            if until_empty:
+                raise
+            LOG.warning("jobs wait for the database: %s", error)
+            count = 0
+        worked += count
+        if not count:
             if until_empty:
                 break
             await asyncio.sleep(POLL_SECONDS)
     return worked
+
+
+async def _work_once(database: Database, kinds: Mapping[str, JobKind], name: str) -> int:
+    """Take what is due and do it; the number of jobs."""
+    async with database.transaction(0) as transaction:
+        taken = await queue.take(transaction, name, tuple(kinds))
+    for job in taken:
+        await _work(database, kinds[job.kind], job)
+    return len(taken)
 
 
 async def _work(database: Database, kind: JobKind, job: Job) -> None:

@@ -1,21 +1,31 @@
 """Cached states of loans made again from their facts, and compared.
 
-`loan_states` is a cache: everything in it follows from terms and facts. `differing_states` replays
-each loan and tells which rows are not what the replay gives; a day's control calls it.
+`loan_states` is a cache: everything in it follows from terms and facts. `differing_states` folds
+every loan again and tells which rows are not what that gives; each day's end calls it.
 """
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from usance.base.codes import Status
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from usance.base.arrays import I64
+from usance.base.codes import FactKind, Status
+from usance.base.columns import arrays
 from usance.base.dates import to_day
-from usance.books.loans.fact_amounts import fact_amounts
-from usance.loan.batch import view_columns
+from usance.base.errors import UsanceError
+from usance.base.tables import TABLES
+from usance.books.loans.fact_amounts import booked_loans, fact_amounts, start_booked, step_booked
+from usance.loan.batch import States, view_columns
+from usance.loan.visible_facts import fact_columns, term_columns
 from usance.platform.ledger.fact_postings import amounts_on, fold_of
 from usance.platform.lender import Lender
+from usance.platform.loan_columns import LOANS_A_PIECE, FoldColumns, fold_columns
 from usance.platform.loan_fold import (
     EXACT,
     KERNEL,
@@ -24,13 +34,17 @@ from usance.platform.loan_fold import (
     packed_loans,
     packed_states,
     packed_terms,
+    state_rows,
+    term_rows,
 )
 from usance.platform.loan_record import LoanRecord, load_loans
+from usance.platform.store.bulk import read_rows
 
 if TYPE_CHECKING:
     import asyncpg
 
-LOANS_A_PIECE = 2_000
+LOANS_AT_ONCE = 2_000
+_BETWEEN = "loan_id >= $1 and loan_id <= $2"
 
 
 @dataclass(frozen=True)
@@ -68,23 +82,113 @@ def institution_fee(lender: Lender, loan: LoanRecord) -> int:
 
 
 async def differing_states(
-    transaction: asyncpg.Connection, lender: Lender, first: int = 0
+    transaction: asyncpg.Connection, lender: Lender, piece: int = LOANS_A_PIECE
 ) -> AsyncIterator[StateDifference]:
-    """States that a replay of their facts does not give, of all loans from an id on."""
-    while True:
-        rows = await transaction.fetch(
-            "select loan_id from usance.loan_states where loan_id >= $1 order by loan_id limit $2",
-            first, LOANS_A_PIECE,
-        )  # fmt: skip
-        if not rows:
-            return
-        ids = [row["loan_id"] for row in rows]
-        cached = await packed_loans(transaction, ids)
-        for loan in await load_loans(transaction, ids):
-            fields = _differing(cached[loan.loan_id], packed(loan, institution_fee(lender, loan)))
-            if fields:
-                yield StateDifference(loan.loan_id, fields)
-        first = ids[-1] + 1
+    """States that a fold of their facts from the beginning does not give, of all loans.
+
+    Loans of the kernel are folded as columns; the others, and a piece in which something cannot be
+    folded at all, one by one.
+    """
+    async for folds in fold_columns(transaction, open_only=False, piece=piece):
+        singly = list(folds.others)
+        if len(folds.rows):
+            changed = await _changed_loans(transaction, folds)
+            try:
+                own = folds.only(~np.isin(folds.rows["loan_id"], changed))
+                for each in await _differing_columns(transaction, own):
+                    yield each
+                singly += changed
+            except UsanceError:
+                singly += folds.loan_ids.tolist()
+        for start in range(0, len(singly), LOANS_AT_ONCE):
+            async for each in _differing_singly(
+                transaction, lender, singly[start : start + LOANS_AT_ONCE]
+            ):
+                yield each
+
+
+async def _changed_loans(transaction: asyncpg.Connection, folds: FoldColumns) -> list[int]:
+    """Loans of a piece with further terms or paused interest: the exact form's."""
+    rows = await transaction.fetch(
+        "select loan_id from usance.loans where terms_no > 1 and loan_id between $1 and $2 union "
+        "select loan_id from usance.facts where kind = any($3) and loan_id between $1 and $2",
+        int(folds.loan_ids[0]), int(folds.loan_ids[-1]),
+        [int(FactKind.TERMS_CHANGED), int(FactKind.INTEREST_PAUSED)],
+    )  # fmt: skip
+    return [row["loan_id"] for row in rows]
+
+
+async def _differing_columns(
+    transaction: asyncpg.Connection, folds: FoldColumns
+) -> list[StateDifference]:
+    """Differences of loans that the kernel folds, all at once."""
+    if not len(folds.rows):
+        return []
+    ends = int(folds.loan_ids[0]), int(folds.loan_ids[-1])
+    loans = await read_rows(transaction, TABLES["loans"], f"{_BETWEEN} and terms_no = 1", *ends)
+    facts = await read_rows(transaction, TABLES["facts"], _BETWEEN, *ends)
+    is_there = np.isin(folds.loan_ids, arrays(loans)["loan_id"])
+    is_there &= np.isin(folds.loan_ids, arrays(facts)["loan_id"])
+    lost = [StateDifference(each, ("loan_id",)) for each in folds.loan_ids[~is_there].tolist()]
+    folds = folds.only(is_there)
+    return [*lost, *_compared(folds, _of(loans, folds.loan_ids), _of(facts, folds.loan_ids))]
+
+
+def _compared(folds: FoldColumns, loans: pa.Table, facts: pa.Table) -> list[StateDifference]:
+    """Differences of states from the folds of their facts."""
+    ids, kept, columns = folds.loan_ids, folds.rows, arrays(loans)
+    if not len(ids):
+        return []
+    held = booked_loans(
+        columns["model"].tolist(), columns["upfront_fee_minor"].tolist(),
+        kept["terms"]["fee_ppm"].tolist(),
+    )  # fmt: skip
+    known = fact_columns(facts, ids)
+    through = np.maximum.reduceat(arrays(facts)["effective_on"],
+                                  np.searchsorted(arrays(facts)["loan_id"], ids))  # fmt: skip
+    made = step_booked(start_booked(term_columns(loans), held), known, int(through.max()))
+    own = States(made.states.terms, made.states.values, through)
+    status = view_columns(own, through, workers=1).column("status")
+    differs = {
+        "is_open": kept["is_open"] != (status != int(Status.CLOSED)),
+        "model": kept["model"] != columns["model"],
+        "source": kept["source"] != columns["source"],
+        "through": folds.through != through,
+        "terms": _differ(kept["terms"], term_rows(made)),
+        "state": _differ(kept["state"], state_rows(made)),
+        "posted": (kept["posted"] != fact_amounts(made)).any(axis=1),
+    }
+    rows = np.flatnonzero(np.logical_or.reduce(list(differs.values())))
+    return [
+        StateDifference(int(ids[row]), tuple(name for name, bad in differs.items() if bad[row]))
+        for row in rows.tolist()
+    ]
+
+
+def _of(rows: pa.Table, ids: I64) -> pa.Table:
+    """The rows of some loans, ascending ids."""
+    owner = arrays(rows)["loan_id"]
+    at = np.minimum(np.searchsorted(ids, owner), len(ids) - 1)
+    which = ids[at] == owner
+    return rows if which.all() else rows.filter(pa.array(which))
+
+
+def _differ(kept: NDArray[Any], made: NDArray[Any]) -> NDArray[np.bool_]:
+    """Rows of one layout that are not the same bytes."""
+    width = made.dtype.itemsize
+    own, other = (np.ascontiguousarray(each).view((np.uint8, width)) for each in (kept, made))
+    return np.asarray((own != other).any(axis=1))
+
+
+async def _differing_singly(
+    transaction: asyncpg.Connection, lender: Lender, ids: list[int]
+) -> AsyncIterator[StateDifference]:
+    """Differences of loans that are replayed one by one."""
+    cached = await packed_loans(transaction, ids)
+    for loan in await load_loans(transaction, ids):
+        fields = _differing(cached[loan.loan_id], packed(loan, institution_fee(lender, loan)))
+        if fields:
+            yield StateDifference(loan.loan_id, fields)
 
 
 def _differing(cached: PackedLoan, made: PackedLoan) -> tuple[str, ...]:

@@ -29,6 +29,7 @@ from usance.platform.order_record import (
 )
 from usance.platform.partners.simulated_provider import SimulatedProvider
 from usance.platform.principals import SYSTEM
+from usance.platform.store.database import connection_failures
 from usance.service.orders.debit_policy import DebitPolicy
 from usance.service.orders.next_step import Step
 from usance.service.orders.payment_order import OrderEvent
@@ -69,6 +70,8 @@ async def keep_moving(platform: Platform, stop: asyncio.Event) -> None:
             await move_orders(platform)
         except UsanceError:
             LOG.warning("orders wait", exc_info=True)
+        except connection_failures() as error:
+            LOG.warning("orders wait for the database: %s", error)
         await asyncio.sleep(POLL_SECONDS)
 
 

@@ -28,7 +28,8 @@ _FIXED = {
 }  # fmt: skip
 _HEADER = b"PGCOPY\n\xff\r\n\0" + bytes(8)
 _TRAILER = b"\xff\xff"
-_EPOCH = {"day": 10_957, "moment": 946_684_800_000_000}
+EPOCH_DAY = 10_957
+_EPOCH = {"day": EPOCH_DAY, "moment": 946_684_800_000_000}
 """PostgreSQL counts days and microseconds from 2000, Arrow from 1970."""
 
 
@@ -57,6 +58,19 @@ async def read_rows(
         _select(declared, where), *arguments, output=content, format="binary"
     )
     return _from_binary(declared, content.getbuffer())
+
+
+async def copied_records(
+    connection: asyncpg.Connection, sql: str, columns: Sequence[tuple[str, Any]], *arguments: Any
+) -> NDArray[Any]:
+    """The rows of a query of our own whose columns have these types, all of one width."""
+    content = BytesIO()
+    await connection.copy_from_query(sql, *arguments, output=content, format="binary")
+    fields: list[tuple[str, Any]] = [("fields", ">i2")]
+    for name, kind in columns:
+        fields += [(f"{name} length", ">i4"), (name, kind)]
+    body = content.getbuffer()[len(_HEADER) : -len(_TRAILER)]
+    return np.frombuffer(body, np.dtype(fields))
 
 
 async def load_rows(connection: asyncpg.Connection, declared: Table, rows: pa.Table) -> None:

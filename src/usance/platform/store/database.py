@@ -31,6 +31,13 @@ OPTIONS = {"host": "host", "port": "port", "sslmode": "ssl"}
 """Options of an address that are understood, and what the driver calls them."""
 
 
+def connection_failures() -> tuple[type[Exception], ...]:
+    """Failures of a server that is away or was restarted: whoever works on tries again."""
+    import asyncpg
+
+    return OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError
+
+
 class Server(Protocol):
     """A server that can be connected to as a role."""
 
@@ -118,11 +125,15 @@ class Database:
 
     @asynccontextmanager
     async def transaction(
-        self, principal_id: int, role: str = APPLICATION
+        self, principal_id: int, role: str = APPLICATION, *, one_moment: bool = False
     ) -> AsyncIterator[asyncpg.Connection]:
-        """A transaction in which everything is read and written as one principal."""
+        """A transaction in which everything is read and written as one principal.
+
+        With `one_moment`, all its reads see what was committed when the first of them began.
+        """
         pool = await self.pool(role)
-        async with pool.acquire() as connection, connection.transaction():
+        isolation: Any = "repeatable_read" if one_moment else None
+        async with pool.acquire() as connection, connection.transaction(isolation=isolation):
             await connection.execute(
                 "select set_config('usance.principal', $1, true)", str(principal_id)
             )

@@ -32,7 +32,7 @@ def day(
     last = parse_date(through, where="--through") if through else None
     made = on_platform(home, lambda platform: _end(platform, home, last))
     if as_json:
-        print_answer(_plain(made))
+        print_answer(_plain(made), missing={"head": "the day had its head before"})
         return
     rows = [[str(each["day"]), each["part"], f"{each['loans']:,}", f"{each['set_aside']:,}"]
             for each in made.halves]  # fmt: skip
@@ -55,6 +55,6 @@ def _plain(made: DayEnd) -> dict[str, Any]:
     return {
         "business_date": made.business_date.isoformat(),
         "halves": [{**each, "day": each["day"].isoformat()} for each in made.halves],
-        "exported": made.exported, "compared": made.compared,
+        "exported": made.exported, "head": made.head or None, "compared": made.compared,
         "differences": [str(each) for each in made.differences],
     }  # fmt: skip

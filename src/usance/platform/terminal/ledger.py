@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from pathlib import Path
 
 import typer
 
@@ -10,6 +11,7 @@ from usance.base.command_line import AsJson, print_answer, print_pairs, show_hel
 from usance.base.ids import print_id
 from usance.platform.commands.unit_of_work import now
 from usance.platform.errors import PlatformError
+from usance.platform.ledger.heads import broken_heads
 from usance.platform.ledger.recompute import differing_states
 from usance.platform.ledger.seals import seal, verify
 from usance.platform.live import Platform
@@ -49,8 +51,8 @@ def make_seals(home: Home, as_json: AsJson = False) -> None:
 
 @app.command("verify")
 def check_ledger(home: Home, as_json: AsJson = False) -> None:
-    """Check every seal, that all journals balance, and that cached states follow from facts."""
-    found = on_platform(home, _ledger_findings)
+    """Check every seal and signed head, that journals balance, that states follow from facts."""
+    found = on_platform(home, lambda platform: _ledger_findings(platform, home))
     if as_json:
         print_answer(found)
     if found:
@@ -61,13 +63,14 @@ def check_ledger(home: Home, as_json: AsJson = False) -> None:
         print_pairs([("ledger", _SOUND)])
 
 
-_SOUND = "every seal holds, every journal balances, every state follows from its facts"
+_SOUND = "every seal and head holds, every journal balances, every state follows from its facts"
 
 
-async def _ledger_findings(platform: Platform) -> list[str]:
+async def _ledger_findings(platform: Platform, home: Path) -> list[str]:
     async with platform.database.transaction(0) as transaction:
         broken = [f"seal {each.no} of {each.stream}: {each.problem}"
                   for each in await verify(transaction)]  # fmt: skip
+        broken += await broken_heads(transaction, home)
         rows = await transaction.fetch(
             "select journal_id, entity, basis from usance.postings "
             "group by journal_id, entity, basis, tag, currency having sum(amount_minor) <> 0"
