@@ -85,6 +85,8 @@ ROOMS = {
     "demo": ("usance.platform.demo.commands", "Serve a simulated lender with a history, alive."),
     "live": ("usance.platform.terminal.live", "Do commands and reads of a live lender."),
     "day": ("usance.platform.terminal.day", "End the business day of a live lender."),
+    "audit": ("usance.platform.terminal.audit", "Who did what at a live lender."),
+    "config": ("usance.platform.terminal.config", "The configuration of a live lender as a file."),
     "ledger": ("usance.platform.terminal.ledger", "The ledger of a live lender."),
     "db": ("usance.platform.terminal.database", "The schema of a lender's database."),
     "doctor": ("usance.platform.terminal.doctor", "Check its home and database."),

@@ -10,11 +10,13 @@ from typing import Any, TypeVar
 import asyncpg
 
 from tests.platform.databases import with_owner
+from usance.platform.commands.command import Services
 from usance.platform.commands.registry import COMMANDS
 from usance.platform.commands.unit_of_work import Outcome, execute
 from usance.platform.principals import Principal, PrincipalKind
 from usance.platform.store.database import Database
 from usance.platform.store.server import Embedded
+from usance.platform.vault import Vault
 
 T = TypeVar("T")
 NOW = datetime(2024, 7, 1, 1, tzinfo=UTC)
@@ -71,4 +73,10 @@ def do(
 ) -> Outcome:
     """The outcome of one command."""
     spec = COMMANDS[command]
-    return within(server, name, lambda database: execute(database, by, spec, what, **options))
+    return within(
+        server,
+        name,
+        lambda database: execute(
+            database, by, spec, what, services=Services(Vault(bytes(32))), **options
+        ),
+    )

@@ -7,6 +7,7 @@ import asyncio
 import pytest
 
 from tests.platform.lender import FIRST, SECOND, STAFF, do, prepare, seen, within
+from usance.platform.commands.command import Services
 from usance.platform.commands.registry import COMMANDS
 from usance.platform.commands.unit_of_work import Outcome, execute
 from usance.platform.commands.users import RegisterUser
@@ -19,6 +20,7 @@ from usance.platform.errors import (
 )
 from usance.platform.store.database import Database
 from usance.platform.store.server import Embedded
+from usance.platform.vault import Vault
 
 ANNA = RegisterUser("anna", region=3)
 REGISTER = "user.register"
@@ -103,6 +105,7 @@ def test_many_at_once_are_one_effect_each_and_no_gap(server: Embedded, live: str
             try:
                 outcome = await execute(
                     database, FIRST, COMMANDS[REGISTER], RegisterUser(f"u{number}", 1),
+                    services=Services(Vault(bytes(32))),
                     key=f"k{number}",
                 )  # fmt: skip
             except KeyInFlight:

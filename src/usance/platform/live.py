@@ -35,7 +35,7 @@ from usance.platform.reads.reading import Reading
 from usance.platform.refusals import ClockBackwards
 from usance.platform.store.database import Database, server_of
 from usance.platform.store.server import Embedded
-from usance.platform.vault import Vault, check_master_key, vault_of
+from usance.platform.vault import Vault, unlock
 from usance.service.collections.channels import ChannelPort
 from usance.service.collections.contact_rules import Channel
 from usance.service.orders.provider_port import Provider
@@ -81,9 +81,7 @@ class Platform:
             await database.prepare()
             platform = cls(database, home=home)
             is_new = await platform.install(document or sandbox_document(), clock, mode)
-            vault = vault_of(home, make=is_new)
-            await check_master_key(database, vault)
-            platform.services.vault = vault
+            platform.services.vault = await unlock(database, home, make=is_new)
             try:
                 yield platform
             finally:

@@ -20,7 +20,7 @@ from usance.platform.api.errors import TYPES
 from usance.platform.api.forms import schema_of
 from usance.platform.api.guard import MAX_BODY, Access, Answering, guarded
 from usance.platform.api.parameters import PATH_IDS, Parameter, id_schema
-from usance.platform.api.shapes import ErrorAnswer
+from usance.platform.api.shapes import ErrorAnswer, Object
 from usance.platform.commands.registry import COMMANDS
 from usance.platform.errors import UnknownField
 from usance.platform.reads.reading import Reading
@@ -98,7 +98,11 @@ class Group:
             status: {"model": model, "description": _ANSWERS[status]}
             for status, model in answers.items()
         }
+        if access.needs_key:  # a dry run of whatever is made or waits
+            told.setdefault(200, {"model": Object, "description": _ANSWERS[200]})
         errors = READ_ERRORS if method == "GET" else WRITE_ERRORS
+        if "known_at" in access.query:  # a moment that is not known yet
+            errors = (*errors, 422)
         told |= {each: {"model": ErrorAnswer, "description": TYPES[each]} for each in errors}
         self.router.add_api_route(
             path, endpoint, methods=[method], status_code=min(answers), response_model=None,

@@ -52,7 +52,7 @@ async def decision(read: Reading, call: Call) -> Any:
     if call.principal.kind is not PrincipalKind.OPERATOR:
         return found
     lender = read.moment.lender
-    known = await trace(read.transaction, lender, call.path["decision"])
+    known = await trace(read.transaction, lender, read.moment.vault, call.path["decision"])
     again = replayed(lender, known)
     more = {name: known[name] for name in FOR_OPERATORS}
     return {**found, **more, "path": again["path"] if again else None}

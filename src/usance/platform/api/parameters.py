@@ -18,6 +18,8 @@ from usance.platform.api.errors import RequestError
 from usance.platform.api.pages import DEFAULT_PAGE, MAX_PAGE
 from usance.platform.commands.fields import FIRST_DAY, LAST_DAY
 
+MAX_NUMBER = 32_767
+"""The largest number of an entity or a rule."""
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 _MOMENT = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d{1,6})?(?:Z|[+-]\d{2}:\d{2})")
 _MONTH = re.compile(r"(?:19|20|21)\d\d-(?:0[1-9]|1[0-2])")
@@ -89,8 +91,9 @@ def _count(text: str, where: str) -> int:
 
 
 def _whole(text: str, where: str) -> int:
-    if not (text.isascii() and text.isdigit() and len(text) <= 18):
-        raise RequestError("invalid_field", "is no whole number", param=where, fix="Give digits")
+    if not (text.isascii() and text.isdigit() and len(text) <= 5 and int(text) <= MAX_NUMBER):
+        fix = f"Give 0 to {MAX_NUMBER}"
+        raise RequestError("invalid_field", "is no number of these", param=where, fix=fix)
     return int(text)
 
 
@@ -149,7 +152,7 @@ DAY = Parameter(_day, {"type": "string", "format": "date"}, "A day.")
 MOMENT = Parameter(_moment, {"type": "string", "format": "date-time"}, "A moment, in UTC.")
 MONTH = Parameter(_month, {"type": "string", "pattern": "^[0-9]{4}-[0-9]{2}$"}, "A month.")
 TEXT = Parameter(_text, {"type": "string", "minLength": 1, "maxLength": 255})
-NUMBER = Parameter(_whole, {"type": "integer", "minimum": 0})
+NUMBER = Parameter(_whole, {"type": "integer", "minimum": 0, "maximum": MAX_NUMBER})
 LIMIT = Parameter(
     _count, {"type": "integer", "minimum": 1, "maximum": MAX_PAGE, "default": DEFAULT_PAGE},
     "Rows of a page.",

@@ -23,7 +23,7 @@ from usance.platform.api.warm import warm
 from usance.platform.errors import ServerError
 from usance.platform.live import Platform
 from usance.platform.store.database import Database, server_of
-from usance.platform.vault import vault_of
+from usance.platform.vault import unlock
 
 HOST = "127.0.0.1"
 GRACE_SECONDS = 20
@@ -126,7 +126,8 @@ async def supervise(
 async def platform_of(home: Path) -> AsyncIterator[Platform]:
     """The platform of a home whose server and schema another process looks after."""
     server = server_of(home)
-    platform = Platform.of_database(Database(server), vault_of(home, make=False), home)
+    database = Database(server)
+    platform = Platform.of_database(database, await unlock(database, home), home)
     await warm(server)
     try:
         yield platform

@@ -21,6 +21,8 @@ from usance.platform.principals import Principal
 from usance.platform.reads.decisions import Recorded, decision_answer
 from usance.platform.reads.positions import OpenPosition, open_positions
 from usance.platform.refusals import WrongState
+from usance.platform.security.sealed_values import put_inputs
+from usance.platform.security.subject_keys import SubjectKey, subject_key
 from usance.platform.store.write_set import WriteSet
 from usance.platform.user_record import UserRecord, load_user, not_found, owner_of, read_id
 
@@ -80,7 +82,8 @@ async def apply(
     referred = decision.answer.approved and is_referred(moment, decision)
     changes = WriteSet()
     code = REFERRED if referred else int(decision.answer.approved)
-    recorded = record(changes, decision, code)
+    key = await subject_key(transaction, moment.vault, user_id)
+    recorded = record(changes, decision, code, key)
     line = None
     if code == APPROVED and recorded["line_minor"]:
         line = open_line(changes, user, moment, product, recorded)
@@ -169,13 +172,13 @@ def is_referred(moment: Moment, decision: Decision) -> bool:
     return False
 
 
-def record(changes: WriteSet, decision: Decision, code: int) -> dict[str, Any]:
-    """Add a decision and its inputs to a write set; its row."""
+def record(changes: WriteSet, decision: Decision, code: int, key: SubjectKey) -> dict[str, Any]:
+    """Add a decision and its inputs, under the key of its user, to a write set; its row."""
     row = decision.row() | {"approved": code}
     if code != APPROVED and decision.kind is not DecisionKind.DRAWDOWN:
         row |= {"rate_ppm": row["rate_ppm"] if code == REFERRED else 0}
     changes.add("decisions", **row)
-    changes.add("decision_inputs", decision_id=decision.decision_id, inputs=list(decision.inputs))
+    put_inputs(key, decision.decision_id, decision.inputs, changes)
     return row
 
 

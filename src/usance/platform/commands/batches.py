@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from usance.base.errors import UsanceError
-from usance.platform.commands.command import CommandCall, Decided, content_hash
+from usance.platform.commands.command import CommandCall, Decided
 from usance.platform.commands.unit_of_work import (
     KEYS,
     Outcome,
@@ -160,7 +160,7 @@ async def _decide(
     made = {one: each for one, each in zip(batch, ended, strict=True)
             if isinstance(each, Decided)}  # fmt: skip
     whole = WriteSet.joined(
-        change_set(one.work, each, content_hash(one.work.command)) for one, each in made.items()
+        change_set(one.work, each, one.work.content) for one, each in made.items()
     )
     await write(transaction, at[-1].at, at[-1].configuration, whole)
     return made, whole

@@ -44,6 +44,8 @@ class Decided:
     """The event's name where it is not the command's own."""
     once: Mapping[str, Any] = field(default_factory=dict)
     """Fields that are told with the first answer alone and kept nowhere: secrets."""
+    echoed: tuple[str, ...] = ()
+    """Fields of the answer that the command said itself: told, and not kept in clear with it."""
     as_platform: bool = False
     """True where the handler went on as the platform, after it had found the caller's own id."""
 
@@ -162,11 +164,12 @@ class Spec:
     """The same for several at once, of different users, where such commands are batched."""
 
 
-def content_hash(command: Any) -> bytes:
-    """A hash of what a command says, whatever the order of its fields."""
+def content_hash(command: Any, vault: Vault | None = None) -> bytes:
+    """A hash of what a command says, whatever the order of its fields; keyed, where keys are."""
     assert is_dataclass(command)
     assert not isinstance(command, type)
-    return sha256(json.dumps(asdict(command), sort_keys=True, default=str).encode()).digest()
+    content = json.dumps(asdict(command), sort_keys=True, default=str).encode()
+    return sha256(content).digest() if vault is None else vault.digest(content)
 
 
 async def act_as_platform(transaction: asyncpg.Connection) -> None:

@@ -46,6 +46,9 @@ from usance.platform.pricing import Request
 from usance.platform.principals import Principal
 from usance.platform.reads.decisions import Line
 from usance.platform.refusals import QuoteExpired, QuoteMismatch, QuoteNeeded, WrongState
+from usance.platform.security.sealed_values import inputs_of, new_key
+from usance.platform.security.subject_keys import SubjectKey, key_of
+from usance.platform.store.write_set import WriteSet
 from usance.platform.user_record import UserRecord, load_user, not_found, owner_of, read_id
 
 if TYPE_CHECKING:
@@ -118,6 +121,8 @@ def _draw(moment: Moment, reads: DrawdownReads, command: Draw) -> Decided:
     check_amount(command.amount_minor)
     check_inputs(moment, command.inputs)
     user = reads.user(command.user)
+    if user.row["is_erased"]:
+        raise WrongState("the user was erased", where=command.user, fix="Register them again")
     product.check_months(command.months)
     quoted = _quoted(moment, reads, command)
     account = _account(reads, command, user)
@@ -130,13 +135,21 @@ def _draw(moment: Moment, reads: DrawdownReads, command: Draw) -> Decided:
             "quote_id": quoted["quote_id"] if quoted else 0,
             "agreement_id": read_id(command.agreement, "ag", "agreement")
             if command.agreement else 0, "person_id": user.row["person_id"]}  # fmt: skip
-    record(placement.changes, decision, int(decision.answer.approved))
+    key = _key(moment, user, placement.changes)
+    record(placement.changes, decision, int(decision.answer.approved), key)
     if decision.answer.approved:
         grade = reads.grades.get((user.user_id, line.line_id), decision.row()["grade"])
         _place(moment, placement, grade, quoted)
     else:
         row["state"], row["reasons"] = "declined", list(answer_reasons(decision.answer))
     return _ended(moment, placement)
+
+
+def _key(moment: Moment, user: UserRecord, changes: WriteSet) -> SubjectKey:
+    """The key of a user; one who came without a key gets one."""
+    if user.row["wrapped"] is not None:
+        return key_of(moment.vault, user.user_id, user.row["wrapped"])
+    return new_key(moment.vault, user.user_id, changes)
 
 
 def _begin(
@@ -234,8 +247,9 @@ def drawdown_inputs(
     needed = flow.needed(DecisionKind.DRAWDOWN)
     stored = {
         name: declared.plain(code)
-        for (name, declared), code in zip(flow.inputs.items(), user.row["inputs"] or (),
-                                          strict=False)
+        for (name, declared), code in zip(
+            flow.inputs.items(), inputs_of(moment.vault, user.user_id, user.row) or (),
+            strict=False)
         if name in needed and code == code and not declared.parameter  # a NaN was not given
     }  # fmt: skip
     own = known_inputs(moment, user, reads.loans[user.user_id], user.row["consent"])

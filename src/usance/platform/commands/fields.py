@@ -64,7 +64,11 @@ def _value(declared: Field[Any], kind: Any, body: Mapping[str, Any]) -> Any:
         if given is None:
             return None
         kind = next(each for each in choices if each is not type(None))
-    return _READERS.get(getattr(kind, "__origin__", kind), _as_it_is)(given, where)
+    read = _READERS.get(getattr(kind, "__origin__", kind), _as_it_is)(given, where)
+    if getattr(kind, "__origin__", None) is tuple:
+        each = _READERS.get(getattr(kind.__args__[0], "__origin__", kind.__args__[0]), _as_it_is)
+        return tuple(each(one, f"{where}[{n}]") for n, one in enumerate(read))
+    return read
 
 
 def _integer(given: Any, where: str) -> int:

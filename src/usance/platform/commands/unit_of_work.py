@@ -91,6 +91,11 @@ class Work:
     services: Services = field(default_factory=Services)
 
     @property
+    def content(self) -> bytes:
+        """The hash of what is asked."""
+        return content_hash(self.command, self.services.vault)
+
+    @property
     def who(self) -> int:
         """The number of the principal."""
         return self.principal.principal_id
@@ -140,7 +145,7 @@ async def _until_settled(work: Work) -> Outcome:
 async def _once(work: Work, full: frozenset[str]) -> Outcome:
     try:
         async with work.database.transaction(work.who) as transaction:
-            body = content_hash(work.command)
+            body = work.content
             if work.key and not work.dry_run:
                 stored = await _stored(transaction, work, body)
                 if stored is not None:
@@ -220,22 +225,26 @@ async def _stored(transaction: asyncpg.Connection, work: Work, body: bytes) -> O
     stored: dict[str, Any] = json.loads(row["answer"])
     if "refusal" in stored:
         raise RefusedBefore(stored["refusal"])
-    return Outcome(stored["answer"], stored["is_new"], is_replay=True, status=stored["status"])
+    answer = stored["answer"]
+    answer |= {name: getattr(work.command, name) for name in stored.get("echoed", ())}
+    return Outcome(answer, stored["is_new"], is_replay=True, status=stored["status"])
 
 
 def change_set(work: Work, decided: Decided, body: bytes) -> WriteSet:
     """Everything that is written of a decision, with its event, its audit entry and its answer."""
     changes, name = replace(decided.changes), work.spec.name
+    kept = {**decided.answer, **dict.fromkeys(decided.echoed)}
     if decided.is_new:
         event = decided.event or work.spec.event
-        text = json.dumps(decided.answer)
+        text = json.dumps(kept)
         changes.events.append(Event(event, decided.subject, decided.user_id, text))
     if decided.user_id:
         changes.owners.append(Owner(0 if decided.as_platform else work.who, decided.user_id))
     outcome = "done" if decided.is_new else "known"
     changes.audit.append(AuditEntry(work.who, name, decided.subject, outcome, body))
     if work.key:
-        parts = {"answer": decided.answer, "is_new": decided.is_new, "status": decided.status}
+        parts = {"answer": kept, "is_new": decided.is_new, "status": decided.status,
+                 "echoed": decided.echoed}  # fmt: skip
         changes.answers.append(Answer(work.who, name, work.key, body, json.dumps(parts)))
     return changes
 
@@ -247,7 +256,7 @@ def outcome_of(decided: Decided) -> Outcome:
 
 async def _keep_refusal(work: Work, error: UsanceError) -> None:
     """Write that a command was refused; under a key, also its answer if it is the business's."""
-    body, name = content_hash(work.command), work.spec.name
+    body, name = work.content, work.spec.name
     changes = WriteSet(audit=[AuditEntry(work.who, name, "", error.code, body)])
     async with work.database.transaction(work.who) as transaction:
         if work.key and isinstance(error, Refused):

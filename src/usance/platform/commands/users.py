@@ -14,6 +14,7 @@ from usance.platform.errors import ClientRefTaken, InvalidField
 from usance.platform.principals import Principal
 from usance.platform.reads.users import user_answer
 from usance.platform.refusals import DateInFuture, DuplicateIdentity
+from usance.platform.security.sealed_values import new_key, put_client_ref, ref_index
 from usance.platform.security.subject_keys import subject_key
 from usance.platform.store.write_set import WriteSet
 from usance.platform.user_record import USER_KINDS, load_user, new_user, read_id
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 MAX_REGION = 32_767
 ACCOUNT_WAIT = timedelta(hours=24)
 """A changed account takes no payout for a day; the first one does at once."""
+ECHOED = ("client_ref",)
+"""Told with the answer and kept sealed alone."""
 _PHONE = re.compile(r"\+?[0-9]{6,15}")
 
 
@@ -74,10 +77,11 @@ async def register_user(
 ) -> Decided:
     """The user of a channel's name: registered now, or the one that was before."""
     _check_registration(moment, command)
+    index = ref_index(moment.vault, principal.party, command.client_ref)
     known = await transaction.fetchrow(
         "select u.* from usance.client_refs c join usance.users u using (user_id) "
-        "where c.channel = $1 and c.client_ref = $2",
-        principal.party, command.client_ref,
+        "where c.channel = $1 and c.client_ref = any($2)",
+        principal.party, [index, command.client_ref],
     )  # fmt: skip
     if known is not None:
         return _known(moment, command, dict(known))
@@ -86,11 +90,14 @@ async def register_user(
     row = {
         "user_id": user_id, "registered_on": on, "channel": principal.party,
         "region": command.region, "kind": USER_KINDS.index(command.kind),
-        "client_ref": command.client_ref,
+        "client_ref": None,
     }  # fmt: skip
     changes = WriteSet(user_changes=[new_user(user_id, row).change()])
     changes.add("users", **row)
-    return Decided(user_answer(moment.lender, row), print_id("us", user_id), user_id, changes)
+    key = new_key(moment.vault, user_id, changes)
+    put_client_ref(moment.vault, key, principal.party, command.client_ref, changes)
+    answer = user_answer(moment.lender, row, client_ref=command.client_ref)
+    return Decided(answer, print_id("us", user_id), user_id, changes, echoed=ECHOED)
 
 
 def _check_registration(moment: Moment, command: RegisterUser) -> None:
@@ -116,14 +123,12 @@ def _check_registration(moment: Moment, command: RegisterUser) -> None:
 def _known(moment: Moment, command: RegisterUser, row: dict[str, Any]) -> Decided:
     if (row["region"], USER_KINDS[row["kind"]]) != (command.region, command.kind):
         raise ClientRefTaken(
-            f"{command.client_ref} is registered with region {row['region']} "
-            f"as {USER_KINDS[row['kind']]}",
+            f"it is registered with region {row['region']} as {USER_KINDS[row['kind']]}",
             where="client_ref", fix="Give what was registered, or another client_ref",
         )  # fmt: skip
-    answer = user_answer(moment.lender, row)
-    return Decided(
-        answer, print_id("us", row["user_id"]), row["user_id"], is_new=False, status=DONE
-    )
+    answer = user_answer(moment.lender, row, client_ref=command.client_ref)
+    return Decided(answer, print_id("us", row["user_id"]), row["user_id"], is_new=False,
+                   status=DONE, echoed=ECHOED)  # fmt: skip
 
 
 async def set_person(

@@ -38,7 +38,7 @@ async def one(visit: Visit, error: str = "", status: int = 200) -> Response:
     try:
         async with visit.platform.reading(visit.operator.principal) as read:
             found = await read.decision(name)
-            known = await trace(read.transaction, read.moment.lender, name)
+            known = await trace(read.transaction, read.moment.lender, read.moment.vault, name)
             currency = read.moment.lender.currency
             again = replayed(read.moment.lender, known) if _replays(visit) else None
     except InvalidField as failed:

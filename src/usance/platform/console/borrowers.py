@@ -25,8 +25,9 @@ async def find(visit: Visit) -> Response:
         lender = read.moment.lender
         names = [name for kind, name in lender.parties if kind == "channel"]
         asked = ListState.of(visit.request, {"channel": ("", *sorted(names))})
-        rows = await user_rows(read.transaction, lender, asked.filters["channel"], asked.before,
-                               asked.limit + 1)  # fmt: skip
+        rows = await user_rows(read.transaction, lender, read.moment.vault,
+                               asked.filters["channel"], asked.before, asked.limit + 1
+                               )  # fmt: skip
     return listing(visit, "borrowers", asked, rows, key="user",
                    links={"user": f"{HOME}/borrowers/"})  # fmt: skip
 
@@ -43,7 +44,7 @@ async def show(visit: Visit) -> Response:
                 "loans": await read.user_loans(name),
                 "payments": await payments_of_user(transaction, lender, number),
                 "decisions": await decisions_of(transaction, number),
-                "linked": await linked_users(transaction, lender, number),
+                "linked": await linked_users(transaction, lender, read.moment.vault, number),
                 "documents": await agreements(transaction, name),
                 **await cases_of(transaction, number),
             }  # fmt: skip

@@ -104,10 +104,10 @@ def work(home: Home, as_json: AsJson = False) -> None:
     from usance.platform.jobs.worker import run_jobs
     from usance.platform.live import Platform
     from usance.platform.store.home import with_database
-    from usance.platform.vault import vault_of
+    from usance.platform.vault import unlock
 
     async def run(database: Database) -> int:
-        platform = Platform.of_database(database, vault_of(home, make=False), home)
+        platform = Platform.of_database(database, await unlock(database, home), home)
         return await run_jobs(database, kinds_of(platform), until_empty=True)
 
     done = with_database(home, run)

@@ -12,7 +12,9 @@ from usance.base.ids import PER_USER, print_id
 from usance.platform.lender import Lender
 from usance.platform.reads.decisions import OUTCOMES as NAMES
 from usance.platform.reads.shapes import moment_text
+from usance.platform.security.sealed_values import inputs_of
 from usance.platform.user_record import read_id
+from usance.platform.vault import Vault
 
 if TYPE_CHECKING:
     import asyncpg
@@ -43,19 +45,24 @@ async def application_rows(
     ]  # fmt: skip
 
 
-async def trace(transaction: asyncpg.Connection, lender: Lender, decision: str) -> dict[str, Any]:
+async def trace(
+    transaction: asyncpg.Connection, lender: Lender, vault: Vault, decision: str
+) -> dict[str, Any]:
     """A decision's own row with the inputs it was made on, by name."""
     number = read_id(decision, "de", "decision")
     row = await transaction.fetchrow(
-        "select d.*, i.inputs from usance.decisions d "
-        "left join usance.decision_inputs i using (decision_id) where d.decision_id = $1", number,
+        "select d.*, i.inputs, s.content as sealed_inputs, d.decision_id as number, "
+        "usance.subject_key(d.decision_id / 16384, null) as wrapped from usance.decisions d "
+        "left join usance.decision_inputs i using (decision_id) "
+        "left join usance.sealed s on s.user_id = d.decision_id / 16384 and s.kind = 'inputs' "
+        "and s.number = d.decision_id where d.decision_id = $1", number,
     )  # fmt: skip
-    inputs = {}
+    inputs, kept = {}, inputs_of(vault, number // PER_USER, row)
     declared = lender.decider.flow.inputs
-    if row["inputs"] is not None and len(row["inputs"]) == len(declared):
+    if kept is not None and len(kept) == len(declared):
         inputs = {
             name: None if math.isnan(value) else each.plain(value)
-            for (name, each), value in zip(declared.items(), row["inputs"], strict=True)
+            for (name, each), value in zip(declared.items(), kept, strict=True)
         }
     return {**{name: row[name] for name in ("score", "pd_ppm", "grade", "flow_no", "model_no",
                                             "line_minor", "rate_ppm", "latency_us", "kind",

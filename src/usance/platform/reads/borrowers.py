@@ -10,8 +10,9 @@ from usance.platform.lender import Lender
 from usance.platform.reads.decisions import OUTCOMES
 from usance.platform.reads.payments import payment_answer
 from usance.platform.reads.shapes import day_text, moment_text
-from usance.platform.reads.users import user_answer
+from usance.platform.reads.users import users_of
 from usance.platform.user_record import read_id
+from usance.platform.vault import Vault
 
 if TYPE_CHECKING:
     import asyncpg
@@ -20,20 +21,28 @@ SHOWN = 50
 
 
 async def user_rows(
-    transaction: asyncpg.Connection, lender: Lender, channel: str, before: str, limit: int
+    transaction: asyncpg.Connection,
+    lender: Lender,
+    vault: Vault,
+    channel: str,
+    before: str,
+    limit: int,
 ) -> list[dict[str, Any]]:
     """Users of a channel or of all, newest first."""
     last = read_id(before, "us", "before") if before else (1 << 62)
     rows = await transaction.fetch(
-        "select u.*, c.borrowed from usance.users u join usance.user_counters c using (user_id) "
+        "select u.user_id, c.borrowed from usance.users u "
+        "join usance.user_counters c using (user_id) "
         "where u.user_id < $1 and ($2::smallint is null or u.channel = $2) "
         "order by u.user_id desc limit $3",
         last, lender.party("channel", channel) if channel else None, limit,
     )  # fmt: skip
+    borrowed = {print_id("us", row["user_id"]): row["borrowed"] for row in rows}
+    found = await users_of(transaction, lender, vault, [row["user_id"] for row in rows])
     return [
-        {**{name: value for name, value in user_answer(lender, row).items() if name != "person"},
-         "borrowed": row["borrowed"]}
-        for row in rows
+        {**{name: value for name, value in user.items() if name != "person"},
+         "borrowed": borrowed[user["user"]]}
+        for user in reversed(found)
     ]  # fmt: skip
 
 
@@ -65,15 +74,14 @@ async def decisions_of(transaction: asyncpg.Connection, user_id: int) -> list[di
 
 
 async def linked_users(
-    transaction: asyncpg.Connection, lender: Lender, user_id: int
+    transaction: asyncpg.Connection, lender: Lender, vault: Vault, user_id: int
 ) -> list[dict[str, Any]]:
     """Other users of the same person, in whatever channel."""
     rows = await transaction.fetch(
-        "select u.* from usance.user_persons p join usance.user_persons o using (person_id) "
-        "join usance.users u on u.user_id = o.user_id "
+        "select o.user_id from usance.user_persons p join usance.user_persons o using (person_id) "
         "where p.user_id = $1 and o.user_id <> $1 order by 1 limit $2", user_id, SHOWN,
     )  # fmt: skip
-    return [user_answer(lender, row) for row in rows]
+    return await users_of(transaction, lender, vault, [row["user_id"] for row in rows])
 
 
 async def cases_of(transaction: asyncpg.Connection, user_id: int) -> dict[str, Any]:

@@ -50,11 +50,13 @@ class Reading:
 
     async def user(self, user: str) -> dict[str, Any]:
         """One user."""
-        return await users.user(self.transaction, self.moment.lender, read_id(user, "us", "user"))
+        number = read_id(user, "us", "user")
+        return await users.user(self.transaction, self.moment.lender, self.moment.vault, number)
 
     async def users_named(self, client_ref: str) -> list[dict[str, Any]]:
         """The users of a channel's name."""
-        return await users.users_named(self.transaction, self.moment.lender, client_ref)
+        lender, vault = self.moment.lender, self.moment.vault
+        return await users.users_named(self.transaction, lender, vault, client_ref)
 
     async def consents(self, user: str) -> list[dict[str, Any]]:
         """Consents of a user."""

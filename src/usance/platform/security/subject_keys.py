@@ -42,4 +42,9 @@ async def subject_key(
     wrapped = await transaction.fetchval("select usance.subject_key($1, $2)", subject, fresh)
     if wrapped is None:
         raise NotFound("nothing is known about them", where="user", fix="They may be erased")
+    return key_of(vault, subject, wrapped)
+
+
+def key_of(vault: Vault, subject: int, wrapped: bytes) -> SubjectKey:
+    """A key as the database keeps it, opened."""
     return SubjectKey(subject, vault.open(subject, "key", wrapped))

@@ -12,7 +12,7 @@ from usance.platform.errors import NotInstalled
 from usance.platform.live import Platform
 from usance.platform.store.database import Database, server_of
 from usance.platform.store.server import Embedded
-from usance.platform.vault import check_master_key, vault_of
+from usance.platform.vault import unlock
 
 T = TypeVar("T")
 
@@ -37,9 +37,7 @@ async def installed(home: Path) -> AsyncIterator[Platform]:
         server.start()
     database = Database(server)
     try:
-        vault = vault_of(home, make=False)
-        await check_master_key(database, vault)
-        yield Platform.of_database(database, vault, home)
+        yield Platform.of_database(database, await unlock(database, home), home)
     finally:
         await database.close()
         if isinstance(server, Embedded):

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from usance.base.command_line import print_json, print_line, show_help
+from usance.base.command_line import AsJson, print_answer, print_json, print_line, show_help
 from usance.platform.terminal.up import Home
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False, invoke_without_command=True)
@@ -41,6 +41,34 @@ def create(
         print_json({"key": key})
     else:
         print_line(key)
+
+
+@app.command("rotate-master")
+def rotate_master_key(home: Home, as_json: AsJson = False) -> None:
+    """Put everything under a new master key; the former one stays beside it for older backups."""
+    from usance.platform.terminal.homes import on_platform
+    from usance.platform.vault import master_key_path, rotate_master
+
+    former = on_platform(home, lambda platform: rotate_master(platform.database, home))
+    if as_json:
+        print_answer({"key": str(master_key_path(home)), "former": str(former)})
+    else:
+        print_line(f"{master_key_path(home)} is new; keep {former} apart, 30 days for old backups")
+
+
+@app.command("rotate-subjects")
+def rotate_keys_of_users(home: Home, as_json: AsJson = False) -> None:
+    """Give every user another key, and seal what is kept about them again."""
+    from usance.platform.security.key_rotation import rotate_subject_keys
+    from usance.platform.terminal.homes import on_platform
+
+    count = on_platform(
+        home, lambda platform: rotate_subject_keys(platform.database, platform.services.keys)
+    )
+    if as_json:
+        print_answer({"users": count})
+    else:
+        print_line(f"{count} users have new keys")
 
 
 async def _create(
