@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from datetime import date
 from fractions import Fraction
 from pathlib import Path
@@ -12,8 +11,7 @@ from typing import Any
 import pytest
 
 from tests.platform.applicants import borrower, drawn
-from tests.platform.databases import fresh
-from tests.platform.sandbox import Sandbox, installed
+from tests.platform.sandbox import Sandbox
 from tests.platform.test_business_day import DUE, advance, pay
 from tests.platform.test_closing import close_month
 from usance.base.dates import last_of_month
@@ -23,11 +21,9 @@ from usance.platform.deal_record import load_deal
 from usance.platform.errors import PlatformError
 from usance.platform.jobs.kinds import kinds_of
 from usance.platform.jobs.worker import run_jobs
-from usance.platform.lender import sandbox_document
 from usance.platform.live import Platform
 from usance.platform.principals import SYSTEM
 from usance.platform.refusals import LoanInDeal
-from usance.platform.store.server import Embedded
 
 DEAL: dict[str, Any] = {
     "name": "PLAN7", "source": 1, "entity": 2, "holders": [2],
@@ -52,18 +48,6 @@ DEAL: dict[str, Any] = {
 }  # fmt: skip
 
 
-@pytest.fixture(scope="module")
-def own_book(server: Embedded) -> str:
-    """A sandbox whose loans stay on the balance sheet."""
-    mandates = sandbox_document()["mandates"].replace("coupon: 4.5%", "coupon: 9%")
-    return installed(server, "own_book_template", mandates=mandates)
-
-
-@pytest.fixture
-def sandbox(server: Embedded, own_book: str, request: pytest.FixtureRequest) -> Sandbox:
-    return Sandbox(server, fresh(server, re.sub(r"\W", "_", request.node.name)[:60], own_book))
-
-
 def put(sandbox: Sandbox, loans: list[str], **changes: Any) -> Any:
     """A deal proposed by a key and agreed to by two people."""
     body = {"text": json.dumps({**DEAL, **changes}), "loans": loans}
@@ -81,7 +65,7 @@ def run_due(sandbox: Sandbox) -> int:
 
 
 def two_loans(sandbox: Sandbox) -> list[str]:
-    made = [str(drawn(sandbox, borrower(sandbox, f"anna {n}", region=n)).answer["loan"])
+    made = [str(drawn(sandbox, borrower(sandbox, f"anna {n}", region=8)).answer["loan"])
             for n in (1, 2)]  # fmt: skip
     advance(sandbox, "2024-07-02")
     return made
