@@ -5,12 +5,21 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import date
 
+import pytest
+
 from usance.base.formulas import parse_formula
 from usance.fund.deal import Status
 from usance.fund.deal_terms import DealTerms, PoolLimit
-from usance.fund.mandate import average_cost_ppm, deal_mandate, funding_cost_ppm
+from usance.fund.errors import DealError
+from usance.fund.mandate import (
+    average_cost_ppm,
+    deal_mandate,
+    funding_cost_ppm,
+    mandate_text,
+)
 from usance.fund.sample import sample_deal
 from usance.fund.state import opening_state
+from usance.match.mandates.file import parse_mandates
 from usance.match.mandates.mandate import Measure
 
 TERMS = DealTerms(
@@ -43,3 +52,15 @@ def test_cost_of_funding() -> None:
     # 80 m at 3.2 % and 12 m at 4.5 % over 100 m, and fees of 1.05 % a year.
     assert funding_cost_ppm(deal, state) == 31_000 + 10_500
     assert average_cost_ppm([(deal, state)]) == 33_696
+
+
+def test_the_mandate_is_one_that_matching_reads() -> None:
+    deal = replace(sample_deal(), status=Status.REVOLVING)
+    state = opening_state(deal)
+    state.names["pool_end"] = 9_000_000_000
+    terms = replace(TERMS, approved_by=("risk", "treasury"))
+    made = deal_mandate(deal, terms, state, date(2024, 12, 31))
+    (read,) = parse_mandates(mandate_text(made, terms)).mandates
+    assert read == replace(made, approved_by=("risk", "treasury"))
+    with pytest.raises(DealError, match="names no source"):
+        mandate_text(replace(made, source=0), terms)

@@ -23,7 +23,6 @@ from usance.base.errors import InputError
 
 if TYPE_CHECKING:
     from usance.fund.deal import Deal
-    from usance.fund.grids import Axis
     from usance.fund.projection import Stratum
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False, invoke_without_command=True)
@@ -258,13 +257,13 @@ def grid(
 ) -> None:
     """Print a result of a class over two axes, such as multiples of default and prepayment."""
     from usance.fund.deal_file import read_deal
-    from usance.fund.grids import grid_of
+    from usance.fund.grids import grid_of, read_axis
 
-    deal, rows, columns = read_deal(file), _axis(down, "--down"), _axis(across, "--across")
+    deal, rows, columns = read_deal(file), read_axis(down, "--down"), read_axis(across, "--across")
     cells = grid_of(deal, of_class, result, rows, columns)
     if as_json:
         print_answer([
-            {**_cell(rows.name, d), **_cell(columns.name, a), _RESULTS[result]: value}
+            {rows.unit: d, columns.unit: a, _RESULTS[result]: value}
             for d, line in zip(rows.values, cells, strict=True)
             for a, value in zip(columns.values, line, strict=True)
         ], missing=_MISSING)  # fmt: skip
@@ -272,22 +271,6 @@ def grid(
     listed = [[str(d), *("" if each is None else str(each) for each in line)]
               for d, line in zip(rows.values, cells, strict=True)]  # fmt: skip
     print_table([rows.name, *(f"{columns.name} {a}" for a in columns.values)], listed)
-
-
-def _cell(axis: str, value: int) -> dict[str, int]:
-    return {"price_ppm" if axis == "price" else f"{axis}_hundredths": value}
-
-
-def _axis(given: str, where: str) -> Axis:
-    from usance.base.fields import whole_of
-    from usance.fund.deal_file import MAX_MULTIPLE, MAX_PRICE_PPM
-    from usance.fund.grids import Axis
-
-    name, _, values = given.partition("=")
-    largest = MAX_PRICE_PPM if name == "price" else MAX_MULTIPLE
-    least = 1 if name == "price" else 0
-    numbers = tuple(whole_of(least, largest)(each.strip(), where) for each in values.split(","))
-    return Axis(name.strip(), numbers)
 
 
 @app.command()
@@ -330,6 +313,32 @@ def pay(
             print_line(line)
     if differences:
         raise typer.Exit(1)
+
+
+@app.command()
+def mandate(
+    file: DealFile,
+    folder: Annotated[
+        Path | None, typer.Option("--folder", help="The deal's state and dates; else its closing.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Print the mandate that a deal writes for itself, as `usance match` reads it."""
+    from usance.fund.deal_file import read_deal
+    from usance.fund.deal_terms import read_terms
+    from usance.fund.mandate import deal_mandate, mandate_text
+    from usance.fund.payment_files import read_state
+    from usance.fund.state import opening_state
+
+    deal, terms = read_deal(file), read_terms(file)
+    state = opening_state(deal) if folder is None else read_state(folder, deal)
+    made = deal_mandate(deal, terms, state, deal.paid_on(deal.periods))
+    text = mandate_text(made, terms)
+    if as_json:
+        print_answer({"deal": deal.name, "budget_minor": made.budgets.total_minor,
+                      "coupon_ppm": made.coupon_ppm, "text": text})  # fmt: skip
+        return
+    print_line(text.rstrip())
 
 
 @app.command()

@@ -13,8 +13,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from usance.base.errors import unknown
+from usance.base.fields import whole_of
 from usance.base.rates import PPM
 from usance.fund.deal import Deal, Scenario
+from usance.fund.deal_file import MAX_MULTIPLE, MAX_PRICE_PPM
 from usance.fund.errors import DealError
 from usance.fund.projection import Projection, Stratum, project
 from usance.fund.results import average_life_ppm, class_yield_ppb
@@ -51,6 +53,23 @@ class Axis:
 
     name: str
     values: tuple[int, ...]
+
+    @property
+    def unit(self) -> str:
+        """The name of its values in JSON."""
+        return "price_ppm" if self.name == PRICE else f"{self.name}_hundredths"
+
+
+def read_axis(given: str, where: str) -> Axis:
+    """An axis as people write it.
+
+    >>> read_axis("price=990000,1000000", "--down").values
+    (990000, 1000000)
+    """
+    name, _, values = given.partition("=")
+    least, most = (1, MAX_PRICE_PPM) if name.strip() == PRICE else (0, MAX_MULTIPLE)
+    number = whole_of(least, most)
+    return Axis(name.strip(), tuple(number(each.strip(), where) for each in values.split(",")))
 
 
 def grid_of(

@@ -17,9 +17,10 @@ from datetime import date
 
 from usance.base.codes import FundingModel
 from usance.base.formulas import Call, Formula, Literal, Name
-from usance.base.money import half_up
+from usance.base.money import Money, half_up
 from usance.fund.deal import Deal, Status
 from usance.fund.deal_terms import DealTerms
+from usance.fund.errors import DealError
 from usance.fund.state import DealState
 from usance.match.mandates.mandate import (
     Budgets,
@@ -29,6 +30,7 @@ from usance.match.mandates.mandate import (
     Measure,
 )
 
+SHARES = (Measure.REGION, Measure.GRADE, Measure.PRODUCT)
 MEASURES = {
     "region": Measure.REGION,
     "grade": Measure.GRADE,
@@ -59,6 +61,52 @@ def deal_mandate(deal: Deal, terms: DealTerms, state: DealState, valid_to: date)
             and (limit.member is not None or limit.measure not in ("region", "grade", "product"))
         ),
     )
+
+
+def mandate_text(mandate: Mandate, terms: DealTerms) -> str:
+    """The mandate as a file that matching reads; `terms` says who approved the deal.
+
+    >>> from usance.fund.deal_terms import DealTerms
+    >>> from usance.fund.sample import sample_deal
+    >>> from usance.fund.state import opening_state
+    >>> terms = DealTerms(source=9, approved_by=("risk", "treasury"))
+    >>> made = deal_mandate(sample_deal(), terms, opening_state(sample_deal()), date(2024, 12, 31))
+    >>> print(mandate_text(made, terms).splitlines()[4])
+        valid: {from: 2024-01-01, to: 2024-12-31}
+    """
+    if not mandate.source:
+        fix = "Give source: the number of the deal among the sources"
+        raise DealError("names no source", where=mandate.name, fix=fix)
+    eligible, lines = mandate.eligibility, [
+        f"currency: {terms.currency}",
+        "sources:",
+        f"  - source: {mandate.source}",
+        f"    name: {mandate.name}",
+        f"    valid: {{from: {mandate.valid_from}, to: {mandate.valid_to}}}",
+        f"    entity: {mandate.entity}",
+        f"    model: {mandate.model.label}",
+        f"    coupon: {_percent(mandate.coupon_ppm)}",
+        f"    budgets: {{total: {Money(mandate.budgets.total_minor, terms.currency).number}}}",
+    ]  # fmt: skip
+    if terms.approved_by:
+        lines.append(f"    approved_by: [{', '.join(terms.approved_by)}]")
+    if eligible.months:
+        lines.append(f"    months: {sorted(eligible.months)}")
+    if eligible.borrower_minor >= 0:
+        limit = Money(eligible.borrower_minor, terms.currency).number
+        lines.append(f"    borrower_limit: {limit}")
+    if mandate.concentration_limits:
+        lines.append("    mix:")
+        for each in mandate.concentration_limits:
+            bound = _percent(each.bound_ppm)
+            is_share = each.measure in SHARES
+            what = f"{each.member}, share: {bound}" if is_share else bound
+            lines.append(f"      - {{{each.measure.value}: {what}}}")
+    return "\n".join(lines) + "\n"
+
+
+def _percent(ppm: int) -> str:
+    return f"{ppm // 10_000}.{ppm % 10_000:04}%"
 
 
 def funding_cost_ppm(deal: Deal, state: DealState) -> int:

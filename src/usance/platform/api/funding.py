@@ -6,7 +6,14 @@ from typing import Any
 
 from usance.platform.api.calls import Call
 from usance.platform.api.control_shapes import Approval
-from usance.platform.api.funding_shapes import DealDate, DealPaid, DealReport, FundingDeal, ToCome
+from usance.platform.api.funding_shapes import (
+    DealDate,
+    DealMandate,
+    DealPaid,
+    DealReport,
+    FundingDeal,
+    ToCome,
+)
 from usance.platform.api.groups import Group
 from usance.platform.api.pages import page
 from usance.platform.api.parameters import PAGED, one_of
@@ -39,6 +46,11 @@ async def projection(read: Reading, call: Call) -> Any:
     return reads.projection_answer(await reads.projection(read.transaction, call.path["deal"]))
 
 
+async def mandate(read: Reading, call: Call) -> Any:
+    """The mandate of a deal, as matching reads it: what it can still buy, and what it takes."""
+    return await reads.mandate(read.transaction, call.path["deal"])
+
+
 async def report(read: Reading, call: Call) -> Any:
     """The investor report of the last payment date, table by table."""
     language = call.query.get("language", LANGUAGES[0])
@@ -58,4 +70,5 @@ group.read("/deals/{deal}/dates", Page[DealDate], dates, query=PAGED)
 group.command("/deals/{deal}/dates", "deal.pay", {200: DealPaid, 201: DealPaid},
               scopes=("finance",))  # fmt: skip
 group.read("/deals/{deal}/projection", ToCome, projection, scopes=("finance", "control"))
+group.read("/deals/{deal}/mandate", DealMandate, mandate, scopes=("finance", "control"))
 group.read("/deals/{deal}/report", DealReport, report, query={"language": one_of(*LANGUAGES)})

@@ -85,6 +85,15 @@ class ToCome(Shape):
     classes: list[dict[str, Any]]
 
 
+class DealMandate(Shape):
+    """The mandate that a deal writes for itself, as a file of mandates."""
+
+    deal: str
+    text: str
+    budget_minor: int
+    coupon_ppm: int
+
+
 class DealReport(Shape):
     """An investor report, as printed."""
 

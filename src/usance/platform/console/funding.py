@@ -11,6 +11,7 @@ from starlette.responses import Response
 
 from usance.base.codes import Currency
 from usance.base.errors import UsanceError
+from usance.fund.mandate import average_cost_ppm
 from usance.fund.payment_date import Distribution
 from usance.fund.report_files import report_pdf, report_workbook
 from usance.fund.report_tables import InvestorReport
@@ -29,7 +30,10 @@ MEASURES = ("grade", "region", "product", "months_left")
 async def show(visit: Visit, error: str = "", status: int = 200, typed: str = "") -> Response:
     """Every deal where it stands, and the form to propose one."""
     async with visit.platform.reading(visit.operator.principal) as read:
-        rows = [reads.deal_answer(each) for each in await reads.deals(read.transaction)]
+        records = await reads.deals(read.transaction)
+        rows = [reads.deal_answer(each) for each in records]
+        average = average_cost_ppm([(each.deal, each.state) for each in records
+                                    if not each.is_over])  # fmt: skip
         currency = read.moment.lender.currency
         pending = [each for each in await read.approvals("pending") if
                    each["command"] == "deal.put"]  # fmt: skip
@@ -43,7 +47,7 @@ async def show(visit: Visit, error: str = "", status: int = 200, typed: str = ""
     ]  # fmt: skip
     return visit.page(
         "funding", "funding", visit.texts["funding"], status, deals=listed, pending=pending,
-        error=error, typed=typed, key=secrets.token_urlsafe(18), may_put=visit.may("deal.put"),
+        average=percent(average), error=error, typed=typed, key=secrets.token_urlsafe(18), may_put=visit.may("deal.put"),
         links={"deal": f"{HOME}/funding/"},
     )  # fmt: skip
 

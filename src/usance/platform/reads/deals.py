@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from usance.fund.mandate import funding_cost_ppm
+from usance.fund.mandate import deal_mandate, funding_cost_ppm, mandate_text
 from usance.fund.payment_date import Distribution
 from usance.fund.payment_files import calculation_lines
 from usance.fund.projection import Projection, project
@@ -102,6 +102,15 @@ def projection_answer(run: Projection) -> dict[str, Any]:
         "classes": [{"class": each.name, "short_minor": run.short_minor(each.name)}
                     for each in run.deal.classes],
     }  # fmt: skip
+
+
+async def mandate(transaction: asyncpg.Connection, name: str) -> dict[str, Any]:
+    """The mandate of a deal as a file; nothing to lend once it no longer revolves."""
+    record = await load_deal(transaction, name)
+    deal = record.deal
+    made = deal_mandate(deal, record.terms, record.state, deal.paid_on(deal.periods))
+    return {"deal": name, "text": mandate_text(made, record.terms),
+            "budget_minor": made.budgets.total_minor, "coupon_ppm": made.coupon_ppm}  # fmt: skip
 
 
 async def report(
