@@ -47,7 +47,8 @@ async def show(visit: Visit, error: str = "", status: int = 200, typed: str = ""
     ]  # fmt: skip
     return visit.page(
         "funding", "funding", visit.texts["funding"], status, deals=listed, pending=pending,
-        average=percent(average), error=error, typed=typed, key=secrets.token_urlsafe(18), may_put=visit.may("deal.put"),
+        average=percent(average), error=error, typed=typed, key=secrets.token_urlsafe(18),
+        may_put=visit.may("deal.put"),
         links={"deal": f"{HOME}/funding/"},
     )  # fmt: skip
 
